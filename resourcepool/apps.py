@@ -1,0 +1,16 @@
+"""The Django app."""
+
+from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
+
+
+class ResourcePoolConfig(AppConfig):
+    """Registers the models and the system checks."""
+
+    name = "resourcepool"
+    label = "resourcepool"
+    verbose_name = _("Resource pool")
+    default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        from resourcepool import checks  # noqa: F401  (registers itself)

@@ -1,0 +1,60 @@
+"""The settings: one dict ``RESOURCEPOOL`` in the project's settings, read when used."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.conf import settings
+
+from resourcepool.exceptions import BadOption
+
+DEFAULTS: dict[str, Any] = {
+    # How long a grant lasts unless it is renewed, in seconds. A crashed holder blocks a row this long.
+    "TTL": 60.0,
+    # How long acquire() waits when the caller does not say, in seconds.
+    "TIMEOUT": 60.0,
+    # How long a row rests after a release before it can be claimed again, in seconds.
+    "COOLDOWN": 0.0,
+    # A lease is not renewed beyond this many seconds after it was granted; None: as long as the holder lives.
+    "MAX_HOLD": None,
+    # Which free resource is chosen: "spread", "sticky" or "random".
+    "STRATEGY": "spread",
+    # The first quarantine lasts "base" seconds; every further one twice as long, up to "cap".
+    "QUARANTINE": {"base": 300.0, "cap": 86_400.0},
+    # A waiter's place in line lapses this many seconds after its process died.
+    "TICKET_TTL": 6.0,
+    # Fernet keys for secrets at rest: the first encrypts, every one decrypts.
+    "SECRET_KEYS": [],
+    # Per model, e.g. {"resourcepool.Proxy": {"ttl": 30}}: ttl, timeout, cooldown, max_hold, strategy.
+    "POOLS": {},
+}
+
+POOL_OPTIONS = ("ttl", "timeout", "cooldown", "max_hold", "strategy")
+
+
+def setting(name: str) -> Any:
+    """Return the value of ``RESOURCEPOOL[name]``, or its default.
+
+    Raises:
+        BadOption: when RESOURCEPOOL is not a dict, or a nested dict is not one.
+    """
+    chosen = getattr(settings, "RESOURCEPOOL", {})
+    if not isinstance(chosen, Mapping):
+        raise BadOption("RESOURCEPOOL", chosen, "a dict")
+    default = DEFAULTS[name]
+    value = chosen.get(name, default)
+    if not isinstance(default, dict):
+        return value
+    if not isinstance(value, Mapping):
+        raise BadOption(f"RESOURCEPOOL[{name!r}]", value, "a dict")
+    return {**default, **value}
+
+
+def pool_setting(label: str, option: str, declared: Mapping[str, Any]) -> Any:
+    """Return ``option`` for the model ``label`` ("app.Model"): from the settings for this model, else as its
+    class declared it, else the general setting."""
+    per_model: Mapping[str, Any] = setting("POOLS").get(label, {})
+    if option in per_model:
+        return per_model[option]
+    if option in declared:
+        return declared[option]
+    return setting(option.upper())

@@ -1,0 +1,54 @@
+"""Everything this package raises. One tree, so that one ``except ResourcePoolError`` catches it all."""
+
+
+class ResourcePoolError(Exception):
+    """The root of every error raised by resourcepool."""
+
+
+class BadOption(ResourcePoolError, ValueError):
+    """A value that is not allowed; says which one, what was given and what is allowed."""
+
+    def __init__(self, name: str, value: object, allowed: str) -> None:
+        super().__init__(f"{name}={_shown(value)} is not allowed: {allowed}")
+        self.name, self.value, self.allowed = name, value, allowed
+
+
+class AcquireTimeout(ResourcePoolError, TimeoutError):
+    """Nothing suitable came free within the caller's timeout."""
+
+
+class LeaseLost(ResourcePoolError):
+    """What was held is held no longer: expired, taken away, or not confirmed in time."""
+
+
+class LeaseReleased(LeaseLost):
+    """The handle was used after its holder had given the lease back."""
+
+
+class LeaseFromAnotherProcess(ResourcePoolError):
+    """A handle was used in a forked child; the lease still belongs to the parent."""
+
+
+class ClaimInTransaction(ResourcePoolError):
+    """A claim inside an open transaction would be invisible until commit and undone by a rollback."""
+
+
+class GuardOutsideTransaction(ResourcePoolError):
+    """``guard`` protects a transaction, and there is none."""
+
+
+class DatabaseUnavailable(ResourcePoolError):
+    """The database could not be reached, or stayed busy, through all retries."""
+
+
+class NotMigrated(ResourcePoolError):
+    """A table of this app does not exist yet."""
+
+
+class SecretUnreadable(ResourcePoolError):
+    """A secret could not be encrypted or decrypted with the keys in the settings."""
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."

@@ -1,0 +1,41 @@
+"""Lets a loop sleep until a moment that others may bring forward."""
+
+import math
+import threading
+
+from resourcepool.leases.clock import monotonic
+
+
+class Alarm:
+    """One loop sleeps on it; any thread may wake it earlier.
+
+    A turn of the loop is: ``reset``, look what is due and when the next thing is, ``sleep_until`` then. What
+    arrives between the look and the sleep ends the sleep at once.
+    """
+
+    def __init__(self) -> None:
+        self._rings = threading.Event()
+        self._at = math.inf
+
+    def reset(self) -> None:
+        """Begin a turn."""
+        self._at = math.inf
+        self._rings.clear()
+
+    def sleep_until(self, moment: float) -> None:
+        """Sleep until ``moment`` (see ``clock.monotonic``; infinity: until rung), or earlier when rung."""
+        self._at = min(self._at, moment)
+        if math.isinf(moment):
+            self._rings.wait()
+        else:
+            self._rings.wait(max(0.0, moment - monotonic()))
+
+    def bring_forward(self, moment: float) -> None:
+        """Make sure that the loop looks again at ``moment`` at the latest."""
+        if moment < self._at:
+            self._at = moment
+            self._rings.set()
+
+    def ring(self) -> None:
+        """Make the loop look again now."""
+        self._rings.set()

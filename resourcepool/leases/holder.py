@@ -1,0 +1,31 @@
+"""Who holds a lease, in words for people."""
+
+import itertools
+import os
+import secrets
+import socket
+import threading
+
+MAX_LENGTH = 200
+
+
+def default_holder() -> str:
+    """Return "host/pid/thread/number": readable, and never the same for two requests anywhere.
+
+    The number begins with a random part of its own for every process, because hosts in containers may share
+    their name and every pid 1.
+    """
+    thread = "".join(c if c.isprintable() and c != "/" else "_" for c in threading.current_thread().name)
+    return f"{_host}/{os.getpid()}/{thread[:60]}/{_incarnation}.{next(_requests)}"
+
+
+def _begin() -> None:
+    global _incarnation, _requests
+    _incarnation, _requests = secrets.token_hex(4), itertools.count(1)
+
+
+_host = socket.gethostname()[:80]
+_incarnation = ""
+_requests = itertools.count(1)
+_begin()
+os.register_at_fork(after_in_child=_begin)

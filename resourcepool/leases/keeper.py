@@ -1,0 +1,152 @@
+"""The keeper: renews everything that this process holds, and notices what it lost.
+
+Two daemon threads for the whole process. One talks to the database, on connections of its own with short
+timeouts; the other only watches the clock, so that a hanging database cannot delay the news of a loss.
+Both start on first use and start afresh after a fork.
+"""
+
+import logging
+import math
+import os
+import threading
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from django.db import connections
+
+from resourcepool import dialect
+from resourcepool.exceptions import DatabaseUnavailable
+from resourcepool.leases import shutdown, verbs
+from resourcepool.leases.alarm import Alarm
+from resourcepool.leases.background import own_connections
+from resourcepool.leases.clock import monotonic
+
+if TYPE_CHECKING:
+    from resourcepool.leases.lease import Lease
+
+logger = logging.getLogger(__name__)
+
+PAUSE_AFTER_FAILURE = 0.2  # seconds
+IDLE = 1.0  # seconds without anything to keep, after which the connections are closed
+
+
+class Keeper:
+    """Every lease that this process holds, and the threads that look after them."""
+
+    def __init__(self) -> None:
+        self._kept: dict[Lease, None] = {}
+        self._lock = threading.Lock()
+        self._beat = Alarm()
+        self._watch = Alarm()
+        self._threads: list[threading.Thread] = []
+
+    def keep(self, lease: "Lease") -> None:
+        """Look after ``lease`` from now on."""
+        with self._lock:
+            self._kept[lease] = None
+            if not self._threads:
+                self._start()
+        self._beat.bring_forward(lease.due_at)
+        self._watch.bring_forward(lease.trusted_until)
+
+    def forget(self, lease: "Lease") -> None:
+        """Stop looking after ``lease``. A renewal that is on its way finds another fence, or nobody to tell."""
+        with self._lock:
+            self._kept.pop(lease, None)
+
+    def kept(self) -> list["Lease"]:
+        """Return every lease that this process holds now."""
+        with self._lock:
+            return list(self._kept)
+
+    def is_kept(self, lease: "Lease") -> bool:
+        """Tell whether ``lease`` is being looked after."""
+        return lease in self._kept
+
+    def is_alive(self) -> bool:
+        """Tell whether both threads run (also true before the first lease)."""
+        return all(thread.is_alive() for thread in self._threads)
+
+    def _start(self) -> None:
+        shutdown.release_at_exit(self.kept)
+        for name, loop in (("beat", self._beat_loop), ("watch", self._watch_loop)):
+            thread = threading.Thread(target=loop, name=f"resourcepool-{name}", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def _beat_loop(self) -> None:
+        with own_connections() as own:
+            while True:
+                self._beat.reset()
+                try:
+                    wake_at = self._beat_once()
+                except Exception:
+                    logger.exception("the keeper could not renew; it tries again")
+                    wake_at = monotonic() + PAUSE_AFTER_FAILURE
+                if own.are_open and not self._kept:
+                    self._beat.sleep_until(monotonic() + IDLE)
+                    if not self._kept:
+                        own.close()
+                else:
+                    self._beat.sleep_until(wake_at)
+
+    def _beat_once(self) -> float:
+        """Renew what is due; return when to look again."""
+        now, due, wake_at = monotonic(), defaultdict(list), math.inf
+        for lease in self.kept():
+            if lease.is_in_transaction:
+                wake_at = min(wake_at, now + lease.terms.ttl / 10)
+            elif lease.due_at <= now + lease.terms.ttl / 12:  # those due soon come along in one statement
+                due[lease.model, lease.using, round(lease.next_ttl(now), 3)].append(lease)
+            else:
+                wake_at = min(wake_at, lease.due_at)
+        for (_, using, ttl), leases in due.items():
+            for start in range(0, len(leases), verbs.BATCH):
+                batch = leases[start : start + verbs.BATCH]
+                try:
+                    renew_together(using, ttl, batch)
+                    wake_at = min(wake_at, *(lease.due_at for lease in batch))
+                except DatabaseUnavailable as error:
+                    logger.warning("%s; %d leases not renewed yet, trying again", error, len(batch))
+                    wake_at = monotonic() + PAUSE_AFTER_FAILURE
+        return wake_at
+
+    def _watch_loop(self) -> None:
+        while True:
+            self._watch.reset()
+            now, wake_at = monotonic(), math.inf
+            for lease in self.kept():
+                if lease.trusted_until <= now:
+                    lease.lose(lease.why_not_trusted())
+                else:
+                    wake_at = min(wake_at, lease.trusted_until)
+            self._watch.sleep_until(wake_at)
+
+
+def renew_together(using: str, ttl: float, leases: list["Lease"]) -> None:
+    """Renew leases of one model in one statement, and tell those that are lost.
+
+    Raises:
+        DatabaseUnavailable: nothing is known about any of them.
+    """
+    model, connection = leases[0].model, connections[using]
+    sent_at = monotonic()
+    renewed = verbs.renew(connection, model, [(lease.pk, lease.fence) for lease in leases], ttl)
+    lost: list[Lease] = []
+    if renewed < len(leases):
+        live = verbs.live_fences(connection, model, [lease.pk for lease in leases])
+        lost = [lease for lease in leases if live.get(lease.pk) != lease.fence]
+    for lease in leases:
+        if lease not in lost:
+            lease.confirm(sent_at)
+        elif keeper.is_kept(lease):
+            lease.lose("another holder or an operator took it, or it ran out")
+
+
+def _after_fork() -> None:
+    keeper.__init__()  # type: ignore[misc]  # the parent's leases, locks and threads are not the child's
+    dialect.abandon_inherited_connections()
+
+
+keeper = Keeper()
+os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,298 @@
+"""The handle of one grant: what a holder keeps, asks and gives back."""
+
+import contextlib
+import logging
+import os
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from types import TracebackType
+from typing import Self
+
+from django.db import connections, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from resourcepool import options
+from resourcepool.exceptions import (
+    GuardOutsideTransaction,
+    LeaseFromAnotherProcess,
+    LeaseLost,
+    LeaseReleased,
+)
+from resourcepool.leases import verbs
+from resourcepool.leases.clock import monotonic
+from resourcepool.leases.holder import MAX_LENGTH
+from resourcepool.leases.keeper import keeper
+from resourcepool.leases.table import Model
+from resourcepool.leases.verbs import Grant
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a lease was asked for with; times in seconds.
+
+    Attributes:
+        ttl: how long the grant lasts after each renewal.
+        holder: who has it, for people to read.
+        cooldown: how long the row rests after the release.
+        max_hold: it is not renewed beyond this long after the grant; None: as long as the holder lives.
+        on_lost: called with the lease, once, from a background thread, as soon as the loss is noticed.
+    """
+
+    ttl: float
+    holder: str
+    cooldown: float = 0.0
+    max_hold: float | None = None
+    on_lost: Callable[["Lease"], None] | None = None
+
+
+class Lease:
+    """One row, held by this process until it is released, lost, or not renewed for ``ttl`` seconds.
+
+    The keeper renews it in the background. The handle trusts itself until a margin before ``ttl`` has passed
+    since its last confirmed renewal was *sent*; then ``lost`` is set, ``on_lost`` runs, and every further
+    call raises ``LeaseLost``.
+
+    Not promised: that a holder which does not look (``ensure_held``, ``guard``) stops in time. Only ``guard``
+    and a far end that checks ``fence`` exclude a late write.
+
+    Usable from any thread of the process that acquired it; as a context manager it releases at the end.
+    The theory: docs/how-it-works.md. Requirements R0.2, R0.5, R0.6 and their holes.
+    """
+
+    def __init__(self, model: Model, using: str, grant: Grant, terms: Terms) -> None:
+        self.model = model
+        self.using = using
+        self.terms = terms
+        self.lost = threading.Event()
+        self._take(grant)
+
+    def _take(self, grant: Grant) -> None:
+        self.pk = grant.pk
+        self.fence = grant.fence
+        self.holder = self.terms.holder
+        self._pid = os.getpid()
+        self._state = _State()
+        self._granted_at = self._sent_at = grant.sent_at
+        self._open_transaction: BaseDatabaseWrapper | None = None
+        if connections[self.using].in_atomic_block:
+            self._open_transaction = connections[self.using]  # invisible to the keeper until the commit
+        keeper.keep(self)
+
+    @property
+    def is_held(self) -> bool:
+        """Whether this process may still rely on the lease. No I/O."""
+        return self._state.ended is None and monotonic() < self.trusted_until and self._pid == os.getpid()
+
+    @property
+    def remaining(self) -> float:
+        """Seconds for which the lease can be relied on without another renewal; 0 when it is not held."""
+        return max(0.0, self.trusted_until - monotonic()) if self._state.ended is None else 0.0
+
+    def ensure_held(self) -> None:
+        """Return if this process may still rely on the lease. No I/O, so call it before each use.
+
+        Raises:
+            LeaseLost: it has been lost, or was not confirmed in time.
+            LeaseReleased: it has been released.
+        """
+        self._check_process()
+        if self._state.ended is None and monotonic() >= self.trusted_until:
+            self.lose(self.why_not_trusted())
+        if self._state.ended is not None:
+            raise self._state.ended
+
+    def renew(self) -> None:
+        """Extend the lease to now + ``ttl``. The keeper does so by itself; raises LeaseLost when it is lost."""
+        self.ensure_held()
+        sent_at = monotonic()
+        if not verbs.renew(self._connection, self.model, [(self.pk, self.fence)], self.next_ttl(sent_at)):
+            self.lose("another holder or an operator took it, or it ran out")
+            self.ensure_held()
+        self.confirm(sent_at)
+
+    def release(self) -> None:
+        """Give the row back, to rest for ``cooldown`` seconds.
+
+        Raises:
+            LeaseReleased: it was released before.
+            LeaseLost: it was lost before; nothing has been changed for whoever has it now.
+        """
+        self._check_process()
+        if isinstance(self._state.ended, LeaseReleased):
+            raise self._state.ended
+        keeper.forget(self)
+        # Also when it counts as lost here: the fence decides, and a row that is still ours is freed sooner.
+        freed = verbs.release(self._connection, self.model, self.pk, self.fence, self.terms.cooldown)
+        if self._state.ended is None and not freed:
+            self.lose("another holder or an operator took it, or it ran out")
+        if self._state.ended is not None:
+            raise self._state.ended
+        self._finish("released")
+
+    def hand_over(self, to: str, *, ttl: object = None) -> int:
+        """Pass the row straight to a successor, who takes it up with ``pool.adopt(pk, fence)``.
+
+        Args:
+            to: the successor's name, for people to read.
+            ttl: seconds or timedelta the successor has to take it up; this lease's ttl when not given.
+
+        Returns:
+            The successor's fence.
+
+        Raises:
+            LeaseLost: it was lost before.
+        """
+        self.ensure_held()
+        span = self.terms.ttl if ttl is None else options.seconds("ttl", ttl, least=MIN_TTL)
+        to = options.text("to", to, most=MAX_LENGTH)
+        keeper.forget(self)
+        if not verbs.hand_over(self._connection, self.model, self.pk, self.fence, to=to, ttl=span):
+            self.lose("another holder or an operator took it, or it ran out")
+            self.ensure_held()
+        self._finish(f"handed over to {to}")
+        return self.fence + 1
+
+    @contextlib.contextmanager
+    def guard(self) -> Iterator[Self]:
+        """Let the caller's open transaction commit only while the lease is held.
+
+        Renews the lease inside that transaction. From then on the row is locked, so nobody can take it over
+        before the commit. Keep the transaction shorter than half the ttl: the keeper cannot renew meanwhile.
+
+        Raises:
+            LeaseLost: it is not held; let it leave the ``atomic`` block, so that the transaction rolls back.
+            GuardOutsideTransaction: no transaction is open on the lease's database.
+        """
+        self.ensure_held()
+        connection = self._connection
+        if not connection.in_atomic_block:
+            raise GuardOutsideTransaction(
+                f"guard() protects an open transaction on database {self.using!r}; there is none. "
+                "Write: with transaction.atomic(), lease.guard(): ..."
+            )
+        sent_at = monotonic()
+        self._open_transaction = connection
+        if not verbs.renew(connection, self.model, [(self.pk, self.fence)], self.next_ttl(sent_at)):
+            self.lose("another holder or an operator took it, or it ran out")
+            self.ensure_held()
+        transaction.on_commit(partial(self.confirm, sent_at), using=self.using)
+        yield self
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(self._state.ended, LeaseReleased):
+            return
+        if error is None:
+            self.release()
+            return
+        try:
+            self.release()
+        except LeaseLost as lost:
+            logger.warning("%s", lost)  # the caller's own error matters more
+        except Exception:
+            logger.exception("could not release %s; it lapses by itself", self)
+
+    def __str__(self) -> str:
+        return f"lease of {self.model._meta.label} {self.pk}, fence {self.fence}"
+
+    def __repr__(self) -> str:
+        state = "held" if self._state.ended is None else "ended"
+        return f"<{type(self).__name__} {self.model._meta.label} {self.pk} fence={self.fence} {state}>"
+
+    # What the keeper needs
+
+    @property
+    def trusted_until(self) -> float:
+        """The moment of this process's clock at which the handle stops trusting itself."""
+        until = self._sent_at + self.terms.ttl - margin(self.terms.ttl)
+        if self.terms.max_hold is None:
+            return until
+        return min(until, self._granted_at + self.terms.max_hold - margin(self.terms.ttl))
+
+    @property
+    def due_at(self) -> float:
+        """The moment of this process's clock at which it should be renewed next."""
+        return self._sent_at + self.terms.ttl / 3
+
+    @property
+    def is_in_transaction(self) -> bool:
+        """Whether the row is locked by a transaction of this process, so that a renewal would have to wait."""
+        connection = self._open_transaction
+        if connection is not None and not connection.in_atomic_block:
+            self._open_transaction = connection = None
+        return connection is not None
+
+    def next_ttl(self, now: float) -> float:
+        """Return how long to renew it for, in seconds: its ttl, but not beyond ``max_hold``."""
+        if self.terms.max_hold is None:
+            return self.terms.ttl
+        return max(0.0, min(self.terms.ttl, self._granted_at + self.terms.max_hold - now))
+
+    def confirm(self, sent_at: float) -> None:
+        """Note that a renewal which left at ``sent_at`` was granted."""
+        self._sent_at = max(self._sent_at, sent_at)
+
+    def why_not_trusted(self) -> str:
+        """Return why the trust window closed, in words."""
+        hold = self.terms.max_hold
+        if hold is not None and monotonic() >= self._granted_at + hold - margin(self.terms.ttl):
+            return f"held for max_hold={hold:g} s"
+        return f"not renewed within ttl={self.terms.ttl:g} s"
+
+    def lose(self, reason: str) -> None:
+        """Note the loss once: set ``lost``, run ``on_lost``."""
+        keeper.forget(self)
+        if not self._state.end(LeaseLost(f"{self} of {self.holder} is lost: {reason}")):
+            return
+        logger.warning("%s", self._state.ended)
+        self.lost.set()
+        if self.terms.on_lost is not None:
+            try:
+                self.terms.on_lost(self)
+            except Exception:
+                logger.exception("on_lost of %s failed", self)
+
+    @property
+    def _connection(self) -> BaseDatabaseWrapper:
+        return connections[self.using]
+
+    def _finish(self, what: str) -> None:
+        self._state.end(LeaseReleased(f"{self} was {what} before"))
+
+    def _check_process(self) -> None:
+        if self._pid != os.getpid():
+            raise LeaseFromAnotherProcess(
+                f"{self} belongs to process {self._pid}; this is process {os.getpid()}. "
+                "Acquire after the fork, or hand it over: fence = lease.hand_over(..), pool.adopt(pk, fence)"
+            )
+
+
+class _State:
+    """How a grant ended for its holder; decided once, whoever notices first."""
+
+    def __init__(self) -> None:
+        self.ended: LeaseLost | None = None
+        self._lock = threading.Lock()
+
+    def end(self, how: LeaseLost) -> bool:
+        with self._lock:
+            first = self.ended is None
+            if first:
+                self.ended = how
+        return first
+
+
+MIN_TTL = 0.1
+
+
+def margin(ttl: float) -> float:
+    """Return how many seconds before the database's own deadline a holder stops trusting a lease."""
+    return min(ttl / 10, 2.0)

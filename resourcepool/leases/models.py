@@ -1,0 +1,127 @@
+"""The leased row: three columns that every kind of held thing has, and the line of those who wait for one."""
+
+import datetime
+from typing import Any, ClassVar, Self
+
+from django.conf import settings
+from django.db import models
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.utils.translation import gettext_lazy as _
+
+from resourcepool.dialect import DbNow, KeyField
+from resourcepool.leases.holder import MAX_LENGTH
+from resourcepool.leases.where import Where
+
+LEASE_COLUMNS = frozenset({"busy_before", "fence", "holder"})
+
+
+def long_ago() -> datetime.datetime:
+    """Return the fixed moment in the past that a row is born with: it was never busy."""
+    moment = datetime.datetime(2000, 1, 1)  # noqa: DTZ001
+    return moment.replace(tzinfo=datetime.UTC) if settings.USE_TZ else moment
+
+
+class LeaseQuerySet(models.QuerySet[Any]):
+    """Filters over leased rows, by the database's clock. Claiming goes through the model's pool."""
+
+    def held(self) -> Self:
+        """Rows that somebody has a running lease on."""
+        return self.filter(busy_before__gt=DbNow()).exclude(holder="")
+
+    def held_by(self, holder: str) -> Self:
+        """Rows with a running lease whose holder is exactly this text."""
+        return self.held().filter(holder=holder)
+
+    def available(self) -> Self:
+        """Rows that a claim would be granted."""
+        return self.filter(busy_before__lte=DbNow(), **self.model.claimable_when)
+
+    def expired(self) -> Self:
+        """Rows whose last lease ran out without being released."""
+        return self.filter(busy_before__lte=DbNow()).exclude(holder="")
+
+
+class AbstractLease(models.Model):
+    """A row that at most one holder has at a time.
+
+    ``(pk, fence)`` names exactly one grant, for ever. The three columns change only through the verbs in
+    ``leases/verbs.py``; ``save()`` leaves them alone on rows that exist.
+    """
+
+    # What must hold, besides a passed busy_before, for a row to be handed out.
+    claimable_when: ClassVar[dict[str, bool]] = {}
+
+    busy_before = models.DateTimeField(
+        _("busy before"),
+        default=long_ago,
+        editable=False,
+        help_text=_("Taken until this moment of the database's clock (UTC); free once it has passed."),
+    )
+    fence = models.BigIntegerField(
+        _("fence"), default=0, editable=False, help_text=_("Goes up with every grant and every release.")
+    )
+    holder = models.CharField(
+        _("holder"),
+        max_length=MAX_LENGTH,
+        default="",
+        blank=True,
+        editable=False,
+        help_text=_("Who has it, for people to read; empty after a release."),
+    )
+
+    objects: ClassVar[Any] = LeaseQuerySet.as_manager()
+
+    class Meta:
+        abstract = True
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """Save, but never write busy_before, fence and holder of a row that exists.
+
+        A copy read a moment ago may carry the lease of somebody who has since been replaced (document 000's
+        ``close()`` frees its successor's lease this way).
+        """
+        asked = kwargs.get("update_fields")
+        if asked is not None and LEASE_COLUMNS & set(asked):
+            raise ValueError(f"update_fields: {', '.join(sorted(LEASE_COLUMNS))} change only through a lease")
+        inserts = self._state.adding or self.pk is None or kwargs.get("force_insert")
+        if not args and asked is None and not inserts:
+            deferred = self.get_deferred_fields()
+            kwargs["update_fields"] = [
+                field.name
+                for field in self._meta.concrete_fields
+                if not field.primary_key
+                and not field.generated
+                and field.name not in LEASE_COLUMNS
+                and field.attname not in deferred
+            ]
+        super().save(*args, **kwargs)
+
+    @classmethod
+    def where(cls, selector: str, connection: BaseDatabaseWrapper) -> Where:
+        """Return the condition that a ticket's ``selector`` (JSON text) stands for."""
+        return Where()
+
+    @classmethod
+    def revive(cls, using: str) -> None:
+        """Called now and then while nothing is free: make claimable what has become so by the clock."""
+
+
+class Ticket(AbstractLease):
+    """A place in line for rows of one pool: itself a leased row, so a dead waiter drops out by itself.
+
+    Served by ``priority`` (lowest first), then by arrival.
+    """
+
+    pool = KeyField(_("pool"), max_length=150, editable=False)
+    selector = models.TextField(_("selector"), default="{}", editable=False)
+    count = models.PositiveIntegerField(_("how many"), default=1, editable=False)
+    priority = models.IntegerField(_("priority"), default=0, editable=False)
+    asked_at = models.DateTimeField(_("asked at"), editable=False)
+
+    class Meta:
+        verbose_name = _("ticket")
+        verbose_name_plural = _("tickets")
+        indexes = [models.Index(fields=["pool", "priority"], name="resourcepool_ticket_in_line")]
+
+    def __str__(self) -> str:
+        return f"{self.pool} #{self.pk}"

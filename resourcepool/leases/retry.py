@@ -1,0 +1,74 @@
+"""Sends a statement again when the database's answer was "not this time".
+
+Only ever around a whole transaction: inside a caller's transaction the first error already decides, and
+swallowing one there has been seen to commit half the work (docs/databases.md).
+"""
+
+import logging
+import random
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from django.db import DatabaseError, InterfaceError
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from resourcepool import dialect
+from resourcepool.dialect import Trouble
+from resourcepool.exceptions import DatabaseUnavailable, NotMigrated
+
+logger = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
+
+TRIES = 6
+
+
+class Unsettled(Exception):
+    """Raised by ``settle``: what was sent did not take effect; send it again."""
+
+
+def retrying(
+    connection: BaseDatabaseWrapper,
+    send: Callable[[], Result],
+    *,
+    settle: Callable[[], Result] | None = None,
+    busy: Callable[[], Result] | None = None,
+) -> Result:
+    """Call ``send`` until the database takes it, a few times, with growing random pauses (at most 2 s in all).
+
+    Args:
+        settle: asked after a lost connection, when ``send`` may or may not have been committed; looks and
+            returns the result, or raises ``Unsettled`` to have it sent again. Without it, ``send`` must be
+            safe to repeat.
+        busy: what to return instead of waiting again when somebody else holds the row locked.
+
+    Raises:
+        DatabaseUnavailable: after the last try.
+        NotMigrated: when the table does not exist.
+    """
+    unsure = False
+    for turn in range(TRIES):
+        try:
+            if unsure and settle:
+                try:
+                    return settle()
+                except Unsettled:
+                    unsure = False
+            return send()
+        except (DatabaseError, InterfaceError) as error:
+            trouble = dialect.trouble(connection, error)
+            if trouble is Trouble.NO_TABLE:
+                raise NotMigrated(f"database {connection.alias!r}: {error}; run `manage.py migrate`") from error
+            if trouble is None or connection.in_atomic_block:
+                raise
+            if trouble is Trouble.BUSY and busy is not None:
+                return busy()
+            if trouble is Trouble.DISCONNECTED:
+                unsure = True
+                connection.close()
+            if turn == TRIES - 1:
+                raise DatabaseUnavailable(f"database {connection.alias!r}: {error}") from error
+            logger.debug("database %r: %s; trying again", connection.alias, error)
+            time.sleep(random.uniform(0, 0.03 * 2**turn))  # noqa: S311 (jitter, not a secret)
+    raise AssertionError("unreachable")

@@ -1,0 +1,65 @@
+"""Looks for free rows, without locks; whether one is still free is decided by the claim."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from resourcepool import dialect
+from resourcepool.leases.retry import retrying
+from resourcepool.leases.table import Model, table_of
+from resourcepool.leases.where import Where
+
+
+@dataclass(frozen=True, slots=True)
+class Glance:
+    """The rows that are free now, longest idle first, and seconds until the next busy one may be."""
+
+    free: tuple[Any, ...]
+    next_in: float | None
+
+
+def free_rows(
+    connection: BaseDatabaseWrapper, model: Model, where: Where, limit: int, *extra: str
+) -> list[Any]:
+    """Return primary keys of up to ``limit`` free rows, longest idle first; with ``extra`` columns: tuples."""
+    table = table_of(connection, model)
+    columns = ", ".join([table.pk, *(connection.ops.quote_name(name) for name in extra)])
+    sql = (
+        f"SELECT {columns} FROM {table.name} WHERE {table.free_by_index}{where.sql} "  # noqa: S608
+        f"ORDER BY {table.busy_before} LIMIT {int(limit)}"
+    )
+    rows = _rows(connection, sql, where.params)
+    return (
+        [(_python(model, row[0]), *row[1:]) for row in rows]
+        if extra
+        else [_python(model, pk) for (pk,) in rows]
+    )
+
+
+def glance(connection: BaseDatabaseWrapper, model: Model, where: Where, limit: int) -> Glance:
+    """Return up to ``limit`` free rows and when the next one may come free, in one statement."""
+    table = table_of(connection, model)
+    until = dialect.of(connection).micros_until.format(moment=table.busy_before)
+    sql = (
+        f"SELECT {table.pk}, {until} FROM {table.name} WHERE 1 = 1{table.claimable}{where.sql} "  # noqa: S608
+        f"ORDER BY {table.busy_before} LIMIT {int(limit) + 1}"
+    )
+    rows = _rows(connection, sql, where.params)
+    free = tuple(_python(model, pk) for pk, micros in rows if micros <= 0)
+    waits = [micros / 1_000_000 for _, micros in rows if micros > 0]
+    return Glance(free[:limit], min(waits, default=None))
+
+
+def _rows(connection: BaseDatabaseWrapper, sql: str, params: tuple[Any, ...]) -> list[Any]:
+    def send() -> list[Any]:
+        with connection.cursor() as cursor:
+            cursor.execute(sql, params)
+            return list(cursor.fetchall())
+
+    return retrying(connection, send)
+
+
+def _python(model: Model, pk: Any) -> Any:
+    assert model._meta.pk is not None  # noqa: S101
+    return model._meta.pk.to_python(pk)

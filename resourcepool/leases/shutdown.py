@@ -1,0 +1,76 @@
+"""Gives back what is held when the process ends in an orderly way; a killed one's leases lapse."""
+
+import atexit
+import logging
+import os
+import signal
+import sys
+import threading
+from collections import defaultdict
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from django.db import DatabaseError, InterfaceError, connections
+
+from resourcepool.exceptions import ResourcePoolError
+from resourcepool.leases import verbs
+from resourcepool.leases.background import own_connections
+
+if TYPE_CHECKING:
+    from resourcepool.leases.lease import Lease
+
+logger = logging.getLogger(__name__)
+
+
+def release_at_exit(kept: Callable[[], list["Lease"]]) -> None:
+    """Have everything in ``kept()`` released when the interpreter ends (docs/how-it-works.md, "Endings")."""
+    owner = os.getpid()
+
+    def release() -> None:
+        if os.getpid() == owner:
+            release_everything(kept())
+
+    atexit.register(release)
+    for name in ("multiprocessing.util", "billiard.util"):
+        # Their children end with os._exit, which skips atexit, but run these finalizers first.
+        if (module := sys.modules.get(name)) is not None:
+            module.Finalize(None, release, exitpriority=100)
+
+
+def release_everything(leases: list["Lease"]) -> None:
+    """Release all these leases, one statement per table, one try each; what fails lapses by itself."""
+    groups: dict[Any, list[Lease]] = defaultdict(list)
+    for lease in leases:
+        groups[lease.model, lease.using, lease.terms.cooldown].append(lease)
+    if not groups:
+        return
+    with own_connections():
+        for (model, using, cooldown), group in groups.items():
+            for start in range(0, len(group), verbs.BATCH):
+                held = [(lease.pk, lease.fence) for lease in group[start : start + verbs.BATCH]]
+                try:
+                    verbs.release_all(connections[using], model, held, cooldown)
+                except (DatabaseError, InterfaceError, ResourcePoolError) as error:
+                    logger.warning("%d leases not released at exit, they lapse: %s", len(held), error)
+
+
+def release_on_sigterm() -> None:
+    """Make SIGTERM end this process like ``sys.exit``, so that ``finally`` blocks run and leases are released.
+
+    Call it in the main thread of a program that has no handler of its own; gunicorn, uvicorn and Celery
+    workers have theirs and end in an orderly way without it.
+
+    Raises:
+        ValueError: not called in the main thread.
+    """
+    previous = signal.getsignal(signal.SIGTERM)
+
+    def end(number: int, frame: Any) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second one must not interrupt the clean-up
+        if callable(previous) and previous is not signal.default_int_handler:
+            previous(number, frame)
+        sys.exit(128 + number)
+
+    if threading.current_thread() is not threading.main_thread():
+        raise ValueError("release_on_sigterm() must be called in the main thread")
+    signal.signal(signal.SIGTERM, end)

@@ -1,0 +1,61 @@
+"""Quoted names and fixed conditions of a leased table, for the SQL in ``verbs`` and ``search``."""
+
+from typing import Any
+
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from resourcepool import dialect
+from resourcepool.leases.models import AbstractLease, Ticket
+
+Model = type[AbstractLease]
+
+
+class Table:
+    """The quoted names of one model's table on one database, and its condition for "free"."""
+
+    def __init__(self, connection: BaseDatabaseWrapper, model: Model) -> None:
+        quote, meta = connection.ops.quote_name, model._meta
+        assert meta.pk is not None  # noqa: S101 (for the type checker: every model has one)
+        self.name = quote(meta.db_table)
+        self.pk = quote(meta.pk.column)
+        self.busy_before, self.fence, self.holder = (
+            quote(meta.get_field(name).column) for name in ("busy_before", "fence", "holder")
+        )
+        self.claimable = "".join(
+            # A literal, because a bound parameter keeps SQLite from using a partial index.
+            f" AND {quote(meta.get_field(name).column)} = {_literal(connection, value)}"
+            for name, value in model.claimable_when.items()
+        )
+        self.free = f"{self.busy_before} <= {dialect.of(connection).now}{self.claimable}"
+        self.free_by_index = f"{self.busy_before} <= {dialect.of(connection).indexed_now}{self.claimable}"
+
+
+_tables: dict[tuple[Model, str], Table] = {}
+
+
+def table_of(connection: BaseDatabaseWrapper, model: Model) -> Table:
+    """Return the (remembered) names of ``model``'s table."""
+    which = (model, connection.vendor)
+    if which not in _tables:
+        _tables[which] = Table(connection, model)
+    return _tables[which]
+
+
+def key(connection: BaseDatabaseWrapper, model: Model, pk: Any) -> Any:
+    """Return a primary key as the driver wants it (a UUID is text on MySQL)."""
+    assert model._meta.pk is not None  # noqa: S101
+    return model._meta.pk.get_db_prep_value(pk, connection)
+
+
+def nobody_waits(connection: BaseDatabaseWrapper) -> str:
+    """Return the condition " AND nobody alive stands in line"; its one parameter is the pool's label."""
+    tickets = table_of(connection, Ticket)
+    pool, now = connection.ops.quote_name("pool"), dialect.of(connection).now
+    return (
+        f" AND NOT EXISTS (SELECT 1 FROM {tickets.name} "  # noqa: S608 (quoted names)
+        f"WHERE {pool} = %s AND {tickets.busy_before} > {now})"
+    )
+
+
+def _literal(connection: BaseDatabaseWrapper, value: bool) -> str:
+    return str(value).upper() if connection.vendor == "postgresql" else str(int(value))

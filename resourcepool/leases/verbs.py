@@ -1,0 +1,225 @@
+"""The verbs that change a leased row. Each is one UPDATE whose row count is the answer.
+
+The idea is document 000's (R0.2: of two equal ``UPDATE .. WHERE`` exactly one reports a changed row), with a
+fencing token in place of its timestamp as the proof of ownership. The text of every statement is put
+together once per model and database.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from django.db import transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from resourcepool import dialect
+from resourcepool.dialect import DbNow, micros
+from resourcepool.leases.clock import monotonic
+from resourcepool.leases.models import LeaseQuerySet, Ticket
+from resourcepool.leases.retry import Unsettled, retrying
+from resourcepool.leases.table import Model, key, nobody_waits, table_of
+from resourcepool.leases.where import ANYWHERE, Where
+
+Held = Sequence[tuple[Any, int]]  # (primary key, fence) pairs
+
+BATCH = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """One successful claim. ``sent_at`` is this process's clock just before the statement left."""
+
+    pk: Any
+    fence: int
+    sent_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What is asked for.
+
+    Attributes:
+        ttl: how long the grant lasts, in seconds.
+        holder: the text written into the row.
+        holder_is_unique: nobody else ever writes this text, so it tells whose claim an unconfirmed one was.
+        where: what a row must match besides being free.
+        behind_waiters: refused while anybody stands in line for this pool.
+    """
+
+    ttl: float
+    holder: str
+    holder_is_unique: bool = False
+    where: Where = ANYWHERE
+    behind_waiters: bool = False
+
+
+def claim(connection: BaseDatabaseWrapper, model: Model, pk: Any, wanted: Claim) -> Grant | None:
+    """Take one row if it is free; None when somebody else was faster. Raises DatabaseUnavailable."""
+    speaks = dialect.of(connection)
+    sql = _text(connection, model, "claim") + wanted.where.sql
+    params = [micros(wanted.ttl), wanted.holder, key(connection, model, pk), *wanted.where.params]
+    if wanted.behind_waiters:
+        sql += nobody_waits(connection)
+        params.append(model._meta.label_lower)
+    sql += speaks.returning.format(fence=table_of(connection, model).fence)
+    sent_at = 0.0
+
+    def send() -> Grant | None:
+        nonlocal sent_at
+        sent_at = monotonic()
+        with connection.cursor() as cursor:
+            cursor.execute(sql, params)
+            fence = speaks.fence_after_update(cursor)
+        return None if fence is None else Grant(pk, fence, sent_at)
+
+    def settle() -> Grant | None:
+        if not wanted.holder_is_unique:
+            return None  # it may be somebody else's; if it is ours, it lapses unused
+        fences = live_fences(connection, model, [pk], holder=wanted.holder)
+        if not fences:
+            raise Unsettled
+        return Grant(pk, fences[pk], sent_at)
+
+    return retrying(connection, send, settle=settle, busy=lambda: None)
+
+
+def claim_all(
+    connection: BaseDatabaseWrapper, model: Model, pks: Sequence[Any], wanted: Claim
+) -> list[Grant] | None:
+    """Take all of these rows in one transaction, or none of them; None when not all of them are free."""
+    alias, sent_at = connection.alias, 0.0
+
+    def send() -> list[Grant] | None:
+        nonlocal sent_at
+        with transaction.atomic(using=alias):
+            if wanted.behind_waiters and anybody_waits(connection, model):
+                return None
+            skip = connection.features.has_select_for_update_skip_locked
+            rows = rows_of(connection, model).available().filter(pk__in=pks).order_by("pk")
+            fences = dict(rows.select_for_update(skip_locked=skip).values_list("pk", "fence"))
+            if len(fences) < len(pks):
+                return None
+            sent_at = monotonic()
+            _change(connection, model, "grant", list(fences.items()), [micros(wanted.ttl), wanted.holder])
+        return [Grant(pk, fence + 1, sent_at) for pk, fence in fences.items()]
+
+    def settle() -> list[Grant] | None:
+        if not wanted.holder_is_unique:
+            return None
+        fences = live_fences(connection, model, pks, holder=wanted.holder)
+        if not fences:
+            raise Unsettled
+        return [Grant(pk, fence, sent_at) for pk, fence in fences.items()]
+
+    return retrying(connection, send, settle=settle, busy=lambda: None)
+
+
+def renew(connection: BaseDatabaseWrapper, model: Model, held: Held, ttl: float) -> int:
+    """Extend these leases to now + ``ttl`` seconds, never shortening one; at most ``BATCH`` at once.
+
+    Returns how many were still held. Fewer than asked: see ``live_fences`` for which.
+    """
+    return retrying(connection, partial(_change, connection, model, "renew", held, [micros(ttl)]))
+
+
+def release(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int, cooldown: float) -> bool:
+    """Give a lease back; the row rests for ``cooldown`` seconds. False when it had been lost before."""
+
+    def settle() -> int:
+        row = rows_of(connection, model).filter(pk=pk).values_list("fence", "holder").first()
+        if row is None:
+            return 0
+        if row[0] == fence:
+            raise Unsettled
+        # One step on with a holder: somebody claimed it over our head. Anything else began with our release.
+        return int(row[0] > fence + 1 or not row[1])
+
+    send = partial(_change, connection, model, "release", [(pk, fence)], [micros(cooldown)])
+    return retrying(connection, send, settle=settle) == 1
+
+
+def release_all(connection: BaseDatabaseWrapper, model: Model, held: Held, cooldown: float) -> int:
+    """Give up to ``BATCH`` leases back at once, in one try; returns how many were still theirs."""
+    return _change(connection, model, "release", held, [micros(cooldown)])
+
+
+def hand_over(
+    connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int, *, to: str, ttl: float
+) -> bool:
+    """Pass a lease straight to ``to`` for ``ttl`` seconds under ``fence + 1``; False when it was lost."""
+
+    def settle() -> int:
+        row = rows_of(connection, model).filter(pk=pk).values_list("fence", "holder").first()
+        if row == (fence, row[1] if row else ""):
+            raise Unsettled
+        return int(row == (fence + 1, to))
+
+    send = partial(_change, connection, model, "hand over", [(pk, fence)], [micros(ttl), to])
+    return retrying(connection, send, settle=settle) == 1
+
+
+def live_fences(
+    connection: BaseDatabaseWrapper, model: Model, pks: Sequence[Any], *, holder: str | None = None
+) -> dict[Any, int]:
+    """Return {primary key: fence} of the rows among ``pks`` under a running lease (of ``holder``, if given)."""
+    rows = rows_of(connection, model).filter(pk__in=pks, busy_before__gt=DbNow())
+    if holder is not None:
+        rows = rows.filter(holder=holder)
+    return dict(rows.values_list("pk", "fence"))
+
+
+def anybody_waits(connection: BaseDatabaseWrapper, model: Model) -> bool:
+    """Tell whether anybody alive stands in line for rows of ``model``."""
+    return bool(rows_of(connection, Ticket).held().filter(pool=model._meta.label_lower).exists())
+
+
+def rows_of(connection: BaseDatabaseWrapper, model: Model) -> LeaseQuerySet:
+    """Return all rows of ``model`` on this connection's database, whatever its default manager hides."""
+    return LeaseQuerySet(model=model, using=connection.alias)
+
+
+def _change(connection: BaseDatabaseWrapper, model: Model, verb: str, held: Held, params: list[Any]) -> int:
+    keys = [key(connection, model, pk) for pk, _ in held]
+    if len(held) == 1:
+        sql = _text(connection, model, verb)
+        params = [*params, keys[0], held[0][1]]
+    else:
+        sql = _compose(connection, model, verb, len(held))
+        pairs = zip(keys, (fence for _, fence in held), strict=True)
+        params = [*params, *keys, *(value for pair in pairs for value in pair)]
+    with connection.cursor() as cursor:
+        cursor.execute(sql, params)
+        return int(cursor.rowcount)
+
+
+_texts: dict[tuple[Model, str, str], str] = {}
+
+
+def _text(connection: BaseDatabaseWrapper, model: Model, verb: str) -> str:
+    key = (model, connection.vendor, verb)
+    if key not in _texts:
+        _texts[key] = _compose(connection, model, verb, 1)
+    return _texts[key]
+
+
+def _compose(connection: BaseDatabaseWrapper, model: Model, verb: str, count: int) -> str:
+    speaks, table = dialect.of(connection), table_of(connection, model)
+    busy, fence, holder = table.busy_before, table.fence, table.holder
+    changes = {
+        "claim": f"{busy} = {speaks.later}, {fence} = {speaks.next_fence.format(fence=fence)}, {holder} = %s",
+        "grant": f"{busy} = {speaks.later}, {fence} = {fence} + 1, {holder} = %s",
+        "renew": f"{busy} = {speaks.greatest}({busy}, {speaks.later})",
+        "release": f"{busy} = {speaks.later}, {fence} = {fence} + 1, {holder} = ''",
+        "hand over": f"{busy} = {speaks.later}, {fence} = {fence} + 1, {holder} = %s",
+    }
+    update = f"UPDATE {table.name} SET {changes[verb]} WHERE "  # noqa: S608 (quoted names)
+    if verb == "claim":
+        return update + f"{table.pk} = %s AND {table.free}"
+    if count == 1:
+        match = f"{table.pk} = %s AND {fence} = %s"
+    else:
+        # Not "(pk, fence) IN (..)": with one pair MariaDB reads the whole table for it.
+        keys, cases = ", ".join(["%s"] * count), " WHEN %s THEN %s" * count
+        match = f"{table.pk} IN ({keys}) AND {fence} = CASE {table.pk}{cases} END"
+    return update + match + (f" AND {busy} > {speaks.now}" if verb == "renew" else "")

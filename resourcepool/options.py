@@ -1,0 +1,52 @@
+"""Checks values that callers hand in; every refusal names the option, the value and what is allowed."""
+
+import math
+from collections.abc import Collection
+from datetime import timedelta
+from typing import TypeVar
+
+from resourcepool.exceptions import BadOption
+
+DAY = 86_400.0
+
+Choice = TypeVar("Choice", bound=str)
+
+
+def seconds(name: str, value: object, *, least: float = 0.0, most: float = DAY) -> float:
+    """Return ``value`` (seconds or a timedelta) as seconds.
+
+    Raises:
+        BadOption: when it is no such thing, or not between ``least`` and ``most`` seconds.
+    """
+    allowed = f"seconds or a timedelta, from {least:g} to {most:g} seconds"
+    if isinstance(value, timedelta):
+        number = value.total_seconds()
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        number = float(value)
+    else:
+        raise BadOption(name, value, allowed)
+    if not math.isfinite(number) or not least <= number <= most:
+        raise BadOption(name, value, allowed)
+    return number
+
+
+def whole(name: str, value: object, *, least: int, most: int) -> int:
+    """Return ``value`` if it is a whole number from ``least`` to ``most``; raises BadOption otherwise."""
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+        raise BadOption(name, value, f"a whole number from {least} to {most}")
+    return value
+
+
+def one_of(name: str, value: object, allowed: Collection[Choice]) -> Choice:
+    """Return ``value`` if it is among ``allowed``; raises BadOption otherwise."""
+    for choice in allowed:
+        if choice == value:
+            return choice
+    raise BadOption(name, value, "one of " + ", ".join(sorted(allowed)))
+
+
+def text(name: str, value: object, *, most: int) -> str:
+    """Return ``value`` if it is one line of 1 to ``most`` printable characters; raises BadOption otherwise."""
+    if not isinstance(value, str) or not 0 < len(value) <= most or not value.isprintable():
+        raise BadOption(name, value, f"one line of text, 1 to {most} printable characters")
+    return value

@@ -1,0 +1,203 @@
+"""Where orders are filled: at once when something is free and nobody waits, else by standing in line."""
+
+import asyncio
+import threading
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any
+
+from django.db import connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from resourcepool.exceptions import ClaimInTransaction, DatabaseUnavailable
+from resourcepool.leases import line, verbs
+from resourcepool.leases.clock import monotonic
+from resourcepool.leases.poller import poller
+from resourcepool.leases.verbs import Claim, Grant
+from resourcepool.leases.waiting import Request, Waiter
+from resourcepool.resources.lease import ResourceLease
+from resourcepool.resources.order import Order
+from resourcepool.resources.strategy import Spread, by_weight
+from resourcepool.resources.threads import in_thread
+from resourcepool.resources.timeout import timed_out
+
+if TYPE_CHECKING:
+    from resourcepool.resources.pool import Pool
+
+ROUNDS = 10  # of reading what is free and losing the race for all of it
+REMEMBERED = 10_000  # holders whose last resource is known to "sticky"
+REVIVE_EVERY = 2.0  # seconds
+
+Leases = list[ResourceLease]
+
+
+class Desk:
+    """Fills the orders of one pool."""
+
+    def __init__(self, pool: "Pool") -> None:
+        self._pool, self._model = pool, pool.model
+        self._spread = Spread()
+        self._last: OrderedDict[Any, Any] = OrderedDict()
+        self._revived_at = float("-inf")
+
+    def obtain(self, asked: Order) -> Leases:
+        """Return what was ordered, waiting for it up to its timeout; raises AcquireTimeout."""
+        began = monotonic()
+        leases = self._at_once(asked)
+        if leases is not None:
+            return leases
+        waiter = poller.join(self._request(asked))
+        try:
+            return _granted(waiter.outcome.result(began + asked.timeout - monotonic()))
+        except TimeoutError as error:
+            return self._too_late(asked, waiter, error)
+        except BaseException:
+            self._walk_away(waiter)
+            raise
+
+    async def aobtain(self, asked: Order) -> Leases:
+        """``obtain`` for asyncio; waiting occupies no thread."""
+        began = monotonic()
+        leases = await in_thread(self._at_once, asked, undo=_release)
+        if leases is not None:
+            return leases
+        waiter = poller.join(self._request(asked))
+        outcome = asyncio.shield(asyncio.wrap_future(waiter.outcome))
+        try:
+            leases = _granted(await asyncio.wait_for(outcome, began + asked.timeout - monotonic()))
+        except TimeoutError as error:
+            leases = await in_thread(self._too_late, asked, waiter, error, undo=_release)
+        except BaseException:
+            self._walk_away(waiter)
+            raise
+        return leases
+
+    def try_now(self, asked: Order) -> Leases | None:
+        """Return what was ordered if it is free and nobody in line has a better right to it, else None."""
+        self._refuse_open_transaction(asked)
+        connection, request = self._connection, self._request(asked)
+        grants = self._quick(connection, asked, request)
+        if grants is None and verbs.anybody_waits(connection, self._model):
+            grants = line.claim_as_last(connection, request)
+        return None if grants is None else self._leases(asked, grants)
+
+    async def atry_now(self, asked: Order) -> Leases | None:
+        """``try_now`` for asyncio."""
+        return await in_thread(self.try_now, asked, undo=_release)
+
+    def freed(self, lease: ResourceLease) -> None:
+        """Note a release made in this process."""
+        self._last[_rememberer(lease.order)] = lease.pk
+        if len(self._last) > REMEMBERED:
+            self._last.popitem(last=False)
+        poller.look_now(self._model, lease.using)
+
+    @property
+    def _connection(self) -> BaseDatabaseWrapper:
+        return connections[self._pool.using]
+
+    def _at_once(self, asked: Order) -> Leases | None:
+        """Like ``try_now``, for somebody who is willing to wait."""
+        self._refuse_open_transaction(asked)
+        connection = self._connection
+        try:
+            grants = self._quick(connection, asked, self._request(asked))
+        except DatabaseUnavailable:
+            if connection.in_atomic_block:
+                raise
+            return None  # it may be back in time
+        if grants is not None:
+            return self._leases(asked, grants)
+        if connection.in_atomic_block:  # the line is served on another connection, which cannot see this one
+            raise timed_out(self._pool, asked, None)
+        return None
+
+    def _quick(self, connection: BaseDatabaseWrapper, asked: Order, request: Request) -> list[Grant] | None:
+        if asked.strategy == "sticky" and asked.count == 1:
+            last = self._last.pop(_rememberer(asked), None)
+            grant = None if last is None else self._claim(connection, request, [last])
+            if grant is not None:
+                return grant
+        for _ in range(ROUNDS):
+            rows = self._candidates(connection, asked, request)
+            if len(rows) < asked.count:
+                self._revive()
+                return None
+            for start in range(0, len(rows) - asked.count + 1, asked.count):
+                grants = self._claim(connection, request, rows[start : start + asked.count])
+                if grants is not None:
+                    self._spread.won()
+                    return grants
+                self._spread.lost_race()
+                if verbs.anybody_waits(connection, self._model):
+                    return None
+        return None
+
+    def _candidates(self, connection: BaseDatabaseWrapper, asked: Order, request: Request) -> list[Any]:
+        where = self._model.where(request.selector, connection)
+        if asked.strategy == "random":
+            return by_weight(connection, self._model, where, asked.count)
+        return self._spread.candidates(connection, self._model, where, asked.count)
+
+    def _claim(self, connection: BaseDatabaseWrapper, request: Request, pks: list[Any]) -> list[Grant] | None:
+        return line.claim(connection, request, pks, behind_waiters=True)
+
+    def _request(self, asked: Order) -> Request:
+        return Request(
+            model=self._model,
+            using=self._pool.using,
+            selector=asked.selector,
+            count=asked.count,
+            priority=asked.priority,
+            claim=Claim(asked.terms.ttl, asked.terms.holder, asked.holder_is_unique),
+            leases=lambda grants: list(self._leases(asked, grants)),
+        )
+
+    def _leases(self, asked: Order, grants: list[Grant]) -> Leases:
+        return [ResourceLease(self._pool, self._pool.using, grant, asked) for grant in grants]
+
+    def _revive(self) -> None:
+        """Nothing is free: perhaps something was out of service only until now."""
+        if monotonic() - self._revived_at > REVIVE_EVERY:
+            self._revived_at = monotonic()
+            self._model.revive(self._pool.using)
+
+    def _too_late(self, asked: Order, waiter: Waiter, error: TimeoutError) -> Leases:
+        leases = _granted(waiter.give_up())
+        if leases:
+            return leases
+        poller.look_now(self._model, self._pool.using)  # takes the ticket out of the line
+        raise timed_out(self._pool, asked, poller.trouble(self._model, self._pool.using)) from error
+
+    def _walk_away(self, waiter: Waiter) -> None:
+        if not waiter.outcome.done() or waiter.outcome.exception() is None:
+            _release(_granted(waiter.give_up()))
+            poller.look_now(self._model, self._pool.using)
+
+    def _refuse_open_transaction(self, asked: Order) -> None:
+        connection = self._connection
+        # The transaction that Django's TestCase wraps around a test is not the caller's.
+        blocks = [block for block in connection.atomic_blocks if not getattr(block, "_from_testcase", False)]
+        manual = (
+            connection.connection is not None and not connection.autocommit and not connection.in_atomic_block
+        )
+        if (blocks or manual) and not asked.allow_in_transaction:
+            raise ClaimInTransaction(
+                f"a transaction is open on database {connection.alias!r}: a lease claimed inside it would be "
+                "invisible to others until the commit and undone by a rollback. Acquire before "
+                "transaction.atomic() (ATOMIC_REQUESTS opens one for every view), or pass "
+                "allow_in_transaction=True if you mean it"
+            )
+
+
+def _rememberer(asked: Order) -> object:
+    """Who "the one I had last" is about: this thread, or whoever goes by the name the caller gave."""
+    return threading.get_ident() if asked.holder_is_unique else asked.terms.holder
+
+
+def _granted(leases: Any) -> Leases:
+    return list(leases)
+
+
+def _release(leases: Leases | None) -> None:
+    for lease in leases or ():
+        lease.release()

@@ -1,0 +1,139 @@
+"""The handle of a leased resource."""
+
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from django.db import connections, models
+
+from resourcepool import options
+from resourcepool.dialect import DbLater, DbNow
+from resourcepool.leases import verbs
+from resourcepool.leases.keeper import keeper
+from resourcepool.leases.lease import Lease
+from resourcepool.leases.retry import Unsettled, retrying
+from resourcepool.leases.verbs import Grant
+from resourcepool.resources import quarantine
+from resourcepool.resources.threads import in_thread
+
+if TYPE_CHECKING:
+    from resourcepool.resources.order import Order
+    from resourcepool.resources.pool import Pool
+
+
+MAX_REASON = 200
+
+
+class ResourceLease(Lease):
+    """A lease whose row is a resource. See ``Lease`` for what it promises and what not."""
+
+    def __init__(self, pool: "Pool", using: str, grant: Grant, order: "Order") -> None:
+        self.pool, self.order = pool, order
+        self._resource: Any = None
+        super().__init__(pool.model, using, grant, order.terms)
+
+    @property
+    def resource(self) -> Any:
+        """The model instance; read from the database on first use."""
+        if self._resource is None:
+            connection = connections[self.using]
+            rows = verbs.rows_of(connection, self.model)
+            self._resource = retrying(connection, lambda: rows.get(pk=self.pk))
+        return self._resource
+
+    def release(self) -> None:
+        """Give the resource back, to rest for its cool-down; raises as ``Lease.release`` does."""
+        super().release()
+        self.pool.freed(self)
+
+    def quarantine(self, reason: str) -> None:
+        """Give the resource back as bad: nobody gets it for a while, twice as long each time in a row.
+
+        Args:
+            reason: why, one line for people; without secrets.
+
+        Raises:
+            LeaseLost: it was lost before; whoever has it now is not disturbed.
+        """
+        self.ensure_held()
+        reason = options.text("reason", reason, most=MAX_REASON)
+        keeper.forget(self)
+        if not retrying(self._connection, lambda: self._park(reason), settle=self._was_parked):
+            self.lose("another holder or an operator took it, or it ran out")
+            self.ensure_held()
+        self._finish(f"quarantined ({reason})")
+
+    def fix(self, reason: str, *, timeout: object = None) -> None:
+        """Quarantine the resource and move this handle to another one, asked for in the same way (R0.6).
+
+        ``fence``, ``pk`` and ``resource`` are new afterwards. Should nothing come free in time, the handle
+        is released and the bad resource stays in quarantine.
+
+        Args:
+            reason: why, one line for people.
+            timeout: how long to wait for another one (seconds or timedelta); as it was acquired, if not given.
+
+        Raises:
+            LeaseLost: it was lost before.
+            AcquireTimeout: no other one came free in time.
+        """
+        again = self.order.again(timeout)
+        self.quarantine(reason)
+        self._become(self.pool.obtain(again)[0])
+
+    def _become(self, other: "ResourceLease") -> None:
+        keeper.forget(other)
+        other._finish("moved to another handle")
+        self.order, self.terms, self._resource = other.order, other.terms, other._resource
+        self.lost.clear()
+        self._take(Grant(other.pk, other.fence, other._sent_at))
+
+    def _park(self, reason: str) -> int:
+        policy = quarantine.Policy.from_settings()
+        mine = verbs.rows_of(self._connection, self.model).filter(pk=self.pk, fence=self.fence)
+        row = mine.values_list("strikes", "struck_at", DbNow()).first()
+        if row is None:
+            return 0
+        strikes = quarantine.strikes_now(*row)
+        seconds = quarantine.delay(strikes, policy)
+        return mine.update(
+            busy_before=DbLater(seconds),
+            fence=models.F("fence") + 1,
+            holder="",
+            status="quarantined",
+            reason=reason,
+            until=DbLater(seconds),
+            strikes=strikes,
+            struck_at=DbNow(),
+        )
+
+    def _was_parked(self) -> int:
+        rows = verbs.rows_of(self._connection, self.model).filter(pk=self.pk)
+        if rows.filter(fence=self.fence).exists():
+            raise Unsettled
+        return 1
+
+    async def arelease(self) -> None:
+        """``release`` for asyncio."""
+        await in_thread(self.release)
+
+    async def arenew(self) -> None:
+        """``renew`` for asyncio."""
+        await in_thread(self.renew)
+
+    async def aquarantine(self, reason: str) -> None:
+        """``quarantine`` for asyncio."""
+        await in_thread(self.quarantine, reason)
+
+    async def afix(self, reason: str, *, timeout: object = None) -> None:
+        """``fix`` for asyncio; waiting for another one occupies no thread."""
+        again = self.order.again(timeout)
+        await self.aquarantine(reason)
+        await in_thread(self._become, (await self.pool.aobtain(again))[0])
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await in_thread(self.__exit__, kind, error, trace)

@@ -1,0 +1,188 @@
+"""Resources: leased rows that say what they are, and whether they may be handed out."""
+
+from collections import Counter
+from typing import Any, ClassVar, Self
+from urllib.parse import quote
+
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.utils.translation import gettext_lazy as _
+
+from resourcepool.dialect import DbLater, DbNow, KeyField
+from resourcepool.leases.models import AbstractLease, LeaseQuerySet
+from resourcepool.leases.where import Where
+from resourcepool.resources import selectors
+from resourcepool.resources.lease import MAX_REASON
+from resourcepool.resources.pool import Pool
+from resourcepool.resources.secret import EncryptedTextField
+from resourcepool.resources.tags import TagsField
+
+CHUNK = 1_000
+
+
+class Status(models.TextChoices):
+    """Why a resource is where it is; whether it is handed out is decided by busy_before and in_service."""
+
+    IN_SERVICE = "in_service", _("in service")
+    QUARANTINED = "quarantined", _("quarantined")
+    OUT_OF_SERVICE = "out_of_service", _("out of service")
+    RETIRED = "retired", _("retired")
+
+
+class ResourceQuerySet(LeaseQuerySet):
+    """Filters and changes over resources. No change touches a running lease: its holder keeps it to the end."""
+
+    def quarantined(self) -> Self:
+        """Put away for a while, because they were found bad."""
+        return self.filter(status=Status.QUARANTINED, busy_before__gt=DbNow())
+
+    def draining(self) -> Self:
+        """Out of service after the lease that still runs."""
+        return self.filter(in_service=False).held()
+
+    def take_out(self, reason: str, *, for_seconds: float | None = None) -> int:
+        """Hand these out no more (a held one after its lease ends: it drains); returns how many.
+
+        Args:
+            reason: why, for people.
+            for_seconds: back in service by itself after so long; None: until ``return_to_service``.
+        """
+        until = None if for_seconds is None else DbLater(for_seconds)
+        return self.update(
+            in_service=False, status=Status.OUT_OF_SERVICE, reason=reason[:MAX_REASON], until=until
+        )
+
+    def retire(self, reason: str = "") -> int:
+        """Take these out for good; their rows stay. Returns how many."""
+        return self.update(in_service=False, status=Status.RETIRED, reason=reason[:MAX_REASON], until=None)
+
+    def return_to_service(self) -> int:
+        """Hand these out again, and forget their strikes; ends a quarantine. Returns how many changed."""
+        back = {"in_service": True, "status": Status.IN_SERVICE, "reason": "", "until": None, "strikes": 0}
+        parked = self.quarantined().filter(holder="")
+        returned: int = parked.update(**back, busy_before=DbNow(), fence=models.F("fence") + 1)
+        return returned + self.exclude(status=Status.IN_SERVICE).update(**back)
+
+    def return_due(self) -> int:
+        """Return to service what was out of service until a moment that has passed. Returns how many."""
+        return self.filter(in_service=False, status=Status.OUT_OF_SERVICE, until__lte=DbNow()).update(
+            in_service=True, status=Status.IN_SERVICE, reason="", until=None
+        )
+
+    def delete(self) -> tuple[int, dict[str, int]]:
+        """Delete those that are free; those that are held are retired instead, and their holders not disturbed."""
+        deleted: Counter[str] = Counter()
+        pks = list(self.values_list("pk", flat=True))
+        for start in range(0, len(pks), CHUNK):
+            chunk = ResourceQuerySet(model=self.model, using=self.db).filter(pk__in=pks[start : start + CHUNK])
+            with transaction.atomic(using=self.db):
+                chunk.retire("deleted while it was held")  # from here on nobody can claim them
+                held = list(chunk.held().values_list("pk", flat=True))
+                deleted.update(super(ResourceQuerySet, chunk.exclude(pk__in=held)).delete()[1])
+        return deleted.total(), dict(deleted)
+
+    delete.alters_data = True  # type: ignore[attr-defined]
+    delete.queryset_only = True  # type: ignore[attr-defined]
+
+
+class AbstractResource(AbstractLease):
+    """Derive your own kind of resource from this; ``YourModel.pool`` hands its rows out.
+
+    Example::
+
+        class Phone(AbstractResource):
+            number = models.CharField(max_length=20, unique=True)
+            pool = Pool(ttl=120, cooldown=5)  # only where the settings' defaults do not fit
+
+        with Phone.pool.lease(timeout=30) as lease:
+            call(lease.resource.number)
+
+    Not promised: that the thing itself knows who holds it. Whoever keeps using a phone, a proxy or an account
+    after its lease was lost is not stopped by the database; see ``Lease.ensure_held`` and ``Lease.guard``.
+    """
+
+    claimable_when: ClassVar[dict[str, bool]] = {"in_service": True}
+    pool: ClassVar[Pool] = Pool()
+
+    in_service = models.BooleanField(_("in service"), default=True, help_text=_("May be handed out."))
+    status = models.CharField(
+        _("status"), max_length=20, choices=Status.choices, default=Status.IN_SERVICE, editable=False
+    )
+    reason = models.CharField(_("reason"), max_length=MAX_REASON, default="", blank=True, editable=False)
+    until = models.DateTimeField(_("until"), null=True, blank=True, editable=False)
+    strikes = models.PositiveIntegerField(_("strikes"), default=0, editable=False)
+    struck_at = models.DateTimeField(_("last strike"), null=True, blank=True, editable=False)
+    tags = TagsField(_("tags"), max_length=500, default="", blank=True, help_text=_("Words, e.g. eu fast."))
+    weight = models.PositiveIntegerField(
+        _("weight"),
+        default=1,
+        validators=[MinValueValidator(1), MaxValueValidator(1_000_000)],
+        help_text=_("How often it is chosen by the strategy “random”, compared with others."),
+    )
+    notes = models.TextField(_("notes"), default="", blank=True)
+
+    objects: ClassVar[Any] = ResourceQuerySet.as_manager()
+
+    class Meta:
+        abstract = True
+        indexes = [models.Index(fields=["in_service", "busy_before"])]
+
+    @classmethod
+    def where(cls, selector: str, connection: BaseDatabaseWrapper) -> Where:
+        return selectors.where(cls, selector, connection)
+
+    @classmethod
+    def revive(cls, using: str) -> None:
+        ResourceQuerySet(model=cls, using=using).return_due()
+
+    def delete(self, using: str | None = None, keep_parents: bool = False) -> tuple[int, dict[str, int]]:
+        """Delete the row, or retire it if it is held: its holder is not disturbed."""
+        rows = ResourceQuerySet(model=type(self), using=using or self._state.db)
+        return rows.filter(pk=self.pk).delete()
+
+
+class Proxy(AbstractResource):
+    """A forward proxy. ``url`` carries the password; ``str`` and ``repr`` never do."""
+
+    class Scheme(models.TextChoices):
+        HTTP = "http"
+        HTTPS = "https"
+        SOCKS5 = "socks5"
+        SOCKS5H = "socks5h"
+
+    scheme = models.CharField(_("scheme"), max_length=10, choices=Scheme.choices, default=Scheme.HTTP)
+    host = KeyField(_("host"), max_length=253)
+    port = models.PositiveIntegerField(_("port"), validators=[MinValueValidator(1), MaxValueValidator(65_535)])
+    username = KeyField(_("user name"), max_length=200, default="", blank=True)
+    password = EncryptedTextField(_("password"), default="", blank=True)
+    country = models.CharField(_("country"), max_length=2, default="", blank=True, help_text=_("Two letters."))
+
+    class Meta:
+        verbose_name = _("proxy")
+        verbose_name_plural = _("proxies")
+        indexes = [models.Index(fields=["in_service", "busy_before"], name="resourcepool_proxy_free")]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["scheme", "host", "port", "username"], name="resourcepool_proxy_identity"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.masked_url
+
+    @property
+    def url(self) -> str:
+        """The URL for ``requests`` and the like, with the password in plain text: not for logs."""
+        return self._url(quote(self.password, safe=""))
+
+    @property
+    def masked_url(self) -> str:
+        """The URL for people and logs."""
+        return self._url("***")
+
+    def _url(self, password: str) -> str:
+        has_password = bool(self.__dict__.get("password", True))
+        login = quote(self.username, safe="") + (f":{password}" if has_password else "")
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.scheme}://{login + '@' if login else ''}{host}:{self.port}"

@@ -1,0 +1,105 @@
+"""What a caller asks of a pool, checked once and completed with the pool's defaults."""
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any, TypedDict
+
+from resourcepool import options
+from resourcepool.conf import POOL_OPTIONS, pool_setting
+from resourcepool.exceptions import BadOption
+from resourcepool.leases.holder import MAX_LENGTH, default_holder
+from resourcepool.leases.lease import MIN_TTL, Lease, Terms
+from resourcepool.leases.table import Model
+from resourcepool.resources import selectors
+from resourcepool.resources.strategy import STRATEGIES
+
+MOST_AT_ONCE = 1_000
+PRIORITIES = (-1_000_000, 1_000_000)
+
+
+class Options(TypedDict, total=False):
+    """The options of ``acquire`` and its like; times in seconds or timedelta, None: the pool's default."""
+
+    timeout: object
+    ttl: object
+    holder: str | None
+    priority: int
+    strategy: str | None
+    cooldown: object
+    max_hold: object
+    on_lost: Callable[[Lease], None] | None
+    allow_in_transaction: bool
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Order:
+    """A checked request; times in seconds."""
+
+    count: int
+    timeout: float
+    priority: int
+    strategy: str
+    selector: str
+    terms: Terms
+    holder_is_unique: bool
+    allow_in_transaction: bool
+
+    def again(self, timeout: object = None) -> "Order":
+        """Return the same order for another grant, under a holder's name of its own."""
+        wait = self.timeout if timeout is None else options.seconds("timeout", timeout)
+        holder = default_holder() if self.holder_is_unique else self.terms.holder
+        terms = dataclasses.replace(self.terms, holder=holder)
+        return dataclasses.replace(self, count=1, timeout=wait, terms=terms)
+
+
+def order(model: Model, declared: Mapping[str, Any], count: int, wishes: Mapping[str, Any]) -> Order:
+    """Check ``wishes`` (options and selectors as the caller wrote them).
+
+    Args:
+        declared: what the model's own ``Pool(..)`` says.
+
+    Raises:
+        BadOption: names the first option or selector that is wrong, its value, and what is allowed.
+    """
+    asked = {name: wishes[name] for name in Options.__annotations__ if name in wishes}
+    others = {name: value for name, value in wishes.items() if name not in asked}
+    times = checked_defaults(model, declared, asked)
+    holder = asked.get("holder")
+    on_lost = asked.get("on_lost")
+    if on_lost is not None and not callable(on_lost):
+        raise BadOption("on_lost", on_lost, "a function that takes the lease")
+    ttl = times["ttl"] if times["max_hold"] is None else min(times["ttl"], times["max_hold"])
+    return Order(
+        count=options.whole("count", count, least=1, most=MOST_AT_ONCE),
+        timeout=times["timeout"],
+        priority=options.whole("priority", asked.get("priority", 0), least=PRIORITIES[0], most=PRIORITIES[1]),
+        strategy=times["strategy"],
+        selector=selectors.canonical(model, others),
+        terms=Terms(
+            ttl=ttl,
+            holder=default_holder() if holder is None else options.text("holder", holder, most=MAX_LENGTH),
+            cooldown=times["cooldown"],
+            max_hold=times["max_hold"],
+            on_lost=on_lost,
+        ),
+        holder_is_unique=holder is None,
+        allow_in_transaction=bool(asked.get("allow_in_transaction", False)),
+    )
+
+
+def checked_defaults(model: Model, declared: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Return ttl, timeout, cooldown, max_hold (seconds) and strategy: as asked, else by the pool's settings."""
+    chosen: dict[str, Any] = {}
+    for name in POOL_OPTIONS:
+        value = asked.get(name)
+        if value is None:
+            value = pool_setting(model._meta.label, name, declared)
+        chosen[name] = None if value is None and name == "max_hold" else check_option(name, value)
+    return chosen
+
+
+def check_option(name: str, value: object) -> object:
+    """Return one of a pool's options in its canonical form; raises BadOption."""
+    if name == "strategy":
+        return options.one_of(name, value, STRATEGIES)
+    return options.seconds(name, value, least=MIN_TTL if name in ("ttl", "max_hold") else 0.0)

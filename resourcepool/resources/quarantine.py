@@ -1,0 +1,46 @@
+"""How long a bad resource is put away: every strike twice as long as the one before (R0.4)."""
+
+import datetime
+import random
+from dataclasses import dataclass
+
+from resourcepool import options
+from resourcepool.conf import setting
+
+FORGIVEN_AFTER = datetime.timedelta(days=1)  # in service without a strike
+JITTER = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Seconds: the first delay, and the longest (the document's one day)."""
+
+    base: float
+    cap: float
+
+    @classmethod
+    def from_settings(cls) -> "Policy":
+        """Read RESOURCEPOOL["QUARANTINE"]; raises BadOption naming what is wrong with it."""
+        chosen = setting("QUARANTINE")
+        base = options.seconds("RESOURCEPOOL['QUARANTINE']['base']", chosen["base"], least=0.001)
+        cap = options.seconds(
+            "RESOURCEPOOL['QUARANTINE']['cap']", chosen["cap"], least=base, most=30 * options.DAY
+        )
+        return cls(base, cap)
+
+
+def delay(strikes: int, policy: Policy, chance: float | None = None) -> float:
+    """Return for how many seconds to put a resource away after its ``strikes``-th strike in a row.
+
+    Args:
+        strikes: 1 for the first.
+        chance: from 0 to 1; up to a quarter is added, so that what failed together does not return together.
+    """
+    spread = random.random() if chance is None else chance  # noqa: S311 (jitter)
+    doubled = policy.base * 2.0 ** min(strikes - 1, 60)
+    return min(doubled * (1 + JITTER * spread), policy.cap)
+
+
+def strikes_now(strikes: int, last: datetime.datetime | None, now: datetime.datetime) -> int:
+    """Return which strike in a row this is: one more than before, or the first again after a good day."""
+    return 1 if last is None or now - last > FORGIVEN_AFTER else strikes + 1

@@ -1,0 +1,237 @@
+"""``Resource``: document 000's thread class, with its holes closed (R0.3 to R0.6)."""
+
+import logging
+import os
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any, ClassVar
+
+from django.db import connections
+
+from resourcepool import options
+from resourcepool.exceptions import (
+    AcquireTimeout,
+    BadOption,
+    DatabaseUnavailable,
+    LeaseLost,
+    LeaseReleased,
+)
+from resourcepool.leases.lease import MIN_TTL
+from resourcepool.resources.lease import ResourceLease
+from resourcepool.resources.models import AbstractResource
+
+logger = logging.getLogger(__name__)
+
+MOST_INVALID = 10  # in a row, before the checker is blamed instead of the resources
+
+
+class Resource(threading.Thread):
+    """Holds one resource of ``model`` for as long as it lives, replacing it whenever it is lost or invalid.
+
+    Example::
+
+        class CrawlerProxy(Resource):
+            model = Proxy
+            occupation_delta = timedelta(minutes=2)
+            occupation_interval = 30
+
+            def is_valid(self):
+                return requests.head("https://example.com", proxies={"https": self.o.url}, timeout=5).ok
+
+        proxy = CrawlerProxy()      # acquires
+        proxy.start()               # keeps it, and replaces it when it is lost
+        fetch(via=proxy.o.url)
+        proxy.fix()                 # valid: nothing; else another one
+        proxy.terminate()           # gives it back and stops the thread
+
+    Class attributes:
+
+    - ``model``: derived from ``AbstractResource``.
+    - ``occupation_delta``: how long a grant lasts (seconds or timedelta).
+    - ``occupation_interval``: how often it is renewed; at most a third of ``occupation_delta``.
+    - ``acquire_timeout``: how long one attempt to acquire waits; None: the pool's default.
+    - ``selectors``: which rows will do, e.g. ``{"country": "US"}``.
+
+    The lease is renewed from construction on, also before ``start()``. Not promised: that ``o`` stays the
+    same; ``on_change`` tells when it does not. Use ``ensure_held()`` before each use.
+    """
+
+    model: ClassVar[Any] = None
+    occupation_delta: ClassVar[float | timedelta] = timedelta(minutes=2)
+    occupation_interval: ClassVar[float | timedelta] = timedelta(seconds=30)
+    acquire_timeout: ClassVar[float | timedelta | None] = None
+    selectors: ClassVar[dict[str, Any]] = {}
+
+    def __init__(self, *, on_change: Callable[[Any, Any], None] | None = None) -> None:
+        """Acquire a valid resource.
+
+        Args:
+            on_change: called with the old and the new model instance whenever this object moved to another
+                resource after construction (the old one may be the new one, under a new fence).
+
+        Raises:
+            AcquireTimeout: no valid one came free in time.
+            BadOption: a class attribute is wrong; says which.
+        """
+        super().__init__(name=type(self).__name__, daemon=True)
+        self._ttl, self._interval = self._checked_times()
+        self._on_change = on_change
+        self._lease: ResourceLease | None = None
+        self._stopped = False
+        self._wake = threading.Event()
+        self._replacing = threading.RLock()  # held while another resource is sought, which may take long
+        self._swapping = threading.Lock()  # held for a moment, so that close() never waits for the above
+        self._acquire()
+
+    @property
+    def o(self) -> Any:
+        """The model instance that is held; None after ``close``. The document's name for it."""
+        return None if self._lease is None else self._lease.resource
+
+    @property
+    def lease(self) -> ResourceLease | None:
+        """The handle of what is held now; another one after each change."""
+        return self._lease
+
+    def is_valid(self) -> bool:
+        """Tell whether ``self.o`` is usable. Yours to write; called while the resource is leased."""
+        raise NotImplementedError(f"{type(self).__name__} must define is_valid()")
+
+    def ensure_held(self) -> None:
+        """Return if the resource may still be relied on; no I/O. Raises LeaseLost."""
+        if self._lease is None:
+            raise LeaseReleased(f"{self} holds nothing: it was closed")
+        self._lease.ensure_held()
+
+    def keep_occupation(self) -> None:
+        """Renew the lease once; raises LeaseLost when it is gone. ``start()`` does this for you."""
+        if self._lease is None:
+            raise LeaseReleased(f"{self} holds nothing: it was closed")
+        self._lease.renew()
+
+    def fix(self) -> None:
+        """If the resource is valid, do nothing; else quarantine it and move to another one.
+
+        Raises:
+            AcquireTimeout: no other valid one came free in time; nothing is held then.
+        """
+        with self._replacing:
+            lease = self._lease
+            if lease is not None and lease.is_held and self.is_valid():
+                logger.info("%s is valid, no need to fix", self)
+                return
+            logger.info("%s is not valid, getting another", self)
+            self._put_away()
+            self._replace(lease)
+
+    def close(self) -> None:
+        """Give the resource back; nothing happens to a successor if it was lost before. May be repeated."""
+        lease = self._swap(None)
+        if lease is not None:
+            try:
+                lease.release()
+            except LeaseLost as lost:
+                logger.info("%s", lost)
+
+    def terminate(self) -> None:
+        """Give the resource back and stop the thread."""
+        self._stopped = True
+        self.close()
+        self._wake.set()
+
+    def run(self) -> None:
+        """Renew every ``occupation_interval``; after a loss acquire another resource (R0.5)."""
+        try:
+            while not self._stopped:
+                self._wake.wait(self._interval)
+                self._wake.clear()
+                if not self._stopped:
+                    self._turn()
+        finally:
+            connections.close_all()
+
+    def __str__(self) -> str:
+        lease = self._lease
+        return f"{type(self).__name__}[{os.getpid()}] holding {lease.resource if lease else 'nothing'}"
+
+    def _turn(self) -> None:
+        lease = self._lease
+        if lease is None:
+            return
+        try:
+            lease.renew()
+        except LeaseReleased:
+            return  # close() was faster
+        except LeaseLost:
+            with self._replacing:
+                if self._lease is lease:
+                    self._replace_or_try_later(lease)
+        except DatabaseUnavailable as error:
+            logger.warning("%s: %s; the keeper goes on trying", self, error)
+
+    def _replace_or_try_later(self, lost: ResourceLease) -> None:
+        try:
+            self._replace(lost)
+        except (AcquireTimeout, DatabaseUnavailable) as error:
+            logger.warning("%s; trying again", error)
+            self._wake.set()
+        except Exception:
+            logger.exception("%s could not be replaced; trying again in %g s", self, self._interval)
+
+    def _replace(self, before: ResourceLease | None) -> None:
+        self._acquire()
+        if self._on_change is not None and self._lease is not None:
+            self._on_change(None if before is None else before.resource, self.o)
+
+    def _acquire(self) -> None:
+        """Hold a valid resource; put away the invalid ones that come up on the way (R0.4)."""
+        for _ in range(MOST_INVALID):
+            lease = self._pool().acquire(
+                timeout=self.acquire_timeout,
+                ttl=self._ttl,
+                on_lost=lambda _: self._wake.set(),
+                **self.selectors,
+            )
+            assert lease is not None  # noqa: S101 (acquire() waits, so it returns a lease or raises)
+            self._swap(lease)
+            if self._stopped:
+                self.close()
+                return
+            try:
+                valid = self.is_valid()
+            except BaseException:
+                self.close()  # the checker failed, which says nothing about the resource
+                raise
+            if valid:
+                logger.info("%s is valid", self)
+                return
+            logger.info("%s is not valid, trying another", self)
+            self._put_away()
+        raise AcquireTimeout(
+            f"{MOST_INVALID} in a row were not valid: is {type(self).__name__}.is_valid() right?"
+        )
+
+    def _put_away(self) -> None:
+        lease = self._swap(None)
+        if lease is not None:
+            try:
+                lease.quarantine("is_valid() said no")
+            except LeaseLost as lost:
+                logger.info("%s", lost)
+
+    def _swap(self, lease: ResourceLease | None) -> ResourceLease | None:
+        with self._swapping:
+            before, self._lease = self._lease, lease
+        return before
+
+    def _pool(self) -> Any:
+        if not (isinstance(self.model, type) and issubclass(self.model, AbstractResource)):
+            raise BadOption("model", self.model, "a Django model derived from AbstractResource")
+        return self.model.pool
+
+    def _checked_times(self) -> tuple[float, float]:
+        ttl = options.seconds("occupation_delta", self.occupation_delta, least=MIN_TTL)
+        # Three chances: one renewal may be lost and one may be late (traps.md 13).
+        interval = options.seconds("occupation_interval", self.occupation_interval, least=0.01, most=ttl / 3)
+        return ttl, interval

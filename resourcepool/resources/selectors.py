@@ -1,0 +1,134 @@
+"""Selectors: which resources somebody wants, by field and tag, checked against the model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from django.core.exceptions import EmptyResultSet, FieldDoesNotExist, FullResultSet, ValidationError
+from django.core.serializers.json import DjangoJSONEncoder
+from django.db import connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import Field, Model, Q
+
+from resourcepool.exceptions import BadOption
+from resourcepool.leases.models import LEASE_COLUMNS
+from resourcepool.leases.where import Where
+from resourcepool.resources.secret import EncryptedTextField
+from resourcepool.resources.tags import ALLOWED, TagsField, words
+
+MAX_VALUES = 100
+# These change while a resource is in use, or decide whether it is handed out at all.
+_STATE = LEASE_COLUMNS | {"in_service", "status", "reason", "until", "strikes", "struck_at"}
+
+
+def canonical(model: type[Model], wishes: Mapping[str, Any]) -> str:
+    """Return ``wishes`` as JSON text that is equal for equal wishes.
+
+    Args:
+        wishes: {field: value, or a collection of values any of which will do}; ``tags`` (or ``tag``): one tag
+            or several, all of which are wanted.
+
+    Raises:
+        BadOption: an unknown field, or a value that the field does not take; says what there is.
+    """
+    fields = selectable(model)
+    clean: dict[str, Any] = {}
+    for name, value in wishes.items():
+        field = fields.get("tags" if name == "tag" else name)
+        if field is None:
+            raise BadOption(
+                name, value, f"no such selector; {model._meta.label} has: {', '.join(sorted(fields))}"
+            )
+        if isinstance(field, TagsField):
+            clean[field.name] = sorted({*clean.get(field.name, []), *_tags(name, value)})
+        elif isinstance(value, list | tuple | set | frozenset):
+            if not 0 < len(value) <= MAX_VALUES:
+                raise BadOption(name, value, f"1 to {MAX_VALUES} values")
+            clean[field.name] = sorted((_value(field, one) for one in value), key=str)
+        else:
+            clean[field.name] = _value(field, value)
+    return json.dumps(clean, sort_keys=True, cls=DjangoJSONEncoder)
+
+
+def selectable(model: type[Model]) -> dict[str, Field[Any, Any]]:
+    """Return the fields that resources can be selected by: {name: field}."""
+    return {
+        field.name: field
+        for field in model._meta.concrete_fields
+        if field.name not in _STATE and not isinstance(field, EncryptedTextField)
+    }
+
+
+def where(model: type[Model], selector: str, connection: BaseDatabaseWrapper) -> Where:
+    """Return canonical ``selector`` as a condition on the table of ``model``.
+
+    A selector that this process does not understand (another version wrote it) matches nothing.
+    """
+    return _where(model, selector, connection.alias)
+
+
+@lru_cache(maxsize=1_000)
+def _where(model: type[Model], selector: str, alias: str) -> Where:
+    query = model._base_manager.using(alias).filter(wanted(model, selector)).query
+    compiler = query.get_compiler(connection=connections[alias])
+    try:
+        sql, params = compiler.compile(query.where)
+    except EmptyResultSet:
+        return Where(" AND 1 = 0")
+    except FullResultSet:
+        return Where()
+    return Where(f" AND {sql}", tuple(params))
+
+
+def wanted(model: type[Model], selector: str) -> Q:
+    """Return canonical ``selector`` as a Q object."""
+    found = Q()
+    for name, value in json.loads(selector).items():
+        try:
+            found &= _condition(model._meta.get_field(name), value)
+        except FieldDoesNotExist:
+            return Q(pk__in=[])
+    return found
+
+
+def _condition(field: Any, value: Any) -> Q:
+    if isinstance(field, TagsField):
+        return Q(*((f"{field.name}__contains", word) for word in value))
+    if isinstance(value, list):
+        return Q((f"{field.name}__in", value))
+    return Q((f"{field.name}__isnull", True)) if value is None else Q((field.name, value))
+
+
+def _tags(name: str, value: Any) -> list[str]:
+    try:
+        found = words(value)
+    except (ValueError, TypeError):
+        found = []
+    if not 0 < len(found) <= MAX_VALUES:
+        raise BadOption(name, value, ALLOWED)
+    return found
+
+
+def _value(field: Field[Any, Any], value: Any) -> Any:
+    target = field.target_field if field.is_relation else field
+    if field.is_relation and isinstance(value, Model):
+        value = value.pk
+    if value is None and field.null:
+        return None
+    try:
+        clean = target.to_python(value)
+    except (ValidationError, TypeError, ValueError):
+        clean = None
+    misfit = clean is None or isinstance(value, bool) != isinstance(clean, bool)
+    if misfit or (target.choices and clean not in {choice for choice, _ in target.flatchoices}):
+        raise BadOption(field.name, value, _allowed(target))
+    return clean
+
+
+def _allowed(field: Field[Any, Any]) -> str:
+    if field.choices:
+        return "one of " + ", ".join(repr(choice) for choice, _ in field.flatchoices)
+    return f"a value for {type(field).__name__} {field.name}"

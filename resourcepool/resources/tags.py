@@ -1,0 +1,42 @@
+"""Tags: lower-case words on a resource, kept as text that every database can search the same way."""
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db import models
+
+TAG = re.compile(r"[a-z0-9][a-z0-9._:/=-]{0,49}")
+ALLOWED = "words of 1 to 50 of the characters a-z 0-9 . _ : / = -"
+
+
+def words(value: object) -> list[str]:
+    """Return the tags in ``value`` (text with spaces or commas, or an iterable), lower-case, sorted, once each.
+
+    Raises:
+        ValueError: one of them is not a tag.
+    """
+    parts: Iterable[object] = re.split(r"[\s,]+", value) if isinstance(value, str) else value  # type: ignore[assignment]
+    found = {str(part).strip().lower() for part in parts} - {""}
+    for word in found:
+        if not TAG.fullmatch(word):
+            raise ValueError(f"{word!r} is not a tag; allowed: {ALLOWED}")
+    return sorted(found)
+
+
+class TagsField(models.CharField):
+    """Reads as "eu fast"; takes that, "eu,fast" or a list. Lies in the database as " eu fast "."""
+
+    def get_prep_value(self, value: Any) -> Any:
+        found = words(value or "")
+        return f" {' '.join(found)} " if found else ""
+
+    def from_db_value(self, value: str | None, *_: Any) -> str | None:
+        return None if value is None else value.strip()
+
+    def to_python(self, value: Any) -> str:
+        try:
+            return " ".join(words(value or ""))
+        except ValueError as error:
+            raise ValidationError(str(error)) from None
