@@ -141,7 +141,7 @@ def micros(seconds: float) -> int:
 class Trouble(Enum):
     """What a failed statement means for whoever sent it."""
 
-    CONFLICT = "conflict"  # rolled back: send it again
+    CONFLICT = "conflict"  # rolled back, or the whole database is locked: send it again
     BUSY = "busy"  # somebody holds the row: send it again, or do without
     DISCONNECTED = "disconnected"  # nobody knows whether it took effect: reconnect and look
     NO_TABLE = "no table"
@@ -151,7 +151,26 @@ _MYSQL_CODES = {
     **dict.fromkeys((1213, 1020), Trouble.CONFLICT),
     **dict.fromkeys((1205, 3572), Trouble.BUSY),
     **dict.fromkeys(
-        (1040, 1053, 1077, 1079, 1158, 1159, 1160, 1161, 1290, 1836, 1927, 2002, 2003, 2006, 2013, 2055, 4031),
+        (
+            1040,
+            1053,
+            1077,
+            1079,
+            1158,
+            1159,
+            1160,
+            1161,
+            1290,
+            1836,
+            1927,
+            2002,
+            2003,
+            2005,
+            2006,
+            2013,
+            2055,
+            4031,
+        ),
         Trouble.DISCONNECTED,
     ),
     1146: Trouble.NO_TABLE,
@@ -197,7 +216,7 @@ def _postgres_trouble(error: Exception) -> Trouble | None:
 def _sqlite_trouble(error: Exception) -> Trouble | None:
     message = str(error)
     if "locked" in message or "busy" in message:
-        return Trouble.BUSY
+        return Trouble.CONFLICT
     return Trouble.NO_TABLE if "no such table" in message else None
 
 

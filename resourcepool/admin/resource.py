@@ -1,6 +1,6 @@
 """Resources in the admin: who has what, and until when. A running lease cannot be changed here."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.contrib import admin
@@ -12,8 +12,14 @@ from resourcepool.dialect import DbNow
 from resourcepool.resources.models import AbstractResource, Proxy
 from resourcepool.resources.state import state_of
 
+if TYPE_CHECKING:
+    Admin = admin.ModelAdmin[Any]
+    ModelForm = forms.ModelForm[Any]
+else:  # Django's classes take no type parameters when they run
+    Admin, ModelForm = admin.ModelAdmin, forms.ModelForm
 
-class ResourceAdmin(admin.ModelAdmin[Any]):
+
+class ResourceAdmin(Admin):
     """The base for the admin of your own resource models."""
 
     list_display = ("__str__", "state", "holder", "busy_before", "fence", "tags")
@@ -32,7 +38,7 @@ class ResourceAdmin(admin.ModelAdmin[Any]):
         """Show what the resource is doing now."""
         return str(state_of(resource, getattr(resource, "db_now", None)).label)
 
-    def save_model(self, request: HttpRequest, obj: Any, form: forms.ModelForm[Any], change: bool) -> None:
+    def save_model(self, request: HttpRequest, obj: Any, form: ModelForm, change: bool) -> None:
         """Write only what was edited: the rest may have changed while the form was open."""
         if change:
             if form.changed_data:
@@ -41,7 +47,7 @@ class ResourceAdmin(admin.ModelAdmin[Any]):
             super().save_model(request, obj, form, change)
 
 
-class ProxyForm(forms.ModelForm[Proxy]):
+class ProxyForm(ModelForm):
     """Takes a new password, never shows the one that is stored."""
 
     password = forms.CharField(

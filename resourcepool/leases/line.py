@@ -141,7 +141,7 @@ class Line:
             keeper.forget(ticket)
         if tickets:
             rows = verbs.rows_of(self._connection, Ticket).filter(pk__in=[ticket.pk for ticket in tickets])
-            retrying(self._connection, rows.delete)
+            retrying(self._connection, lambda: rows._raw_delete(self.using))
         self.waiters = [waiter for waiter in self.waiters if not waiter.has_left]
 
     def _tidy(self) -> None:
@@ -153,7 +153,7 @@ class Line:
         dead = tickets.filter(pool=self.label, busy_before__lt=DbLater(-TIDY_EVERY))
         pks = list(dead.values_list("pk", flat=True)[:LONGEST_LINE])
         if pks:
-            retrying(self._connection, tickets.filter(pk__in=pks).delete)
+            retrying(self._connection, lambda: tickets.filter(pk__in=pks)._raw_delete(self.using))
 
 
 def claim_as_last(connection: BaseDatabaseWrapper, request: Request) -> list[Grant] | None:

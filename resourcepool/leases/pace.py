@@ -1,10 +1,15 @@
-"""How soon a waiter looks again: when it expects to be served, and ever less often while nothing moves."""
+"""How soon a waiter looks again: the first few in line all the time, the others when they expect to be first.
 
-SHORTEST = 0.003  # seconds, like everything here
-GROWTH = 1.5
+The first few must not go by what was learned: if they look late, the line moves slowly, and everybody would
+learn to look later still.
+"""
+
+SHORTEST = 0.004  # seconds, like everything here
+GROWTH = 1.4
 LONGEST = 0.25
 PER_PLACE = 0.010  # what each waiter in front adds to the longest pause
-NEARLY = 0.8  # of the expected wait is slept in one go
+FIRST_FEW = 4
+NEARLY = 0.9  # of the time until it is among the first few is slept in one go
 
 
 class Pace:
@@ -35,7 +40,8 @@ class Pace:
     def pause(self, now: float, next_in: float | None) -> float:
         """Return how many seconds to sleep; never past ``next_in``, when a running lease may expire."""
         longest = LONGEST + PER_PLACE * self._place
-        left = 0.0 if self._per_place is None else self._per_place * (self._place + 1) - (now - self._seen_at)
+        behind = self._place + 1 - FIRST_FEW
+        left = behind * (self._per_place or 0.0) - (now - self._seen_at)
         if left > 0:
             pause = NEARLY * left
         else:

@@ -16,12 +16,14 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from resourcepool import dialect
 from resourcepool.dialect import Trouble
 from resourcepool.exceptions import DatabaseUnavailable, NotMigrated
+from resourcepool.leases.clock import monotonic
 
 logger = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 
 TRIES = 6
+PATIENCE = 3.0  # seconds after which a failed try is the last one
 
 
 class Unsettled(Exception):
@@ -35,19 +37,19 @@ def retrying(
     settle: Callable[[], Result] | None = None,
     busy: Callable[[], Result] | None = None,
 ) -> Result:
-    """Call ``send`` until the database takes it, a few times, with growing random pauses (at most 2 s in all).
+    """Call ``send`` until the database takes it: a few times, with growing random pauses, not beyond ``PATIENCE``.
 
     Args:
         settle: asked after a lost connection, when ``send`` may or may not have been committed; looks and
             returns the result, or raises ``Unsettled`` to have it sent again. Without it, ``send`` must be
             safe to repeat.
-        busy: what to return instead of waiting again when somebody else holds the row locked.
+        busy: what to return instead of trying again when somebody else holds the row locked.
 
     Raises:
-        DatabaseUnavailable: after the last try.
-        NotMigrated: when the table does not exist.
+        DatabaseUnavailable: the last try failed, too.
+        NotMigrated: the table does not exist.
     """
-    unsure = False
+    unsure, gives_up_at = False, monotonic() + PATIENCE
     for turn in range(TRIES):
         try:
             if unsure and settle:
@@ -67,7 +69,7 @@ def retrying(
             if trouble is Trouble.DISCONNECTED:
                 unsure = True
                 connection.close()
-            if turn == TRIES - 1:
+            if turn == TRIES - 1 or monotonic() > gives_up_at:
                 raise DatabaseUnavailable(f"database {connection.alias!r}: {error}") from error
             logger.debug("database %r: %s; trying again", connection.alias, error)
             time.sleep(random.uniform(0, 0.03 * 2**turn))  # noqa: S311 (jitter, not a secret)

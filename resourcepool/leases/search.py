@@ -7,7 +7,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import dialect
 from resourcepool.leases.retry import retrying
-from resourcepool.leases.table import Model, table_of
+from resourcepool.leases.table import Model, nobody_waits, table_of
 from resourcepool.leases.where import Where
 
 
@@ -22,14 +22,17 @@ class Glance:
 def free_rows(
     connection: BaseDatabaseWrapper, model: Model, where: Where, limit: int, *extra: str
 ) -> list[Any]:
-    """Return primary keys of up to ``limit`` free rows, longest idle first; with ``extra`` columns: tuples."""
+    """Return primary keys of up to ``limit`` rows that a newcomer may claim, longest idle first.
+
+    None of them while anybody stands in line. With ``extra`` columns: tuples that begin with the key.
+    """
     table = table_of(connection, model)
     columns = ", ".join([table.pk, *(connection.ops.quote_name(name) for name in extra)])
     sql = (
-        f"SELECT {columns} FROM {table.name} WHERE {table.free_by_index}{where.sql} "  # noqa: S608
-        f"ORDER BY {table.busy_before} LIMIT {int(limit)}"
+        f"SELECT {columns} FROM {table.name} WHERE {table.free_by_index}{where.sql}"  # noqa: S608
+        f"{nobody_waits(connection)} ORDER BY {table.busy_before} LIMIT {int(limit)}"
     )
-    rows = _rows(connection, sql, where.params)
+    rows = _rows(connection, sql, (*where.params, model._meta.label_lower))
     return (
         [(_python(model, row[0]), *row[1:]) for row in rows]
         if extra

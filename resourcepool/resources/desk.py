@@ -67,7 +67,7 @@ class Desk:
         except TimeoutError as error:
             leases = await in_thread(self._too_late, asked, waiter, error, undo=_release)
         except BaseException:
-            self._walk_away(waiter)
+            await in_thread(self._walk_away, waiter)
             raise
         return leases
 
@@ -96,7 +96,7 @@ class Desk:
         return connections[self._pool.using]
 
     def _at_once(self, asked: Order) -> Leases | None:
-        """Like ``try_now``, for somebody who is willing to wait."""
+        """Like ``try_now``, for somebody who is willing to wait: then the line decides who is next."""
         self._refuse_open_transaction(asked)
         connection = self._connection
         try:
@@ -105,8 +105,12 @@ class Desk:
             if connection.in_atomic_block:
                 raise
             return None  # it may be back in time
+        if grants is None and not asked.timeout and verbs.anybody_waits(connection, self._model):
+            grants = line.claim_as_last(connection, self._request(asked))  # there is no time to stand in line
         if grants is not None:
             return self._leases(asked, grants)
+        if not asked.timeout:
+            raise timed_out(self._pool, asked, None)
         if connection.in_atomic_block:  # the line is served on another connection, which cannot see this one
             raise timed_out(self._pool, asked, None)
         return None
