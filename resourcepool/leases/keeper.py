@@ -39,6 +39,7 @@ class Keeper:
         self._beat = Alarm()
         self._watch = Alarm()
         self._threads: list[threading.Thread] = []
+        self._in_trouble: set[str] = set()  # databases that did not answer: one warning each is enough
 
     def keep(self, lease: "Lease") -> None:
         """Look after ``lease`` from now on."""
@@ -106,9 +107,12 @@ class Keeper:
                 try:
                     renew_together(using, ttl, batch)
                     wake_at = min(wake_at, *(lease.due_at for lease in batch))
+                    self._in_trouble.discard(using)
                 except DatabaseUnavailable as error:
-                    logger.warning("%s; %d leases not renewed yet, trying again", error, len(batch))
-                    wake_at = monotonic() + PAUSE_AFTER_FAILURE
+                    level = logging.DEBUG if using in self._in_trouble else logging.WARNING
+                    logger.log(level, "%s; %d leases not renewed yet, trying again", error, len(batch))
+                    self._in_trouble.add(using)
+                    wake_at = min(wake_at, monotonic() + PAUSE_AFTER_FAILURE)
         return wake_at
 
     def _watch_loop(self) -> None:

@@ -146,10 +146,10 @@ class Proxy(AbstractResource):
     """A forward proxy. ``url`` carries the password; ``str`` and ``repr`` never do."""
 
     class Scheme(models.TextChoices):
-        HTTP = "http"
-        HTTPS = "https"
-        SOCKS5 = "socks5"
-        SOCKS5H = "socks5h"
+        HTTP = "http", "http"
+        HTTPS = "https", "https"
+        SOCKS5 = "socks5", "socks5"
+        SOCKS5H = "socks5h", _("socks5h (names resolved by the proxy)")
 
     scheme = models.CharField(_("scheme"), max_length=10, choices=Scheme.choices, default=Scheme.HTTP)
     host = KeyField(_("host"), max_length=253)
