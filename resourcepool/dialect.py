@@ -6,7 +6,7 @@ Facts and their sources are in docs/databases.md. Every SQL text here takes mome
 import contextlib
 import os
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.db import DatabaseError, InterfaceError, connections, models
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -95,7 +95,7 @@ class DbNow(expressions.Func):
 
     output_field = models.DateTimeField()
 
-    def as_sql(self, compiler: Any, connection: BaseDatabaseWrapper, **_: Any) -> tuple[str, tuple[Any, ...]]:
+    def as_sql(self, compiler: Any, connection: BaseDatabaseWrapper, *_: Any, **__: Any) -> Any:
         return of(connection).indexed_now, ()
 
 
@@ -108,7 +108,7 @@ class DbLater(expressions.Func):
         super().__init__()
         self.seconds = seconds
 
-    def as_sql(self, compiler: Any, connection: BaseDatabaseWrapper, **_: Any) -> tuple[str, tuple[Any, ...]]:
+    def as_sql(self, compiler: Any, connection: BaseDatabaseWrapper, *_: Any, **__: Any) -> Any:
         return of(connection).later, (micros(self.seconds),)
 
 
@@ -117,13 +117,19 @@ class MicrosUntil(expressions.Func):
 
     output_field = models.BigIntegerField()
 
-    def as_sql(self, compiler: Any, connection: BaseDatabaseWrapper, **_: Any) -> tuple[str, tuple[Any, ...]]:
+    def as_sql(self, compiler: Any, connection: BaseDatabaseWrapper, *_: Any, **__: Any) -> Any:
         (moment,) = self.get_source_expressions()
         sql, params = compiler.compile(moment)
         return of(connection).micros_until.format(moment=sql), tuple(params)
 
 
-class KeyField(models.CharField):
+if TYPE_CHECKING:
+    CharField = models.CharField[Any, Any]
+else:  # Django's fields take no type parameters when they run
+    CharField = models.CharField
+
+
+class KeyField(CharField):
     """Text that is compared byte by byte on every database; MySQL's default collation would ignore case."""
 
     def db_parameters(self, connection: BaseDatabaseWrapper) -> Any:

@@ -1,6 +1,6 @@
 """Resources in the admin: who has what, and until when. A running lease cannot be changed here."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from django import forms
 from django.contrib import admin
@@ -22,16 +22,17 @@ else:  # Django's classes take no type parameters when they run
 class ResourceAdmin(Admin):
     """The base for the admin of your own resource models."""
 
-    list_display = ("__str__", "state", "holder", "busy_before", "fence", "tags")
-    list_filter = ("in_service", "status")
+    list_display: tuple[str, ...] = ("__str__", "state", "holder", "busy_before", "fence", "tags")
+    list_filter: ClassVar[tuple[str, ...]] = ("in_service", "status")
     list_per_page = 50
     show_full_result_count = False
-    search_fields = ("holder", "tags")
+    search_fields: ClassVar[tuple[str, ...]] = ("holder", "tags")
     readonly_fields = ("state", "holder", "busy_before", "fence", "status", "reason", "until", "strikes")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """Return the rows together with the database's clock, by which their state is judged."""
-        return super().get_queryset(request).annotate(db_now=DbNow())
+        rows: QuerySet[Any] = super().get_queryset(request).annotate(db_now=DbNow())
+        return rows
 
     @admin.display(description=_("state"))
     def state(self, resource: AbstractResource) -> str:
@@ -86,6 +87,6 @@ class ProxyAdmin(ResourceAdmin):
     """Proxies."""
 
     form = ProxyForm
-    list_display = (*ResourceAdmin.list_display, "country")
-    list_filter = (*ResourceAdmin.list_filter, "country")
-    search_fields = (*ResourceAdmin.search_fields, "host", "username")
+    list_display: tuple[str, ...] = (*ResourceAdmin.list_display, "country")
+    list_filter: ClassVar[tuple[str, ...]] = (*ResourceAdmin.list_filter, "country")
+    search_fields: ClassVar[tuple[str, ...]] = (*ResourceAdmin.search_fields, "host", "username")

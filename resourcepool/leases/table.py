@@ -16,14 +16,15 @@ class Table:
     def __init__(self, connection: BaseDatabaseWrapper, model: Model) -> None:
         quote, meta = connection.ops.quote_name, model._meta
         assert meta.pk is not None  # noqa: S101 (for the type checker: every model has one)
+        columns = {field.name: quote(str(field.column)) for field in meta.concrete_fields}
         self.name = quote(meta.db_table)
-        self.pk = quote(meta.pk.column)
+        self.pk = columns[meta.pk.name]
         self.busy_before, self.fence, self.holder = (
-            quote(meta.get_field(name).column) for name in ("busy_before", "fence", "holder")
+            columns[name] for name in ("busy_before", "fence", "holder")
         )
         self.claimable = "".join(
             # A literal, because a bound parameter keeps SQLite from using a partial index.
-            f" AND {quote(meta.get_field(name).column)} = {_literal(connection, value)}"
+            f" AND {columns[name]} = {_literal(connection, value)}"
             for name, value in model.claimable_when.items()
         )
         self.free = f"{self.busy_before} <= {dialect.of(connection).now}{self.claimable}"

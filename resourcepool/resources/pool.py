@@ -60,8 +60,8 @@ class Pool:
     @property
     def model(self) -> Model:
         """The model whose rows this pool hands out."""
-        model = self._model
-        if model is None or not issubclass(model, AbstractLease) or model._meta.abstract:
+        model: Any = self._model
+        if not isinstance(model, type) or not issubclass(model, AbstractLease) or model._meta.abstract:
             raise BadOption("model", model, "a concrete Django model derived from AbstractResource")
         return model
 
@@ -145,7 +145,7 @@ class Pool:
         """Note that ``lease`` was released here: its holder prefers it next time, and waiters look at once."""
         self._desk.freed(lease)
 
-    def _order(self, count: object, wishes: Mapping[str, Any]) -> Order:
+    def _order(self, count: int, wishes: Mapping[str, Any]) -> Order:
         return order(self.model, self._declared, count, wishes)
 
     def _acquire(self, count: int, wait: bool, wishes: Mapping[str, Any]) -> list[ResourceLease] | None:

@@ -4,7 +4,7 @@ The first key encrypts, every key decrypts, so a key is replaced by putting the 
 ``manage.py resourcepool_rotate_secrets``. A value is decrypted when it is read, not when its row is loaded.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.db import models
 from django.db.models.query_utils import DeferredAttribute
@@ -78,7 +78,13 @@ class _OpensWhenRead(DeferredAttribute):
         instance.__dict__[self.field.attname] = value
 
 
-class EncryptedTextField(models.TextField):
+if TYPE_CHECKING:
+    TextField = models.TextField[Any, Any]
+else:
+    TextField = models.TextField
+
+
+class EncryptedTextField(TextField):
     """Text that is encrypted in the database. Cannot be searched for, ordered by or selected on."""
 
     descriptor_class = _OpensWhenRead

@@ -112,7 +112,7 @@ def _tags(name: str, value: Any) -> list[str]:
     return found
 
 
-def _value(field: Field[Any, Any], value: Any) -> Any:
+def _value(field: Any, value: Any) -> Any:
     target = field.target_field if field.is_relation else field
     if field.is_relation and isinstance(value, Model):
         value = value.pk

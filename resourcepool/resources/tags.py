@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.core.exceptions import ValidationError
 from django.db import models
@@ -25,7 +25,13 @@ def words(value: object) -> list[str]:
     return sorted(found)
 
 
-class TagsField(models.CharField):
+if TYPE_CHECKING:
+    CharField = models.CharField[Any, Any]
+else:
+    CharField = models.CharField
+
+
+class TagsField(CharField):
     """Reads as "eu fast"; takes that, "eu,fast" or a list. Lies in the database as " eu fast "."""
 
     def get_prep_value(self, value: Any) -> Any:
