@@ -49,6 +49,10 @@ class SecretUnreadable(ResourcePoolError):
     """A secret could not be encrypted or decrypted with the keys in the settings."""
 
 
+class ImportRefused(ResourcePoolError):
+    """A file was not imported, because of the file or of lines in it; the database is as it was before."""
+
+
 def _shown(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 80 else text[:77] + "..."

@@ -1,11 +1,31 @@
-"""Database connections for a background thread: its own, opened when used, closed when it rests."""
+"""Background threads and their database connections: their own, opened when used, closed when they rest."""
 
 import contextlib
-from collections.abc import Iterator
+import logging
+import threading
+from collections.abc import Callable, Iterator
 
 from django.db import connections
 
 from resourcepool import dialect
+
+logger = logging.getLogger(__name__)
+
+
+def start(name: str, work: Callable[[], object]) -> threading.Thread:
+    """Run ``work`` once in a daemon thread; what it raises is logged, the connections it used are closed."""
+
+    def run() -> None:
+        try:
+            work()
+        except Exception:
+            logger.exception("resourcepool-%s failed", name)
+        finally:
+            connections.close_all()
+
+    thread = threading.Thread(target=run, name=f"resourcepool-{name}", daemon=True)
+    thread.start()
+    return thread
 
 
 class OwnConnections:

@@ -16,7 +16,7 @@ from django.db import connections
 
 from resourcepool import dialect
 from resourcepool.exceptions import DatabaseUnavailable
-from resourcepool.leases import shutdown, verbs
+from resourcepool.leases import background, shutdown, verbs
 from resourcepool.leases.alarm import Alarm
 from resourcepool.leases.background import own_connections
 from resourcepool.leases.clock import monotonic
@@ -71,9 +71,7 @@ class Keeper:
     def _start(self) -> None:
         shutdown.release_at_exit(self.kept)
         for name, loop in (("beat", self._beat_loop), ("watch", self._watch_loop)):
-            thread = threading.Thread(target=loop, name=f"resourcepool-{name}", daemon=True)
-            self._threads.append(thread)
-            thread.start()
+            self._threads.append(background.start(name, loop))
 
     def _beat_loop(self) -> None:
         with own_connections() as own:

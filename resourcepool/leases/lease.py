@@ -20,7 +20,7 @@ from resourcepool.exceptions import (
     LeaseLost,
     LeaseReleased,
 )
-from resourcepool.leases import verbs
+from resourcepool.leases import background, verbs
 from resourcepool.leases.clock import monotonic
 from resourcepool.leases.holder import MAX_LENGTH
 from resourcepool.leases.keeper import keeper
@@ -77,9 +77,7 @@ class Lease:
         self._pid = os.getpid()
         self._state = _State()
         self._granted_at = self._sent_at = grant.sent_at
-        self._open_transaction: BaseDatabaseWrapper | None = None
-        if connections[self.using].in_atomic_block:
-            self._open_transaction = connections[self.using]  # invisible to the keeper until the commit
+        self._transaction = OpenTransaction.of(self._connection)  # invisible to the keeper until it commits
         keeper.keep(self)
 
     @property
@@ -175,7 +173,7 @@ class Lease:
                 "Write: with transaction.atomic(), lease.guard(): ..."
             )
         sent_at = monotonic()
-        self._open_transaction = connection
+        self._transaction = OpenTransaction.of(connection)
         if not verbs.renew(connection, self.model, [(self.pk, self.fence)], self.next_ttl(sent_at)):
             self.lose("another holder or an operator took it, or it ran out")
             self.ensure_held()
@@ -225,10 +223,9 @@ class Lease:
     @property
     def is_in_transaction(self) -> bool:
         """Whether the row is locked by a transaction of this process, so that a renewal would have to wait."""
-        connection = self._open_transaction
-        if connection is not None and not connection.in_atomic_block:
-            self._open_transaction = connection = None
-        return connection is not None
+        if self._transaction is not None and not self._transaction.is_open:
+            self._transaction = None
+        return self._transaction is not None
 
     def next_ttl(self, now: float) -> float:
         """Return how long to renew it for, in seconds: its ttl, but not beyond ``max_hold``."""
@@ -255,10 +252,8 @@ class Lease:
         logger.warning("%s", self._state.ended)
         self.lost.set()
         if self.terms.on_lost is not None:
-            try:
-                self.terms.on_lost(self)
-            except Exception:
-                logger.exception("on_lost of %s failed", self)
+            # In a thread of its own: it may take as long as it likes without holding up the keeper.
+            background.start("on-lost", partial(self.terms.on_lost, self))
 
     @property
     def _connection(self) -> BaseDatabaseWrapper:
@@ -273,6 +268,23 @@ class Lease:
                 f"{self} belongs to process {self._pid}; this is process {os.getpid()}. "
                 "Acquire after the fork, or hand it over: fence = lease.hand_over(..), pool.adopt(pk, fence)"
             )
+
+
+class OpenTransaction:
+    """One particular transaction of this process, as another thread sees it."""
+
+    def __init__(self, connection: BaseDatabaseWrapper) -> None:
+        self._connection, self._outermost = connection, connection.atomic_blocks[0]
+
+    @classmethod
+    def of(cls, connection: BaseDatabaseWrapper) -> "OpenTransaction | None":
+        """Return the transaction that is open on ``connection``, if any."""
+        return cls(connection) if connection.atomic_blocks else None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it still runs; a later one on the same connection is another one."""
+        return self._connection.atomic_blocks[:1] == [self._outermost]
 
 
 class _State:

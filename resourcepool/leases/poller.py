@@ -9,6 +9,7 @@ import os
 import threading
 
 from resourcepool.exceptions import DatabaseUnavailable
+from resourcepool.leases import background
 from resourcepool.leases.alarm import Alarm
 from resourcepool.leases.background import own_connections
 from resourcepool.leases.clock import monotonic
@@ -38,8 +39,7 @@ class Poller:
         with self._lock:
             self._arrivals.append(waiter)
             if self._thread is None:
-                self._thread = threading.Thread(target=self._loop, name="resourcepool-poller", daemon=True)
-                self._thread.start()
+                self._thread = background.start("poller", self._loop)
         self._alarm.ring()
         return waiter
 

@@ -1,0 +1,1 @@
+"""Brings proxies in from a file: ``source`` > ``reading`` (pure) > ``plan`` > ``storing``, led by ``proxies``."""

@@ -1,0 +1,132 @@
+"""Checks the single values of an imported proxy.
+
+No reason ever repeats the value: one column to the left or right of where it belongs, it may be a password.
+"""
+
+import ipaddress
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from resourcepool.exceptions import ResourcePoolError
+from resourcepool.resources.tags import ALLOWED as TAGS_ALLOWED
+from resourcepool.resources.tags import words
+
+SCHEMES = ("http", "https", "socks5", "socks5h")
+MAX_HOST, MAX_PORT, MAX_WEIGHT = 253, 65_535, 1_000_000
+MAX_USERNAME, MAX_PASSWORD, MAX_TAGS, MAX_NOTES = 200, 1_000, 498, 2_000
+
+_LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
+_DIGITS = re.compile(r"[0-9]{1,9}")
+_TWO_LETTERS = re.compile(r"[A-Za-z]{2}")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_CONTROL_IN_TEXT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")  # a tab and a new line are text
+
+
+class BadField(ResourcePoolError, ValueError):
+    """A value that is not allowed: which field, and why; never the value itself."""
+
+    def __init__(self, field: str, reason: str) -> None:
+        super().__init__(f"{field}: {reason}")
+        self.field, self.reason = field, reason
+
+
+def scheme(text: str) -> str:
+    """Return the scheme in lower case; http when there is none."""
+    found = text.lower() or "http"
+    if found not in SCHEMES:
+        raise BadField("scheme", f"not one of {', '.join(SCHEMES)}")
+    return found
+
+
+def host(text: str) -> str:
+    """Return a host name or an IP address in the one form it is stored in: lower case, IPv6 without brackets."""
+    name = text[1:-1] if text.startswith("[") and text.endswith("]") else text
+    if not name:
+        raise BadField("host", "missing")
+    if not name.isascii():
+        raise BadField("host", "not ASCII; write an international name in its xn-- form")
+    name = name.lower().removesuffix(".")
+    if ":" in name:
+        return _ip(ipaddress.IPv6Address, name)
+    labels = name.split(".")
+    if labels[-1].isdigit():
+        return _ip(ipaddress.IPv4Address, name)
+    if len(name) > MAX_HOST or not all(map(_LABEL.fullmatch, labels)):
+        raise BadField("host", f"not a host name or an IP address (at most {MAX_HOST} characters)")
+    return name
+
+
+def port(text: str) -> int:
+    """Return the port."""
+    if not text:
+        raise BadField("port", "missing")
+    return _whole("port", text, MAX_PORT)
+
+
+def username(text: str) -> str:
+    """Return the user name; may be empty."""
+    # One of MySQL's ways to compare text takes "me " for "me".
+    if len(text) > MAX_USERNAME or not text.isprintable() or text != text.strip():
+        raise BadField(
+            "username", f"not at most {MAX_USERNAME} printable characters without blanks around them"
+        )
+    return text
+
+
+def password(text: str) -> str:
+    """Return the password; may be empty."""
+    if len(text) > MAX_PASSWORD or _CONTROL.search(text):
+        raise BadField("password", f"not at most {MAX_PASSWORD} characters without control characters")
+    return text
+
+
+def country(text: str) -> str:
+    """Return the country in upper case; may be empty."""
+    if text and not _TWO_LETTERS.fullmatch(text):
+        raise BadField("country", "not two letters such as US")
+    return text.upper()
+
+
+def tags(text: str) -> str:
+    """Return the tags as a ``TagsField`` reads them: "eu fast"."""
+    try:
+        found = " ".join(words(text))
+    except ValueError:
+        raise BadField("tags", f"not {TAGS_ALLOWED}") from None
+    if len(found) > MAX_TAGS:
+        raise BadField("tags", f"longer than {MAX_TAGS} characters in all")
+    return found
+
+
+def weight(text: str) -> int:
+    """Return the weight; 1 when there is none."""
+    return _whole("weight", text, MAX_WEIGHT) if text else 1
+
+
+def notes(text: str) -> str:
+    """Return the notes; may be empty, may have several lines."""
+    if len(text) > MAX_NOTES or _CONTROL_IN_TEXT.search(text):
+        raise BadField("notes", f"not at most {MAX_NOTES} characters without control characters")
+    return text
+
+
+CHECKS: Mapping[str, Callable[[str], Any]] = {
+    check.__name__: check for check in (scheme, host, port, username, password, country, tags, weight, notes)
+}
+
+
+def _whole(field: str, text: str, most: int) -> int:
+    number = int(text) if _DIGITS.fullmatch(text) else 0
+    if not 1 <= number <= most:
+        raise BadField(field, f"not a whole number from 1 to {most}")
+    return number
+
+
+def _ip(kind: type[ipaddress.IPv4Address | ipaddress.IPv6Address], text: str) -> str:
+    try:
+        if "%" in text:
+            raise ValueError
+        return kind(text).compressed
+    except ValueError:
+        raise BadField("host", f"not an {kind.__name__.removesuffix('Address')} address") from None
