@@ -1,0 +1,38 @@
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format run matrix clean
+
+# What make test passes on, e.g. make test ARGS="--only mariadb -- tests/leases -k renew"
+ARGS ?=
+
+help:    ## Show this list
+	@sed -n 's/^\([a-z]*\): *## /  make \1\t/p' Makefile | expand -t 16
+
+demo:    ## Lease real proxies to crawlers, kill some, see nothing overlap; then the admin (30 s; no server needed)
+	@.ci/bootstrap demo
+	@.venv/bin/python -m examples.demo
+
+test:    ## Install what is missing, then lint and test on SQLite, MariaDB and PostgreSQL
+	@.ci/bootstrap test
+	@.venv/bin/python -m tests $(ARGS)
+
+lint:    ## Ruff, mypy, import-linter, missing migrations
+	@.ci/bootstrap lint
+	@.venv/bin/python -m tests --only lint
+
+format:  ## Let ruff repair what it can
+	@.ci/bootstrap lint
+	@.venv/bin/python -m ruff check --fix --quiet
+	@.venv/bin/python -m ruff format
+
+run:     ## Serve the project on http://127.0.0.1:8000/ for development (DATABASE_URL, else SQLite in var/)
+	@.ci/bootstrap demo
+	@.venv/bin/python manage.py migrate --verbosity 0
+	@DEBUG=$${DEBUG:-1} .venv/bin/python manage.py runserver
+
+matrix:  ## The tests on SQLite for every Python and Django that is supported and installed
+	@.ci/bootstrap lint
+	@.venv/bin/python -m nox
+
+clean:   ## Remove what the targets above have made, except var/ with its data
+	rm -rf .venv .nox build dist .hypothesis .*_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,42 @@
+"""What the settings read from outside: environment variables, and secrets kept in a folder between runs."""
+
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from django.core.exceptions import ImproperlyConfigured
+
+
+def env_list(name: str, default: str = "") -> list[str]:
+    """Return the comma-separated values of an environment variable, without blanks."""
+    return [item.strip() for item in os.environ.get(name, default).split(",") if item.strip()]
+
+
+def env_flag(name: str) -> bool:
+    """Return whether an environment variable says yes; anything but a clear yes or no is an error."""
+    value = os.environ.get(name, "").strip().lower()
+    if value in ("1", "true", "yes", "on"):
+        return True
+    if value in ("", "0", "false", "no", "off"):
+        return False
+    raise ImproperlyConfigured(f"{name}={value!r} is not allowed: 1 or 0")
+
+
+def kept_secret(path: Path, make: Callable[[], str]) -> str:
+    """Return the secret in the file ``path``; the first caller makes it, readable by its owner only.
+
+    Processes that start at the same moment all return the same secret.
+    """
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, draft = tempfile.mkstemp(dir=path.parent)
+        with os.fdopen(handle, "w") as file:
+            file.write(make())
+        try:
+            os.link(draft, path)  # unlike a rename it never replaces what another process has just put there
+        except FileExistsError:
+            pass
+        finally:
+            Path(draft).unlink()
+    return path.read_text().strip()

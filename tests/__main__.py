@@ -1,0 +1,49 @@
+"""The whole test run: lint, then the tests on SQLite, MariaDB and PostgreSQL, on servers of its own.
+
+python -m tests                                           everything
+python -m tests --only lint                               what make lint does
+python -m tests --only mariadb -- tests/leases -k renew   one database, and what pytest is told
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+
+from tests.lint import lint
+from tests.outcome import Outcome, summary
+from tests.processes import terminable
+from tests.run import DATABASES, run
+
+PARTS = ("lint", *DATABASES)
+
+
+def main(words: Sequence[str]) -> int:
+    split = words.index("--") if "--" in words else len(words)
+    parser = argparse.ArgumentParser(
+        prog="python -m tests", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--only", action="append", choices=PARTS, help="this part alone; may be repeated")
+    chosen = parser.parse_args(words[:split]).only or PARTS
+    outcomes: list[Outcome] = []
+    try:
+        with terminable():
+            for part in chosen:
+                outcomes.append(timed(part, words[split + 1 :]))  # noqa: PERF401 (kept when interrupted)
+    except KeyboardInterrupt:
+        print("\nInterrupted; this is how far it got:", flush=True)
+        summary(outcomes)
+        return 130
+    return 0 if summary(outcomes) else 1
+
+
+def timed(part: str, extra: Sequence[str]) -> Outcome:
+    print(f"\n>>> {part}", flush=True)
+    start = time.monotonic()
+    outcome = lint() if part == "lint" else run(part, extra)
+    outcome.seconds = time.monotonic() - start
+    return outcome
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,23 @@
+"""A child process of a test: sets Django up, then calls one function with the arguments it was given as JSON.
+
+Started by the fixture ``spawn`` as ``python -m tests.child package.module:function '[1, "a"]'``.
+"""
+
+import faulthandler
+import importlib
+import json
+import signal
+import sys
+
+import django
+
+
+def main(target: str, arguments: str) -> None:
+    faulthandler.register(signal.SIGUSR1)  # kill -USR1 shows where a child hangs
+    django.setup()
+    module, name = target.split(":")
+    getattr(importlib.import_module(module), name)(*json.loads(arguments))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,63 @@
+"""What every test may use. Nothing here changes how the code under test behaves."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import hypothesis
+import pytest
+from django.conf import settings
+from django.db import connection, connections
+from pytest_django import DjangoDbBlocker
+
+from tests.spawned import Spawner
+
+VENDORS = {"sqlite", "mysql", "postgresql"}
+
+# A database answers in its own time; a slow example is no failure.
+hypothesis.settings.register_profile("database", deadline=None)
+hypothesis.settings.load_profile("database")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    mark = item.get_closest_marker("only")
+    if mark is None:
+        return
+    if not mark.args or not VENDORS.issuperset(mark.args):
+        pytest.fail(f"only{mark.args} names no database: {', '.join(sorted(VENDORS))}", pytrace=False)
+    if connection.vendor not in mark.args:
+        pytest.skip(f"only on {' and '.join(mark.args)}")
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """As pytest-django's; and connections left open by threads do not keep the test database from being dropped."""
+    yield
+    with django_db_blocker.unblock():
+        if connection.vendor == "postgresql":
+            with connection.cursor() as cursor:
+                cursor.execute(
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                    " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+                )
+        connections.close_all()
+
+
+@pytest.fixture
+def database_url(transactional_db: None) -> str:
+    """The DATABASE_URL of the test database of this worker, for other processes.
+
+    They see only what is committed, so the test runs without a transaction around it.
+    """
+    name = str(connection.settings_dict["NAME"])
+    if connection.vendor == "sqlite":
+        return f"sqlite:///{Path(name).absolute()}"
+    return urlsplit(settings.DATABASE_URL)._replace(path=f"/{name}").geturl()
+
+
+@pytest.fixture
+def spawn(database_url: str) -> Iterator[Spawner]:
+    """Start real Python processes on the test database; see Spawner. They do not outlive the test."""
+    spawner = Spawner(database_url)
+    yield spawner
+    spawner.close()

@@ -1,0 +1,84 @@
+"""Runs pytest against one database, in a process of its own."""
+
+import contextlib
+import os
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from tests.outcome import Outcome
+from tests.processes import finished
+from tests.servers import MariaDB, PostgreSQL, ServerFailed, ServerMissing
+
+TIMEOUT = 20 * 60
+WORKERS = 2
+NOTHING_COLLECTED = 5
+DATABASES = ("sqlite", "mariadb", "postgresql", "mariadb+05:00")
+
+
+@contextlib.contextmanager
+def database(name: str) -> Iterator[str]:
+    """Yield the DATABASE_URL of a fresh database that is gone afterwards."""
+    if name == "sqlite":
+        with tempfile.TemporaryDirectory(prefix="resourcepool-sqlite-") as folder:
+            yield f"sqlite:///{folder}/db.sqlite3"
+        return
+    server = (
+        PostgreSQL() if name == "postgresql" else MariaDB(timezone=name.removeprefix("mariadb") or "+00:00")
+    )
+    with server:
+        yield server.url
+
+
+def targets(name: str, extra: Sequence[str]) -> list[str]:
+    """Return what pytest is told: the caller's arguments, and the folders when those name none."""
+    if name == "mariadb+05:00" and not any(Path(word.split("::")[0]).exists() for word in extra):
+        # Whoever asks the session for the time, instead of for UTC, is five hours off; that shows in these.
+        return ["tests/leases", "tests/resources", *extra]
+    return list(extra)
+
+
+def run(name: str, extra: Sequence[str]) -> Outcome:
+    """Run the tests on the database ``name``."""
+    try:
+        with database(name) as url:
+            return run_pytest(name, url, extra)
+    except ServerMissing as missing:
+        return Outcome(name, left_out=str(missing))
+    except ServerFailed as failure:
+        print(failure, flush=True)
+        return Outcome(name, failed=1)
+
+
+def run_pytest(name: str, url: str, extra: Sequence[str]) -> Outcome:
+    with tempfile.TemporaryDirectory(prefix="resourcepool-report-") as folder:
+        report = Path(folder, "report.xml")
+        command = [sys.executable, "-m", "pytest", f"--numprocesses={WORKERS}", "--dist=worksteal"]
+        process = subprocess.Popen(
+            [*command, f"--junitxml={report}", *targets(name, extra)],
+            env={**os.environ, "DATABASE_URL": url},
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        code = finished(process, TIMEOUT)
+        outcome = counted(name, report)
+    if code is None:
+        print(f"The tests on {name} took longer than {TIMEOUT} s and were ended.", flush=True)
+    narrowed_to_nothing = code == NOTHING_COLLECTED and extra
+    if code != 0 and not outcome.failed and not narrowed_to_nothing:
+        outcome.failed = 1
+    return outcome
+
+
+def counted(name: str, report: Path) -> Outcome:
+    outcome = Outcome(name)
+    if report.exists():
+        for suite in ElementTree.parse(report).iter("testsuite"):
+            number = {key: int(suite.get(key, 0)) for key in ("tests", "failures", "errors", "skipped")}
+            outcome.failed += number["failures"] + number["errors"]
+            outcome.skipped += number["skipped"]
+            outcome.passed += number["tests"] - number["failures"] - number["errors"] - number["skipped"]
+    return outcome

@@ -1,0 +1,13 @@
+"""Private database servers in a temporary folder, which is gone when they are.
+
+For hand work ``python -m tests.servers mariadb`` starts one and prints its DATABASE_URL until Ctrl-C.
+Nothing that already runs on this machine is touched.
+"""
+
+from tests.servers.mariadb import MariaDB
+from tests.servers.postgresql import PostgreSQL
+from tests.servers.server import Server, ServerFailed, ServerMissing
+
+SERVERS: dict[str, type[Server]] = {"mariadb": MariaDB, "postgresql": PostgreSQL}
+
+__all__ = ["SERVERS", "MariaDB", "PostgreSQL", "Server", "ServerFailed", "ServerMissing"]

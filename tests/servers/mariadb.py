@@ -1,0 +1,76 @@
+"""A private MariaDB server."""
+
+import signal
+from typing import Any
+
+from tests.servers.server import Server, program
+
+USERS = """
+ALTER USER root@localhost IDENTIFIED BY '{password}';
+CREATE USER IF NOT EXISTS resourcepool@'127.0.0.1' IDENTIFIED BY '{password}';
+CREATE USER IF NOT EXISTS resourcepool@localhost IDENTIFIED BY '{password}';
+GRANT ALL ON *.* TO resourcepool@'127.0.0.1', resourcepool@localhost WITH GRANT OPTION;
+CREATE DATABASE IF NOT EXISTS resourcepool;
+"""
+
+
+class MariaDB(Server):
+    """A MariaDB server; ``timezone`` is the zone of its sessions, e.g. "+05:00".
+
+    It flushes at every commit (its default), as a server that keeps leases has to. Measured, that costs 0.14 ms a
+    commit; too little to test on something else than what is recommended.
+    """
+
+    name = "MariaDB"
+    driver = "MySQLdb"
+    users = ("mysql", "nobody")
+    stop_signal = signal.SIGTERM
+    kill_signal = signal.SIGKILL
+
+    def __init__(self, *, timezone: str = "+00:00", **options: Any) -> None:
+        self.timezone = timezone
+        self.mariadbd, self.installer = program("mariadbd"), program("mariadb-install-db")
+        program("my_print_defaults")  # the installer calls it; Debian has it in mariadb-client-core
+        super().__init__(**options)
+
+    def create(self) -> None:
+        self.run(
+            [
+                self.installer,
+                "--no-defaults",
+                f"--datadir={self.data}",
+                "--skip-test-db",
+                "--auth-root-authentication-method=normal",
+            ]
+        )
+        users = self.folder / "users.sql"
+        users.write_text(USERS.format(password=self.password))
+        self.own(users)
+
+    def command(self) -> list[str]:
+        return [
+            self.mariadbd,
+            "--no-defaults",
+            f"--datadir={self.data}",
+            f"--tmpdir={self.folder}",
+            f"--socket={self.folder}/socket",
+            f"--pid-file={self.folder}/pid",
+            f"--init-file={self.folder}/users.sql",
+            f"--port={self.port}",
+            "--bind-address=127.0.0.1",
+            "--skip-name-resolve",
+            "--character-set-server=utf8mb4",
+            f"--default-time-zone={self.timezone}",
+            f"--max-connections={self.max_connections}",
+            *self.options,
+        ]
+
+    def connect(self) -> Any:
+        import MySQLdb
+
+        address: dict[str, Any] = {"host": "127.0.0.1", "port": self.port}
+        return MySQLdb.connect(**address, user="resourcepool", password=self.password, connect_timeout=2)
+
+    @property
+    def url(self) -> str:
+        return f"mysql://resourcepool:{self.password}@127.0.0.1:{self.port}/resourcepool"

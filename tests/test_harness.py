@@ -1,0 +1,173 @@
+"""The harness itself: servers leave nothing behind, children work on the test's own database, pins are complete."""
+
+import os
+import re
+import subprocess
+import sys
+import time
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.models import Group
+from django.db import connection
+from packaging.requirements import Requirement
+
+from tests.servers import MariaDB, PostgreSQL, Server
+from tests.spawned import ROOT, Spawner
+
+# Each server is tried in the run on its own kind of database, which has the driver.
+SERVERS = [
+    pytest.param(MariaDB, marks=pytest.mark.only("mysql")),
+    pytest.param(PostgreSQL, marks=pytest.mark.only("postgresql")),
+]
+
+
+@pytest.mark.parametrize("kind", SERVERS)
+def test_server_keeps_its_data_until_it_leaves_without_a_trace(kind: type[Server]) -> None:
+    with kind(options=["--max-connections=17"]) as server:
+        query(server, "CREATE TABLE noted (number int)")
+        query(server, "INSERT INTO noted VALUES (7)")
+        for again in (server.restart, server.kill, server.start):
+            again()
+        assert query(server, "SELECT number FROM noted") == 7
+    assert not server.folder.exists()
+    assert not server.answers()
+
+
+@pytest.mark.only("mysql")
+def test_mariadb_in_another_time_zone() -> None:
+    with MariaDB(timezone="+05:00") as server:
+        assert query(server, "SELECT TIMESTAMPDIFF(HOUR, UTC_TIMESTAMP(), NOW())") == 5
+
+
+@pytest.mark.parametrize("kind", SERVERS)
+def test_server_does_not_outlive_a_killed_owner(kind: type[Server]) -> None:
+    command = [sys.executable, "-m", "tests.servers", kind.name.lower()]
+    with subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as owner:
+        assert owner.stderr
+        match = re.search(r"in (/\S+);", owner.stderr.readline())
+        assert match
+        owner.kill()
+    deadline = time.monotonic() + 20
+    while Path(match[1]).exists():
+        assert time.monotonic() < deadline, "the guardian has not cleaned up"
+        time.sleep(0.1)
+
+
+def test_child_works_on_the_database_of_its_test(spawn: Spawner) -> None:
+    Group.objects.create(name="parent")
+    child = spawn(rename_group, "parent", "child")
+    assert "renamed 1" in child.succeed()
+    assert Group.objects.get().name == "child"
+
+
+def test_child_can_be_listened_to_and_killed(spawn: Spawner) -> None:
+    child = spawn(hang)
+    assert child.line("ready") == f"ready {child.pid}"
+    child.kill()
+    assert child.wait() == -9
+
+
+def test_child_can_be_a_script(spawn: Spawner, tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text("import os, sys; print(sys.argv[1:], os.environ['MORE'])")
+    assert spawn(str(script), "a", 1, MORE="yes").succeed() == "['a', '1'] yes\n"
+
+
+def test_a_failed_child_shows_its_traceback(spawn: Spawner) -> None:
+    with pytest.raises(AssertionError, match="no such group"):
+        spawn(fail).succeed()
+
+
+@pytest.mark.only("sqlite")
+def test_sqlite_is_a_file_in_wal_mode_that_survives_a_power_cut(transactional_db: None) -> None:
+    with connection.cursor() as cursor:
+        assert cursor.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        assert cursor.execute("PRAGMA synchronous").fetchone() == (2,)
+    assert Path(connection.settings_dict["NAME"]).is_file()
+
+
+@pytest.mark.only("sqlite")
+def test_processes_that_start_at_once_agree_on_the_secrets_and_the_mode_of_a_new_file(tmp_path: Path) -> None:
+    environment = {
+        **os.environ,
+        "VAR_DIR": str(tmp_path / "var"),
+        "DATABASE_URL": f"sqlite:///{tmp_path}/new.sqlite3",
+    }
+    program = "import django; django.setup(); import tests.test_harness as test; test.show_secrets()"
+    children = [
+        subprocess.Popen([sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE, text=True)
+        for _ in range(6)
+    ]
+    shown = [child.communicate(timeout=30)[0] for child in children]
+    assert all(child.returncode == 0 for child in children)
+    assert len(set(shown)) == 1
+    files = sorted((tmp_path / "var").iterdir())
+    assert [file.name for file in files] == ["resourcepool_key", "secret_key"]
+    assert all(file.stat().st_mode & 0o777 == 0o600 for file in files)
+
+
+@pytest.mark.only("sqlite")
+def test_everything_that_is_installed_is_pinned() -> None:
+    pins = re.findall(r"^([\w.-]+)==", (ROOT / "requirements.txt").read_text(), re.MULTILINE)
+    assert needed("django-resourcepool[dev,mysql,postgres,celery,rest,demo]") <= {
+        canonical(name) for name in pins
+    }
+
+
+def query(server: Server, statement: str) -> object:
+    connection = server.connect()
+    cursor = connection.cursor()
+    if isinstance(server, MariaDB):
+        cursor.execute("USE resourcepool")
+    cursor.execute(statement)
+    row = cursor.fetchone() if cursor.description else None
+    connection.commit()
+    connection.close()
+    return row[0] if row else None
+
+
+def rename_group(old: str, new: str) -> None:
+    print("renamed", Group.objects.filter(name=old).update(name=new))
+
+
+def hang() -> None:
+    print("ready", os.getpid(), flush=True)
+    time.sleep(600)
+
+
+def fail() -> None:
+    raise LookupError("no such group")
+
+
+def show_secrets() -> None:
+    from django.conf import settings
+
+    with connection.cursor() as cursor:
+        print(settings.SECRET_KEY, settings.RESOURCEPOOL, cursor.execute("PRAGMA journal_mode").fetchone())
+
+
+def needed(requirement: str) -> set[str]:
+    """Return the names of all that a requirement brings with it, as far as it is installed here."""
+    found: dict[str, Requirement] = {}
+    wishes = [Requirement(requirement)]
+    while wishes:
+        wish = wishes.pop()
+        try:
+            lines = metadata.requires(wish.name) or []
+        except metadata.PackageNotFoundError:
+            continue
+        for child in map(Requirement, lines):
+            extras = (*wish.extras, "")
+            if child.marker is None or any(child.marker.evaluate({"extra": extra}) for extra in extras):
+                if str(child) not in found:
+                    wishes.append(child)
+                found[str(child)] = child
+    return {canonical(child.name) for child in found.values()}
+
+
+def canonical(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
