@@ -1,11 +1,13 @@
 """Resources in the admin: who has what, and until when. A running lease cannot be changed here."""
 
+import datetime
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from django import forms
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from resourcepool.dialect import DbNow
@@ -22,12 +24,12 @@ else:  # Django's classes take no type parameters when they run
 class ResourceAdmin(Admin):
     """The base for the admin of your own resource models."""
 
-    list_display: tuple[str, ...] = ("__str__", "state", "holder", "busy_before", "fence", "tags")
+    list_display: tuple[str, ...] = ("__str__", "state", "holder", "taken_until", "fence", "tags")
     list_filter: ClassVar[tuple[str, ...]] = ("in_service", "status")
     list_per_page = 50
     show_full_result_count = False
     search_fields: ClassVar[tuple[str, ...]] = ("holder", "tags")
-    readonly_fields = ("state", "holder", "busy_before", "fence", "status", "reason", "until", "strikes")
+    readonly_fields = ("state", "holder", "taken_until", "fence", "status", "reason", "until", "strikes")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """Return the rows together with the database's clock, by which their state is judged."""
@@ -38,6 +40,12 @@ class ResourceAdmin(Admin):
     def state(self, resource: AbstractResource) -> str:
         """Show what the resource is doing now."""
         return str(state_of(resource, getattr(resource, "db_now", None)).label)
+
+    @admin.display(description=_("taken until"), ordering="busy_before")
+    def taken_until(self, resource: AbstractResource) -> datetime.datetime | None:
+        """Show when the lease, cool-down or quarantine ends, unless it has ended."""
+        now = getattr(resource, "db_now", None) or timezone.now()
+        return resource.busy_before if resource.busy_before > now else None
 
     def save_model(self, request: HttpRequest, obj: Any, form: ModelForm, change: bool) -> None:
         """Write only what was edited: the rest may have changed while the form was open."""
@@ -52,7 +60,7 @@ class ProxyForm(ModelForm):
     """Takes a new password, never shows the one that is stored."""
 
     password = forms.CharField(
-        label=_("password"),
+        label=_("Password"),
         required=False,
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
         help_text=_("Leave empty to keep the stored one."),
