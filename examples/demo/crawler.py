@@ -16,10 +16,7 @@ django.setup()
 from django.db import transaction  # noqa: E402
 
 from examples.demo.models import Page  # noqa: E402
-from resourcepool import (
-    ResourceLease,
-    release_on_sigterm,
-)
+from resourcepool import ResourceLease, release_on_sigterm  # noqa: E402
 from resourcepool.exceptions import AcquireTimeout, LeaseLost  # noqa: E402
 from resourcepool.models import Proxy  # noqa: E402
 
