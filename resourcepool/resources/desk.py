@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool.exceptions import ClaimInTransaction, DatabaseUnavailable
+from resourcepool.exceptions import BadOption, ClaimInTransaction, DatabaseUnavailable
 from resourcepool.leases import line, verbs
 from resourcepool.leases.clock import monotonic
 from resourcepool.leases.poller import poller
 from resourcepool.leases.verbs import Claim, Grant
 from resourcepool.leases.waiting import Request, Waiter
+from resourcepool.resources import selectors
 from resourcepool.resources.lease import ResourceLease
 from resourcepool.resources.order import Order
 from resourcepool.resources.strategy import Spread, by_weight
@@ -111,6 +112,7 @@ class Desk:
             return self._leases(asked, grants)
         if not asked.timeout:
             raise timed_out(self._pool, asked, None)
+        self._refuse_impossible(connection, asked)
         if connection.in_atomic_block:  # the line is served on another connection, which cannot see this one
             raise timed_out(self._pool, asked, None)
         return None
@@ -176,6 +178,14 @@ class Desk:
         if not waiter.outcome.done() or waiter.outcome.exception() is None:
             _release(_granted(waiter.give_up()))
             poller.look_now(self._model, self._pool.using)
+
+    def _refuse_impossible(self, connection: BaseDatabaseWrapper, asked: Order) -> None:
+        """An order that can never be filled would keep what there is reserved, and starve those behind it."""
+        if asked.count > 1:
+            wanted = selectors.wanted(self._model, asked.selector)
+            there_are = verbs.rows_of(connection, self._model).filter(wanted, in_service=True).count()
+            if there_are < asked.count:
+                raise BadOption("count", asked.count, f"at most {there_are}: so many match and are in service")
 
     def _refuse_open_transaction(self, asked: Order) -> None:
         connection = self._connection

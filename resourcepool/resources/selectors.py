@@ -20,6 +20,14 @@ from resourcepool.resources.secret import EncryptedTextField
 from resourcepool.resources.tags import ALLOWED, TagsField, words
 
 MAX_VALUES = 100
+
+
+class _Hidden:
+    def __repr__(self) -> str:
+        return "(not shown)"
+
+
+HIDDEN = _Hidden()  # in place of a secret that somebody tried to select by
 # These change while a resource is in use, or decide whether it is handed out at all.
 _STATE = LEASE_COLUMNS | {"in_service", "status", "reason", "until", "strikes", "struck_at"}
 
@@ -39,9 +47,7 @@ def canonical(model: type[Model], wishes: Mapping[str, Any]) -> str:
     for name, value in wishes.items():
         field = fields.get("tags" if name == "tag" else name)
         if field is None:
-            raise BadOption(
-                name, value, f"no such selector; {model._meta.label} has: {', '.join(sorted(fields))}"
-            )
+            raise _unknown(model, name, value)
         if isinstance(field, TagsField):
             clean[field.name] = sorted({*clean.get(field.name, []), *_tags(name, value)})
         elif isinstance(value, list | tuple | set | frozenset):
@@ -94,6 +100,13 @@ def wanted(model: type[Model], selector: str) -> Q:
     return found
 
 
+def _unknown(model: type[Model], name: str, value: Any) -> BadOption:
+    secrets = [field.name for field in model._meta.concrete_fields if isinstance(field, EncryptedTextField)]
+    known = ", ".join(sorted(selectable(model)))
+    shown = HIDDEN if name in secrets else value
+    return BadOption(name, shown, f"no such selector; {model._meta.label} has: {known}")
+
+
 def _condition(field: Any, value: Any) -> Q:
     if isinstance(field, TagsField):
         return Q(*((f"{field.name}__contains", word) for word in value))
@@ -120,6 +133,8 @@ def _value(field: Any, value: Any) -> Any:
         return None
     try:
         clean = target.to_python(value)
+        if clean is not None:
+            target.run_validators(clean)
     except (ValidationError, TypeError, ValueError):
         clean = None
     misfit = clean is None or isinstance(value, bool) != isinstance(clean, bool)
