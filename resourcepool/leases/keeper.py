@@ -13,6 +13,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from django.db import connections
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import dialect
 from resourcepool.exceptions import DatabaseUnavailable
@@ -23,6 +24,7 @@ from resourcepool.leases.clock import monotonic
 
 if TYPE_CHECKING:
     from resourcepool.leases.lease import Lease
+    from resourcepool.leases.table import Model
 
 logger = logging.getLogger(__name__)
 
@@ -101,17 +103,26 @@ class Keeper:
                 wake_at = min(wake_at, lease.due_at)
         for (_, using, ttl), leases in due.items():
             for start in range(0, len(leases), verbs.BATCH):
-                batch = leases[start : start + verbs.BATCH]
-                try:
-                    renew_together(using, ttl, batch)
-                    wake_at = min(wake_at, *(lease.due_at for lease in batch))
-                    self._in_trouble.discard(using)
-                except DatabaseUnavailable as error:
-                    level = logging.DEBUG if using in self._in_trouble else logging.WARNING
-                    logger.log(level, "%s; %d leases not renewed yet, trying again", error, len(batch))
-                    self._in_trouble.add(using)
-                    wake_at = min(wake_at, monotonic() + PAUSE_AFTER_FAILURE)
+                wake_at = min(wake_at, self._renew(using, ttl, leases[start : start + verbs.BATCH]))
         return wake_at
+
+    def _renew(self, using: str, ttl: float, batch: list["Lease"]) -> float:
+        """Renew one batch, whatever happens to the others; return when to look again."""
+        try:
+            renewed_all = renew_together(using, ttl, batch)
+        except DatabaseUnavailable as error:
+            level = logging.DEBUG if using in self._in_trouble else logging.WARNING
+            logger.log(level, "%s; %d leases not renewed yet, trying again", error, len(batch))
+            self._in_trouble.add(using)
+            renewed_all = False
+        except Exception:
+            logger.exception(
+                "%d leases of %s not renewed, trying again", len(batch), batch[0].model._meta.label
+            )
+            renewed_all = False
+        else:
+            self._in_trouble.discard(using)
+        return min(lease.due_at for lease in batch) if renewed_all else monotonic() + PAUSE_AFTER_FAILURE
 
     def _watch_loop(self) -> None:
         while True:
@@ -125,15 +136,24 @@ class Keeper:
             self._watch.sleep_until(wake_at)
 
 
-def renew_together(using: str, ttl: float, leases: list["Lease"]) -> None:
+def renew_together(using: str, ttl: float, leases: list["Lease"]) -> bool:
     """Renew leases of one model in one statement, and tell those that are lost.
+
+    Returns:
+        False: some rows are locked by somebody's transaction; those were left for the next beat.
 
     Raises:
         DatabaseUnavailable: nothing is known about any of them.
     """
     model, connection = leases[0].model, connections[using]
-    sent_at = monotonic()
-    renewed = verbs.renew(connection, model, [(lease.pk, lease.fence) for lease in leases], ttl)
+    sent_at, renewed = _send(connection, model, ttl, leases)
+    complete = renewed is not None
+    if renewed is None:  # one locked row must not cost this process all the others
+        unlocked = verbs.unlocked(connection, model, [lease.pk for lease in leases])
+        leases = [lease for lease in leases if lease.pk in unlocked]
+        sent_at, renewed = _send(connection, model, ttl, leases)
+    if renewed is None:
+        return False
     lost: list[Lease] = []
     if renewed < len(leases):
         live = verbs.live_fences(connection, model, [lease.pk for lease in leases])
@@ -143,6 +163,15 @@ def renew_together(using: str, ttl: float, leases: list["Lease"]) -> None:
             lease.confirm(sent_at)
         elif keeper.is_kept(lease):
             lease.lose("another holder or an operator took it, or it ran out")
+    return complete
+
+
+def _send(
+    connection: BaseDatabaseWrapper, model: "Model", ttl: float, leases: list["Lease"]
+) -> tuple[float, int | None]:
+    sent_at = monotonic()
+    held = [(lease.pk, lease.fence) for lease in leases]
+    return sent_at, verbs.renew_unless_locked(connection, model, held, ttl) if held else 0
 
 
 def _after_fork() -> None:

@@ -106,11 +106,7 @@ class Lease:
     def renew(self) -> None:
         """Extend the lease to now + ``ttl``. The keeper does so by itself; raises LeaseLost when it is lost."""
         self.ensure_held()
-        sent_at = monotonic()
-        if not verbs.renew(self._connection, self.model, [(self.pk, self.fence)], self.next_ttl(sent_at)):
-            self.lose("another holder or an operator took it, or it ran out")
-            self.ensure_held()
-        self.confirm(sent_at)
+        self._renew()
 
     def release(self) -> None:
         """Give the row back, to rest for ``cooldown`` seconds.
@@ -166,18 +162,12 @@ class Lease:
             GuardOutsideTransaction: no transaction is open on the lease's database.
         """
         self.ensure_held()
-        connection = self._connection
-        if not connection.in_atomic_block:
+        if not self._connection.in_atomic_block:
             raise GuardOutsideTransaction(
                 f"guard() protects an open transaction on database {self.using!r}; there is none. "
                 "Write: with transaction.atomic(), lease.guard(): ..."
             )
-        sent_at = monotonic()
-        self._transaction = OpenTransaction.of(connection)
-        if not verbs.renew(connection, self.model, [(self.pk, self.fence)], self.next_ttl(sent_at)):
-            self.lose("another holder or an operator took it, or it ran out")
-            self.ensure_held()
-        transaction.on_commit(partial(self.confirm, sent_at), using=self.using)
+        self._renew()
         yield self
 
     def __enter__(self) -> Self:
@@ -258,6 +248,18 @@ class Lease:
     @property
     def _connection(self) -> BaseDatabaseWrapper:
         return connections[self.using]
+
+    def _renew(self) -> None:
+        sent_at = monotonic()
+        self._transaction = OpenTransaction.of(self._connection)
+        held = [(self.pk, self.fence)]
+        if not verbs.renew(self._connection, self.model, held, self.next_ttl(sent_at)):
+            self.lose("another holder or an operator took it, or it ran out")
+            self.ensure_held()
+        if self._transaction is None:
+            self.confirm(sent_at)
+        else:  # it counts once it is committed: a rollback undoes it
+            transaction.on_commit(partial(self.confirm, sent_at), using=self.using)
 
     def _finish(self, what: str) -> None:
         self._state.end(LeaseReleased(f"{self} was {what} before"))

@@ -96,6 +96,11 @@ class AbstractLease(models.Model):
             ]
         super().save(*args, **kwargs)
 
+    def _do_update(self, base_qs: Any, using: Any, pk_val: Any, values: Any, *rest: Any) -> Any:
+        # Copies made by hand, positional arguments and loaddata come past save(), but not past this.
+        values = [value for value in values if value[0].name not in LEASE_COLUMNS]
+        return super()._do_update(base_qs, using, pk_val, values, *rest)
+
     @classmethod
     def where(cls, selector: str, connection: BaseDatabaseWrapper) -> Where:
         """Return the condition that a ticket's ``selector`` (JSON text) stands for."""

@@ -123,6 +123,26 @@ def renew(connection: BaseDatabaseWrapper, model: Model, held: Held, ttl: float)
     return retrying(connection, partial(_change, connection, model, "renew", held, [micros(ttl)]))
 
 
+def renew_unless_locked(connection: BaseDatabaseWrapper, model: Model, held: Held, ttl: float) -> int | None:
+    """``renew``; None (and nothing is renewed) when a transaction keeps one of the rows locked."""
+
+    def send() -> int | None:
+        return _change(connection, model, "renew", held, [micros(ttl)])
+
+    return retrying(connection, send, busy=lambda: None)
+
+
+def unlocked(connection: BaseDatabaseWrapper, model: Model, pks: Sequence[Any]) -> set[Any]:
+    """Return those of ``pks`` whose rows no transaction has locked at this moment."""
+    rows = rows_of(connection, model).filter(pk__in=pks).select_for_update(skip_locked=True)
+
+    def look() -> set[Any]:
+        with transaction.atomic(using=connection.alias):
+            return set(rows.values_list("pk", flat=True).all())
+
+    return retrying(connection, look) if connection.features.has_select_for_update_skip_locked else set()
+
+
 def release(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int, cooldown: float) -> bool:
     """Give a lease back; the row rests for ``cooldown`` seconds. False when it had been lost before."""
 

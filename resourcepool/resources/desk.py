@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections import OrderedDict
+from concurrent import futures
 from typing import TYPE_CHECKING, Any
 
 from django.db import connections
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 ROUNDS = 10  # of reading what is free and losing the race for all of it
 REMEMBERED = 10_000  # holders whose last resource is known to "sticky"
 REVIVE_EVERY = 2.0  # seconds
+NAP = 0.5  # seconds
 
 Leases = list[ResourceLease]
 
@@ -48,7 +50,7 @@ class Desk:
             return leases
         waiter = poller.join(self._request(asked))
         try:
-            return _granted(waiter.outcome.result(began + asked.timeout - monotonic()))
+            return _outcome(waiter, began + asked.timeout)
         except TimeoutError as error:
             return self._too_late(asked, waiter, error)
         except BaseException:
@@ -123,8 +125,9 @@ class Desk:
             grant = None if last is None else self._claim(connection, request, [last])
             if grant is not None:
                 return grant
+        tried: set[Any] = set()  # a row that is locked by a long transaction looks free every time
         for _ in range(ROUNDS):
-            rows = self._candidates(connection, asked, request)
+            rows = [pk for pk in self._candidates(connection, asked, request) if pk not in tried]
             if len(rows) < asked.count:
                 self._revive()
                 return None
@@ -134,6 +137,8 @@ class Desk:
                     self._spread.won()
                     return grants
                 self._spread.lost_race()
+                if asked.count == 1:
+                    tried.add(rows[start])
                 if verbs.anybody_waits(connection, self._model):
                     return None
         return None
@@ -206,6 +211,14 @@ class Desk:
 def _rememberer(asked: Order) -> object:
     """Who "the one I had last" is about: this thread, or whoever goes by the name the caller gave."""
     return threading.get_ident() if asked.holder_is_unique else asked.terms.holder
+
+
+def _outcome(waiter: Waiter, until: float) -> Leases:
+    """Wait for what the waiter is granted; raises TimeoutError when it is nothing until then."""
+    while not waiter.has_left and (left := until - monotonic()) > 0:
+        # In naps, because Python may overlook a signal that arrives just as the main thread goes to sleep.
+        futures.wait([waiter.outcome], min(left, NAP))
+    return _granted(waiter.outcome.result(0))
 
 
 def _granted(leases: Any) -> Leases:

@@ -99,9 +99,9 @@ class ResourceLease(Lease):
             busy_before=DbLater(seconds),
             fence=models.F("fence") + 1,
             holder="",
-            status="quarantined",
-            reason=reason,
-            until=DbLater(seconds),
+            status=_unless_out("status", models.Value("quarantined")),
+            reason=_unless_out("reason", models.Value(reason)),
+            until=_unless_out("until", DbLater(seconds)),
             strikes=strikes,
             struck_at=DbNow(),
         )
@@ -137,3 +137,8 @@ class ResourceLease(Lease):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await in_thread(self.__exit__, kind, error, trace)
+
+
+def _unless_out(column: str, value: models.expressions.Combinable) -> models.Case:
+    """Return the new ``value``, unless the resource is out of service: what an operator wrote stays."""
+    return models.Case(models.When(in_service=True, then=value), default=models.F(column))

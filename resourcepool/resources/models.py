@@ -35,7 +35,9 @@ class ResourceQuerySet(LeaseQuerySet):
 
     def quarantined(self) -> Self:
         """Put away for a while, because they were found bad."""
-        return self.filter(status=Status.QUARANTINED, busy_before__gt=DbNow())
+        # The status stays when it is over, so that people can see why; the next lease or cool-down is not meant.
+        parked = self.filter(status=Status.QUARANTINED, holder="", in_service=True)
+        return parked.filter(busy_before__gt=DbNow(), until__gt=DbNow())
 
     def draining(self) -> Self:
         """Out of service after the lease that still runs."""
@@ -60,8 +62,7 @@ class ResourceQuerySet(LeaseQuerySet):
     def return_to_service(self) -> int:
         """Hand these out again, and forget their strikes; ends a quarantine. Returns how many changed."""
         back = {"in_service": True, "status": Status.IN_SERVICE, "reason": "", "until": None, "strikes": 0}
-        parked = self.quarantined().filter(holder="")
-        returned: int = parked.update(**back, busy_before=DbNow(), fence=models.F("fence") + 1)
+        returned: int = self.quarantined().update(**back, busy_before=DbNow(), fence=models.F("fence") + 1)
         return returned + self.exclude(status=Status.IN_SERVICE).update(**back)
 
     def return_due(self) -> int:

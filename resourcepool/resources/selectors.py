@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from django.core.exceptions import EmptyResultSet, FieldDoesNotExist, FullResultSet, ValidationError
+from django.core.exceptions import EmptyResultSet, FieldDoesNotExist, FieldError, FullResultSet, ValidationError
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -53,7 +53,7 @@ def canonical(model: type[Model], wishes: Mapping[str, Any]) -> str:
         elif isinstance(value, list | tuple | set | frozenset):
             if not 0 < len(value) <= MAX_VALUES:
                 raise BadOption(name, value, f"1 to {MAX_VALUES} values")
-            clean[field.name] = sorted((_value(field, one) for one in value), key=str)
+            clean[field.name] = sorted({_value(field, one) for one in value}, key=str)
         else:
             clean[field.name] = _value(field, value)
     return json.dumps(clean, sort_keys=True, cls=DjangoJSONEncoder)
@@ -78,14 +78,13 @@ def where(model: type[Model], selector: str, connection: BaseDatabaseWrapper) ->
 
 @lru_cache(maxsize=1_000)
 def _where(model: type[Model], selector: str, alias: str) -> Where:
-    query = model._base_manager.using(alias).filter(wanted(model, selector)).query
-    compiler = query.get_compiler(connection=connections[alias])
     try:
-        sql, params = compiler.compile(query.where)
-    except EmptyResultSet:
-        return Where(" AND 1 = 0")
+        query = model._base_manager.using(alias).filter(wanted(model, selector)).query
+        sql, params = query.get_compiler(connection=connections[alias]).compile(query.where)
     except FullResultSet:
         return Where()
+    except (EmptyResultSet, FieldError, ValidationError, AttributeError, TypeError, ValueError):
+        return Where(" AND 1 = 0")  # whoever wrote it must not stop those who stand in the same line
     return Where(f" AND {sql}", tuple(params))
 
 
@@ -109,7 +108,7 @@ def _unknown(model: type[Model], name: str, value: Any) -> BadOption:
 
 def _condition(field: Any, value: Any) -> Q:
     if isinstance(field, TagsField):
-        return Q(*((f"{field.name}__contains", word) for word in value))
+        return Q(*((f"{field.name}__contains", f" {word} ") for word in value))
     if isinstance(value, list):
         return Q((f"{field.name}__in", value))
     return Q((f"{field.name}__isnull", True)) if value is None else Q((field.name, value))
@@ -138,6 +137,10 @@ def _value(field: Any, value: Any) -> Any:
     except (ValidationError, TypeError, ValueError):
         clean = None
     misfit = clean is None or isinstance(value, bool) != isinstance(clean, bool)
+    misfit = misfit or (
+        isinstance(value, float) and isinstance(clean, int) and clean != value
+    )  # 1.5 is no whole number
+    misfit = misfit or (isinstance(clean, str) and "\0" in clean)  # PostgreSQL takes no such text
     if misfit or (target.choices and clean not in {choice for choice, _ in target.flatchoices}):
         raise BadOption(field.name, value, _allowed(target))
     return clean

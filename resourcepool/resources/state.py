@@ -22,7 +22,8 @@ class State(models.TextChoices):
 
 def state_of(resource: Any, now: datetime.datetime | None = None) -> State:
     """Return the state of ``resource`` at ``now`` (the database's clock; this host's, if not given)."""
-    busy = resource.busy_before > (now or timezone.now())
+    now = now or timezone.now()
+    busy = resource.busy_before > now
     if not resource.in_service:
         if busy and resource.holder:
             return State.DRAINING
@@ -31,4 +32,5 @@ def state_of(resource: Any, now: datetime.datetime | None = None) -> State:
         return State.FREE
     if resource.holder:
         return State.LEASED
-    return State.QUARANTINED if resource.status == "quarantined" else State.COOLING
+    parked = resource.status == "quarantined" and resource.until is not None and resource.until > now
+    return State.QUARANTINED if parked else State.COOLING

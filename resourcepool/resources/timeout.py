@@ -38,12 +38,13 @@ def _what_there_is(pool: "Pool", asked: "Order") -> str:
             resting=Count("pk", filter=busy & Q(holder="", in_service=True)),
             out=Count("pk", filter=Q(in_service=False)),
         )
-        waiting = verbs.rows_of(connection, Ticket).held().filter(pool=pool.model._meta.label_lower).count()
+        tickets = verbs.rows_of(connection, Ticket).held().filter(pool=pool.model._meta.label_lower)
+        others = tickets.exclude(holder=asked.terms.holder).count()
     except (DatabaseError, InterfaceError, ResourcePoolError):
         return ""
     return (
         ": {match} match, {leased} leased, {resting} cooling down or quarantined, {out} out of service".format(
             **counts
         )
-        + f"; {waiting} waiting for this pool"
+        + f"; {others} others waiting for this pool"
     )

@@ -6,6 +6,7 @@ No reason ever repeats the value: one column to the left or right of where it be
 import ipaddress
 import re
 from collections.abc import Callable, Mapping
+from sys import intern  # the same few words in every line need be in memory but once
 from typing import Any
 
 from resourcepool.exceptions import ResourcePoolError
@@ -36,7 +37,7 @@ def scheme(text: str) -> str:
     found = text.lower() or "http"
     if found not in SCHEMES:
         raise BadField("scheme", f"not one of {', '.join(SCHEMES)}")
-    return found
+    return intern(found)
 
 
 def host(text: str) -> str:
@@ -47,7 +48,7 @@ def host(text: str) -> str:
     if not name.isascii():
         raise BadField("host", "not ASCII; write an international name in its xn-- form")
     name = name.lower().removesuffix(".")
-    if ":" in name:
+    if ":" in name and "%" not in name:  # the part after a % is the name of a network card on some machine
         return _ip(ipaddress.IPv6Address, name)
     labels = name.split(".")
     if labels[-1].isdigit():
@@ -85,7 +86,7 @@ def country(text: str) -> str:
     """Return the country in upper case; may be empty."""
     if text and not _TWO_LETTERS.fullmatch(text):
         raise BadField("country", "not two letters such as US")
-    return text.upper()
+    return intern(text.upper())
 
 
 def tags(text: str) -> str:
@@ -96,7 +97,7 @@ def tags(text: str) -> str:
         raise BadField("tags", f"not {TAGS_ALLOWED}") from None
     if len(found) > MAX_TAGS:
         raise BadField("tags", f"longer than {MAX_TAGS} characters in all")
-    return found
+    return intern(found)
 
 
 def weight(text: str) -> int:
@@ -125,8 +126,6 @@ def _whole(field: str, text: str, most: int) -> int:
 
 def _ip(kind: type[ipaddress.IPv4Address | ipaddress.IPv6Address], text: str) -> str:
     try:
-        if "%" in text:
-            raise ValueError
         return kind(text).compressed
     except ValueError:
         raise BadField("host", f"not an {kind.__name__.removesuffix('Address')} address") from None

@@ -8,17 +8,17 @@ from typing import BinaryIO
 
 from resourcepool.exceptions import ImportRefused
 
-MAX_LINES = 1_000_000
-MAX_BYTES = 200_000_000
+MAX_LINES = 500_000  # which take about half a gigabyte of memory
+MAX_BYTES = 100_000_000
 MAX_LINE = 100_000
 
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
-_BOM = b"\xef\xbb\xbf"
+_BOM = "\ufeff"
 
 
 def label(name: str) -> str:
     """Return what to call the file in messages."""
-    return "standard input" if name == "-" else Path(name).name
+    return "standard input" if name == "-" else name
 
 
 def lines_of(name: str) -> Iterator[tuple[int, str]]:
@@ -29,36 +29,36 @@ def lines_of(name: str) -> Iterator[tuple[int, str]]:
     """
     try:
         with contextlib.ExitStack() as stack:
-            stream = _stdin() if name == "-" else stack.enter_context(Path(name).open("rb"))
-            yield from _lines(stream, name if name != "-" else label(name))
+            yield from _lines(_stdin() if name == "-" else stack.enter_context(Path(name).open("rb")))
     except OSError as error:
-        raise ImportRefused(f"cannot read {name}: {error.strerror or error}") from error
+        raise ImportRefused(f"cannot be read: {error.strerror or error}") from error
 
 
 def _stdin() -> BinaryIO:
     if sys.stdin is None:
-        raise ImportRefused("standard input is closed")
+        raise ImportRefused("closed")
     return sys.stdin.buffer
 
 
-def _lines(stream: BinaryIO, name: str) -> Iterator[tuple[int, str]]:
+def _lines(stream: BinaryIO) -> Iterator[tuple[int, str]]:
     size = number = 0
     while raw := stream.readline(MAX_LINE + 1):
         number, size = number + 1, size + len(raw)
-        if number == 1:
-            if raw.startswith(_UTF16):
-                raise ImportRefused(f"{name} is UTF-16; save it as UTF-8")
-            raw = raw.removeprefix(_BOM)
+        if number == 1 and raw.startswith(_UTF16):
+            raise ImportRefused("UTF-16 text; save it as UTF-8")
         if number > MAX_LINES or size > MAX_BYTES:
             raise ImportRefused(
-                f"{name} is too large: at most {MAX_LINES:,} lines and {MAX_BYTES // 1_000_000} MB; split it"
+                f"too large: at most {MAX_LINES:,} lines and {MAX_BYTES // 1_000_000} MB; split it"
             )
-        yield number, _text(raw, f"{name}, line {number}")
+        text = _text(raw, f"line {number}")
+        yield number, text.removeprefix(_BOM) if number == 1 else text
 
 
 def _text(raw: bytes, where: str) -> str:
     if b"\0" in raw:
-        raise ImportRefused(f"{where}, byte {raw.index(0) + 1}: a NUL; this is a binary file, not text")
+        raise ImportRefused(f"{where}, byte {raw.index(0) + 1} is a NUL: this is a binary file, not text")
+    if len(raw) > MAX_LINE:
+        raise ImportRefused(f"{where} is longer than {MAX_LINE:,} bytes: this is no list of proxies")
     try:
         text = raw.decode()
     except UnicodeDecodeError as error:
@@ -66,9 +66,9 @@ def _text(raw: bytes, where: str) -> str:
         raise ImportRefused(
             f"{where}, byte {error.start + 1}: 0x{raw[error.start]:02x} is not UTF-8; save the file as UTF-8"
         ) from None
-    if len(raw) > MAX_LINE:
-        raise ImportRefused(f"{where} is longer than {MAX_LINE:,} bytes; this is no list of proxies")
     text = text.removesuffix("\n").removesuffix("\r")
     if "\r" in text:
-        raise ImportRefused(f"{where}: a carriage return inside; save the file with Unix or Windows line ends")
+        raise ImportRefused(
+            f"{where} has a carriage return in the middle; save the file with Unix or Windows line ends"
+        )
     return text

@@ -1,0 +1,62 @@
+"""Leased models that differ from Proxy where it matters: their keys, their columns, their pools."""
+
+import uuid
+
+from django.db import models
+
+from resourcepool.dialect import KeyField
+from resourcepool.models import AbstractLease, AbstractResource, Pool
+
+
+class Team(models.Model):
+    """Whom a device belongs to; not leased."""
+
+    name = models.CharField(max_length=50)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Device(AbstractResource):
+    """A resource of a project's own: keyed by UUID, with choices, a foreign key, and a pool that is set up."""
+
+    class Kind(models.TextChoices):
+        PHONE = "phone"
+        TABLET = "tablet"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    name = KeyField(max_length=50)
+    kind = models.CharField(max_length=10, choices=Kind.choices, default=Kind.PHONE)
+    slots = models.IntegerField(default=1)
+    is_rooted = models.BooleanField(default=False)
+    bought_on = models.DateField(null=True, blank=True)
+    owner = models.ForeignKey(Team, null=True, blank=True, on_delete=models.SET_NULL)
+
+    pool = Pool(ttl=30, timeout=5, strategy="sticky")
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Bare(AbstractLease):
+    """Nothing but a lease: no ``in_service``, no pool."""
+
+    label = models.CharField(max_length=50, default="")
+
+    def __str__(self) -> str:
+        return self.label
+
+
+class Election(AbstractLease):
+    """Keyed by text, whose case matters, and with columns of other names."""
+
+    name = KeyField(primary_key=True, max_length=50)
+    is_open = models.BooleanField(default=True, db_column="accepts candidates")
+
+    claimable_when = {"is_open": True}
+
+    class Meta:
+        db_table = "testapp votes"
+
+    def __str__(self) -> str:
+        return self.name

@@ -1,0 +1,99 @@
+"""Makes rows of leased models, looks at them, and does to them what time and other holders do."""
+
+import itertools
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+from django.apps import apps
+from django.db import connection
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from resourcepool.dialect import DbLater, DbNow, MicrosUntil
+from resourcepool.leases import verbs
+from resourcepool.leases.lease import Lease, Terms
+from resourcepool.leases.verbs import Claim
+from resourcepool.models import AbstractLease, Proxy, Ticket
+from tests.app.models import Bare, Device, Election
+
+Model = type[AbstractLease]
+
+_numbers = itertools.count(1)
+
+# How to make one of each; a new leased model belongs here, and every contract test then runs on it too.
+_FIELDS: dict[Model, Callable[[int], dict[str, Any]]] = {
+    Bare: lambda number: {"label": f"bare {number}"},
+    Device: lambda number: {"id": uuid.uuid4(), "name": f"device {number}"},
+    Election: lambda number: {"name": f"Election {number}"},
+    Proxy: lambda number: {"host": f"proxy{number}.example", "port": 3128},
+    Ticket: lambda number: {"pool": "testapp.nothing", "asked_at": DbNow()},
+}
+
+
+def leased_models() -> list[Model]:
+    """Return every leased model there is."""
+    return [model for model in apps.get_models() if issubclass(model, AbstractLease)]
+
+
+def new(model: Model, **fields: Any) -> Any:
+    """Create one row, free unless ``fields`` say otherwise."""
+    return model._base_manager.create(**{**_FIELDS[model](next(_numbers)), **fields})
+
+
+def several(model: Model, count: int, **fields: Any) -> list[Any]:
+    return [new(model, **fields) for _ in range(count)]
+
+
+def columns(row: Any) -> dict[str, Any]:
+    """Return the row as it lies in the database now, every column."""
+    return dict(type(row)._base_manager.filter(pk=row.pk).values().get())
+
+
+def busy_for(row: Any) -> float:
+    """Return for how many seconds the row is still busy, by the database's clock; negative once it is free."""
+    rows = type(row)._base_manager.filter(pk=row.pk)
+    micros = rows.values_list(MicrosUntil("busy_before"), flat=True).get()
+    return round(micros / 1_000_000, 3)  # SQLite's clock counts milliseconds
+
+
+def change(row: Any, **fields: Any) -> None:
+    assert type(row)._base_manager.filter(pk=row.pk).update(**fields) == 1
+
+
+def expire(row: Any) -> None:
+    """Let the running lease, cool-down or quarantine of this row be over."""
+    change(row, busy_before=DbLater(-1))
+
+
+def wanted(holder: str = "me", ttl: float = 60, **more: Any) -> Claim:
+    return Claim(ttl=ttl, holder=holder, **more)
+
+
+def claim(row: Any, holder: str = "me", ttl: float = 60, **more: Any) -> verbs.Grant | None:
+    return verbs.claim(connection, type(row), row.pk, wanted(holder, ttl, **more))
+
+
+def granted(row: Any, holder: str = "me", ttl: float = 60, **more: Any) -> verbs.Grant:
+    """Claim the row, which must be free."""
+    grant = claim(row, holder, ttl, **more)
+    assert grant is not None
+    return grant
+
+
+def steal(row: Any, holder: str = "thief") -> verbs.Grant:
+    """Let the lease expire, and somebody else be faster."""
+    expire(row)
+    return granted(row, holder)
+
+
+def hold(row: Any, *, ttl: float = 60, holder: str = "me", **terms: Any) -> Lease:
+    """Claim the row and return the handle of the lease."""
+    return Lease(type(row), "default", granted(row, holder, ttl), Terms(ttl=ttl, holder=holder, **terms))
+
+
+def now(on: BaseDatabaseWrapper = connection) -> Any:
+    """Return the database's clock."""
+    row = new(Bare)
+    moment = Bare.objects.using(on.alias).filter(pk=row.pk).values_list(DbNow(), flat=True).get()
+    row.delete()
+    return moment

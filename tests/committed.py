@@ -1,0 +1,108 @@
+"""Fixtures for tests whose threads, processes and second connections must see what they write.
+
+A test on committed rows could use pytest-django's ``transactional_db``; that empties every table of the project
+and fills some of them again after each test. Here only the tables that these tests write to are emptied.
+"""
+
+import threading
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import pytest
+from django.db import connection, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.backends.utils import CursorWrapper
+from django.test import TestCase
+from pytest_django import DjangoDbBlocker
+
+from resourcepool.leases import alarm, clock, lease, line, verbs
+from resourcepool.leases import keeper as keeping
+from resourcepool.leases import poller as polling
+from resourcepool.resources import desk, pool
+from tests.app.models import Team
+from tests.app.rows import leased_models
+from tests.eventually import eventually
+
+
+@pytest.fixture
+def transactional_db(
+    request: pytest.FixtureRequest, django_db_setup: None, django_db_blocker: DjangoDbBlocker
+) -> Iterator[None]:
+    """Access to the database, without a transaction around the test; Django's TestCase keeps its own."""
+    if isinstance(request.instance, TestCase):
+        yield
+        return
+    with django_db_blocker.unblock():
+        yield
+        forget_everything()
+        for model in [*leased_models(), Team]:
+            model._base_manager.all()._raw_delete("default")  # type: ignore[attr-defined]
+        connection.close_if_unusable_or_obsolete()
+
+
+def forget_everything() -> None:
+    """Leave no lease and no waiter to the next test."""
+    for lines in polling.poller._lines.values():
+        for waiter in lines.waiters:
+            waiter.outcome.cancel()
+        polling.poller.look_now(lines.model, lines.using)
+    eventually(lambda: not any(lines.waiters for lines in polling.poller._lines.values()), within=10)
+    for one in keeping.keeper.kept():
+        keeping.keeper.forget(one)
+    keeping.keeper._in_trouble.clear()
+
+
+@pytest.fixture
+def other(transactional_db: None) -> Iterator[BaseDatabaseWrapper]:
+    """A second connection to the same database."""
+    connection = connections.create_connection("default")
+    yield connection
+    connection.close()
+
+
+class Clock:
+    """This process's own clock, as far as the package reads it; ``advance`` moves it without waiting."""
+
+    def __init__(self) -> None:
+        self.ahead = 0.0
+
+    def __call__(self) -> float:
+        return clock.monotonic() + self.ahead
+
+    def advance(self, seconds: float) -> None:
+        self.ahead += seconds
+        wake_keeper()
+
+
+def wake_keeper() -> None:
+    keeping.keeper._beat.ring()
+    keeping.keeper._watch.ring()
+
+
+@pytest.fixture
+def process_clock(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Clock:
+    moved = Clock()
+    for module in (alarm, keeping, lease, line, polling, verbs, desk, pool):
+        monkeypatch.setattr(module, "monotonic", moved)
+    return moved
+
+
+class Statement(NamedTuple):
+    """One SQL statement, and the thread that sent it."""
+
+    thread: str
+    sql: str
+
+
+@pytest.fixture
+def statements(monkeypatch: pytest.MonkeyPatch) -> list[Statement]:
+    """Every statement that any thread of this process sends from now on."""
+    sent: list[Statement] = []
+    execute = CursorWrapper.execute
+
+    def record(self: CursorWrapper, sql: Any, params: Any = None) -> Any:
+        sent.append(Statement(threading.current_thread().name, str(sql)))
+        return execute(self, sql, params)
+
+    monkeypatch.setattr(CursorWrapper, "execute", record)
+    return sent

@@ -1,0 +1,28 @@
+"""Mutual exclusion between processes as such: a file that nothing guards but the lease must count exactly."""
+
+import time
+from pathlib import Path
+
+from resourcepool.models import Proxy
+from tests.app.rows import columns, new
+from tests.spawned import Spawner
+
+PROCESSES, TIMES = 4, 25
+
+
+def count(file: str) -> None:
+    """Add one to the number in ``file``, again and again."""
+    for _ in range(TIMES):
+        with Proxy.pool.lease(timeout=60):
+            number = int(Path(file).read_text())
+            time.sleep(0.001)  # wide enough for another process to come in between
+            Path(file).write_text(str(number + 1))
+
+
+def test_processes_count_exactly_under_a_lease_of_the_only_row(spawn: Spawner, tmp_path: Path) -> None:
+    proxy, file = new(Proxy), tmp_path / "counter"
+    file.write_text("0")
+    for child in [spawn(count, str(file)) for _ in range(PROCESSES)]:
+        child.succeed(timeout=50)
+    assert int(file.read_text()) == PROCESSES * TIMES
+    assert columns(proxy)["fence"] == 2 * PROCESSES * TIMES

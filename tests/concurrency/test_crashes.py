@@ -1,0 +1,84 @@
+"""Real processes that are killed while they hold: never two on one row, and nothing is stranded."""
+
+import random
+import time
+from pathlib import Path
+from typing import Any
+
+from resourcepool.exceptions import LeaseLost
+from resourcepool.models import Proxy
+from tests.app.rows import several
+from tests.concurrency.evidence import Log
+from tests.concurrency.judge import judge
+from tests.concurrency.tickets import lapse_after
+from tests.eventually import eventually
+from tests.spawned import Spawner
+
+PROCESSES, ROWS, KILLS = 8, 4, 5
+TTL = 1.0
+SLACK = 0.5  # for two cores that are shared with other tests
+SECONDS = 4 * TTL + 2
+
+
+def work(path: str, until: float) -> None:
+    """Acquire, use and release, sometimes waiting in line and sometimes just trying, until that moment."""
+    log = Log(path)
+    lapse_after(
+        TTL
+    )  # one killed the moment it was served may leave its ticket, which keeps a row from the others
+    while time.monotonic() < until:
+        lease = Proxy.pool.acquire(ttl=TTL, timeout=30, wait=random.random() < 0.5)
+        if lease is not None:
+            use(lease, log)
+        time.sleep(random.uniform(0, 0.05))  # so that now and then nobody stands in line
+
+
+def use(lease: Any, log: Log) -> None:
+    log.note("acquired", lease)
+    until = time.monotonic() + random.uniform(0.03, 0.15)
+    try:
+        while time.monotonic() < until:
+            time.sleep(0.003)
+            lease.ensure_held()
+            log.note("using", lease)
+        log.note("releasing", lease)
+        lease.release()
+    except LeaseLost:
+        print("lost", lease, flush=True)  # no fault: whoever is told in time stops in time
+
+
+def a_holder(log: Log) -> int | None:
+    """Return the process that said last that it has just acquired something."""
+    events = log.events()
+    recent = time.monotonic() - 0.03
+    return events[-1].pid if events and events[-1].what == "acquired" and events[-1].at > recent else None
+
+
+def test_processes_that_are_killed_while_holding_never_share_a_row(spawn: Spawner, tmp_path: Path) -> None:
+    """Turns red when ``busy_before`` is taken out of claim's condition: two that saw a row free both get it."""
+    several(Proxy, ROWS)
+    log = Log(tmp_path / "log")
+    until = time.monotonic() + SECONDS + 4
+
+    def start() -> Any:
+        return spawn(work, str(tmp_path / "log"), until)
+
+    children = {child.pid: child for child in [start() for _ in range(PROCESSES)]}
+    eventually(lambda: len({event.pid for event in log.events()}) == PROCESSES, within=20)
+    for _ in range(KILLS):
+        pid = eventually(lambda: a_holder(log), within=10)
+        children[pid].kill()
+        log.killed(pid)
+        replacement = start()
+        children[replacement.pid] = replacement
+    for child in children.values():
+        assert child.wait(SECONDS + 10) in (0, -9), child.output
+
+    verdict = judge(log.events())
+    log.close()
+    assert verdict.overlaps == []
+    assert verdict.unfenced == []
+    assert verdict.stranded == []
+    assert len(verdict.uses) > 100
+    assert len(verdict.returned_after) == KILLS
+    assert max(verdict.returned_after) < TTL + 0.5 + SLACK, verdict.returned_after

@@ -1,0 +1,121 @@
+"""How a process ends, and what becomes of what it held."""
+
+import os
+import signal
+import sys
+import threading
+import time
+
+import pytest
+
+import resourcepool
+from resourcepool.exceptions import LeaseReleased
+from resourcepool.models import Proxy
+from tests.app.rows import busy_for, columns, new
+from tests.concurrency.tickets import in_line
+from tests.eventually import eventually
+from tests.spawned import Spawner
+
+LONG, SHORT = 60.0, 1.0
+
+
+def end(how: str, ttl: float) -> None:
+    """Hold two rows, one of them acquired in a thread that is gone, and end without a word to either."""
+    Proxy.pool.acquire(ttl=ttl, cooldown=0)
+    thread = threading.Thread(target=lambda: Proxy.pool.acquire(ttl=ttl))
+    thread.start()
+    thread.join()
+    if "release_on_sigterm" in how:
+        resourcepool.release_on_sigterm()
+    print("held", flush=True)
+    if how == "sys.exit":
+        sys.exit(3)
+    if how == "uncaught":
+        raise LookupError("nobody catches this")
+    if how == "returns":
+        return
+    time.sleep(60)
+
+
+@pytest.fixture
+def rows() -> list[Proxy]:
+    return [new(Proxy), new(Proxy)]
+
+
+@pytest.mark.parametrize(("how", "code"), [("returns", 0), ("sys.exit", 3), ("uncaught", 1)])
+def test_the_interpreters_end_releases(spawn: Spawner, rows: list[Proxy], how: str, code: int) -> None:
+    child = spawn(end, how, LONG)
+    assert child.wait() == code, child.output
+    for row in rows:
+        assert (columns(row)["fence"], columns(row)["holder"]) == (2, "")
+        assert busy_for(row) <= 0
+
+
+@pytest.mark.parametrize(("sign", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, -2)])
+def test_sigterm_releases_where_the_program_asked_for_it_and_ctrl_c_always(
+    spawn: Spawner, rows: list[Proxy], sign: int, code: int
+) -> None:
+    child = spawn(end, "release_on_sigterm", LONG)
+    child.line("held")
+    child.send(sign)
+    assert child.wait() == code, child.output
+    for row in rows:
+        assert (columns(row)["fence"], columns(row)["holder"]) == (2, "")
+
+
+@pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGKILL])
+def test_a_death_without_warning_lets_the_leases_lapse_after_the_ttl(
+    spawn: Spawner, rows: list[Proxy], sign: int
+) -> None:
+    child = spawn(end, "sleeps", SHORT)
+    child.line("held")
+    child.send(sign)
+    assert child.wait() == -sign
+    died_at = time.monotonic()
+    assert columns(rows[0])["holder"], "nobody released it"
+    leases = Proxy.pool.acquire_many(2, timeout=SHORT + 5)
+    took = time.monotonic() - died_at
+    assert leases
+    assert [lease.fence for lease in leases] == [2, 2]
+    # Renewed last at most a third of the ttl (and a bit) before the death.
+    assert SHORT / 2 < took < SHORT + 0.5
+
+
+def wait_in_line() -> None:
+    resourcepool.release_on_sigterm()
+    print("waiting", flush=True)
+    Proxy.pool.acquire(timeout=60)
+
+
+@pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGINT])
+def test_a_waiter_that_is_asked_to_leave_does_so_at_once(spawn: Spawner, sign: int) -> None:
+    new(Proxy)
+    with Proxy.pool.lease():
+        child = spawn(wait_in_line)
+        child.line("waiting")
+        eventually(in_line)
+        child.send(sign)
+        began = time.monotonic()
+        child.wait()
+        assert time.monotonic() - began < 2
+        eventually(lambda: not in_line(), within=0.5)
+
+
+def exit_twice() -> None:
+    """A release by hand and the one at the end do not get in each other's way."""
+    lease = Proxy.pool.acquire(ttl=LONG)
+    lease.release()
+    successor = Proxy.pool.acquire(ttl=LONG, holder="the successor")
+    try:
+        lease.release()
+    except LeaseReleased:
+        print("refused", successor.fence, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_what_was_released_before_is_not_released_again(spawn: Spawner) -> None:
+    row = new(Proxy)
+    child = spawn(exit_twice)
+    child.line("refused 3")
+    child.wait()
+    assert (columns(row)["fence"], columns(row)["holder"]) == (3, "the successor")

@@ -1,0 +1,147 @@
+"""Forks: what is the parent's stays the parent's."""
+
+import json
+import multiprocessing
+import os
+import sys
+import time
+from typing import Any
+
+import pytest
+from django.db import transaction
+
+from resourcepool.exceptions import LeaseFromAnotherProcess
+from resourcepool.leases.keeper import keeper
+from resourcepool.models import Proxy
+from tests import child as bootstrap
+from tests.app.models import Team
+from tests.app.rows import busy_for, columns, new
+from tests.eventually import eventually
+from tests.spawned import Spawner
+
+TTL = 1.5
+LONG = 60.0
+
+
+def guard(lease: Any) -> None:
+    with transaction.atomic(), lease.guard():
+        pass
+
+
+def in_child(lease: Any) -> None:
+    """What a forked child may do, and what it may not."""
+    assert keeper.kept() == []
+    assert not lease.is_held
+    calls = (lease.ensure_held, lease.renew, lease.release, lease.guard().__enter__)
+    for call in calls:
+        try:
+            call()
+        except LeaseFromAnotherProcess as refused:
+            assert str(os.getppid()) in str(refused)
+        else:
+            raise AssertionError(f"{call} did not refuse")
+    Team.objects.create(name="by the child")
+    own = Proxy.pool.acquire(wait=False, ttl=TTL)
+    assert own.pk != lease.pk
+    eventually(lambda: own._sent_at > own._granted_at)  # it has a keeper of its own
+    own.release()
+
+
+def fork(how_the_child_ends: str) -> None:
+    lease = Proxy.pool.acquire(ttl=TTL)
+    Team.objects.create(name="by the parent, before")
+    pid = os.fork()
+    if pid == 0:
+        try:
+            in_child(lease)
+        except BaseException:
+            sys.excepthook(*sys.exc_info())
+            os._exit(1)
+        if how_the_child_ends == "_exit":
+            os._exit(0)
+        sys.exit(0)
+    forked_at = lease._sent_at
+    assert os.waitpid(pid, 0)[1] == 0
+    for _ in range(3):  # a connection whose socket the child had used would be out of step by now
+        Team.objects.create(name="by the parent, after")
+        assert Team.objects.order_by("pk").first().name == "by the parent, before"
+    lease.ensure_held()
+    eventually(lambda: lease._sent_at > forked_at + TTL)  # its keeper goes on
+    guard(lease)
+    lease.renew()
+    lease.release()
+    print("fine", Team.objects.count(), flush=True)
+
+
+@pytest.mark.parametrize("how", ["_exit", "sys.exit"])
+def test_the_parents_connection_and_lease_outlive_a_child_that_used_the_database(
+    spawn: Spawner, how: str
+) -> None:
+    rows = [new(Proxy), new(Proxy)]
+    assert "fine 5" in spawn(fork, how).succeed()
+    for row in rows:
+        assert (columns(row)["fence"], columns(row)["holder"]) == (2, "")
+
+
+def fork_while_waiting() -> None:
+    """A parent that waits in line in another thread; its child must neither wait for that nor serve it."""
+    from tests.eventually import InBackground
+
+    lease = Proxy.pool.acquire(ttl=LONG)
+    waiting = InBackground(lambda: Proxy.pool.acquire(timeout=20, ttl=LONG))
+    from tests.concurrency.tickets import in_line
+
+    eventually(in_line)
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            assert Proxy.pool.acquire(wait=False) is None
+            code = 0
+        except BaseException:
+            sys.excepthook(*sys.exc_info())
+        os._exit(code)
+    assert os.waitpid(pid, 0)[1] == 0
+    lease.release()
+    assert waiting.result().fence == 3
+    print("fine", flush=True)
+
+
+def test_a_waiting_parent_goes_on_waiting(spawn: Spawner) -> None:
+    row = new(Proxy)
+    assert "fine" in spawn(fork_while_waiting).succeed()
+    assert columns(row)["fence"] == 4
+
+
+def forget_to_release() -> None:
+    Proxy.pool.acquire(ttl=LONG)
+    Proxy.pool.acquire(ttl=LONG)
+
+
+def work_in_a_child(method: str) -> None:
+    """Hold one row here, and let a child of this kind forget to release two others."""
+    lease = Proxy.pool.acquire(ttl=LONG)
+    target = [f"{__name__}:{forget_to_release.__name__}", json.dumps([])]
+    kind: Any = multiprocessing.get_context(method)
+    process = kind.Process(target=bootstrap.main, args=target)
+    process.start()
+    process.join()
+    ended_at = time.monotonic()
+    assert process.exitcode == 0
+    assert Proxy.objects.held().count() == 1, "free as soon as the child has ended"
+    assert Proxy.objects.filter(fence=2, holder="").count() == 2
+    assert time.monotonic() - ended_at < 1
+    lease.ensure_held()
+    lease.release()
+    print("fine", flush=True)
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_what_a_child_of_multiprocessing_forgot_to_release_is_free_right_after_its_end(
+    spawn: Spawner, method: str
+) -> None:
+    rows = [new(Proxy) for _ in range(3)]
+    assert "fine" in spawn(work_in_a_child, method).succeed()
+    for row in rows:
+        assert columns(row)["fence"] == 2
+        assert busy_for(row) <= 0

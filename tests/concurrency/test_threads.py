@@ -1,0 +1,59 @@
+"""Threads of one process that exclude one another by nothing but a lease."""
+
+import time
+
+from resourcepool.models import Proxy
+from tests.app.rows import columns, new
+from tests.eventually import at_once
+
+THREADS, ROUNDS = 8, 12
+
+
+class Counter:
+    """Loses an increment whenever two threads are inside ``increment`` at once."""
+
+    def __init__(self) -> None:
+        self.value = 0
+
+    def increment(self) -> None:
+        before = self.value
+        time.sleep(0.001)  # wide enough for everybody to come in between
+        self.value = before + 1
+
+
+def test_the_counter_is_really_unguarded() -> None:
+    counter = Counter()
+    at_once(THREADS, lambda _: [counter.increment() for _ in range(ROUNDS)])
+    assert counter.value < THREADS * ROUNDS
+
+
+def test_eight_threads_count_exactly_under_a_lease_of_the_only_row() -> None:
+    row, counter = new(Proxy), Counter()
+
+    def count(_: int) -> None:
+        for _ in range(ROUNDS):
+            with Proxy.pool.lease(timeout=30):
+                counter.increment()
+
+    at_once(THREADS, count)
+    assert counter.value == THREADS * ROUNDS
+    assert columns(row)["fence"] == 2 * THREADS * ROUNDS, "one step for each grant and each release"
+
+
+def test_eight_threads_that_do_not_wait_count_exactly_too() -> None:
+    """No line to stand in: everybody reads the same free row and races for it with the same UPDATE."""
+    row, counter = new(Proxy), Counter()
+
+    def count(_: int) -> int:
+        granted = 0
+        while granted < ROUNDS:
+            lease = Proxy.pool.acquire(wait=False)
+            if lease is not None:
+                with lease:
+                    counter.increment()
+                granted += 1
+        return granted
+
+    assert at_once(THREADS, count) == [ROUNDS] * THREADS
+    assert counter.value == THREADS * ROUNDS
+    assert columns(row)["fence"] == 2 * THREADS * ROUNDS

@@ -1,0 +1,74 @@
+"""Waiting in tests: for a fact, with a deadline; never for a time that will surely do."""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from django.db import connections
+
+Result = TypeVar("Result")
+
+
+def eventually(
+    predicate: Callable[[], Result], within: float = 5, because: Callable[[], object] = str
+) -> Result:
+    """Return what ``predicate`` returns as soon as it is true; fail when it is not ``within`` seconds."""
+    deadline = time.monotonic() + within
+    while True:
+        result = predicate()
+        if result:
+            return result
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {within} s; {because()}")
+        time.sleep(0.005)
+
+
+def at_once(count: int, work: Callable[[int], Result], timeout: float = 30) -> list[Result]:
+    """Call ``work(0)`` to ``work(count - 1)`` in as many threads, all let go at the same moment."""
+    barrier = threading.Barrier(count)
+
+    def run(number: int) -> Result:
+        barrier.wait(timeout)
+        return work(number)
+
+    return in_threads([lambda number=number: run(number) for number in range(count)], timeout)
+
+
+def in_threads(works: Sequence[Callable[[], Result]], timeout: float = 30) -> list[Result]:
+    """Call each in a thread of its own, with a database connection of its own; return what they returned."""
+    with ThreadPoolExecutor(len(works)) as pool:
+        return [future.result(timeout) for future in [pool.submit(closing, work) for work in works]]
+
+
+def closing(work: Callable[..., Result], *args: Any) -> Result:
+    """Call ``work`` and close the connections of this thread."""
+    try:
+        return work(*args)
+    finally:
+        connections.close_all()
+
+
+class InBackground(threading.Thread):
+    """``work`` in a thread; ``result()`` waits for what it returns, and raises what it raises."""
+
+    def __init__(self, work: Callable[..., Any], *args: Any) -> None:
+        super().__init__(daemon=True)
+        self._work, self._args = work, args
+        self._result: Any = None
+        self._error: BaseException | None = None
+        self.start()
+
+    def run(self) -> None:
+        try:
+            self._result = closing(self._work, *self._args)
+        except BaseException as error:  # noqa: BLE001 (raised where it is asked for)
+            self._error = error
+
+    def result(self, timeout: float = 10) -> Any:
+        self.join(timeout)
+        assert not self.is_alive(), f"still running after {timeout} s"
+        if self._error is not None:
+            raise self._error
+        return self._result

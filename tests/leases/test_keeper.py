@@ -1,0 +1,261 @@
+"""The keeper: renews what this process holds, and tells the holder what it lost."""
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.db import ProgrammingError, connection
+
+from resourcepool.dialect import DbLater
+from resourcepool.exceptions import DatabaseUnavailable
+from resourcepool.leases import keeper as keeping
+from resourcepool.leases import verbs
+from resourcepool.leases.background import OwnConnections
+from resourcepool.leases.keeper import keeper
+from resourcepool.models import Proxy
+from tests.app.models import Bare, Device
+from tests.app.rows import busy_for, change, columns, expire, hold, new, several, steal
+from tests.committed import Clock, Statement
+from tests.eventually import eventually
+
+
+def renewals(statements: list[Statement], model: Any) -> list[str]:
+    """Return the keeper's renewals of this model's rows."""
+    table = f"UPDATE {connection.ops.quote_name(model._meta.db_table)} "
+    return [one.sql for one in statements if one.thread == "resourcepool-beat" and one.sql.startswith(table)]
+
+
+def renewed(leases: list[Any], now: Callable[[], float]) -> Callable[[], bool]:
+    return lambda: all(lease.due_at > now() for lease in leases)
+
+
+class TestBeat:
+    def test_renews_everything_of_one_table_in_one_statement(
+        self, process_clock: Clock, statements: list[Statement]
+    ) -> None:
+        bare = [hold(row, ttl=60) for row in several(Bare, 40)]
+        devices = [hold(row, ttl=60) for row in several(Device, 3)]
+        process_clock.advance(25)
+        eventually(renewed(bare + devices, process_clock))
+        assert len(renewals(statements, Bare)) == len(renewals(statements, Device)) == 1
+        for lease in (*bare, *devices):
+            assert busy_for(lease.model._base_manager.get(pk=lease.pk)) > 59
+
+    def test_comes_at_a_third_of_the_ttl_not_earlier(
+        self, process_clock: Clock, statements: list[Statement]
+    ) -> None:
+        lease = hold(new(Bare), ttl=60)
+        assert lease.due_at == pytest.approx(process_clock() + 20, abs=1)
+        process_clock.advance(14)
+        another = hold(new(Bare), ttl=3)  # makes the keeper look
+        eventually(lambda: another.due_at > process_clock() + 0.9)
+        assert lease.due_at < process_clock() + 6.1
+        assert len(renewals(statements, Bare)) <= 2
+
+    def test_takes_along_what_is_due_soon(self, process_clock: Clock, statements: list[Statement]) -> None:
+        early = hold(new(Bare), ttl=60)
+        process_clock.ahead += 4
+        late = hold(new(Bare), ttl=60)
+        process_clock.advance(16.5)
+        eventually(renewed([early, late], process_clock))
+        assert len(renewals(statements, Bare)) == 1
+
+    def test_splits_what_is_too_much_for_one_statement(
+        self, process_clock: Clock, statements: list[Statement], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(verbs, "BATCH", 10)
+        leases = [hold(row, ttl=60) for row in several(Bare, 25)]
+        process_clock.advance(25)
+        eventually(renewed(leases, process_clock))
+        assert len(renewals(statements, Bare)) == 3
+
+    def test_renews_for_each_ones_own_ttl(self, process_clock: Clock) -> None:
+        short, long = hold(new(Bare), ttl=30), hold(new(Bare), ttl=600)
+        change(Bare.objects.get(pk=long.pk), busy_before=DbLater(400))
+        process_clock.advance(11)
+        eventually(renewed([short], process_clock))
+        assert busy_for(Bare.objects.get(pk=short.pk)) <= 30
+        short.release()
+        process_clock.advance(190)
+        eventually(renewed([long], process_clock))
+        assert 599 < busy_for(Bare.objects.get(pk=long.pk)) <= 600
+
+    def test_does_not_renew_what_was_released(self, process_clock: Clock, statements: list[Statement]) -> None:
+        released, kept = hold(new(Bare), ttl=60), hold(new(Bare), ttl=60)
+        released.release()
+        process_clock.advance(25)
+        eventually(renewed([kept], process_clock))
+        assert " IN (" not in renewals(statements, Bare)[0]
+
+    def test_does_not_renew_beyond_max_hold(self, process_clock: Clock) -> None:
+        lease = hold(new(Bare), ttl=60, max_hold=70)
+        process_clock.advance(30)
+        eventually(renewed([lease], process_clock))
+        process_clock.advance(39)
+        assert lease.lost.wait(5)
+        assert busy_for(Bare.objects.get()) <= 60
+
+
+class TestLoss:
+    def test_tells_exactly_those_that_were_stolen(self, process_clock: Clock) -> None:
+        leases = [hold(row, ttl=60) for row in several(Bare, 6)]
+        for number in (1, 4):
+            steal(Bare.objects.get(pk=leases[number].pk))
+        process_clock.advance(25)
+        for number in (1, 4):
+            assert leases[number].lost.wait(5)
+        kept = [leases[number] for number in (0, 2, 3, 5)]
+        eventually(renewed(kept, process_clock))
+        assert not any(lease.lost.is_set() for lease in kept)
+
+    def test_never_takes_back_what_has_expired(self, process_clock: Clock) -> None:
+        row = new(Bare)
+        lease = hold(row, ttl=60)
+        expire(row)
+        before = columns(row)
+        process_clock.advance(25)
+        assert lease.lost.wait(5)
+        assert columns(row) == before
+
+    def test_goes_on_while_somebodys_on_lost_does_not_return(self, process_clock: Clock) -> None:
+        hangs, told = threading.Event(), threading.Event()
+
+        def wait(_: Any) -> None:
+            told.set()
+            hangs.wait(20)
+
+        row = new(Bare)
+        lost, kept = hold(row, ttl=60, on_lost=wait), hold(new(Bare), ttl=60)
+        until_then = hold(new(Bare), ttl=60, max_hold=40)
+        steal(row)
+        process_clock.advance(25)
+        assert told.wait(5)
+        eventually(renewed([kept], process_clock))
+        process_clock.advance(25)
+        eventually(renewed([kept], process_clock))
+        assert until_then.lost.wait(5)
+        assert lost.lost.is_set()
+        hangs.set()
+
+
+class TestTrouble:
+    @pytest.fixture
+    def outage(self, monkeypatch: pytest.MonkeyPatch) -> "Outage":
+        outage = Outage()
+        monkeypatch.setattr(verbs, "renew_unless_locked", outage)
+        return outage
+
+    def test_is_sat_out_until_the_database_is_back(self, process_clock: Clock, outage: "Outage") -> None:
+        lease = hold(new(Bare), ttl=60)
+        outage.error = DatabaseUnavailable("gone")
+        process_clock.advance(25)
+        eventually(lambda: outage.calls > 2)
+        assert lease.is_held
+        outage.error = None
+        eventually(renewed([lease], process_clock))
+
+    def test_that_outlasts_the_trust_is_a_loss(self, process_clock: Clock, outage: "Outage") -> None:
+        lease = hold(new(Bare), ttl=60)
+        outage.error = DatabaseUnavailable("gone")
+        process_clock.advance(57)
+        assert not lease.lost.wait(0.1)
+        process_clock.advance(1.1)
+        assert lease.lost.wait(5)
+
+    def test_is_warned_of_once(
+        self, process_clock: Clock, outage: "Outage", caplog: pytest.LogCaptureFixture
+    ) -> None:
+        hold(new(Bare), ttl=60)
+        outage.error = DatabaseUnavailable("the server is gone")
+        process_clock.advance(25)
+        eventually(lambda: outage.calls > 3)
+        assert caplog.text.count("the server is gone; 1 leases not renewed yet") == 1
+
+    def test_does_not_delay_the_news_while_a_statement_hangs(
+        self, process_clock: Clock, outage: "Outage"
+    ) -> None:
+        """Nobody knows when the statement returns; the trust window closes all the same."""
+        lease = hold(new(Bare), ttl=60)
+        with outage.hanging():
+            process_clock.advance(25)
+            eventually(lambda: outage.calls)
+            process_clock.advance(34)
+            assert lease.lost.wait(5)
+
+    def test_of_any_other_kind_does_not_end_the_keeper(
+        self, process_clock: Clock, outage: "Outage", caplog: pytest.LogCaptureFixture
+    ) -> None:
+        lease = hold(new(Bare), ttl=60)
+        outage.error = ProgrammingError("nobody thought of this")
+        process_clock.advance(25)
+        eventually(lambda: outage.calls > 1)
+        assert "nobody thought of this" in caplog.text
+        outage.error = None
+        eventually(renewed([lease], process_clock))
+        assert keeper.is_alive()
+
+    def test_with_one_table_does_not_cost_the_leases_on_another(
+        self, process_clock: Clock, outage: "Outage"
+    ) -> None:
+        broken, works = hold(new(Bare), ttl=60), hold(new(Device), ttl=60)
+        outage.error, outage.only = ProgrammingError("this table is broken"), Bare
+        process_clock.advance(25)
+        eventually(renewed([works], process_clock))
+        assert broken.due_at < process_clock()
+
+
+class TestConnections:
+    def test_are_closed_when_there_is_nothing_left_to_keep(
+        self, process_clock: Clock, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        closed = threading.Event()
+        close = OwnConnections.close
+        monkeypatch.setattr(OwnConnections, "close", lambda own: (close(own), closed.set()))
+        monkeypatch.setattr(keeping, "IDLE", 0.05)
+        lease = hold(new(Bare), ttl=60)
+        process_clock.advance(25)
+        eventually(renewed([lease], process_clock))
+        assert not closed.is_set()
+        lease.release()
+        process_clock.advance(25)
+        assert closed.wait(5)
+        again = hold(new(Bare), ttl=60)
+        process_clock.advance(25)
+        eventually(renewed([again], process_clock))
+
+
+def test_leases_that_come_and_go_leave_nothing_behind() -> None:
+    for row in several(Proxy, 3):
+        with hold(row):
+            pass
+    assert keeper.kept() == []
+    assert keeper.is_alive()
+
+
+class Outage:
+    """Stands in front of the keeper's renewals: lets them through, fails them, or holds them up."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.error: Exception | None = None
+        self.only: Any = None
+        self._through = threading.Event()
+        self._through.set()
+        self._renew = verbs.renew_unless_locked
+
+    def __call__(self, connection: Any, model: Any, *args: Any) -> Any:
+        self.calls += 1
+        self._through.wait(20)
+        if self.error is not None and self.only in (None, model):
+            raise self.error
+        return self._renew(connection, model, *args)
+
+    @contextlib.contextmanager
+    def hanging(self) -> Iterator[None]:
+        self._through.clear()
+        try:
+            yield
+        finally:
+            self._through.set()

@@ -1,0 +1,396 @@
+"""The handle: what a holder may ask, and when it says no."""
+
+import datetime
+import logging
+import threading
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+
+from resourcepool.dialect import DbLater
+from resourcepool.exceptions import BadOption, DatabaseUnavailable, LeaseLost, LeaseReleased
+from resourcepool.leases import verbs
+from resourcepool.leases.keeper import keeper
+from resourcepool.leases.lease import Lease, Terms, margin
+from resourcepool.models import Proxy
+from tests.app.models import Bare
+from tests.app.rows import busy_for, change, columns, expire, granted, hold, new, steal
+from tests.committed import Clock
+from tests.eventually import eventually
+
+
+@pytest.fixture
+def row() -> Any:
+    return new(Bare)
+
+
+class TestHolding:
+    def test_a_fresh_lease_is_held_and_kept(self, row: Any) -> None:
+        lease = hold(row, ttl=60, holder="me")
+        lease.ensure_held()
+        assert lease.is_held
+        assert not lease.lost.is_set()
+        assert keeper.is_kept(lease)
+        assert (lease.pk, lease.fence, lease.holder) == (row.pk, 1, "me")
+
+    def test_it_trusts_itself_for_less_than_the_ttl(self, row: Any) -> None:
+        assert 60 - margin(60) - 1 < hold(row, ttl=60).remaining <= 60 - margin(60)
+
+    @pytest.mark.parametrize(
+        ("ttl", "seconds"), [(0.1, 0.01), (1, 0.1), (10, 1), (20, 2), (60, 2), (86_400, 2)]
+    )
+    def test_the_margin_is_a_tenth_of_the_ttl_and_at_most_two_seconds(self, ttl: float, seconds: float) -> None:
+        assert margin(ttl) == pytest.approx(seconds)
+
+    def test_it_trusts_itself_from_when_the_claim_was_sent_not_from_its_reply(
+        self, row: Any, process_clock: Clock
+    ) -> None:
+        grant = granted(row, ttl=60)
+        process_clock.advance(59)  # the reply took this long
+        lease = Lease(Bare, "default", grant, Terms(ttl=60, holder="me"))
+        with pytest.raises(LeaseLost):
+            lease.ensure_held()
+
+    def test_text_about_it_names_row_and_fence(self, row: Any) -> None:
+        lease = hold(row)
+        assert str(lease) == f"lease of testapp.Bare {row.pk}, fence 1"
+        assert repr(lease) == f"<Lease testapp.Bare {row.pk} fence=1 held>"
+        lease.release()
+        assert repr(lease) == f"<Lease testapp.Bare {row.pk} fence=1 ended>"
+
+
+class TestRenew:
+    def test_extends_the_row_and_the_trust(self, row: Any, process_clock: Clock) -> None:
+        lease = hold(row, ttl=60)
+        process_clock.ahead += 15
+        change(row, busy_before=DbLater(45))
+        lease.renew()
+        assert 59 < busy_for(row) <= 60
+        assert lease.remaining > 57
+
+    def test_of_a_stolen_lease_is_a_loss_and_changes_nothing(self, row: Any) -> None:
+        lease = hold(row)
+        steal(row)
+        before = columns(row)
+        with pytest.raises(LeaseLost, match=r"lease of testapp.Bare \d+, fence 1 of me is lost"):
+            lease.renew()
+        assert columns(row) == before
+        assert lease.lost.is_set()
+        assert not lease.is_held
+        assert lease.remaining == 0
+
+    def test_of_an_expired_lease_is_a_loss_even_if_nobody_took_it(self, row: Any) -> None:
+        lease = hold(row)
+        expire(row)
+        before = columns(row)
+        with pytest.raises(LeaseLost):
+            lease.renew()
+        assert columns(row) == before
+
+    def test_of_a_deleted_row_is_a_loss(self, row: Any) -> None:
+        lease = hold(row)
+        Bare.objects.filter(pk=row.pk)._raw_delete("default")
+        with pytest.raises(LeaseLost):
+            lease.renew()
+
+    def test_after_a_loss_is_a_loss_again(self, row: Any) -> None:
+        lease = hold(row)
+        steal(row)
+        for use in (lease.renew, lease.renew, lease.ensure_held, lease.release):
+            with pytest.raises(LeaseLost):
+                use()
+
+    def test_after_a_release_says_so(self, row: Any) -> None:
+        lease = hold(row)
+        lease.release()
+        for use in (lease.renew, lease.ensure_held):
+            with pytest.raises(LeaseReleased, match="was released before"):
+                use()
+
+    def test_in_a_transaction_counts_only_once_it_is_committed(self, row: Any, process_clock: Clock) -> None:
+        """Rolled back, the row is as it was, and the handle must not trust itself any longer."""
+        lease = hold(row, ttl=60)
+        process_clock.ahead += 15
+        with pytest.raises(LookupError), transaction.atomic():
+            lease.renew()
+            raise LookupError
+        assert lease.remaining < 44
+        with transaction.atomic():
+            lease.renew()
+        assert lease.remaining > 57
+
+    def test_does_not_reach_beyond_max_hold(self, row: Any, process_clock: Clock) -> None:
+        lease = hold(row, ttl=60, max_hold=90)
+        process_clock.ahead += 50
+        change(row, busy_before=DbLater(10))
+        lease.renew()
+        assert 38 < busy_for(row) <= 40
+        assert lease.remaining <= 38
+        process_clock.ahead += 39
+        with pytest.raises(LeaseLost, match="held for max_hold=90 s"):
+            lease.ensure_held()
+
+
+class TestRelease:
+    def test_frees_the_row(self, row: Any) -> None:
+        lease = hold(row)
+        lease.release()
+        assert busy_for(row) <= 0
+        assert columns(row)["fence"] == 2
+        assert not lease.is_held
+        assert not keeper.is_kept(lease)
+        assert not lease.lost.is_set()
+
+    def test_lets_the_row_rest_for_its_cool_down(self, row: Any) -> None:
+        hold(row, cooldown=20).release()
+        assert 19 < busy_for(row) <= 20
+
+    def test_twice_is_an_error_of_its_own(self, row: Any) -> None:
+        lease = hold(row)
+        lease.release()
+        granted(row, "successor")
+        before = columns(row)
+        with pytest.raises(LeaseReleased, match=r"lease of testapp.Bare \d+, fence 1 was released before"):
+            lease.release()
+        assert columns(row) == before
+
+    def test_of_a_stolen_lease_is_reported_and_changes_nothing(self, row: Any) -> None:
+        lease = hold(row, cooldown=600)
+        steal(row)
+        before = columns(row)
+        with pytest.raises(LeaseLost) as caught:
+            lease.release()
+        assert not isinstance(caught.value, LeaseReleased)
+        assert columns(row) == before
+
+    def test_frees_a_row_sooner_that_the_holder_gave_up_but_nobody_took(
+        self, row: Any, process_clock: Clock
+    ) -> None:
+        lease = hold(row)
+        process_clock.ahead += 59
+        with pytest.raises(LeaseLost):
+            lease.ensure_held()
+        with pytest.raises(LeaseLost):
+            lease.release()
+        assert busy_for(row) <= 0
+
+    def test_that_could_not_be_sent_may_be_repeated(self, row: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        lease = hold(row)
+        with monkeypatch.context() as patch:
+            patch.setattr(verbs, "release", unavailable)
+            with pytest.raises(DatabaseUnavailable):
+                lease.release()
+        lease.release()
+        assert busy_for(row) <= 0
+
+
+class TestTrust:
+    """Invariant 2: this process's own clock can only make it stop earlier."""
+
+    def test_ends_a_margin_before_the_ttl(self, row: Any, process_clock: Clock) -> None:
+        lease = hold(row, ttl=60)
+        process_clock.ahead += 57.9
+        lease.ensure_held()
+        process_clock.ahead += 0.2
+        assert not lease.is_held
+        with pytest.raises(LeaseLost, match="not renewed within ttl=60 s"):
+            lease.ensure_held()
+        assert lease.lost.is_set()
+
+    def test_does_not_come_back_with_a_late_confirmation(self, row: Any, process_clock: Clock) -> None:
+        lease = hold(row, ttl=60)
+        process_clock.ahead += 59
+        with pytest.raises(LeaseLost):
+            lease.ensure_held()
+        lease.confirm(process_clock())
+        assert not lease.is_held
+        with pytest.raises(LeaseLost):
+            lease.renew()
+
+    def test_an_older_confirmation_does_not_shorten_it(self, row: Any, process_clock: Clock) -> None:
+        lease = hold(row)
+        until = lease.trusted_until
+        lease.confirm(process_clock() - 30)
+        assert lease.trusted_until == until
+
+
+class TestLoss:
+    """Invariant 5: a holder that lost its lease is told."""
+
+    def test_runs_on_lost_once(self, row: Any) -> None:
+        told: list[Any] = []
+        lease = hold(row, on_lost=told.append)
+        steal(row)
+        for use in (lease.renew, lease.ensure_held, lease.release):
+            with pytest.raises(LeaseLost):
+                use()
+        lease.lose("once more")
+        eventually(lambda: told == [lease])
+
+    def test_is_noticed_by_the_keeper_without_a_call(self, row: Any, process_clock: Clock) -> None:
+        told = threading.Event()
+        lease = hold(row, ttl=60, on_lost=lambda _: told.set())
+        steal(row)
+        process_clock.advance(21)
+        assert lease.lost.wait(5)
+        assert told.wait(5)
+        assert not keeper.is_kept(lease)
+
+    def test_is_a_loss_all_the_same_when_on_lost_fails(
+        self, row: Any, process_clock: Clock, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        def fails(_: Any) -> None:
+            raise LookupError("the callback is broken")
+
+        lease = hold(row, on_lost=fails)
+        steal(row)
+        process_clock.advance(21)
+        assert lease.lost.wait(5)
+        eventually(lambda: "the callback is broken" in caplog.text)
+        assert keeper.is_alive()
+
+    def test_does_not_run_on_lost_after_a_release(self, row: Any, process_clock: Clock) -> None:
+        told: list[Any] = []
+        lease = hold(row, on_lost=told.append)
+        lease.release()
+        steal(row)
+        process_clock.advance(100)
+        with pytest.raises(LeaseReleased):
+            lease.renew()
+        assert told == []
+        assert not lease.lost.is_set()
+
+    def test_is_logged_with_the_row_and_the_reason(self, row: Any, caplog: pytest.LogCaptureFixture) -> None:
+        lease = hold(row)
+        steal(row)
+        with caplog.at_level(logging.WARNING, "resourcepool"), pytest.raises(LeaseLost):
+            lease.renew()
+        assert f"lease of testapp.Bare {row.pk}, fence 1 of me is lost: another holder" in caplog.text
+
+
+class TestAsContextManager:
+    def test_releases_at_the_end(self, row: Any) -> None:
+        with hold(row) as lease:
+            assert lease.is_held
+        assert busy_for(row) <= 0
+
+    def test_releases_when_the_block_fails(self, row: Any) -> None:
+        with pytest.raises(LookupError), hold(row):
+            raise LookupError
+        assert busy_for(row) <= 0
+
+    def test_may_be_released_inside(self, row: Any) -> None:
+        with hold(row) as lease:
+            lease.release()
+        assert columns(row)["fence"] == 2
+
+    def test_says_at_a_clean_end_that_it_was_lost_meanwhile(self, row: Any) -> None:
+        with pytest.raises(LeaseLost), hold(row):
+            steal(row)
+        assert columns(row)["holder"] == "thief"
+
+    def test_keeps_the_callers_own_error_when_it_was_lost_too(self, row: Any) -> None:
+        with pytest.raises(LookupError), hold(row):
+            steal(row)
+            raise LookupError
+        assert columns(row)["holder"] == "thief"
+
+    def test_keeps_the_callers_own_error_when_it_cannot_be_released(
+        self, row: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(verbs, "release", unavailable)
+        with pytest.raises(LookupError), hold(row):
+            raise LookupError
+
+
+class TestHandOver:
+    def test_ends_the_lease_here_and_returns_the_successors_fence(self, row: Any) -> None:
+        lease = hold(row, ttl=600)
+        fence = lease.hand_over("the next process", ttl=datetime.timedelta(seconds=20))
+        assert fence == lease.fence + 1
+        assert (columns(row)["fence"], columns(row)["holder"]) == (fence, "the next process")
+        assert 19 < busy_for(row) <= 20
+        assert not keeper.is_kept(lease)
+        with pytest.raises(LeaseReleased, match="was handed over to the next process before"):
+            lease.renew()
+
+    def test_leaves_the_successor_the_same_ttl_unless_told_otherwise(self, row: Any) -> None:
+        hold(row, ttl=600).hand_over("the next process")
+        assert 599 < busy_for(row) <= 600
+
+    def test_of_a_stolen_lease_is_a_loss_and_changes_nothing(self, row: Any) -> None:
+        lease = hold(row)
+        steal(row)
+        before = columns(row)
+        with pytest.raises(LeaseLost):
+            lease.hand_over("the next process")
+        assert columns(row) == before
+        assert lease.lost.is_set()
+
+    @pytest.mark.parametrize(
+        ("to", "ttl", "wrong"),
+        [("", 60, "to=''"), ("a\nb", 60, "to="), ("x", 0, "ttl=0"), ("x", "60", "ttl='60'")],
+    )
+    def test_with_a_bad_option_changes_nothing(self, row: Any, to: str, ttl: object, wrong: str) -> None:
+        lease = hold(row)
+        with pytest.raises(BadOption, match=wrong):
+            lease.hand_over(to, ttl=ttl)
+        lease.ensure_held()
+        assert keeper.is_kept(lease)
+
+
+class TestSave:
+    """``save()`` never writes the three lease columns of a row that exists (the document's ``close()`` does)."""
+
+    @pytest.fixture
+    def proxy(self) -> Proxy:
+        return new(Proxy)
+
+    def test_of_an_old_copy_does_not_undo_a_lease(self, proxy: Proxy) -> None:
+        granted(proxy)
+        proxy.notes = "edited meanwhile"
+        proxy.save()
+        after = columns(proxy)
+        assert (after["fence"], after["holder"], after["notes"]) == (1, "me", "edited meanwhile")
+        assert busy_for(proxy) > 59
+
+    def test_of_a_copy_with_an_old_lease_does_not_bring_it_back(self, proxy: Proxy) -> None:
+        lease = hold(proxy)
+        copy = Proxy.objects.get()
+        lease.release()
+        copy.save()
+        assert (columns(proxy)["fence"], columns(proxy)["holder"]) == (2, "")
+        assert busy_for(proxy) <= 0
+
+    def test_of_a_copy_made_by_hand_does_not_undo_a_lease(self, proxy: Proxy) -> None:
+        granted(proxy)
+        Proxy(pk=proxy.pk, host="made.by.hand", port=1).save()
+        after = columns(proxy)
+        assert (after["fence"], after["holder"], after["host"]) == (1, "me", "made.by.hand")
+        assert busy_for(proxy) > 59
+
+    def test_of_a_partly_loaded_copy_writes_what_was_loaded(self, proxy: Proxy) -> None:
+        granted(proxy)
+        copy = Proxy.objects.only("host").get()
+        copy.host = "renamed"
+        copy.save()
+        after = columns(proxy)
+        assert (after["host"], after["holder"], after["port"]) == ("renamed", "me", 3128)
+
+    @pytest.mark.parametrize("column", ["busy_before", "fence", "holder"])
+    def test_refuses_to_write_them_by_name(self, proxy: Proxy, column: str) -> None:
+        with pytest.raises(ValueError, match="change only through a lease"):
+            proxy.save(update_fields=["notes", column])
+
+    def test_writes_the_named_fields(self, proxy: Proxy) -> None:
+        proxy.notes, proxy.port = "written", 1
+        proxy.save(update_fields=["notes"])
+        assert (columns(proxy)["notes"], columns(proxy)["port"]) == ("written", 3128)
+
+    def test_of_a_new_row_writes_them_all(self) -> None:
+        assert columns(new(Proxy, fence=7))["fence"] == 7
+
+
+def unavailable(*_: Any, **__: Any) -> Any:
+    raise DatabaseUnavailable(f"database {connection.alias!r} is gone")

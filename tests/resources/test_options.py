@@ -1,0 +1,108 @@
+"""Every option out of range is refused before anything is asked of the database, by name, value and what is allowed."""
+
+import datetime
+from typing import Any
+
+import pytest
+
+from resourcepool.exceptions import BadOption, ResourcePoolError
+from resourcepool.models import Proxy
+from tests.app.rows import columns, new
+from tests.committed import Statement
+
+TIMES = "seconds or a timedelta, from {} to 86400 seconds"
+LONG = datetime.timedelta(days=2)
+
+WRONG: list[tuple[str, Any, str]] = [
+    *(
+        ("ttl", value, TIMES.format("0.1"))
+        for value in (0, -1, 0.09, 86_401, LONG, "60", True, float("nan"), [])
+    ),
+    *(("max_hold", value, TIMES.format("0.1")) for value in (0, -5, "1 h", float("inf"))),
+    *(("timeout", value, TIMES.format("0")) for value in (-0.001, 1e9, "soon", float("-inf"), b"1")),
+    *(("cooldown", value, TIMES.format("0")) for value in (-1, LONG, "none", {})),
+    *(
+        ("priority", value, "a whole number from -1000000 to 1000000")
+        for value in (1.5, "high", 10**7, None, True)
+    ),
+    *(("strategy", value, "one of random, spread, sticky") for value in ("fair", "", 3, "Spread", ["sticky"])),
+    *(
+        ("holder", value, "one line of text, 1 to 200 printable characters")
+        for value in ("", "x" * 201, "a\nb", 7)
+    ),
+    ("on_lost", "tell me", "a function that takes the lease"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "allowed"), WRONG)
+def test_is_refused_by_name_value_and_what_is_allowed(
+    name: str, value: Any, allowed: str, statements: list[Statement]
+) -> None:
+    for acquire in (
+        Proxy.pool.acquire,
+        lambda **wishes: Proxy.pool.acquire_many(2, **wishes),
+        lambda **wishes: Proxy.pool.lease(**wishes).__enter__(),
+        lambda **wishes: Proxy.pool.adopt(1, 1, **wishes),
+    ):
+        with pytest.raises(BadOption) as caught:
+            acquire(**{name: value})
+        shown = repr(value) if len(repr(value)) <= 80 else repr(value)[:77] + "..."
+        assert str(caught.value) == f"{name}={shown} is not allowed: {allowed}"
+        assert isinstance(caught.value, ValueError)
+        assert isinstance(caught.value, ResourcePoolError)
+    assert statements == []
+
+
+@pytest.mark.parametrize("count", [0, -1, 1_001, 2.0, "2", None, True])
+def test_a_count_out_of_range_is_refused(count: Any) -> None:
+    with pytest.raises(BadOption, match=r"count=.* is not allowed: a whole number from 1 to 1000"):
+        Proxy.pool.acquire_many(count)
+
+
+@pytest.mark.parametrize("fence", [0, -1, "1", 1.0, None, 2**63])
+def test_a_fence_that_cannot_be_is_refused(fence: Any) -> None:
+    with pytest.raises(BadOption, match=r"fence=.* is not allowed"):
+        Proxy.pool.adopt(1, fence)
+
+
+@pytest.mark.parametrize("reason", ["", "a\nb", "x" * 201, None])
+def test_a_reason_that_is_not_one_line_changes_nothing(reason: Any) -> None:
+    proxy = new(Proxy)
+    lease = Proxy.pool.acquire()
+    before = columns(proxy)
+    for use in (lease.quarantine, lease.fix):
+        with pytest.raises(BadOption, match="reason="):
+            use(reason)
+    assert columns(proxy) == before
+    lease.ensure_held()
+    lease.release()
+
+
+def test_a_wrong_timeout_of_fix_changes_nothing() -> None:
+    proxy = new(Proxy)
+    lease = Proxy.pool.acquire()
+    before = columns(proxy)
+    with pytest.raises(BadOption, match="timeout=-1"):
+        lease.fix("bad", timeout=-1)
+    assert columns(proxy) == before
+    lease.release()
+
+
+def test_the_limits_themselves_are_allowed() -> None:
+    new(Proxy)
+    for options in (
+        {"ttl": 0.1},
+        {"ttl": 86_400},
+        {"cooldown": 0},
+        {"timeout": 86_400},
+        {"priority": -1_000_000},
+    ):
+        Proxy.pool.acquire(**options).release()
+
+
+def test_none_stands_for_the_pools_default() -> None:
+    new(Proxy)
+    with Proxy.pool.lease(
+        ttl=None, timeout=None, cooldown=None, max_hold=None, strategy=None, holder=None, on_lost=None
+    ) as lease:
+        assert (lease.terms.ttl, lease.terms.max_hold, lease.order.strategy) == (60, None, "spread")

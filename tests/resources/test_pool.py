@@ -1,0 +1,396 @@
+"""Acquiring: what a caller gets, when, and in how many statements."""
+
+import datetime
+import os
+from typing import Any
+
+import pytest
+from django.db import connection, models, transaction
+from django.test import TestCase
+from django.test.utils import CaptureQueriesContext
+
+from resourcepool.exceptions import AcquireTimeout, BadOption, ClaimInTransaction, LeaseLost, LeaseReleased
+from resourcepool.leases import verbs
+from resourcepool.leases.keeper import keeper
+from resourcepool.models import AbstractResource, Pool, Proxy, Ticket
+from tests.app.models import Bare, Device, Team
+from tests.app.rows import busy_for, columns, expire, granted, hold, new, several, steal
+from tests.committed import Clock
+
+
+def row_of(lease: Any) -> dict[str, Any]:
+    return columns(lease.model._base_manager.get(pk=lease.pk))
+
+
+class TestAcquire:
+    def test_returns_the_lease_of_a_free_resource(self) -> None:
+        proxy = new(Proxy)
+        lease = Proxy.pool.acquire()
+        assert lease.resource == proxy
+        assert lease.fence == 1
+        assert keeper.is_kept(lease)
+        assert busy_for(proxy) > 59
+
+    def test_writes_a_holder_that_says_where_it_is(self) -> None:
+        new(Proxy)
+        lease = Proxy.pool.acquire()
+        host, pid, thread, number = lease.holder.split("/")
+        assert (bool(host), int(pid), thread) == (True, os.getpid(), "MainThread")
+        assert row_of(lease)["holder"] == lease.holder
+        lease.release()
+        assert Proxy.pool.acquire().holder.rpartition("/")[2] != number
+
+    def test_writes_the_holder_it_is_told(self) -> None:
+        new(Proxy)
+        assert row_of(Proxy.pool.acquire(holder="crawler 7"))["holder"] == "crawler 7"
+
+    def test_never_hands_out_the_same_resource_twice(self) -> None:
+        several(Proxy, 5)
+        pks = [Proxy.pool.acquire(wait=False).pk for _ in range(5)]
+        assert len(set(pks)) == 5
+        assert Proxy.pool.acquire(wait=False) is None
+
+    def test_without_waiting_returns_none_when_nothing_is_free(self) -> None:
+        assert Proxy.pool.acquire(wait=False) is None
+        hold(new(Proxy))
+        assert Proxy.pool.acquire(wait=False) is None
+        assert not Ticket.objects.exists()
+
+    def test_with_a_timeout_of_zero_gives_up_at_once(self) -> None:
+        with pytest.raises(AcquireTimeout):
+            Proxy.pool.acquire(timeout=0)
+        new(Proxy)
+        assert Proxy.pool.acquire(timeout=0) is not None
+
+    def test_gives_up_after_its_timeout_and_says_what_there_is(self) -> None:
+        free, held, cooling, out, *_ = several(Proxy, 4, country="US")
+        new(Proxy, country="DE")
+        hold(free)
+        hold(held)
+        hold(cooling, cooldown=50).release()
+        Proxy.objects.filter(pk=out.pk).take_out("broken")
+        with pytest.raises(AcquireTimeout) as caught:
+            Proxy.pool.acquire(timeout=0.05, country="US")
+        assert str(caught.value) == (
+            'no resourcepool.Proxy matching {"country": "US"} came free within 0.05 s: 4 match, 2 leased, '
+            "1 cooling down or quarantined, 1 out of service; 0 others waiting for this pool"
+        )
+        assert isinstance(caught.value, TimeoutError)
+
+    def test_takes_times_as_timedelta(self) -> None:
+        proxy = new(Proxy)
+        lease = Proxy.pool.acquire(
+            ttl=datetime.timedelta(seconds=40),
+            cooldown=datetime.timedelta(seconds=20),
+            timeout=datetime.timedelta(0),
+        )
+        assert 39 < busy_for(proxy) <= 40
+        lease.release()
+        assert 19 < busy_for(proxy) <= 20
+
+    def test_works_on_a_model_keyed_by_uuid(self) -> None:
+        device = new(Device)
+        with Device.pool.lease() as lease:
+            assert lease.resource == device
+            assert lease.pk == device.pk
+            assert 29 < busy_for(device) <= 30
+            lease.renew()
+        assert busy_for(device) <= 0
+
+    def test_takes_what_a_dead_holder_left_behind(self) -> None:
+        proxy = new(Proxy)
+        granted(proxy, "dead")
+        assert Proxy.pool.acquire(wait=False) is None
+        expire(proxy)
+        assert Proxy.pool.acquire(wait=False).fence == 2
+
+
+class TestDefaults:
+    def test_of_the_model_come_before_those_of_all(self, settings: Any) -> None:
+        settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "TTL": 50}
+        new(Proxy)
+        with Proxy.pool.lease() as lease:
+            assert lease.terms.ttl == 50
+        new(Device)
+        with Device.pool.lease() as lease:
+            assert lease.terms.ttl == 30
+
+    def test_in_the_settings_for_the_model_come_before_its_own(self, settings: Any) -> None:
+        settings.RESOURCEPOOL = {
+            **settings.RESOURCEPOOL,
+            "POOLS": {"testapp.Device": {"ttl": 40, "cooldown": 3, "max_hold": 99, "strategy": "random"}},
+        }
+        device = new(Device)
+        lease = Device.pool.acquire()
+        assert (lease.terms.ttl, lease.terms.max_hold, lease.order.strategy) == (40, 99, "random")
+        lease.release()
+        assert 2 < busy_for(device) <= 3
+
+    def test_come_after_what_the_caller_says(self) -> None:
+        new(Device)
+        assert Device.pool.acquire(ttl=7, max_hold=6.5).terms.ttl == 6.5
+
+    def test_of_a_pool_are_checked_where_they_are_written(self) -> None:
+        with pytest.raises(BadOption, match="ttl=0 is not allowed"):
+            Pool(ttl=0)
+        with pytest.raises(BadOption, match="size=3 is not allowed: Pool takes ttl, timeout, cooldown"):
+            Pool(size=3)
+
+    def test_of_one_pool_do_not_spread_to_other_models(self) -> None:
+        assert Proxy.pool is not Device.pool
+        assert Proxy.pool is Proxy.pool
+        assert Proxy.pool.model is Proxy
+
+    @pytest.mark.parametrize("owner", [models.Model, AbstractResource, object])
+    def test_a_pool_needs_a_concrete_model(self, owner: type) -> None:
+        with pytest.raises(BadOption, match="a concrete Django model derived from AbstractResource"):
+            Pool().__get__(None, owner).acquire(wait=False)
+
+
+class TestLeaseBlock:
+    def test_holds_the_resource_and_releases_it(self) -> None:
+        proxy = new(Proxy)
+        with Proxy.pool.lease(timeout=1) as lease:
+            lease.ensure_held()
+            assert Proxy.pool.acquire(wait=False) is None
+        assert busy_for(proxy) <= 0
+
+    def test_releases_it_when_the_block_fails(self) -> None:
+        proxy = new(Proxy)
+        with pytest.raises(LookupError), Proxy.pool.lease():
+            raise LookupError
+        assert busy_for(proxy) <= 0
+
+    def test_says_at_its_end_that_it_was_lost(self) -> None:
+        proxy = new(Proxy)
+        with pytest.raises(LeaseLost), Proxy.pool.lease():
+            steal(proxy)
+        assert columns(proxy)["holder"] == "thief"
+
+    def test_waits_no_longer_than_its_timeout(self) -> None:
+        with pytest.raises(AcquireTimeout), Proxy.pool.lease(timeout=0.02):
+            pass
+
+
+class TestCoolDown:
+    def test_per_call_lets_the_resource_rest_after_the_release(self, process_clock: Clock) -> None:
+        proxy = new(Proxy)
+        Proxy.pool.acquire(cooldown=20).release()
+        assert Proxy.pool.acquire(wait=False) is None
+        expire(proxy)
+        assert Proxy.pool.acquire(wait=False) is not None
+
+    def test_per_pool(self, settings: Any) -> None:
+        settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "COOLDOWN": 15}
+        proxy = new(Proxy)
+        Proxy.pool.acquire().release()
+        assert 14 < busy_for(proxy) <= 15
+
+    def test_does_not_follow_a_loss(self) -> None:
+        proxy = new(Proxy)
+        lease = Proxy.pool.acquire(cooldown=500)
+        steal(proxy)
+        with pytest.raises(LeaseLost):
+            lease.release()
+        assert busy_for(proxy) <= 60
+
+
+class TestMany:
+    def test_returns_as_many_leases_as_asked(self) -> None:
+        several(Proxy, 4)
+        leases = Proxy.pool.acquire_many(3, timeout=1)
+        assert len({lease.pk for lease in leases}) == 3
+        for lease in leases:
+            lease.ensure_held()
+            lease.release()
+
+    def test_takes_none_when_too_few_are_free(self) -> None:
+        hold(several(Proxy, 3)[0])
+        assert Proxy.pool.acquire_many(3, wait=False) is None
+        with pytest.raises(
+            AcquireTimeout, match=r"no 3 of resourcepool.Proxy came free within 0.05 s: 3 match"
+        ):
+            Proxy.pool.acquire_many(3, timeout=0.05)
+        assert Proxy.objects.available().count() == 2
+        assert sum(Proxy.objects.values_list("fence", flat=True)) == 1
+
+    def test_is_refused_when_there_will_never_be_enough(self) -> None:
+        several(Proxy, 3, country="US")
+        Proxy.objects.filter(pk=new(Proxy, country="US").pk).retire()
+        with pytest.raises(
+            BadOption, match="count=4 is not allowed: at most 3: so many match and are in service"
+        ):
+            Proxy.pool.acquire_many(4, timeout=5, country="US")
+
+    def test_takes_only_what_matches(self) -> None:
+        several(Proxy, 3)
+        several(Proxy, 2, country="US")
+        assert Proxy.pool.acquire_many(3, wait=False, country="US") is None
+        leases = Proxy.pool.acquire_many(2, wait=False, country="US")
+        assert {lease.resource.country for lease in leases} == {"US"}
+
+
+class TestAdopt:
+    def test_takes_up_what_was_handed_over(self) -> None:
+        proxy = new(Proxy)
+        before = Proxy.pool.acquire()
+        fence = before.hand_over("successor", ttl=20)
+        lease = Proxy.pool.adopt(proxy.pk, fence, holder="successor")
+        assert (lease.pk, lease.fence) == (proxy.pk, fence)
+        lease.ensure_held()
+        assert keeper.is_kept(lease)
+        assert busy_for(proxy) > 59
+        lease.release()
+
+    @pytest.mark.parametrize("fence", [1, 3])
+    def test_refuses_any_other_fence(self, fence: int) -> None:
+        proxy = new(Proxy)
+        Proxy.pool.acquire().hand_over("successor")
+        before = columns(proxy)
+        with pytest.raises(
+            LeaseLost, match=f"resourcepool.Proxy {proxy.pk} is not held under fence {fence} any more"
+        ):
+            Proxy.pool.adopt(proxy.pk, fence)
+        assert columns(proxy) == before
+
+    def test_comes_too_late_after_the_ttl(self) -> None:
+        proxy = new(Proxy)
+        fence = Proxy.pool.acquire().hand_over("successor")
+        expire(proxy)
+        with pytest.raises(LeaseLost):
+            Proxy.pool.adopt(proxy.pk, fence)
+
+
+class TestStatements:
+    """An acquire is a search and a claim; one who comes back to what it had last needs no search."""
+
+    @pytest.fixture(autouse=True)
+    def _rows(self) -> None:
+        several(Proxy, 5)
+        Proxy.pool.acquire(strategy="sticky").release()
+
+    def count(self, **options: Any) -> tuple[int, int]:
+        with CaptureQueriesContext(connection) as acquire:
+            lease = Proxy.pool.acquire(**options)
+        with CaptureQueriesContext(connection) as release:
+            lease.release()
+        return len(acquire), len(release)
+
+    def test_sticky_takes_one_and_one(self) -> None:
+        assert self.count(strategy="sticky") == (1, 1)
+
+    @pytest.mark.parametrize("strategy", ["spread", "random"])
+    def test_the_others_take_two_and_one(self, strategy: str) -> None:
+        assert self.count(strategy=strategy) == (2, 1)
+
+    def test_a_selector_takes_no_more(self) -> None:
+        new(Proxy, country="US", tags="fast")
+        assert self.count(country="US", tag="fast") == (2, 1)
+
+    def test_the_first_sticky_one_searches(self) -> None:
+        assert self.count(strategy="sticky", holder="newcomer") == (2, 1)
+        assert self.count(strategy="sticky", holder="newcomer") == (1, 1)
+
+
+class TestInTransaction:
+    def test_is_refused_with_what_to_do_instead(self) -> None:
+        proxy = new(Proxy)
+        for acquire in (Proxy.pool.acquire, lambda **o: Proxy.pool.acquire_many(1, **o)):
+            for options in ({}, {"wait": False}, {"timeout": 0}):
+                with (
+                    pytest.raises(ClaimInTransaction, match=r"Acquire before transaction.atomic\(\)"),
+                    transaction.atomic(),
+                ):
+                    acquire(**options)
+        assert columns(proxy)["fence"] == 0
+
+    def test_is_refused_in_a_view_under_atomic_requests(self) -> None:
+        new(Proxy)
+
+        @transaction.atomic
+        def view() -> None:
+            Proxy.pool.acquire()
+
+        with pytest.raises(ClaimInTransaction, match="ATOMIC_REQUESTS"):
+            view()
+
+    def test_is_refused_when_autocommit_is_off(self) -> None:
+        new(Proxy)
+        transaction.set_autocommit(False)
+        try:
+            with pytest.raises(ClaimInTransaction):
+                Proxy.pool.acquire()
+        finally:
+            transaction.rollback()
+            transaction.set_autocommit(True)
+
+    def test_is_allowed_by_name(self) -> None:
+        proxy = new(Proxy)
+        with transaction.atomic():
+            lease = Proxy.pool.acquire(allow_in_transaction=True)
+            Team.objects.create(name="together")
+        lease.ensure_held()
+        assert columns(proxy)["fence"] == 1
+        lease.release()
+
+    def test_allowed_by_name_does_not_wait_for_what_it_could_not_see(self) -> None:
+        with pytest.raises(AcquireTimeout), transaction.atomic():
+            Proxy.pool.acquire(allow_in_transaction=True, timeout=30)
+
+    def test_a_rollback_undoes_it_and_the_handle_notices(self) -> None:
+        proxy = new(Proxy)
+        with pytest.raises(LookupError), transaction.atomic():
+            lease = Proxy.pool.acquire(allow_in_transaction=True)
+            raise LookupError
+        assert columns(proxy)["fence"] == 0
+        with pytest.raises(LeaseLost):
+            lease.renew()
+
+
+class InTestCase(TestCase):
+    """Django's TestCase wraps a transaction around each test; that one is not the caller's."""
+
+    def test_acquiring_is_allowed(self) -> None:
+        new(Proxy)
+        with Proxy.pool.lease(timeout=1) as lease:
+            lease.renew()
+            with transaction.atomic(), lease.guard():
+                Team.objects.create(name="guarded")
+
+    def test_acquiring_inside_an_atomic_block_of_its_own_is_refused(self) -> None:
+        with pytest.raises(ClaimInTransaction), transaction.atomic():
+            Proxy.pool.acquire(wait=False)
+
+    def test_waiting_gives_up_at_once(self) -> None:
+        with pytest.raises(AcquireTimeout):
+            Proxy.pool.acquire(timeout=30)
+
+
+class TestFilters:
+    def test_tell_what_rows_are_doing_by_the_databases_clock(self) -> None:
+        free, held, gone, cooling = several(Bare, 4)
+        hold(held, holder="crawler 1")
+        granted(gone, "dead")
+        expire(gone)
+        verbs.release(connection, Bare, cooling.pk, granted(cooling).fence, 50)
+        rows = Bare.objects
+        assert set(rows.available()) == {free, gone}
+        assert set(rows.held()) == {held}
+        assert set(rows.expired()) == {gone}
+        assert set(rows.held_by("crawler 1")) == {held}
+        assert not rows.held_by("dead").exists()
+
+
+def test_a_handle_can_be_used_after_its_end_only_to_be_told_so() -> None:
+    new(Proxy)
+    lease = Proxy.pool.acquire()
+    lease.release()
+    for use in (
+        lease.renew,
+        lease.ensure_held,
+        lease.release,
+        lambda: lease.quarantine("x"),
+        lambda: lease.fix("x"),
+    ):
+        with pytest.raises(LeaseReleased):
+            use()

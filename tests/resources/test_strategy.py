@@ -1,0 +1,151 @@
+"""Which of the free resources is chosen."""
+
+from collections import Counter
+
+import pytest
+from django.db import connection
+
+from resourcepool.dialect import DbLater
+from resourcepool.leases.where import ANYWHERE
+from resourcepool.models import Proxy
+from resourcepool.resources.strategy import FEWEST, MOST, Spread, by_weight
+from tests.app.rows import change, expire, granted, hold, new, several
+from tests.eventually import in_threads
+
+
+class TestSticky:
+    def test_returns_what_the_thread_had_last(self) -> None:
+        several(Proxy, 20)
+        with Proxy.pool.lease(strategy="sticky") as first:
+            pass
+        for _ in range(10):
+            with Proxy.pool.lease(strategy="sticky") as again:
+                assert again.pk == first.pk
+
+    def test_also_after_another_strategy(self) -> None:
+        several(Proxy, 20)
+        with Proxy.pool.lease(strategy="random") as first:
+            pass
+        with Proxy.pool.lease(strategy="sticky") as again:
+            assert again.pk == first.pk
+
+    def test_takes_another_one_while_that_is_held(self) -> None:
+        several(Proxy, 3)
+        first = Proxy.pool.acquire(strategy="sticky")
+        first.release()
+        granted(first.resource, "somebody else")
+        assert Proxy.pool.acquire(strategy="sticky", wait=False).pk != first.pk
+
+    def test_takes_another_one_when_that_does_not_match(self) -> None:
+        us, de = new(Proxy, country="US"), new(Proxy, country="DE")
+        Proxy.pool.acquire(strategy="sticky", country="US").release()
+        with Proxy.pool.lease(strategy="sticky", country="DE", timeout=1) as lease:
+            assert lease.pk == de.pk
+        with Proxy.pool.lease(strategy="sticky", country="US", timeout=1) as lease:
+            assert lease.pk == us.pk
+
+    def test_takes_another_one_when_that_is_out_of_service(self) -> None:
+        several(Proxy, 2)
+        first = Proxy.pool.acquire(strategy="sticky")
+        first.release()
+        Proxy.objects.filter(pk=first.pk).take_out("broken")
+        assert Proxy.pool.acquire(strategy="sticky", wait=False).pk != first.pk
+
+    def test_takes_another_one_after_a_quarantine(self) -> None:
+        several(Proxy, 2)
+        first = Proxy.pool.acquire(strategy="sticky")
+        first.quarantine("banned")
+        assert Proxy.pool.acquire(strategy="sticky", wait=False).pk != first.pk
+
+    def test_remembers_for_each_thread(self) -> None:
+        several(Proxy, 20)
+
+        def three_times() -> set[int]:
+            seen = set()
+            for _ in range(3):
+                with Proxy.pool.lease(strategy="sticky") as lease:
+                    seen.add(lease.pk)
+            return seen
+
+        assert [len(seen) for seen in in_threads([three_times] * 4)] == [1] * 4
+
+    def test_remembers_for_each_name_that_the_caller_gives(self) -> None:
+        several(Proxy, 20)
+        had = {}
+        for name in "abc":
+            lease = Proxy.pool.acquire(strategy="sticky", holder=name)
+            had[name] = lease
+        for lease in had.values():
+            lease.release()
+        for name in "abc":
+            assert Proxy.pool.acquire(strategy="sticky", holder=name).pk == had[name].pk
+
+
+class TestSpread:
+    def test_prefers_what_has_been_idle_longest(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(Proxy.pool._desk, "_spread", Spread())  # no races lost so far
+        rows = several(Proxy, 12)
+        for age, row in enumerate(rows):
+            change(row, busy_before=DbLater(-1_000 + age))
+        idle = {row.pk for row in rows[:FEWEST]}
+        for _ in range(10):
+            lease = Proxy.pool.acquire(strategy="spread")
+            assert lease.pk in idle
+            lease.release()
+            change(lease.resource, busy_before=DbLater(-2_000))
+
+    def test_does_not_always_take_the_first(self) -> None:
+        """Everybody trying the same row means that all but one lose."""
+        several(Proxy, 12)
+        spread = Spread()
+        firsts = {spread.candidates(connection, Proxy, ANYWHERE, 1)[0] for _ in range(100)}
+        assert len(firsts) == FEWEST
+
+    def test_looks_at_more_the_more_often_it_loses_and_at_fewer_again_when_it_wins(self) -> None:
+        several(Proxy, MOST + 10)
+        spread, seen = Spread(), []
+        for _ in range(8):
+            seen.append(len(spread.candidates(connection, Proxy, ANYWHERE, 1)))
+            spread.lost_race()
+        assert seen == [4, 8, 16, 32, 64, 64, 64, 64]
+        for _ in range(MOST):
+            spread.won()
+        assert len(spread.candidates(connection, Proxy, ANYWHERE, 1)) == FEWEST
+
+    def test_offers_as_many_as_are_wanted(self) -> None:
+        several(Proxy, 20)
+        assert len(Spread().candidates(connection, Proxy, ANYWHERE, 15)) == 15
+
+    def test_offers_only_what_is_free(self) -> None:
+        free, held, out = several(Proxy, 3)
+        hold(held)
+        Proxy.objects.filter(pk=out.pk).take_out("broken")
+        assert Spread().candidates(connection, Proxy, ANYWHERE, 1) == [free.pk]
+        expire(held)
+        assert set(Spread().candidates(connection, Proxy, ANYWHERE, 1)) == {free.pk, held.pk}
+
+
+class TestRandom:
+    def test_chooses_by_weight(self) -> None:
+        light, heavy = new(Proxy, weight=1), new(Proxy, weight=9)
+        firsts = Counter(by_weight(connection, Proxy, ANYWHERE, 1)[0] for _ in range(400))
+        # 360 expected, standard deviation 6
+        assert 320 < firsts[heavy.pk] < 395
+        assert firsts[light.pk] == 400 - firsts[heavy.pk]
+
+    def test_offers_every_free_row_once(self) -> None:
+        rows = several(Proxy, 30)
+        offered = by_weight(connection, Proxy, ANYWHERE, 1)
+        assert sorted(offered) == [row.pk for row in rows]
+
+    def test_is_not_upset_by_a_weight_of_zero(self) -> None:
+        row = new(Proxy, weight=0)
+        assert Proxy.pool.acquire(strategy="random", wait=False).pk == row.pk
+
+
+@pytest.mark.parametrize("strategy", ["sticky", "spread", "random"])
+def test_whichever_it_is_the_last_free_resource_is_found(strategy: str) -> None:
+    rows = several(Proxy, 30)
+    for row in rows[1:]:
+        hold(row)
+    assert Proxy.pool.acquire(strategy=strategy, wait=False).pk == rows[0].pk
