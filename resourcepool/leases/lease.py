@@ -239,8 +239,8 @@ class Lease:
         keeper.forget(self)
         if not self._state.end(LeaseLost(f"{self} of {self.holder} is lost: {reason}")):
             return
-        logger.warning("%s", self._state.ended)
         self.lost.set()
+        logger.warning("%s", self._state.ended)
         if self.terms.on_lost is not None:
             # In a thread of its own: it may take as long as it likes without holding up the keeper.
             background.start("on-lost", partial(self.terms.on_lost, self))

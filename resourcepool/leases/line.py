@@ -1,14 +1,16 @@
 """The waiters of this process for one pool: takes their tickets, looks what is free, claims what is theirs."""
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from django.db import connections
+from django.db import DatabaseError, InterfaceError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.conf import setting
 from resourcepool.dialect import DbLater, DbNow
+from resourcepool.exceptions import ResourcePoolError
 from resourcepool.leases import search, verbs
 from resourcepool.leases.clock import monotonic
 from resourcepool.leases.keeper import keeper
@@ -51,7 +53,8 @@ class Line:
         newcomers = [w for w in self.waiters if w.ticket is None or w.ticket.lost.is_set()]
         for waiter in newcomers:
             waiter.ticket = self._take_ticket(waiter)
-        glances = {request.selector: self._glance(request.selector) for request in self._requests()}
+        selectors = {request.selector for request in self._requests()}
+        glances = {selector: self._glance(selector) for selector in selectors}
         if newcomers or any(seen.free for seen in glances.values()):
             self._serve(glances, joined=bool(newcomers))
         else:
@@ -68,8 +71,8 @@ class Line:
         """Tell every waiter that it cannot be served."""
         for waiter in self.waiters:
             waiter.fail(error)
-            if waiter.ticket is not None:
-                keeper.forget(waiter.ticket)  # its row lapses
+        with contextlib.suppress(DatabaseError, InterfaceError, ResourcePoolError):  # then their tickets lapse
+            self._let_go()
         self.waiters = []
 
     def _requests(self) -> list[Any]:

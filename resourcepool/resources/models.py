@@ -172,6 +172,11 @@ class Proxy(AbstractResource):
     def __str__(self) -> str:
         return self.masked_url
 
+    def clean(self) -> None:
+        """Spell the host as the import does, or the same proxy could be entered twice."""
+        self.host = self.host.strip().lower().removesuffix(".")
+        self.country = self.country.upper()
+
     @property
     def url(self) -> str:
         """The URL for ``requests`` and the like, with the password in plain text: not for logs."""

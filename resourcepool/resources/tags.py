@@ -43,6 +43,10 @@ class TagsField(CharField):
 
     def to_python(self, value: Any) -> str:
         try:
-            return " ".join(words(value or ""))
+            found = " ".join(words(value or ""))
         except ValueError as error:
             raise ValidationError(str(error)) from None
+        longest = (self.max_length or 0) - 2  # the blanks around it
+        if len(found) > longest:
+            raise ValidationError(f"{len(found)} characters in all; at most {longest}")
+        return found

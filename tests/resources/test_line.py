@@ -1,8 +1,10 @@
 """Standing in line: who is served next, and that nobody waits longer than necessary."""
 
+import os
+import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -189,7 +191,7 @@ class TestTheDead:
         held.release()
         waiting.let_go("alive")
         eventually(lambda: not Ticket.objects.filter(pk=long_dead.pk).exists())
-        assert set(Ticket.objects.values_list("pk", flat=True)) == {just_dead.pk, other_pool.pk}
+        eventually(lambda: set(Ticket.objects.values_list("pk", flat=True)) == {just_dead.pk, other_pool.pk})
 
     def test_holders_resource_goes_to_the_first_in_line_when_its_lease_expires(self, waiting: Waiting) -> None:
         proxy = new(Proxy)
@@ -241,7 +243,8 @@ class TestLeavingTheLine:
 
 class TestBeingWoken:
     def test_a_waiter_is_served_soon_after_a_release_in_another_thread(self, waiting: Waiting) -> None:
-        held = Proxy.pool.acquire() if new(Proxy) else None
+        new(Proxy)
+        held = Proxy.pool.acquire()
         waiting.start("one")
         released_at = time.monotonic()
         held.release()
@@ -271,11 +274,11 @@ class TestThePoller:
         held = hold(new(Proxy))
         for number in range(10):
             waiting.start(str(number))
-        time.sleep(0.3)  # until it looks no more often than it must
+        time.sleep(1)  # until it looks no more often than it must
         statements.clear()
         time.sleep(1)
         asked = [one for one in statements if one.thread == "resourcepool-poller"]
-        assert 2 <= len(asked) <= 12
+        assert 2 <= len(asked) <= 6
         held.release()
         for number in range(10):
             waiting.let_go(str(number))
@@ -303,7 +306,7 @@ class TestThePoller:
 
         monkeypatch.setattr(search, "glance", fails)
         with pytest.raises(
-            AcquireTimeout, match="came free within 0.3 s: database 'default': server has gone away"
+            AcquireTimeout, match=r"came free within 0.3 s: database 'default': server has gone away"
         ):
             Proxy.pool.acquire(timeout=0.3)
 
@@ -333,32 +336,25 @@ class TestThePoller:
         held.release()
         waiting.let_go("one")
 
-    @pytest.mark.parametrize("fails", [LookupError, KeyboardInterrupt])
-    def test_somebody_interrupted_while_waiting_leaves_the_line(
-        self, fails: type[BaseException], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_somebody_interrupted_while_waiting_leaves_the_line(self, interrupt: Callable[[], None]) -> None:
         held = hold(new(Proxy))
-        join = poller.join
-
-        def interrupted(request: Any) -> Any:
-            waiter = join(request)
-            eventually(in_line)
-            wait: Callable[..., Any] = waiter.outcome.result
-
-            def result(timeout: float | None = None) -> Any:
-                monkeypatch.setattr(waiter.outcome, "result", wait)
-                raise fails
-
-            monkeypatch.setattr(waiter.outcome, "result", result)
-            return waiter
-
-        monkeypatch.setattr(poller, "join", interrupted)
-        with pytest.raises(fails):
+        InBackground(lambda: (eventually(in_line), interrupt()))
+        with pytest.raises(KeyboardInterrupt):
             Proxy.pool.acquire(timeout=20)
         eventually(lambda: not Ticket.objects.exists())
         held.release()
-        monkeypatch.setattr(poller, "join", join)
-        assert Proxy.pool.acquire(timeout=5) is not None
+        assert Proxy.pool.acquire(wait=False) is not None
+
+    @pytest.fixture
+    def interrupt(self) -> Iterator[Callable[[], None]]:
+        """Interrupts the main thread like Ctrl-C, but by a signal that nobody else uses."""
+
+        def stop(*_: Any) -> None:
+            raise KeyboardInterrupt
+
+        before = signal.signal(signal.SIGUSR2, stop)
+        yield lambda: os.kill(os.getpid(), signal.SIGUSR2)
+        signal.signal(signal.SIGUSR2, before)
 
 
 def ticket(model: Any, seconds: float = 30, **fields: Any) -> Ticket:

@@ -28,7 +28,7 @@ class Plan:
     Attributes:
         details: the columns that a change writes, apart from the password.
         new: proxies to insert.
-        changes: proxies to update, in the order of their primary keys.
+        changes: proxies to update.
         returning: primary keys of retired proxies that go back into service.
         retiring: primary keys of those that are not in the file.
         changed: how many are in ``changes`` or ``returning``.

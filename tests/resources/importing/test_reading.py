@@ -98,6 +98,7 @@ class TestCsv:
         [
             ("host,port,ip,hue", "unknown columns: 'hue', 'ip'; there are: url, scheme, host, port, username"),
             ("host,port,", "unknown columns: ''"),
+            ("a.example,80,host,secret", "unknown columns; there are: url, scheme, host"),
             ("host,port,Host", "a column twice: host"),
             ("url,host,password", "url and host, password"),
             ("host", "lacks port"),

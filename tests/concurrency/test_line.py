@@ -1,0 +1,135 @@
+"""The line in which real processes wait when nothing is free."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from resourcepool.models import Proxy
+from tests.app.rows import new
+from tests.concurrency.evidence import Event, Log
+from tests.concurrency.judge import judge
+from tests.concurrency.tickets import in_line, lapse_after
+from tests.eventually import eventually
+from tests.spawned import Child, Spawner
+
+TICKET_TTL = 1.5
+HOLD = 0.05
+
+
+def wait_for_turn(folder: str, name: str, wishes: dict[str, Any]) -> None:
+    """Stand in line as soon as the test says so, and hold what comes for a moment."""
+    lapse_after(TICKET_TTL)
+    log = Log(Path(folder, "log"))
+    print("ready", flush=True)
+    eventually(Path(folder, name).exists, within=30)
+    with Proxy.pool.lease(timeout=40, holder=name, **wishes) as lease:
+        log.note("acquired", lease)
+        time.sleep(HOLD)
+        log.note("releasing", lease)
+
+
+class Queue:
+    """Starts waiters, has them join one by one, and tells in which order they were served."""
+
+    def __init__(self, spawn: Spawner, folder: Path) -> None:
+        self._spawn, self._folder = spawn, folder
+        self.children: dict[str, Child] = {}
+
+    def start(self, **wishes: dict[str, Any]) -> None:
+        """Start one process for each name; they are quick to join afterwards."""
+        for name, wish in wishes.items():
+            self.children[name] = self._spawn(wait_for_turn, str(self._folder), name, wish)
+        for name in wishes:
+            self.children[name].line("ready")
+
+    def join(self, *names: str) -> None:
+        """Let them join in this order, each after the one before has got its ticket."""
+        for name in names:
+            (self._folder / name).touch()
+            eventually(lambda name=name: name in in_line(), within=10)
+
+    def served(self, *, within: float) -> list[str]:
+        """Wait until all who live have ended; return their names in the order of service."""
+        for child in self.children.values():
+            assert child.wait(within) in (0, -9), child.output
+        names = {child.pid: name for name, child in self.children.items()}
+        return [names[event.pid] for event in self.events() if event.what == "acquired"]
+
+    def events(self) -> list[Event]:
+        log = Log(self._folder / "log")
+        try:
+            return log.events()
+        finally:
+            log.close()
+
+
+@pytest.fixture
+def queue(spawn: Spawner, tmp_path: Path) -> Queue:
+    return Queue(spawn, tmp_path)
+
+
+def test_six_processes_are_served_as_they_came_and_a_dead_one_drops_out(queue: Queue) -> None:
+    new(Proxy)
+    names = ["first", "second", "third", "fourth", "fifth", "sixth"]
+    queue.start(**{name: {} for name in names})
+    with Proxy.pool.lease():
+        queue.join(*names)
+        assert in_line() == names
+        queue.children["third"].kill()
+    released_at = time.monotonic()
+    assert queue.served(within=15) == ["first", "second", "fourth", "fifth", "sixth"]
+    # Five turns, and the dead one's ticket once.
+    assert queue.events()[-1].at - released_at < TICKET_TTL + 5 * HOLD + 1.5
+    assert judge(queue.events()).overlaps == []
+
+
+def test_priority_comes_before_arrival(queue: Queue) -> None:
+    new(Proxy)
+    queue.start(usual={}, late={"priority": 5}, urgent={"priority": -1}, usual_too={})
+    with Proxy.pool.lease():
+        queue.join("late", "usual", "usual_too", "urgent")
+        assert in_line() == ["urgent", "usual", "usual_too", "late"]
+    assert queue.served(within=15) == ["urgent", "usual", "usual_too", "late"]
+
+
+def test_waiters_for_something_else_are_not_held_up(queue: Queue) -> None:
+    """What the first in line wants does not come free; those behind it who want other rows are served."""
+    us, german = new(Proxy, country="US"), new(Proxy, country="DE")
+    queue.start(
+        american={"country": "US"}, german={"country": "DE"}, anything={}, american_too={"country": "US"}
+    )
+    held = [Proxy.pool.acquire(country=country) for country in ("US", "DE")]
+    queue.join("american", "american_too", "german", "anything")
+    held[1].release()
+    eventually(lambda: in_line() == ["american", "american_too"], within=5)
+    newcomer = Proxy.pool.acquire(wait=False)
+    assert newcomer is not None, "a row that nobody in line may have is not kept for them"
+    assert newcomer.pk == german.pk
+    held[0].release()
+    assert queue.served(within=15) == ["german", "anything", "american", "american_too"]
+    newcomer.release()
+    assert {event.pk for event in queue.events()[-4:]} == {us.pk}
+
+
+def newcomer(tries: Callable[[], Any], until: Callable[[], bool]) -> int:
+    """Try again and again; return how often it was lucky."""
+    lucky = 0
+    while not until():
+        lease = tries()
+        if lease is not None:
+            lucky += 1
+            lease.release()
+    return lucky
+
+
+def test_a_newcomer_who_does_not_wait_never_overtakes(queue: Queue) -> None:
+    new(Proxy)
+    names = ["first", "second", "third", "fourth"]
+    queue.start(**{name: {} for name in names})
+    with Proxy.pool.lease():
+        queue.join(*names)
+    assert newcomer(lambda: Proxy.pool.acquire(wait=False), until=lambda: len(in_line()) == 0) <= 1
+    assert queue.served(within=15) == names
