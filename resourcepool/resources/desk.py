@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from concurrent import futures
 from typing import TYPE_CHECKING, Any
 
@@ -60,7 +61,7 @@ class Desk:
     async def aobtain(self, asked: Order) -> Leases:
         """``obtain`` for asyncio; waiting occupies no thread."""
         began = monotonic()
-        leases = await in_thread(self._at_once, asked, undo=_release)
+        leases = await in_thread(_loaded, self._at_once, asked, undo=_release)
         if leases is not None:
             return leases
         waiter = poller.join(self._request(asked))
@@ -72,6 +73,7 @@ class Desk:
         except BaseException:
             await in_thread(self._walk_away, waiter)
             raise
+        await in_thread(_loaded, lambda: leases, undo=_release)
         return leases
 
     def try_now(self, asked: Order) -> Leases | None:
@@ -85,7 +87,7 @@ class Desk:
 
     async def atry_now(self, asked: Order) -> Leases | None:
         """``try_now`` for asyncio."""
-        return await in_thread(self.try_now, asked, undo=_release)
+        return await in_thread(_loaded, self.try_now, asked, undo=_release)
 
     def freed(self, lease: ResourceLease) -> None:
         """Note a release made in this process."""
@@ -223,6 +225,18 @@ def _outcome(waiter: Waiter, until: float) -> Leases:
 
 def _granted(leases: Any) -> Leases:
     return list(leases)
+
+
+def _loaded(obtain: Callable[..., Leases | None], *args: Any) -> Leases | None:
+    """Obtain leases and read their resources: under asyncio ``lease.resource`` must not touch the database."""
+    leases = obtain(*args)
+    try:
+        for lease in leases or ():
+            lease.resource  # noqa: B018 (reads it)
+    except BaseException:
+        _release(leases)
+        raise
+    return leases
 
 
 def _release(leases: Leases | None) -> None:
