@@ -1,68 +1,106 @@
-"""System checks: what is wrong with the settings, found before anything is leased."""
+"""System checks: what is wrong with the settings and models, found before anything is leased."""
 
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from django.apps import apps
+from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
+from django.core.checks import Warning as CheckWarning
 
-from resourcepool.conf import DEFAULTS, POOL_OPTIONS, setting
+from resourcepool.conf import DEFAULTS, POOL_OPTIONS, setting, ticket_ttl
 from resourcepool.exceptions import BadOption
 from resourcepool.resources.models import AbstractResource
-from resourcepool.resources.order import check_option
+from resourcepool.resources.order import RESERVED, check_option
 from resourcepool.resources.quarantine import Policy
+from resourcepool.resources.selectors import selectable
 
 
 @register("resourcepool")
 def check_settings(**_: Any) -> list[CheckMessage]:
-    """Report unknown or wrong settings (E001) and pools that do not exist (E002)."""
-    from django.conf import settings
-
+    """Report unknown or wrong settings (E001), and pools that do not exist (E002)."""
     chosen = getattr(settings, "RESOURCEPOOL", {})
-    if not isinstance(chosen, dict):
+    if not isinstance(chosen, Mapping):
         return [Error("RESOURCEPOOL is not a dict.", id="resourcepool.E001")]
-    found: list[CheckMessage] = [
-        Error(
-            f"RESOURCEPOOL[{name!r}] is not a setting.",
-            hint=f"There are: {', '.join(DEFAULTS)}.",
-            id="resourcepool.E001",
-        )
-        for name in chosen.keys() - DEFAULTS.keys()
-    ]
-    found += [error for name in POOL_OPTIONS for error in _wrong(name.upper(), name, setting(name.upper()))]
-    try:
-        Policy.from_settings()
-    except BadOption as error:
-        found.append(Error(str(error), id="resourcepool.E001"))
-    for label, pool in setting("POOLS").items():
+    found = list(_unknown("RESOURCEPOOL", chosen, DEFAULTS))
+    for name in POOL_OPTIONS:
+        found += _wrong(partial(_check_default, name))
+    found += _wrong(ticket_ttl)
+    found += _wrong(_check_quarantine)
+    found += _wrong(_check_keys)
+    pools: Mapping[str, Any] = {}
+    found += _wrong(lambda: setting("POOLS"))
+    if isinstance(chosen.get("POOLS", {}), Mapping):
+        pools = setting("POOLS")
+    for label, pool in pools.items():
         found += _check_pool(label, pool)
     return found
 
 
-def _check_pool(label: str, pool: Any) -> list[CheckMessage]:
-    labels = {model._meta.label for model in apps.get_models() if issubclass(model, AbstractResource)}
-    where = f"POOLS[{label!r}]"
-    if label not in labels:
-        hint = f"There are: {', '.join(sorted(labels))}."
-        return [Error(f"RESOURCEPOOL {where}: no such resource model.", hint=hint, id="resourcepool.E002")]
-    if not isinstance(pool, dict):
-        return [Error(f"RESOURCEPOOL {where} is not a dict.", id="resourcepool.E001")]
+@register("resourcepool")
+def check_models(**_: Any) -> list[CheckMessage]:
+    """Report resource models without the index that claims use (W001), or whose fields are hidden by options (W002)."""
     found: list[CheckMessage] = []
-    for name, value in pool.items():
-        if name in POOL_OPTIONS:
-            found += _wrong(f"{where}[{name!r}]", name, value)
-        else:
-            hint = f"There are: {', '.join(POOL_OPTIONS)}."
+    for model in _models():
+        if not any(index.fields[:2] == ["in_service", "busy_before"] for index in model._meta.indexes):
+            hint = (
+                "Write class Meta(AbstractResource.Meta), or add Index(fields=['in_service', 'busy_before'])."
+            )
             found.append(
-                Error(f"RESOURCEPOOL {where}[{name!r}] is no option.", hint=hint, id="resourcepool.E001")
+                CheckWarning("no index for claims: slow.", hint=hint, obj=model, id="resourcepool.W001")
+            )
+        for name in sorted(selectable(model).keys() & RESERVED):
+            hint = f"acquire({name}=...) is the option of that name; rename the field to select by it."
+            found.append(
+                CheckWarning(f"{name!r} is no selector.", hint=hint, obj=model, id="resourcepool.W002")
             )
     return found
 
 
-def _wrong(where: str, name: str, value: Any) -> list[CheckMessage]:
-    if value is None and name == "max_hold":
-        return []
+def _check_default(name: str) -> None:
+    check_option(name, setting(name.upper()))
+
+
+def _check_quarantine() -> None:
+    unknown = setting("QUARANTINE").keys() - DEFAULTS["QUARANTINE"].keys()
+    if unknown:
+        raise BadOption("RESOURCEPOOL['QUARANTINE']", sorted(unknown), "only base and cap")
+    Policy.from_settings()
+
+
+def _check_keys() -> None:
+    keys = setting("SECRET_KEYS")
+    if not isinstance(keys, list | tuple) or not all(isinstance(key, str | bytes) for key in keys):
+        raise BadOption("RESOURCEPOOL['SECRET_KEYS']", type(keys).__name__, "a list of Fernet keys")
+
+
+def _check_pool(label: str, pool: Any) -> Iterator[CheckMessage]:
+    where = f"RESOURCEPOOL['POOLS'][{label!r}]"
+    labels = sorted(model._meta.label for model in _models())
+    if label not in labels:
+        hint = f"There are: {', '.join(labels)}."
+        yield Error(f"{where}: no such resource model.", hint=hint, id="resourcepool.E002")
+    elif not isinstance(pool, Mapping):
+        yield Error(f"{where} is not a dict.", id="resourcepool.E001")
+    else:
+        yield from _unknown(where, pool, POOL_OPTIONS)
+        for name in pool.keys() & set(POOL_OPTIONS):
+            yield from _wrong(partial(check_option, name, pool[name]))
+
+
+def _models() -> list[type[AbstractResource]]:
+    return [model for model in apps.get_models() if issubclass(model, AbstractResource)]
+
+
+def _unknown(where: str, chosen: Mapping[str, Any], known: Any) -> Iterator[CheckMessage]:
+    for name in chosen.keys() - set(known):
+        hint = f"There are: {', '.join(known)}."
+        yield Error(f"{where}[{name!r}] is not a setting.", hint=hint, id="resourcepool.E001")
+
+
+def _wrong(check: Callable[[], object]) -> Iterator[CheckMessage]:
     try:
-        check_option(name, value)
+        check()
     except BadOption as error:
-        return [Error(f"RESOURCEPOOL {where}: {error}.", id="resourcepool.E001")]
-    return []
+        yield Error(f"RESOURCEPOOL: {error}.", id="resourcepool.E001")

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.conf import settings
 
+from resourcepool import options
 from resourcepool.exceptions import BadOption
 
 DEFAULTS: dict[str, Any] = {
@@ -47,6 +48,11 @@ def setting(name: str) -> Any:
     if not isinstance(value, Mapping):
         raise BadOption(f"RESOURCEPOOL[{name!r}]", value, "a dict")
     return {**default, **value}
+
+
+def ticket_ttl() -> float:
+    """Return RESOURCEPOOL["TICKET_TTL"] in seconds; raises BadOption."""
+    return options.seconds("RESOURCEPOOL['TICKET_TTL']", setting("TICKET_TTL"), least=0.5, most=3_600)
 
 
 def pool_setting(label: str, option: str, declared: Mapping[str, Any]) -> Any:

@@ -14,6 +14,8 @@ from django.db.models import expressions
 
 from resourcepool.exceptions import ResourcePoolError
 
+LOCK_WAIT = 1  # whole seconds that a background thread waits for a locked row
+
 
 class Dialect:
     """What differs between databases; one subclass each."""
@@ -22,6 +24,7 @@ class Dialect:
     later = ""  # now plus %s microseconds
     indexed_now = ""  # the same clock, in the form that lets an index on a moment be used
     greatest = "GREATEST"
+    true, false = "1", "0"
     next_fence = "{fence} + 1"
     returning = " RETURNING {fence}"
     micros_until = ""  # microseconds from now until the column {moment}
@@ -54,6 +57,7 @@ class PostgreSQL(Dialect):
     """PostgreSQL. ``now()`` is the start of the transaction, so it is not used."""
 
     now = "CLOCK_TIMESTAMP()"
+    true, false = "TRUE", "FALSE"
     indexed_now = "STATEMENT_TIMESTAMP()"
     later = "CLOCK_TIMESTAMP() + %s * INTERVAL '1 microsecond'"
     micros_until = "CAST(EXTRACT(EPOCH FROM ({moment} - STATEMENT_TIMESTAMP())) * 1000000 AS bigint)"
@@ -226,12 +230,8 @@ def _sqlite_trouble(error: Exception) -> Trouble | None:
     return Trouble.NO_TABLE if "no such table" in message else None
 
 
-def private_connection(alias: str, *, lock_wait: int = 1) -> BaseDatabaseWrapper:
-    """Return a new connection to ``alias`` for one background thread, with short timeouts.
-
-    Args:
-        lock_wait: how long a statement may wait for a locked row, in whole seconds.
-    """
+def private_connection(alias: str) -> BaseDatabaseWrapper:
+    """Return a new connection to ``alias`` for one background thread, with short timeouts."""
     connection = connections.create_connection(alias)
     dialect = of(connection)
     options = {**connection.settings_dict["OPTIONS"], **dialect.timeouts}
@@ -243,7 +243,7 @@ def private_connection(alias: str, *, lock_wait: int = 1) -> BaseDatabaseWrapper
         initialise()
         if dialect.lock_wait:
             with connection.cursor() as cursor:
-                cursor.execute(dialect.lock_wait, [lock_wait])
+                cursor.execute(dialect.lock_wait, [LOCK_WAIT])
 
     # Django has no per-connection hook; the connection_created signal would reach every connection.
     setattr(connection, "init_connection_state", initialise_and_limit)  # noqa: B010

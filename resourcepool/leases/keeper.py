@@ -47,7 +47,7 @@ class Keeper:
         """Look after ``lease`` from now on."""
         with self._lock:
             self._kept[lease] = None
-            if not self._threads:
+            if not self._threads or not self.is_alive():
                 self._start()
         self._beat.bring_forward(lease.due_at)
         self._watch.bring_forward(lease.trusted_until)
@@ -162,7 +162,7 @@ def renew_together(using: str, ttl: float, leases: list["Lease"]) -> bool:
         if lease not in lost:
             lease.confirm(sent_at)
         elif keeper.is_kept(lease):
-            lease.lose("another holder or an operator took it, or it ran out")
+            lease.lose(verbs.TAKEN)
     return complete
 
 

@@ -24,10 +24,13 @@ from resourcepool.leases import background, verbs
 from resourcepool.leases.clock import monotonic
 from resourcepool.leases.holder import MAX_LENGTH
 from resourcepool.leases.keeper import keeper
+from resourcepool.leases.open_transaction import OpenTransaction
 from resourcepool.leases.table import Model
 from resourcepool.leases.verbs import Grant
 
 logger = logging.getLogger(__name__)
+
+MIN_TTL = 0.1  # seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +125,7 @@ class Lease:
         # Also when it counts as lost here: the fence decides, and a row that is still ours is freed sooner.
         freed = verbs.release(self._connection, self.model, self.pk, self.fence, self.terms.cooldown)
         if self._state.ended is None and not freed:
-            self.lose("another holder or an operator took it, or it ran out")
+            self.lose(verbs.TAKEN)
         if self._state.ended is not None:
             raise self._state.ended
         self._finish("released")
@@ -145,7 +148,7 @@ class Lease:
         to = options.text("to", to, most=MAX_LENGTH)
         keeper.forget(self)
         if not verbs.hand_over(self._connection, self.model, self.pk, self.fence, to=to, ttl=span):
-            self.lose("another holder or an operator took it, or it ran out")
+            self.lose(verbs.TAKEN)
             self.ensure_held()
         self._finish(f"handed over to {to}")
         return self.fence + 1
@@ -254,7 +257,7 @@ class Lease:
         self._transaction = OpenTransaction.of(self._connection)
         held = [(self.pk, self.fence)]
         if not verbs.renew(self._connection, self.model, held, self.next_ttl(sent_at)):
-            self.lose("another holder or an operator took it, or it ran out")
+            self.lose(verbs.TAKEN)
             self.ensure_held()
         if self._transaction is None:
             self.confirm(sent_at)
@@ -272,23 +275,6 @@ class Lease:
             )
 
 
-class OpenTransaction:
-    """One particular transaction of this process, as another thread sees it."""
-
-    def __init__(self, connection: BaseDatabaseWrapper) -> None:
-        self._connection, self._outermost = connection, connection.atomic_blocks[0]
-
-    @classmethod
-    def of(cls, connection: BaseDatabaseWrapper) -> "OpenTransaction | None":
-        """Return the transaction that is open on ``connection``, if any."""
-        return cls(connection) if connection.atomic_blocks else None
-
-    @property
-    def is_open(self) -> bool:
-        """Whether it still runs; a later one on the same connection is another one."""
-        return self._connection.atomic_blocks[:1] == [self._outermost]
-
-
 class _State:
     """How a grant ended for its holder; decided once, whoever notices first."""
 
@@ -302,9 +288,6 @@ class _State:
             if first:
                 self.ended = how
         return first
-
-
-MIN_TTL = 0.1
 
 
 def margin(ttl: float) -> float:

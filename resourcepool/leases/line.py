@@ -8,7 +8,7 @@ from typing import Any
 from django.db import DatabaseError, InterfaceError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool.conf import setting
+from resourcepool.conf import ticket_ttl
 from resourcepool.dialect import DbLater, DbNow
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.leases import search, verbs
@@ -83,7 +83,7 @@ class Line:
         return connections[self.using]
 
     def _take_ticket(self, waiter: Waiter) -> Lease:
-        request, ttl, sent_at = waiter.request, float(setting("TICKET_TTL")), monotonic()
+        request, ttl, sent_at = waiter.request, ticket_ttl(), monotonic()
         row = retrying(
             self._connection,
             lambda: Ticket.objects.using(self.using).create(
@@ -154,7 +154,7 @@ class Line:
         self._tidied_at = monotonic()
         tickets = verbs.rows_of(self._connection, Ticket)
         dead = tickets.filter(pool=self.label, busy_before__lt=DbLater(-TIDY_EVERY))
-        pks = list(dead.values_list("pk", flat=True)[:LONGEST_LINE])
+        pks = retrying(self._connection, lambda: list(dead.values_list("pk", flat=True)[:LONGEST_LINE]))
         if pks:
             retrying(self._connection, lambda: tickets.filter(pk__in=pks)._raw_delete(self.using))
 
@@ -175,8 +175,8 @@ def claim(
     connection: BaseDatabaseWrapper, request: Request, pks: list[Any], *, behind_waiters: bool = False
 ) -> list[Grant] | None:
     """Claim exactly these rows for ``request``; None when not all of them were free any more."""
-    wanted = replace(request.claim, where=request.model.where(request.selector, connection))
-    wanted = replace(wanted, behind_waiters=behind_waiters)
+    where = request.model.where(request.selector, connection)
+    wanted = replace(request.claim, where=where, behind_waiters=behind_waiters)
     if len(pks) > 1:
         return verbs.claim_all(connection, request.model, pks, wanted)
     grant = verbs.claim(connection, request.model, pks[0], wanted)

@@ -9,6 +9,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils.translation import gettext_lazy as _
 
 from resourcepool.dialect import DbNow, KeyField
+from resourcepool.exceptions import BadOption
 from resourcepool.leases.holder import MAX_LENGTH
 from resourcepool.leases.where import Where
 
@@ -78,28 +79,20 @@ class AbstractLease(models.Model):
         """Save, but never write busy_before, fence and holder of a row that exists.
 
         A copy read a moment ago may carry the lease of somebody who has since been replaced (document 000's
-        ``close()`` frees its successor's lease this way).
+        ``close()`` frees its successor's lease this way). Raises BadOption when they are asked for by name.
         """
-        asked = kwargs.get("update_fields")
-        if asked is not None and LEASE_COLUMNS & set(asked):
-            raise ValueError(f"update_fields: {', '.join(sorted(LEASE_COLUMNS))} change only through a lease")
-        inserts = self._state.adding or self.pk is None or kwargs.get("force_insert")
-        if not args and asked is None and not inserts:
-            deferred = self.get_deferred_fields()
-            kwargs["update_fields"] = [
-                field.name
-                for field in self._meta.concrete_fields
-                if not field.primary_key
-                and not field.generated
-                and field.name not in LEASE_COLUMNS
-                and field.attname not in deferred
-            ]
+        asked = LEASE_COLUMNS & set(kwargs.get("update_fields") or ())
+        if asked:
+            raise BadOption("update_fields", sorted(asked), "these change only through a lease")
         super().save(*args, **kwargs)
 
-    def _do_update(self, base_qs: Any, using: Any, pk_val: Any, values: Any, *rest: Any) -> Any:
+    def _do_update(self, base_qs: Any, using: Any, pk_val: Any, values: Any, fields: Any, *rest: Any) -> Any:
         # Copies made by hand, positional arguments and loaddata come past save(), but not past this.
-        values = [value for value in values if value[0].name not in LEASE_COLUMNS]
-        return super()._do_update(base_qs, using, pk_val, values, *rest)
+        kept = [v for v in values if self._may_write(v[0].name, v[2], by_name=fields is not None)]
+        return super()._do_update(base_qs, using, pk_val, kept, fields, *rest)
+
+    def _may_write(self, name: str, value: Any, *, by_name: bool) -> bool:
+        return name not in LEASE_COLUMNS
 
     @classmethod
     def where(cls, selector: str, connection: BaseDatabaseWrapper) -> Where:

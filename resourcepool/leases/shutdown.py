@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.db import DatabaseError, InterfaceError, connections
 
-from resourcepool.exceptions import ResourcePoolError
+from resourcepool.exceptions import BadOption, ResourcePoolError
 from resourcepool.leases import verbs
 from resourcepool.leases.background import own_connections
 
@@ -61,7 +61,7 @@ def release_on_sigterm() -> None:
     workers have theirs and end in an orderly way without it.
 
     Raises:
-        ValueError: not called in the main thread.
+        BadOption: not called in the main thread.
     """
     previous = signal.getsignal(signal.SIGTERM)
 
@@ -72,5 +72,7 @@ def release_on_sigterm() -> None:
         sys.exit(128 + number)
 
     if threading.current_thread() is not threading.main_thread():
-        raise ValueError("release_on_sigterm() must be called in the main thread")
+        raise BadOption(
+            "thread", threading.current_thread().name, "call release_on_sigterm() in the main thread"
+        )
     signal.signal(signal.SIGTERM, end)

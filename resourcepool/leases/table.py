@@ -14,7 +14,7 @@ class Table:
     """The quoted names of one model's table on one database, and its condition for "free"."""
 
     def __init__(self, connection: BaseDatabaseWrapper, model: Model) -> None:
-        quote, meta = connection.ops.quote_name, model._meta
+        quote, speaks, meta = connection.ops.quote_name, dialect.of(connection), model._meta
         assert meta.pk is not None  # noqa: S101 (for the type checker: every model has one)
         columns = {field.name: quote(str(field.column)) for field in meta.concrete_fields}
         self.name = quote(meta.db_table)
@@ -24,11 +24,11 @@ class Table:
         )
         self.claimable = "".join(
             # A literal, because a bound parameter keeps SQLite from using a partial index.
-            f" AND {columns[name]} = {_literal(connection, value)}"
+            f" AND {columns[name]} = {speaks.true if value else speaks.false}"
             for name, value in model.claimable_when.items()
         )
-        self.free = f"{self.busy_before} <= {dialect.of(connection).now}{self.claimable}"
-        self.free_by_index = f"{self.busy_before} <= {dialect.of(connection).indexed_now}{self.claimable}"
+        self.free = f"{self.busy_before} <= {speaks.now}{self.claimable}"
+        self.free_by_index = f"{self.busy_before} <= {speaks.indexed_now}{self.claimable}"
 
 
 _tables: dict[tuple[Model, str], Table] = {}
@@ -56,7 +56,3 @@ def nobody_waits(connection: BaseDatabaseWrapper) -> str:
         f" AND NOT EXISTS (SELECT 1 FROM {tickets.name} "  # noqa: S608 (quoted names)
         f"WHERE {pool} = %s AND {tickets.busy_before} > {now})"
     )
-
-
-def _literal(connection: BaseDatabaseWrapper, value: bool) -> str:
-    return str(value).upper() if connection.vendor == "postgresql" else str(int(value))

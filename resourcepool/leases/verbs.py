@@ -24,6 +24,7 @@ from resourcepool.leases.where import ANYWHERE, Where
 Held = Sequence[tuple[Any, int]]  # (primary key, fence) pairs
 
 BATCH = 1_000
+TAKEN = "another holder or an operator took it, or it ran out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,18 +146,24 @@ def unlocked(connection: BaseDatabaseWrapper, model: Model, pks: Sequence[Any]) 
 
 def release(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int, cooldown: float) -> bool:
     """Give a lease back; the row rests for ``cooldown`` seconds. False when it had been lost before."""
-
-    def settle() -> int:
-        row = rows_of(connection, model).filter(pk=pk).values_list("fence", "holder").first()
-        if row is None:
-            return 0
-        if row[0] == fence:
-            raise Unsettled
-        # One step on with a holder: somebody claimed it over our head. Anything else began with our release.
-        return int(row[0] > fence + 1 or not row[1])
-
     send = partial(_change, connection, model, "release", [(pk, fence)], [micros(cooldown)])
+    settle = partial(was_given_back, connection, model, pk, fence)
     return retrying(connection, send, settle=settle) == 1
+
+
+def was_given_back(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int) -> int:
+    """Settle a release or a quarantine whose reply was lost: 1 if it took effect, 0 if the lease was lost before.
+
+    Raises:
+        Unsettled: neither; the lease still stands.
+    """
+    row = rows_of(connection, model).filter(pk=pk).values_list("fence", "holder").first()
+    if row is None:
+        return 0
+    if row[0] == fence:
+        raise Unsettled
+    # One step on with a holder: somebody claimed it over our head. Anything else began with our own statement.
+    return int(row[0] > fence + 1 or not row[1])
 
 
 def release_all(connection: BaseDatabaseWrapper, model: Model, held: Held, cooldown: float) -> int:
@@ -191,7 +198,8 @@ def live_fences(
 
 def anybody_waits(connection: BaseDatabaseWrapper, model: Model) -> bool:
     """Tell whether anybody alive stands in line for rows of ``model``."""
-    return bool(rows_of(connection, Ticket).held().filter(pool=model._meta.label_lower).exists())
+    tickets = rows_of(connection, Ticket).held().filter(pool=model._meta.label_lower)
+    return retrying(connection, lambda: bool(tickets.exists()))
 
 
 def rows_of(connection: BaseDatabaseWrapper, model: Model) -> LeaseQuerySet:

@@ -14,6 +14,7 @@ from resourcepool.exceptions import BadOption, ClaimInTransaction, DatabaseUnava
 from resourcepool.leases import line, verbs
 from resourcepool.leases.clock import monotonic
 from resourcepool.leases.poller import poller
+from resourcepool.leases.retry import retrying
 from resourcepool.leases.verbs import Claim, Grant
 from resourcepool.leases.waiting import Request, Waiter
 from resourcepool.resources import selectors
@@ -78,7 +79,7 @@ class Desk:
 
     def try_now(self, asked: Order) -> Leases | None:
         """Return what was ordered if it is free and nobody in line has a better right to it, else None."""
-        self._refuse_open_transaction(asked)
+        self.refuse_open_transaction(asked)
         connection, request = self._connection, self._request(asked)
         grants = self._quick(connection, asked, request)
         if grants is None and verbs.anybody_waits(connection, self._model):
@@ -96,13 +97,29 @@ class Desk:
             self._last.popitem(last=False)
         poller.look_now(self._model, lease.using)
 
+    def refuse_open_transaction(self, asked: Order) -> None:
+        """Raise ClaimInTransaction if the caller has a transaction open and did not ask for that by name."""
+        connection = self._connection
+        # The transaction that Django's TestCase wraps around a test is not the caller's.
+        blocks = [block for block in connection.atomic_blocks if not getattr(block, "_from_testcase", False)]
+        manual = (
+            connection.connection is not None and not connection.autocommit and not connection.in_atomic_block
+        )
+        if (blocks or manual) and not asked.allow_in_transaction:
+            raise ClaimInTransaction(
+                f"a transaction is open on database {connection.alias!r}: a lease claimed inside it would be "
+                "invisible to others until the commit and undone by a rollback. Acquire before "
+                "transaction.atomic() (ATOMIC_REQUESTS opens one for every view), or pass "
+                "allow_in_transaction=True if you mean it"
+            )
+
     @property
     def _connection(self) -> BaseDatabaseWrapper:
         return connections[self._pool.using]
 
     def _at_once(self, asked: Order) -> Leases | None:
         """Like ``try_now``, for somebody who is willing to wait: then the line decides who is next."""
-        self._refuse_open_transaction(asked)
+        self.refuse_open_transaction(asked)
         connection = self._connection
         try:
             grants = self._quick(connection, asked, self._request(asked))
@@ -190,24 +207,10 @@ class Desk:
         """An order that can never be filled would keep what there is reserved, and starve those behind it."""
         if asked.count > 1:
             wanted = selectors.wanted(self._model, asked.selector)
-            there_are = verbs.rows_of(connection, self._model).filter(wanted, in_service=True).count()
+            rows = verbs.rows_of(connection, self._model).filter(wanted, in_service=True)
+            there_are = retrying(connection, rows.count)
             if there_are < asked.count:
                 raise BadOption("count", asked.count, f"at most {there_are}: so many match and are in service")
-
-    def _refuse_open_transaction(self, asked: Order) -> None:
-        connection = self._connection
-        # The transaction that Django's TestCase wraps around a test is not the caller's.
-        blocks = [block for block in connection.atomic_blocks if not getattr(block, "_from_testcase", False)]
-        manual = (
-            connection.connection is not None and not connection.autocommit and not connection.in_atomic_block
-        )
-        if (blocks or manual) and not asked.allow_in_transaction:
-            raise ClaimInTransaction(
-                f"a transaction is open on database {connection.alias!r}: a lease claimed inside it would be "
-                "invisible to others until the commit and undone by a rollback. Acquire before "
-                "transaction.atomic() (ATOMIC_REQUESTS opens one for every view), or pass "
-                "allow_in_transaction=True if you mean it"
-            )
 
 
 def _rememberer(asked: Order) -> object:

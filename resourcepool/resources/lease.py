@@ -1,5 +1,6 @@
 """The handle of a leased resource."""
 
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -10,17 +11,15 @@ from resourcepool.dialect import DbLater, DbNow
 from resourcepool.leases import verbs
 from resourcepool.leases.keeper import keeper
 from resourcepool.leases.lease import Lease
-from resourcepool.leases.retry import Unsettled, retrying
+from resourcepool.leases.retry import retrying
 from resourcepool.leases.verbs import Grant
 from resourcepool.resources import quarantine
+from resourcepool.resources.state import MAX_REASON
 from resourcepool.resources.threads import in_thread
 
 if TYPE_CHECKING:
     from resourcepool.resources.order import Order
     from resourcepool.resources.pool import Pool
-
-
-MAX_REASON = 200
 
 
 class ResourceLease(Lease):
@@ -53,12 +52,14 @@ class ResourceLease(Lease):
 
         Raises:
             LeaseLost: it was lost before; whoever has it now is not disturbed.
+            BadOption: the reason is empty, too long or not one line.
         """
         self.ensure_held()
         reason = options.text("reason", reason, most=MAX_REASON)
         keeper.forget(self)
-        if not retrying(self._connection, lambda: self._park(reason), settle=self._was_parked):
-            self.lose("another holder or an operator took it, or it ran out")
+        settle = partial(verbs.was_given_back, self._connection, self.model, self.pk, self.fence)
+        if not retrying(self._connection, lambda: self._park(reason), settle=settle):
+            self.lose(verbs.TAKEN)
             self.ensure_held()
         self._finish(f"quarantined ({reason})")
 
@@ -75,8 +76,10 @@ class ResourceLease(Lease):
         Raises:
             LeaseLost: it was lost before.
             AcquireTimeout: no other one came free in time.
+            ClaimInTransaction: a transaction is open; nothing has been done.
         """
         again = self.order.again(timeout)
+        self.pool.refuse_open_transaction(again)
         self.quarantine(reason)
         self._become(self.pool.obtain(again)[0])
 
@@ -106,12 +109,6 @@ class ResourceLease(Lease):
             struck_at=DbNow(),
         )
 
-    def _was_parked(self) -> int:
-        rows = verbs.rows_of(self._connection, self.model).filter(pk=self.pk)
-        if rows.filter(fence=self.fence).exists():
-            raise Unsettled
-        return 1
-
     async def arelease(self) -> None:
         """``release`` for asyncio."""
         await in_thread(self.release)
@@ -127,6 +124,7 @@ class ResourceLease(Lease):
     async def afix(self, reason: str, *, timeout: object = None) -> None:
         """``fix`` for asyncio; waiting for another one occupies no thread."""
         again = self.order.again(timeout)
+        await in_thread(self.pool.refuse_open_transaction, again)
         await self.aquarantine(reason)
         await in_thread(self._become, (await self.pool.aobtain(again))[0])
 

@@ -4,30 +4,25 @@ from collections import Counter
 from typing import Any, ClassVar, Self
 from urllib.parse import quote
 
+from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
-from django.db import models, transaction
+from django.db import connections, models, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils.translation import gettext_lazy as _
 
+from resourcepool import options
 from resourcepool.dialect import DbLater, DbNow, KeyField
 from resourcepool.leases.models import AbstractLease, LeaseQuerySet
+from resourcepool.leases.retry import retrying
 from resourcepool.leases.where import Where
 from resourcepool.resources import selectors
-from resourcepool.resources.lease import MAX_REASON
+from resourcepool.resources.importing import fields
 from resourcepool.resources.pool import Pool
 from resourcepool.resources.secret import EncryptedTextField
+from resourcepool.resources.state import MAX_REASON, STATE_COLUMNS, Status
 from resourcepool.resources.tags import TagsField
 
 CHUNK = 1_000
-
-
-class Status(models.TextChoices):
-    """Why a resource is where it is; whether it is handed out is decided by busy_before and in_service."""
-
-    IN_SERVICE = "in_service", _("in service")
-    QUARANTINED = "quarantined", _("quarantined")
-    OUT_OF_SERVICE = "out_of_service", _("out of service")
-    RETIRED = "retired", _("retired")
 
 
 class ResourceQuerySet(LeaseQuerySet):
@@ -43,27 +38,36 @@ class ResourceQuerySet(LeaseQuerySet):
         """Out of service after the lease that still runs."""
         return self.filter(in_service=False).held()
 
-    def take_out(self, reason: str, *, for_seconds: float | None = None) -> int:
+    def take_out(self, reason: str, *, duration: object = None) -> int:
         """Hand these out no more (a held one after its lease ends: it drains); returns how many.
 
         Args:
-            reason: why, for people.
-            for_seconds: back in service by itself after so long; None: until ``return_to_service``.
-        """
-        until = None if for_seconds is None else DbLater(for_seconds)
-        return self.update(
-            in_service=False, status=Status.OUT_OF_SERVICE, reason=reason[:MAX_REASON], until=until
-        )
+            reason: why, one line for people.
+            duration: back in service by itself after so long (seconds or timedelta, up to 30 days); None:
+                until ``return_to_service``.
 
-    def retire(self, reason: str = "") -> int:
-        """Take these out for good; their rows stay. Returns how many."""
-        return self.update(in_service=False, status=Status.RETIRED, reason=reason[:MAX_REASON], until=None)
+        Raises:
+            BadOption: the reason or the duration is not allowed.
+        """
+        reason = options.text("reason", reason, most=MAX_REASON)
+        seconds = None if duration is None else options.seconds("duration", duration, most=30 * options.DAY)
+        until = None if seconds is None else DbLater(seconds)
+        return self.update(in_service=False, status=Status.OUT_OF_SERVICE, reason=reason, until=until)
+
+    def retire(self, reason: str = "retired") -> int:
+        """Take these out for good; their rows stay. Returns how many; raises BadOption for a wrong reason."""
+        reason = options.text("reason", reason, most=MAX_REASON)
+        return self.update(in_service=False, status=Status.RETIRED, reason=reason, until=None)
 
     def return_to_service(self) -> int:
         """Hand these out again, and forget their strikes; ends a quarantine. Returns how many changed."""
         back = {"in_service": True, "status": Status.IN_SERVICE, "reason": "", "until": None, "strikes": 0}
-        returned: int = self.quarantined().update(**back, busy_before=DbNow(), fence=models.F("fence") + 1)
-        return returned + self.exclude(status=Status.IN_SERVICE).update(**back)
+        away = self.filter(models.Q(in_service=False) | ~models.Q(status=Status.IN_SERVICE))
+        # Not the cool-down of one whose quarantine was over long ago.
+        parked = models.Q(in_service=False) | models.Q(status=Status.QUARANTINED, until__gt=DbNow())
+        resting = away.filter(parked, holder="", busy_before__gt=DbNow())
+        returned: int = resting.update(**back, busy_before=DbNow(), fence=models.F("fence") + 1)
+        return returned + away.update(**back)
 
     def return_due(self) -> int:
         """Return to service what was out of service until a moment that has passed. Returns how many."""
@@ -95,6 +99,9 @@ class AbstractResource(AbstractLease):
         class Phone(AbstractResource):
             number = models.CharField(max_length=20, unique=True)
             pool = Pool(ttl=120, cooldown=5)  # only where the settings' defaults do not fit
+
+            class Meta(AbstractResource.Meta):  # brings the index that claims use
+                verbose_name = "phone"
 
         with Phone.pool.lease(timeout=30) as lease:
             call(lease.resource.number)
@@ -130,12 +137,31 @@ class AbstractResource(AbstractLease):
         indexes = [models.Index(fields=["in_service", "busy_before"])]
 
     @classmethod
+    def from_db(cls, *args: Any, **kwargs: Any) -> Self:
+        instance = super().from_db(*args, **kwargs)
+        instance._note_state()
+        return instance
+
+    def refresh_from_db(self, *args: Any, **kwargs: Any) -> None:
+        super().refresh_from_db(*args, **kwargs)
+        self._note_state()
+
+    def _note_state(self) -> None:
+        self._state_read = {name: self.__dict__.get(name) for name in STATE_COLUMNS}
+
+    def _may_write(self, name: str, value: Any, *, by_name: bool) -> bool:
+        # A copy read a while ago must not undo what an operator has decided since: only what was changed here.
+        if name in STATE_COLUMNS and not by_name:
+            return bool(value != getattr(self, "_state_read", {}).get(name, value))
+        return super()._may_write(name, value, by_name=by_name)
+
+    @classmethod
     def where(cls, selector: str, connection: BaseDatabaseWrapper) -> Where:
         return selectors.where(cls, selector, connection)
 
     @classmethod
     def revive(cls, using: str) -> None:
-        ResourceQuerySet(model=cls, using=using).return_due()
+        retrying(connections[using], ResourceQuerySet(model=cls, using=using).return_due)
 
     def delete(self, using: str | None = None, keep_parents: bool = False) -> tuple[int, dict[str, int]]:
         """Delete the row, or retire it if it is held: its holder is not disturbed."""
@@ -173,9 +199,12 @@ class Proxy(AbstractResource):
         return self.masked_url
 
     def clean(self) -> None:
-        """Spell the host as the import does, or the same proxy could be entered twice."""
-        self.host = self.host.strip().lower().removesuffix(".")
-        self.country = self.country.upper()
+        """Spell host and country as the import does, or the same proxy could be entered twice."""
+        for name, spell in (("host", fields.host), ("country", fields.country)):
+            try:
+                setattr(self, name, spell(getattr(self, name)))
+            except fields.BadField as error:
+                raise ValidationError({name: str(error)}) from None
 
     @property
     def url(self) -> str:

@@ -31,6 +31,10 @@ class Options(TypedDict, total=False):
     allow_in_transaction: bool
 
 
+# What acquire() understands as an option of its own, and so no field of a model can be selected by.
+RESERVED = frozenset({*Options.__annotations__, "wait", "count", "tag"})
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Order:
     """A checked request; times in seconds."""
@@ -94,12 +98,14 @@ def checked_defaults(model: Model, declared: Mapping[str, Any], asked: Mapping[s
         value = asked.get(name)
         if value is None:
             value = pool_setting(model._meta.label, name, declared)
-        chosen[name] = None if value is None and name == "max_hold" else check_option(name, value)
+        chosen[name] = check_option(name, value)
     return chosen
 
 
 def check_option(name: str, value: object) -> object:
     """Return one of a pool's options in its canonical form; raises BadOption."""
+    if name == "max_hold" and value is None:
+        return None
     if name == "strategy":
         return options.one_of(name, value, STRATEGIES)
     return options.seconds(name, value, least=MIN_TTL if name in ("ttl", "max_hold") else 0.0)

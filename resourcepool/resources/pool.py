@@ -141,6 +141,10 @@ class Pool:
         """``obtain`` for asyncio."""
         return await self._desk.aobtain(asked)
 
+    def refuse_open_transaction(self, asked: Order) -> None:
+        """Raise ClaimInTransaction if ``asked`` could not be claimed now because a transaction is open."""
+        self._desk.refuse_open_transaction(asked)
+
     def freed(self, lease: ResourceLease) -> None:
         """Note that ``lease`` was released here: its holder prefers it next time, and waiters look at once."""
         self._desk.freed(lease)

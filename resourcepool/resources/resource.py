@@ -24,6 +24,7 @@ from resourcepool.resources.models import AbstractResource
 logger = logging.getLogger(__name__)
 
 MOST_INVALID = 10  # in a row, before the checker is blamed instead of the resources
+PAUSE = 0.2  # seconds between two attempts to replace what was lost
 
 
 class Resource(threading.Thread):
@@ -68,7 +69,8 @@ class Resource(threading.Thread):
 
         Args:
             on_change: called with the old and the new model instance whenever this object moved to another
-                resource after construction (the old one may be the new one, under a new fence).
+                resource after construction (the old one may be the new one, under a new fence, and is None
+                after ``close``).
 
         Raises:
             AcquireTimeout: no valid one came free in time.
@@ -78,7 +80,8 @@ class Resource(threading.Thread):
         self._ttl, self._interval = self._checked_times()
         self._on_change = on_change
         self._lease: ResourceLease | None = None
-        self._stopped = False
+        self._replaced: ResourceLease | None = None  # until another one is found
+        self._closed = self._stopped = False
         self._wake = threading.Event()
         self._replacing = threading.RLock()  # held while another resource is sought, which may take long
         self._swapping = threading.Lock()  # held for a moment, so that close() never waits for the above
@@ -117,6 +120,7 @@ class Resource(threading.Thread):
             AcquireTimeout: no other valid one came free in time; nothing is held then.
         """
         with self._replacing:
+            self._closed = False
             lease = self._lease
             if lease is not None and lease.is_held and self.is_valid():
                 logger.info("%s is valid, no need to fix", self)
@@ -126,7 +130,14 @@ class Resource(threading.Thread):
             self._replace(lease)
 
     def close(self) -> None:
-        """Give the resource back; nothing happens to a successor if it was lost before. May be repeated."""
+        """Give the resource back, and hold none until ``fix``. May be repeated.
+
+        If it was lost before, nothing happens to whoever has it now.
+        """
+        self._closed = True
+        self._give_back()
+
+    def _give_back(self) -> None:
         lease = self._swap(None)
         if lease is not None:
             try:
@@ -157,30 +168,35 @@ class Resource(threading.Thread):
 
     def _turn(self) -> None:
         lease = self._lease
-        if lease is None:
-            return
         try:
-            lease.renew()
+            if lease is not None:
+                lease.renew()
+                return
         except LeaseReleased:
             return  # close() was faster
         except LeaseLost:
-            with self._replacing:
-                if self._lease is lease:
-                    self._replace_or_try_later(lease)
+            pass
         except DatabaseUnavailable as error:
             logger.warning("%s: %s; the keeper goes on trying", self, error)
+            return
+        with self._replacing:
+            if self._lease is lease and not self._closed:
+                self._replace_or_try_later(lease)
 
-    def _replace_or_try_later(self, lost: ResourceLease) -> None:
+    def _replace_or_try_later(self, lost: ResourceLease | None) -> None:
         try:
             self._replace(lost)
         except (AcquireTimeout, DatabaseUnavailable) as error:
             logger.warning("%s; trying again", error)
+            self._wake.wait(PAUSE)
             self._wake.set()
         except Exception:
             logger.exception("%s could not be replaced; trying again in %g s", self, self._interval)
 
     def _replace(self, before: ResourceLease | None) -> None:
+        self._replaced = before or self._replaced
         self._acquire()
+        before, self._replaced = self._replaced, None
         if self._on_change is not None and self._lease is not None:
             self._on_change(None if before is None else before.resource, self.o)
 
@@ -195,13 +211,13 @@ class Resource(threading.Thread):
             )
             assert lease is not None  # noqa: S101 (acquire() waits, so it returns a lease or raises)
             self._swap(lease)
-            if self._stopped:
-                self.close()
+            if self._stopped or self._closed:
+                self._give_back()
                 return
             try:
                 valid = self.is_valid()
             except BaseException:
-                self.close()  # the checker failed, which says nothing about the resource
+                self._give_back()  # the checker failed, which says nothing about the resource
                 raise
             if valid:
                 logger.info("%s is valid", self)
@@ -232,6 +248,6 @@ class Resource(threading.Thread):
 
     def _checked_times(self) -> tuple[float, float]:
         ttl = options.seconds("occupation_delta", self.occupation_delta, least=MIN_TTL)
-        # Three chances: one renewal may be lost and one may be late (traps.md 13).
+        # Three chances: one renewal may be lost and one may be late.
         interval = options.seconds("occupation_interval", self.occupation_interval, least=0.01, most=ttl / 3)
         return ttl, interval

@@ -30,10 +30,8 @@ def _rotate(model: type, name: str) -> Iterator[tuple[str, int]]:
         # Locked, because somebody may be entering a new password this moment.
         with transaction.atomic(using=rows.db):
             chunk = list(later.select_for_update().only("pk", name)[:CHUNK])
-            for row in chunk:
-                sealed = row.__dict__[name]
-                if isinstance(sealed, Sealed):
-                    done += rows.filter(pk=row.pk).update(**{name: sealed.rotated()})
+            sealed = [row for row in chunk if isinstance(row.__dict__[name], Sealed)]
+            done += rows.bulk_update(sealed, [name])  # reading decrypts, writing encrypts with the first key
         if not chunk:
             return
         last = chunk[-1].pk

@@ -40,10 +40,6 @@ class Sealed:
                 "none of the keys in RESOURCEPOOL['SECRET_KEYS'] decrypts this secret: was a key removed?"
             ) from None
 
-    def rotated(self) -> "Sealed":
-        """Return the same secret encrypted with the first key."""
-        return seal(self.open())
-
 
 def seal(secret: str) -> Sealed:
     """Encrypt ``secret`` with the first key; raises SecretUnreadable when there is none."""
@@ -99,6 +95,9 @@ class EncryptedTextField(TextField):
 
     def pre_save(self, model_instance: models.Model, add: bool) -> Any:
         return model_instance.__dict__.get(self.attname)  # as it is: reading the attribute would decrypt it
+
+    def value_from_object(self, obj: models.Model) -> Any:
+        return obj.__dict__.get(self.attname)
 
     def get_prep_value(self, value: Any) -> Any:
         if value is None or value == "":

@@ -17,6 +17,7 @@ from resourcepool.exceptions import BadOption
 from resourcepool.leases.models import LEASE_COLUMNS
 from resourcepool.leases.where import Where
 from resourcepool.resources.secret import EncryptedTextField
+from resourcepool.resources.state import STATE_COLUMNS
 from resourcepool.resources.tags import ALLOWED, TagsField, words
 
 MAX_VALUES = 100
@@ -29,7 +30,7 @@ class _Hidden:
 
 HIDDEN = _Hidden()  # in place of a secret that somebody tried to select by
 # These change while a resource is in use, or decide whether it is handed out at all.
-_STATE = LEASE_COLUMNS | {"in_service", "status", "reason", "until", "strikes", "struck_at"}
+_STATE = LEASE_COLUMNS | STATE_COLUMNS
 
 
 def canonical(model: type[Model], wishes: Mapping[str, Any]) -> str:

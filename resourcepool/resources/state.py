@@ -4,8 +4,21 @@ import datetime
 from typing import Any
 
 from django.db import models
-from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
+
+MAX_REASON = 200
+
+# What operators decide about a resource, and why.
+STATE_COLUMNS = frozenset({"in_service", "status", "reason", "until", "strikes", "struck_at"})
+
+
+class Status(models.TextChoices):
+    """Why a resource is where it is; whether it is handed out is decided by busy_before and in_service."""
+
+    IN_SERVICE = "in_service", _("in service")
+    QUARANTINED = "quarantined", _("quarantined")
+    OUT_OF_SERVICE = "out_of_service", _("out of service")
+    RETIRED = "retired", _("retired")
 
 
 class State(models.TextChoices):
@@ -20,17 +33,16 @@ class State(models.TextChoices):
     RETIRED = "retired", _("retired")
 
 
-def state_of(resource: Any, now: datetime.datetime | None = None) -> State:
-    """Return the state of ``resource`` at ``now`` (the database's clock; this host's, if not given)."""
-    now = now or timezone.now()
+def state_of(resource: Any, now: datetime.datetime) -> State:
+    """Return the state of ``resource`` at ``now``, by the database's clock (``DbNow``)."""
     busy = resource.busy_before > now
     if not resource.in_service:
         if busy and resource.holder:
             return State.DRAINING
-        return State.RETIRED if resource.status == "retired" else State.OUT
+        return State.RETIRED if resource.status == Status.RETIRED else State.OUT
     if not busy:
         return State.FREE
     if resource.holder:
         return State.LEASED
-    parked = resource.status == "quarantined" and resource.until is not None and resource.until > now
+    parked = resource.status == Status.QUARANTINED and resource.until is not None and resource.until > now
     return State.QUARANTINED if parked else State.COOLING

@@ -1,6 +1,6 @@
 """Which of the free rows to try, in which order.
 
-Everybody trying the longest idle one first means that all but one lose (traps.md 22: thirdeye PR #1656), so
+Everybody trying the longest idle one first means that all but one lose (seen in startree/thirdeye PR #1656), so
 each process picks at random among the first few, and among more of them the more often it loses.
 """
 

@@ -60,3 +60,23 @@ class Election(AbstractLease):
 
     def __str__(self) -> str:
         return self.name
+
+
+class DocumentRow(models.Model):
+    """A resource as document 000 keeps it: held until ``busy_before``, and that is all."""
+
+    busy_before = models.DateTimeField(null=True)
+    name = models.CharField(max_length=50, default="")
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Ghost(AbstractResource):
+    """A resource whose table was never made."""
+
+    class Meta(AbstractResource.Meta):
+        managed = False
+
+    def __str__(self) -> str:
+        return f"ghost {self.pk}"

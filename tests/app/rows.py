@@ -31,8 +31,8 @@ _FIELDS: dict[Model, Callable[[int], dict[str, Any]]] = {
 
 
 def leased_models() -> list[Model]:
-    """Return every leased model there is."""
-    return [model for model in apps.get_models() if issubclass(model, AbstractLease)]
+    """Return every leased model that has a table."""
+    return [model for model in apps.get_models() if issubclass(model, AbstractLease) and model._meta.managed]
 
 
 def new(model: Model, **fields: Any) -> Any:

@@ -1,7 +1,6 @@
 """The line in which real processes wait when nothing is free."""
 
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -105,24 +104,13 @@ def test_waiters_for_something_else_are_not_held_up(queue: Queue) -> None:
     queue.join("american", "american_too", "german", "anything")
     held[1].release()
     eventually(lambda: in_line() == ["american", "american_too"], within=5)
-    newcomer = Proxy.pool.acquire(wait=False)
-    assert newcomer is not None, "a row that nobody in line may have is not kept for them"
+    # A row that nobody in line may have is not kept for them.
+    newcomer: Any = eventually(lambda: Proxy.pool.acquire(wait=False), within=5)
     assert newcomer.pk == german.pk
     held[0].release()
     assert queue.served(within=15) == ["german", "anything", "american", "american_too"]
     newcomer.release()
     assert {event.pk for event in queue.events()[-4:]} == {us.pk}
-
-
-def newcomer(tries: Callable[[], Any], until: Callable[[], bool]) -> int:
-    """Try again and again; return how often it was lucky."""
-    lucky = 0
-    while not until():
-        lease = tries()
-        if lease is not None:
-            lucky += 1
-            lease.release()
-    return lucky
 
 
 def test_a_newcomer_who_does_not_wait_never_overtakes(queue: Queue) -> None:
@@ -131,5 +119,11 @@ def test_a_newcomer_who_does_not_wait_never_overtakes(queue: Queue) -> None:
     queue.start(**{name: {} for name in names})
     with Proxy.pool.lease():
         queue.join(*names)
-    assert newcomer(lambda: Proxy.pool.acquire(wait=False), until=lambda: len(in_line()) == 0) <= 1
+    overtook = []
+    while waiting := in_line():
+        if (lease := Proxy.pool.acquire(wait=False)) is not None:
+            overtook += in_line()  # nobody, if the last one has left meanwhile
+            lease.release()
+        assert set(waiting) <= set(names)
+    assert overtook == []
     assert queue.served(within=15) == names

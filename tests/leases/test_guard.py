@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from django.db import DatabaseError, connections, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.dialect import DbLater
 from resourcepool.exceptions import GuardOutsideTransaction, LeaseLost, LeaseReleased
@@ -71,6 +72,21 @@ class TestOnceLost:
         assert written() == 0
         assert columns(row) == before
         assert lease.lost.is_set()
+
+    @pytest.mark.only("mysql", "postgresql")  # on SQLite nobody else writes while a transaction is open
+    def test_it_says_so_also_when_that_happened_within_the_transaction(
+        self, row: Any, other: BaseDatabaseWrapper
+    ) -> None:
+        lease = hold(row)
+        with pytest.raises(LeaseLost), transaction.atomic():
+            write()
+            Bare.objects.count()  # whatever this transaction has read before
+            with other.cursor() as cursor:
+                cursor.execute("UPDATE testapp_bare SET busy_before = '2001-01-01 00:00:00'")
+            assert verbs.claim(other, Bare, row.pk, wanted("thief")) is not None
+            lease.guard().__enter__()
+        assert written() == 0
+        assert columns(row)["holder"] == "thief"
 
     def test_it_refuses_an_expired_lease_even_if_nobody_took_it(self, row: Any) -> None:
         lease = hold(row)

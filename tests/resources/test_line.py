@@ -329,8 +329,8 @@ class TestThePoller:
     def test_a_ticket_that_was_lost_is_taken_anew(self, waiting: Waiting) -> None:
         held = hold(new(Proxy))
         waiting.start("one")
+        (kept,) = eventually(lambda: [lease for lease in keeper.kept() if lease.model is Ticket])
         Ticket.objects.all()._raw_delete("default")
-        (kept,) = [lease for lease in keeper.kept() if lease.model is Ticket]
         kept.lose("its row is gone")
         eventually(lambda: in_line() == ["one"])
         held.release()

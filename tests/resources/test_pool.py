@@ -288,8 +288,8 @@ class TestStatements:
         assert self.count(country="US", tag="fast") == (2, 1)
 
     def test_the_first_sticky_one_searches(self) -> None:
-        assert self.count(strategy="sticky", holder="newcomer") == (2, 1)
-        assert self.count(strategy="sticky", holder="newcomer") == (1, 1)
+        assert self.count(strategy="sticky", holder="nobody yet") == (2, 1)
+        assert self.count(strategy="sticky", holder="nobody yet") == (1, 1)
 
 
 class TestInTransaction:

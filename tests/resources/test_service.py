@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from resourcepool.dialect import DbLater
+from resourcepool.dialect import DbLater, DbNow
+from resourcepool.exceptions import BadOption
 from resourcepool.models import Proxy
-from resourcepool.resources.models import Status
-from resourcepool.resources.state import State, state_of
+from resourcepool.resources.state import State, Status, state_of
 from tests.app.models import Device
 from tests.app.rows import busy_for, change, columns, expire, new, several
 from tests.eventually import InBackground, eventually
@@ -19,7 +19,8 @@ def proxy() -> Any:
 
 
 def state(row: Any) -> State:
-    return state_of(Proxy.objects.get(pk=row.pk))
+    found = Proxy.objects.annotate(now=DbNow()).get(pk=row.pk)
+    return state_of(found, found.now)
 
 
 class TestTakeOut:
@@ -42,7 +43,7 @@ class TestTakeOut:
         assert Proxy.pool.acquire(wait=False) is None
 
     def test_for_a_while_comes_back_by_itself_to_those_who_wait(self, proxy: Any) -> None:
-        Proxy.objects.take_out("maintenance", for_seconds=600)
+        Proxy.objects.take_out("maintenance", duration=600)
         assert Proxy.pool.acquire(wait=False) is None
         waiter = InBackground(lambda: Proxy.pool.acquire(timeout=10))
         change(proxy, until=DbLater(-0.001))
@@ -51,7 +52,7 @@ class TestTakeOut:
         assert (after["in_service"], after["status"], after["reason"]) == (True, Status.IN_SERVICE, "")
 
     def test_for_a_while_comes_back_by_itself_to_those_who_do_not_wait(self, proxy: Any) -> None:
-        Proxy.objects.take_out("maintenance", for_seconds=600)
+        Proxy.objects.take_out("maintenance", duration=600)
         change(proxy, until=DbLater(-0.001))
         assert eventually(lambda: Proxy.pool.acquire(wait=False)).pk == proxy.pk
 
@@ -60,12 +61,27 @@ class TestTakeOut:
         assert Proxy.objects.return_due() == 0
         assert state(proxy) == State.OUT
 
-    def test_cuts_a_long_reason(self, proxy: Any) -> None:
-        Proxy.objects.take_out("x" * 500)
-        assert columns(proxy)["reason"] == "x" * 200
+    @pytest.mark.parametrize(
+        ("reason", "duration"), [("x" * 201, None), ("", None), ("broken", -1), ("broken", "1 h")]
+    )
+    def test_refuses_a_wrong_reason_or_duration(self, proxy: Any, reason: str, duration: Any) -> None:
+        with pytest.raises(BadOption):
+            Proxy.objects.take_out(reason, duration=duration)
+        assert columns(proxy)["in_service"]
 
 
 class TestReturn:
+    def test_of_one_taken_out_during_its_quarantine_ends_both(self, proxy: Any) -> None:
+        Proxy.pool.acquire().quarantine("bad")
+        Proxy.objects.take_out("broken")
+        assert Proxy.objects.return_to_service() == 1
+        assert state(proxy) == State.FREE
+
+    def test_of_one_that_was_only_switched_off(self, proxy: Any) -> None:
+        change(proxy, in_service=False)
+        assert Proxy.objects.return_to_service() == 1
+        assert state(proxy) == State.FREE
+
     def test_hands_it_out_again(self, proxy: Any) -> None:
         Proxy.objects.take_out("broken")
         assert Proxy.objects.return_to_service() == 1
@@ -97,6 +113,36 @@ class TestReturn:
         before = columns(proxy)
         assert Proxy.objects.return_to_service() == 0
         assert columns(proxy) == before
+
+
+class TestASavedCopy:
+    def test_that_is_stale_does_not_undo_what_an_operator_decided(self, proxy: Any) -> None:
+        stale = Proxy.objects.get(pk=proxy.pk)
+        Proxy.objects.retire()
+        stale.notes = "slow on Sundays"
+        stale.save()
+        after = columns(proxy)
+        assert (after["in_service"], after["status"], after["notes"]) == (
+            False,
+            Status.RETIRED,
+            "slow on Sundays",
+        )
+
+    def test_writes_what_was_changed_in_it(self, proxy: Any) -> None:
+        copy = Proxy.objects.get(pk=proxy.pk)
+        copy.in_service = False
+        copy.save()
+        assert not columns(proxy)["in_service"]
+        copy.refresh_from_db()
+        copy.in_service = True
+        copy.save()
+        assert columns(proxy)["in_service"]
+
+    def test_writes_what_is_named(self, proxy: Any) -> None:
+        proxy.refresh_from_db()
+        Proxy.objects.take_out("broken")
+        proxy.save(update_fields=["in_service"])
+        assert columns(proxy)["in_service"]
 
 
 class TestRetire:

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from resourcepool.exceptions import SecretUnreadable
+from resourcepool.exceptions import ResourcePoolError
 from resourcepool.resources.rotation import rotate_secrets
 
 
@@ -17,5 +17,5 @@ class Command(BaseCommand):
         try:
             for label, done in rotate_secrets():
                 self.stdout.write(f"{label}: {done} encrypted anew")
-        except SecretUnreadable as error:
+        except ResourcePoolError as error:
             raise CommandError(f"{error} What was rotated before stays rotated; nothing is lost.") from error

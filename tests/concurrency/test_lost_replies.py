@@ -1,0 +1,179 @@
+"""The server did what it was asked, and the answer got lost: the one case in which nobody knows.
+
+Every verb then looks what became of it, instead of taking it for granted or for lost.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.db import transaction
+
+from resourcepool.exceptions import LeaseLost
+from resourcepool.leases.keeper import keeper, renew_together
+from resourcepool.models import Proxy
+from tests.app.models import Bare, Team
+from tests.app.rows import busy_for, columns, granted, hold, new, several, steal
+from tests.concurrency.wire import Wire, wired
+
+pytestmark = pytest.mark.only("mysql", "postgresql")  # SQLite has no server that could answer
+
+
+@pytest.fixture
+def wire() -> Iterator[Wire]:
+    with wired() as (wire, _):
+        Team.objects.count()  # connects
+        yield wire
+
+
+class TestAcquire:
+    def test_the_row_is_used_and_not_leaked(self, wire: Wire) -> None:
+        row = new(Proxy)
+        wire.cut_after("UPDATE")
+        lease: Any = Proxy.pool.acquire(wait=False)
+        assert wire.cuts == 1
+        assert (lease.pk, lease.fence) == (row.pk, 1)
+        lease.renew()
+        lease.release()
+        assert columns(row)["fence"] == 2
+
+    def test_what_somebody_else_has_by_now_is_not_taken_for_ours(self, wire: Wire) -> None:
+        row = new(Proxy)
+        wire.cut_after("UPDATE", meanwhile=lambda: steal(row))
+        assert Proxy.pool.acquire(wait=False) is None
+        assert wire.cuts == 1
+        assert (columns(row)["fence"], columns(row)["holder"]) == (2, "thief")
+
+    def test_a_holder_by_a_name_that_others_may_use_does_not_guess(self, wire: Wire) -> None:
+        """Two crawlers may both be called "crawler": the claim is left to lapse, and another row is had."""
+        several(Proxy, 2)
+        wire.cut_after("UPDATE")
+        lease: Any = Proxy.pool.acquire(wait=False, holder="crawler")
+        assert wire.cuts == 1
+        assert Proxy.objects.held_by("crawler").count() == 2
+        assert lease.fence == 1
+        lease.ensure_held()
+
+    def test_many_rows_are_used_and_not_leaked(self, wire: Wire) -> None:
+        several(Proxy, 3)
+        wire.cut_after("COMMIT")
+        leases: Any = Proxy.pool.acquire_many(3, wait=False)
+        assert wire.cuts == 1
+        assert [lease.fence for lease in leases] == [1, 1, 1]
+        for lease in leases:
+            lease.release()
+
+    def test_many_rows_of_which_the_commit_never_came_are_asked_for_again(self, wire: Wire) -> None:
+        several(Proxy, 3)
+        wire.cut_after("UPDATE")  # inside the transaction: the server rolls it back
+        leases: Any = Proxy.pool.acquire_many(3, wait=False)
+        assert wire.cuts == 1
+        assert [lease.fence for lease in leases] == [1, 1, 1]
+
+
+class TestRelease:
+    def test_is_not_reported_as_a_loss(self, wire: Wire) -> None:
+        row = new(Proxy)
+        lease: Any = Proxy.pool.acquire(wait=False)
+        wire.cut_after("UPDATE")
+        lease.release()
+        assert wire.cuts == 1
+        assert not lease.lost.is_set()
+        assert (columns(row)["fence"], columns(row)["holder"]) == (2, "")
+
+    def test_is_not_reported_as_a_loss_even_if_the_next_one_is_quick(self, wire: Wire) -> None:
+        row = new(Proxy)
+        lease: Any = Proxy.pool.acquire(wait=False)
+        wire.cut_after("UPDATE", meanwhile=lambda: granted(row, "the next one"))
+        lease.release()
+        assert wire.cuts == 1
+        assert (columns(row)["fence"], columns(row)["holder"]) == (3, "the next one")
+
+    def test_of_what_was_stolen_before_is_still_a_loss(self, wire: Wire) -> None:
+        row = new(Proxy)
+        lease: Any = Proxy.pool.acquire(wait=False)
+        steal(row)
+        wire.cut_after("UPDATE")
+        with pytest.raises(LeaseLost):
+            lease.release()
+        assert wire.cuts == 1
+        assert columns(row)["holder"] == "thief"
+
+
+class TestRenew:
+    def test_is_sent_again_and_is_no_loss(self, wire: Wire) -> None:
+        row = new(Proxy)
+        lease: Any = Proxy.pool.acquire(wait=False, ttl=30)
+        wire.cut_after("UPDATE")
+        lease.renew()
+        assert wire.cuts == 1
+        lease.ensure_held()
+        assert 29 < busy_for(row) <= 30
+        assert columns(row)["fence"] == 1
+
+    def test_of_many_at_once_by_the_keeper_loses_none(self, wire: Wire) -> None:
+        leases = [hold(row) for row in several(Bare, 5)]
+        sent = [lease._sent_at for lease in leases]
+        wire.cut_after("UPDATE")
+        assert renew_together("default", 60, leases)
+        assert wire.cuts == 1
+        assert not any(lease.lost.is_set() for lease in leases)
+        assert all(lease._sent_at > before for lease, before in zip(leases, sent, strict=True))
+
+    def test_inside_guard_the_callers_transaction_fails_and_nothing_is_written(self, wire: Wire) -> None:
+        lease: Any = hold(new(Bare))
+        wire.cut_after("UPDATE")
+        with (
+            pytest.raises(Exception, match=r"(?i)lost connection|server closed|gone away"),
+            transaction.atomic(),
+        ):
+            Team.objects.create(name="not to be seen")
+            with lease.guard():
+                pass
+        assert wire.cuts == 1
+        assert Team.objects.count() == 0
+        lease.renew()
+
+
+class TestQuarantine:
+    def test_is_counted_once(self, wire: Wire) -> None:
+        row = new(Proxy)
+        lease: Any = Proxy.pool.acquire(wait=False)
+        wire.cut_after("UPDATE")
+        lease.quarantine("banned")
+        assert wire.cuts == 1
+        assert not lease.lost.is_set()
+        after = columns(row)
+        assert (after["fence"], after["status"], after["strikes"]) == (2, "quarantined", 1)
+
+    def test_of_what_was_stolen_before_is_still_a_loss(self, wire: Wire) -> None:
+        row = new(Proxy)
+        lease: Any = Proxy.pool.acquire(wait=False)
+        steal(row)
+        before = columns(row)
+        wire.cut_after("SELECT")
+        with pytest.raises(LeaseLost):
+            lease.quarantine("banned")
+        assert columns(row) == before
+
+
+class TestHandOver:
+    def test_reaches_the_successor(self, wire: Wire) -> None:
+        row = new(Proxy)
+        lease: Any = Proxy.pool.acquire(wait=False)
+        wire.cut_after("UPDATE")
+        fence = lease.hand_over("the next one")
+        assert wire.cuts == 1
+        assert (columns(row)["fence"], columns(row)["holder"]) == (fence, "the next one")
+        Proxy.pool.adopt(row.pk, fence).release()
+
+
+def test_nothing_is_kept_that_was_given_back(wire: Wire) -> None:
+    new(Proxy)
+    for _ in range(3):
+        wire.cut_after("UPDATE")
+        lease: Any = Proxy.pool.acquire(wait=False)
+        wire.cut_after("UPDATE")
+        lease.release()
+    assert wire.cuts == 6
+    assert keeper.kept() == []

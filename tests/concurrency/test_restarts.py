@@ -1,0 +1,140 @@
+"""The database server goes away while leases are held and waited for: a restart, a crash, and one that hangs."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.db import connection, connections
+
+from project.databases import database
+from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
+from resourcepool.models import Proxy, Ticket
+from tests.eventually import eventually
+from tests.servers import MariaDB, PostgreSQL, Server
+from tests.spawned import ROOT, Spawner
+
+pytestmark = [pytest.mark.only("mysql", "postgresql"), pytest.mark.timeout(120)]
+
+KINDS: dict[str, type[Server]] = {"mysql": MariaDB, "postgresql": PostgreSQL}
+SHORT, LONG = 1.0, 40.0
+SLACK = 1.0  # for two cores that are shared with other tests
+BACK = 8.0  # seconds in which everything goes on once the server answers again
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    """A server of our own, which the other tests do not miss when it is gone."""
+    with KINDS[connection.vendor](max_connections=50) as server:
+        environment = {"DATABASE_URL": server.url, "DJANGO_SETTINGS_MODULE": settings.SETTINGS_MODULE}
+        subprocess.run(
+            [sys.executable, "manage.py", "migrate", "-v0"],
+            cwd=ROOT,
+            env={**os.environ, **environment},
+            check=True,
+        )
+        yield server
+
+
+@pytest.fixture
+def start(server: Server) -> Iterator[Spawner]:
+    """Start processes on that server."""
+    spawner = Spawner(server.url)
+    spawner(make_rows).succeed()
+    yield spawner
+    spawner.close()
+
+
+def make_rows() -> None:
+    Proxy.objects.all()._raw_delete("default")
+    for number, country in enumerate(["US", "DE", "FR"]):
+        Proxy.objects.create(host=f"{number}.example", port=1, country=country)
+
+
+def hold(country: str, ttl: float) -> None:
+    """Hold until the lease is lost or this process is asked to end."""
+    asked = []
+    signal.signal(signal.SIGTERM, lambda *_: asked.append(True))
+    lease: Any = Proxy.pool.acquire(country=country, ttl=ttl, timeout=60)
+    print("holds", country, flush=True)
+    try:
+        while not asked:
+            lease.ensure_held()
+            time.sleep(0.01)
+        lease.renew()
+        lease.release()
+    except LeaseLost:
+        print("lost", flush=True)
+    else:
+        print("kept to the end", flush=True)
+
+
+def come_while_it_is_gone() -> None:
+    began = time.monotonic()
+    try:
+        Proxy.pool.acquire(wait=False)
+    except DatabaseUnavailable:
+        print(f"unavailable after {time.monotonic() - began:.1f} s", flush=True)
+    hold("FR", LONG)
+
+
+@pytest.mark.parametrize("end", ["stop", "kill"])
+def test_a_restart_costs_only_what_could_not_be_renewed_in_time(
+    server: Server, start: Spawner, end: str
+) -> None:
+    long, short = start(hold, "US", LONG), start(hold, "DE", SHORT)
+    long.line("holds US")
+    short.line("holds DE")
+    waiter = start(hold, "DE", LONG)
+    eventually(lambda: waits(server), within=10)
+
+    getattr(server, end)()
+    gone_at = time.monotonic()
+    short.line("lost", timeout=SHORT + SLACK)
+    newcomer = start(come_while_it_is_gone)
+    unavailable = newcomer.line("unavailable after", timeout=15)
+    assert float(unavailable.split()[-2]) < 5
+    assert time.monotonic() - gone_at > SHORT
+
+    server.start()
+    waiter.line("holds DE", timeout=BACK)
+    newcomer.line("holds FR", timeout=BACK)
+    for child in (long, waiter, newcomer):
+        child.send(signal.SIGTERM)
+        assert "kept to the end" in child.succeed(BACK)
+    short.succeed(BACK)
+
+
+def test_a_server_that_hangs_does_not_keep_the_news_from_the_holder(server: Server, start: Spawner) -> None:
+    long, short = start(hold, "US", LONG), start(hold, "DE", SHORT)
+    long.line("holds US")
+    short.line("holds DE")
+    waiter = start(hold, "DE", LONG)
+    eventually(lambda: waits(server), within=10)
+    assert server.process
+    os.killpg(server.process.pid, signal.SIGSTOP)
+    try:
+        short.line("lost", timeout=SHORT + SLACK)
+    finally:
+        os.killpg(server.process.pid, signal.SIGCONT)
+    waiter.line("holds DE", timeout=BACK)
+    for child in (long, waiter):
+        child.send(signal.SIGTERM)
+        assert "kept to the end" in child.succeed(BACK)
+
+
+def waits(server: Server) -> bool:
+    """Tell whether anybody stands in line on that server."""
+    own: Any = connections.create_connection("default")
+    own.settings_dict = {**own.settings_dict, **database(server.url)}
+    try:
+        with own.cursor() as cursor:
+            cursor.execute(f"SELECT COUNT(*) FROM {Ticket._meta.db_table}")
+            return bool(cursor.fetchone()[0])
+    finally:
+        own.close()

@@ -1,0 +1,80 @@
+"""System checks: wrong settings are found before anything is leased."""
+
+from typing import Any
+
+import pytest
+from django.core.checks import run_checks
+from django.test import override_settings
+
+from resourcepool.conf import DEFAULTS, pool_setting, setting
+from resourcepool.exceptions import BadOption
+
+
+def found(chosen: Any) -> list[tuple[str, str, str]]:
+    """Return (id, message, hint) of what the checks say about these settings."""
+    with override_settings(RESOURCEPOOL=chosen):
+        return [(error.id, error.msg, error.hint or "") for error in run_checks(tags=["resourcepool"])]
+
+
+def test_the_defaults_are_fine() -> None:
+    assert found({}) == []
+    assert found(DEFAULTS) == []
+
+
+def test_settings_of_a_pool_are_fine() -> None:
+    assert found({"POOLS": {"resourcepool.Proxy": {"ttl": 30, "max_hold": None}, "testapp.Device": {}}}) == []
+
+
+@pytest.mark.parametrize(
+    ("chosen", "identity", "message", "hint"),
+    [
+        ([], "E001", "RESOURCEPOOL is not a dict.", ""),
+        ({"TLL": 3}, "E001", "RESOURCEPOOL['TLL'] is not a setting.", "There are: TTL, TIMEOUT"),
+        ({"TTL": 0}, "E001", "RESOURCEPOOL TTL: ttl=0 is not allowed: seconds or a timedelta", ""),
+        ({"STRATEGY": "fair"}, "E001", "RESOURCEPOOL STRATEGY: strategy='fair' is not allowed: one of", ""),
+        ({"QUARANTINE": {"base": -1}}, "E001", "RESOURCEPOOL['QUARANTINE']['base']=-1 is not allowed", ""),
+        (
+            {"POOLS": {"shop.Till": {}}},
+            "E002",
+            "RESOURCEPOOL POOLS['shop.Till']: no such resource model.",
+            "There are: ",
+        ),
+        ({"POOLS": {"testapp.Bare": {}}}, "E002", "no such resource model", "resourcepool.Proxy"),
+        ({"POOLS": {"resourcepool.Proxy": 30}}, "E001", "POOLS['resourcepool.Proxy'] is not a dict.", ""),
+        (
+            {"POOLS": {"resourcepool.Proxy": {"size": 3}}},
+            "E001",
+            "['size'] is no option.",
+            "There are: ttl, timeout",
+        ),
+        ({"POOLS": {"resourcepool.Proxy": {"ttl": "1"}}}, "E001", "['ttl']: ttl='1' is not allowed", ""),
+    ],
+)
+def test_what_is_wrong_is_named_with_a_hint(chosen: Any, identity: str, message: str, hint: str) -> None:
+    ((one, said, advice),) = found(chosen)
+    assert one == f"resourcepool.{identity}"
+    assert message in said
+    assert hint in advice
+
+
+def test_settings_are_read_when_they_are_used() -> None:
+    assert setting("TTL") == 60
+    with override_settings(RESOURCEPOOL={"TTL": 5, "QUARANTINE": {"cap": 900}}):
+        assert setting("TTL") == 5
+        assert setting("QUARANTINE") == {"base": 300, "cap": 900}
+
+
+def test_a_setting_for_the_model_comes_before_its_own_and_that_before_the_general_one() -> None:
+    pools = {"POOLS": {"a.B": {"ttl": 1}}, "TTL": 3}
+    with override_settings(RESOURCEPOOL=pools):
+        assert pool_setting("a.B", "ttl", {"ttl": 2}) == 1
+        assert pool_setting("a.C", "ttl", {"ttl": 2}) == 2
+        assert pool_setting("a.C", "ttl", {}) == 3
+
+
+@pytest.mark.parametrize(
+    ("chosen", "name"), [(7, "TTL"), ({"POOLS": []}, "POOLS"), ({"QUARANTINE": None}, "QUARANTINE")]
+)
+def test_what_is_no_dict_is_refused_when_it_is_used(chosen: Any, name: str) -> None:
+    with override_settings(RESOURCEPOOL=chosen), pytest.raises(BadOption, match="is not allowed: a dict"):
+        setting(name)
