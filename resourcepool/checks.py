@@ -25,12 +25,12 @@ def check_settings(**_: Any) -> list[CheckMessage]:
         return [Error("RESOURCEPOOL is not a dict.", id="resourcepool.E001")]
     found = list(_unknown("RESOURCEPOOL", chosen, DEFAULTS))
     for name in POOL_OPTIONS:
-        found += _wrong(partial(_check_default, name))
-    found += _wrong(ticket_ttl)
-    found += _wrong(_check_quarantine)
-    found += _wrong(_check_keys)
+        found += _wrong(f"RESOURCEPOOL[{name.upper()!r}]: ", partial(_check_default, name))
+    found += _wrong("", ticket_ttl)
+    found += _wrong("", _check_quarantine)
+    found += _wrong("", _check_keys)
     pools: Mapping[str, Any] = {}
-    found += _wrong(lambda: setting("POOLS"))
+    found += _wrong("", partial(setting, "POOLS"))
     if isinstance(chosen.get("POOLS", {}), Mapping):
         pools = setting("POOLS")
     for label, pool in pools.items():
@@ -86,7 +86,7 @@ def _check_pool(label: str, pool: Any) -> Iterator[CheckMessage]:
     else:
         yield from _unknown(where, pool, POOL_OPTIONS)
         for name in pool.keys() & set(POOL_OPTIONS):
-            yield from _wrong(partial(check_option, name, pool[name]))
+            yield from _wrong(f"{where}[{name!r}]: ", partial(check_option, name, pool[name]))
 
 
 def _models() -> list[type[AbstractResource]]:
@@ -99,8 +99,8 @@ def _unknown(where: str, chosen: Mapping[str, Any], known: Any) -> Iterator[Chec
         yield Error(f"{where}[{name!r}] is not a setting.", hint=hint, id="resourcepool.E001")
 
 
-def _wrong(check: Callable[[], object]) -> Iterator[CheckMessage]:
+def _wrong(where: str, check: Callable[[], object]) -> Iterator[CheckMessage]:
     try:
         check()
     except BadOption as error:
-        yield Error(f"RESOURCEPOOL: {error}.", id="resourcepool.E001")
+        yield Error(f"{where}{error}.", id="resourcepool.E001")

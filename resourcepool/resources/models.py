@@ -1,6 +1,7 @@
 """Resources: leased rows that say what they are, and whether they may be handed out."""
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any, ClassVar, Self
 from urllib.parse import quote
 
@@ -146,13 +147,21 @@ class AbstractResource(AbstractLease):
         super().refresh_from_db(*args, **kwargs)
         self._note_state()
 
-    def _note_state(self) -> None:
-        self._state_read = {name: self.__dict__.get(name) for name in STATE_COLUMNS}
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        super().save(*args, **kwargs)
+        self._note_state(kwargs.get("update_fields"))
+
+    def _note_state(self, names: Iterable[str] | None = None) -> None:
+        noted = STATE_COLUMNS if names is None else STATE_COLUMNS & set(names)
+        read = self.__dict__.setdefault("_state_read", {})
+        read.update({name: self.__dict__.get(name) for name in noted})
 
     def _may_write(self, name: str, value: Any, *, by_name: bool) -> bool:
         # A copy read a while ago must not undo what an operator has decided since: only what was changed here.
         if name in STATE_COLUMNS and not by_name:
-            return bool(value != getattr(self, "_state_read", {}).get(name, value))
+            # A copy made by hand knows nothing of the row; one that came from bulk_create() wrote it.
+            unknown = value if self._state.adding else object()
+            return bool(value != self.__dict__.get("_state_read", {}).get(name, unknown))
         return super()._may_write(name, value, by_name=by_name)
 
     @classmethod

@@ -1,11 +1,13 @@
 """The database server goes away while leases are held and waited for: a restart, a crash, and one that hangs."""
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -116,16 +118,33 @@ def test_a_server_that_hangs_does_not_keep_the_news_from_the_holder(server: Serv
     short.line("holds DE")
     waiter = start(hold, "DE", LONG)
     eventually(lambda: waits(server), within=10)
-    assert server.process
-    os.killpg(server.process.pid, signal.SIGSTOP)
-    try:
+    with hanging(server):
         short.line("lost", timeout=SHORT + SLACK)
-    finally:
-        os.killpg(server.process.pid, signal.SIGCONT)
     waiter.line("holds DE", timeout=BACK)
     for child in (long, waiter):
         child.send(signal.SIGTERM)
         assert "kept to the end" in child.succeed(BACK)
+
+
+@contextlib.contextmanager
+def hanging(server: Server) -> Iterator[None]:
+    """Stop the server and its children (one for each connection, on PostgreSQL), and let them go on afterwards."""
+    assert server.process
+    root = server.process.pid
+    os.kill(root, signal.SIGSTOP)  # first, so that it makes no more of them
+    children = Path(f"/proc/{root}/task/{root}/children").read_text().split()
+    everybody = [root, *map(int, children)]
+    try:
+        send(signal.SIGSTOP, everybody)
+        yield
+    finally:
+        send(signal.SIGCONT, everybody)
+
+
+def send(sign: int, pids: list[int]) -> None:
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):  # it has just ended its connection
+            os.kill(pid, sign)
 
 
 def waits(server: Server) -> bool:

@@ -138,6 +138,36 @@ class TestASavedCopy:
         copy.save()
         assert columns(proxy)["in_service"]
 
+    def test_writes_what_was_changed_since_it_was_created(self) -> None:
+        proxy = Proxy.objects.create(host="fresh", port=1)
+        proxy.in_service = False
+        proxy.save()
+        assert not columns(proxy)["in_service"]
+
+    def test_writes_what_was_changed_since_it_was_created_in_bulk(self) -> None:
+        (proxy,) = Device.objects.bulk_create([Device(name="fresh")])
+        proxy.in_service = False
+        proxy.save()
+        assert not columns(proxy)["in_service"]
+
+    def test_writes_a_change_once(self, proxy: Any) -> None:
+        """Saved again, it is as stale as any other copy."""
+        for copy in (Proxy.objects.get(pk=proxy.pk), Proxy.objects.create(host="fresh", port=1)):
+            copy.in_service = False
+            copy.save()
+            Proxy.objects.return_to_service()
+            copy.notes = "something else"
+            copy.save()
+            assert columns(copy)["in_service"]
+
+    def test_writes_later_what_was_not_named_before(self, proxy: Any) -> None:
+        copy = Proxy.objects.get(pk=proxy.pk)
+        copy.in_service = False
+        copy.save(update_fields=["notes"])
+        assert columns(proxy)["in_service"]
+        copy.save()
+        assert not columns(proxy)["in_service"]
+
     def test_writes_what_is_named(self, proxy: Any) -> None:
         proxy.refresh_from_db()
         Proxy.objects.take_out("broken")

@@ -1,0 +1,122 @@
+"""The admin pages of resources: nothing secret on them, and no running lease disturbed by them."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import Client, override_settings
+
+from resourcepool.models import Proxy
+
+LIST = "/admin/resourcepool/proxy/"
+CANARY = "c4nary-s3cret"
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def proxy() -> Proxy:
+    return Proxy.objects.create(host="a.example", port=80, username="joe", password=CANARY)
+
+
+@pytest.fixture
+def operator() -> Client:
+    client = Client()
+    client.force_login(User.objects.create_superuser("operator"))
+    return client
+
+
+def page_of(proxy: Proxy) -> str:
+    return f"{LIST}{proxy.pk}/change/"
+
+
+def form(**changes: Any) -> dict[str, Any]:
+    entered = {"scheme": "http", "host": "a.example", "port": 80, "username": "joe", "country": "", "tags": ""}
+    return {**entered, "weight": 1, "notes": "", "new_password": "", **changes}
+
+
+@pytest.mark.parametrize("permission", ["view_proxy", "change_proxy"])
+def test_no_page_shows_the_password(proxy: Proxy, permission: str) -> None:
+    user = User.objects.create_user("reader", is_staff=True)
+    user.user_permissions.add(Permission.objects.get(codename=permission))
+    client = Client()
+    client.force_login(user)
+    for url in (LIST, page_of(proxy), f"{LIST}{proxy.pk}/history/"):
+        page = client.get(url)
+        assert page.status_code == 200
+        assert CANARY not in page.content.decode()
+
+
+def test_an_empty_password_keeps_the_stored_one_and_another_replaces_it(operator: Client, proxy: Proxy) -> None:
+    assert operator.post(page_of(proxy), form(notes="slow")).status_code == 302
+    proxy.refresh_from_db()
+    assert (proxy.notes, proxy.password) == ("slow", CANARY)
+    operator.post(page_of(proxy), form(new_password="n3w-one"))
+    proxy.refresh_from_db()
+    assert proxy.password == "n3w-one"
+
+
+def test_a_new_proxy_gets_its_password(operator: Client) -> None:
+    assert operator.post(f"{LIST}add/", form(new_password=CANARY)).status_code == 302
+    assert Proxy.objects.get().password == CANARY
+
+
+def test_without_a_key_pages_open_and_a_new_password_is_refused_at_its_field(
+    operator: Client, proxy: Proxy
+) -> None:
+    with override_settings(RESOURCEPOOL={}):
+        assert operator.get(page_of(proxy)).status_code == 200
+        assert operator.post(page_of(proxy), form(notes="slow")).status_code == 302
+        refused = operator.post(page_of(proxy), form(new_password="n3w-one"))
+    assert "there is no key for secrets" in refused.content.decode()
+    assert "n3w-one" not in refused.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("host", "a b"), ("country", "U1"), ("port", 0), ("tags", "Ä")]
+)
+def test_a_wrong_value_is_refused_at_its_field(operator: Client, proxy: Proxy, field: str, value: Any) -> None:
+    refused = operator.post(page_of(proxy), form(**{field: value}))
+    assert refused.status_code == 200
+    assert field in refused.context["adminform"].form.errors
+
+
+def test_an_edit_does_not_touch_the_lease(operator: Client, proxy: Proxy) -> None:
+    lease = Proxy.pool.acquire()
+    assert lease is not None
+    operator.post(page_of(proxy), form(notes="slow"))
+    lease.renew()
+    lease.release()
+
+
+def test_taking_out_and_returning_is_for_those_who_may_change(operator: Client, proxy: Proxy) -> None:
+    operator.post(LIST, {"action": "take_out", "_selected_action": [proxy.pk]})
+    proxy.refresh_from_db()
+    assert (proxy.in_service, proxy.reason) == (False, "by operator")
+    operator.post(LIST, {"action": "return_to_service", "_selected_action": [proxy.pk]})
+    proxy.refresh_from_db()
+    assert proxy.in_service
+    user = User.objects.create_user("reader", is_staff=True)
+    user.user_permissions.add(Permission.objects.get(codename="view_proxy"))
+    reader = Client()
+    reader.force_login(user)
+    reader.post(LIST, {"action": "take_out", "_selected_action": [proxy.pk]})
+    proxy.refresh_from_db()
+    assert proxy.in_service
+
+
+def test_deleting_a_held_one_says_that_it_was_retired(operator: Client, proxy: Proxy) -> None:
+    lease = Proxy.pool.acquire()
+    assert lease is not None
+    answer = operator.post(f"{LIST}{proxy.pk}/delete/", {"post": "yes"}, follow=True)
+    assert "1 held: retired instead" in answer.content.decode()
+    lease.release()
+    operator.post(LIST, {"action": "delete_selected", "_selected_action": [proxy.pk], "post": "yes"})
+    assert not Proxy.objects.exists()
+
+
+def test_hostile_text_is_shown_as_text(operator: Client, proxy: Proxy) -> None:
+    lease = Proxy.pool.acquire(holder="<script>alert(1)</script>")
+    assert lease is not None
+    assert "<script>alert(1)" not in operator.get(LIST).content.decode()
+    lease.release()
