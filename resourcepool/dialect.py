@@ -31,6 +31,10 @@ class Dialect:
     lock_wait: str | None = None  # sets how long this session waits for a row, in whole seconds
     timeouts: dict[str, Any] = {}
 
+    def claim_at_once(self, connection: BaseDatabaseWrapper, update: str, table: str, pk: str) -> str:
+        """Return ``update`` (WHERE the key {pk} = %s ..) so that it fails or finds nothing if the row is locked."""
+        return update
+
     def fence_after_update(self, cursor: Any) -> int | None:
         """Return the fence that the claim just executed on ``cursor`` was granted, or None if it lost."""
         row = cursor.fetchone()
@@ -48,6 +52,10 @@ class MySQL(Dialect):
     lock_wait = "SET SESSION innodb_lock_wait_timeout = %s"
     timeouts = {"connect_timeout": 3, "read_timeout": 3, "write_timeout": 3}
 
+    def claim_at_once(self, connection: BaseDatabaseWrapper, update: str, table: str, pk: str) -> str:
+        # MySQL has no such thing; there innodb_lock_wait_timeout of the session decides (docs/databases.md).
+        return f"SET STATEMENT innodb_lock_wait_timeout = 0 FOR {update}" if _is_mariadb(connection) else update
+
     def fence_after_update(self, cursor: Any) -> int | None:
         # LAST_INSERT_ID keeps its old value after a lost race: the row count has to be asked first.
         return int(cursor.lastrowid) if cursor.rowcount == 1 else None
@@ -61,8 +69,20 @@ class PostgreSQL(Dialect):
     indexed_now = "STATEMENT_TIMESTAMP()"
     later = "CLOCK_TIMESTAMP() + %s * INTERVAL '1 microsecond'"
     micros_until = "CAST(EXTRACT(EPOCH FROM ({moment} - STATEMENT_TIMESTAMP())) * 1000000 AS bigint)"
-    lock_wait = "SELECT SET_CONFIG('lock_timeout', %s * 1000 || 'ms', false)"
-    timeouts = {"connect_timeout": 3}
+    lock_wait = """
+        SELECT SET_CONFIG('lock_timeout', %s * 1000 || 'ms', false), SET_CONFIG('statement_timeout', '5s', false)
+    """
+    timeouts = {
+        "connect_timeout": 3,
+        "tcp_user_timeout": 3_000,
+        "keepalives_idle": 3,
+        "keepalives_interval": 1,
+        "keepalives_count": 3,
+    }
+
+    def claim_at_once(self, connection: BaseDatabaseWrapper, update: str, table: str, pk: str) -> str:
+        unlocked = f"(SELECT {pk} FROM {table} WHERE {pk} = %s FOR UPDATE SKIP LOCKED)"  # noqa: S608 (quoted names)
+        return update.replace(f"{pk} = %s", f"{pk} = {unlocked}", 1)
 
 
 class SQLite(Dialect):
@@ -143,6 +163,10 @@ class KeyField(CharField):
         return parameters
 
 
+def _is_mariadb(connection: BaseDatabaseWrapper) -> bool:
+    return bool(getattr(connection, "mysql_is_mariadb", False))
+
+
 def micros(seconds: float) -> int:
     """Return ``seconds`` as whole microseconds."""
     return round(seconds * 1_000_000)
@@ -159,7 +183,7 @@ class Trouble(Enum):
 
 _MYSQL_CODES = {
     **dict.fromkeys((1213, 1020), Trouble.CONFLICT),
-    **dict.fromkeys((1205, 3572), Trouble.BUSY),
+    **dict.fromkeys((1205, 1317, 1969, 3024, 3572), Trouble.BUSY),
     **dict.fromkeys(
         (
             1040,
@@ -187,7 +211,7 @@ _MYSQL_CODES = {
 }
 _POSTGRES_STATES = {
     **dict.fromkeys(("40001", "40P01"), Trouble.CONFLICT),
-    **dict.fromkeys(("55P03",), Trouble.BUSY),
+    **dict.fromkeys(("55P03", "57014"), Trouble.BUSY),
     **dict.fromkeys(("53300", "57P01", "57P02", "57P03", "57P05", "25006", "25P03"), Trouble.DISCONNECTED),
     "42P01": Trouble.NO_TABLE,
 }
@@ -241,6 +265,9 @@ def private_connection(alias: str) -> BaseDatabaseWrapper:
 
     def initialise_and_limit() -> None:
         initialise()
+        driver = connection.connection
+        if hasattr(driver, "fileno"):
+            _descriptors[id(driver)] = driver.fileno()
         if dialect.lock_wait:
             with connection.cursor() as cursor:
                 cursor.execute(dialect.lock_wait, [LOCK_WAIT])
@@ -253,6 +280,7 @@ def private_connection(alias: str) -> BaseDatabaseWrapper:
 
 def close_quietly(connection: BaseDatabaseWrapper) -> None:
     """End the session of ``connection``, whatever state it is in."""
+    _descriptors.pop(id(connection.connection), None)
     with contextlib.suppress(DatabaseError, InterfaceError):
         connection.close()
 
@@ -263,20 +291,25 @@ def abandon_inherited_connections() -> None:
     Parent and child share the socket. Used by both it mixes up replies; closed by the child it logs the
     parent out. So the child's end is pointed at /dev/null and the next query connects anew.
     """
-    for connection in [*_private, *connections.all(initialized_only=True)]:
+    ours = [
+        connection for connection in connections.all(initialized_only=True) if not connection.in_atomic_block
+    ]
+    for connection in [*ours, *_private]:
         driver = connection.connection
-        if driver is None or connection.in_atomic_block or _lives_in_memory(connection):
+        if driver is None or _lives_in_memory(connection):
             continue
         _abandoned.append(driver)
-        with contextlib.suppress(AttributeError, OSError, DatabaseError, InterfaceError):
-            _point_at_nothing(driver.fileno())
         connection.connection = None
+        # A driver whose thread was in the middle of a statement refuses to tell; private ones were asked before.
+        with contextlib.suppress(Exception):
+            _point_at_nothing(_descriptors.get(id(driver)) or driver.fileno())
     _private.clear()
 
 
 # Strong references: collecting a connection of the parent's threads in a child would close it.
 _private: list[BaseDatabaseWrapper] = []
 _abandoned: list[Any] = []
+_descriptors: dict[int, int] = {}  # of private connections: {id of the driver's connection: its socket}
 
 
 def _lives_in_memory(connection: BaseDatabaseWrapper) -> bool:

@@ -161,7 +161,7 @@ MUTATIONS = (
         "resources/lease.py",
         ".filter(pk=self.pk, fence=self.fence)",
         ".filter(pk=self.pk)",
-        ("tests/resources/test_quarantine.py", "tests/resources/test_document.py"),
+        ("tests/resources/test_quarantine.py",),
     ),
     Mutation(
         "acquiring in a transaction",

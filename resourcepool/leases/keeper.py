@@ -40,14 +40,14 @@ class Keeper:
         self._lock = threading.Lock()
         self._beat = Alarm()
         self._watch = Alarm()
-        self._threads: list[threading.Thread] = []
+        self._threads: dict[str, threading.Thread] = {}
         self._in_trouble: set[str] = set()  # databases that did not answer: one warning each is enough
 
     def keep(self, lease: "Lease") -> None:
         """Look after ``lease`` from now on."""
         with self._lock:
             self._kept[lease] = None
-            if not self._threads or not self.is_alive():
+            if len(self._threads) < 2 or not self.is_alive():
                 self._start()
         self._beat.bring_forward(lease.due_at)
         self._watch.bring_forward(lease.trusted_until)
@@ -68,12 +68,15 @@ class Keeper:
 
     def is_alive(self) -> bool:
         """Tell whether both threads run (also true before the first lease)."""
-        return all(thread.is_alive() for thread in self._threads)
+        return all(thread.is_alive() for thread in self._threads.values())
 
     def _start(self) -> None:
-        shutdown.release_at_exit(self.kept)
+        if not self._threads:
+            shutdown.release_at_exit(self.kept)
         for name, loop in (("beat", self._beat_loop), ("watch", self._watch_loop)):
-            self._threads.append(background.start(name, loop))
+            thread = self._threads.get(name)
+            if thread is None or not thread.is_alive():
+                self._threads[name] = background.start(name, loop)
 
     def _beat_loop(self) -> None:
         with own_connections() as own:
@@ -127,13 +130,22 @@ class Keeper:
     def _watch_loop(self) -> None:
         while True:
             self._watch.reset()
-            now, wake_at = monotonic(), math.inf
-            for lease in self.kept():
-                if lease.trusted_until <= now:
-                    lease.lose(lease.why_not_trusted())
-                else:
-                    wake_at = min(wake_at, lease.trusted_until)
+            try:
+                wake_at = self._watch_once()
+            except Exception:
+                logger.exception("the keeper could not tell of a loss; it tries again")
+                wake_at = monotonic() + PAUSE_AFTER_FAILURE
             self._watch.sleep_until(wake_at)
+
+    def _watch_once(self) -> float:
+        """Tell of what is not trusted any more; return when to look again."""
+        now, wake_at = monotonic(), math.inf
+        for lease in self.kept():
+            if lease.trusted_until <= now:
+                lease.lose(lease.why_not_trusted())
+            else:
+                wake_at = min(wake_at, lease.trusted_until)
+        return wake_at
 
 
 def renew_together(using: str, ttl: float, leases: list["Lease"]) -> bool:
@@ -146,6 +158,8 @@ def renew_together(using: str, ttl: float, leases: list["Lease"]) -> bool:
         DatabaseUnavailable: nothing is known about any of them.
     """
     model, connection = leases[0].model, connections[using]
+    if len({lease.pk for lease in leases}) < len(leases):  # an older handle of the same row is among them
+        leases = _tell_the_lost(using, leases)
     sent_at, renewed = _send(connection, model, ttl, leases)
     complete = renewed is not None
     if renewed is None:  # one locked row must not cost this process all the others
@@ -154,23 +168,35 @@ def renew_together(using: str, ttl: float, leases: list["Lease"]) -> bool:
         sent_at, renewed = _send(connection, model, ttl, leases)
     if renewed is None:
         return False
-    lost: list[Lease] = []
-    if renewed < len(leases):
-        live = verbs.live_fences(connection, model, [lease.pk for lease in leases])
-        lost = [lease for lease in leases if live.get(lease.pk) != lease.fence]
+    if renewed < len(_grants(leases)):
+        leases = _tell_the_lost(using, leases)
+    if renewed != len(_grants(leases)):
+        return False  # which of them were renewed is not known
     for lease in leases:
-        if lease not in lost:
-            lease.confirm(sent_at)
-        elif keeper.is_kept(lease):
-            lease.lose(verbs.TAKEN)
+        lease.confirm(sent_at)
     return complete
+
+
+def _tell_the_lost(using: str, leases: list["Lease"]) -> list["Lease"]:
+    """Return those of ``leases`` that still stand in the database; the others are told that they do not."""
+    if not leases:
+        return []
+    live = verbs.live_fences(connections[using], leases[0].model, [lease.pk for lease in leases])
+    for lease in leases:
+        if live.get(lease.pk) != lease.fence and keeper.is_kept(lease):
+            lease.lose(verbs.TAKEN)
+    return [lease for lease in leases if live.get(lease.pk) == lease.fence]
+
+
+def _grants(leases: list["Lease"]) -> list[tuple[object, int]]:
+    return list(dict.fromkeys((lease.pk, lease.fence) for lease in leases))
 
 
 def _send(
     connection: BaseDatabaseWrapper, model: "Model", ttl: float, leases: list["Lease"]
 ) -> tuple[float, int | None]:
     sent_at = monotonic()
-    held = [(lease.pk, lease.fence) for lease in leases]
+    held = _grants(leases)
     return sent_at, verbs.renew_unless_locked(connection, model, held, ttl) if held else 0
 
 

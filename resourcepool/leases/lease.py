@@ -5,7 +5,6 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
 from typing import Self
@@ -26,30 +25,10 @@ from resourcepool.leases.holder import MAX_LENGTH
 from resourcepool.leases.keeper import keeper
 from resourcepool.leases.open_transaction import OpenTransaction
 from resourcepool.leases.table import Model
+from resourcepool.leases.terms import MIN_TTL, Terms, margin
 from resourcepool.leases.verbs import Grant
 
 logger = logging.getLogger(__name__)
-
-MIN_TTL = 0.1  # seconds
-
-
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """What a lease was asked for with; times in seconds.
-
-    Attributes:
-        ttl: how long the grant lasts after each renewal.
-        holder: who has it, for people to read.
-        cooldown: how long the row rests after the release.
-        max_hold: it is not renewed beyond this long after the grant; None: as long as the holder lives.
-        on_lost: called with the lease, once, from a background thread, as soon as the loss is noticed.
-    """
-
-    ttl: float
-    holder: str
-    cooldown: float = 0.0
-    max_hold: float | None = None
-    on_lost: Callable[["Lease"], None] | None = None
 
 
 class Lease:
@@ -81,17 +60,19 @@ class Lease:
         self._state = _State()
         self._granted_at = self._sent_at = grant.sent_at
         self._transaction = OpenTransaction.of(self._connection)  # invisible to the keeper until it commits
+        self._is_proven = self._transaction is None  # a rollback would undo the claim
         keeper.keep(self)
 
     @property
     def is_held(self) -> bool:
         """Whether this process may still rely on the lease. No I/O."""
-        return self._state.ended is None and monotonic() < self.trusted_until and self._pid == os.getpid()
+        return self.remaining > 0
 
     @property
     def remaining(self) -> float:
         """Seconds for which the lease can be relied on without another renewal; 0 when it is not held."""
-        return max(0.0, self.trusted_until - monotonic()) if self._state.ended is None else 0.0
+        over = self._state.ended is not None or self._state.is_ending or self._pid != os.getpid()
+        return 0.0 if over else max(0.0, self.trusted_until - monotonic())
 
     def ensure_held(self) -> None:
         """Return if this process may still rely on the lease. No I/O, so call it before each use.
@@ -105,6 +86,8 @@ class Lease:
             self.lose(self.why_not_trusted())
         if self._state.ended is not None:
             raise self._state.ended
+        if self._state.is_ending:
+            raise LeaseReleased(f"{self} is being given up by another thread")
 
     def renew(self) -> None:
         """Extend the lease to now + ``ttl``. The keeper does so by itself; raises LeaseLost when it is lost."""
@@ -121,14 +104,9 @@ class Lease:
         self._check_process()
         if isinstance(self._state.ended, LeaseReleased):
             raise self._state.ended
-        keeper.forget(self)
         # Also when it counts as lost here: the fence decides, and a row that is still ours is freed sooner.
-        freed = verbs.release(self._connection, self.model, self.pk, self.fence, self.terms.cooldown)
-        if self._state.ended is None and not freed:
-            self.lose(verbs.TAKEN)
-        if self._state.ended is not None:
-            raise self._state.ended
-        self._finish("released")
+        row = (self._connection, self.model, self.pk, self.fence)
+        self._give_up("released", partial(verbs.release, *row, self.terms.cooldown))
 
     def hand_over(self, to: str, *, ttl: object = None) -> int:
         """Pass the row straight to a successor, who takes it up with ``pool.adopt(pk, fence)``.
@@ -146,11 +124,8 @@ class Lease:
         self.ensure_held()
         span = self.terms.ttl if ttl is None else options.seconds("ttl", ttl, least=MIN_TTL)
         to = options.text("to", to, most=MAX_LENGTH)
-        keeper.forget(self)
-        if not verbs.hand_over(self._connection, self.model, self.pk, self.fence, to=to, ttl=span):
-            self.lose(verbs.TAKEN)
-            self.ensure_held()
-        self._finish(f"handed over to {to}")
+        row = (self._connection, self.model, self.pk, self.fence)
+        self._give_up(f"handed over to {to}", partial(verbs.hand_over, *row, to=to, ttl=span))
         return self.fence + 1
 
     @contextlib.contextmanager
@@ -195,7 +170,7 @@ class Lease:
         return f"lease of {self.model._meta.label} {self.pk}, fence {self.fence}"
 
     def __repr__(self) -> str:
-        state = "held" if self._state.ended is None else "ended"
+        state = "held" if self.is_held else "ended"
         return f"<{type(self).__name__} {self.model._meta.label} {self.pk} fence={self.fence} {state}>"
 
     # What the keeper needs
@@ -211,7 +186,7 @@ class Lease:
     @property
     def due_at(self) -> float:
         """The moment of this process's clock at which it should be renewed next."""
-        return self._sent_at + self.terms.ttl / 3
+        return self._sent_at + self.terms.ttl / 3 if self._is_proven else 0.0
 
     @property
     def is_in_transaction(self) -> bool:
@@ -228,7 +203,7 @@ class Lease:
 
     def confirm(self, sent_at: float) -> None:
         """Note that a renewal which left at ``sent_at`` was granted."""
-        self._sent_at = max(self._sent_at, sent_at)
+        self._sent_at, self._is_proven = max(self._sent_at, sent_at), True
 
     def why_not_trusted(self) -> str:
         """Return why the trust window closed, in words."""
@@ -239,6 +214,8 @@ class Lease:
 
     def lose(self, reason: str) -> None:
         """Note the loss once: set ``lost``, run ``on_lost``."""
+        if self._state.is_ending:
+            return  # whoever is giving it up learns from the fence what it was
         keeper.forget(self)
         if not self._state.end(LeaseLost(f"{self} of {self.holder} is lost: {reason}")):
             return
@@ -246,7 +223,10 @@ class Lease:
         logger.warning("%s", self._state.ended)
         if self.terms.on_lost is not None:
             # In a thread of its own: it may take as long as it likes without holding up the keeper.
-            background.start("on-lost", partial(self.terms.on_lost, self))
+            try:
+                background.start("on-lost", partial(self.terms.on_lost, self))
+            except RuntimeError:
+                logger.exception("on_lost of %s could not be run", self)
 
     @property
     def _connection(self) -> BaseDatabaseWrapper:
@@ -264,6 +244,26 @@ class Lease:
         else:  # it counts once it is committed: a rollback undoes it
             transaction.on_commit(partial(self.confirm, sent_at), using=self.using)
 
+    def _give_up(self, what: str, send: Callable[[], object]) -> None:
+        """End the grant by ``send``, which says whether it was still ours; if it fails, nothing has ended."""
+        if not self._state.begin_ending():
+            raise LeaseReleased(f"{self} is being given up by another thread")
+        keeper.forget(self)
+        try:
+            done = send()
+        except BaseException:
+            self._state.is_ending = False
+            if self._state.ended is None:
+                keeper.keep(self)
+            raise
+        if done:
+            self._finish(what)
+        self._state.is_ending = False
+        if not done:
+            self.lose(verbs.TAKEN)
+        if not isinstance(self._state.ended, LeaseReleased) and self._state.ended is not None:
+            raise self._state.ended
+
     def _finish(self, what: str) -> None:
         self._state.end(LeaseReleased(f"{self} was {what} before"))
 
@@ -280,7 +280,13 @@ class _State:
 
     def __init__(self) -> None:
         self.ended: LeaseLost | None = None
+        self.is_ending = False
         self._lock = threading.Lock()
+
+    def begin_ending(self) -> bool:
+        with self._lock:
+            first, self.is_ending = not self.is_ending, True
+        return first
 
     def end(self, how: LeaseLost) -> bool:
         with self._lock:
@@ -288,8 +294,3 @@ class _State:
             if first:
                 self.ended = how
         return first
-
-
-def margin(ttl: float) -> float:
-    """Return how many seconds before the database's own deadline a holder stops trusting a lease."""
-    return min(ttl / 10, 2.0)

@@ -1,6 +1,7 @@
 """The waiters of this process for one pool: takes their tickets, looks what is free, claims what is theirs."""
 
 import contextlib
+import logging
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -10,23 +11,28 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.conf import ticket_ttl
 from resourcepool.dialect import DbLater, DbNow
-from resourcepool.exceptions import ResourcePoolError
+from resourcepool.exceptions import DatabaseUnavailable, ResourcePoolError
 from resourcepool.leases import search, verbs
 from resourcepool.leases.clock import monotonic
 from resourcepool.leases.keeper import keeper
-from resourcepool.leases.lease import Lease, Terms
+from resourcepool.leases.lease import Lease
 from resourcepool.leases.models import Ticket
 from resourcepool.leases.pace import Pace
 from resourcepool.leases.retry import retrying
 from resourcepool.leases.search import Glance
 from resourcepool.leases.table import Model
+from resourcepool.leases.terms import Terms
 from resourcepool.leases.verbs import Grant
 from resourcepool.leases.waiting import Place, Request, Waiter, allot
 
-LONGEST_LINE = 1_000  # tickets looked at; whoever stands further back is not served yet anyway
+LONGEST_LINE = 10_000  # tickets looked at; whoever stands further back is not served yet anyway
+MOST_ROWS = 1_000  # free rows read at once
 SPARE_ROWS = 64  # free rows read beyond the own demand, for those in front
 TIDY_EVERY = 60.0  # seconds between two removals of tickets that died
 REVIVE_EVERY = 2.0  # seconds
+PASS_OVER = 1.0  # seconds for which a row is not tried again after a claim for it failed
+
+logger = logging.getLogger(__name__)
 
 
 class Line:
@@ -39,6 +45,7 @@ class Line:
         self.look_at = 0.0
         self.trouble: Exception | None = None
         self._pace = Pace()
+        self._passed_over: dict[Any, float] = {}  # rows that look free but could not be had: locked by somebody
         self._tidied_at = self._revived_at = float("-inf")
 
     def look(self) -> float:
@@ -107,7 +114,13 @@ class Line:
         places = live_places(self._connection, self.label)
         for selector in {place.selector for place in places} - glances.keys():
             glances[selector] = self._glance(selector)
-        served = allot(places, {selector: seen.free for selector, seen in glances.items()})
+        now = monotonic()
+        self._passed_over = {pk: until for pk, until in self._passed_over.items() if until > now}
+        free = {
+            selector: [pk for pk in seen.free if pk not in self._passed_over]
+            for selector, seen in glances.items()
+        }
+        served = allot(places, free)
         by_ticket = {waiter.ticket.pk: waiter for waiter in self.waiters if waiter.ticket}
         self._note_place(places, by_ticket, joined)
         for ticket, pks in served.items():
@@ -124,10 +137,19 @@ class Line:
         self._pace.stirred()
 
     def _claim(self, waiter: Waiter, pks: list[Any]) -> None:
-        grants = claim(self._connection, waiter.request, pks)
+        try:
+            grants = claim(self._connection, waiter.request, pks)
+        except DatabaseUnavailable:
+            raise
+        except Exception as error:
+            logger.exception("cannot serve a waiter for %s", self.label)
+            waiter.fail(error)
+            return
         if grants is not None:
             self._pace.advanced(-1, monotonic())
             waiter.give(grants)
+        else:
+            self._passed_over.update(dict.fromkeys(pks, monotonic() + PASS_OVER))
 
     def _revive(self) -> None:
         if monotonic() - self._revived_at > REVIVE_EVERY:
@@ -193,4 +215,4 @@ def live_places(connection: BaseDatabaseWrapper, label: str) -> list[Place]:
 def glance(connection: BaseDatabaseWrapper, model: Model, selector: str, demand: int) -> Glance:
     """Return what is free for ``selector``, and some to spare for those in front."""
     where = model.where(selector, connection)
-    return search.glance(connection, model, where, min(demand + SPARE_ROWS, LONGEST_LINE))
+    return search.glance(connection, model, where, min(demand + SPARE_ROWS, MOST_ROWS))

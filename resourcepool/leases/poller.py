@@ -38,8 +38,12 @@ class Poller:
         waiter = Waiter(request)
         with self._lock:
             self._arrivals.append(waiter)
-            if self._thread is None:
-                self._thread = background.start("poller", self._loop)
+            if self._thread is None or not self._thread.is_alive():
+                try:
+                    self._thread = background.start("poller", self._loop)
+                except RuntimeError:  # no more threads: nobody would ever serve it
+                    self._arrivals.remove(waiter)
+                    raise
         self._alarm.ring()
         return waiter
 

@@ -62,10 +62,10 @@ def retrying(
             trouble = dialect.trouble(connection, error)
             if trouble is Trouble.NO_TABLE:
                 raise NotMigrated(f"database {connection.alias!r}: {error}; run `manage.py migrate`") from error
-            if trouble is None or connection.in_atomic_block:
-                raise
             if trouble is Trouble.BUSY and busy is not None:
                 return busy()
+            if trouble is None or connection.in_atomic_block:
+                raise
             if trouble is Trouble.DISCONNECTED:
                 unsure = True
                 connection.close()

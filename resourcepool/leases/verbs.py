@@ -63,12 +63,16 @@ def claim(connection: BaseDatabaseWrapper, model: Model, pk: Any, wanted: Claim)
     if wanted.behind_waiters:
         sql += nobody_waits(connection)
         params.append(model._meta.label_lower)
-    sql += speaks.returning.format(fence=table_of(connection, model).fence)
-    sent_at = 0.0
+    table = table_of(connection, model)
+    sql = speaks.claim_at_once(connection, sql, table.name, table.pk) + speaks.returning.format(
+        fence=table.fence
+    )
+    first_sent_at: float | None = None
 
     def send() -> Grant | None:
-        nonlocal sent_at
+        nonlocal first_sent_at
         sent_at = monotonic()
+        first_sent_at = first_sent_at or sent_at
         with connection.cursor() as cursor:
             cursor.execute(sql, params)
             fence = speaks.fence_after_update(cursor)
@@ -80,7 +84,7 @@ def claim(connection: BaseDatabaseWrapper, model: Model, pk: Any, wanted: Claim)
         fences = live_fences(connection, model, [pk], holder=wanted.holder)
         if not fences:
             raise Unsettled
-        return Grant(pk, fences[pk], sent_at)
+        return Grant(pk, fences[pk], first_sent_at or 0.0)  # the one that took effect may have been the first
 
     return retrying(connection, send, settle=settle, busy=lambda: None)
 

@@ -1,13 +1,17 @@
 """Who is served next when there is not enough for everybody."""
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
+from resourcepool.exceptions import ResourcePoolError
 from resourcepool.leases.lease import Lease
 from resourcepool.leases.table import Model
 from resourcepool.leases.verbs import Claim, Grant
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +87,10 @@ class Waiter:
             self.outcome.set_result(leases)
         else:
             for lease in leases:
-                lease.release()
+                try:
+                    lease.release()
+                except ResourcePoolError as error:
+                    logger.warning("%s", error)
 
     def give_up(self) -> list[Lease]:
         """Stop waiting; returns what was granted in the very last moment, if anything."""
@@ -91,5 +98,5 @@ class Waiter:
 
     def fail(self, error: Exception) -> None:
         """Tell the waiter that it can never be served."""
-        if self.outcome.set_running_or_notify_cancel():
+        if not self.has_left and self.outcome.set_running_or_notify_cancel():
             self.outcome.set_exception(error)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 ROUNDS = 10  # of reading what is free and losing the race for all of it
 REMEMBERED = 10_000  # holders whose last resource is known to "sticky"
+LONGEST_QUICK_TRY = 0.5  # seconds, then one stands in line: rows that look free may be locked
 REVIVE_EVERY = 2.0  # seconds
 NAP = 0.5  # seconds
 
@@ -44,17 +45,18 @@ class Desk:
         self._last: OrderedDict[Any, Any] = OrderedDict()
         self._revived_at = float("-inf")
 
-    def obtain(self, asked: Order) -> Leases:
-        """Return what was ordered, waiting for it up to its timeout; raises AcquireTimeout."""
+    def obtain(self, asked: Order, stop: Callable[[], bool] = lambda: False) -> Leases:
+        """Return what was ordered, waiting for it up to its timeout or until ``stop()``; raises AcquireTimeout."""
         began = monotonic()
-        leases = self._at_once(asked)
+        troubles: list[Exception] = []
+        leases = self._at_once(asked, troubles)
         if leases is not None:
             return leases
         waiter = poller.join(self._request(asked))
         try:
-            return _outcome(waiter, began + asked.timeout)
+            return _outcome(waiter, began + asked.timeout, stop)
         except TimeoutError as error:
-            return self._too_late(asked, waiter, error)
+            return self._too_late(asked, waiter, error, troubles)
         except BaseException:
             self._walk_away(waiter)
             raise
@@ -62,7 +64,8 @@ class Desk:
     async def aobtain(self, asked: Order) -> Leases:
         """``obtain`` for asyncio; waiting occupies no thread."""
         began = monotonic()
-        leases = await in_thread(_loaded, self._at_once, asked, undo=_release)
+        troubles: list[Exception] = []
+        leases = await in_thread(_loaded, self._at_once, asked, troubles, undo=_release)
         if leases is not None:
             return leases
         waiter = poller.join(self._request(asked))
@@ -70,7 +73,7 @@ class Desk:
         try:
             leases = _granted(await asyncio.wait_for(outcome, began + asked.timeout - monotonic()))
         except TimeoutError as error:
-            leases = await in_thread(self._too_late, asked, waiter, error, undo=_release)
+            leases = await in_thread(self._too_late, asked, waiter, error, troubles, undo=_release)
         except BaseException:
             await in_thread(self._walk_away, waiter)
             raise
@@ -117,14 +120,16 @@ class Desk:
     def _connection(self) -> BaseDatabaseWrapper:
         return connections[self._pool.using]
 
-    def _at_once(self, asked: Order) -> Leases | None:
+    def _at_once(self, asked: Order, troubles: list[Exception]) -> Leases | None:
         """Like ``try_now``, for somebody who is willing to wait: then the line decides who is next."""
         self.refuse_open_transaction(asked)
         connection = self._connection
+        if asked.timeout and not connection.in_atomic_block and poller.trouble(self._model, connection.alias):
+            return None  # others wait for the database already; trying for oneself takes the time of retries
         try:
             grants = self._quick(connection, asked, self._request(asked))
         except DatabaseUnavailable:
-            if connection.in_atomic_block:
+            if connection.in_atomic_block or not asked.timeout:
                 raise
             return None  # it may be back in time
         if grants is None and not asked.timeout and verbs.anybody_waits(connection, self._model):
@@ -145,6 +150,7 @@ class Desk:
             if grant is not None:
                 return grant
         tried: set[Any] = set()  # a row that is locked by a long transaction looks free every time
+        gives_up_at = monotonic() + LONGEST_QUICK_TRY
         for _ in range(ROUNDS):
             rows = [pk for pk in self._candidates(connection, asked, request) if pk not in tried]
             if len(rows) < asked.count:
@@ -158,7 +164,7 @@ class Desk:
                 self._spread.lost_race()
                 if asked.count == 1:
                     tried.add(rows[start])
-                if verbs.anybody_waits(connection, self._model):
+                if monotonic() > gives_up_at or verbs.anybody_waits(connection, self._model):
                     return None
         return None
 
@@ -191,12 +197,15 @@ class Desk:
             self._revived_at = monotonic()
             self._model.revive(self._pool.using)
 
-    def _too_late(self, asked: Order, waiter: Waiter, error: TimeoutError) -> Leases:
+    def _too_late(self, asked: Order, waiter: Waiter, error: TimeoutError, troubles: list[Exception]) -> Leases:
         leases = _granted(waiter.give_up())
         if leases:
             return leases
         poller.look_now(self._model, self._pool.using)  # takes the ticket out of the line
-        raise timed_out(self._pool, asked, poller.trouble(self._model, self._pool.using)) from error
+        if waiter.ticket is not None:
+            troubles = []  # the database came back, and still nothing was free
+        trouble = poller.trouble(self._model, self._pool.using) or next(iter(troubles), None)
+        raise timed_out(self._pool, asked, trouble) from error
 
     def _walk_away(self, waiter: Waiter) -> None:
         if not waiter.outcome.done() or waiter.outcome.exception() is None:
@@ -218,9 +227,9 @@ def _rememberer(asked: Order) -> object:
     return threading.get_ident() if asked.holder_is_unique else asked.terms.holder
 
 
-def _outcome(waiter: Waiter, until: float) -> Leases:
+def _outcome(waiter: Waiter, until: float, stop: Callable[[], bool]) -> Leases:
     """Wait for what the waiter is granted; raises TimeoutError when it is nothing until then."""
-    while not waiter.has_left and (left := until - monotonic()) > 0:
+    while not waiter.has_left and not stop() and (left := until - monotonic()) > 0:
         # In naps, because Python may overlook a signal that arrives just as the main thread goes to sleep.
         futures.wait([waiter.outcome], min(left, NAP))
     return _granted(waiter.outcome.result(0))

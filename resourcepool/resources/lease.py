@@ -13,7 +13,7 @@ from resourcepool.leases.keeper import keeper
 from resourcepool.leases.lease import Lease
 from resourcepool.leases.retry import retrying
 from resourcepool.leases.verbs import Grant
-from resourcepool.resources import quarantine
+from resourcepool.resources.quarantine import Policy, delay, strikes_now
 from resourcepool.resources.state import MAX_REASON
 from resourcepool.resources.threads import in_thread
 
@@ -56,12 +56,10 @@ class ResourceLease(Lease):
         """
         self.ensure_held()
         reason = options.text("reason", reason, most=MAX_REASON)
-        keeper.forget(self)
+        policy = Policy.from_settings()
         settle = partial(verbs.was_given_back, self._connection, self.model, self.pk, self.fence)
-        if not retrying(self._connection, lambda: self._park(reason), settle=settle):
-            self.lose(verbs.TAKEN)
-            self.ensure_held()
-        self._finish(f"quarantined ({reason})")
+        park = partial(self._park, reason, policy)
+        self._give_up(f"quarantined ({reason})", lambda: retrying(self._connection, park, settle=settle))
 
     def fix(self, reason: str, *, timeout: object = None) -> None:
         """Quarantine the resource and move this handle to another one, asked for in the same way (R0.6).
@@ -90,14 +88,13 @@ class ResourceLease(Lease):
         self.lost.clear()
         self._take(Grant(other.pk, other.fence, other._sent_at))
 
-    def _park(self, reason: str) -> int:
-        policy = quarantine.Policy.from_settings()
+    def _park(self, reason: str, policy: Policy) -> int:
         mine = verbs.rows_of(self._connection, self.model).filter(pk=self.pk, fence=self.fence)
         row = mine.values_list("strikes", "struck_at", DbNow()).first()
         if row is None:
             return 0
-        strikes = quarantine.strikes_now(*row)
-        seconds = quarantine.delay(strikes, policy)
+        strikes = strikes_now(*row)
+        seconds = delay(strikes, policy)
         return mine.update(
             busy_before=DbLater(seconds),
             fence=models.F("fence") + 1,

@@ -143,9 +143,9 @@ class AbstractResource(AbstractLease):
         instance._note_state()
         return instance
 
-    def refresh_from_db(self, *args: Any, **kwargs: Any) -> None:
-        super().refresh_from_db(*args, **kwargs)
-        self._note_state()
+    def refresh_from_db(self, using: str | None = None, fields: Any = None, *args: Any, **kwargs: Any) -> None:
+        super().refresh_from_db(using, fields, *args, **kwargs)
+        self._note_state(fields)
 
     def save(self, *args: Any, **kwargs: Any) -> None:
         super().save(*args, **kwargs)

@@ -8,8 +8,9 @@ from resourcepool import options
 from resourcepool.conf import POOL_OPTIONS, pool_setting
 from resourcepool.exceptions import BadOption
 from resourcepool.leases.holder import MAX_LENGTH, default_holder
-from resourcepool.leases.lease import MIN_TTL, Lease, Terms
+from resourcepool.leases.lease import Lease
 from resourcepool.leases.table import Model
+from resourcepool.leases.terms import MIN_TTL, Terms
 from resourcepool.resources import selectors
 from resourcepool.resources.strategy import STRATEGIES
 

@@ -1,10 +1,11 @@
 """A pool: the rows of one model, each handed out to one holder at a time."""
 
 import contextlib
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
+from django.core.exceptions import ValidationError
 from django.db import connections, router
 
 from resourcepool import options
@@ -107,6 +108,8 @@ class Pool:
         """
         asked = self._order(1, wishes)
         options.whole("fence", fence, least=1, most=2**63 - 1)
+        pk = self._key(pk)
+        self.refuse_open_transaction(asked)
         connection, sent_at = connections[self.using], monotonic()
         if not verbs.renew(connection, self.model, [(pk, fence)], asked.terms.ttl):
             raise LeaseLost(f"{self.model._meta.label} {pk} is not held under fence {fence} any more")
@@ -131,11 +134,15 @@ class Pool:
         async with (await self.aobtain(self._order(1, wishes)))[0] as lease:
             yield lease
 
-    # What handles need
+    # What handles and ``Resource`` need
 
-    def obtain(self, asked: Order) -> list[ResourceLease]:
-        """Return what was ordered, waiting for it up to its timeout; raises AcquireTimeout."""
-        return self._desk.obtain(asked)
+    def _order(self, count: int, wishes: Mapping[str, Any]) -> Order:
+        """Return the checked order for these options and selectors; raises BadOption."""
+        return order(self.model, self._declared, count, wishes)
+
+    def obtain(self, asked: Order, stop: Callable[[], bool] = lambda: False) -> list[ResourceLease]:
+        """Return what was ordered, waiting for it up to its timeout or until ``stop()``; raises AcquireTimeout."""
+        return self._desk.obtain(asked, stop)
 
     async def aobtain(self, asked: Order) -> list[ResourceLease]:
         """``obtain`` for asyncio."""
@@ -149,9 +156,6 @@ class Pool:
         """Note that ``lease`` was released here: its holder prefers it next time, and waiters look at once."""
         self._desk.freed(lease)
 
-    def _order(self, count: int, wishes: Mapping[str, Any]) -> Order:
-        return order(self.model, self._declared, count, wishes)
-
     def _acquire(self, count: int, wait: bool, wishes: Mapping[str, Any]) -> list[ResourceLease] | None:
         asked = self._order(count, wishes)
         return self._desk.obtain(asked) if wait else self._desk.try_now(asked)
@@ -159,3 +163,10 @@ class Pool:
     async def _aacquire(self, count: int, wait: bool, wishes: Mapping[str, Any]) -> list[ResourceLease] | None:
         asked = self._order(count, wishes)
         return await (self._desk.aobtain(asked) if wait else self._desk.atry_now(asked))
+
+    def _key(self, pk: Any) -> Any:
+        field: Any = self.model._meta.pk
+        try:
+            return field.to_python(pk)
+        except ValidationError:
+            raise BadOption("pk", pk, f"a primary key of {self.model._meta.label}") from None

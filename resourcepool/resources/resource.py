@@ -17,7 +17,7 @@ from resourcepool.exceptions import (
     LeaseLost,
     LeaseReleased,
 )
-from resourcepool.leases.lease import MIN_TTL
+from resourcepool.leases.terms import MIN_TTL
 from resourcepool.resources.lease import ResourceLease
 from resourcepool.resources.models import AbstractResource
 
@@ -148,8 +148,10 @@ class Resource(threading.Thread):
     def terminate(self) -> None:
         """Give the resource back and stop the thread."""
         self._stopped = True
-        self.close()
-        self._wake.set()
+        try:
+            self.close()
+        finally:
+            self._wake.set()
 
     def run(self) -> None:
         """Renew every ``occupation_interval``; after a loss acquire another resource (R0.5)."""
@@ -187,6 +189,8 @@ class Resource(threading.Thread):
         try:
             self._replace(lost)
         except (AcquireTimeout, DatabaseUnavailable) as error:
+            if self._stopped:
+                return
             logger.warning("%s; trying again", error)
             self._wake.wait(PAUSE)
             self._wake.set()
@@ -202,14 +206,15 @@ class Resource(threading.Thread):
 
     def _acquire(self) -> None:
         """Hold a valid resource; put away the invalid ones that come up on the way (R0.4)."""
+        pool = self._pool()
+        wishes = {
+            "timeout": self.acquire_timeout,
+            "ttl": self._ttl,
+            "on_lost": lambda _: self._wake.set(),
+            **self.selectors,
+        }
         for _ in range(MOST_INVALID):
-            lease = self._pool().acquire(
-                timeout=self.acquire_timeout,
-                ttl=self._ttl,
-                on_lost=lambda _: self._wake.set(),
-                **self.selectors,
-            )
-            assert lease is not None  # noqa: S101 (acquire() waits, so it returns a lease or raises)
+            (lease,) = pool.obtain(pool._order(1, wishes), lambda: self._stopped)
             self._swap(lease)
             if self._stopped or self._closed:
                 self._give_back()

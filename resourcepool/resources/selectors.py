@@ -28,7 +28,8 @@ class _Hidden:
         return "(not shown)"
 
 
-HIDDEN = _Hidden()  # in place of a secret that somebody tried to select by
+HIDDEN = _Hidden()
+
 # These change while a resource is in use, or decide whether it is handed out at all.
 _STATE = LEASE_COLUMNS | STATE_COLUMNS
 
@@ -48,7 +49,7 @@ def canonical(model: type[Model], wishes: Mapping[str, Any]) -> str:
     for name, value in wishes.items():
         field = fields.get("tags" if name == "tag" else name)
         if field is None:
-            raise _unknown(model, name, value)
+            raise _unknown(model, name)
         if isinstance(field, TagsField):
             clean[field.name] = sorted({*clean.get(field.name, []), *_tags(name, value)})
         elif isinstance(value, list | tuple | set | frozenset):
@@ -100,11 +101,10 @@ def wanted(model: type[Model], selector: str) -> Q:
     return found
 
 
-def _unknown(model: type[Model], name: str, value: Any) -> BadOption:
-    secrets = [field.name for field in model._meta.concrete_fields if isinstance(field, EncryptedTextField)]
+def _unknown(model: type[Model], name: str) -> BadOption:
     known = ", ".join(sorted(selectable(model)))
-    shown = HIDDEN if name in secrets else value
-    return BadOption(name, shown, f"no such selector; {model._meta.label} has: {known}")
+    # The value is not shown: people try url="http://joe:secret@.." and password=".." here.
+    return BadOption(name, HIDDEN, f"no such selector; {model._meta.label} has: {known}")
 
 
 def _condition(field: Any, value: Any) -> Q:
@@ -135,6 +135,7 @@ def _value(field: Any, value: Any) -> Any:
         clean = target.to_python(value)
         if clean is not None:
             target.run_validators(clean)
+            str(clean).encode()  # half a surrogate pair is text that no database takes
     except (ValidationError, TypeError, ValueError):
         clean = None
     misfit = clean is None or isinstance(value, bool) != isinstance(clean, bool)

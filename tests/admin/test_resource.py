@@ -72,9 +72,7 @@ def test_without_a_key_pages_open_and_a_new_password_is_refused_at_its_field(
     assert "n3w-one" not in refused.content.decode()
 
 
-@pytest.mark.parametrize(
-    ("field", "value"), [("host", "a b"), ("country", "U1"), ("port", 0), ("tags", "Ä")]
-)
+@pytest.mark.parametrize(("field", "value"), [("host", "a b"), ("country", "U1"), ("port", 0), ("tags", "Ä")])
 def test_a_wrong_value_is_refused_at_its_field(operator: Client, proxy: Proxy, field: str, value: Any) -> None:
     refused = operator.post(page_of(proxy), form(**{field: value}))
     assert refused.status_code == 200

@@ -62,16 +62,6 @@ class Election(AbstractLease):
         return self.name
 
 
-class DocumentRow(models.Model):
-    """A resource as document 000 keeps it: held until ``busy_before``, and that is all."""
-
-    busy_before = models.DateTimeField(null=True)
-    name = models.CharField(max_length=50, default="")
-
-    def __str__(self) -> str:
-        return self.name
-
-
 class Ghost(AbstractResource):
     """A resource whose table was never made."""
 

@@ -11,7 +11,8 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.dialect import DbLater, DbNow, MicrosUntil
 from resourcepool.leases import verbs
-from resourcepool.leases.lease import Lease, Terms
+from resourcepool.leases.lease import Lease
+from resourcepool.leases.terms import Terms
 from resourcepool.leases.verbs import Claim
 from resourcepool.models import AbstractLease, Proxy, Ticket
 from tests.app.models import Bare, Device, Election

@@ -12,7 +12,8 @@ from resourcepool.dialect import DbLater
 from resourcepool.exceptions import BadOption, DatabaseUnavailable, LeaseLost, LeaseReleased
 from resourcepool.leases import verbs
 from resourcepool.leases.keeper import keeper
-from resourcepool.leases.lease import Lease, Terms, margin
+from resourcepool.leases.lease import Lease
+from resourcepool.leases.terms import Terms, margin
 from resourcepool.models import Proxy
 from tests.app.models import Bare
 from tests.app.rows import busy_for, change, columns, expire, granted, hold, new, steal

@@ -1,171 +1,196 @@
-"""The database is out of reach: from the start, in the middle of a lease, in the middle of waiting, or not migrated."""
+"""No database, no tables, no entrance: each is said at once and in so many words, and nothing hangs."""
 
+import os
 import socket
+import sqlite3
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
-from django.db import transaction
-from django.db.backends.base.base import BaseDatabaseWrapper
+from django.conf import settings
+from django.db import DatabaseError, OperationalError, connection
 
-from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable, LeaseLost, NotMigrated
+from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable, NotMigrated, ResourcePoolError
 from resourcepool.models import Proxy
-from tests.app.models import Bare, Ghost
-from tests.app.rows import busy_for, columns, hold, new
-from tests.committed import Clock
-from tests.eventually import eventually
-from tests.relay import Relay, relay
-from tests.spawned import Spawner
+from tests.spawned import Child, Spawner
 
-on_a_server = pytest.mark.only("mysql", "postgresql")
+EMPTY = "resourcepool_not_migrated"
 
 
-@pytest.fixture
-def between(database_url: str) -> Iterator[Relay]:
-    with relay(database_url) as relayed:
-        yield relayed
+def say(error: Exception, began: float) -> None:
+    print(
+        f"{type(error).__name__} after {time.monotonic() - began:.2f} s: {error}".replace("\n", " "), flush=True
+    )
 
 
-def say(*words: object) -> None:
-    print(*words, flush=True)
-
-
-def try_without_a_database() -> None:
-    for options in ({"wait": False}, {"timeout": 1}, {"timeout": 0}):
-        began = time.monotonic()
-        try:
-            Proxy.pool.acquire(**options)
-        except (AcquireTimeout, DatabaseUnavailable) as error:
-            say(type(error).__name__, round(time.monotonic() - began, 1), error)
+def acquire(wishes: dict[str, object]) -> None:
+    """Try to acquire, and tell in one line what came of it."""
+    began = time.monotonic()
     try:
-        with Proxy.pool.lease(timeout=0.5):
-            say("impossible")
-    except AcquireTimeout:
-        say("lease gave up")
+        Proxy.pool.acquire(**wishes)
+    except (ResourcePoolError, DatabaseError) as error:
+        say(error, began)
+    else:
+        print("acquired", flush=True)
 
 
-@on_a_server
-def test_at_the_start_is_a_clear_error_and_never_a_hang(spawn: Spawner, database_url: str) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-    host = database_url.rpartition("@")[2].partition("/")[0]
-    child = spawn(try_without_a_database, DATABASE_URL=database_url.replace(host, f"127.0.0.1:{port}"))
-    said = child.succeed().splitlines()
-    answers = [line.split(maxsplit=2) for line in said if line.startswith(("Acq", "Dat"))]
-    assert [answer[0] for answer in answers] == ["DatabaseUnavailable", "AcquireTimeout", "AcquireTimeout"]
-    assert all(float(answer[1]) < 4.5 for answer in answers)
-    assert all("database 'default'" in answer[2] for answer in answers)
-    assert "lease gave up" in said
+def told(child: Child) -> tuple[str, float, str]:
+    """Return the error's name, how long it took, and its text."""
+    child.succeed(timeout=30)
+    (line,) = [line for line in child.lines if " after " in line]
+    name, rest = line.split(" after ", 1)
+    seconds, text = rest.split(" s: ", 1)
+    return name, float(seconds), text
 
 
-def hold_through(ttl: float) -> None:
-    """Hold a lease, and say every now and then whether it is still held."""
-    lease = Proxy.pool.acquire(ttl=ttl)
-    assert lease is not None
-    say("holds")
-    last = None
-    while True:
-        if lease.is_held != last:
-            last = lease.is_held
-            say("is held" if last else "is lost", lease.lost.is_set())
-        if not last:
-            break
-        time.sleep(0.01)
+class TestTablesNotMigrated:
+    @pytest.fixture
+    def empty(self, tmp_path: Path) -> Iterator[str]:
+        """The address of a database in which nobody has run migrate."""
+        if connection.vendor == "sqlite":
+            yield f"sqlite:///{tmp_path}/empty.sqlite3"
+            return
+        quoted = connection.ops.quote_name(f"{EMPTY}_{os.getpid()}")
+        with connection.cursor() as cursor:
+            cursor.execute(f"CREATE DATABASE {quoted}")
+        yield urlsplit(settings.DATABASE_URL)._replace(path=f"/{EMPTY}_{os.getpid()}").geturl()
+        with connection.cursor() as cursor:
+            cursor.execute(f"DROP DATABASE {quoted}")
+
+    @pytest.mark.parametrize("wishes", [{"wait": False}, {"timeout": 20}], ids=str)
+    def test_names_the_command(self, spawn: Spawner, empty: str, wishes: dict[str, object]) -> None:
+        name, seconds, text = told(spawn(acquire, wishes, DATABASE_URL=empty))
+        assert name == NotMigrated.__name__
+        assert seconds < 3
+        assert "run `manage.py migrate`" in text
+        assert "resourcepool_" in text
+
+    def test_names_the_command_to_somebody_who_wants_several(self, spawn: Spawner, empty: str) -> None:
+        name, seconds, text = told(spawn(acquire_many, DATABASE_URL=empty))
+        assert name == NotMigrated.__name__
+        assert seconds < 3
+        assert "run `manage.py migrate`" in text
+
+
+def acquire_many() -> None:
+    began = time.monotonic()
     try:
-        lease.ensure_held()
-    except LeaseLost as lost:
-        say(lost)
-    with Proxy.pool.lease(timeout=20) as again:
-        say("holds again", again.fence)
+        Proxy.pool.acquire_many(3, timeout=20)
+    except (ResourcePoolError, DatabaseError) as error:
+        say(error, began)
 
 
-@on_a_server
-@pytest.mark.parametrize("how", ["cut", "hang"])
-def test_for_longer_than_the_ttl_is_a_loss_in_time_and_not_the_end(
-    spawn: Spawner, between: Relay, how: str
-) -> None:
-    proxy = new(Proxy)
-    child = spawn(hold_through, 1.5, DATABASE_URL=between.url)
-    child.line("is held")
-    getattr(between, how)()
-    child.line("is lost", timeout=3)
-    assert busy_for(proxy) > -0.1, "it stopped trusting itself before the database let go"
-    child.line("not renewed within ttl=1.5 s")
-    assert busy_for(proxy) < 1.5
-    eventually(lambda: busy_for(proxy) < 0)
-    between.mend()
-    child.line("holds again 2", timeout=15)
-    child.succeed()
-    assert busy_for(proxy) <= 0
+class TestServerGoneAtStart:
+    """Nobody listens on the port; or the folder of the file is not there."""
 
+    @pytest.fixture
+    def nobody(self, tmp_path: Path) -> Iterator[str]:
+        if connection.vendor == "sqlite":
+            # The settings make the folder; a file that is a folder cannot be opened either.
+            (tmp_path / "folder").mkdir()
+            yield f"sqlite:///{tmp_path}/folder"
+            return
+        with socket.socket() as listener:
+            listener.bind(
+                ("127.0.0.1", 0)
+            )  # not listening: connections are refused, and nobody else gets the port
+            url = urlsplit(settings.DATABASE_URL)
+            login = url.netloc.rpartition("@")[0]
+            yield url._replace(netloc=f"{login}@127.0.0.1:{listener.getsockname()[1]}").geturl()
 
-def wait_through() -> None:
-    say("waits")
-    lease = Proxy.pool.acquire(timeout=30)
-    assert lease is not None
-    say("was served", lease.fence)
+    @pytest.mark.only("mysql", "postgresql")
+    @pytest.mark.parametrize("wishes", [{"wait": False}, {"timeout": 0}], ids=str)
+    def test_who_does_not_wait_is_told_quickly(
+        self, spawn: Spawner, nobody: str, wishes: dict[str, object]
+    ) -> None:
+        name, seconds, text = told(spawn(acquire, wishes, DATABASE_URL=nobody))
+        assert name == DatabaseUnavailable.__name__
+        assert "database 'default'" in text
+        assert seconds < 4
 
+    @pytest.mark.only("mysql", "postgresql")
+    def test_who_waits_is_told_why_nothing_came(self, spawn: Spawner, nobody: str) -> None:
+        name, seconds, text = told(spawn(acquire, {"timeout": 1}, DATABASE_URL=nobody))
+        assert name == AcquireTimeout.__name__
+        assert 1 <= seconds < 4.5
+        assert "within 1 s" in text
+        assert "database 'default'" in text, "the reason is in it"
 
-@on_a_server
-def test_while_waiting_in_line_is_waited_out(spawn: Spawner, between: Relay) -> None:
-    held = hold(new(Proxy))
-    child = spawn(wait_through, DATABASE_URL=between.url)
-    child.line("waits")
-    eventually(lambda: Proxy.pool.acquire(wait=False) is None)
-    between.cut()
-    time.sleep(0.5)
-    held.release()
-    between.mend()
-    child.line("was served", timeout=15)
-    child.succeed()
-
-
-def acquire_and_release() -> None:
-    lease = Proxy.pool.acquire(wait=False)
-    say("acquired", lease.fence if lease else None)
-    if lease:
-        lease.release()
-        say("released")
-
-
-class TestTablesThatAreMissing:
-    """On a database that was not migrated."""
-
-    @pytest.mark.parametrize("options", [{}, {"wait": False}, {"timeout": 0}, {"strategy": "random"}])
-    def test_say_what_to_do(self, options: dict[str, Any]) -> None:
-        with pytest.raises(NotMigrated, match=r"run `manage.py migrate`"):
-            Ghost.pool.acquire(**options)
-        with pytest.raises(NotMigrated):
-            Ghost.pool.acquire_many(2, **options)
+    @pytest.mark.only("mysql", "postgresql")
+    def test_a_password_is_not_in_the_words(self, spawn: Spawner, nobody: str) -> None:
+        url = urlsplit(nobody)
+        secret = url._replace(netloc=f"me:hunter2-is-secret@127.0.0.1:{url.port}").geturl()
+        child = spawn(acquire, {"timeout": 1}, DATABASE_URL=secret)
+        child.succeed(timeout=30)
+        assert "hunter2" not in child.output
 
     @pytest.mark.only("sqlite")
-    def test_all_of_them(self, spawn: Spawner, tmp_path: Path) -> None:
-        child = spawn(wait_through, DATABASE_URL=f"sqlite:///{tmp_path}/empty.sqlite3")
-        assert child.wait() == 1
-        assert "NotMigrated: database 'default': no such table" in child.output
+    @pytest.mark.parametrize("wishes", [{"wait": False}, {"timeout": 20}], ids=str)
+    def test_a_file_that_cannot_be_opened_is_said_at_once(
+        self, spawn: Spawner, nobody: str, wishes: dict[str, object]
+    ) -> None:
+        name, seconds, text = told(spawn(acquire, wishes, DATABASE_URL=nobody))
+        assert name in (OperationalError.__name__, DatabaseUnavailable.__name__)
+        assert "unable to open database file" in text
+        assert seconds < 4
+
+
+class TestRefused:
+    """A wrong password or database does not get better by waiting."""
+
+    @pytest.mark.only("mysql", "postgresql")
+    @pytest.mark.parametrize("wishes", [{"wait": False}, {"timeout": 20}], ids=str)
+    def test_a_wrong_password_fails_at_once(self, spawn: Spawner, wishes: dict[str, object]) -> None:
+        url = urlsplit(settings.DATABASE_URL)
+        place = url.netloc.rpartition("@")[2]
+        wrong = url._replace(netloc=f"nobody_of_this_name:wrong-hunter2@{place}").geturl()
+        child = spawn(acquire, wishes, DATABASE_URL=wrong)
+        name, seconds, text = told(child)
+        assert name == OperationalError.__name__
+        assert seconds < 2
+        assert "nobody_of_this_name" in text
+        assert "hunter2" not in child.output
+
+    @pytest.mark.only("mysql", "postgresql")
+    @pytest.mark.parametrize("wishes", [{"wait": False}, {"timeout": 20}], ids=str)
+    def test_a_database_that_does_not_exist_fails_at_once(
+        self, spawn: Spawner, wishes: dict[str, object]
+    ) -> None:
+        wrong = urlsplit(settings.DATABASE_URL)._replace(path="/no_such_database").geturl()
+        name, seconds, text = told(spawn(acquire, wishes, DATABASE_URL=wrong))
+        assert name == OperationalError.__name__
+        assert seconds < 2
+        assert "no_such_database" in text
+
+    @pytest.mark.only("sqlite")
+    def test_a_file_that_is_no_database_fails_at_once(self, spawn: Spawner, tmp_path: Path) -> None:
+        file = tmp_path / "not.sqlite3"
+        file.write_text("this is a letter, not a database\n" * 100)
+        name, seconds, text = told(spawn(acquire, {"timeout": 20}, DATABASE_URL=f"sqlite:///{file}"))
+        assert name == "DatabaseError"
+        assert seconds < 2
+        assert "not a database" in text
 
 
 @pytest.mark.only("sqlite")
-def test_a_writer_that_does_not_end_costs_the_lease_and_not_the_keeper(
-    process_clock: Clock, other: BaseDatabaseWrapper
-) -> None:
-    """On SQLite one open transaction keeps everybody else from writing."""
-    lease = hold(new(Bare), ttl=60)
-    with other.cursor() as cursor:
-        cursor.execute("BEGIN IMMEDIATE")
-        process_clock.advance(59)
-        assert lease.lost.wait(5)
-        cursor.execute("ROLLBACK")
-    again = hold(new(Bare), ttl=60)
-    process_clock.advance(25)
-    eventually(lambda: again.due_at > process_clock(), within=8)
+def test_a_file_that_somebody_keeps_locked_is_unavailable_not_a_hang(spawn: Spawner, tmp_path: Path) -> None:
+    """The timeout of the settings (20 s) is for one statement; here it is cut short."""
+    name = str(connection.settings_dict["NAME"])
+    other = sqlite3.connect(name, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    try:
+        url = f"sqlite:///{Path(name).absolute()}?timeout=1"
+        Proxy.objects.count()
+        kind, seconds, text = told(spawn(acquire_while_locked, url, DATABASE_URL=url))
+    finally:
+        other.rollback()
+        other.close()
+    assert kind == AcquireTimeout.__name__
+    assert seconds < 12
+    assert "locked" in text
 
 
-def test_a_transaction_that_cannot_commit_takes_the_claim_with_it() -> None:
-    proxy = new(Proxy)
-    with transaction.atomic():
-        Proxy.pool.acquire(allow_in_transaction=True)
-        transaction.set_rollback(True)
-    assert columns(proxy)["fence"] == 0
+def acquire_while_locked(url: str) -> None:
+    acquire({"timeout": 2})

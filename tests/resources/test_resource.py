@@ -1,465 +1,491 @@
-"""``Resource``, the documents' thread class (R0.3 to R0.6)."""
+"""``Resource``, the thread class of document 000: R0.3 to R0.6."""
 
 import datetime
 import logging
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 import pytest
-from django.db import connection
 
 from resourcepool import Resource
-from resourcepool.dialect import DbLater
 from resourcepool.exceptions import AcquireTimeout, BadOption, LeaseLost, LeaseReleased
-from resourcepool.leases import verbs
-from resourcepool.models import Proxy, Ticket
-from resourcepool.resources.resource import MOST_INVALID
-from tests.app.models import Bare, Device
-from tests.app.rows import busy_for, change, columns, granted, hold, new, several, steal
-from tests.committed import Clock
+from resourcepool.leases.keeper import keeper
+from resourcepool.models import Proxy
+from resourcepool.resources import resource as module
+from tests.app.models import Team
+from tests.app.rows import busy_for, columns, expire, granted, new, several, steal
+from tests.concurrency.tickets import in_line
 from tests.eventually import InBackground, eventually
 
 
-class Crawler(Resource):
-    """Holds a proxy; those in ``invalid`` are not."""
+class Kept(Resource):
+    """Valid unless its host is in ``bad``; remembers what it was asked about."""
 
     model = Proxy
-    occupation_delta = datetime.timedelta(minutes=1)
-    occupation_interval = 0.01
-    acquire_timeout = 0.1
-    invalid: ClassVar[set[int]] = set()
-    checked: ClassVar[list[int]] = []
+    occupation_delta = 2
+    occupation_interval = 0.05
+    acquire_timeout = 5
+    bad: ClassVar[set[str]] = set()
+    asked: ClassVar[list[str]] = []
 
     def is_valid(self) -> bool:
-        self.checked.append(self.o.pk)
-        return self.o.pk not in self.invalid
+        self.asked.append(self.o.host)
+        return self.o.host not in self.bad
 
 
 @pytest.fixture(autouse=True)
-def _nothing_is_invalid() -> Iterator[None]:
-    Crawler.invalid, Crawler.checked = set(), []
-    yield
-    Crawler.invalid, Crawler.checked = set(), []
+def _fresh_lists() -> None:
+    Kept.bad, Kept.asked = set(), []
 
 
 @pytest.fixture
-def start() -> Iterator[Callable[..., Any]]:
-    """Make a resource and start it; stop it after the test."""
-    started: list[Resource] = []
+def keep() -> Iterator[Callable[..., Kept]]:
+    """Make one; it is terminated after the test."""
+    made: list[Resource] = []
 
-    def make(kind: type[Resource] = Crawler, **options: Any) -> Any:
-        one = kind(**options)
-        started.append(one)
-        one.start()
-        return one
+    def make(kind: type[Resource] = Kept, **options: Any) -> Any:
+        made.append(kind(**options))
+        return made[-1]
 
     yield make
-    for one in started:
+    for one in made:
         one.terminate()
-        one.join(10)
-        assert not one.is_alive()
+        if one.ident is not None:
+            one.join(5)
+            assert not one.is_alive()
+
+
+def kind(**attributes: Any) -> type[Kept]:
+    return type("Kept", (Kept,), attributes)
+
+
+def quarantined() -> list[str]:
+    return sorted(Proxy.objects.quarantined().values_list("host", flat=True))
+
+
+class Changes:
+    """An ``on_change`` that remembers."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[Any, Any]] = []
+
+    def __call__(self, old: Any, new: Any) -> None:
+        self.seen.append((old, new))
 
 
 class TestConstruction:
-    def test_acquires_a_valid_resource(self) -> None:
-        proxy = new(Proxy)
-        crawler = Crawler()
-        assert crawler.o == proxy
-        assert crawler.checked == [proxy.pk]
-        assert 59 < busy_for(proxy) <= 60
-        crawler.ensure_held()
+    """R0.4."""
 
-    def test_waits_until_something_is_free(self) -> None:
-        held = hold(new(Proxy))
+    def test_acquires_one_that_is_valid(self, keep: Any) -> None:
+        row = new(Proxy, host="good.example")
+        kept = keep()
+        assert kept.o == row
+        assert kept.asked == ["good.example"]
+        assert 1 < busy_for(row) <= 2
+        assert columns(row)["holder"] == kept.lease.holder
+        kept.ensure_held()
 
-        class Patient(Crawler):
-            acquire_timeout = 20
+    def test_puts_the_invalid_ones_away_and_takes_another(self, keep: Any) -> None:
+        for number in range(4):
+            new(Proxy, host=f"{number}.example")
+        Kept.bad = {"0.example", "1.example", "2.example"}
+        assert keep().o.host == "3.example"
+        assert set(quarantined()) == set(Kept.asked) - {"3.example"}
+        for row in Proxy.objects.quarantined():
+            assert (row.holder, row.reason, row.strikes) == ("", "is_valid() said no", 1)
+            assert busy_for(row) > 290
 
-        waiting = InBackground(Patient)
-        assert waiting.is_alive()
-        held.release()
-        assert waiting.result().o.pk == held.pk
+    def test_waits_until_one_comes_free(self, keep: Any) -> None:
+        new(Proxy)
+        with Proxy.pool.lease():
+            waiting = InBackground(Kept)
+            eventually(in_line)
+        kept = waiting.result()
+        kept.ensure_held()
+        kept.close()
 
-    def test_gives_up_after_its_timeout(self) -> None:
-        hold(new(Proxy))
-        with pytest.raises(AcquireTimeout):
-            Crawler()
+    def test_says_when_nothing_came_free(self) -> None:
+        new(Proxy)
+        with Proxy.pool.lease(), pytest.raises(AcquireTimeout, match="resourcepool.Proxy"):
+            kind(acquire_timeout=0.1)()
 
-    def test_puts_invalid_ones_away_and_tries_another(self) -> None:
-        rows = several(Proxy, 4)
-        Crawler.invalid = {row.pk for row in rows[:3]}
-        crawler = Crawler()
-        assert crawler.o == rows[3]
-        for row in rows[:3]:
-            parked = columns(row)
-            assert parked["status"] in ("quarantined", "in_service")
-            assert (parked["status"] == "quarantined") == (row.pk in crawler.checked)
-        assert columns(rows[3])["strikes"] == 0
+    def test_takes_only_what_its_selectors_match(self, keep: Any) -> None:
+        several(Proxy, 5)
+        german = new(Proxy, country="DE")
+        assert keep(kind(selectors={"country": "DE"})).o == german
 
-    def test_blames_the_checker_when_everything_is_invalid(self) -> None:
-        rows = several(Proxy, MOST_INVALID + 5)
-        Crawler.invalid = {row.pk for row in rows}
-        with pytest.raises(AcquireTimeout, match=r"10 in a row were not valid: is Crawler.is_valid\(\) right?"):
-            Crawler()
-        assert Proxy.objects.available().count() == 5
+    def test_gives_back_what_it_could_not_check(self) -> None:
+        row = new(Proxy)
 
-    def test_releases_when_the_checker_fails(self) -> None:
-        proxy = new(Proxy)
-
-        class Broken(Crawler):
-            def is_valid(self) -> bool:
-                raise LookupError("the checker is broken")
+        def is_valid(self: Any) -> bool:
+            raise LookupError("the checker is broken")
 
         with pytest.raises(LookupError):
-            Broken()
-        assert busy_for(proxy) <= 0
-        assert columns(proxy)["strikes"] == 0
+            kind(is_valid=is_valid)()
+        assert (columns(row)["holder"], columns(row)["status"]) == ("", "in_service")
+        assert busy_for(row) <= 0
+        assert keeper.kept() == []
 
-    def test_takes_only_what_its_selectors_match(self) -> None:
-        new(Proxy, country="DE")
-        us = new(Proxy, country="US")
+    def test_blames_the_checker_when_everything_is_invalid(self) -> None:
+        """Or one broken checker would condemn the whole pool."""
+        several(Proxy, module.MOST_INVALID + 5)
+        with pytest.raises(AcquireTimeout, match=r"10 in a row were not valid: is Kept.is_valid\(\) right\?"):
+            kind(is_valid=lambda self: False)()
+        assert Proxy.objects.quarantined().count() == module.MOST_INVALID
+        assert Proxy.objects.available().count() == 5
 
-        class American(Crawler):
-            selectors: ClassVar = {"country": "US"}
-
-        assert American().o == us
-
-    def test_works_with_any_kind_of_resource(self) -> None:
-        device = new(Device)
-
-        class Phone(Crawler):
-            model = Device
-
-        phone = Phone()
-        assert phone.o == device
-        phone.close()
-
-    def test_keeps_what_it_has_before_it_is_started(self, process_clock: Clock) -> None:
-        new(Proxy)
-        crawler = Crawler()
-        process_clock.advance(25)
-        eventually(lambda: crawler.lease.due_at > process_clock())
-
-
-class TestAttributes:
-    @pytest.mark.parametrize("model", [None, Bare, "Proxy", int])
-    def test_a_model_that_is_no_resource_is_refused(self, model: Any) -> None:
-        kind = type("Wrong", (Crawler,), {"model": model})
-        with pytest.raises(BadOption, match="a Django model derived from AbstractResource"):
-            kind()
+    def test_without_is_valid_says_so(self) -> None:
+        row = new(Proxy)
+        unfinished = type("Unfinished", (Resource,), {"model": Proxy})
+        with pytest.raises(NotImplementedError, match=r"Unfinished must define is_valid\(\)"):
+            unfinished()
+        assert busy_for(row) <= 0
 
     @pytest.mark.parametrize(
         ("attributes", "wrong"),
         [
-            ({"occupation_delta": 0}, "occupation_delta=0 is not allowed"),
-            ({"occupation_delta": "a minute"}, "occupation_delta='a minute'"),
-            ({"occupation_interval": 21}, "occupation_interval=21 is not allowed: .* to 20 seconds"),
+            ({"model": None}, "model=None"),
+            ({"model": Team}, "model=.*Team.*derived from AbstractResource"),
+            ({"model": "resourcepool.Proxy"}, "model='resourcepool.Proxy'"),
+            ({"occupation_delta": 1, "occupation_interval": 0.34}, "occupation_interval=0.34.*0.333"),
             ({"occupation_interval": 0}, "occupation_interval=0"),
+            ({"occupation_interval": "often"}, "occupation_interval='often'"),
+            ({"occupation_delta": None}, "occupation_delta=None"),
+            ({"occupation_delta": -1}, "occupation_delta=-1"),
             ({"acquire_timeout": -1}, "timeout=-1"),
-            ({"selectors": {"city": "Rome"}}, "city='Rome'"),
+            ({"selectors": {"colour": "red"}}, "colour"),
         ],
     )
-    def test_a_value_out_of_range_is_refused_by_name(self, attributes: dict[str, Any], wrong: str) -> None:
+    def test_refuses_a_wrong_attribute_by_name(self, attributes: dict[str, Any], wrong: str) -> None:
         new(Proxy)
         with pytest.raises(BadOption, match=wrong):
-            type("Wrong", (Crawler,), attributes)()
-        assert Proxy.objects.available().count() == 1
+            kind(**attributes)()
+        assert Proxy.objects.held().count() == 0
 
-    def test_is_valid_must_be_written(self) -> None:
-        proxy = new(Proxy)
-
-        class Unfinished(Resource):
-            model = Proxy
-
-        with pytest.raises(NotImplementedError, match=r"Unfinished must define is_valid\(\)"):
-            Unfinished()
-        assert busy_for(proxy) <= 0
+    def test_takes_times_as_timedelta(self, keep: Any) -> None:
+        row = new(Proxy)
+        minute = datetime.timedelta(minutes=1)
+        keep(kind(occupation_delta=minute, occupation_interval=minute / 3))
+        assert 59 < busy_for(row) <= 60
 
 
-class TestKeepOccupation:
-    def test_renews(self) -> None:
-        proxy = new(Proxy)
-        crawler = Crawler()
-        change(proxy, busy_before=DbLater(10))
-        crawler.keep_occupation()
-        assert busy_for(proxy) > 59
+class TestKeeping:
+    """R0.5."""
 
-    def test_says_that_it_was_lost(self) -> None:
-        proxy = new(Proxy)
-        crawler = Crawler()
-        steal(proxy)
-        with pytest.raises(LeaseLost):
-            crawler.keep_occupation()
-        with pytest.raises(LeaseLost):
-            crawler.ensure_held()
+    def test_renews_for_as_long_as_it_runs(self, keep: Any) -> None:
+        row = new(Proxy)
+        kept = keep(kind(occupation_delta=0.6))
+        kept.start()
+        for _ in range(3):
+            before = columns(row)["busy_before"]
+            eventually(lambda before=before: columns(row)["busy_before"] > before)
+        assert columns(row)["fence"] == 1
+        kept.ensure_held()
 
-    def test_after_close_says_that_nothing_is_held(self) -> None:
+    def test_keep_occupation_renews_once(self, keep: Any) -> None:
+        row = new(Proxy)
+        kept = keep(kind(occupation_delta=60))
+        before = columns(row)["busy_before"]
+        kept.keep_occupation()
+        assert columns(row)["busy_before"] > before
+
+    def test_a_loss_is_made_good_by_another_one_and_told(self, keep: Any) -> None:
+        changes = Changes()
+        rows = several(Proxy, 2)
+        kept = keep(on_change=changes)
+        lost, handle = kept.o, kept.lease
+        kept.start()
+        thief = steal(lost)
+        eventually(lambda: changes.seen)
+        (other,) = {row.pk for row in rows} - {lost.pk}
+        assert kept.o.pk == other
+        assert changes.seen == [(lost, kept.o)]
+        assert handle.lost.is_set()
+        kept.ensure_held()
+        assert columns(lost)["fence"] == thief.fence
+        assert columns(lost)["holder"] == "thief"
+
+    def test_a_loss_may_be_made_good_by_the_same_one_under_a_new_fence(self, keep: Any) -> None:
+        changes = Changes()
+        row = new(Proxy)
+        kept = keep(on_change=changes)
+        kept.start()
+        expire(row)
+        eventually(lambda: changes.seen)
+        assert changes.seen == [(row, row)]
+        assert kept.lease.fence == 2
+
+    def test_a_loss_is_made_good_as_soon_as_something_comes_free(self, keep: Any) -> None:
+        changes = Changes()
+        row = new(Proxy)
+        kept = keep(kind(acquire_timeout=0.1), on_change=changes)
+        kept.start()
+        grant = steal(row)
+        eventually(lambda: kept.lease.lost.is_set())
+        time.sleep(0.3)  # more than one attempt fails
+        expire(row)
+        eventually(lambda: changes.seen)
+        assert kept.lease.fence == grant.fence + 1
+
+    def test_a_replacement_is_checked_too(self, keep: Any) -> None:
+        changes = Changes()
+        first = new(Proxy, host="first.example")
+        kept = keep(on_change=changes)
+        for host in ("bad.example", "worse.example", "good.example"):
+            new(Proxy, host=host)
+        Kept.bad = {"bad.example", "worse.example"}
+        kept.start()
+        steal(first)
+        eventually(lambda: changes.seen)
+        assert kept.o.host == "good.example"
+        assert [(old.host, new.host) for old, new in changes.seen] == [("first.example", "good.example")]
+
+    def test_goes_on_looking_when_all_that_was_free_was_invalid(self, keep: Any) -> None:
+        """The bad one is put away, nothing else comes in time; it must not stay without for ever."""
+        changes = Changes()
+        first = new(Proxy, host="first.example")
+        kept = keep(kind(acquire_timeout=0.1), on_change=changes)
+        new(Proxy, host="bad.example")
+        Kept.bad = {"bad.example"}
+        kept.start()
+        steal(first)
+        eventually(lambda: quarantined() == ["bad.example"])
+        eventually(lambda: kept.o is None)
+        new(Proxy, host="good.example")
+        eventually(lambda: changes.seen)
+        assert [(old.host, new.host) for old, new in changes.seen] == [("first.example", "good.example")]
+
+    def test_goes_on_looking_when_the_checker_failed_once(self, keep: Any) -> None:
+        changes, failures = Changes(), [LookupError("once")]
+
+        def is_valid(self: Any) -> bool:
+            if self.o.host == "second.example" and failures:
+                raise failures.pop()
+            return True
+
+        first = new(Proxy, host="first.example")
+        kept = keep(kind(is_valid=is_valid), on_change=changes)
+        new(Proxy, host="second.example")
+        kept.start()
+        steal(first)
+        eventually(lambda: changes.seen)
+        assert failures == []
+        assert kept.o.host == "second.example"
+        kept.ensure_held()
+
+    def test_does_not_end_with_a_callback_that_fails(self, keep: Any, caplog: pytest.LogCaptureFixture) -> None:
+        def fails(old: Any, new: Any) -> None:
+            raise LookupError("the callback is broken")
+
+        first, _ = several(Proxy, 2)
+        kept = keep(on_change=fails)
+        kept.start()
+        steal(kept.o)
+        eventually(lambda: "the callback is broken" in caplog.text)
+        before = columns(kept.o)["busy_before"]
+        eventually(lambda: columns(kept.o)["busy_before"] > before)
+        assert kept.is_alive()
+
+    def test_the_holder_can_know_at_any_time_without_the_thread(self, keep: Any) -> None:
         new(Proxy)
-        crawler = Crawler()
-        crawler.close()
-        for use in (crawler.keep_occupation, crawler.ensure_held):
-            with pytest.raises(LeaseReleased, match="holds nothing: it was closed"):
+        kept = keep()
+        steal(kept.o)
+        with pytest.raises(LeaseLost):
+            kept.keep_occupation()
+        with pytest.raises(LeaseLost):
+            kept.ensure_held()
+
+
+class TestClose:
+    """R0.6."""
+
+    def test_frees_it(self, keep: Any) -> None:
+        row = new(Proxy)
+        kept = keep()
+        kept.close()
+        assert busy_for(row) <= 0
+        assert (columns(row)["holder"], columns(row)["fence"]) == ("", 2)
+        assert kept.o is None
+        assert kept.lease is None
+        for use in (kept.ensure_held, kept.keep_occupation):
+            with pytest.raises(LeaseReleased, match="holds nothing"):
                 use()
 
+    def test_may_be_repeated(self, keep: Any) -> None:
+        row = new(Proxy)
+        kept = keep()
+        kept.close()
+        successor = granted(row, "successor")
+        kept.close()
+        assert columns(row)["fence"] == successor.fence
 
-class TestRunning:
-    def test_renews_by_itself(self, start: Any) -> None:
-        proxy = new(Proxy)
-        start()
-        change(proxy, busy_before=DbLater(10))
-        eventually(lambda: busy_for(proxy) > 59)
+    def test_after_a_loss_leaves_the_successor_alone(self, keep: Any) -> None:
+        row = new(Proxy)
+        kept = keep()
+        steal(row)
+        before = columns(row)
+        kept.close()
+        assert columns(row) == before
 
-    def test_replaces_what_was_lost(self, start: Any) -> None:
-        first, second = several(Proxy, 2)
-        crawler = start()
-        before = crawler.o
-        steal(before)
-        eventually(lambda: crawler.lease.pk != before.pk)
-        assert {before, crawler.o} == {first, second}
-        crawler.ensure_held()
-        assert columns(before)["holder"] == "thief"
+    def test_is_not_undone_by_the_thread(self, keep: Any) -> None:
+        row = new(Proxy)
+        kept = keep()
+        kept.start()
+        kept.close()
+        time.sleep(0.3)  # several turns of the thread
+        assert columns(row)["holder"] == ""
+        assert kept.is_alive()
 
-    def test_goes_on_looking_until_something_is_free(self, start: Any) -> None:
-        proxy = new(Proxy)
-        changes: list[Any] = []
-        crawler = start(on_change=lambda old, new: changes.append((old, new)))
-        thief = steal(proxy)
-        eventually(lambda: crawler.lease is None or crawler.lease.lost.is_set())
-        verbs.release(connection, Proxy, proxy.pk, thief.fence, 0)
-        eventually(lambda: changes)
-        assert crawler.lease.fence > thief.fence
 
-    def test_goes_on_looking_although_the_first_it_found_was_invalid(
-        self, start: Any, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        """Nothing is held between putting the invalid one away and finding another; it must not stop there."""
-        first, bad = new(Proxy), new(Proxy)
-        granted(bad, "somebody else")
-        crawler = start()
-        Crawler.invalid = {bad.pk}
-        steal(first)
-        change(bad, busy_before=DbLater(-1))
-        eventually(lambda: columns(bad)["status"] == "quarantined")
-        eventually(lambda: "came free within 0.1 s" in caplog.text)
-        good = new(Proxy)
-        eventually(lambda: crawler.o == good)
-        crawler.ensure_held()
+class TestTerminate:
+    def test_frees_it_and_ends_the_thread(self, keep: Any) -> None:
+        row = new(Proxy)
+        kept = keep(kind(occupation_delta=90, occupation_interval=30))
+        kept.start()
+        began = time.monotonic()
+        kept.terminate()
+        kept.join(5)
+        assert not kept.is_alive()
+        assert time.monotonic() - began < 1
+        assert busy_for(row) <= 0
 
-    def test_goes_on_looking_after_the_checker_failed(
-        self, start: Any, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        proxy = new(Proxy)
-        fails = threading.Event()
+    def test_before_start_is_enough(self, keep: Any) -> None:
+        row = new(Proxy)
+        kept = keep()
+        kept.terminate()
+        kept.start()
+        kept.join(1)
+        assert not kept.is_alive()
+        assert busy_for(row) <= 0
 
-        class Moody(Crawler):
-            def is_valid(self) -> bool:
-                if fails.is_set():
-                    raise LookupError("the checker is in a mood")
+    def test_ends_a_thread_that_waits_for_a_replacement(self, keep: Any) -> None:
+        row = new(Proxy)
+        kept = keep(kind(acquire_timeout=30))
+        kept.start()
+        steal(row)
+        eventually(in_line)
+        began = time.monotonic()
+        kept.terminate()
+        kept.join(5)
+        assert not kept.is_alive()
+        assert time.monotonic() - began < 1.5
+        eventually(lambda: not in_line())
+        assert columns(row)["holder"] == "thief"
+
+    def test_keeps_nothing_that_came_at_the_same_moment(self, keep: Any) -> None:
+        checking, go_on = threading.Event(), threading.Event()
+
+        def is_valid(self: Any) -> bool:
+            if self.ident is None or threading.current_thread() is not self:
                 return True
+            checking.set()
+            return go_on.wait(5)
 
-        crawler = start(Moody)
-        fails.set()
-        thief = steal(proxy)
-        other = new(Proxy)
-        eventually(lambda: "the checker is in a mood" in caplog.text)
-        fails.clear()
-        eventually(lambda: crawler.o == other)
-        assert thief.fence == columns(proxy)["fence"]
-
-    def test_survives_a_broken_on_change(self, start: Any, caplog: pytest.LogCaptureFixture) -> None:
-        several(Proxy, 3)
-
-        def broken(*_: Any) -> None:
-            raise LookupError("nobody expected a change")
-
-        crawler = start(on_change=broken)
-        for _ in range(2):
-            before = crawler.o
-            steal(before)
-            eventually(lambda before=before: crawler.o is not None and crawler.o != before)
-        assert "nobody expected a change" in caplog.text
-        assert crawler.is_alive()
-
-    def test_does_not_say_on_change_for_the_first(self, start: Any) -> None:
-        changes: list[Any] = []
-        proxy = new(Proxy)
-        start(on_change=lambda *both: changes.append(both))
-        change(proxy, busy_before=DbLater(10))
-        eventually(lambda: busy_for(proxy) > 59)
-        assert changes == []
+        several(Proxy, 2)
+        kept = keep(kind(is_valid=is_valid))
+        kept.start()
+        stolen = kept.o
+        steal(stolen)
+        assert checking.wait(5)
+        kept.terminate()
+        go_on.set()
+        kept.join(5)
+        assert not kept.is_alive()
+        assert list(Proxy.objects.held()) == [stolen]
+        assert keeper.kept() == []
 
 
 class TestFix:
-    def test_of_a_valid_one_does_nothing(self) -> None:
-        proxy = new(Proxy)
-        crawler = Crawler()
-        before = columns(proxy)
-        crawler.fix()
-        assert columns(proxy) == before
-        assert crawler.o == proxy
+    """R0.6."""
 
-    def test_of_an_invalid_one_puts_it_away_and_gets_another(self) -> None:
-        changes: list[Any] = []
+    def test_of_a_valid_one_does_nothing(self, keep: Any) -> None:
+        changes = Changes()
         several(Proxy, 2)
-        crawler = Crawler(on_change=lambda old, new: changes.append((old, new)))
-        bad = crawler.o
-        Crawler.invalid = {bad.pk}
-        crawler.fix()
-        assert crawler.o != bad
-        assert changes == [(bad, crawler.o)]
-        assert columns(bad)["status"] == "quarantined"
-        crawler.ensure_held()
+        kept = keep(on_change=changes)
+        handle, before = kept.lease, columns(kept.o)
+        kept.fix()
+        assert kept.lease is handle
+        assert columns(kept.o)["fence"] == before["fence"]
+        assert changes.seen == []
+        assert quarantined() == []
 
-    def test_without_another_one_holds_nothing_and_says_so(self) -> None:
-        proxy = new(Proxy)
-        crawler = Crawler()
-        Crawler.invalid = {proxy.pk}
-        with pytest.raises(AcquireTimeout):
-            crawler.fix()
-        assert crawler.o is None
-        assert crawler.lease is None
-        assert "holding nothing" in str(crawler)
-
-    def test_without_another_one_is_made_up_for_when_it_runs(self, start: Any) -> None:
-        bad = new(Proxy)
-        crawler = start()
-        Crawler.invalid = {bad.pk}
-        with pytest.raises(AcquireTimeout):
-            crawler.fix()
-        good = new(Proxy)
-        eventually(lambda: crawler.o == good)
-
-    def test_of_a_lost_one_gets_another_and_does_not_touch_the_successor(self) -> None:
+    def test_of_an_invalid_one_puts_it_away_and_takes_another(self, keep: Any) -> None:
+        changes = Changes()
         several(Proxy, 2)
-        crawler = Crawler()
-        lost = crawler.o
+        kept = keep(on_change=changes)
+        bad = kept.o
+        Kept.bad = {bad.host}
+        kept.fix()
+        assert kept.o.pk != bad.pk
+        assert changes.seen == [(bad, kept.o)]
+        assert quarantined() == [bad.host]
+        kept.ensure_held()
+
+    def test_of_a_lost_one_takes_another_and_leaves_the_successor_alone(self, keep: Any) -> None:
+        several(Proxy, 2)
+        kept = keep()
+        lost = kept.o
         steal(lost)
-        before = columns(lost)
         with pytest.raises(LeaseLost):
-            crawler.keep_occupation()
-        crawler.fix()
-        assert crawler.o != lost
+            kept.keep_occupation()
+        before = columns(lost)
+        kept.fix()
+        assert kept.o.pk != lost.pk
         assert columns(lost) == before
 
-    def test_may_be_called_while_it_runs(self, start: Any) -> None:
-        rows = several(Proxy, 6)
-        crawler = start()
-        for _ in range(4):
-            Crawler.invalid = {*Crawler.invalid, crawler.o.pk}
-            crawler.fix()
-        crawler.ensure_held()
-        assert Proxy.objects.held().count() == 1
-        assert sum(columns(row)["status"] == "quarantined" for row in rows) == 4
+    def test_of_one_that_turns_out_to_be_lost_and_invalid_leaves_the_successor_alone(self, keep: Any) -> None:
+        several(Proxy, 2)
+        kept = keep()
+        lost = kept.o
+        Kept.bad = {lost.host}
+        steal(lost)  # not noticed yet
+        before = columns(lost)
+        kept.fix()
+        assert kept.o.pk != lost.pk
+        assert columns(lost) == before
+
+    def test_without_another_one_says_so_and_holds_nothing(self, keep: Any) -> None:
+        row = new(Proxy)
+        kept = keep(kind(acquire_timeout=0.1))
+        Kept.bad = {row.host}
+        with pytest.raises(AcquireTimeout):
+            kept.fix()
+        assert kept.o is None
+        assert quarantined() == [row.host]
+        assert keeper.kept() == []
+
+    def test_after_close_acquires_again(self, keep: Any) -> None:
+        row = new(Proxy)
+        kept = keep()
+        kept.close()
+        kept.fix()
+        assert kept.o == row
+        assert kept.lease.fence == 3
 
 
-class TestEnding:
-    def test_close_releases_and_may_be_repeated(self) -> None:
-        proxy = new(Proxy)
-        crawler = Crawler()
-        crawler.close()
-        assert busy_for(proxy) <= 0
-        assert crawler.o is None
-        granted(proxy, "successor")
-        before = columns(proxy)
-        crawler.close()
-        assert columns(proxy) == before
+class TestWords:
+    def test_name_the_process_and_the_resource_but_no_password(self, keep: Any) -> None:
+        new(Proxy, host="proxy.example", username="me", password="hunter2-is-secret")
+        kept = keep()
+        assert str(kept) == f"Kept[{os.getpid()}] holding http://me:***@proxy.example:3128"
+        kept.close()
+        assert str(kept) == f"Kept[{os.getpid()}] holding nothing"
 
-    def test_close_of_one_that_runs_stays_closed(self, start: Any) -> None:
-        proxy = new(Proxy)
-        crawler = start()
-        crawler.close()
-        another = start()
-        eventually(lambda: another.o == proxy)
-        change(proxy, busy_before=DbLater(10))
-        eventually(lambda: busy_for(proxy) > 59)
-        assert crawler.lease is None
-
-    def test_fix_after_close_opens_it_again(self) -> None:
-        proxy = new(Proxy)
-        crawler = Crawler()
-        crawler.close()
-        crawler.fix()
-        assert crawler.o == proxy
-
-    def test_terminate_releases_and_stops_the_thread(self, start: Any) -> None:
-        proxy = new(Proxy)
-        crawler = start()
-        crawler.terminate()
-        crawler.join(5)
-        assert not crawler.is_alive()
-        assert busy_for(proxy) <= 0
-
-    def test_terminate_before_start_is_fine(self) -> None:
-        proxy = new(Proxy)
-        crawler = Crawler()
-        crawler.terminate()
-        assert busy_for(proxy) <= 0
-        crawler.start()
-        crawler.join(5)
-        assert not crawler.is_alive()
-
-    @pytest.mark.parametrize("end", ["close", "terminate"])
-    def test_what_is_found_after_the_end_is_given_back(self, start: Any, end: str) -> None:
-        """The end comes while another resource is being sought and checked."""
-        first = new(Proxy)
-        checking, go_on = threading.Event(), threading.Event()
-
-        class Slow(Crawler):
-            def is_valid(self) -> bool:
-                if self.o.pk != first.pk:
-                    checking.set()
-                    go_on.wait(10)
-                return True
-
-        crawler = start(Slow)
-        steal(first)
-        second = new(Proxy)
-        assert checking.wait(5)
-        getattr(crawler, end)()
-        go_on.set()
-        eventually(lambda: columns(second)["holder"] == "" and busy_for(second) <= 0)
-        assert crawler.lease is None
-
-    @pytest.mark.parametrize("end", ["close", "terminate"])
-    def test_what_comes_free_after_the_end_is_given_back(self, start: Any, end: str) -> None:
-        class Patient(Crawler):
-            acquire_timeout = 5
-
-        first = new(Proxy)
-        crawler = start(Patient)
-        steal(first)
-        eventually(Ticket.objects.exists)
-        getattr(crawler, end)()
-        second = new(Proxy)
-        eventually(lambda: columns(second)["fence"] == 2)
-        assert columns(second)["holder"] == ""
-        assert crawler.lease is None
-
-    @pytest.mark.parametrize("end", ["close", "terminate"])
-    def test_does_not_wait_for_a_search_that_takes_long(self, start: Any, end: str) -> None:
-        class Patient(Crawler):
-            acquire_timeout = 3
-
-        proxy = new(Proxy)
-        crawler = start(Patient)
-        thief = steal(proxy)
-        eventually(crawler.lease.lost.is_set)
-        InBackground(getattr(crawler, end)).result(timeout=1)
-        assert columns(proxy)["fence"] == thief.fence
-
-
-class TestText:
-    def test_names_class_process_and_resource_without_the_password(
-        self, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        proxy = new(Proxy, username="user", password="c4n4ry")
-        with caplog.at_level(logging.DEBUG, "resourcepool"):
-            crawler = Crawler()
-            crawler.fix()
-            text = str(crawler)
-            crawler.close()
-        assert text == f"Crawler[{os.getpid()}] holding http://user:***@{proxy.host}:3128"
-        assert text in caplog.text
-        assert "c4n4ry" not in caplog.text + repr(crawler)
+    def test_in_the_log_too(self, keep: Any, caplog: pytest.LogCaptureFixture) -> None:
+        for host in ("one.example", "two.example", "three.example"):
+            new(Proxy, host=host, username="me", password="hunter2-is-secret")
+        with caplog.at_level(logging.DEBUG):
+            kept = keep()
+            kept.start()
+            Kept.bad = {kept.o.host}
+            kept.fix()
+            steal(kept.o)
+            eventually(lambda: "is lost" in caplog.text)
+            eventually(lambda: kept.lease is not None and kept.lease.is_held)
+            kept.terminate()
+            kept.join(5)
+        assert f"Kept[{os.getpid()}] holding http://me:***@" in caplog.text
+        assert "hunter2" not in caplog.text

@@ -168,6 +168,15 @@ class TestASavedCopy:
         copy.save()
         assert not columns(proxy)["in_service"]
 
+    def test_writes_what_was_changed_before_something_else_was_read(self, proxy: Any) -> None:
+        for rows in (Proxy.objects.all(), Proxy.objects.defer("notes")):
+            copy = rows.get(pk=proxy.pk)
+            copy.in_service = not copy.in_service
+            copy.refresh_from_db(fields=["host"])
+            assert copy.notes == ""
+            copy.save()
+            assert columns(proxy)["in_service"] == copy.in_service
+
     def test_writes_what_is_named(self, proxy: Any) -> None:
         proxy.refresh_from_db()
         Proxy.objects.take_out("broken")

@@ -1,0 +1,34 @@
+"""What a lease was asked for with."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from resourcepool.leases.lease import Lease
+
+MIN_TTL = 0.1  # seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a lease was asked for with; times in seconds.
+
+    Attributes:
+        ttl: how long the grant lasts after each renewal.
+        holder: who has it, for people to read.
+        cooldown: how long the row rests after the release.
+        max_hold: it is not renewed beyond this long after the grant; None: as long as the holder lives.
+        on_lost: called with the lease, once, from a background thread, as soon as the loss is noticed.
+    """
+
+    ttl: float
+    holder: str
+    cooldown: float = 0.0
+    max_hold: float | None = None
+    on_lost: Callable[["Lease"], None] | None = None
+
+
+def margin(ttl: float) -> float:
+    """Return how many seconds before the database's own deadline a holder stops trusting a lease."""
+    return min(ttl / 10, 2.0)

@@ -1,0 +1,150 @@
+"""``Resource`` when things happen at the same time: ends, fixes and losses while another one is being sought."""
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar
+
+import pytest
+
+from resourcepool import Resource
+from resourcepool.exceptions import AcquireTimeout
+from resourcepool.models import Proxy, Ticket
+from tests.app.models import Device
+from tests.app.rows import busy_for, columns, new, several, steal
+from tests.committed import Clock
+from tests.eventually import InBackground, eventually
+
+
+class Crawler(Resource):
+    """Holds a proxy; those in ``invalid`` are not valid."""
+
+    model = Proxy
+    occupation_delta = 60
+    occupation_interval = 0.01
+    acquire_timeout = 0.1
+    invalid: ClassVar[set[Any]] = set()
+
+    def is_valid(self) -> bool:
+        return self.o.pk not in self.invalid
+
+
+class Patient(Crawler):
+    """Waits long for another one."""
+
+    acquire_timeout = 5
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[..., Any]]:
+    """Make a resource and start it; stop it after the test."""
+    Crawler.invalid = set()
+    started: list[Resource] = []
+
+    def make(kind: type[Resource] = Crawler) -> Any:
+        started.append(kind())
+        started[-1].start()
+        return started[-1]
+
+    yield make
+    for one in started:
+        one.terminate()
+        one.join(10)
+        assert not one.is_alive()
+
+
+def test_any_kind_of_resource_will_do() -> None:
+    device = new(Device)
+    phone = type("Phone", (Crawler,), {"model": Device})()
+    assert phone.o == device
+    phone.terminate()
+    assert busy_for(device) <= 0
+
+
+def test_it_is_kept_before_it_is_started(process_clock: Clock) -> None:
+    new(Proxy)
+    crawler = Crawler()
+    process_clock.advance(25)
+    eventually(lambda: crawler.lease.due_at > process_clock())
+    crawler.terminate()
+
+
+def test_a_fix_that_found_nothing_is_made_up_for_by_the_thread(start: Any) -> None:
+    bad = new(Proxy)
+    crawler = start()
+    Crawler.invalid = {bad.pk}
+    with pytest.raises(AcquireTimeout):
+        crawler.fix()
+    assert crawler.lease is None or crawler.lease.pk != bad.pk
+    good = new(Proxy)
+    eventually(lambda: crawler.o == good)
+    crawler.ensure_held()
+
+
+def test_many_fixes_while_the_thread_runs_leave_exactly_one_held(start: Any) -> None:
+    rows = several(Proxy, 6)
+    crawler = start()
+    for _ in range(4):
+        Crawler.invalid = {*Crawler.invalid, crawler.o.pk}
+        crawler.fix()
+    crawler.ensure_held()
+    assert Proxy.objects.held().count() == 1
+    assert sum(columns(row)["status"] == "quarantined" for row in rows) == 4
+
+
+@pytest.mark.parametrize("end", ["close", "terminate"])
+def test_what_is_found_while_it_ends_is_given_back(start: Any, end: str) -> None:
+    """The end comes while the replacement is being checked."""
+    first = new(Proxy)
+    checking, go_on = threading.Event(), threading.Event()
+
+    class Slow(Crawler):
+        def is_valid(self) -> bool:
+            if self.o.pk != first.pk:
+                checking.set()
+                go_on.wait(10)
+            return True
+
+    crawler = start(Slow)
+    steal(first)
+    second = new(Proxy)
+    assert checking.wait(5)
+    getattr(crawler, end)()
+    go_on.set()
+    eventually(lambda: columns(second)["holder"] == "" and busy_for(second) <= 0)
+    assert crawler.lease is None
+
+
+@pytest.mark.parametrize("end", ["close", "terminate"])
+def test_what_comes_free_after_the_end_is_given_back(start: Any, end: str) -> None:
+    """The end comes while the thread stands in line for a replacement."""
+    first = new(Proxy)
+    crawler = start(Patient)
+    steal(first)
+    eventually(Ticket.objects.exists)
+    getattr(crawler, end)()
+    second = new(Proxy)
+    eventually(lambda: columns(second)["fence"] == 2)
+    assert columns(second)["holder"] == ""
+    assert crawler.lease is None
+
+
+@pytest.mark.parametrize("end", ["close", "terminate"])
+def test_the_end_does_not_wait_for_a_search_that_takes_long(start: Any, end: str) -> None:
+    proxy = new(Proxy)
+    crawler = start(Patient)
+    thief = steal(proxy)
+    eventually(crawler.lease.lost.is_set)
+    InBackground(getattr(crawler, end)).result(timeout=1)
+    assert columns(proxy)["fence"] == thief.fence
+    new(Proxy)  # ends the search
+
+
+def test_one_that_was_closed_stays_closed_while_its_thread_runs(start: Any) -> None:
+    proxy = new(Proxy)
+    crawler = start()
+    crawler.close()
+    another = start()
+    eventually(lambda: another.o == proxy)
+    another.close()
+    assert crawler.lease is None
+    assert Proxy.pool.acquire(timeout=1).pk == proxy.pk
