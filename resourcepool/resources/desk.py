@@ -128,9 +128,10 @@ class Desk:
             return None  # others wait for the database already; trying for oneself takes the time of retries
         try:
             grants = self._quick(connection, asked, self._request(asked))
-        except DatabaseUnavailable:
+        except DatabaseUnavailable as error:
             if connection.in_atomic_block or not asked.timeout:
                 raise
+            troubles.append(error)
             return None  # it may be back in time
         if grants is None and not asked.timeout and verbs.anybody_waits(connection, self._model):
             grants = line.claim_as_last(connection, self._request(asked))  # there is no time to stand in line
