@@ -109,7 +109,7 @@ class TestConstruction:
 
     def test_says_when_nothing_came_free(self) -> None:
         new(Proxy)
-        with Proxy.pool.lease(), pytest.raises(AcquireTimeout, match="resourcepool.Proxy"):
+        with Proxy.pool.lease(), pytest.raises(AcquireTimeout, match=r"no resourcepool\.Proxy came free"):
             kind(acquire_timeout=0.1)()
 
     def test_takes_only_what_its_selectors_match(self, keep: Any) -> None:
@@ -224,7 +224,7 @@ class TestKeeping:
         kept = keep(kind(acquire_timeout=0.1), on_change=changes)
         kept.start()
         grant = steal(row)
-        eventually(lambda: kept.lease.lost.is_set())
+        eventually(kept.lease.lost.is_set)
         time.sleep(0.3)  # more than one attempt fails
         expire(row)
         eventually(lambda: changes.seen)
@@ -280,7 +280,7 @@ class TestKeeping:
         def fails(old: Any, new: Any) -> None:
             raise LookupError("the callback is broken")
 
-        first, _ = several(Proxy, 2)
+        several(Proxy, 2)
         kept = keep(on_change=fails)
         kept.start()
         steal(kept.o)
