@@ -16,6 +16,7 @@ from resourcepool.leases.terms import Terms
 from resourcepool.leases.verbs import Claim
 from resourcepool.models import AbstractLease, Proxy, Ticket
 from tests.app.models import Bare, Device, Election
+from tests.eventually import eventually
 
 Model = type[AbstractLease]
 
@@ -75,10 +76,8 @@ def claim(row: Any, holder: str = "me", ttl: float = 60, **more: Any) -> verbs.G
 
 
 def granted(row: Any, holder: str = "me", ttl: float = 60, **more: Any) -> verbs.Grant:
-    """Claim the row, which must be free."""
-    grant = claim(row, holder, ttl, **more)
-    assert grant is not None
-    return grant
+    """Claim the row, which must be free, though a renewal on its way may keep it locked for a moment."""
+    return eventually(lambda: claim(row, holder, ttl, **more))
 
 
 def steal(row: Any, holder: str = "thief") -> verbs.Grant:

@@ -223,10 +223,10 @@ class TestLeavingTheLine:
         desk = Proxy.pool._desk
         too_late = type(desk)._too_late
 
-        def served_meanwhile(self: Any, asked: Any, waiter: Any, error: Any) -> Any:
+        def served_meanwhile(self: Any, asked: Any, waiter: Any, *more: Any) -> Any:
             held.release()
             eventually(waiter.outcome.done)
-            return too_late(self, asked, waiter, error)
+            return too_late(self, asked, waiter, *more)
 
         monkeypatch.setattr(type(desk), "_too_late", served_meanwhile)
         assert Proxy.pool.acquire(timeout=0.05).fence == 3
