@@ -3,7 +3,6 @@
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from django.db import connections
@@ -38,8 +37,9 @@ def at_once(count: int, work: Callable[[int], Result], timeout: float = 30) -> l
 
 def in_threads(works: Sequence[Callable[[], Result]], timeout: float = 30) -> list[Result]:
     """Call each in a thread of its own, with a database connection of its own; return what they returned."""
-    with ThreadPoolExecutor(len(works)) as pool:
-        return [future.result(timeout) for future in [pool.submit(closing, work) for work in works]]
+    threads = [InBackground(work) for work in works]
+    deadline = time.monotonic() + timeout
+    return [thread.result(deadline - time.monotonic()) for thread in threads]
 
 
 def closing(work: Callable[..., Result], *args: Any) -> Result:
@@ -51,7 +51,10 @@ def closing(work: Callable[..., Result], *args: Any) -> Result:
 
 
 class InBackground(threading.Thread):
-    """``work`` in a thread; ``result()`` waits for what it returns, and raises what it raises."""
+    """``work`` in a thread; ``result()`` waits for what it returns, and raises what it raises.
+
+    A daemon, so that one that hangs fails its test and not the whole run.
+    """
 
     def __init__(self, work: Callable[..., Any], *args: Any) -> None:
         super().__init__(daemon=True)
@@ -67,7 +70,7 @@ class InBackground(threading.Thread):
             self._error = error
 
     def result(self, timeout: float = 10) -> Any:
-        self.join(timeout)
+        self.join(max(0.0, timeout))
         assert not self.is_alive(), f"still running after {timeout} s"
         if self._error is not None:
             raise self._error

@@ -206,4 +206,4 @@ def _after_fork() -> None:
 
 
 keeper = Keeper()
-os.register_at_fork(after_in_child=_after_fork)
+os.register_at_fork(before=dialect.close_files, after_in_child=_after_fork)

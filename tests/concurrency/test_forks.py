@@ -3,12 +3,13 @@
 import json
 import multiprocessing
 import os
+import signal
 import sys
 import time
 from typing import Any
 
 import pytest
-from django.db import transaction
+from django.db import connections, transaction
 
 from resourcepool.exceptions import LeaseFromAnotherProcess
 from resourcepool.leases.keeper import keeper
@@ -138,3 +139,30 @@ def test_what_a_child_of_multiprocessing_forgot_to_release_is_free_right_after_i
     for row in rows:
         assert columns(row)["fence"] == 2
         assert busy_for(row) <= 0
+
+
+def fork_and_close() -> None:
+    """The parent closes its connection while its child goes on: alone, SQLite would remove the log at that."""
+    assert Proxy.objects.count() == 2
+    closed, closing = os.pipe()
+    begun, beginning = os.pipe()
+    if os.fork() == 0:
+        Proxy.pool.acquire(ttl=LONG)
+        os.write(beginning, b"!")
+        os.read(closed, 1)
+        Proxy.pool.acquire(ttl=LONG)
+        print("child holds both", flush=True)
+        os.kill(os.getpid(), signal.SIGKILL)
+    os.read(begun, 1)
+    connections.close_all()
+    os.write(closing, b"!")
+    os.wait()
+
+
+def test_what_a_child_is_granted_after_the_parent_has_closed_everybody_sees(spawn: Spawner) -> None:
+    rows = [new(Proxy), new(Proxy)]
+    connections.close_all()  # nobody but the parent and its child has the database open
+    assert "child holds both" in spawn(fork_and_close).succeed()
+    for row in rows:
+        assert columns(row)["fence"] == 1
+    assert Proxy.pool.acquire(wait=False) is None

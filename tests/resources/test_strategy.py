@@ -1,5 +1,6 @@
 """Which of the free resources is chosen."""
 
+import threading
 from collections import Counter
 
 import pytest
@@ -59,15 +60,19 @@ class TestSticky:
 
     def test_remembers_for_each_thread(self) -> None:
         several(Proxy, 20)
+        everybody_has_one = threading.Barrier(4)
 
-        def three_times() -> set[int]:
-            seen = set()
+        def several_times() -> set[int]:
+            first = Proxy.pool.acquire(strategy="sticky")
+            everybody_has_one.wait(10)  # from here on nobody takes what another one had
+            first.release()
+            seen = {first.pk}
             for _ in range(3):
                 with Proxy.pool.lease(strategy="sticky") as lease:
                     seen.add(lease.pk)
             return seen
 
-        assert [len(seen) for seen in in_threads([three_times] * 4)] == [1] * 4
+        assert [len(seen) for seen in in_threads([several_times] * 4)] == [1] * 4
 
     def test_remembers_for_each_name_that_the_caller_gives(self) -> None:
         several(Proxy, 20)
