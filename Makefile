@@ -1,11 +1,11 @@
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format run matrix clean
+.PHONY: help demo test lint format run mutations matrix clean
 
 # What make test passes on, e.g. make test ARGS="--only mariadb -- tests/leases -k renew"
 ARGS ?=
 
 help:    ## Show this list
-	@sed -n 's/^\([a-z]*\): *## /  make \1\t/p' Makefile | expand -t 16
+	@sed -n 's/^\([a-z]*\): *## /  make \1\t/p' Makefile | expand -t 18
 
 demo:    ## Lease real proxies to crawlers, kill some, see nothing overlap; then the admin (30 s; no server needed)
 	@.ci/bootstrap demo
@@ -28,6 +28,10 @@ run:     ## Serve the project on http://127.0.0.1:8000/ for development (DATABAS
 	@.ci/bootstrap demo
 	@.venv/bin/python manage.py migrate --verbosity 0
 	@DEBUG=$${DEBUG:-1} .venv/bin/python manage.py runserver
+
+mutations: ## Take out one guard at a time and see the tests turn red (5 min)
+	@.ci/bootstrap lint
+	@.venv/bin/python -m tests.mutations
 
 matrix:  ## The tests on SQLite for every Python and Django that is supported and installed
 	@.ci/bootstrap lint

@@ -155,7 +155,7 @@ MUTATIONS = (
         "        if False:",
         ("tests/concurrency/test_forks.py",),
     ),
-    Mutation("save() writes lease columns", "leases/models.py", "value[0].name not in LEASE_COLUMNS", "True"),
+    Mutation("save() writes lease columns", "leases/models.py", "return name not in LEASE_COLUMNS", "return True"),
     Mutation(
         "quarantine without the fence",
         "resources/lease.py",
@@ -180,8 +180,8 @@ MUTATIONS = (
     Mutation(
         "who gave up keeps what came late",
         "leases/waiting.py",
-        "            for lease in leases:\n                lease.release()",
-        "            pass",
+        "                    lease.release()",
+        "                    pass",
         ("tests/resources/test_line.py",),
     ),
     Mutation(
