@@ -155,7 +155,9 @@ MUTATIONS = (
         "        if False:",
         ("tests/concurrency/test_forks.py",),
     ),
-    Mutation("save() writes lease columns", "leases/models.py", "return name not in LEASE_COLUMNS", "return True"),
+    Mutation(
+        "save() writes lease columns", "leases/models.py", "return name not in LEASE_COLUMNS", "return True"
+    ),
     Mutation(
         "quarantine without the fence",
         "resources/lease.py",

@@ -162,11 +162,11 @@ class Line:
         if not gone:
             return
         tickets = [waiter.ticket for waiter in gone if waiter.ticket is not None]
-        for ticket in tickets:
-            keeper.forget(ticket)
         if tickets:
             rows = verbs.rows_of(self._connection, Ticket).filter(pk__in=[ticket.pk for ticket in tickets])
             retrying(self._connection, lambda: rows._raw_delete(self.using))
+        for ticket in tickets:
+            keeper.forget(ticket)  # not before: should the process end just now, what is kept is released
         self.waiters = [waiter for waiter in self.waiters if not waiter.has_left]
 
     def _tidy(self) -> None:

@@ -27,11 +27,17 @@ class Log:
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
 
     def note(self, what: str, lease: Any) -> None:
-        """Note that this process did something with what it holds."""
-        self._write(what, os.getpid(), lease.pk, lease.fence)
+        """Note that this process does something with what it holds; raises LeaseLost, and notes nothing, if it does not.
+
+        The moment noted is the one before the look at the handle: what is held then was held before, and however long
+        this process is kept from running in between, its evidence is true.
+        """
+        now = time.monotonic()
+        lease.ensure_held()
+        self._write(now, what, os.getpid(), lease.pk, lease.fence)
 
     def killed(self, pid: int) -> None:
-        self._write("killed", pid, 0, 0)
+        self._write(time.monotonic(), "killed", pid, 0, 0)
 
     def events(self) -> list[Event]:
         """Return everything written so far by anybody."""
@@ -41,6 +47,6 @@ class Log:
     def close(self) -> None:
         os.close(self._file)
 
-    def _write(self, what: str, *numbers: int) -> None:
-        line = " ".join([f"{time.monotonic():.6f}", what, *map(str, numbers)])
+    def _write(self, now: float, what: str, *numbers: int) -> None:
+        line = " ".join([f"{now:.6f}", what, *map(str, numbers)])
         os.write(self._file, f"{line}\n".encode())

@@ -122,7 +122,7 @@ def test_evidence_that_makes_no_sense_is_refused(text: str) -> None:
 
 def test_a_log_returns_what_was_written(tmp_path: Path) -> None:
     first, second = Log(tmp_path / "log"), Log(tmp_path / "log")
-    first.note("acquired", SimpleNamespace(pk=3, fence=5))
+    first.note("acquired", SimpleNamespace(pk=3, fence=5, ensure_held=lambda: None))
     second.killed(77)
     events = first.events()
     assert [event[1:] for event in events] == [("acquired", events[0].pid, 3, 5), ("killed", 77, 0, 0)]
