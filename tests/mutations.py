@@ -166,6 +166,13 @@ MUTATIONS = (
         ("tests/resources/test_quarantine.py",),
     ),
     Mutation(
+        "a tag matches a part of another",
+        "resources/selectors.py",
+        'f" {word} "',
+        "word",
+        ("tests/resources/test_selectors.py",),
+    ),
+    Mutation(
         "acquiring in a transaction",
         "resources/desk.py",
         "if (blocks or manual) and not asked.allow_in_transaction:",

@@ -27,7 +27,7 @@ class Log:
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
 
     def note(self, what: str, lease: Any) -> None:
-        """Note that this process does something with what it holds; raises LeaseLost, and notes nothing, if it does not.
+        """Note that this process does something with what it holds; raises LeaseLost, noting nothing, if it does not.
 
         The moment noted is the one before the look at the handle: what is held then was held before, and however long
         this process is kept from running in between, its evidence is true.

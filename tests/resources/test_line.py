@@ -215,7 +215,7 @@ class TestLeavingTheLine:
         held.release()
         waiting.let_go("one")
         eventually(lambda: not Ticket.objects.exists())
-        assert [lease for lease in keeper.kept() if lease.model is Ticket] == []
+        eventually(lambda: not [lease for lease in keeper.kept() if lease.model is Ticket])
 
     def test_what_comes_in_the_last_moment_is_not_lost(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Served after the timeout and before it was noticed: the caller gets it after all."""
