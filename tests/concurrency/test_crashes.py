@@ -10,21 +10,20 @@ from resourcepool.exceptions import LeaseLost
 from resourcepool.models import Proxy
 from tests.app.rows import several
 from tests.concurrency.evidence import Log
-from tests.concurrency.judge import judge
+from tests.concurrency.judge import Verdict, judge
 from tests.concurrency.tickets import lapse_after
 from tests.eventually import eventually
-from tests.spawned import Spawner
+from tests.spawned import Child, Spawner
 
 PROCESSES, ROWS, KILLS = 8, 4, 5
 TTL = 1.0
-SECONDS = 4 * TTL + 2
 
 
-def work(path: str, until: float) -> None:
-    """Acquire, use and release, sometimes waiting in line and sometimes just trying, until that moment."""
-    log = Log(path)
+def work(folder: str) -> None:
+    """Acquire, use and release, sometimes waiting in line and sometimes just trying, until the test says stop."""
+    log, stop = Log(Path(folder, "log")), Path(folder, "stop")
     lapse_after(TTL)  # whoever is killed the moment it was served may leave its ticket, which keeps a row
-    while time.monotonic() < until:
+    while not stop.exists():
         lease = Proxy.pool.acquire(ttl=TTL, timeout=30, wait=random.random() < 0.5)
         if lease is not None:
             use(lease, log)
@@ -32,7 +31,7 @@ def work(path: str, until: float) -> None:
 
 
 def use(lease: Any, log: Log) -> None:
-    until = time.monotonic() + random.uniform(0.03, 0.15)
+    until = time.monotonic() + random.uniform(0.05, 0.15)
     try:
         log.note("acquired", lease)
         while time.monotonic() < until:
@@ -47,8 +46,12 @@ def use(lease: Any, log: Log) -> None:
 def a_holder(log: Log) -> int | None:
     """Return the process that said last that it has just acquired something."""
     events = log.events()
-    recent = time.monotonic() - 0.03
-    return events[-1].pid if events and events[-1].what == "acquired" and events[-1].at > recent else None
+    is_fresh = events and events[-1].what == "acquired" and events[-1].at > time.monotonic() - 0.1
+    return events[-1].pid if is_fresh else None
+
+
+def killed_while_holding(verdict: Verdict) -> int:
+    return len(verdict.returned_after) + len(verdict.stranded)
 
 
 class Lateness(threading.Thread):
@@ -80,30 +83,30 @@ def test_processes_that_are_killed_while_holding_never_share_a_row(spawn: Spawne
     """Turns red when ``busy_before`` is taken out of claim's condition: two that saw a row free both get it."""
     several(Proxy, ROWS)
     log = Log(tmp_path / "log")
-    until = time.monotonic() + SECONDS + 4
 
-    def start() -> Any:
-        return spawn(work, str(tmp_path / "log"), until)
+    def start() -> Child:
+        return spawn(work, str(tmp_path))
 
     children = {child.pid: child for child in [start() for _ in range(PROCESSES)]}
     eventually(lambda: len({event.pid for event in log.events()}) == PROCESSES, within=20)
     with Lateness() as lateness:
-        for _ in range(KILLS):
+        while killed_while_holding(judge(log.events())) < KILLS:
             pid = eventually(lambda: a_holder(log), within=10)
             children[pid].kill()
             log.killed(pid)
             replacement = start()
             children[replacement.pid] = replacement
+        eventually(lambda: not judge(log.events()).stranded, within=10 * TTL)
+        (tmp_path / "stop").touch()
         for child in children.values():
-            assert child.wait(SECONDS + 10) in (0, -9), child.output
+            assert child.wait(20) in (0, -9), child.output
 
     verdict = judge(log.events())
     log.close()
     assert verdict.overlaps == []
     assert verdict.unfenced == []
-    assert verdict.stranded == []
     assert len(verdict.uses) > 4 * KILLS  # how many more depends on the machine
-    assert len(verdict.returned_after) == KILLS
+    assert len(verdict.returned_after) >= KILLS
     # A lapse is noticed, claimed and noted in a handful of steps, any of which this machine may hold up.
     slack = 8 * lateness.worst
     assert max(verdict.returned_after) < TTL + 0.5 + slack, (verdict.returned_after, lateness.worst)
