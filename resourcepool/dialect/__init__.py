@@ -1,0 +1,28 @@
+"""The only package that knows which database it talks to: its clock, its fence arithmetic, its errors.
+
+Facts and their sources are in docs/databases.md. Every SQL text here takes moments as whole microseconds.
+"""
+
+from resourcepool.dialect.base import Dialect, Trouble, micros
+from resourcepool.dialect.expressions import DbLater, DbNow, MicrosUntil
+from resourcepool.dialect.fields import KeyField
+from resourcepool.dialect.forks import abandon_inherited_connections, close_files
+from resourcepool.dialect.private import close_quietly, private_connection
+from resourcepool.dialect.supported import of, supports, trouble
+
+__all__ = [
+    "DbLater",
+    "DbNow",
+    "Dialect",
+    "KeyField",
+    "MicrosUntil",
+    "Trouble",
+    "abandon_inherited_connections",
+    "close_files",
+    "close_quietly",
+    "micros",
+    "of",
+    "private_connection",
+    "supports",
+    "trouble",
+]

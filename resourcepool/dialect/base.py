@@ -1,0 +1,48 @@
+"""What every database answers in its own way: the names of the differences, and what they mean."""
+
+from enum import Enum
+from typing import Any
+
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+
+class Trouble(Enum):
+    """What a failed statement means for whoever sent it."""
+
+    CONFLICT = "conflict"  # rolled back, or the whole database is locked: send it again
+    BUSY = "busy"  # somebody holds the row: send it again, or do without
+    DISCONNECTED = "disconnected"  # nobody knows whether it took effect: reconnect and look
+    NO_TABLE = "no table"
+
+
+class Dialect:
+    """What differs between databases; one subclass each."""
+
+    now = ""
+    later = ""  # now plus %s microseconds
+    indexed_now = ""  # the same clock, in the form that lets an index on a moment be used
+    greatest = "GREATEST"
+    true, false = "1", "0"
+    next_fence = "{fence} + 1"
+    returning = " RETURNING {fence}"
+    micros_until = ""  # microseconds from now until the column {moment}
+    lock_wait: str | None = None  # sets how long this session waits for a row, in whole seconds
+    timeouts: dict[str, Any] = {}
+
+    def claim_at_once(self, connection: BaseDatabaseWrapper, update: str, table: str, pk: str) -> str:
+        """Return ``update`` (WHERE the key {pk} = %s ..) so that it fails or finds nothing if the row is locked."""
+        return update
+
+    def fence_after_update(self, cursor: Any) -> int | None:
+        """Return the fence that the claim just executed on ``cursor`` was granted, or None if it lost."""
+        row = cursor.fetchone()
+        return None if row is None else int(row[0])
+
+    def trouble(self, error: Exception) -> Trouble | None:
+        """Return what ``error``, raised by the driver of this database, means; None when retrying cannot help."""
+        raise NotImplementedError
+
+
+def micros(seconds: float) -> int:
+    """Return ``seconds`` as whole microseconds."""
+    return round(seconds * 1_000_000)

@@ -1,0 +1,67 @@
+"""MariaDB and MySQL."""
+
+from typing import Any
+
+from django.db import InterfaceError
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from resourcepool.dialect.base import Dialect, Trouble
+
+_CODES = {
+    **dict.fromkeys((1213, 1020), Trouble.CONFLICT),
+    **dict.fromkeys((1205, 1317, 1969, 3024, 3572), Trouble.BUSY),
+    **dict.fromkeys(
+        (
+            1040,
+            1053,
+            1077,
+            1079,
+            1158,
+            1159,
+            1160,
+            1161,
+            1290,
+            1836,
+            1927,
+            2002,
+            2003,
+            2005,
+            2006,
+            2013,
+            2055,
+            4031,
+        ),
+        Trouble.DISCONNECTED,
+    ),
+    1146: Trouble.NO_TABLE,
+}
+
+
+class MySQL(Dialect):
+    """MariaDB and MySQL. Neither has UPDATE .. RETURNING, so the fence travels as the last insert id."""
+
+    now = indexed_now = "UTC_TIMESTAMP(6)"
+    later = "UTC_TIMESTAMP(6) + INTERVAL %s MICROSECOND"
+    next_fence = "LAST_INSERT_ID({fence} + 1)"
+    returning = ""
+    micros_until = "TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), {moment})"
+    lock_wait = "SET SESSION innodb_lock_wait_timeout = %s"
+    timeouts = {"connect_timeout": 3, "read_timeout": 3, "write_timeout": 3}
+
+    def claim_at_once(self, connection: BaseDatabaseWrapper, update: str, table: str, pk: str) -> str:
+        # MySQL has no such thing; there innodb_lock_wait_timeout of the session decides (docs/databases.md).
+        return f"SET STATEMENT innodb_lock_wait_timeout = 0 FOR {update}" if _is_mariadb(connection) else update
+
+    def fence_after_update(self, cursor: Any) -> int | None:
+        # LAST_INSERT_ID keeps its old value after a lost race: the row count has to be asked first.
+        return int(cursor.lastrowid) if cursor.rowcount == 1 else None
+
+    def trouble(self, error: Exception) -> Trouble | None:
+        code = error.args[0] if error.args else None
+        if isinstance(error, InterfaceError) and code in (0, None):
+            return Trouble.DISCONNECTED
+        return _CODES.get(code) if isinstance(code, int) else None
+
+
+def _is_mariadb(connection: BaseDatabaseWrapper) -> bool:
+    return bool(getattr(connection, "mysql_is_mariadb", False))

@@ -1,0 +1,48 @@
+"""PostgreSQL."""
+
+from django.db import InterfaceError
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from resourcepool.dialect.base import Dialect, Trouble
+
+_STATES = {
+    **dict.fromkeys(("40001", "40P01"), Trouble.CONFLICT),
+    **dict.fromkeys(("55P03", "57014"), Trouble.BUSY),
+    **dict.fromkeys(("53300", "57P01", "57P02", "57P03", "57P05", "25006", "25P03"), Trouble.DISCONNECTED),
+    "42P01": Trouble.NO_TABLE,
+}
+
+
+class PostgreSQL(Dialect):
+    """PostgreSQL. ``now()`` is the start of the transaction, so it is not used."""
+
+    now = "CLOCK_TIMESTAMP()"
+    true, false = "TRUE", "FALSE"
+    indexed_now = "STATEMENT_TIMESTAMP()"
+    later = "CLOCK_TIMESTAMP() + %s * INTERVAL '1 microsecond'"
+    micros_until = "CAST(EXTRACT(EPOCH FROM ({moment} - STATEMENT_TIMESTAMP())) * 1000000 AS bigint)"
+    lock_wait = """
+        SELECT SET_CONFIG('lock_timeout', %s * 1000 || 'ms', false), SET_CONFIG('statement_timeout', '5s', false)
+    """
+    timeouts = {
+        "connect_timeout": 3,
+        "tcp_user_timeout": 3_000,
+        "keepalives_idle": 3,
+        "keepalives_interval": 1,
+        "keepalives_count": 3,
+    }
+
+    def claim_at_once(self, connection: BaseDatabaseWrapper, update: str, table: str, pk: str) -> str:
+        unlocked = f"(SELECT {pk} FROM {table} WHERE {pk} = %s FOR UPDATE SKIP LOCKED)"  # noqa: S608 (quoted names)
+        return update.replace(f"{pk} = %s", f"{pk} = {unlocked}", 1)
+
+    def trouble(self, error: Exception) -> Trouble | None:
+        cause = error.__cause__
+        state = getattr(cause, "sqlstate", None) or getattr(cause, "pgcode", None)
+        if state:
+            return Trouble.DISCONNECTED if state.startswith("08") else _STATES.get(state)
+        message = str(error)
+        # A refused login carries no SQLSTATE either, and does not get better by trying again.
+        refused = "authentication failed" in message or "does not exist" in message
+        lost = isinstance(error, InterfaceError) or type(error).__name__ == "OperationalError"
+        return Trouble.DISCONNECTED if lost and not refused else None

@@ -1,0 +1,19 @@
+"""SQLite."""
+
+from resourcepool.dialect.base import Dialect, Trouble
+
+
+class SQLite(Dialect):
+    """SQLite. Moments are text; its clock counts milliseconds."""
+
+    now = indexed_now = "STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f', 'now')"
+    later = "STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f', 'now', (%s / 1000000.0) || ' seconds')"
+    greatest = "MAX"
+    micros_until = "CAST(ROUND((JULIANDAY({moment}) - JULIANDAY('now')) * 86400000000) AS INTEGER)"
+    timeouts = {"timeout": 2}
+
+    def trouble(self, error: Exception) -> Trouble | None:
+        message = str(error)
+        if "locked" in message or "busy" in message:
+            return Trouble.CONFLICT
+        return Trouble.NO_TABLE if "no such table" in message else None

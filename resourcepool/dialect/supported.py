@@ -1,0 +1,35 @@
+"""The databases that this package runs on."""
+
+from django.db import DatabaseError, InterfaceError
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from resourcepool.dialect.base import Dialect, Trouble
+from resourcepool.dialect.mysql import MySQL
+from resourcepool.dialect.postgresql import PostgreSQL
+from resourcepool.dialect.sqlite import SQLite
+from resourcepool.exceptions import ResourcePoolError
+
+_DIALECTS: dict[str, Dialect] = {"mysql": MySQL(), "postgresql": PostgreSQL(), "sqlite": SQLite()}
+
+
+def supports(connection: BaseDatabaseWrapper) -> bool:
+    """Tell whether this package runs on the database of ``connection``."""
+    return connection.vendor in _DIALECTS
+
+
+def of(connection: BaseDatabaseWrapper) -> Dialect:
+    """Return the dialect of ``connection``; raises ResourcePoolError for a database that is not supported."""
+    try:
+        return _DIALECTS[connection.vendor]
+    except KeyError:
+        supported = "MySQL/MariaDB, PostgreSQL and SQLite"
+        raise ResourcePoolError(
+            f"database {connection.alias!r} is {connection.vendor}; resourcepool runs on {supported}"
+        ) from None
+
+
+def trouble(connection: BaseDatabaseWrapper, error: Exception) -> Trouble | None:
+    """Return what ``error``, raised by a statement on ``connection``, means; None when retrying cannot help."""
+    if not isinstance(error, DatabaseError | InterfaceError):
+        return None
+    return of(connection).trouble(error)
