@@ -25,6 +25,7 @@ class Dialect:
     true, false = "1", "0"
     next_fence = "{fence} + 1"
     returning = " RETURNING {fence}"
+    returning_key = ""  # an INSERT ends with this to tell the new row's key
     micros_until = ""  # microseconds from now until the column {moment}
     lock_wait: str | None = None  # sets how long this session waits for a row, in whole seconds
     timeouts: dict[str, Any] = {}
@@ -41,6 +42,10 @@ class Dialect:
     def trouble(self, error: Exception) -> Trouble | None:
         """Return what ``error``, raised by the driver of this database, means; None when retrying cannot help."""
         raise NotImplementedError
+
+    def key_after_insert(self, cursor: Any) -> int:
+        """Return the primary key of the row just inserted on ``cursor``."""
+        return int(cursor.lastrowid)
 
 
 def micros(seconds: float) -> int:

@@ -1,5 +1,7 @@
 """PostgreSQL."""
 
+from typing import Any
+
 from django.db import InterfaceError
 from django.db.backends.base.base import BaseDatabaseWrapper
 
@@ -20,6 +22,7 @@ class PostgreSQL(Dialect):
     true, false = "TRUE", "FALSE"
     indexed_now = "STATEMENT_TIMESTAMP()"
     later = "CLOCK_TIMESTAMP() + %s * INTERVAL '1 microsecond'"
+    returning_key = " RETURNING {pk}"
     micros_until = "CAST(EXTRACT(EPOCH FROM ({moment} - STATEMENT_TIMESTAMP())) * 1000000 AS bigint)"
     lock_wait = """
         SELECT SET_CONFIG('lock_timeout', %s * 1000 || 'ms', false), SET_CONFIG('statement_timeout', '5s', false)
@@ -46,3 +49,6 @@ class PostgreSQL(Dialect):
         refused = "authentication failed" in message or "does not exist" in message
         lost = isinstance(error, InterfaceError) or type(error).__name__ == "OperationalError"
         return Trouble.DISCONNECTED if lost and not refused else None
+
+    def key_after_insert(self, cursor: Any) -> int:
+        return int(cursor.fetchone()[0])

@@ -11,20 +11,24 @@ class Alarm:
 
     A turn of the loop is: ``reset``, look what is due and when the next thing is, ``sleep_until`` then. What
     arrives between the look and the sleep ends the sleep at once.
+
+    A moment that was asked for once stays asked for until it has come, even if its reason has gone meanwhile: one
+    idle turn is cheaper than waking the loop for each of a thousand short leases.
     """
 
     def __init__(self) -> None:
         self._rings = threading.Event()
-        self._at = math.inf
+        self._asked = math.inf
 
     def reset(self) -> None:
         """Begin a turn."""
-        self._at = math.inf
+        if self._asked <= monotonic():
+            self._asked = math.inf
         self._rings.clear()
 
     def sleep_until(self, moment: float) -> None:
-        """Sleep until ``moment`` (see ``clock.monotonic``; infinity: until rung), or earlier when rung."""
-        self._at = min(self._at, moment)
+        """Sleep until ``moment`` (see ``clock.monotonic``; infinity: until rung), or earlier when rung or asked to."""
+        self._asked = moment = min(self._asked, moment)
         if math.isinf(moment):
             self._rings.wait()
         else:
@@ -32,10 +36,11 @@ class Alarm:
 
     def bring_forward(self, moment: float) -> None:
         """Make sure that the loop looks again at ``moment`` at the latest."""
-        if moment < self._at:
-            self._at = moment
+        if moment < self._asked:
+            self._asked = moment
             self._rings.set()
 
     def ring(self) -> None:
         """Make the loop look again now."""
+        self._asked = math.inf  # whatever it was to look for, it looks for now
         self._rings.set()

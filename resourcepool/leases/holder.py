@@ -1,5 +1,6 @@
 """Who holds a lease, in words for people."""
 
+import functools
 import itertools
 import os
 import secrets
@@ -15,8 +16,12 @@ def default_holder() -> str:
     The number begins with a random part of its own for every process, because hosts in containers may share
     their name and every pid 1.
     """
-    thread = "".join(c if c.isprintable() and c != "/" else "_" for c in threading.current_thread().name)
-    return f"{_host}/{os.getpid()}/{thread[:60]}/{_incarnation}.{next(_requests)}"
+    return f"{_host}/{os.getpid()}/{_plain(threading.current_thread().name)}/{_incarnation}.{next(_requests)}"
+
+
+@functools.lru_cache(maxsize=1_000)
+def _plain(name: str) -> str:
+    return "".join(c if c.isprintable() and c != "/" else "_" for c in name)[:60]
 
 
 def _begin() -> None:

@@ -1,36 +1,32 @@
-"""The waiters of this process for one pool: takes their tickets, looks what is free, claims what is theirs."""
+"""The waiters of this process who want the same: takes their tickets, looks what is free, claims what is theirs."""
 
 import contextlib
 import logging
-from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from django.db import DatabaseError, InterfaceError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.conf import ticket_ttl
-from resourcepool.dialect import DbLater, DbNow
 from resourcepool.exceptions import DatabaseUnavailable, ResourcePoolError
-from resourcepool.leases import search, verbs
+from resourcepool.leases import search, tickets, verbs
 from resourcepool.leases.clock import monotonic
 from resourcepool.leases.keeper import keeper
 from resourcepool.leases.lease import Lease
+from resourcepool.leases.lying import Lying
 from resourcepool.leases.models import Ticket
 from resourcepool.leases.pace import Pace
-from resourcepool.leases.retry import retrying
 from resourcepool.leases.search import Glance
 from resourcepool.leases.table import Model
 from resourcepool.leases.terms import Terms
 from resourcepool.leases.verbs import Grant
 from resourcepool.leases.waiting import Place, Request, Waiter, allot
+from resourcepool.leases.where import Where
 
-LONGEST_LINE = 10_000  # tickets looked at; whoever stands further back is not served yet anyway
 MOST_ROWS = 1_000  # free rows read at once
-SPARE_ROWS = 64  # free rows read beyond the own demand, for those in front
+SPARE_ROWS = 8  # free rows read beyond the own demand and that of those in front
 TIDY_EVERY = 60.0  # seconds between two removals of tickets that died
 REVIVE_EVERY = 2.0  # seconds
-PASS_OVER = 1.0  # seconds for which a row is not tried again after a claim for it failed
 
 logger = logging.getLogger(__name__)
 
@@ -38,14 +34,15 @@ logger = logging.getLogger(__name__)
 class Line:
     """Used by the poller's thread only; ``Waiter`` is what other threads see."""
 
-    def __init__(self, model: Model, using: str) -> None:
-        self.model, self.using = model, using
+    def __init__(self, model: Model, using: str, selector: str) -> None:
+        self.model, self.using, self.selector = model, using, selector
         self.label = model._meta.label_lower
         self.waiters: list[Waiter] = []
         self.look_at = 0.0
         self.trouble: Exception | None = None
         self._pace = Pace()
-        self._passed_over: dict[Any, float] = {}  # rows that look free but could not be had: locked by somebody
+        self._lying = Lying()
+        self._ahead = 0
         self._tidied_at = self._revived_at = float("-inf")
 
     def look(self) -> float:
@@ -57,21 +54,18 @@ class Line:
         self._let_go()
         if not self.waiters:
             return self.look_at
-        newcomers = [w for w in self.waiters if w.ticket is None or w.ticket.lost.is_set()]
-        for waiter in newcomers:
-            waiter.ticket = self._take_ticket(waiter)
-        selectors = {request.selector for request in self._requests()}
-        glances = {selector: self._glance(selector) for selector in selectors}
-        if newcomers or any(seen.free for seen in glances.values()):
-            self._serve(glances, joined=bool(newcomers))
-        else:
+        joined = self._take_tickets()
+        seen = self._look_around(joined=joined)
+        next_in = self._lying.note(seen, monotonic())
+        if not seen.free:
             self._revive()
+        elif self._ahead < len(seen.free) or self._lying.is_any_left(monotonic()):
+            self._serve(seen)
         self._tidy()
-        waits = [seen.next_in for seen in glances.values() if seen.next_in is not None]
         self.trouble = None
         now = monotonic()
         if self.waiters:
-            self.look_at = min(self.look_at, now + self._pace.pause(now, min(waits, default=None)))
+            self.look_at = min(self.look_at, now + self._pace.pause(now, next_in))
         return self.look_at
 
     def fail(self, error: Exception) -> None:
@@ -82,59 +76,53 @@ class Line:
             self._let_go()
         self.waiters = []
 
-    def _requests(self) -> list[Any]:
-        return [waiter.request for waiter in self.waiters]
-
     @property
     def _connection(self) -> BaseDatabaseWrapper:
         return connections[self.using]
 
-    def _take_ticket(self, waiter: Waiter) -> Lease:
-        request, ttl, sent_at = waiter.request, ticket_ttl(), monotonic()
-        row = retrying(
-            self._connection,
-            lambda: Ticket.objects.using(self.using).create(
-                busy_before=DbLater(ttl),
-                fence=1,
-                holder=request.claim.holder,
-                pool=self.label,
-                selector=request.selector,
-                count=request.count,
-                priority=request.priority,
-                asked_at=DbNow(),
-            ),
-        )
-        return Lease(Ticket, self.using, Grant(row.pk, 1, sent_at), Terms(ttl=ttl, holder=request.claim.holder))
+    def _take_tickets(self) -> bool:
+        """See that everybody has a ticket; returns whether somebody has a new one."""
+        newcomers = [w for w in self.waiters if w.ticket is None or w.ticket.lost.is_set()]
+        for waiter in newcomers:
+            holder, ttl, sent_at = waiter.request.claim.holder, ticket_ttl(), monotonic()
+            grant = Grant(tickets.take(self._connection, waiter.request, ttl), 1, sent_at)
+            waiter.ticket = Lease(Ticket, self.using, grant, Terms(ttl=ttl, holder=holder))
+        return bool(newcomers)
 
-    def _glance(self, selector: str) -> Glance:
-        demand = sum(request.count for request in self._requests() if request.selector == selector)
-        return glance(self._connection, self.model, selector, demand)
+    def _look_around(self, *, joined: bool) -> Glance:
+        """See what is free for us, and how many stand in front of the first of ours."""
+        first = min(self.waiters, key=lambda waiter: (waiter.request.priority, waiter.number))
+        demand = self._ahead + sum(waiter.request.count for waiter in self.waiters)
+        ahead = tickets.ahead(self._connection, first.request, first.number)
+        seen = glance(self._connection, self.model, self.selector, demand, ahead)
+        self._ahead = seen.ahead
+        if joined:
+            self._pace.joined(self._ahead, monotonic())
+        else:
+            self._pace.advanced(self._ahead, monotonic())
+        self._pace.stirred(len(seen.free))
+        return seen
 
-    def _serve(self, glances: dict[str, Glance], *, joined: bool) -> None:
-        places = live_places(self._connection, self.label)
-        for selector in {place.selector for place in places} - glances.keys():
-            glances[selector] = self._glance(selector)
-        now = monotonic()
-        self._passed_over = {pk: until for pk, until in self._passed_over.items() if until > now}
-        free = {
-            selector: [pk for pk in seen.free if pk not in self._passed_over]
-            for selector, seen in glances.items()
-        }
+    def _serve(self, seen: Glance) -> None:
+        """Claim what is ours of what is free."""
+        places = self._places(len(seen.free))
+        free = {self.selector: self._lying.without(seen.free)}
+        for other in {place.selector for place in places} - {self.selector}:
+            demand = sum(place.count for place in places if place.selector == other)
+            free[other] = self._lying.without(glance(self._connection, self.model, other, demand).free)
         served = allot(places, free)
-        by_ticket = {waiter.ticket.pk: waiter for waiter in self.waiters if waiter.ticket}
-        self._note_place(places, by_ticket, joined)
-        for ticket, pks in served.items():
-            if ticket in by_ticket:
-                self._claim(by_ticket[ticket], pks)
+        for waiter in self.waiters:
+            pks = served.get(waiter.number) or self._lying.left_by(served, waiter.request.count, monotonic())
+            if pks:
+                self._claim(waiter, pks)
         self._let_go()
 
-    def _note_place(self, places: list[Place], mine: Mapping[int, Waiter], joined: bool) -> None:
-        first = next((index for index, place in enumerate(places) if place.ticket in mine), len(places))
-        if joined:
-            self._pace.joined(first, monotonic())
-        else:
-            self._pace.advanced(first, monotonic())
-        self._pace.stirred()
+    def _places(self, rows: int) -> list[Place]:
+        """Return those who decide about so many free rows: as many, if all want the same; else everybody."""
+        places = tickets.in_line(self._connection, self.label, rows)
+        if len(places) < rows or all(place.selector == self.selector for place in places):
+            return places
+        return tickets.in_line(self._connection, self.label)
 
     def _claim(self, waiter: Waiter, pks: list[Any]) -> None:
         try:
@@ -149,7 +137,7 @@ class Line:
             self._pace.advanced(-1, monotonic())
             waiter.give(grants)
         else:
-            self._passed_over.update(dict.fromkeys(pks, monotonic() + PASS_OVER))
+            self._lying.could_not_be_had(pks, monotonic())
 
     def _revive(self) -> None:
         if monotonic() - self._revived_at > REVIVE_EVERY:
@@ -158,38 +146,35 @@ class Line:
 
     def _let_go(self) -> None:
         """Take the tickets of those who left out of the line."""
-        gone = [waiter for waiter in self.waiters if waiter.has_left]
+        gone = {waiter for waiter in self.waiters if waiter.has_left}
         if not gone:
             return
-        tickets = [waiter.ticket for waiter in gone if waiter.ticket is not None]
-        if tickets:
-            rows = verbs.rows_of(self._connection, Ticket).filter(pk__in=[ticket.pk for ticket in tickets])
-            retrying(self._connection, lambda: rows._raw_delete(self.using))
-        for ticket in tickets:
+        held = [waiter.ticket for waiter in gone if waiter.ticket is not None]
+        if held:
+            tickets.remove(self._connection, [ticket.pk for ticket in held])
+        for ticket in held:
             keeper.forget(ticket)  # not before: should the process end just now, what is kept is released
-        self.waiters = [waiter for waiter in self.waiters if not waiter.has_left]
+        self.waiters = [waiter for waiter in self.waiters if waiter not in gone]
 
     def _tidy(self) -> None:
         """Remove tickets whose waiters died, by primary key."""
         if monotonic() - self._tidied_at < TIDY_EVERY:
             return
         self._tidied_at = monotonic()
-        tickets = verbs.rows_of(self._connection, Ticket)
-        dead = tickets.filter(pool=self.label, busy_before__lt=DbLater(-TIDY_EVERY))
-        pks = retrying(self._connection, lambda: list(dead.values_list("pk", flat=True)[:LONGEST_LINE]))
-        if pks:
-            retrying(self._connection, lambda: tickets.filter(pk__in=pks)._raw_delete(self.using))
+        dead = tickets.dead_since(self._connection, self.label, TIDY_EVERY)
+        if dead:
+            tickets.remove(self._connection, dead)
 
 
 def claim_as_last(connection: BaseDatabaseWrapper, request: Request) -> list[Grant] | None:
     """Claim what would be left for ``request`` if it stood at the end of the line; None when nothing is."""
     mine = Place(0, request.selector, request.count)
-    places = [*live_places(connection, request.model._meta.label_lower), mine]
-    glances = {
-        selector: glance(connection, request.model, selector, len(places) + request.count)
+    places = [*tickets.in_line(connection, request.model._meta.label_lower), mine]
+    free = {
+        selector: list(glance(connection, request.model, selector, len(places) + request.count).free)
         for selector in {place.selector for place in places}
     }
-    served = allot(places, {selector: seen.free for selector, seen in glances.items()})
+    served = allot(places, free)
     return claim(connection, request, served[0]) if 0 in served else None
 
 
@@ -198,21 +183,16 @@ def claim(
 ) -> list[Grant] | None:
     """Claim exactly these rows for ``request``; None when not all of them were free any more."""
     where = request.model.where(request.selector, connection)
-    wanted = replace(request.claim, where=where, behind_waiters=behind_waiters)
+    wanted = request.claim.of_rows(where, behind_waiters=behind_waiters)
     if len(pks) > 1:
         return verbs.claim_all(connection, request.model, pks, wanted)
     grant = verbs.claim(connection, request.model, pks[0], wanted)
     return None if grant is None else [grant]
 
 
-def live_places(connection: BaseDatabaseWrapper, label: str) -> list[Place]:
-    """Return who stands in line for the pool ``label``, in the order of service."""
-    tickets = verbs.rows_of(connection, Ticket).held().filter(pool=label).order_by("priority", "pk")
-    rows = tickets.values_list("pk", "selector", "count")[:LONGEST_LINE]
-    return [Place(*row) for row in retrying(connection, lambda: list(rows.all()))]
-
-
-def glance(connection: BaseDatabaseWrapper, model: Model, selector: str, demand: int) -> Glance:
+def glance(
+    connection: BaseDatabaseWrapper, model: Model, selector: str, demand: int, ahead: Where = search.NOBODY
+) -> Glance:
     """Return what is free for ``selector``, and some to spare for those in front."""
     where = model.where(selector, connection)
-    return search.glance(connection, model, where, min(demand + SPARE_ROWS, MOST_ROWS))
+    return search.glance(connection, model, where, min(demand + SPARE_ROWS, MOST_ROWS), ahead)

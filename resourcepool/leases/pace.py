@@ -1,15 +1,15 @@
-"""How soon a waiter looks again: the first few in line all the time, the others when they expect to be first.
+"""How soon a waiter looks again: the first few in line all the time, the others when they expect to be among them.
 
 The first few must not go by what was learned: if they look late, the line moves slowly, and everybody would
-learn to look later still.
+learn to look later still. For the same reason the others wake well before their time.
 """
 
 SHORTEST = 0.004  # seconds, like everything here
 GROWTH = 1.4
-LONGEST = 0.25
+LONGEST = 0.2
 PER_PLACE = 0.010  # what each waiter in front adds to the longest pause
 FIRST_FEW = 4
-NEARLY = 0.9  # of the time until it is among the first few is slept in one go
+NEARLY = 0.8  # of the time until it is among the first few is slept in one go
 
 
 class Pace:
@@ -20,6 +20,7 @@ class Pace:
         self._place = 0
         self._seen_at = 0.0
         self._pause = SHORTEST
+        self._few = FIRST_FEW
 
     def joined(self, place: int, now: float) -> None:
         """Note that a waiter took its place, with ``place`` others in front."""
@@ -33,14 +34,16 @@ class Pace:
             self._per_place = fresh if self._per_place is None else 0.7 * self._per_place + 0.3 * fresh
             self.joined(max(place, 0), now)
 
-    def stirred(self) -> None:
-        """Note that something came free for somebody."""
-        self._pause = SHORTEST
+    def stirred(self, free: int) -> None:
+        """Note that so many are free for those in front: it may be among the next to be served."""
+        self._few = max(FIRST_FEW, free)
+        if free:
+            self._pause = SHORTEST
 
     def pause(self, now: float, next_in: float | None) -> float:
         """Return how many seconds to sleep; never past ``next_in``, when a running lease may expire."""
         longest = LONGEST + PER_PLACE * self._place
-        behind = self._place + 1 - FIRST_FEW
+        behind = self._place + 1 - self._few
         left = behind * (self._per_place or 0.0) - (now - self._seen_at)
         if left > 0:
             pause = NEARLY * left

@@ -20,6 +20,7 @@ from resourcepool.leases.waiting import Request, Waiter
 logger = logging.getLogger(__name__)
 
 PAUSE_AFTER_FAILURE = 0.2  # seconds
+MOST_LINES = 100  # kept for the pace they have learned, though nobody stands in them
 IDLE = 1.0  # seconds without a waiter, after which the connections are closed
 
 
@@ -27,7 +28,7 @@ class Poller:
     """Every line that somebody in this process stands in."""
 
     def __init__(self) -> None:
-        self._lines: dict[tuple[Model, str], Line] = {}
+        self._lines: dict[tuple[Model, str, str], Line] = {}
         self._arrivals: list[Waiter] = []
         self._lock = threading.Lock()
         self._alarm = Alarm()
@@ -49,15 +50,13 @@ class Poller:
 
     def look_now(self, model: Model, using: str) -> None:
         """Something of this pool came free here, or a waiter left: look without delay."""
-        line = self._lines.get((model, using))
-        if line is not None and line.waiters:
+        for line in self._lines_for(model, using):
             line.look_at = 0.0
             self._alarm.ring()
 
     def trouble(self, model: Model, using: str) -> Exception | None:
         """Return what keeps this pool's waiters from being served just now, if anything does."""
-        line = self._lines.get((model, using))
-        return None if line is None else line.trouble
+        return next((line.trouble for line in self._lines_for(model, using) if line.trouble), None)
 
     def is_alive(self) -> bool:
         """Tell whether the thread runs (also true before the first waiter)."""
@@ -79,11 +78,18 @@ class Poller:
     def _admit(self) -> None:
         with self._lock:
             arrivals, self._arrivals = self._arrivals, []
-        for waiter in arrivals:
-            which = (waiter.request.model, waiter.request.using)
-            line = self._lines.setdefault(which, Line(*which))
-            line.waiters.append(waiter)
-            line.look_at = 0.0
+            if len(self._lines) > MOST_LINES:
+                self._lines = {which: line for which, line in self._lines.items() if line.waiters}
+            for waiter in arrivals:
+                which = (waiter.request.model, waiter.request.using, waiter.request.selector)
+                if which not in self._lines:
+                    self._lines[which] = Line(*which)
+                self._lines[which].waiters.append(waiter)
+                self._lines[which].look_at = 0.0
+
+    def _lines_for(self, model: Model, using: str) -> list[Line]:
+        with self._lock:
+            return [line for which, line in self._lines.items() if which[:2] == (model, using) and line.waiters]
 
     def _turn(self, line: Line) -> float:
         if line.look_at > monotonic():

@@ -10,13 +10,20 @@ from resourcepool.leases.retry import retrying
 from resourcepool.leases.table import Model, nobody_waits, table_of
 from resourcepool.leases.where import Where
 
+NOBODY = Where("0")
+
 
 @dataclass(frozen=True, slots=True)
 class Glance:
-    """The rows that are free now, longest idle first, and seconds until the next busy one may be."""
+    """The rows that are free now, longest idle first, and seconds until the next busy one may be.
 
-    free: tuple[Any, ...]
+    ``free`` is {primary key: busy_before}; another moment in it means that the row was taken and freed meanwhile.
+    ``ahead`` is what the SQL of that name came to, 0 when the pool has no rows at all.
+    """
+
+    free: dict[Any, Any]
     next_in: float | None
+    ahead: int
 
 
 def free_rows(
@@ -40,18 +47,21 @@ def free_rows(
     )
 
 
-def glance(connection: BaseDatabaseWrapper, model: Model, where: Where, limit: int) -> Glance:
-    """Return up to ``limit`` free rows and when the next one may come free, in one statement."""
+def glance(
+    connection: BaseDatabaseWrapper, model: Model, where: Where, limit: int, ahead: Where = NOBODY
+) -> Glance:
+    """Return up to ``limit`` free rows, when the next one may come free, and ``ahead``, in one statement."""
     table = table_of(connection, model)
     until = dialect.of(connection).micros_until.format(moment=table.busy_before)
     sql = (
-        f"SELECT {table.pk}, {until} FROM {table.name} WHERE 1 = 1{table.claimable}{where.sql} "  # noqa: S608
+        f"SELECT {table.pk}, {until}, {table.busy_before}, {ahead.sql} "  # noqa: S608
+        f"FROM {table.name} WHERE 1 = 1{table.claimable}{where.sql} "
         f"ORDER BY {table.busy_before} LIMIT {int(limit) + 1}"
     )
-    rows = _rows(connection, sql, where.params)
-    free = tuple(_python(model, pk) for pk, micros in rows if micros <= 0)
-    waits = [micros / 1_000_000 for _, micros in rows if micros > 0]
-    return Glance(free[:limit], min(waits, default=None))
+    rows = _rows(connection, sql, (*ahead.params, *where.params))
+    free = {_python(model, pk): moment for pk, micros, moment, _ in rows[:limit] if micros <= 0}
+    waits = [micros / 1_000_000 for _, micros, _, _ in rows if micros > 0]
+    return Glance(free, min(waits, default=None), int(rows[0][3]) if rows else 0)
 
 
 def _rows(connection: BaseDatabaseWrapper, sql: str, params: tuple[Any, ...]) -> list[Any]:

@@ -28,6 +28,10 @@ class Terms:
     max_hold: float | None = None
     on_lost: Callable[["Lease"], None] | None = None
 
+    def under(self, holder: str) -> "Terms":
+        """Return the same terms for another holder."""
+        return Terms(self.ttl, holder, self.cooldown, self.max_hold, self.on_lost)
+
 
 def margin(ttl: float) -> float:
     """Return how many seconds before the database's own deadline a holder stops trusting a lease."""

@@ -54,6 +54,10 @@ class Claim:
     where: Where = ANYWHERE
     behind_waiters: bool = False
 
+    def of_rows(self, where: Where, *, behind_waiters: bool) -> "Claim":
+        """Return the same claim for rows that match ``where``."""
+        return Claim(self.ttl, self.holder, self.holder_is_unique, where, behind_waiters)
+
 
 def claim(connection: BaseDatabaseWrapper, model: Model, pk: Any, wanted: Claim) -> Grant | None:
     """Take one row if it is free; None when somebody else was faster. Raises DatabaseUnavailable."""

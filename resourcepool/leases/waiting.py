@@ -76,6 +76,12 @@ class Waiter:
     ticket: Lease | None = None
 
     @property
+    def number(self) -> int:
+        """Its ticket's key: who has the lower one came first."""
+        assert self.ticket is not None  # noqa: S101 (asked only once it stands in line)
+        return int(self.ticket.pk)
+
+    @property
     def has_left(self) -> bool:
         """Whether it was served, failed, or gave up."""
         return self.outcome.done()

@@ -4,6 +4,8 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any, TypedDict
 
+from django.conf import settings
+
 from resourcepool import options
 from resourcepool.conf import POOL_OPTIONS, pool_setting
 from resourcepool.exceptions import BadOption
@@ -15,6 +17,7 @@ from resourcepool.resources import selectors
 from resourcepool.resources.strategy import STRATEGIES
 
 MOST_AT_ONCE = 1_000
+REMEMBERED = 1_000  # checked orders per pool
 PRIORITIES = (-1_000_000, 1_000_000)
 
 
@@ -50,11 +53,51 @@ class Order:
     allow_in_transaction: bool
 
     def again(self, timeout: object = None) -> "Order":
-        """Return the same order for another grant, under a holder's name of its own."""
+        """Return the same order for one more resource; with a ``timeout`` of its own, if given."""
         wait = self.timeout if timeout is None else options.seconds("timeout", timeout)
-        holder = default_holder() if self.holder_is_unique else self.terms.holder
-        terms = dataclasses.replace(self.terms, holder=holder)
-        return dataclasses.replace(self, count=1, timeout=wait, terms=terms)
+        return dataclasses.replace(self.once_more(), count=1, timeout=wait)
+
+    def once_more(self) -> "Order":
+        """Return the same order under a holder's name that nobody has used yet, unless the caller gave one."""
+        if not self.holder_is_unique:
+            return self
+        terms = self.terms.under(default_holder())
+        return Order(
+            self.count,
+            self.timeout,
+            self.priority,
+            self.strategy,
+            self.selector,
+            terms,
+            self.holder_is_unique,
+            self.allow_in_transaction,
+        )
+
+
+class Orders:
+    """Checks the orders for one pool. Most callers ask for the same every time, so what was checked is remembered."""
+
+    def __init__(self, model: Model, declared: Mapping[str, Any]) -> None:
+        self._model, self._declared = model, declared
+        self._checked: dict[Any, Order] = {}
+        self._settings: object = None
+
+    def order(self, count: int, wishes: Mapping[str, Any]) -> Order:
+        """Return the checked order for these options and selectors; raises BadOption, see ``order``."""
+        if self._settings is not (chosen := getattr(settings, "RESOURCEPOOL", None)):
+            self._settings, self._checked = chosen, {}
+        # With the types, because 1 == True; without on_lost, which is often another function for every call.
+        key = (type(count), count, *((name, type(value), value) for name, value in wishes.items()))
+        try:
+            known = self._checked.get(key)
+        except TypeError:  # a list among the selectors
+            return order(self._model, self._declared, count, wishes)
+        if known is not None:
+            return known.once_more()
+        fresh = order(self._model, self._declared, count, wishes)
+        if fresh.terms.on_lost is None and len(self._checked) < REMEMBERED:
+            self._checked[key] = fresh
+        return fresh
 
 
 def order(model: Model, declared: Mapping[str, Any], count: int, wishes: Mapping[str, Any]) -> Order:

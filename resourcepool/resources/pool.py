@@ -18,7 +18,7 @@ from resourcepool.leases.table import Model
 from resourcepool.leases.verbs import Grant
 from resourcepool.resources.desk import Desk
 from resourcepool.resources.lease import ResourceLease
-from resourcepool.resources.order import Order, check_option, order
+from resourcepool.resources.order import Order, Orders, check_option
 
 
 class Pool:
@@ -70,6 +70,10 @@ class Pool:
     def using(self) -> str:
         """The database on which leases are decided: where the project's routers write this model."""
         return router.db_for_write(self.model)
+
+    @cached_property
+    def _orders(self) -> Orders:
+        return Orders(self.model, self._declared)
 
     @cached_property
     def _desk(self) -> Desk:
@@ -138,7 +142,7 @@ class Pool:
 
     def _order(self, count: int, wishes: Mapping[str, Any]) -> Order:
         """Return the checked order for these options and selectors; raises BadOption."""
-        return order(self.model, self._declared, count, wishes)
+        return self._orders.order(count, wishes)
 
     def obtain(self, asked: Order, stop: Callable[[], bool] = lambda: False) -> list[ResourceLease]:
         """Return what was ordered, waiting for it up to its timeout or until ``stop()``; raises AcquireTimeout."""
