@@ -116,7 +116,8 @@ def _own_ticket(connection: BaseDatabaseWrapper) -> Iterator[Any]:
         # By key, because a tidying waiter takes them that way round, too.
         mine_or_left = tickets.filter(Q(holder=holder) | Q(busy_before__lte=DbNow()))
         pks = retrying(connection, lambda: list(mine_or_left.values_list("pk", flat=True)))
-        retrying(connection, lambda: tickets.filter(pk__in=pks)._raw_delete(alias))
+        if pks:
+            retrying(connection, lambda: tickets.filter(pk__in=pks)._raw_delete(alias))
 
 
 def _seconds(moment: Any) -> float:

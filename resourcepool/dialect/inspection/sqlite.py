@@ -46,7 +46,7 @@ class SQLiteInspector(Inspector):
         return Plan(
             tuple(_step(found["table"], found["index"] or found["key"]) for found in read),
             sorts=any("TEMP B-TREE FOR ORDER BY" in line for line in said),
-            is_forced=True,
+            is_forced=False,
         )
 
     @property
