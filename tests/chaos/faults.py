@@ -2,6 +2,7 @@
 
 import heapq
 import itertools
+import math
 import random
 import time
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from tests.chaos.fleet import Fleet
 from tests.chaos.look import note_fences
 from tests.chaos.settings import TTL
+from tests.chaos.story import BACK
 from tests.chaos.wire import Wire
 from tests.concurrency.evidence import Log
 from tests.eventually import InBackground
@@ -17,7 +19,7 @@ from tests.servers import Server
 
 BRIEF, LONG = 1.0, TTL + 1.5  # seconds for which a process stands still, or a statement is on its way
 LOST = ("claim", "renew", "release", "ticket", "commit", "any")
-HELD = ("claim", "renew", "release", "write")
+HELD = ("claim", "renew", "renew", "release", "write")
 STEP = 0.01  # seconds between two looks at the clock
 RECOVERY = 8.0  # seconds that a run goes on after the server was killed
 STALL = 0.1  # seconds by which we ourselves were late: the machine was busy, and others were late, too
@@ -31,7 +33,7 @@ class Weather:
     stops: float = 1.0
     cuts: float = 1.0
     lost_replies: float = 3.0
-    held_up: float = 0.7
+    held_up: float = 1.0
     server_killed_every: float = 20.0
 
 
@@ -45,6 +47,7 @@ class Faults:
         self._due: list[tuple[float, int, Callable[[], None]]] = []
         self._order = itertools.count()
         self._restart: InBackground | None = None
+        self._back_at = -math.inf
 
     def throw(self, seconds: float, progress: Callable[[], None]) -> None:
         """Throw everything for so long; ``progress`` is called every time something may be shown."""
@@ -88,14 +91,19 @@ class Faults:
             self._fleet.stop(chance.choice(self._fleet.running()), chance.choice([BRIEF, LONG]))
         elif name == "cuts":
             self._wire.cut()
-        elif name == "lost_replies":
+        elif name == "lost_replies" and not self._is_away():
             self._wire.lose(chance.choice(LOST))
-        else:
+        elif name == "held_up" and not self._is_away(BACK):  # or somebody would not get on, and rightly
             self._wire.hold(chance.choice(HELD), LONG)
         self._again(name, time.monotonic())
 
+    def _is_away(self, lately: float = 0.0) -> bool:
+        """Tell whether the server is away, or came back so few seconds ago."""
+        return time.monotonic() < self._back_at + lately
+
     def _crash(self) -> None:
         """Kill the server and bring it back, while everything else goes on."""
+        self._back_at = math.inf
         self._restart = InBackground(self._restart_server, self._chance["server_killed_every"].uniform(0, 2))
 
     def _restart_server(self, away: float) -> None:
@@ -104,6 +112,7 @@ class Faults:
         self._log.tell("server_killed", 0, at=down)
         time.sleep(away)
         self._server.start()
+        self._back_at = time.monotonic()
         self._log.tell("server_back", 0, since=down)
         note_fences(self._log)
 

@@ -22,10 +22,10 @@ from tests.spawned import ROOT
 # How the statements of a kind are recognised: on MariaDB, on PostgreSQL.
 KINDS = {
     "claim": ("LAST_INSERT_ID(", "SKIP LOCKED) AND"),
-    "renew": ("GREATEST(",) * 2,  # and guard
-    "release": ("HOLDER = ''",) * 2,
+    "renew": ("RESOURCEPOOL_PROXY SET BUSY_BEFORE = GREATEST(",) * 2,  # and guard
+    "release": ("+ 1, HOLDER = ''",) * 2,
     "ticket": ("INSERT INTO RESOURCEPOOL_TICKET",) * 2,
-    "write": ("UPDATE CHAOS_PAGE",) * 2,
+    "write": ("FROM CHAOS_PAGE",) * 2,  # the first thing after guard
     "commit": ("COMMIT",) * 2,
     "any": ("",) * 2,
 }

@@ -17,7 +17,7 @@ from tests.chaos.models import Page, Step
 from tests.concurrency.evidence import Log
 
 PATIENCE = 60.0  # seconds to wait for a row
-SHORT = (0.005, 0.04)  # seconds of use
+SHORT = (0.01, 0.1)  # seconds of use
 LONG = (3.5, 6.0)  # longer than the ttl: only renewals keep it
 LOOK = 0.1  # seconds between two looks during a long use
 
@@ -42,7 +42,7 @@ class Worker:
             self.hand_over: 1,
             self.condemn: 1,
             self.exchange: 0.5,
-            self.hold_long: 0.5,
+            self.hold_long: 1,
         }
 
     def work(self) -> None:
@@ -148,7 +148,7 @@ class Worker:
     def use(self, lease: Any, seconds: float) -> None:
         """Use it for so long, looking before and after; write now and then."""
         self.note("using", lease)
-        if self.chance.random() < 0.3:
+        if self.chance.random() < 0.35:
             self.write(lease)
         time.sleep(seconds)
         self.note("using", lease)
@@ -156,7 +156,7 @@ class Worker:
     def write(self, lease: Any) -> None:
         """Write to the page, whatever its fence, and leave a trace; errors of this own transaction are expected."""
         mark = f"{self.chance.getrandbits(64):x}"
-        pause = self.chance.uniform(0, 0.01)
+        pause = self.chance.uniform(0, 0.02)
         try:
             with transaction.atomic(), lease.guard():
                 time.sleep(pause)
