@@ -7,14 +7,15 @@ from django.core.checks import CheckMessage, Tags, register
 from django.db import connections
 
 from resourcepool.checks.message import message
-from resourcepool.safety.diagnosis import diagnose
 from resourcepool.safety.routing import used_aliases
 
 
 @register("resourcepool", Tags.database)
 def check_databases(*, databases: Sequence[str] | None = None, **_: Any) -> list[CheckMessage]:
     """Report what would break a lease on those of these databases that leased models are written to."""
-    used = used_aliases()
+    from resourcepool.safety.diagnosis import diagnose  # here, because most processes start without asking
+
+    used = used_aliases() if databases else []
     return [
         message(finding)
         for alias in databases or ()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.core.checks import Error, run_checks
 from django.core.management import call_command
-from django.db import connection, connections, models
+from django.db import connection, connections, models, transaction
 from django.test import override_settings
 from django.test.utils import isolate_apps
 
@@ -43,6 +43,12 @@ def changed(there: str, back: str) -> Iterator[None]:
 
 def test_the_databases_of_the_tests_are_safe() -> None:
     assert messages("default") == []
+
+
+def test_asking_does_not_disturb_a_transaction() -> None:
+    with transaction.atomic():
+        assert messages("default") == []
+        assert not Bare.objects.exists()
 
 
 def test_nothing_is_asked_without_a_database() -> None:

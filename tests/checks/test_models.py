@@ -19,7 +19,10 @@ def crawler(**times: Any) -> type[Resource]:
     ("times", "said"),
     [
         ({"occupation_delta": 60, "occupation_interval": 21}, "occupation_interval=21 is not allowed"),
-        ({"occupation_delta": timedelta(seconds=1)}, "occupation_interval=datetime.timedelta(seconds=30) is not"),
+        (
+            {"occupation_delta": timedelta(seconds=1)},
+            "occupation_interval=datetime.timedelta(seconds=30) is not",
+        ),
         ({"occupation_delta": 0}, "occupation_delta=0 is not allowed"),
     ],
 )

@@ -1,7 +1,9 @@
 """``manage.py resourcepool_doctor``, as an operator and as a program sees it."""
 
+import contextlib
 import io
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -130,6 +132,42 @@ def test_without_the_right_to_write_no_write_says_what_can_be_said() -> None:
         assert found["leases"]
         _, found = examined()
         assert levels(found)["W022"] == "unsafe"
+
+
+@contextlib.contextmanager
+def ordinary_user() -> Iterator[dict[str, str]]:
+    """Make a user who may read and write rows, and nothing else."""
+    database = connection.settings_dict["NAME"]
+    name, rows = f"ordinary_{database}", "GRANT SELECT, INSERT, UPDATE, DELETE ON"
+    statements = {
+        "mysql": (
+            f"CREATE USER {name}@'127.0.0.1' IDENTIFIED BY 's3cret'",
+            f"{rows} `{database}`.* TO {name}@'127.0.0.1'",
+            f"DROP USER {name}@'127.0.0.1'",
+        ),
+        "postgresql": (
+            f"CREATE ROLE {name} LOGIN PASSWORD 's3cret'",
+            f"{rows} ALL TABLES IN SCHEMA public TO {name}; GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO {name}",
+            f"DROP OWNED BY {name}; DROP ROLE {name}",
+        ),
+    }
+    create, grant, drop = statements[connection.vendor]
+    with connection.cursor() as cursor:
+        cursor.execute(create)
+        try:
+            cursor.execute(grant)
+            yield {"USER": name, "PASSWORD": "s3cret"}
+        finally:
+            cursor.execute(drop)
+
+
+@pytest.mark.only("mysql", "postgresql")
+def test_an_ordinary_user_is_enough() -> None:
+    with ordinary_user() as user, alias("strange", **user):
+        code, found = examined()
+    assert (code, levels(found)) == (0, {"W021": "advice"})
+    assert found["commits"]
+    assert found["statements"]
 
 
 def test_a_database_that_does_not_answer_is_unsafe_and_no_password_is_said(tmp_path: Path) -> None:
