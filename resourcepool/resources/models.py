@@ -79,7 +79,8 @@ class ResourceQuerySet(LeaseQuerySet):
     def delete(self) -> tuple[int, dict[str, int]]:
         """Delete those that are free; those that are held are retired instead, and their holders not disturbed."""
         deleted: Counter[str] = Counter()
-        using = self._db or router.db_for_write(self.model)  # what a replica knows of leases is old
+        self._for_write = True  # what a replica knows of leases is old
+        using = self.db
         pks = list(self.using(using).values_list("pk", flat=True))
         for start in range(0, len(pks), CHUNK):
             chunk = ResourceQuerySet(model=self.model, using=using).filter(pk__in=pks[start : start + CHUNK])
