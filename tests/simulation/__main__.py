@@ -1,6 +1,6 @@
 """The simulation: python -m tests.simulation --seeds 100000
 
---seeds N        play so many schedules (default 3000), seeds --from (default 0) upwards
+--seeds N        play so many schedules (default 1000), seeds --from (default 0) upwards
 --seed N         play one, and print what happened in it, statement by statement
 --without GUARD  take one guard of tests/mutations.py out first, by its name; then something should be found
 --keep-going     count the seeds that find something, instead of stopping at the first
@@ -25,7 +25,7 @@ MEMORY = Path("/dev/shm")
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("--seeds", type=int, default=3_000)
+    parser.add_argument("--seeds", type=int, default=1_000)
     parser.add_argument("--from", type=int, default=0, dest="first")
     parser.add_argument("--seed", type=int)
     parser.add_argument("--without", default="")
@@ -39,8 +39,6 @@ def main(asked: argparse.Namespace) -> int:
         return prove(asked.seeds)
     if asked.without:
         take_out(next(mutation for mutation in all_guards() if mutation.name == asked.without))
-    if hasattr(os, "sched_setaffinity"):  # one thread runs at a time: handing on is quicker on one core
-        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     with tempfile.TemporaryDirectory(
         prefix="resourcepool-simulation-", dir=MEMORY if MEMORY.is_dir() else None
     ) as folder:

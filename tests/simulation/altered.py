@@ -4,6 +4,7 @@ import sys
 from collections.abc import Sequence
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from pathlib import Path
 from types import CodeType, ModuleType
 
 from tests.mutations import ROOT, Mutation
@@ -15,11 +16,15 @@ class NotFound(Exception):
 
 def take_out(mutation: Mutation) -> None:
     """Import the package without this guard; raises NotFound. To be called before anything imports it."""
-    file = ROOT / "resourcepool" / mutation.file
-    if (times := file.read_text().count(mutation.guard)) != 1:
+    if (times := source(mutation).count(mutation.guard)) != 1:
         raise NotFound(f"{mutation.name}: found {times} times in {mutation.file}: {mutation.guard!r}")
-    module = ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+    module = ".".join(Path("resourcepool", mutation.file).with_suffix("").parts).removesuffix(".__init__")
     sys.meta_path.insert(0, _Finder(module, mutation))
+
+
+def source(mutation: Mutation) -> str:
+    """Return the text that the guard stands in."""
+    return (ROOT / "resourcepool" / mutation.file).read_text()
 
 
 class _Finder(MetaPathFinder):

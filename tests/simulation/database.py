@@ -1,4 +1,4 @@
-"""SQLite as the simulation sees it: the real library, with a simulated clock and a step before and after each statement.
+"""SQLite as the simulation sees it: the real library, a simulated clock, and a step around each statement.
 
 The clock replaces SQLite's own functions STRFTIME and JULIANDAY, so the package's SQL runs as it is. A reply
 is complete when ``execute`` returns, as from a server: SQLite itself commits an UPDATE .. RETURNING only when
@@ -36,7 +36,7 @@ def moment(stored: str) -> int:
 
 
 def _now() -> int:
-    return schedule.running.now if schedule.running is not None else 0
+    return schedule.stage.running.now if schedule.stage.running is not None else 0
 
 
 def _strftime(form: str, start: str, shift: str = "0 seconds") -> str:
@@ -56,8 +56,8 @@ class Connection(sqlite3.Connection):
         self.is_cut = False
         self.create_function("STRFTIME", -1, _strftime)
         self.create_function("JULIANDAY", -1, _julianday)
-        if schedule.running is not None:
-            schedule.running.current.worker.driver = self
+        if schedule.stage.running is not None:
+            schedule.stage.running.current.worker.driver = self
 
     def cursor(self, factory: Any = None) -> Any:
         return super().cursor(Cursor)
@@ -117,7 +117,7 @@ def brief(sql: str, params: Any) -> str:
 
 def step(driver: Connection, sql: str, send: Callable[[], None], params: Any = None) -> None:
     """Run one statement, before and after which anything may happen; tell the operation what came of it."""
-    running = schedule.running
+    running = schedule.stage.running
     if running is None or sql.startswith("PRAGMA"):  # making the tables, opening a session
         send()
         return

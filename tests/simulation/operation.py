@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from django.db import DatabaseError
+
 from resourcepool.exceptions import DatabaseUnavailable
 from tests.simulation import schedule
 from tests.simulation.ledger import Ledger, Pair
@@ -113,11 +115,9 @@ class Operation:
         running.note(f"begins: {self}")
         try:
             outcome = call()
-        except documented as error:
-            outcome = error
-        except DatabaseUnavailable as error:
-            if not self.failures:
-                raise
+        except (*documented, DatabaseUnavailable) as error:
+            if isinstance(error, DatabaseError | DatabaseUnavailable) and not self.failures:
+                raise  # nothing was wrong with the database
             outcome = error
         running.note(f"ends:   {self}: {outcome!r}")
         return outcome

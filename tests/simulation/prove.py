@@ -49,9 +49,6 @@ FURTHER = (
         "        lease.confirm(sent_at)\n    return complete",
         "        lease.confirm(monotonic())\n    return complete",
     ),
-    Mutation(
-        "the keeper confirms what it did not renew", KEEPER, "if renewed < len(_grants(leases)):", "if False:"
-    ),
 )
 TIMEOUT = 600
 

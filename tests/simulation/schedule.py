@@ -3,6 +3,7 @@
 Everything that a schedule decides comes from its random numbers, so the seed is the schedule.
 """
 
+import os
 import random
 import threading
 from collections.abc import Callable
@@ -110,8 +111,7 @@ class Schedule:
 
     def run(self) -> None:
         """Play all actors to their end."""
-        global running
-        running = self
+        stage.running = self
         self._over = threading.Lock()
         self._over.acquire()
         for actor in self.actors:
@@ -119,7 +119,7 @@ class Schedule:
         self.current = self.actors[0]
         self._wake(self.current)
         self._over.acquire()
-        running = None
+        stage.running = None
 
     def turn(self) -> None:
         """One moment between two steps of the current thread: anything may happen here. Raises Crashed."""
@@ -153,13 +153,13 @@ class Schedule:
 
     def blame(self, what: str) -> None:
         """Note that an invariant does not hold, and end the schedule. Raises Crashed."""
-        self.violation = self.violation or what
+        self.violation = self.violation or _repeatable(what)
         raise Crashed
 
     def note(self, what: str) -> None:
         """Add a line to the trace."""
         if self.trace is not None:
-            self.trace.append(f"{self.now:>7} ms  {self.current.name:<9} {what}")
+            self.trace.append(f"{self.now:>7} ms  {self.current.name:<9} {_repeatable(what)}")
 
     def monotonic(self) -> float:
         """Return the clock of the process whose turn it is."""
@@ -222,10 +222,21 @@ class Schedule:
             raise Crashed
 
 
-running: Schedule | None = None
+def _repeatable(words: str) -> str:
+    """Return what is the same in every process: a default holder names its process."""
+    return words.replace(f"/{os.getpid()}/", "/pid/")
+
+
+class Stage:
+    """Where the one schedule that is being played can be found."""
+
+    running: Schedule | None = None
+
+
+stage = Stage()
 
 
 def now_running() -> Schedule:
     """Return the schedule that is being played."""
-    assert running is not None
-    return running
+    assert stage.running is not None
+    return stage.running

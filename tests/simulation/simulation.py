@@ -9,7 +9,7 @@ from django.db import connection, connections
 
 from resourcepool.leases import verbs
 from resourcepool.models import Proxy
-from tests.simulation import schedule, surroundings, verdict
+from tests.simulation import surroundings, verdict
 from tests.simulation.clients import Client
 from tests.simulation.ledger import Ledger, Pair
 from tests.simulation.operation import Held, Operation

@@ -60,7 +60,7 @@ def _pool() -> dict[str, Any]:
 
 
 def _monotonic(*_: int) -> float:
-    return schedule.running.monotonic() if schedule.running is not None else time.perf_counter()
+    return schedule.stage.running.monotonic() if schedule.stage.running is not None else time.perf_counter()
 
 
 class _Thread:
