@@ -1,5 +1,6 @@
 """What the doctor says, for people and for programs."""
 
+import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -10,6 +11,9 @@ from django.core.management.color import Style
 
 from resourcepool.safety.doctor import Examination
 from resourcepool.safety.finding import Finding
+
+WIDTH = 100
+INDENT = " " * 11
 
 
 def from_check(message: CheckMessage) -> Finding:
@@ -118,14 +122,17 @@ def _item(finding: Finding, style: Style) -> Iterator[str]:
         "advice": ("advice", style.WARNING),
         "silenced": ("silenced", style.NOTICE),
     }[how]
-    yield _line(paint(word), word, f"{finding.about}: {finding.message}")
-    for said in (finding.hint, f"{finding.id}, {finding.link}"):
-        if said and how != "silenced":
-            yield _line("", "", said)
+    about = "" if finding.about.startswith("database ") else f"{finding.about}: "
+    yield _line(paint(word), word, f"{about}{finding.message}")
+    if how != "silenced":
+        for said in (finding.hint, f"{finding.id}, {finding.link}"):
+            if said:
+                yield f"{INDENT}{said}"  # not broken: it may be something to paste
 
 
 def _line(painted: str, word: str, said: str) -> str:
-    return f"  {painted}{' ' * (9 - len(word))}{said}"
+    first, *rest = textwrap.wrap(said, WIDTH, break_long_words=False, break_on_hyphens=False)
+    return "\n".join([f"  {painted}{' ' * (9 - len(word))}{first}", *(f"{INDENT}{line}" for line in rest)])
 
 
 def _verdict(findings: Sequence[Finding], style: Style) -> str:

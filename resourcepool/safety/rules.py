@@ -10,7 +10,7 @@ LONGEST_LOCK_WAIT = 10  # seconds
 SHORTEST_BUSY_TIMEOUT = 5  # seconds
 READ_COMMITTED = 'Set OPTIONS: {"isolation_level": "read committed"} for this database.'
 STUCK = "so long a statement waits for a locked row, however short the timeout of acquire()."
-FORGETS = "so a crash of the server forgets grants that processes already act on."
+FORGETS = "forgets grants that processes already act on."
 
 
 def _is_dirty(level: str) -> bool:
@@ -83,20 +83,30 @@ MYSQL = (
         "The isolation level is {value}: a claim that is rolled back later is taken for granted.",
         READ_COMMITTED,
     ),
-    Rule(
-        "W004",
-        "innodb_flush_log_at_trx_commit",
-        lambda value: value not in (1, 3),  # 3 is MariaDB's, and flushes more often still
-        f"innodb_flush_log_at_trx_commit is {{value}}: a commit is not on the disk when it returns, {FORGETS}",
-        "SET GLOBAL innodb_flush_log_at_trx_commit = 1; and the same line in the server's configuration.",
-        voids=True,
+    *(
+        Rule(
+            "W004",
+            "innodb_flush_log_at_trx_commit",
+            is_broken,
+            f"innodb_flush_log_at_trx_commit is {{value}}: {why} {FORGETS}",
+            "SET GLOBAL innodb_flush_log_at_trx_commit = 1; and the same line in the server's configuration.",
+            voids=True,
+        )
+        # 3 is MariaDB's, and flushes more often still than 1.
+        for is_broken, why in (
+            (lambda value: value == 0, "the log is written once a second, so a crash of the server"),
+            (
+                lambda value: value == 2,
+                "the log is flushed once a second, so a crash of the machine or a power cut",
+            ),
+        )
     ),
     Rule(
         "W005",
         "sync_binlog",
         lambda value: value != 1,
-        "There is a binary log and sync_binlog is {value}: after a power cut, recovery undoes what is not in that log,"
-        " so it forgets grants that processes already act on.",
+        "There is a binary log and sync_binlog is {value}: after a power cut, recovery undoes what is not in that log"
+        f" and {FORGETS}",
         "SET GLOBAL sync_binlog = 1; and the same line in the server's configuration.",
         voids=True,
     ),
@@ -131,7 +141,7 @@ POSTGRESQL = (
         "W007",
         "synchronous_commit",
         lambda value: value == "off",
-        f"synchronous_commit is off: a commit is not on the disk when it returns, {FORGETS}",
+        f"synchronous_commit is off: a commit is not on the disk when it returns, so a crash of the server {FORGETS}",
         "ALTER SYSTEM SET synchronous_commit = on; SELECT pg_reload_conf(); or take it out of OPTIONS.",
         voids=True,
     ),
