@@ -50,8 +50,12 @@ def diagnose(connection: BaseDatabaseWrapper) -> Diagnosis:
 
 
 def _declared(connection: BaseDatabaseWrapper) -> dict[str, Any]:
-    mirrored = connection.settings_dict.get("TEST", {}).get("MIRROR")
-    return {"TEST MIRROR": mirrored} if mirrored else {}
+    settings = connection.settings_dict
+    facts = {
+        "AUTOCOMMIT": settings.get("AUTOCOMMIT", True),
+        "TEST MIRROR": settings.get("TEST", {}).get("MIRROR"),
+    }
+    return {name: value for name, value in facts.items() if value is not None}
 
 
 def told(connection: BaseDatabaseWrapper, error: Exception) -> str:

@@ -44,6 +44,14 @@ EVERYWHERE = (
         "Have db_for_write() of your DATABASE_ROUTERS return the primary for leased models, or correct HOST.",
     ),
     Rule(
+        "E010",
+        "AUTOCOMMIT",
+        lambda is_on: not is_on,
+        "AUTOCOMMIT is off for this database: a claim stays open until somebody commits, invisible to everybody else,"
+        " and is undone when nobody does.",
+        'Remove "AUTOCOMMIT": False; use transaction.atomic() where you want a transaction.',
+    ),
+    Rule(
         "W003",
         "transaction_isolation",
         _is_strict,

@@ -62,6 +62,11 @@ def test_a_database_without_leases_is_left_alone() -> None:
         assert messages("strange") == []
 
 
+def test_without_autocommit_a_claim_is_not_committed() -> None:
+    with alias("strange", AUTOCOMMIT=False):
+        assert codes("strange") == {"E010"}
+
+
 def test_a_message_says_where_what_and_how_to_mend_it_and_where_to_read_on() -> None:
     with alias("strange", TEST={"MIRROR": "default"}):
         (message,) = messages("strange")

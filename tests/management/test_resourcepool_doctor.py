@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -180,6 +181,15 @@ def test_a_database_that_does_not_answer_is_unsafe_and_no_password_is_said(tmp_p
     (database,) = json.loads(json_.text)["databases"]
     assert levels(database) == {"W020": "unsafe"}
     assert database["commits"] is database["statements"] is None
+
+
+@pytest.mark.only("mysql", "postgresql")
+def test_a_database_that_hangs_does_not_hang_the_doctor() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = str(silent.getsockname()[1])
+        with alias("strange", HOST="127.0.0.1", PORT=port):
+            code, found = examined()
+    assert (code, levels(found)) == (1, {"W020": "unsafe"})
 
 
 def test_before_migrate_it_says_what_is_missing(tmp_path: Path) -> None:

@@ -26,6 +26,8 @@ ROOT = Path(__file__).resolve().parents[2]
         ("counts_matched_rows", True, None),
         ("read_only", True, "E007"),
         ("read_only", False, None),
+        ("AUTOCOMMIT", False, "E010"),
+        ("AUTOCOMMIT", True, None),
         ("transaction_isolation", "READ-UNCOMMITTED", "E009"),
         ("transaction_isolation", "READ-COMMITTED", None),
         ("transaction_isolation", "read committed", None),
@@ -87,7 +89,14 @@ def test_what_is_right_is_told_with_its_value() -> None:
 
 def test_only_what_forgets_or_doubles_grants_is_called_unsafe() -> None:
     unsafe = {rule.code for rule in RULES if rule.code.startswith("E") or rule.voids}
-    assert unsafe == {"E004", "E005", "E007", "E009", *(f"W0{n:02}" for n in (4, 5, 6, 7, 8, 9, 10, 18))}
+    assert unsafe == {
+        "E004",
+        "E005",
+        "E007",
+        "E009",
+        "E010",
+        *(f"W0{n:02}" for n in (4, 5, 6, 7, 8, 9, 10, 18)),
+    }
 
 
 def test_every_id_is_explained_in_the_docs() -> None:
