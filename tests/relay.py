@@ -1,4 +1,4 @@
-"""A wire between clients and a database server that fails when it is told to: TCP connections, forwarded by one thread."""
+"""Forwards TCP connections to a database server, in one thread, and fails when it is told to."""
 
 import contextlib
 import selectors

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.chaos.proof import KNOWN, prove, without
+from tests.chaos.report import show, write
 from tests.chaos.run import Plan, run
 from tests.processes import terminable
 from tests.servers import SERVERS, ServerFailed, ServerMissing
@@ -44,8 +45,6 @@ def _once(chosen: argparse.Namespace) -> int:
     is_kept = False
     try:
         findings = run(plan, folder)
-        from tests.chaos.report import show, write  # only now is Django set up
-
         show(plan, findings)
         if chosen.json:
             write(plan, findings, chosen.json)
@@ -69,8 +68,12 @@ def _arguments(words: Sequence[str]) -> argparse.Namespace:
         "--rate", type=_rate, action="append", default=[], help="how often something is thrown, per second"
     )
     parser.add_argument("--forgetful", action="store_true", help="the server does not flush its commits")
-    parser.add_argument("--without", choices=KNOWN, metavar="GUARD", help="take a guard of tests/mutations.py out")
-    parser.add_argument("--prove", nargs="*", metavar="WORD", help="see that the judge objects; WORD: to these alone")
+    parser.add_argument(
+        "--without", choices=KNOWN, metavar="GUARD", help="take a guard of tests/mutations.py out"
+    )
+    parser.add_argument(
+        "--prove", nargs="*", metavar="WORD", help="see that the judge objects; WORD: to these alone"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the result there, too")
     parser.add_argument("--discard", action="store_true", help="do not keep the evidence of violations")
     return parser.parse_args(words)

@@ -103,6 +103,8 @@ class Faults:
 
     def _crash(self) -> None:
         """Kill the server and bring it back, while everything else goes on."""
+        if self._restart and self._restart.is_alive():
+            return
         self._back_at = math.inf
         self._restart = InBackground(self._restart_server, self._chance["server_killed_every"].uniform(0, 2))
 
@@ -118,7 +120,7 @@ class Faults:
 
 
 def crashes(seconds: float, every: float) -> list[float]:
-    """Return when to kill the server in a run of so many seconds: one crash at least, and time to recover after each."""
+    """Return when to kill the server in a run of so many seconds: at least once, with time to recover after each."""
     if not every:
         return []
     moments = [every * (number - 0.25) for number in range(1, int(seconds / every) + 1)]

@@ -63,7 +63,8 @@ class Fleet:
         shifts = list(self._zygotes)
         (shift,) = self._chance.choices(shifts, SHARES[: len(shifts)])
         zygote = self._zygotes[shift]
-        assert zygote.stdin and zygote.stdout
+        assert zygote.stdin
+        assert zygote.stdout
         self.log.tell("started", self._numbers, text=shift)
         zygote.stdin.write(f"{self._numbers}\n")
         zygote.stdin.flush()

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tests.chaos.figures import counted, thrown
-from tests.chaos.look import Remains
+from tests.chaos.remains import Remains
 from tests.chaos.story import BACK, Span, Story
 from tests.chaos.takeover import Takeover
 from tests.concurrency.evidence import Event
@@ -118,11 +118,18 @@ def left_behind(story: Story, remains: Remains) -> Iterator[str]:
 
 
 def not_back(story: Story, outage: Span) -> Iterator[str]:
-    """Workers that could run all the time and did not get on in the seconds after the server came back."""
+    """Workers that could run all the time and did not get on in the seconds after the server came back.
+
+    Whoever stands in line gets on as the line does: nobody who came later may have been served before.
+    """
     window = Span(outage.end, outage.end + BACK + story.stalled(Span(outage.end, outage.end + BACK)))
     is_cut_short = any(other.start > outage.end and other.within(window) for other in story.outages)
     if window.end > story.ending or is_cut_short:
         return
-    for number, life in story.lives.items():
-        if life.could_run(window) and life.first_sign(window) is None:
+    able = [number for number, life in story.lives.items() if life.could_run(window)]
+    if able and not any(e.what == "acquired" and window.start < e.at < window.end for e in story.events):
+        yield f"nobody was granted anything within {BACK:g} s after {outage.end:.3f}"
+        return
+    for number in able:
+        if story.lives[number].first_sign(window) is None and story.was_passed(number, window):
             yield f"worker {number} not within {BACK:g} s after {outage.end:.3f}"

@@ -1,37 +1,19 @@
 """Looks at the database directly, past the relay: what the server remembers, and who is still connected."""
 
 import time
-from dataclasses import dataclass, field
 
 from django.core.management import call_command
 from django.db import connection
 
 from resourcepool.models import Proxy, Ticket
 from tests.chaos.models import Page, Step
+from tests.chaos.remains import Remains
 from tests.concurrency.evidence import Log
 
 COUNT = {
     "mysql": "SELECT COUNT(*) FROM information_schema.processlist WHERE user = SUBSTRING_INDEX(USER(), '@', 1)",
     "postgresql": "SELECT COUNT(*) FROM pg_stat_activity WHERE backend_type = 'client backend'",
 }
-
-
-@dataclass
-class Remains:
-    """What is left when all workers have gone.
-
-    Attributes:
-        steps: (page, before, fence, mark) of each write, in the order in which they were made.
-        connected, connected_after: sessions on the server just before the workers left, and afterwards.
-        taken: rows that were not free a ttl later; waiting: tickets that were still alive.
-    """
-
-    steps: list[tuple[int, int, int, str]] = field(default_factory=list)
-    pages: dict[int, int] = field(default_factory=dict)
-    connected: int = 0
-    connected_after: int = 0
-    taken: list[int] = field(default_factory=list)
-    waiting: int = 0
 
 
 def make_tables(rows: int) -> None:

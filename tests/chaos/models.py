@@ -1,4 +1,4 @@
-"""What the workers write to under ``guard``: a page per proxy that says who wrote last, and the trace of every write."""
+"""What the workers write to under ``guard``: a page per proxy that says who wrote last, and every write."""
 
 from django.db import models
 

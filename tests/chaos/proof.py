@@ -12,7 +12,11 @@ from tests.mutations import LEASE, MUTATIONS, Mutation, copy_without, in_tree
 from tests.spawned import ROOT
 
 SECONDS = 20
-OVERLAP, FENCE, FORGOTTEN = "two holders at once", "fence not higher than before", "grant forgotten by the server"
+OVERLAP, FENCE, FORGOTTEN = (
+    "two holders at once",
+    "fence not higher than before",
+    "grant forgotten by the server",
+)
 LATE, UNEXPECTED = "late write behind the guard", "undocumented error seen by a caller"
 
 # More of what a guard is there for than in a usual run, which lasts longer.
@@ -70,10 +74,8 @@ def objections(case: Case, database: str, seconds: float = SECONDS) -> dict[str,
         result = Path(folder, "result.json")
         words = ["--database", database, "--minutes", str(seconds / 60), "--json", str(result)]
         words += [word for name, rate in case.rates.items() for word in ("--rate", f"{name}={rate}")]
-        if case is FORGETFUL:
-            done = _run([*words, "--forgetful"], ROOT)
-        else:
-            done = without(KNOWN[case.name], words)
+        forgets = case is FORGETFUL
+        done = _run([*words, "--forgetful"], ROOT) if forgets else without(KNOWN[case.name], words)
         if not result.exists():
             raise RuntimeError(f"without {case.name} there was no result:\n{done.stdout}{done.stderr}")
         violations = json.loads(result.read_text())["violations"]

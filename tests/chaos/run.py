@@ -5,23 +5,22 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import django
 
+from tests.chaos.fleet import Fleet
+from tests.chaos.judge import Findings, examine
+from tests.chaos.wire import Wire
 from tests.concurrency.evidence import Log
 from tests.servers import SERVERS, Server
-
-if TYPE_CHECKING:
-    from tests.chaos.judge import Findings
 
 WORKERS, ROWS = 48, 40
 FORGETFUL = {  # options with which a server that crashes forgets what it has committed
     "mariadb": ["--innodb-flush-log-at-trx-commit=0"],
     "postgresql": ["-csynchronous_commit=off", "-cwal_writer_delay=1s"],
 }
-SETTLE = 3.0  # seconds more than a ttl until the server has noticed that everybody is gone
+SETTLE = 3.0  # seconds more than the longest lease until the server has noticed that everybody is gone
 TICK = 5.0  # seconds between two lines of progress
 
 
@@ -36,7 +35,7 @@ class Plan:
     weather: dict[str, float] = field(default_factory=dict)
 
 
-def run(plan: Plan, folder: Path) -> "Findings":
+def run(plan: Plan, folder: Path) -> Findings:
     """Carry the plan out and return what the judge found; Ctrl-C shortens it."""
     with SERVERS[plan.database](options=FORGETFUL[plan.database] if plan.is_forgetful else []) as server:
         os.environ |= {"DATABASE_URL": server.url, "DJANGO_SETTINGS_MODULE": "tests.chaos.settings"}
@@ -44,13 +43,12 @@ def run(plan: Plan, folder: Path) -> "Findings":
         return _on(server, plan, folder / "evidence")
 
 
-def _on(server: Server, plan: Plan, path: Path) -> "Findings":
+def _on(server: Server, plan: Plan, path: Path) -> Findings:
+    # Only now is it known on which database Django works.
+    from resourcepool.conf import ticket_ttl
     from tests.chaos.faults import Faults, Weather
-    from tests.chaos.fleet import Fleet
-    from tests.chaos.judge import examine
     from tests.chaos.look import look_around, make_tables, note_fences, sessions
     from tests.chaos.settings import TTL
-    from tests.chaos.wire import Wire
 
     make_tables(ROWS)
     log = Log(path, who=0)
@@ -67,7 +65,7 @@ def _on(server: Server, plan: Plan, path: Path) -> "Findings":
             log.tell("ending")
             connected = sessions()
             fleet.leave()
-            remains = look_around(connected, TTL + SETTLE)
+            remains = look_around(connected, max(TTL, ticket_ttl()) + SETTLE)
             note_fences(log)
         findings = examine(log.events(), remains, TTL)
     findings.left_out = fleet.left_out

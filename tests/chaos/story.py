@@ -11,6 +11,7 @@ from tests.concurrency.evidence import Event
 SIGNS_OF_LIFE = frozenset({"acquired", "using", "releasing", "wrote", "timed_out"})
 
 
+LATER = 1.0  # seconds after which somebody surely came later
 BACK = 5.0  # seconds after the server's return in which everybody works again
 
 
@@ -86,6 +87,15 @@ class Story:
                 total += Span(max(wait.start, reached), min(wait.end, span.end)).within(span)
                 reached = min(wait.end, span.end)
         return total
+
+    def was_passed(self, number: int, window: Span) -> bool:
+        """Tell whether this worker was not just standing in line at the end of ``window``, unpassed by later ones."""
+        served = (e for e in self.events if e.pid == number and e.what in ("acquired", "timed_out"))
+        wait = next((Span(e.since, e.at) for e in served if e.since < window.end < e.at), None)
+        if wait is None:
+            return True
+        others = (e for e in self.events if e.what == "acquired" and window.start < e.at < window.end)
+        return any(other.since > wait.start + LATER for other in others)
 
     def stalled(self, span: Span) -> float:
         """Return for how many seconds of ``span`` the machine was too busy to let even us run."""
