@@ -28,6 +28,7 @@ class Held:
     pair: Pair
     ttl: float  # seconds
     is_lost: bool = False  # it knows, and was right
+    is_in_doubt: bool = False  # nobody knows whether it was given up
 
 
 @dataclass(eq=False)

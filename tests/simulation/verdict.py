@@ -57,6 +57,8 @@ def confirmed(operation: Operation) -> None:
 def lost(operation: Operation, held: Held, error: LeaseLost, kind: str = "") -> None:
     """Judge a LeaseLost: it must be true, and the handle must know it from now on."""
     if isinstance(error, LeaseReleased):
+        if held.is_in_doubt:
+            return
         blame(f"(6) {operation}: {error!r}, and nobody released it")
     if held.lease.is_held or not held.lease.lost.is_set():
         blame(f"(5) {operation}: {error!r}, and the handle does not know")
