@@ -207,6 +207,41 @@ MUTATIONS = (
         '.order_by("pk")',
         ("tests/resources/test_line.py",),
     ),
+    Mutation(
+        "deleting asks the replica",
+        "resources/models.py",
+        "self._for_write = True",
+        "self._for_write = False",
+        ("tests/resources/test_replicas.py",),
+    ),
+    Mutation(
+        "a claim without autocommit",
+        "resources/desk.py",
+        'if is_open else connection.settings_dict["AUTOCOMMIT"]',
+        "if is_open else True",
+        ("tests/resources/test_pool.py",),
+    ),
+    Mutation(
+        "the doctor's ticket stays",
+        "safety/measuring.py",
+        "        if pks:\n",
+        "        if False:\n",
+        ("tests/safety/test_measuring.py",),
+    ),
+    Mutation(
+        "a password in a finding",
+        "safety/diagnosis.py",
+        'text.replace(str(secret), "***") if secret else text',
+        "text",
+        ("tests/safety/test_diagnosis.py",),
+    ),
+    Mutation(
+        "the doctor calls everything safe",
+        "management/commands/resourcepool_doctor.py",
+        "raise SystemExit(1)",
+        "return",
+        ("tests/management/test_resourcepool_doctor.py",),
+    ),
 )
 
 
