@@ -1,8 +1,13 @@
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format run mutations matrix clean
+.PHONY: help demo test lint format run mutations chaos proof simulation matrix clean
 
 # What make test passes on, e.g. make test ARGS="--only mariadb -- tests/leases -k renew"
 ARGS ?=
+# How long make chaos throws things, and on what; e.g. make chaos MINUTES=30 DATABASE=postgresql
+MINUTES ?= 1
+DATABASE ?= mariadb
+# How many schedules make simulation plays; e.g. make simulation SEEDS=1000 ARGS=--prove
+SEEDS ?= 100000
 
 help:    ## Show this list
 	@sed -n 's/^\([a-z]*\): *## /  make \1\t/p' Makefile | expand -t 18
@@ -32,6 +37,18 @@ run:     ## Serve the project on http://127.0.0.1:8000/ for development (DATABAS
 mutations: ## Take out one guard at a time and see the tests turn red (5 min)
 	@.ci/bootstrap lint
 	@.venv/bin/python -m tests.mutations
+
+chaos:   ## Kill, stop, cut, crash for MINUTES=1 on DATABASE=mariadb; the judge counts what was broken: nothing
+	@.ci/bootstrap test
+	@.venv/bin/python -m tests.chaos --minutes $(MINUTES) --database $(DATABASE) $(ARGS)
+
+proof:   ## See the judge of chaos object: a server that forgets, one guard after the other taken out (5 min)
+	@.ci/bootstrap test
+	@.venv/bin/python -m tests.chaos --database $(DATABASE) --prove
+
+simulation: ## Play SEEDS=100000 seeded schedules on a simulated clock, statement by statement (10 min)
+	@.ci/bootstrap lint
+	@.venv/bin/python -m tests.simulation --seeds $(SEEDS) $(ARGS)
 
 matrix:  ## The tests on SQLite for every Python and Django that is supported and installed
 	@.ci/bootstrap lint

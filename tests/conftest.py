@@ -1,5 +1,7 @@
 """What every test may use. Nothing here changes how the code under test behaves."""
 
+import os
+import secrets
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -14,9 +16,26 @@ from tests.spawned import Spawner
 
 VENDORS = {"sqlite", "mysql", "postgresql"}
 
-# A database answers in its own time; a slow example is no failure.
-hypothesis.settings.register_profile("database", deadline=None)
-hypothesis.settings.load_profile("database")
+# A database answers in its own time; a slow example is no failure. Both print how to repeat what they find.
+hypothesis.settings.register_profile("short", deadline=None, print_blob=True)
+hypothesis.settings.register_profile(
+    "long",
+    hypothesis.settings.get_profile("short"),
+    max_examples=4_000,
+    suppress_health_check=list(hypothesis.HealthCheck),
+)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "short"))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Choose one seed for the whole run, which the header prints."""
+    if config.option.hypothesis_seed is None and not hasattr(config, "workerinput"):
+        config.option.hypothesis_seed = str(secrets.randbelow(10**9))
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    return f"to repeat the generated examples: --hypothesis-seed={config.option.hypothesis_seed}"
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

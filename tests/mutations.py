@@ -207,6 +207,41 @@ MUTATIONS = (
         '.order_by("pk")',
         ("tests/resources/test_line.py",),
     ),
+    Mutation(
+        "deleting asks the replica",
+        "resources/models.py",
+        "self._for_write = True",
+        "self._for_write = False",
+        ("tests/resources/test_replicas.py",),
+    ),
+    Mutation(
+        "a claim without autocommit",
+        "resources/desk.py",
+        'if is_open else connection.settings_dict["AUTOCOMMIT"]',
+        "if is_open else True",
+        ("tests/resources/test_pool.py",),
+    ),
+    Mutation(
+        "the doctor's ticket stays",
+        "safety/measuring.py",
+        "        if pks:\n",
+        "        if False:\n",
+        ("tests/safety/test_measuring.py",),
+    ),
+    Mutation(
+        "a password in a finding",
+        "safety/diagnosis.py",
+        'text.replace(str(secret), "***") if secret else text',
+        "text",
+        ("tests/safety/test_diagnosis.py",),
+    ),
+    Mutation(
+        "the doctor calls everything safe",
+        "management/commands/resourcepool_doctor.py",
+        "raise SystemExit(1)",
+        "return",
+        ("tests/management/test_resourcepool_doctor.py",),
+    ),
 )
 
 
@@ -221,30 +256,32 @@ class Verdict(NamedTuple):
 def tried(mutation: Mutation) -> Verdict:
     """Copy the tree, take the guard out, run the tests."""
     with tempfile.TemporaryDirectory(prefix="resourcepool-mutation-") as folder:
-        tree = Path(folder)
-        for name in COPIED:
-            ignored = shutil.ignore_patterns("__pycache__", "*.sqlite3*")
-            if (ROOT / name).is_dir():
-                shutil.copytree(ROOT / name, tree / name, ignore=ignored)
-            else:
-                shutil.copy(ROOT / name, tree / name)
-        file = tree / "resourcepool" / mutation.file
-        text = file.read_text()
-        if mutation.guard and text.count(mutation.guard) != 1:
-            return Verdict(mutation, False, f"found {text.count(mutation.guard)} times: {mutation.guard!r}")
-        if mutation.guard:
-            file.write_text(text.replace(mutation.guard, mutation.without))
-        return judged(mutation, tree)
+        try:
+            copy_without(mutation, Path(folder))
+        except LookupError as error:
+            return Verdict(mutation, False, str(error))
+        return judged(mutation, Path(folder))
+
+
+def copy_without(mutation: Mutation, tree: Path) -> None:
+    """Copy what is needed to run to ``tree``, and take the guard out of it; raises LookupError if it is not there."""
+    for name in COPIED:
+        ignored = shutil.ignore_patterns("__pycache__", "*.sqlite3*")
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, tree / name, ignore=ignored)
+        else:
+            shutil.copy(ROOT / name, tree / name)
+    file = tree / "resourcepool" / mutation.file
+    text = file.read_text()
+    if mutation.guard and text.count(mutation.guard) != 1:
+        raise LookupError(f"found {text.count(mutation.guard)} times: {mutation.guard!r}")
+    if mutation.guard:
+        file.write_text(text.replace(mutation.guard, mutation.without))
 
 
 def judged(mutation: Mutation, tree: Path) -> Verdict:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=no", "-x", *mutation.tests]
-    environment = {
-        **os.environ,
-        "DATABASE_URL": f"sqlite:///{tree}/db.sqlite3",
-        "PYTHONPATH": str(tree),
-        "PYTHONDONTWRITEBYTECODE": "1",
-    }
+    environment = {**in_tree(tree), "DATABASE_URL": f"sqlite:///{tree}/db.sqlite3"}
     try:
         done = subprocess.run(
             command, cwd=tree, env=environment, capture_output=True, text=True, timeout=TIMEOUT, check=False
@@ -258,6 +295,11 @@ def judged(mutation: Mutation, tree: Path) -> Verdict:
         return Verdict(mutation, True, failed[0])
     last = (done.stdout + done.stderr).strip().splitlines()[-1:] or ["no output"]
     return Verdict(mutation, False, f"exit {done.returncode}: {last[0]}")
+
+
+def in_tree(tree: Path) -> dict[str, str]:
+    """Return the environment in which Python imports the copied package, not the one that is installed."""
+    return {**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 def main(words: list[str]) -> int:

@@ -7,7 +7,7 @@ from resourcepool.dialect.base import Dialect, Trouble, micros
 from resourcepool.dialect.expressions import DbLater, DbNow, MicrosUntil
 from resourcepool.dialect.fields import KeyField
 from resourcepool.dialect.forks import abandon_inherited_connections, close_files
-from resourcepool.dialect.private import close_quietly, private_connection
+from resourcepool.dialect.private import close_quietly, limit_lock_waits, private_connection
 from resourcepool.dialect.supported import of, supports, trouble
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "abandon_inherited_connections",
     "close_files",
     "close_quietly",
+    "limit_lock_waits",
     "micros",
     "of",
     "private_connection",

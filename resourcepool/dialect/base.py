@@ -19,6 +19,7 @@ class Dialect:
     """What differs between databases; one subclass each."""
 
     now = ""
+    clock_step = 0.000_001  # seconds between two readings that differ
     later = ""  # now plus %s microseconds
     indexed_now = ""  # the same clock, in the form that lets an index on a moment be used
     greatest = "GREATEST"
@@ -28,7 +29,8 @@ class Dialect:
     returning_key = ""  # an INSERT ends with this to tell the new row's key
     micros_until = ""  # microseconds from now until the column {moment}
     lock_wait: str | None = None  # sets how long this session waits for a row, in whole seconds
-    timeouts: dict[str, Any] = {}
+    lock_options: dict[str, Any] = {}  # the same, where it is an option of the connection
+    timeouts: dict[str, Any] = {}  # options that keep a dead network from hanging a connection
 
     def claim_at_once(self, connection: BaseDatabaseWrapper, update: str, table: str, pk: str) -> str:
         """Return ``update`` (WHERE the key {pk} = %s ..) so that it fails or finds nothing if the row is locked."""

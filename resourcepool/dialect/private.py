@@ -1,4 +1,4 @@
-"""Connections of background threads: their own, with short timeouts."""
+"""Connections beside Django's, one thread's own, with short timeouts."""
 
 import contextlib
 
@@ -14,11 +14,17 @@ opened: list[BaseDatabaseWrapper] = []
 descriptors: dict[int, int] = {}  # {id of the driver's connection: its socket}
 
 
-def private_connection(alias: str) -> BaseDatabaseWrapper:
-    """Return a new connection to ``alias`` for one background thread, with short timeouts."""
+def private_connection(alias: str, *, is_hasty: bool = True) -> BaseDatabaseWrapper:
+    """Return a new connection to ``alias`` for one thread, with short timeouts.
+
+    Args:
+        is_hasty: waits for a locked row only for a moment; else as long as the project's settings say.
+    """
     connection = connections.create_connection(alias)
     dialect = of(connection)
     options = {**connection.settings_dict["OPTIONS"], **dialect.timeouts}
+    if is_hasty:
+        options |= dialect.lock_options
     options.pop("pool", None)
     connection.settings_dict = {**connection.settings_dict, "OPTIONS": options, "CONN_MAX_AGE": None}
     initialise = connection.init_connection_state
@@ -28,14 +34,21 @@ def private_connection(alias: str) -> BaseDatabaseWrapper:
         driver = connection.connection
         if hasattr(driver, "fileno"):
             descriptors[id(driver)] = driver.fileno()
-        if dialect.lock_wait:
-            with connection.cursor() as cursor:
-                cursor.execute(dialect.lock_wait, [LOCK_WAIT])
+        if is_hasty:
+            limit_lock_waits(connection)
 
     # Django has no per-connection hook; the connection_created signal would reach every connection.
     setattr(connection, "init_connection_state", initialise_and_limit)  # noqa: B010
     opened.append(connection)
     return connection
+
+
+def limit_lock_waits(connection: BaseDatabaseWrapper) -> None:
+    """Have this session wait for a locked row only for a moment."""
+    statement = of(connection).lock_wait
+    if statement:
+        with connection.cursor() as cursor:
+            cursor.execute(statement, [LOCK_WAIT])
 
 
 def close_quietly(connection: BaseDatabaseWrapper) -> None:

@@ -7,10 +7,11 @@ class SQLite(Dialect):
     """SQLite. Moments are text; its clock counts milliseconds."""
 
     now = indexed_now = "STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f', 'now')"
+    clock_step = 0.001
     later = "STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f', 'now', (%s / 1000000.0) || ' seconds')"
     greatest = "MAX"
     micros_until = "CAST(ROUND((JULIANDAY({moment}) - JULIANDAY('now')) * 86400000000) AS INTEGER)"
-    timeouts = {"timeout": 2}
+    lock_options = {"timeout": 2}
 
     def trouble(self, error: Exception) -> Trouble | None:
         message = str(error)

@@ -21,6 +21,7 @@ from resourcepool.leases import background, shutdown, verbs
 from resourcepool.leases.alarm import Alarm
 from resourcepool.leases.background import own_connections
 from resourcepool.leases.clock import monotonic
+from resourcepool.leases.retry import retrying
 
 if TYPE_CHECKING:
     from resourcepool.leases.lease import Lease
@@ -181,7 +182,8 @@ def _tell_the_lost(using: str, leases: list["Lease"]) -> list["Lease"]:
     """Return those of ``leases`` that still stand in the database; the others are told that they do not."""
     if not leases:
         return []
-    live = verbs.live_fences(connections[using], leases[0].model, [lease.pk for lease in leases])
+    model, connection, pks = leases[0].model, connections[using], [lease.pk for lease in leases]
+    live = retrying(connection, lambda: verbs.live_fences(connection, model, pks))
     for lease in leases:
         if live.get(lease.pk) != lease.fence and keeper.is_kept(lease):
             lease.lose(verbs.TAKEN)

@@ -105,9 +105,9 @@ class Desk:
         connection = self._connection
         # The transaction that Django's TestCase wraps around a test is not the caller's.
         blocks = [block for block in connection.atomic_blocks if not getattr(block, "_from_testcase", False)]
-        manual = (
-            connection.connection is not None and not connection.autocommit and not connection.in_atomic_block
-        )
+        is_open = connection.connection is not None
+        autocommit = connection.autocommit if is_open else connection.settings_dict["AUTOCOMMIT"]
+        manual = not autocommit and not connection.in_atomic_block
         if (blocks or manual) and not asked.allow_in_transaction:
             raise ClaimInTransaction(
                 f"a transaction is open on database {connection.alias!r}: a lease claimed inside it would be "

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
-from django.db import connections, models, transaction
+from django.db import connections, models, router, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils.translation import gettext_lazy as _
 
@@ -79,10 +79,12 @@ class ResourceQuerySet(LeaseQuerySet):
     def delete(self) -> tuple[int, dict[str, int]]:
         """Delete those that are free; those that are held are retired instead, and their holders not disturbed."""
         deleted: Counter[str] = Counter()
-        pks = list(self.values_list("pk", flat=True))
+        self._for_write = True  # what a replica knows of leases is old
+        using = self.db
+        pks = list(self.using(using).values_list("pk", flat=True))
         for start in range(0, len(pks), CHUNK):
-            chunk = ResourceQuerySet(model=self.model, using=self.db).filter(pk__in=pks[start : start + CHUNK])
-            with transaction.atomic(using=self.db):
+            chunk = ResourceQuerySet(model=self.model, using=using).filter(pk__in=pks[start : start + CHUNK])
+            with transaction.atomic(using=using):
                 chunk.retire("deleted while it was held")  # from here on nobody can claim them
                 held = list(chunk.held().values_list("pk", flat=True))
                 deleted.update(super(ResourceQuerySet, chunk.exclude(pk__in=held)).delete()[1])
@@ -174,7 +176,8 @@ class AbstractResource(AbstractLease):
 
     def delete(self, using: str | None = None, keep_parents: bool = False) -> tuple[int, dict[str, int]]:
         """Delete the row, or retire it if it is held: its holder is not disturbed."""
-        rows = ResourceQuerySet(model=type(self), using=using or self._state.db)
+        using = using or router.db_for_write(type(self), instance=self)
+        rows = ResourceQuerySet(model=type(self), using=using)
         return rows.filter(pk=self.pk).delete()
 
 

@@ -77,7 +77,7 @@ class Resource(threading.Thread):
             BadOption: a class attribute is wrong; says which.
         """
         super().__init__(name=type(self).__name__, daemon=True)
-        self._ttl, self._interval = self._checked_times()
+        self._ttl, self._interval = checked_times(self)
         self._on_change = on_change
         self._lease: ResourceLease | None = None
         self._replaced: ResourceLease | None = None  # until another one is found
@@ -251,8 +251,10 @@ class Resource(threading.Thread):
             raise BadOption("model", self.model, "a Django model derived from AbstractResource")
         return self.model.pool
 
-    def _checked_times(self) -> tuple[float, float]:
-        ttl = options.seconds("occupation_delta", self.occupation_delta, least=MIN_TTL)
-        # Three chances: one renewal may be lost and one may be late.
-        interval = options.seconds("occupation_interval", self.occupation_interval, least=0.01, most=ttl / 3)
-        return ttl, interval
+
+def checked_times(asked: Resource | type[Resource]) -> tuple[float, float]:
+    """Return ttl and renewal interval in seconds as ``asked`` has them; raises BadOption."""
+    ttl = options.seconds("occupation_delta", asked.occupation_delta, least=MIN_TTL)
+    # Three chances: one renewal may be lost and one may be late.
+    interval = options.seconds("occupation_interval", asked.occupation_interval, least=0.01, most=ttl / 3)
+    return ttl, interval

@@ -1,15 +1,23 @@
 """Decides from the evidence alone whether one row was ever used by two, and how soon the dead were replaced."""
 
+from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import NamedTuple
 
 from tests.concurrency.evidence import Event
+
+ABOUT_A_ROW = frozenset({"acquired", "using", "releasing"})
 
 
 @dataclass(slots=True)
 class Use:
-    """One grant as its holder saw it: from when it knew that it had the row until it last said so."""
+    """One grant as its holder saw it: from when it knew that it had the row until it last said so.
+
+    ``asked_at`` is when its holder began to wait for it, where that was noted.
+    """
 
     pk: int
     fence: int
@@ -17,9 +25,18 @@ class Use:
     start: float
     end: float
     is_over: bool = False
+    asked_at: float = 0.0
 
     def __str__(self) -> str:
         return f"row {self.pk} fence {self.fence} by {self.pid} from {self.start:.3f} to {self.end:.3f}"
+
+
+class Bereft(NamedTuple):
+    """A row whose holder was killed, and who had it next."""
+
+    use: Use
+    killed_at: float
+    next: Use | None
 
 
 @dataclass(slots=True)
@@ -27,15 +44,23 @@ class Verdict:
     """Attributes:
     overlaps: pairs of uses of one row at one time.
     unfenced: pairs of uses of one row of which the later one has no higher fence.
-    returned_after: for each holder that was killed, seconds until somebody else had its row.
-    stranded: uses whose holder was killed and whose row nobody had again.
+    bereft: what the killed held, and what became of it.
     """
 
     uses: list[Use] = field(default_factory=list)
     overlaps: list[str] = field(default_factory=list)
     unfenced: list[str] = field(default_factory=list)
-    returned_after: list[float] = field(default_factory=list)
-    stranded: list[str] = field(default_factory=list)
+    bereft: list[Bereft] = field(default_factory=list)
+
+    @property
+    def returned_after(self) -> list[float]:
+        """For each holder that was killed, seconds until somebody else had its row."""
+        return [row.next.start - row.killed_at for row in self.bereft if row.next]
+
+    @property
+    def stranded(self) -> list[str]:
+        """Uses whose holder was killed and whose row nobody had again."""
+        return [str(row.use) for row in self.bereft if not row.next]
 
 
 def judge(events: Iterable[Event]) -> Verdict:
@@ -57,9 +82,7 @@ def judge(events: Iterable[Event]) -> Verdict:
                 verdict.overlaps.append(f"{latest} and {later}")
             if later.fence <= earlier.fence:
                 verdict.unfenced.append(f"{earlier} and {later}")
-    for event in ordered:
-        if event.what == "killed":
-            _follow(event, rows, verdict)
+    verdict.bereft = _bereft(ordered, rows)
     return verdict
 
 
@@ -67,23 +90,27 @@ def _uses(ordered: list[Event]) -> list[Use]:
     """Return the uses in the order in which they began."""
     uses: dict[tuple[int, int, int], Use] = {}
     for event in ordered:
-        if event.what == "killed":
+        if event.what not in ABOUT_A_ROW:
             continue
         key = (event.pk, event.fence, event.pid)
         if (event.what == "acquired") == (key in uses) or (key in uses and uses[key].is_over):
             raise ValueError(f"out of place: {event}")
-        use = uses.setdefault(key, Use(event.pk, event.fence, event.pid, event.at, event.at))
+        use = uses.setdefault(key, Use(*key, event.at, event.at, asked_at=event.since))
         use.end, use.is_over = event.at, event.what == "releasing"
     return list(uses.values())
 
 
-def _follow(kill: Event, rows: dict[int, list[Use]], verdict: Verdict) -> None:
-    """See what became of what the killed process held."""
+def _bereft(ordered: list[Event], rows: dict[int, list[Use]]) -> list[Bereft]:
+    """See what became of what the killed processes held."""
+    starts = {pk: [use.start for use in uses] for pk, uses in rows.items()}
+    unfinished: dict[int, list[Use]] = defaultdict(list)
     for uses in rows.values():
         for use in uses:
-            if use.pid == kill.pid and not use.is_over:
-                starts = [other.start for other in uses if other.start > kill.at]
-                if starts:
-                    verdict.returned_after.append(min(starts) - kill.at)
-                else:
-                    verdict.stranded.append(str(use))
+            if not use.is_over:
+                unfinished[use.pid].append(use)
+    found = []
+    for kill in ordered:
+        for use in unfinished[kill.pid] if kill.what == "killed" else ():
+            after = bisect_right(starts[use.pk], kill.at)
+            found.append(Bereft(use, kill.at, rows[use.pk][after] if after < len(starts[use.pk]) else None))
+    return found

@@ -125,7 +125,7 @@ def test_a_log_returns_what_was_written(tmp_path: Path) -> None:
     first.note("acquired", SimpleNamespace(pk=3, fence=5, ensure_held=lambda: None))
     second.killed(77)
     events = first.events()
-    assert [event[1:] for event in events] == [("acquired", events[0].pid, 3, 5), ("killed", 77, 0, 0)]
+    assert [event[1:5] for event in events] == [("acquired", events[0].pid, 3, 5), ("killed", 77, 0, 0)]
     assert events[0].at <= events[1].at
     for one in (first, second):
         one.close()

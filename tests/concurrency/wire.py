@@ -1,8 +1,6 @@
 """A wire between this process and the database server that can be cut just after the server has done its part."""
 
 import contextlib
-import selectors
-import socket
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -12,23 +10,17 @@ from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from tests.eventually import closing
+from tests.relay import Relay, Trick
 
 
 class Wire:
-    """Forwards TCP connections to the server, until it sees the words it was told to look for.
-
-    Then the statement still reaches the server, which answers; the answer is thrown away and both ends are closed.
-    That is what a client sees when a server or a network fails at the worst moment.
-    """
+    """A relay to the server in a thread of this process."""
 
     def __init__(self, host: str, port: int) -> None:
-        self._server = (host, port)
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.port: int = self._listener.getsockname()[1]
+        self._relay = Relay(host, port)
+        self.port = self._relay.port
         self.cuts = 0
-        self._words: bytes | None = None
-        self._meanwhile: Callable[[], object] | None = None
-        threading.Thread(target=self._accept, daemon=True).start()
+        threading.Thread(target=self._relay.serve, daemon=True).start()
 
     def cut_after(self, words: str, *, meanwhile: Callable[[], object] | None = None) -> None:
         """Lose the answer to the next statement that contains these words (and only to that one).
@@ -36,39 +28,16 @@ class Wire:
         Args:
             meanwhile: done before anybody can notice, on a database connection of its own.
         """
-        self._words, self._meanwhile = words.encode(), meanwhile
+
+        def count() -> None:
+            self.cuts += 1
+            if meanwhile is not None:
+                closing(meanwhile)
+
+        self._relay.expect(Trick(words, then=count))
 
     def close(self) -> None:
-        self._listener.close()
-
-    def _accept(self) -> None:
-        with contextlib.suppress(OSError):
-            while True:
-                client, _ = self._listener.accept()
-                server = socket.create_connection(self._server)
-                threading.Thread(target=self._forward, args=(client, server), daemon=True).start()
-
-    def _forward(self, client: socket.socket, server: socket.socket) -> None:
-        doomed = False
-        with client, server, selectors.DefaultSelector() as ready, contextlib.suppress(OSError):
-            ready.register(client, selectors.EVENT_READ)
-            ready.register(server, selectors.EVENT_READ)
-            while True:
-                for key, _ in ready.select():
-                    data = key.fileobj.recv(1 << 16)  # type: ignore[union-attr]
-                    if not data:
-                        return
-                    if key.fileobj is server:
-                        if doomed:
-                            self.cuts += 1
-                            if self._meanwhile is not None:
-                                closing(self._meanwhile)
-                            return
-                        client.sendall(data)
-                    else:
-                        if self._words is not None and self._words in data:
-                            self._words, doomed = None, True
-                        server.sendall(data)
+        self._relay.close()
 
 
 @contextlib.contextmanager

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 from django.db import connection
-from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from resourcepool.leases import verbs
 from resourcepool.models import Proxy
+from tests.any_order import check
 from tests.app.models import Bare, Device
 from tests.app.rows import busy_for, claim, columns, expire, new
 
@@ -89,6 +89,4 @@ def machine(request: pytest.FixtureRequest) -> type[ARow]:
 
 
 def test_a_row_is_never_anything_else(machine: type[ARow]) -> None:
-    run_state_machine_as_test(
-        machine, settings=settings(max_examples=25, stateful_step_count=25, deadline=None)
-    )
+    check(machine)

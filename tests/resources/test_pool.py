@@ -13,6 +13,7 @@ from resourcepool.exceptions import AcquireTimeout, BadOption, ClaimInTransactio
 from resourcepool.leases import verbs
 from resourcepool.leases.keeper import keeper
 from resourcepool.models import AbstractResource, Pool, Proxy, Ticket
+from tests.aliases import alias
 from tests.app.models import Bare, Device, Team
 from tests.app.rows import busy_for, columns, expire, granted, hold, new, several, steal
 from tests.committed import Clock
@@ -323,6 +324,11 @@ class TestInTransaction:
         finally:
             transaction.rollback()
             transaction.set_autocommit(True)
+
+    def test_is_refused_where_the_settings_turn_autocommit_off_before_anything_was_asked(self) -> None:
+        new(Proxy)
+        with alias("manual", AUTOCOMMIT=False), pytest.raises(ClaimInTransaction):
+            Proxy.pool.acquire(wait=False)
 
     def test_is_allowed_by_name(self) -> None:
         proxy = new(Proxy)

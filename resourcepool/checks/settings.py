@@ -1,20 +1,17 @@
-"""System checks: what is wrong with the settings and models, found before anything is leased."""
+"""What is wrong with RESOURCEPOOL in the settings."""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from django.apps import apps
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
-from django.core.checks import Warning as CheckWarning
 
+from resourcepool.checks.models import resource_models
 from resourcepool.conf import DEFAULTS, POOL_OPTIONS, setting, ticket_ttl
 from resourcepool.exceptions import BadOption
-from resourcepool.resources.models import AbstractResource
-from resourcepool.resources.order import RESERVED, check_option
+from resourcepool.resources.order import check_option
 from resourcepool.resources.quarantine import Policy
-from resourcepool.resources.selectors import selectable
 
 
 @register("resourcepool")
@@ -38,26 +35,6 @@ def check_settings(**_: Any) -> list[CheckMessage]:
     return found
 
 
-@register("resourcepool")
-def check_models(**_: Any) -> list[CheckMessage]:
-    """Report resource models without the index that claims use (W001), or whose fields are hidden by options (W002)."""
-    found: list[CheckMessage] = []
-    for model in _models():
-        if not any(index.fields[:2] == ["in_service", "busy_before"] for index in model._meta.indexes):
-            hint = (
-                "Write class Meta(AbstractResource.Meta), or add Index(fields=['in_service', 'busy_before'])."
-            )
-            found.append(
-                CheckWarning("no index for claims: slow.", hint=hint, obj=model, id="resourcepool.W001")
-            )
-        for name in sorted(selectable(model).keys() & RESERVED):
-            hint = f"acquire({name}=...) is the option of that name; rename the field to select by it."
-            found.append(
-                CheckWarning(f"{name!r} is no selector.", hint=hint, obj=model, id="resourcepool.W002")
-            )
-    return found
-
-
 def _check_default(name: str) -> None:
     check_option(name, setting(name.upper()))
 
@@ -77,7 +54,7 @@ def _check_keys() -> None:
 
 def _check_pool(label: str, pool: Any) -> Iterator[CheckMessage]:
     where = f"RESOURCEPOOL['POOLS'][{label!r}]"
-    labels = sorted(model._meta.label for model in _models())
+    labels = sorted(model._meta.label for model in resource_models())
     if label not in labels:
         hint = f"There are: {', '.join(labels)}."
         yield Error(f"{where}: no such resource model.", hint=hint, id="resourcepool.E002")
@@ -87,10 +64,6 @@ def _check_pool(label: str, pool: Any) -> Iterator[CheckMessage]:
         yield from _unknown(where, pool, POOL_OPTIONS)
         for name in pool.keys() & set(POOL_OPTIONS):
             yield from _wrong(f"{where}[{name!r}]: ", partial(check_option, name, pool[name]))
-
-
-def _models() -> list[type[AbstractResource]]:
-    return [model for model in apps.get_models() if issubclass(model, AbstractResource)]
 
 
 def _unknown(where: str, chosen: Mapping[str, Any], known: Any) -> Iterator[CheckMessage]:

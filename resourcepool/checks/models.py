@@ -1,0 +1,73 @@
+"""What is wrong with the project's models and classes, as far as the code alone shows it."""
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from django.apps import apps
+from django.core.checks import CheckMessage, Error, register
+from django.core.checks import Warning as CheckWarning
+
+from resourcepool.checks.message import message
+from resourcepool.exceptions import BadOption
+from resourcepool.resources.models import AbstractResource
+from resourcepool.resources.order import RESERVED
+from resourcepool.resources.resource import Resource, checked_times
+from resourcepool.resources.selectors import selectable
+from resourcepool.safety.routing import undecided
+
+
+@register("resourcepool")
+def check_models(**_: Any) -> list[CheckMessage]:
+    """Report resource models without the index that claims use (W001), or whose fields are hidden by options (W002)."""
+    found: list[CheckMessage] = []
+    for model in resource_models():
+        if not any(index.fields[:2] == ["in_service", "busy_before"] for index in model._meta.indexes):
+            hint = (
+                "Write class Meta(AbstractResource.Meta), or add Index(fields=['in_service', 'busy_before'])."
+            )
+            found.append(
+                CheckWarning("no index for claims: slow.", hint=hint, obj=model, id="resourcepool.W001")
+            )
+        for name in sorted(selectable(model).keys() & RESERVED):
+            hint = f"acquire({name}=...) is the option of that name; rename the field to select by it."
+            found.append(
+                CheckWarning(f"{name!r} is no selector.", hint=hint, obj=model, id="resourcepool.W002")
+            )
+    return found
+
+
+@register("resourcepool")
+def check_renewals(**_: Any) -> list[CheckMessage]:
+    """Report thread classes whose ttl leaves no room for three renewals (E003), among those that are imported."""
+    found: list[CheckMessage] = []
+    for kind in _descendants(Resource):
+        try:
+            checked_times(kind)
+        except BadOption as error:
+            hint = "Make occupation_interval a third of occupation_delta or less: one renewal may be lost, one late."
+            found.append(
+                Error(
+                    f"{error}.", hint=hint, obj=f"{kind.__module__}.{kind.__qualname__}", id="resourcepool.E003"
+                )
+            )
+    return found
+
+
+@register("resourcepool")
+def check_routers(**_: Any) -> list[CheckMessage]:
+    """Report models whose leases would be decided now here, now there (E008)."""
+    return [message(finding) for finding in undecided()]
+
+
+def resource_models() -> list[type[AbstractResource]]:
+    """Return every resource model of the project."""
+    return [model for model in apps.get_models() if issubclass(model, AbstractResource)]
+
+
+def _descendants(kind: type[Resource]) -> Iterator[type[Resource]]:
+    for child in kind.__subclasses__():
+        # Only what can be imported: a class made inside a function may be half done, or long forgotten.
+        if getattr(sys.modules.get(child.__module__), child.__qualname__, None) is child:
+            yield child
+        yield from _descendants(child)

@@ -1,0 +1,90 @@
+"""Asks MariaDB and MySQL."""
+
+import contextlib
+import re
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from django.db import DatabaseError
+
+from resourcepool.dialect.inspection.base import Inspector, Plan, Step, TableFacts, dotted
+
+FOUND_ROWS = 2  # of the protocol: the reply to an UPDATE counts the rows that match, changed or not
+NUMBERS = ("innodb_flush_log_at_trx_commit", "innodb_lock_wait_timeout")
+READ_ONLY = ("read_only", "super_read_only", "innodb_read_only")
+VARIABLES = (
+    *NUMBERS,
+    *READ_ONLY,
+    "tx_isolation",
+    "transaction_isolation",
+    "log_bin",
+    "sync_binlog",
+    "wsrep_on",
+)
+
+
+class MySQLInspector(Inspector):
+    """MariaDB and MySQL."""
+
+    def product(self) -> str:
+        return f"{'MariaDB' if self._is_mariadb else 'MySQL'} {dotted(self.connection.mysql_version)}"  # type: ignore[attr-defined]
+
+    def server(self) -> dict[str, Any]:
+        places = ", ".join(["%s"] * len(VARIABLES))
+        said = dict(self._rows(f"SHOW VARIABLES WHERE Variable_name IN ({places})", VARIABLES))
+        options = self.connection.get_connection_params()
+        facts: dict[str, Any] = {
+            "mariadb" if self._is_mariadb else "mysql": self.connection.mysql_version,  # type: ignore[attr-defined]
+            "transaction_isolation": said.get("transaction_isolation") or said.get("tx_isolation"),
+            "counts_matched_rows": bool(int(options.get("client_flag", 0)) & FOUND_ROWS),
+            "read_only": any(said.get(name, "OFF") not in ("OFF", "0") for name in READ_ONLY),
+            "wsrep_on": said.get("wsrep_on", "OFF") == "ON",
+            **{name: int(said[name]) for name in NUMBERS if name in said},
+        }
+        if said.get("log_bin") == "ON":
+            facts["sync_binlog"] = int(said["sync_binlog"])
+        with contextlib.suppress(DatabaseError):  # this user may not ask
+            facts["replicates"] = bool(self._rows(self._replication))
+        return facts
+
+    def tables(self, names: Collection[str]) -> dict[str, TableFacts]:
+        places = ", ".join(["%s"] * len(names))
+        where = f"WHERE table_schema = DATABASE() AND table_name IN ({places})"
+        engines = self._rows(f"SELECT table_name, engine FROM information_schema.tables {where}", [*names])  # noqa: S608
+        columns = self._rows(
+            f"SELECT table_name, column_name, collation_name FROM information_schema.columns {where}"  # noqa: S608
+            " AND collation_name IS NOT NULL AND collation_name NOT LIKE '%%bin%%'",
+            [*names],
+        )
+        return {
+            name: TableFacts(engine, {column: kind for table, column, kind in columns if table == found})
+            for found, engine in engines
+            for name in names
+            if name.lower() == found.lower()
+        }
+
+    def explain(self, sql: str, params: Sequence[Any]) -> Plan:
+        # What is set for one statement comes first: SET STATEMENT .. FOR EXPLAIN UPDATE ..
+        explain = re.sub(r"^(SET STATEMENT .+? FOR )?", r"\1EXPLAIN ", sql, count=1)
+        steps = self._records(explain, params)
+        read = [step for step in steps if step["table"] and not step["table"].startswith("<")]
+        return Plan(
+            tuple(_step(step) for step in read),
+            sorts=any("filesort" in (step["Extra"] or "") for step in steps),
+            is_forced=False,
+        )
+
+    @property
+    def _is_mariadb(self) -> bool:
+        return bool(self.connection.mysql_is_mariadb)  # type: ignore[attr-defined]
+
+    @property
+    def _replication(self) -> str:
+        if self._is_mariadb:
+            return "SHOW ALL SLAVES STATUS"
+        return "SHOW REPLICA STATUS" if self.connection.mysql_version >= (8, 0, 22) else "SHOW SLAVE STATUS"  # type: ignore[attr-defined]
+
+
+def _step(step: dict[str, Any]) -> Step:
+    index = None if step["type"] == "ALL" else step["key"] or "-"
+    return Step(step["table"], index, by_key=index == "PRIMARY")

@@ -1,0 +1,90 @@
+"""Asks PostgreSQL."""
+
+import json
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
+
+from django.db import transaction
+
+from resourcepool.dialect.inspection.base import Inspector, Plan, Step, TableFacts
+
+SETTINGS = (
+    "default_transaction_isolation",
+    "default_transaction_read_only",
+    "synchronous_commit",
+    "fsync",
+    "full_page_writes",
+    "lock_timeout",
+    "statement_timeout",
+)
+FOLDING = """
+    SELECT attname, collname FROM pg_attribute JOIN pg_collation c ON c.oid = attcollation
+    WHERE attrelid = to_regclass(%s) AND NOT collisdeterministic
+"""
+IS_PRIMARY = """
+    SELECT 1 FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid
+    WHERE indisprimary AND relname = %s AND pg_table_is_visible(indexrelid)
+"""
+
+
+class PostgreSQLInspector(Inspector):
+    """PostgreSQL."""
+
+    def product(self) -> str:
+        version = self.connection.pg_version  # type: ignore[attr-defined]
+        return f"PostgreSQL {version // 10_000}.{version % 10_000}"
+
+    def server(self) -> dict[str, Any]:
+        said = dict(self._rows("SELECT name, setting FROM pg_settings WHERE name = ANY(%s)", [list(SETTINGS)]))
+        ((in_recovery,),) = self._rows("SELECT pg_is_in_recovery()")
+        limits = [int(said[name]) for name in ("lock_timeout", "statement_timeout")]
+        return {
+            "transaction_isolation": self._isolation(said["default_transaction_isolation"]),
+            "read_only": in_recovery or said["default_transaction_read_only"] == "on",
+            "synchronous_commit": said["synchronous_commit"],
+            "fsync": said["fsync"],
+            "full_page_writes": said["full_page_writes"],
+            "lock_timeout": min((limit / 1_000 for limit in limits if limit), default=0),
+            "DISABLE_SERVER_SIDE_CURSORS": self.connection.settings_dict.get(
+                "DISABLE_SERVER_SIDE_CURSORS", False
+            ),
+        }
+
+    def tables(self, names: Collection[str]) -> dict[str, TableFacts]:
+        quoted = {name: self.connection.ops.quote_name(name) for name in names}
+        there_are = [name for name in names if self._rows("SELECT to_regclass(%s)", [quoted[name]])[0][0]]
+        return {name: TableFacts(None, dict(self._rows(FOLDING, [quoted[name]]))) for name in there_are}
+
+    def explain(self, sql: str, params: Sequence[Any]) -> Plan:
+        # Small tables are read whole and sorted, rightly. That an index would do shows when both are forbidden.
+        with transaction.atomic(using=self.connection.alias):
+            for node in ("seqscan", "bitmapscan", "sort"):
+                self._execute(f"SET LOCAL enable_{node} = off")
+            ((said,),) = self._rows(f"EXPLAIN (FORMAT JSON) {sql}", params)
+            transaction.set_rollback(True, using=self.connection.alias)
+        nodes = list(_nodes((json.loads(said) if isinstance(said, str) else said)[0]["Plan"]))
+        read = [node for node in nodes if "Relation Name" in node and node["Node Type"].endswith("Scan")]
+        return Plan(
+            tuple(self._step(node["Relation Name"], node.get("Index Name")) for node in read),
+            sorts=any(node["Node Type"] == "Sort" for node in nodes),
+            is_forced=True,
+        )
+
+    def _isolation(self, of_the_session: str) -> str:
+        # Django's own choice rules inside transaction.atomic(), the session's outside of it.
+        chosen = getattr(getattr(self.connection, "isolation_level", None), "name", "READ_COMMITTED")
+        in_transactions = chosen.replace("_", " ").lower()
+        return of_the_session if in_transactions == "read committed" else in_transactions
+
+    def _step(self, table: str, index: str | None) -> Step:
+        return Step(table, index, by_key=bool(index and self._rows(IS_PRIMARY, [index])))
+
+    def _execute(self, sql: str) -> None:
+        with self.connection.cursor() as cursor:
+            cursor.execute(sql)
+
+
+def _nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield plan
+    for inner in plan.get("Plans", ()):
+        yield from _nodes(inner)

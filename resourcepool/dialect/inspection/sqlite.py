@@ -1,0 +1,72 @@
+"""Asks SQLite."""
+
+import re
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from resourcepool.dialect.inspection.base import Inspector, Plan, Step, TableFacts, dotted
+
+READ = re.compile(
+    r"(?:SCAN|SEARCH) (?!CONSTANT)(?:TABLE )?(?P<table>.+?)"
+    r"(?: USING (?:(?:COVERING )?INDEX (?P<index>.+?)|(?P<key>INTEGER PRIMARY KEY)|AUTOMATIC .+?)(?: \(.*)?)?$"
+)
+
+
+class SQLiteInspector(Inspector):
+    """SQLite."""
+
+    def product(self) -> str:
+        return f"SQLite {dotted(self._version)}"
+
+    def server(self) -> dict[str, Any]:
+        facts = {
+            "sqlite": self._version,
+            "busy_timeout": self._pragma("busy_timeout")
+            / 1_000,  # asked first: what follows is known once connected
+            "transaction_mode": (getattr(self.connection, "transaction_mode", None) or "DEFERRED").upper(),
+            "in_memory": bool(self.connection.is_in_memory_db()),  # type: ignore[attr-defined]
+        }
+        if not facts["in_memory"]:
+            facts |= {"journal_mode": self._pragma("journal_mode"), "synchronous": self._pragma("synchronous")}
+        return facts
+
+    def tables(self, names: Collection[str]) -> dict[str, TableFacts]:
+        read = self.connection.introspection
+        with self.connection.cursor() as cursor:
+            there_are = set(read.table_names(cursor, include_views=True))
+            return {
+                name: TableFacts(None, _folding(read.get_table_description(cursor, name)))
+                for name in names
+                if name in there_are
+            }
+
+    def explain(self, sql: str, params: Sequence[Any]) -> Plan:
+        said = [row[-1] for row in self._rows(f"EXPLAIN QUERY PLAN {sql}", params)]
+        read = [found for found in map(READ.match, said) if found]
+        return Plan(
+            tuple(_step(found["table"], found["index"] or found["key"]) for found in read),
+            sorts=any("TEMP B-TREE FOR ORDER BY" in line for line in said),
+            is_forced=False,
+        )
+
+    @property
+    def _version(self) -> tuple[int, ...]:
+        return tuple(self.connection.Database.sqlite_version_info)  # type: ignore[attr-defined]
+
+    def _pragma(self, name: str) -> Any:
+        return self._rows(f"PRAGMA {name}")[0][0]
+
+
+def _folding(columns: Any) -> dict[str, str]:
+    return {
+        column.name: column.collation
+        for column in columns
+        if column.collation and column.collation.upper() != "BINARY"
+    }
+
+
+def _step(table: str, index: str | None) -> Step:
+    # The index behind a key that is no whole number has this name, and so has one of a unique constraint in
+    # CREATE TABLE; Django writes none of those on leased models but for the key.
+    by_key = index == "INTEGER PRIMARY KEY" or (index or "").startswith("sqlite_autoindex_")
+    return Step(table, index, by_key)

@@ -1,0 +1,126 @@
+"""Examines one database: what is wrong with it, and how it does."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from django.db import DatabaseError, InterfaceError, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from resourcepool import dialect
+from resourcepool.exceptions import ResourcePoolError
+from resourcepool.leases.models import Ticket
+from resourcepool.leases.table import Model
+from resourcepool.safety import census, measuring
+from resourcepool.safety.census import Leases, Tickets
+from resourcepool.safety.diagnosis import diagnose, told
+from resourcepool.safety.finding import Finding
+from resourcepool.safety.measuring import Commits, Distance
+from resourcepool.safety.plans import Statement, statements
+from resourcepool.safety.rule import passed
+from resourcepool.safety.rules import RULES
+from resourcepool.safety.tables import missing
+
+Measured = TypeVar("Measured")
+
+MANY_ORPHANS = 1_000
+
+
+@dataclass(slots=True)
+class Examination:
+    """What was found; None: not measured.
+
+    Attributes:
+        product: name and version of the database; empty when it did not answer.
+        passed: what was looked at and found right, as sentences.
+    """
+
+    database: str
+    product: str = ""
+    findings: list[Finding] = field(default_factory=list)
+    passed: list[str] = field(default_factory=list)
+    distance: Distance | None = None
+    commits: Commits | None = None
+    statements: list[Statement] | None = None
+    leases: list[Leases] | None = None
+    tickets: Tickets | None = None
+
+
+def examine(alias: str, *, write: bool = True) -> Examination:
+    """Examine a database, on a connection of its own with the session settings of the project's.
+
+    Args:
+        write: measure commits, too: on a ticket of a line of its own, which is removed.
+    """
+    if not dialect.supports(connections[alias]):
+        return Examination(alias, findings=diagnose(connections[alias]).findings)
+    with _probe(alias) as connection:
+        seen = diagnose(connection)
+        examined = Examination(alias, seen.product, seen.findings)
+        if seen.facts is None or seen.tables is None:
+            return examined
+        examined.passed = passed(RULES, seen.facts)
+        examined.findings += [missing(alias, model) for model, made in seen.tables.items() if made is None]
+        dialect.limit_lock_waits(connection)
+        _measure(connection, examined, [model for model, made in seen.tables.items() if made], write=write)
+    return examined
+
+
+def _measure(
+    connection: BaseDatabaseWrapper, examined: Examination, there_are: list[Model], *, write: bool
+) -> None:
+    def part(what: str, measure: Callable[[], Measured], *, voids: bool = False) -> Measured | None:
+        try:
+            return measure()
+        except (DatabaseError, InterfaceError, ResourcePoolError) as error:
+            examined.findings.append(_failed(examined.database, what, told(connection, error), voids=voids))
+            return None
+
+    examined.distance = part("the clock", lambda: measuring.measured_distance(connection))
+    examined.statements = part("the plans", lambda: statements(connection, there_are))
+    examined.leases = part("the leases", lambda: census.leases(connection, there_are))
+    if Ticket in there_are:
+        examined.tickets = part("the tickets", lambda: census.tickets(connection))
+        if write:
+            examined.commits = part("a commit", lambda: measuring.commits(connection), voids=True)
+    examined.findings += [_slow(one) for one in examined.statements or () if one.problem]
+    if examined.tickets and examined.tickets.orphaned >= MANY_ORPHANS:
+        examined.findings.append(_orphans(examined.tickets.orphaned))
+
+
+@contextlib.contextmanager
+def _probe(alias: str) -> Iterator[BaseDatabaseWrapper]:
+    """Give this thread another connection to ``alias``, with short timeouts, until the end of the block."""
+    usual = connections[alias]
+    connections[alias] = connection = dialect.private_connection(alias, is_hasty=False)
+    try:
+        yield connection
+    finally:
+        connections[alias] = usual
+        dialect.close_quietly(connection)
+
+
+def _failed(alias: str, what: str, why: str, *, voids: bool) -> Finding:
+    hint = "Look at the server's log; may this user read and write the tables of resourcepool?"
+    return Finding("W022", f"database {alias!r}", f"Measuring {what} failed: {why}", hint, voids)
+
+
+def _slow(statement: Statement) -> Finding:
+    return Finding(
+        "W023",
+        statement.model,
+        f'The statement "{statement.name}" {statement.problem}: slow once there are many rows.',
+        "Compare the indexes with what `manage.py sqlmigrate` shows, and bring the statistics up to date: ANALYZE.",
+    )
+
+
+def _orphans(count: int) -> Finding:
+    return Finding(
+        "W024",
+        Ticket._meta.label,
+        f"{count:,} tickets have been left behind by processes that died. They block nobody, but every look at the line"
+        " reads them.",
+        "They go when somebody next waits for the same pool. At once: DELETE FROM resourcepool_ticket WHERE"
+        " busy_before is more than a minute ago (UTC).",
+    )

@@ -1,0 +1,126 @@
+"""How far away the database is, how its clock differs from ours, and how long a commit takes."""
+
+import contextlib
+import datetime
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any, NamedTuple
+
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import Q
+
+from resourcepool import dialect
+from resourcepool.dialect import DbLater, DbNow
+from resourcepool.leases import verbs
+from resourcepool.leases.clock import monotonic
+from resourcepool.leases.holder import default_holder
+from resourcepool.leases.models import Ticket
+from resourcepool.leases.retry import retrying
+
+QUESTIONS = 20
+COMMITS = 200
+LONGEST = 2.0  # seconds of commits
+LAPSES_AFTER = 60.0  # seconds: what a killed measurement leaves behind bothers nobody for longer
+POOL = "resourcepool.doctor"  # no model has this label, so nobody stands in this line
+
+
+class Answer(NamedTuple):
+    """One reading of the server's clock; all in seconds since 1970, by the clock of whoever noted it."""
+
+    sent: float
+    server: float
+    received: float
+
+
+@dataclass(frozen=True, slots=True)
+class Distance:
+    """Times in seconds.
+
+    Attributes:
+        round_trip: the median.
+        offset: how far the server's clock is ahead of this host's.
+        offset_error: how wrong that can be: half the quickest round trip, and a step of the server's clock.
+    """
+
+    round_trip: float
+    offset: float
+    offset_error: float
+
+
+@dataclass(frozen=True, slots=True)
+class Commits:
+    """How long durable commits of one row took, in seconds."""
+
+    count: int
+    median: float
+    p99: float
+
+
+def distance(answers: Sequence[Answer], step: float = 0.0) -> Distance:
+    """Work out the distance; the quickest answer says most about the clock (Cristian, 1989)."""
+    quickest = min(answers, key=lambda answer: answer.received - answer.sent)
+    return Distance(
+        round_trip=median(answer.received - answer.sent for answer in answers),
+        offset=quickest.server - (quickest.sent + quickest.received) / 2,
+        offset_error=(quickest.received - quickest.sent) / 2 + step,
+    )
+
+
+def summed_up(seconds: Sequence[float]) -> Commits:
+    """Return count, median and 99th percentile."""
+    in_order = sorted(seconds)
+    return Commits(len(in_order), median(in_order), in_order[(len(in_order) * 99 - 1) // 100])
+
+
+def measured_distance(connection: BaseDatabaseWrapper, count: int = QUESTIONS) -> Distance:
+    """Ask the server for the time, ``count`` times."""
+    speaks, asked = dialect.of(connection), []
+    sql = f"SELECT {speaks.now}"
+    with connection.cursor() as cursor:
+        for _ in range(count):
+            sent = time.time()
+            cursor.execute(sql, ())
+            (moment,) = cursor.fetchone()
+            asked.append(Answer(sent, _seconds(moment), time.time()))
+    return distance(asked, speaks.clock_step)
+
+
+def commits(connection: BaseDatabaseWrapper, count: int = COMMITS, within: float = LONGEST) -> Commits:
+    """Renew a ticket of our own, which nobody waits behind, ``count`` times or for ``within`` seconds."""
+    times: list[float] = []
+    with _own_ticket(connection) as pk:
+        ends_at = monotonic() + within
+        while len(times) < count and (not times or monotonic() < ends_at):
+            began_at = monotonic()
+            verbs.renew(connection, Ticket, [(pk, 1)], LAPSES_AFTER + len(times) / 100)  # always a change
+            times.append(monotonic() - began_at)
+    return summed_up(times)
+
+
+@contextlib.contextmanager
+def _own_ticket(connection: BaseDatabaseWrapper) -> Iterator[Any]:
+    """Make a ticket and remove it, whatever happens; and what a killed measurement has left."""
+    alias, holder = connection.alias, default_holder()
+    tickets = verbs.rows_of(connection, Ticket).filter(pool=POOL)
+    try:
+        ticket = tickets.create(
+            busy_before=DbLater(LAPSES_AFTER), fence=1, holder=holder, pool=POOL, asked_at=DbNow()
+        )
+        yield ticket.pk
+    except BaseException:
+        dialect.close_quietly(connection)  # interrupted in the middle of a reply it is of no more use
+        raise
+    finally:
+        # By key, because a tidying waiter takes them that way round, too.
+        mine_or_left = tickets.filter(Q(holder=holder) | Q(busy_before__lte=DbNow()))
+        pks = retrying(connection, lambda: list(mine_or_left.values_list("pk", flat=True)))
+        if pks:
+            retrying(connection, lambda: tickets.filter(pk__in=pks)._raw_delete(alias))
+
+
+def _seconds(moment: Any) -> float:
+    if isinstance(moment, str):
+        moment = datetime.datetime.fromisoformat(moment)
+    return float((moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)).timestamp())

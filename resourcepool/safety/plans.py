@@ -1,0 +1,113 @@
+"""How the database runs the statements that run all the time.
+
+Their text is not written again here: each is caught on its way to the database, from the function that sends it.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+from uuid import UUID
+
+from django.db import transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from resourcepool.dialect.inspection import Plan, inspector
+from resourcepool.leases import line, search, verbs
+from resourcepool.leases.models import Ticket
+from resourcepool.leases.table import Model
+from resourcepool.leases.where import ANYWHERE
+from resourcepool.models import AbstractResource
+
+BIG = 1_000  # rows from which on reading or sorting all of a table is felt
+MANY = 20  # leases renewed in one statement
+BY_KEY = ("claim", "release", "renew one", "renew many")
+MADE_UP: dict[str, Any] = {"UUIDField": UUID(int=0), "CharField": "", "TextField": ""}
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A statement that runs all the time, and what is wrong with the way it does; None: nothing."""
+
+    model: str
+    name: str
+    uses: tuple[str, ...]
+    problem: str | None
+
+
+def statements(connection: BaseDatabaseWrapper, leased: Sequence[Model]) -> list[Statement]:
+    """Return how each hot statement on these models would run; none of them is run."""
+    big = {model._meta.db_table for model in leased if _is_big(connection, model)}
+    found = []
+    for model in leased:
+        for name, send in _hot(connection, model):
+            plan = inspector(connection).explain(*caught(connection, send))
+            uses = dict.fromkeys(step.index for step in plan.steps if step.index)
+            problem = judge_plan(plan, big, model._meta.db_table if name in BY_KEY else None)
+            found.append(Statement(model._meta.label, name, tuple(uses), problem))
+    return found
+
+
+def judge_plan(plan: Plan, big: Collection[str], keyed: str | None = None) -> str | None:
+    """Return what is wrong with a plan.
+
+    Args:
+        big: the tables that have so many rows that it matters.
+        keyed: the table whose rows must be found by primary key.
+    """
+    for step in plan.steps:
+        if step.index is None and (plan.is_forced or step.table in big):
+            return f"reads all of {step.table}"
+        if step.table == keyed and step.table in big and not step.by_key:
+            return f"finds its row by {step.index} instead of the primary key"
+    sorts = plan.sorts and (plan.is_forced or any(step.table in big for step in plan.steps))
+    return "sorts what it has found" if sorts else None
+
+
+def caught(connection: BaseDatabaseWrapper, send: Callable[[], object]) -> tuple[str, Sequence[Any]]:
+    """Return the first statement that ``send`` would send, and its parameters; it does not reach the database."""
+    try:
+        # Should a statement slip through, nothing of it stays.
+        with transaction.atomic(using=connection.alias), connection.execute_wrapper(_catch):
+            send()
+            transaction.set_rollback(True, using=connection.alias)
+    except _Caught as statement:
+        return statement.sql, statement.params
+    raise AssertionError(f"{send} sent nothing")
+
+
+def _hot(connection: BaseDatabaseWrapper, model: Model) -> Iterator[tuple[str, Callable[[], object]]]:
+    keys = _some_keys(connection, model)
+    held = [(pk, 1) for pk in keys]
+    is_resource = issubclass(model, AbstractResource)
+    wanted = verbs.Claim(ttl=60, holder="resourcepool_doctor", behind_waiters=is_resource)
+    if is_resource:
+        yield "look for free rows", lambda: search.free_rows(connection, model, ANYWHERE, 8)
+        yield "look while waiting", lambda: search.glance(connection, model, ANYWHERE, 64)
+    if model is Ticket:
+        yield "the line", lambda: line.live_places(connection, "resourcepool.proxy")
+    else:
+        yield "claim", lambda: verbs.claim(connection, model, keys[0], wanted)
+        yield "release", lambda: verbs.release_all(connection, model, held[:1], 0)
+    yield "renew one", lambda: verbs.renew(connection, model, held[:1], 60)
+    yield "renew many", lambda: verbs.renew(connection, model, held, 60)
+
+
+def _some_keys(connection: BaseDatabaseWrapper, model: Model) -> list[Any]:
+    keys = list(verbs.rows_of(connection, model).order_by("pk").values_list("pk", flat=True)[:MANY])
+    pk: Any = model._meta.pk
+    return keys if len(keys) > 1 else [*keys, MADE_UP.get(pk.get_internal_type(), 1)] * 2
+
+
+def _is_big(connection: BaseDatabaseWrapper, model: Model) -> bool:
+    # Counting 100 million rows would take minutes.
+    return verbs.rows_of(connection, model).order_by()[: BIG + 1].count() > BIG
+
+
+class _Caught(Exception):
+    def __init__(self, sql: str, params: Sequence[Any]) -> None:
+        super().__init__(sql)
+        self.sql, self.params = sql, params
+
+
+def _catch(execute: Any, sql: str, params: Any, many: bool, context: Any) -> NoReturn:
+    raise _Caught(sql, params)

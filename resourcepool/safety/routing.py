@@ -1,0 +1,51 @@
+"""Which leased models live on which database, as the project's routers say."""
+
+from django.apps import apps
+from django.db import router
+
+from resourcepool.leases.models import Ticket
+from resourcepool.leases.table import Model
+from resourcepool.models import AbstractLease, AbstractResource
+from resourcepool.safety.finding import Finding
+
+QUESTIONS = 16  # a router that answers at random is not found out by one
+
+
+def leased_models() -> list[Model]:
+    """Return every model of the project whose rows are leased, tickets apart."""
+    return [
+        model
+        for model in apps.get_models()
+        if issubclass(model, AbstractLease) and model is not Ticket and not model._meta.proxy
+    ]
+
+
+def aliases_of(model: Model) -> set[str]:
+    """Return the databases that the routers name for writing ``model``; one, if they know what they want."""
+    return {router.db_for_write(model) for _ in range(QUESTIONS)}
+
+
+def models_on(alias: str) -> list[Model]:
+    """Return the leased models that are written to this database, and Ticket if any of them can be waited for."""
+    here = [model for model in leased_models() if alias in aliases_of(model)]
+    return [*here, Ticket] if any(issubclass(model, AbstractResource) for model in here) else here
+
+
+def used_aliases() -> list[str]:
+    """Return the databases on which leases are decided."""
+    return sorted({alias for model in leased_models() for alias in aliases_of(model)})
+
+
+def undecided() -> list[Finding]:
+    """Report models that are written now to this database, now to that."""
+    return [
+        Finding(
+            "E008",
+            model._meta.label,
+            f"The database routers write it now to one database, now to another: {', '.join(sorted(aliases))}. So one"
+            " row can be granted once in each.",
+            "Have db_for_write() of your DATABASE_ROUTERS always return the same alias for this model.",
+        )
+        for model in leased_models()
+        if len(aliases := aliases_of(model)) > 1
+    ]

@@ -1,0 +1,94 @@
+"""One run: a private server, the relay, the workers, the faults; then everybody leaves and the judge looks."""
+
+import os
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import django
+
+from tests.chaos.fleet import Fleet
+from tests.chaos.judge import Findings, examine
+from tests.chaos.wire import Wire
+from tests.concurrency.evidence import Log
+from tests.servers import SERVERS, Server
+
+WORKERS, ROWS = 48, 40
+FORGETFUL = {  # options with which a server that crashes forgets what it has committed
+    "mariadb": ["--innodb-flush-log-at-trx-commit=0"],
+    "postgresql": ["-csynchronous_commit=off", "-cwal_writer_delay=1s"],
+}
+SETTLE = 3.0  # seconds more than the longest lease until the server has noticed that everybody is gone
+TICK = 5.0  # seconds between two lines of progress
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is asked for; ``weather`` says what is thrown how often, where that is not the usual."""
+
+    database: str
+    seconds: float
+    seed: int
+    is_forgetful: bool = False
+    weather: dict[str, float] = field(default_factory=dict)
+
+
+def run(plan: Plan, folder: Path) -> Findings:
+    """Carry the plan out and return what the judge found; Ctrl-C shortens it."""
+    with SERVERS[plan.database](options=FORGETFUL[plan.database] if plan.is_forgetful else []) as server:
+        os.environ |= {"DATABASE_URL": server.url, "DJANGO_SETTINGS_MODULE": "tests.chaos.settings"}
+        django.setup()
+        return _on(server, plan, folder / "evidence")
+
+
+def _on(server: Server, plan: Plan, path: Path) -> Findings:
+    # Only now is it known on which database Django works.
+    from resourcepool.conf import ticket_ttl
+    from tests.chaos.faults import Faults, Weather
+    from tests.chaos.look import look_around, make_tables, note_fences, sessions
+    from tests.chaos.settings import TTL
+
+    make_tables(ROWS)
+    log = Log(path, who=0)
+    with Wire(server.port, plan.database, path, plan.seed) as wire:
+        url = urlsplit(server.url)
+        through = url._replace(netloc=url.netloc.replace(f":{server.port}", f":{wire.port}")).geturl()
+        environment = {"DATABASE_URL": through, "DJANGO_SETTINGS_MODULE": "tests.chaos.settings"}
+        with Fleet(log, path, plan.seed, environment) as fleet:
+            for _ in range(WORKERS):
+                fleet.start()
+            faults = Faults(Weather(**plan.weather), plan.seed, fleet, wire, server, log)
+            with suppress(KeyboardInterrupt):
+                faults.throw(plan.seconds, Progress(path, plan.seconds).show)
+            log.tell("ending")
+            connected = sessions()
+            fleet.leave()
+            remains = look_around(connected, max(TTL, ticket_ttl()) + SETTLE)
+            note_fences(log)
+        findings = examine(log.events(), remains, TTL)
+    findings.left_out = fleet.left_out
+    return findings
+
+
+class Progress:
+    """A line every few seconds: how far it is, and what the evidence says so far."""
+
+    def __init__(self, path: Path, seconds: float) -> None:
+        self._file, self._seconds = path.open("rb"), seconds
+        self._began = time.monotonic()
+        self._next = self._began + TICK
+        self._seen = {b"acquired": 0, b"killed": 0, b"server_back": 0}
+
+    def show(self) -> None:
+        now = time.monotonic()
+        if now < self._next:
+            return
+        self._next = now + TICK
+        text = self._file.read()
+        for what in self._seen:
+            self._seen[what] += text.count(b" %s " % what)
+        grants, kills, crashes = self._seen.values()
+        line = f"{now - self._began:6.0f} s of {self._seconds:.0f}: {grants:,} acquisitions, {kills} kills"
+        print(f"{line}, {crashes} restarts of the server", flush=True)

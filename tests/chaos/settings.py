@@ -1,0 +1,15 @@
+"""The project's settings with short terms, and the tables that the workers write to."""
+
+from project.settings import *  # noqa: F403
+from project.settings import INSTALLED_APPS as PROJECT_APPS
+from project.settings import RESOURCEPOOL as PROJECT_TERMS
+
+INSTALLED_APPS = [*PROJECT_APPS, "tests.chaos"]
+MIGRATION_MODULES = {"chaos": None}
+
+TTL = 3.0
+RESOURCEPOOL = {**PROJECT_TERMS, "TTL": TTL, "QUARANTINE": {"base": 0.1, "cap": 0.2}}
+
+# Thousands of lost leases and lost connections are the purpose; what matters is in the evidence.
+LOGGING = {"version": 1, "disable_existing_loggers": False, "root": {"handlers": [], "level": "CRITICAL"}}
+LOGGING["loggers"] = {"resourcepool": {"level": "CRITICAL"}, "django": {"level": "CRITICAL"}}  # type: ignore[assignment]

@@ -1,0 +1,47 @@
+"""The short forms of chaos; the long ones are ``make chaos MINUTES=30`` and ``make proof``."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.chaos.proof import CASES, Case, objections
+from tests.spawned import ROOT
+
+ENOUGH = 15  # acquisitions per second, on whatever else the machine may be doing: it was no idle run
+NOTICED_SOON = [case for case in CASES if case.name in ("durable commits", "expiry out of claim")]
+
+pytestmark = pytest.mark.timeout(300)
+
+
+def chaos(folder: Path, *words: str) -> dict[str, Any]:
+    """Run chaos with these words; it must find nothing wrong."""
+    result = folder / "result.json"
+    command = [sys.executable, "-m", "tests.chaos", "--discard", "--json", str(result), *words]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    findings: dict[str, Any] = json.loads(result.read_text())
+    return findings
+
+
+@pytest.mark.only("mysql")
+def test_a_minute_of_chaos_on_mariadb_breaks_no_promise(tmp_path: Path) -> None:
+    findings = chaos(tmp_path, "--minutes", "1")
+    assert findings["counted"]["acquisitions"] > 60 * ENOUGH
+    assert findings["thrown"]["server killed -9 and restarted"] >= 2
+
+
+@pytest.mark.only("postgresql")
+def test_a_while_of_chaos_on_postgresql_breaks_no_promise(tmp_path: Path) -> None:
+    findings = chaos(tmp_path, "--minutes", "0.3", "--database", "postgresql")
+    assert findings["counted"]["acquisitions"] > 18 * ENOUGH
+    assert findings["thrown"]["server killed -9 and restarted"] == 1
+
+
+@pytest.mark.only("mysql")
+@pytest.mark.parametrize("case", NOTICED_SOON, ids=lambda case: case.name)
+def test_the_judge_objects_without(case: Case) -> None:
+    assert objections(case, "mariadb", seconds=8)

@@ -1,0 +1,261 @@
+"""``check --database``: each thing that makes a database unsafe or slow is brought about on a real one, and found."""
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.checks import Error, run_checks
+from django.core.management import call_command
+from django.db import connection, connections, models, transaction
+from django.test import override_settings
+from django.test.utils import isolate_apps
+
+from resourcepool.models import AbstractLease
+from resourcepool.safety.tables import keys_of
+from tests.aliases import alias, codes, messages
+from tests.app.models import Bare, Device, Election
+from tests.committed import *  # noqa: F403 (fixtures)
+
+MULTI_STATEMENTS = 1 << 16  # of the MySQL protocol
+
+
+@pytest.fixture(autouse=True)
+def _on_committed_rows(transactional_db: None) -> None:
+    pass
+
+
+def execute(*statements: str) -> None:
+    with connection.cursor() as cursor:
+        for statement in statements:
+            cursor.execute(statement)
+
+
+@contextlib.contextmanager
+def changed(there: str, back: str) -> Iterator[None]:
+    execute(there)
+    try:
+        yield
+    finally:
+        execute(back)
+
+
+def test_the_databases_of_the_tests_are_safe() -> None:
+    assert messages("default") == []
+
+
+def test_asking_does_not_disturb_a_transaction() -> None:
+    with transaction.atomic():
+        assert messages("default") == []
+        assert not Bare.objects.exists()
+
+
+def test_nothing_is_asked_without_a_database() -> None:
+    with alias("strange", TEST={"MIRROR": "default"}):
+        assert run_checks(tags=["resourcepool"]) == []
+        assert run_checks(tags=["resourcepool"], databases=[]) == []
+
+
+def test_a_database_without_leases_is_left_alone() -> None:
+    with alias("strange", leased=False, TEST={"MIRROR": "default"}):
+        assert messages("strange") == []
+
+
+def test_without_autocommit_a_claim_is_not_committed() -> None:
+    with alias("strange", AUTOCOMMIT=False):
+        assert codes("strange") == {"E010"}
+
+
+def test_a_message_says_where_what_and_how_to_mend_it_and_where_to_read_on() -> None:
+    with alias("strange", TEST={"MIRROR": "default"}):
+        (message,) = messages("strange")
+    assert message.obj == "database 'strange'"
+    assert message.msg.startswith(
+        "Leased models are written here, but its TEST setting calls it a mirror of default"
+    )
+    assert "DATABASE_ROUTERS" in message.hint
+    assert message.hint.endswith("(docs/checks.md#w010)")
+
+
+@pytest.mark.only("mysql")
+class TestMySQL:
+    @pytest.mark.parametrize(
+        ("options", "code"),
+        [
+            ({"isolation_level": "repeatable read"}, "W003"),
+            ({"isolation_level": "serializable"}, "W003"),
+            ({"isolation_level": "read uncommitted"}, "E009"),
+            ({"client_flag": MULTI_STATEMENTS}, "E005"),
+            ({"init_command": None}, "W012"),
+        ],
+    )
+    def test_options_that_break_leases_or_slow_them(self, options: dict[str, Any], code: str) -> None:
+        with alias("strange", OPTIONS=options):
+            assert codes("strange") == {code}
+
+    def test_a_client_flag_that_keeps_found_rows_will_do(self) -> None:
+        with alias("strange", OPTIONS={"client_flag": MULTI_STATEMENTS | 2}):
+            assert codes("strange") == set()
+
+    @pytest.mark.parametrize("engine", ["MyISAM", "Aria"])
+    def test_a_table_without_transactions(self, engine: str) -> None:
+        table = Bare._meta.db_table
+        with changed(f"ALTER TABLE {table} ENGINE={engine}", f"ALTER TABLE {table} ENGINE=InnoDB"):
+            (message,) = messages("default")
+        assert message.id == "resourcepool.E006"
+        assert message.obj == "testapp.Bare"
+        assert engine in message.msg
+        assert f"ALTER TABLE `{table}` ENGINE = InnoDB;" in message.hint
+
+    def test_the_hint_for_a_table_without_transactions_mends_it(self) -> None:
+        table = Bare._meta.db_table
+        with changed(f"ALTER TABLE {table} ENGINE=MyISAM", f"ALTER TABLE {table} ENGINE=InnoDB"):
+            (message,) = messages("default")
+            execute(message.hint.partition(";")[0])
+            assert messages("default") == []
+
+    @pytest.mark.parametrize(("model", "name"), [(Device, "name"), (Election, "name")])
+    def test_a_key_that_ignores_case_and_the_hint_that_mends_it(self, model: Any, name: str) -> None:
+        change = f"ALTER TABLE `{model._meta.db_table}` MODIFY {name} VARCHAR(50) COLLATE utf8mb4_"
+        with changed(f"{change}general_ci NOT NULL", f"{change}bin NOT NULL"):
+            (message,) = messages("default")
+            assert message.id == "resourcepool.W011"
+            assert message.obj == f"{model._meta.label}.{name}"
+            assert "utf8mb4_general_ci" in message.msg
+            execute(message.hint[message.hint.index("ALTER TABLE") :].partition(";")[0])
+            assert messages("default") == []
+
+
+@pytest.mark.only("postgresql")
+class TestPostgreSQL:
+    @pytest.mark.parametrize(
+        ("options", "code"),
+        [
+            ("-c default_transaction_isolation=serializable", "W003"),
+            ("-c synchronous_commit=off", "W007"),
+            ("-c default_transaction_read_only=on", "E007"),
+        ],
+    )
+    def test_session_settings_that_break_leases_or_slow_them(self, options: str, code: str) -> None:
+        with alias("strange", OPTIONS={"options": f"-c lock_timeout=5s {options}"}):
+            assert codes("strange") == {code}
+
+    @pytest.mark.parametrize(("options", "code"), [("", "W012"), ("-c lock_timeout=60s", "W012")])
+    def test_waiting_long_for_a_locked_row(self, options: str, code: str) -> None:
+        with alias("strange", OPTIONS={"options": options}):
+            assert codes("strange") == {code}
+
+    def test_a_statement_timeout_ends_a_wait_as_well(self) -> None:
+        with alias("strange", OPTIONS={"options": "-c statement_timeout=5s"}):
+            assert codes("strange") == set()
+
+    def test_the_isolation_level_that_django_sets(self) -> None:
+        from django.db.backends.postgresql.psycopg_any import IsolationLevel
+
+        with alias("strange", OPTIONS={"isolation_level": IsolationLevel.REPEATABLE_READ}):
+            assert codes("strange") == {"W003"}
+
+    def test_a_sign_of_a_transaction_pooler(self) -> None:
+        with alias("strange", DISABLE_SERVER_SIDE_CURSORS=True):
+            assert codes("strange") == {"W013"}
+
+    def test_a_key_that_ignores_case(self) -> None:
+        folding = "CREATE COLLATION folding (provider = icu, locale = 'und-u-ks-level2', deterministic = false)"
+        change = f"ALTER TABLE {Device._meta.db_table} ALTER name TYPE varchar(50) COLLATE "
+        with changed(folding, "DROP COLLATION folding"), changed(f"{change}folding", f'{change}"default"'):
+            (message,) = messages("default")
+        assert (message.id, message.obj) == ("resourcepool.W011", "testapp.Device.name")
+        assert "ALTER TABLE" not in message.hint
+
+
+@pytest.mark.only("sqlite")
+class TestSQLite:
+    @pytest.mark.parametrize(
+        ("options", "expected"),
+        [
+            ({"transaction_mode": None}, {"W014"}),
+            ({"transaction_mode": "EXCLUSIVE"}, set()),
+            ({"init_command": "PRAGMA synchronous=FULL"}, {"W015"}),
+            ({"timeout": 1}, {"W016"}),
+            ({"init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL"}, {"W017"}),
+        ],
+    )
+    def test_options_that_make_it_fail_or_forget(
+        self, options: dict[str, Any], expected: set[str], tmp_path: Path
+    ) -> None:
+        with alias("strange", NAME=str(tmp_path / "db"), OPTIONS=options):
+            assert codes("strange") == expected
+
+    def test_in_memory(self) -> None:
+        with alias("strange", NAME=":memory:"):
+            assert codes("strange") == {"W018"}
+
+    def test_a_key_that_ignores_case(self, tmp_path: Path) -> None:
+
+        with alias("strange", NAME=str(tmp_path / "db")), connections["strange"].cursor() as cursor:
+            cursor.execute(
+                f'CREATE TABLE {Device._meta.db_table} ("name" varchar(50) NOT NULL COLLATE "NOCASE")'
+            )
+            cursor.execute("CREATE TABLE resourcepool_ticket (pool varchar(50))")
+            (message,) = messages("strange")
+        assert (message.id, message.obj) == ("resourcepool.W011", "testapp.Device.name")
+
+
+class TestRouters:
+    def test_a_model_that_is_written_now_here_now_there(self) -> None:
+        turns = iter(["default", "strange"] * 1_000)
+
+        class Undecided:
+            def db_for_write(self, model: type, **hints: Any) -> str | None:
+                return next(turns) if model is Bare else None
+
+        with alias("strange"), override_settings(DATABASE_ROUTERS=[Undecided()]):
+            (message,) = run_checks(tags=["resourcepool"])
+            assert codes("default", "strange") == {"E008"}
+        assert (message.id, message.obj) == ("resourcepool.E008", "testapp.Bare")
+        assert isinstance(message, Error)
+        assert "default, strange" in message.msg
+
+    def test_resources_without_a_table_for_their_waiters(self) -> None:
+        away = "ALTER TABLE resourcepool_ticket RENAME TO nowhere"
+        with changed(away, "ALTER TABLE nowhere RENAME TO resourcepool_ticket"):
+            (message,) = messages("default")
+        assert (message.id, message.obj) == ("resourcepool.W019", "resourcepool.Ticket")
+        assert "manage.py migrate resourcepool --database=default" in message.hint
+
+    def test_before_the_first_migrate_the_tables_are_no_fault(self, tmp_path: Path) -> None:
+        with alias("strange", NAME=empty(tmp_path)):
+            assert messages("strange") == []
+
+
+def empty(folder: Path) -> str:
+    """Return the name of a database without tables of ours."""
+    return {"mysql": "mysql", "postgresql": "postgres", "sqlite": str(folder / "empty")}[connection.vendor]
+
+
+def test_a_database_that_does_not_answer_is_a_warning_without_a_password(tmp_path: Path) -> None:
+    name = str(tmp_path / "no" / "db") if connection.vendor == "sqlite" else "resourcepool"
+    with alias("strange", NAME=name, HOST="127.0.0.1", PORT="1", PASSWORD="s3cret"):
+        (message,) = messages("strange")
+    assert message.id == "resourcepool.W020"
+    assert "s3cret" not in f"{message.msg}{message.hint}"
+
+
+def test_migrate_is_not_refused_for_what_only_shows_after_a_crash() -> None:
+    """Nor for speed; only errors keep ``migrate`` from running."""
+    with alias("strange", TEST={"MIRROR": "default"}):
+        call_command("check", databases=["strange"])
+
+
+@isolate_apps("tests.app")
+def test_text_that_is_a_primary_key_is_a_key_too() -> None:
+    class Desk(AbstractLease):
+        name = models.CharField(primary_key=True, max_length=20)
+        note = models.CharField(max_length=20)
+
+        class Meta:
+            app_label = "testapp"
+
+    assert [field.name for field in keys_of(Desk)] == ["name"]
+    assert [field.name for field in keys_of(Device)] == ["name"]

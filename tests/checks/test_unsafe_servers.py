@@ -1,0 +1,86 @@
+"""What only the server's own configuration can get wrong: one server of each kind that gets it all wrong."""
+
+import contextlib
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+
+from tests.aliases import alias, at, codes
+from tests.committed import *  # noqa: F403 (fixtures)
+from tests.servers import MariaDB, PostgreSQL, Server
+
+
+@pytest.fixture(autouse=True)
+def _on_committed_rows(transactional_db: None) -> None:
+    pass
+
+
+@pytest.fixture(scope="module")
+def mariadb() -> Iterator[Server]:
+    options = [
+        "--version=10.5.9-MariaDB",
+        "--innodb-flush-log-at-trx-commit=2",
+        "--log-bin=log",
+        "--wsrep-on=ON",
+        "--read-only=ON",
+    ]
+    with MariaDB(options=options) as server, contextlib.closing(server.connect()) as connection:
+        connection.cursor().execute("CHANGE MASTER TO MASTER_HOST = '127.0.0.1'")
+        yield server
+
+
+@pytest.fixture(scope="module")
+def postgresql() -> Iterator[Server]:
+    with PostgreSQL(options=["-cfsync=off", "-cfull_page_writes=off"]) as server:
+        server.stop()
+        (server.data / "standby.signal").touch()
+        server.own(server.data / "standby.signal")
+        server.start()
+        yield server
+
+
+@pytest.mark.only("mysql")
+class TestMariaDB:
+    def test_everything_is_found(self, mariadb: Server) -> None:
+        with alias("strange", **at(mariadb.url)):
+            assert codes("strange") == {"E004", "E007", "W004", "W005", "W006", "W009"}
+
+    def test_a_log_that_is_flushed_at_every_commit_will_do(self, mariadb: Server) -> None:
+        with contextlib.closing(mariadb.connect()) as connection, alias("strange", **at(mariadb.url)):
+            connection.cursor().execute("SET GLOBAL sync_binlog = 1, GLOBAL innodb_flush_log_at_trx_commit = 1")
+            try:
+                assert codes("strange").isdisjoint({"W004", "W005"})
+            finally:
+                connection.cursor().execute(
+                    "SET GLOBAL sync_binlog = 0, GLOBAL innodb_flush_log_at_trx_commit = 2"
+                )
+
+    def test_the_doctor_calls_it_unsafe_and_says_no_password(self, mariadb: Server, capsys: Any) -> None:
+        assert_unsafe(mariadb, {"E004", "E007", "W004", "W005", "W006", "W009"}, capsys)
+
+
+@pytest.mark.only("postgresql")
+class TestPostgreSQL:
+    def test_everything_is_found(self, postgresql: Server) -> None:
+        with alias("strange", **at(postgresql.url)):
+            assert codes("strange") == {"E007", "W008"}
+
+    def test_the_doctor_calls_it_unsafe_and_says_no_password(self, postgresql: Server, capsys: Any) -> None:
+        assert_unsafe(postgresql, {"E007", "W008"}, capsys)
+
+
+def assert_unsafe(server: Server, expected: set[str], capsys: Any) -> None:
+    with alias("strange", **at(server.url)):
+        for arguments in ([], ["--json"]):
+            with pytest.raises(SystemExit) as ended:
+                call_command("resourcepool_doctor", *arguments)
+            assert ended.value.code == 1
+    said = capsys.readouterr()
+    assert server.password not in said.out + said.err
+    assert "UNSAFE" in said.out.splitlines()[-2]
+    (database,) = json.loads(said.out.splitlines()[-1])["databases"]
+    unsafe = {one["id"] for one in database["findings"] if one["level"] == "unsafe"}
+    assert {f"resourcepool.{code}" for code in expected} <= unsafe

@@ -1,0 +1,72 @@
+"""What a pool of a few rows should be like after whatever was done to it: the model of ``test_any_order``."""
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(eq=False)
+class Thing:
+    """One row."""
+
+    row: Any
+    fence: int = 0
+    is_busy: bool = False
+    holder: str = ""
+    in_service: bool = True
+    status: str = "in_service"
+
+    @property
+    def is_free(self) -> bool:
+        """Whether a claim is granted."""
+        return self.in_service and not self.is_busy
+
+    def state(self) -> tuple[Any, ...]:
+        """Return what must lie in the database."""
+        return self.fence, self.is_busy, bool(self.holder), self.in_service, self.status
+
+    def pass_on(self, holder: str, *, is_busy: bool = True) -> int:
+        """A claim, a release, a quarantine or a handing over: the fence goes up. Returns it."""
+        self.fence, self.holder, self.is_busy = self.fence + 1, holder, is_busy
+        return self.fence
+
+    def park(self) -> None:
+        """Put it in quarantine; what an operator has decided stays."""
+        self.pass_on("")
+        if self.in_service:
+            self.status = "quarantined"
+
+    def take_out(self) -> None:
+        """Hand it out no more; a running lease is not disturbed."""
+        self.in_service, self.status = False, "out_of_service"
+
+    def return_to_service(self) -> None:
+        """Hand it out again; whoever holds it is not disturbed."""
+        if self.status != "in_service" and not self.holder and self.is_busy:
+            self.pass_on("", is_busy=False)
+        self.in_service, self.status = True, "in_service"
+
+
+@dataclass(eq=False)
+class Holding:
+    """One grant and its handle."""
+
+    lease: Any
+    thing: Thing
+    fence: int
+    is_trusted: bool = True  # the process's own clock says nothing against it
+    is_told: bool = False  # the handle knows that it is lost
+
+    @property
+    def is_current(self) -> bool:
+        """Whether nobody has had the row since."""
+        return self.thing.fence == self.fence
+
+    @property
+    def is_live(self) -> bool:
+        """Whether the database says that it is held."""
+        return self.is_current and self.thing.is_busy
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether the handle lets itself be used, rightly or not."""
+        return self.is_trusted and not self.is_told

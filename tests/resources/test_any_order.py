@@ -1,0 +1,323 @@
+"""Whatever several clients try in whatever order, and whatever reply gets lost: a pool behaves like its model."""
+
+import contextlib
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.db import DatabaseError, OperationalError, connection, connections, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from resourcepool.dialect import MicrosUntil
+from resourcepool.exceptions import (
+    ClaimInTransaction,
+    GuardOutsideTransaction,
+    LeaseLost,
+    LeaseReleased,
+)
+from resourcepool.leases import verbs
+from resourcepool.leases.keeper import keeper, renew_together
+from resourcepool.leases.lease import Lease
+from resourcepool.leases.terms import Terms
+from resourcepool.models import Proxy
+from tests.any_order import check
+from tests.app.models import Team
+from tests.app.rows import expire, several, wanted
+from tests.committed import Clock
+from tests.concurrency.test_transient import by_postgresql
+from tests.concurrency.wire import Interference
+from tests.resources.model import Holding, Thing
+
+TTL = 1_000.0  # seconds: nothing runs out by itself while this runs, and the keeper has nothing to do
+LOST_CONNECTION: dict[str, Callable[[], OperationalError]] = {
+    "mysql": lambda: OperationalError(2013, "Lost connection to server during query"),
+    "postgresql": lambda: by_postgresql("08006"),
+}
+SQLITE = connection.vendor == "sqlite"  # has no connection that could be lost
+
+a_client = st.sampled_from([0, 1])
+a_lost_reply = st.just(False) if SQLITE else st.sampled_from([False, False, True])
+a_cooldown = st.sampled_from([0.0, TTL])
+the_data = st.data()
+
+
+class APool(RuleBasedStateMachine):
+    """Three rows, two clients with a connection each, and every handle there ever was."""
+
+    clients: tuple[BaseDatabaseWrapper, ...] = ()
+    clock: Clock
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.things = [Thing(row) for row in several(Proxy, 3)]
+        self.holdings: list[Holding] = []
+        self.over: list[Any] = []
+        self.handed_over: list[tuple[Thing, int]] = []
+        self.granted: set[tuple[int, int]] = set()
+        self.written: list[str] = []
+        self.names = itertools.count(1)
+        self.interference = Interference()
+        self.stack = contextlib.ExitStack()
+        for client in self.clients:
+            self.stack.enter_context(client.execute_wrapper(self.interference))
+
+    # Getting
+
+    @rule(client=a_client, count=st.sampled_from([1, 1, 2, 3]), cooldown=a_cooldown, loses=a_lost_reply)
+    def acquire(self, client: int, count: int, cooldown: float, loses: bool) -> None:
+        free = [thing for thing in self.things if thing.is_free]
+        with self._playing(client), self._losing_a_reply(loses):
+            leases = Proxy.pool.acquire_many(count, wait=False, ttl=TTL, cooldown=cooldown)
+        if len(free) < count:
+            assert leases is None
+            return
+        assert leases is not None
+        assert len({lease.pk for lease in leases}) == count
+        for lease in leases:
+            thing = self._thing(lease.pk)
+            assert thing in free
+            self._keep(lease, thing, thing.pass_on(lease.holder))
+            self._note_grant(thing)
+
+    @rule(data=the_data, client=a_client, count=st.sampled_from([1, 2]), loses=a_lost_reply)
+    def claim(self, data: st.DataObject, client: int, count: int, loses: bool) -> None:
+        """The bare verbs, for these very rows."""
+        things = data.draw(st.permutations(self.things))[:count]
+        pks = [thing.row.pk for thing in things]
+        order = wanted(f"holder {next(self.names)}", TTL, holder_is_unique=True)
+        with self._playing(client) as own, self._losing_a_reply(loses):
+            grants = verbs.claim_all(own, Proxy, pks, order)
+        assert (grants is not None) == all(thing.is_free for thing in things)
+        for grant in grants or ():
+            lease = Lease(Proxy, "default", grant, Terms(ttl=TTL, holder=order.holder))
+            thing = self._thing(grant.pk)
+            self._keep(lease, thing, thing.pass_on(order.holder))
+            self._note_grant(thing)
+
+    @rule(client=a_client, loses=a_lost_reply)
+    @precondition(lambda self: self.handed_over)
+    def adopt(self, client: int, loses: bool) -> None:
+        thing, fence = self.handed_over.pop(0)
+        with self._playing(client), self._losing_a_reply(loses):
+            if thing.fence == fence and thing.is_busy:
+                self._keep(Proxy.pool.adopt(thing.row.pk, fence, ttl=TTL), thing, fence)
+            else:
+                with pytest.raises(LeaseLost):
+                    Proxy.pool.adopt(thing.row.pk, fence, ttl=TTL)
+
+    # Holding
+
+    @rule(data=the_data, client=a_client, loses=a_lost_reply)
+    @precondition(lambda self: self.holdings)
+    def renew(self, data: st.DataObject, client: int, loses: bool) -> None:
+        one = data.draw(st.sampled_from(self.holdings))
+        with self._playing(client), self._losing_a_reply(loses), self._told_unless(one, one.is_live):
+            one.lease.renew()
+
+    @rule(data=the_data, client=a_client, loses=a_lost_reply)
+    @precondition(lambda self: self.holdings)
+    def beat(self, data: st.DataObject, client: int, loses: bool) -> None:
+        """What the keeper does, with some of what this process holds."""
+        usable = [one for one in self.holdings if one.is_usable]
+        batch = [one for one in usable if data.draw(st.booleans())]
+        if batch:
+            with self._playing(client), self._losing_a_reply(loses):
+                assert renew_together("default", TTL, [one.lease for one in batch])
+        for one in batch:
+            one.is_told = not one.is_live
+
+    @rule(data=the_data, client=a_client, commits=st.booleans(), loses=a_lost_reply)
+    @precondition(lambda self: self.holdings)
+    def guard(self, data: st.DataObject, client: int, commits: bool, loses: bool) -> None:
+        one = data.draw(st.sampled_from(self.holdings))
+        name = f"{one.lease.pk} under {one.fence}"
+
+        def work() -> None:
+            with transaction.atomic():
+                Team.objects.create(name=name)
+                with one.lease.guard():
+                    if not commits:
+                        transaction.set_rollback(True)
+
+        with self._playing(client):
+            if loses and one.is_usable:
+                with self._losing_a_reply(loses), pytest.raises(DatabaseError):
+                    work()
+                return
+            with self._told_unless(one, one.is_live):
+                work()
+                self.written += [name] if commits else []
+
+    @rule(data=the_data)
+    @precondition(lambda self: self.holdings)
+    def what_is_refused(self, data: st.DataObject) -> None:
+        one = data.draw(st.sampled_from(self.holdings))
+        with pytest.raises(ClaimInTransaction), transaction.atomic():
+            Proxy.pool.acquire(wait=False)
+        one.is_told = one.is_told or not one.is_trusted
+        with pytest.raises(LeaseLost if one.is_told else GuardOutsideTransaction), one.lease.guard():
+            pass
+
+    # Giving up
+
+    @rule(data=the_data, client=a_client, loses=a_lost_reply)
+    @precondition(lambda self: self.holdings)
+    def release(self, data: st.DataObject, client: int, loses: bool) -> None:
+        one = data.draw(st.sampled_from(self.holdings))
+        # Of a lost reply nobody can tell, once the row has been through other hands, whose statement began that.
+        done = one.is_current or (loses and one.thing.fence >= one.fence + 2)
+        with self._playing(client), self._losing_a_reply(loses):
+            self._end(one, one.lease.release, told=one.is_told or not done)
+        if one.is_current:
+            one.thing.pass_on("", is_busy=one.lease.terms.cooldown > 0)
+
+    @rule(data=the_data, client=a_client, loses=a_lost_reply)
+    @precondition(lambda self: self.holdings)
+    def quarantine(self, data: st.DataObject, client: int, loses: bool) -> None:
+        one = data.draw(st.sampled_from([*filter(_is_resource, self.holdings), self.holdings[0]]))
+        if not _is_resource(one):
+            return
+        done = one.is_usable and one.is_current
+        with self._playing(client), self._losing_a_reply(loses):
+            self._end(one, lambda: one.lease.quarantine("banned"), told=not done)
+        if done:
+            one.thing.park()
+
+    @rule(data=the_data, client=a_client, loses=a_lost_reply)
+    @precondition(lambda self: self.holdings)
+    def hand_over(self, data: st.DataObject, client: int, loses: bool) -> None:
+        one = data.draw(st.sampled_from(self.holdings))
+        done, heir = one.is_usable and one.is_current, f"heir {next(self.names)}"
+        with self._playing(client), self._losing_a_reply(loses):
+            fence = self._end(one, lambda: one.lease.hand_over(heir, ttl=TTL), told=not done)
+        if done:
+            assert fence == one.thing.pass_on(heir)
+            self._note_grant(one.thing)
+            self.handed_over.append((one.thing, fence))
+
+    @rule(data=the_data)
+    @precondition(lambda self: self.over)
+    def use_what_was_given_up(self, data: st.DataObject) -> None:
+        lease = data.draw(st.sampled_from(self.over))
+        with pytest.raises(LeaseReleased):
+            data.draw(st.sampled_from([lease.renew, lease.release, lease.ensure_held]))()
+
+    # What others do, and time
+
+    @rule(data=the_data, is_out=st.booleans())
+    def operate(self, data: st.DataObject, is_out: bool) -> None:
+        thing = data.draw(st.sampled_from(self.things))
+        rows = Proxy.objects.filter(pk=thing.row.pk)
+        if is_out:
+            rows.take_out("upkeep")
+            thing.take_out()
+        else:
+            rows.return_to_service()
+            thing.return_to_service()
+
+    @rule(data=the_data)
+    @precondition(lambda self: any(thing.is_busy for thing in self.things))
+    def time_passes(self, data: st.DataObject) -> None:
+        thing = data.draw(st.sampled_from([thing for thing in self.things if thing.is_busy]))
+        expire(thing.row)
+        thing.is_busy = False
+
+    @rule()
+    @precondition(lambda self: self.holdings)
+    def this_process_stands_still(self) -> None:
+        """Nothing is renewed, and by its own clock it may trust none of its handles any more."""
+        for lease in keeper.kept():
+            keeper.forget(lease)
+        self.clock.ahead += TTL - 1
+        for one in self.holdings:
+            one.is_trusted = False
+
+    # What must be true after each of these
+
+    @invariant()
+    def the_rows_are_as_they_should_be(self) -> None:
+        until = MicrosUntil("busy_before")
+        found = {
+            pk: (fence, micros > 0, bool(holder), in_service, status)
+            for pk, fence, micros, holder, in_service, status in Proxy._base_manager.values_list(
+                "pk", "fence", until, "holder", "in_service", "status"
+            )
+        }
+        assert found == {thing.row.pk: thing.state() for thing in self.things}
+
+    @invariant()
+    def handles_know_what_they_can_know(self) -> None:
+        for one in self.holdings:
+            assert one.lease.is_held == one.is_usable
+            assert one.lease.lost.is_set() == one.is_told
+        assert not any(lease.is_held for lease in self.over)
+
+    @invariant()
+    def nothing_was_written_but_under_guard(self) -> None:
+        assert sorted(Team.objects.values_list("name", flat=True)) == sorted(self.written)
+
+    def teardown(self) -> None:
+        self.stack.close()
+        for lease in keeper.kept():
+            keeper.forget(lease)
+        Proxy._base_manager.all()._raw_delete("default")
+        Team._base_manager.all()._raw_delete("default")
+
+    def _thing(self, pk: int) -> Thing:
+        return next(thing for thing in self.things if thing.row.pk == pk)
+
+    def _keep(self, lease: Any, thing: Thing, fence: int) -> None:
+        assert lease.fence == fence
+        self.holdings.append(Holding(lease, thing, fence))
+
+    def _note_grant(self, thing: Thing) -> None:
+        assert (thing.row.pk, thing.fence) not in self.granted
+        self.granted.add((thing.row.pk, thing.fence))
+
+    def _end(self, one: Holding, end: Callable[[], Any], *, told: bool) -> Any:
+        self.holdings.remove(one)
+        if told:
+            with pytest.raises(LeaseLost):
+                end()
+            assert one.lease.lost.is_set()
+            return None
+        self.over.append(one.lease)
+        return end()
+
+    @contextlib.contextmanager
+    def _told_unless(self, one: Holding, is_live: bool) -> Iterator[None]:
+        if one.is_usable and is_live:
+            yield
+        else:
+            one.is_told = True
+            with pytest.raises(LeaseLost):
+                yield
+
+    @contextlib.contextmanager
+    def _playing(self, client: int) -> Iterator[BaseDatabaseWrapper]:
+        before, connections["default"] = connections["default"], self.clients[client]
+        try:
+            yield self.clients[client]
+        finally:
+            connections["default"] = before
+
+    @contextlib.contextmanager
+    def _losing_a_reply(self, loses: bool) -> Iterator[None]:
+        if loses:
+            self.interference.expect("UPDATE", LOST_CONNECTION[connection.vendor], after=True)
+        try:
+            yield
+        finally:
+            self.interference.expect("", OperationalError, times=0)
+
+
+def _is_resource(one: Holding) -> bool:
+    return hasattr(one.lease, "quarantine")
+
+
+def test_a_pool_is_never_anything_else(other: BaseDatabaseWrapper, process_clock: Clock) -> None:
+    clients = (connections["default"], other)
+    check(type("APool", (APool,), {"clients": clients, "clock": process_clock}))

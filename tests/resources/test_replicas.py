@@ -1,0 +1,67 @@
+"""With a router that reads elsewhere: whatever decides is asked of the database that is written."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import override_settings
+
+from resourcepool.models import Proxy
+from tests.aliases import alias
+from tests.app.rows import granted, new, several
+
+
+class ReadsElsewhere:
+    """Sends every read to a replica that lags so far behind that it has not even got the tables."""
+
+    def db_for_read(self, model: type, **hints: Any) -> str:
+        return "replica"
+
+    def db_for_write(self, model: type, **hints: Any) -> str:
+        return "default"
+
+
+@pytest.fixture(autouse=True)
+def _a_lagging_replica(tmp_path: Path) -> Iterator[None]:
+    name = {"mysql": "mysql", "postgresql": "postgres", "sqlite": str(tmp_path / "db")}[connection.vendor]
+    with alias("replica", leased=False, NAME=name), override_settings(DATABASE_ROUTERS=[ReadsElsewhere()]):
+        yield
+
+
+def left() -> int:
+    return int(Proxy.objects.using("default").count())
+
+
+def test_a_lease_lives_on_the_writer() -> None:
+    new(Proxy, host="a.example")
+    with Proxy.pool.lease(timeout=5) as lease:
+        assert lease.resource.host == "a.example"
+        lease.renew()
+    with Proxy.pool.lease(timeout=5, strategy="random") as lease:
+        assert Proxy.pool.acquire(wait=False) is None
+        lease.quarantine("broken")
+
+
+def test_rows_are_deleted_on_the_writer_unless_they_are_held() -> None:
+    held, *_ = several(Proxy, 3)
+    granted(held)
+    Proxy.objects.all().delete()
+    assert list(Proxy.objects.using("default").values_list("pk", "status")) == [(held.pk, "retired")]
+
+
+def test_a_row_that_was_read_from_a_replica_is_deleted_on_the_writer() -> None:
+    row = new(Proxy)
+    row._state.db = "replica"
+    row.delete()
+    assert left() == 0
+
+
+def test_operators_decide_on_the_writer() -> None:
+    new(Proxy)
+    assert Proxy.objects.all().take_out("maintenance") == 1
+    assert Proxy.pool.acquire(wait=False) is None
+    assert Proxy.objects.all().return_to_service() >= 1
+    with Proxy.pool.lease(timeout=5):
+        pass

@@ -1,0 +1,29 @@
+"""What is said when a database cannot be asked, and that it gives nothing away."""
+
+import pytest
+from django.db import OperationalError, connections
+
+from resourcepool.safety.diagnosis import diagnose, told
+from tests.aliases import alias
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OperationalError("no\n\troom"), "no room"),
+        (OperationalError(2002, "cannot connect"), "2002 cannot connect"),
+        (OperationalError("no password=s3cret here, nor t0p"), "no password=*** here, nor ***"),
+        (OperationalError(), "OperationalError"),
+    ],
+)
+def test_an_error_is_one_line_without_the_password(error: Exception, said: str) -> None:
+    with alias("strange", PASSWORD="s3cret", OPTIONS={"password": "t0p"}):
+        assert told(connections["strange"], error) == said
+
+
+def test_a_database_of_another_kind_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    with alias("strange"):
+        monkeypatch.setattr(connections["strange"], "vendor", "oracle")
+        monkeypatch.setattr(connections["strange"], "display_name", "Oracle")
+        (finding,) = diagnose(connections["strange"]).findings
+    assert (finding.code, finding.message) == ("E004", "Leases cannot be kept on Oracle.")

@@ -1,0 +1,123 @@
+"""The plans of the hot statements: that they are the package's own, that they are good, and that bad ones are found."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from resourcepool.dialect.inspection import Plan, Step
+from resourcepool.leases import verbs
+from resourcepool.models import Proxy, Ticket
+from resourcepool.safety.plans import caught, judge_plan, statements
+from tests.app.models import Device, Election
+from tests.app.rows import columns, new
+
+NAMES = ["look for free rows", "look while waiting", "claim", "release", "renew one", "renew many"]
+MANY = 3_000
+BY_KEY = Step("things", "PRIMARY", by_key=True)
+BY_INDEX = Step("things", "things_free")
+WHOLE = Step("things", None)
+
+
+@pytest.mark.parametrize(
+    ("plan", "big", "keyed", "problem"),
+    [
+        (Plan((BY_KEY,), sorts=False, is_forced=False), {"things"}, "things", None),
+        (Plan((BY_INDEX,), sorts=False, is_forced=False), {"things"}, None, None),
+        (Plan((BY_INDEX,), False, False), {"things"}, "things", "finds its row by things_free instead of the"),
+        (Plan((BY_INDEX,), False, False), set(), "things", None),
+        (Plan((Step("tickets", "in_line"), BY_KEY), False, False), {"things", "tickets"}, "things", None),
+        (Plan((WHOLE,), sorts=False, is_forced=False), {"things"}, None, "reads all of things"),
+        (Plan((WHOLE,), sorts=False, is_forced=False), set(), None, None),
+        (Plan((WHOLE,), sorts=False, is_forced=True), set(), None, "reads all of things"),
+        (Plan((BY_INDEX,), sorts=True, is_forced=False), {"things"}, None, "sorts what it has found"),
+        (Plan((BY_INDEX,), sorts=True, is_forced=False), set(), None, None),
+        (Plan((BY_INDEX,), sorts=True, is_forced=True), set(), None, "sorts what it has found"),
+        (Plan((), sorts=False, is_forced=False), {"things"}, "things", None),
+    ],
+)
+def test_what_is_thought_of_a_plan(plan: Plan, big: set[str], keyed: str | None, problem: str | None) -> None:
+    found = judge_plan(plan, big, keyed)
+    assert (found or "").startswith(problem or "") if problem else found is None
+
+
+@pytest.fixture
+def many() -> Iterator[None]:
+    Proxy.objects.bulk_create(Proxy(host=f"h{number}", port=80) for number in range(MANY))
+    Ticket.objects.bulk_create(
+        Ticket(pool=f"pool {number % 30}", asked_at="2000-01-01T00:00:00Z") for number in range(MANY)
+    )
+    with connection.cursor() as cursor:
+        tables = f"{Proxy._meta.db_table}, {Ticket._meta.db_table}"
+        for name in tables.split(", ") if connection.vendor == "sqlite" else [tables]:
+            cursor.execute(f"ANALYZE {'TABLE ' if connection.vendor == 'mysql' else ''}{name}")
+    yield
+    if connection.vendor == "sqlite":
+        with connection.cursor() as cursor:
+            cursor.execute("DELETE FROM sqlite_stat1")
+
+
+def problems(*models: Any) -> dict[tuple[str, str], str | None]:
+    found = statements(connection, models)
+    return {(one.model, one.name): one.problem for one in found if one.problem}
+
+
+@pytest.mark.parametrize("rows", [0, 1, 2])
+def test_few_rows_are_no_problem(rows: int) -> None:
+    for model in (Proxy, Device, Election, Ticket):
+        for _ in range(rows):
+            new(model)
+    assert problems(Proxy, Device, Election, Ticket) == {}
+
+
+@pytest.mark.usefixtures("many")
+def test_many_rows_are_found_by_index_and_changed_by_key() -> None:
+    found = statements(connection, [Proxy, Ticket])
+    assert [one.problem for one in found] == [None] * len(found)
+    uses = {(one.model, one.name): set(one.uses) for one in found}
+    assert "resourcepool_proxy_free" in uses["resourcepool.Proxy", "look for free rows"]
+    assert "resourcepool_proxy_free" in uses["resourcepool.Proxy", "look while waiting"]
+    assert uses["resourcepool.Ticket", "the line"] == {"resourcepool_ticket_in_line"}
+    for name in ("claim", "release", "renew one", "renew many"):
+        assert "resourcepool_proxy_free" not in uses["resourcepool.Proxy", name]
+
+
+@pytest.mark.usefixtures("many")
+def test_a_missing_index_is_found() -> None:
+    (index,) = Proxy._meta.indexes
+    with connection.schema_editor() as editor:
+        editor.remove_index(Proxy, index)
+    try:
+        found = problems(Proxy)
+    finally:
+        with connection.schema_editor() as editor:
+            editor.add_index(Proxy, index)
+    assert set(found) == {("resourcepool.Proxy", name) for name in ("look for free rows", "look while waiting")}
+    assert "reads all of resourcepool_proxy" in found.values()
+
+
+def test_every_statement_that_runs_all_the_time_is_looked_at() -> None:
+    assert [one.name for one in statements(connection, [Proxy])] == NAMES
+    assert [one.name for one in statements(connection, [Ticket])] == ["the line", "renew one", "renew many"]
+    assert [one.name for one in statements(connection, [Election])] == NAMES[2:]
+
+
+def test_looking_changes_nothing() -> None:
+    rows = [new(model) for model in (Proxy, Device, Election, Ticket)]
+    before = [columns(row) for row in rows]
+    statements(connection, [Proxy, Device, Election, Ticket])
+    assert [columns(row) for row in rows] == before
+
+
+def test_a_statement_is_caught_as_the_package_sends_it() -> None:
+    row = new(Proxy)
+    sql, params = caught(connection, lambda: verbs.release(connection, Proxy, row.pk, 7, 2.5))
+    assert sql.startswith("UPDATE ")
+    assert tuple(params) == (2_500_000, row.pk, 7)
+    assert columns(row)["fence"] == 0
+
+
+def test_who_sends_nothing_is_noticed() -> None:
+    with pytest.raises(AssertionError, match="sent nothing"):
+        caught(connection, lambda: None)

@@ -1,0 +1,106 @@
+"""Each fact about a server, and what is thought of it."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from resourcepool.safety.rule import judge, passed
+from resourcepool.safety.rules import RULES
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.parametrize(
+    ("fact", "value", "code"),
+    [
+        ("mariadb", (10, 5, 9), "E004"),
+        ("mariadb", (10, 6, 0), None),
+        ("mariadb", (11, 4, 2), None),
+        ("mysql", (8, 0, 0), "E004"),
+        ("mysql", (8, 4, 3), None),
+        ("sqlite", (3, 34, 1), "E004"),
+        ("sqlite", (3, 35, 0), None),
+        ("counts_matched_rows", False, "E005"),
+        ("counts_matched_rows", True, None),
+        ("read_only", True, "E007"),
+        ("read_only", False, None),
+        ("AUTOCOMMIT", False, "E010"),
+        ("AUTOCOMMIT", True, None),
+        ("transaction_isolation", "READ-UNCOMMITTED", "E009"),
+        ("transaction_isolation", "READ-COMMITTED", None),
+        ("transaction_isolation", "read committed", None),
+        ("transaction_isolation", "REPEATABLE-READ", "W003"),
+        ("transaction_isolation", "serializable", "W003"),
+        ("innodb_flush_log_at_trx_commit", 0, "W004"),
+        ("innodb_flush_log_at_trx_commit", 1, None),
+        ("innodb_flush_log_at_trx_commit", 2, "W004"),
+        ("innodb_flush_log_at_trx_commit", 3, None),
+        ("sync_binlog", 0, "W005"),
+        ("sync_binlog", 1, None),
+        ("sync_binlog", 1_000, "W005"),
+        ("wsrep_on", True, "W006"),
+        ("wsrep_on", False, None),
+        ("synchronous_commit", "off", "W007"),
+        ("synchronous_commit", "local", None),
+        ("synchronous_commit", "on", None),
+        ("fsync", "off", "W008"),
+        ("fsync", "on", None),
+        ("full_page_writes", "off", "W008"),
+        ("replicates", True, "W009"),
+        ("replicates", False, None),
+        ("TEST MIRROR", "default", "W010"),
+        ("innodb_lock_wait_timeout", 50, "W012"),
+        ("innodb_lock_wait_timeout", 10, None),
+        ("lock_timeout", 0, "W012"),
+        ("lock_timeout", 0.5, None),
+        ("lock_timeout", 60.0, "W012"),
+        ("DISABLE_SERVER_SIDE_CURSORS", True, "W013"),
+        ("transaction_mode", "DEFERRED", "W014"),
+        ("transaction_mode", "EXCLUSIVE", None),
+        ("journal_mode", "delete", "W015"),
+        ("journal_mode", "wal", None),
+        ("busy_timeout", 4.9, "W016"),
+        ("busy_timeout", 5.0, None),
+        ("synchronous", 1, "W017"),
+        ("synchronous", 3, None),
+        ("in_memory", True, "W018"),
+        ("something_else", 7, None),
+    ],
+)
+def test_what_is_thought_of_a_fact(fact: str, value: Any, code: str | None) -> None:
+    found = judge(RULES, "a server", {fact: value})
+    assert [finding.code for finding in found] == ([code] if code else [])
+    assert bool(passed(RULES, {fact: value})) == (code is None and fact != "something_else")
+
+
+def test_a_finding_names_the_value_as_people_write_it() -> None:
+    (old,) = judge(RULES, "a server", {"mariadb": (10, 5, 9)})
+    (endless,) = judge(RULES, "a server", {"lock_timeout": 0})
+    assert old.message.startswith("MariaDB 10.5.9 is too old")
+    assert endless.message.startswith("lock_timeout is 0 s (0: no end)")
+
+
+def test_what_is_right_is_told_with_its_value() -> None:
+    facts = {"mariadb": (11, 4, 2), "wsrep_on": False, "lock_timeout": 2.5, "sync_binlog": 0}
+    assert passed(RULES, facts) == ["mariadb is 11.4.2", "wsrep_on is OFF", "lock_timeout is 2.5"]
+
+
+def test_only_what_forgets_or_doubles_grants_is_called_unsafe() -> None:
+    unsafe = {rule.code for rule in RULES if rule.code.startswith("E") or rule.voids}
+    assert unsafe == {
+        "E004",
+        "E005",
+        "E007",
+        "E009",
+        "E010",
+        *(f"W0{n:02}" for n in (4, 5, 6, 7, 8, 9, 10, 18)),
+    }
+
+
+def test_every_id_is_explained_in_the_docs() -> None:
+    code = "".join(file.read_text() for file in (ROOT / "resourcepool").rglob("*.py"))
+    used = set(re.findall(r'"(?:resourcepool\.)?([EW]0\d\d)"', code))
+    explained = set(re.findall(r'<a id="([ew]0\d\d)"></a>', (ROOT / "docs" / "checks.md").read_text()))
+    assert explained == {one.lower() for one in used}

@@ -1,0 +1,215 @@
+"""What the clients of a schedule do: the package's own API, in an order that the seed decides."""
+
+import contextlib
+from collections.abc import Callable
+
+from django.db import DatabaseError, connections, transaction
+
+from resourcepool.exceptions import (
+    AcquireTimeout,
+    LeaseLost,
+)
+from resourcepool.leases import verbs
+from resourcepool.leases.holder import default_holder
+from resourcepool.leases.keeper import keeper
+from resourcepool.leases.lease import Lease
+from resourcepool.leases.terms import Terms
+from resourcepool.models import Proxy
+from tests.simulation import schedule, verdict
+from tests.simulation.bystanders import Bystander
+from tests.simulation.ledger import Pair
+
+TTLS = (1.0, 2.0)  # seconds
+COOLDOWNS = (0.0, 0.0, 0.5)
+MOST_HELD = 3
+
+
+class Undo(Exception):
+    """The caller rolls its own transaction back."""
+
+
+class Client(Bystander):
+    """One process, and the programs of its threads."""
+
+    # Programs
+
+    def main(self) -> None:
+        """Do some things, then end in one of several ways."""
+        for _ in range(self.length):
+            options = self._options()
+            self.rng.choices(list(options), list(options.values()))[0]()
+        if self.rng.random() < 0.5:
+            self.exit()
+        self.is_done = True
+
+    def keep(self) -> None:
+        """What the keeper's two threads do, as long as the main thread runs."""
+        while not self.is_done:
+            self.beat()
+            schedule.now_running().sleep(self.rng.choice((0.05, 0.3, 0.33)))
+
+    def end(self) -> None:
+        """Long after: every loss has been noticed, and every handle says so."""
+        keeper._watch_once()
+        for held in self.held:
+            if held.lease.is_held or not held.lease.lost.is_set():
+                verdict.blame(f"(5) {held.lease!r} was lost long ago, and does not know")
+            with contextlib.suppress(LeaseLost):
+                held.lease.ensure_held()
+                verdict.blame(f"(5) {held.lease!r} was lost long ago, and ensure_held() does not tell")
+
+    def _options(self) -> dict[Callable[[], None], float]:
+        options: dict[Callable[[], None], float] = {self.operate: 0.3, self.save: 0.3, self.misuse: 0.1}
+        if len(self.held) < MOST_HELD:
+            options |= {self.claim: 4, self.acquire: 0.7, self.acquire_two: 0.7}
+        if self.mail:
+            options[self.adopt] = 3
+        if self.held:
+            options |= {self.renew: 1.5, self.work: 2, self.ensure_held: 0.5, self.guard: 4, self.release: 3}
+            options |= {self.hand_over: 1.5}
+        if self.resources():
+            options |= {self.quarantine: 1.5, self.fix: 0.5}
+        if self.given_back:
+            options[self.use_again] = 0.3
+        return options
+
+    # Operations
+
+    def claim(self) -> None:
+        """The bare verb, on a row that may be anything."""
+        ttl, cooldown = self.rng.choice(TTLS), self.rng.choice(COOLDOWNS)
+        operation = self.operation("claim", ("claim",), ttl=ttl)
+        pk, holder = self.rng.choice(list(self.ledger.rows)), default_holder()
+        wanted = verbs.Claim(ttl, holder, holder_is_unique=True)
+        grant = operation.run(lambda: verbs.claim(connections["default"], Proxy, pk, wanted))
+        if not isinstance(grant, Exception):
+            terms = Terms(ttl, holder, cooldown)
+            leases = [] if grant is None else [Lease(Proxy, "default", grant, terms)]
+            verdict.granted(operation, leases)
+            self.keep_handles(leases, ttl)
+
+    def acquire(self) -> None:
+        self._acquire(1)
+
+    def acquire_two(self) -> None:
+        self._acquire(2)
+
+    def _acquire(self, count: int) -> None:
+        ttl, cooldown = self.rng.choice(TTLS), self.rng.choice(COOLDOWNS)
+        operation = self.operation(f"acquire {count}", ("claim", "revive"), ttl=ttl)
+        leases = operation.run(lambda: Proxy.pool.acquire_many(count, wait=False, ttl=ttl, cooldown=cooldown))
+        if isinstance(leases, Exception):
+            return
+        if leases is not None and len(leases) != count:
+            verdict.blame(f"(6) asked for {count}, got {leases}")
+        verdict.granted(operation, leases or [])
+        self.keep_handles(leases or [], ttl)
+
+    def adopt(self) -> None:
+        pair, ttl = self.mail.pop(0), self.rng.choice(TTLS)
+        operation = self.operation("adopt", ("renew",), pair, ttl=ttl)
+        lease = operation.run(lambda: Proxy.pool.adopt(*pair, ttl=ttl), LeaseLost)
+        if isinstance(lease, LeaseLost):
+            if self.ledger.is_live(pair, schedule.now_running().now):
+                verdict.blame(f"(5) {operation} was told that it is lost, and it runs")
+        elif not isinstance(lease, Exception):
+            if not operation.was_live:
+                verdict.blame(f"(5) {operation} took up what had been lost")
+            grant = self.ledger.grants[pair]
+            grant.process, grant.ttl, grant.sent_by = self.process, round(ttl * 1_000), operation.began_at
+            self.keep_handles([lease], ttl)
+
+    def renew(self) -> None:
+        held = self.any_held()
+        operation = self.operation("renew", ("renew",), held.pair, ttl=held.ttl)
+        self.after_renewal(operation, held, operation.run(held.lease.renew, LeaseLost))
+
+    def guard(self) -> None:
+        held, rolls_back, writes_first = self.any_held(), self.rng.random() < 0.3, self.rng.random() < 0.3
+        works_for = self.rng.choice((0, 0, 0.3, 1.5))
+
+        def work() -> None:
+            with contextlib.suppress(Undo), transaction.atomic():
+                if writes_first:
+                    _write(held.pair)
+                with held.lease.guard():
+                    if works_for:
+                        schedule.now_running().sleep(works_for)
+                    _write(held.pair)
+                if rolls_back:
+                    raise Undo
+
+        operation = self.operation("guard", ("renew",), held.pair, ttl=held.ttl)
+        operation.writes = True
+        outcome = operation.run(work, LeaseLost, DatabaseError)
+        self.after_renewal(operation, held, outcome)
+
+    def ensure_held(self) -> None:
+        held = self.any_held()
+        operation = self.operation("ensure_held", (), held.pair)
+        outcome = operation.run(held.lease.ensure_held, LeaseLost)
+        if outcome is None and not self.ledger.is_live(held.pair, schedule.now_running().now):
+            verdict.blame(f"(2) {operation} passed")
+        if outcome is not None:
+            self.after_renewal(operation, held, outcome)
+
+    def release(self) -> None:
+        held = self.any_held()
+        cooldown = held.lease.terms.cooldown
+        operation = self.operation("release", ("release",), held.pair, cooldown=cooldown)
+        self.after_ending(operation, held, "release", operation.run(held.lease.release, LeaseLost))
+
+    def hand_over(self) -> None:
+        held, ttl = self.any_held(), self.rng.choice(TTLS)
+        heir = f"heir of {self.process.name}"
+        operation = self.operation("hand over", ("hand over",), held.pair, ttl=ttl)
+        operation.heir = heir
+        fence = operation.run(lambda: held.lease.hand_over(heir, ttl=ttl), LeaseLost)
+        if self.after_ending(operation, held, "hand over", fence) and not isinstance(fence, Exception):
+            self.mail.append((held.pair[0], fence))
+
+    def quarantine(self) -> None:
+        held = self.rng.choice(self.resources())
+        operation = self.operation("quarantine", ("park",), held.pair)
+        outcome = operation.run(lambda: held.lease.quarantine("banned"), LeaseLost)
+        self.after_ending(operation, held, "park", outcome)
+
+    def fix(self) -> None:
+        held = self.rng.choice(self.resources())
+        operation = self.operation("fix", ("park", "claim", "revive"), held.pair, ttl=held.ttl)
+        outcome = operation.run(lambda: held.lease.fix("banned", timeout=0), LeaseLost, AcquireTimeout)
+        if outcome is None:
+            self.held.remove(held)
+            verdict.granted(operation, [held.lease])
+            self.keep_handles([held.lease], held.ttl)
+        elif isinstance(outcome, AcquireTimeout) or operation.did("park"):
+            self.held.remove(held)
+        else:
+            self.after_ending(operation, held, "park", outcome)
+
+    def work(self) -> None:
+        schedule.now_running().sleep(self.rng.choice((0.1, 0.5, 0.95, 1.05, 2.5)))
+
+    def exit(self) -> None:
+        """End in an orderly way: everything goes back in one statement, tried once."""
+        leases, pairs = keeper.kept(), tuple((held.lease.pk, held.lease.fence) for held in self.held)
+        pairs = tuple(pair for pair in pairs if pair in {(lease.pk, lease.fence) for lease in leases})
+        self.held, self.is_done = [], True
+        if pairs:
+            operation = self.operation("exit", ("release",), *pairs)
+            connection = connections["default"]
+            operation.run(lambda: verbs.release_all(connection, Proxy, pairs, 0.0), DatabaseError)
+
+    def beat(self) -> None:
+        """One turn of each of the keeper's loops."""
+        keeper._watch_once()
+        pairs = tuple((lease.pk, lease.fence) for lease in keeper.kept())
+        operation = self.operation("beat", ("renew",), *pairs)
+        operation.run(keeper._beat_once)
+        verdict.confirmed(operation)
+
+
+def _write(pair: Pair) -> None:
+    """Write to the fenced target, as a holder's work would."""
+    with connections["default"].cursor() as cursor:
+        cursor.execute("UPDATE target SET fence = %s, writes = writes + 1 WHERE pk = %s", [pair[1], pair[0]])

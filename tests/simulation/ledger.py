@@ -1,0 +1,174 @@
+"""What every row was and may become, kept outside the code under test: the rules of docs/how-it-works.md."""
+
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from tests.simulation.database import moment
+
+READ = "SELECT id, busy_before, fence, holder, in_service, status, strikes FROM resourcepool_proxy ORDER BY id"
+READ_TARGETS = "SELECT pk, fence, writes FROM target ORDER BY pk"
+
+Pair = tuple[int, int]  # primary key and fence: one grant, for ever
+
+
+class Row(NamedTuple):
+    """A row as everybody sees it; ``busy`` is a moment in milliseconds."""
+
+    pk: int
+    busy: int
+    fence: int
+    holder: str
+    in_service: bool
+    status: str
+    strikes: int
+
+    @property
+    def pair(self) -> Pair:
+        return self.pk, self.fence
+
+
+class Target(NamedTuple):
+    """What the holders write to under ``guard``."""
+
+    pk: int
+    fence: int
+    writes: int
+
+
+@dataclass(slots=True)
+class Grant:
+    """What became of one grant, as the rows show."""
+
+    process: Any  # who may use it; None while it waits to be adopted
+    ttl: int  # milliseconds
+    ended_by: Any = None  # the process that gave it up
+    sent_by: float = 0.0  # the holder's clock before the last renewal that was certainly confirmed
+
+
+class Change(NamedTuple):
+    """One row before and after, when the statement ran, and by which operation."""
+
+    before: Row
+    after: Row
+    at: int
+    operation: Any
+
+
+def _claims(c: Change) -> bool:
+    granted = c.before._replace(
+        busy=c.at + c.operation.ttl, fence=c.before.fence + 1, holder=c.after.holder or "nobody"
+    )
+    return c.before.busy <= c.at and c.before.in_service and c.after == granted
+
+
+def _renews(c: Change) -> bool:
+    return c.before.busy > c.at and c.after == c.before._replace(
+        busy=max(c.before.busy, c.at + c.operation.ttl_of(c.before.pair))
+    )
+
+
+def _releases(c: Change) -> bool:
+    return c.after == c.before._replace(busy=c.at + c.operation.cooldown, fence=c.before.fence + 1, holder="")
+
+
+def _hands_over(c: Change) -> bool:
+    heir = c.before._replace(busy=c.at + c.operation.ttl, fence=c.before.fence + 1, holder=c.operation.heir)
+    return c.after == heir
+
+
+def _parks(c: Change) -> bool:
+    status = "quarantined" if c.before.in_service else c.before.status
+    parked = c.before._replace(
+        busy=c.after.busy, fence=c.before.fence + 1, holder="", status=status, strikes=c.after.strikes
+    )
+    return c.after == parked and c.after.busy > c.at and c.after.strikes > 0
+
+
+def _takes_out(c: Change) -> bool:
+    return c.after == c.before._replace(in_service=False, status="out_of_service")
+
+
+def _revives(c: Change) -> bool:
+    return not c.before.in_service and c.after == c.before._replace(in_service=True, status="in_service")
+
+
+def _returns(c: Change) -> bool:
+    back = c.before._replace(in_service=True, status="in_service", strikes=0)
+    resting = c.before.holder == "" and c.before.busy > c.at
+    return c.after == back or (resting and c.after == back._replace(busy=c.at, fence=c.before.fence + 1))
+
+
+# What each kind of operation may do to a row; the first three of these need nobody's lease.
+CHANGES: dict[str, Callable[[Change], bool]] = {
+    "claim": _claims,
+    "revive": _revives,
+    "take out": _takes_out,
+    "return": _returns,
+    "renew": _renews,
+    "release": _releases,
+    "hand over": _hands_over,
+    "park": _parks,
+}
+HOLDERS_OWN = {"renew", "release", "hand over", "park"}
+
+
+class Ledger:
+    """The rows as they were last seen, every grant there ever was, and the judgement of every change."""
+
+    def __init__(self, observer: sqlite3.Connection) -> None:
+        self._observer = observer
+        self.rows, self.targets = self._read_rows(), self._read_targets()
+        self.grants: dict[Pair, Grant] = {}
+        self.changes = 0
+
+    def is_live(self, pair: Pair, now: int) -> bool:
+        """Tell whether this grant is the row's present one, and still runs."""
+        row = self.rows[pair[0]]
+        return row.fence == pair[1] and row.busy > now
+
+    def look(self, operation: Any, at: int) -> str:
+        """Read the rows after a statement of ``operation`` that ran ``at``; return what is wrong, or nothing."""
+        before, self.rows = self.rows, self._read_rows()
+        wrong = ""
+        for pk, row in self.rows.items():
+            if row != before[pk]:
+                wrong = wrong or self._judge(Change(before[pk], row, at, operation))
+        return wrong or (self._judge_writes(operation) if operation.writes else "")
+
+    def _judge(self, change: Change) -> str:
+        before, after, at, operation = change
+        self.changes += 1
+        kind = next((kind for kind in operation.may if CHANGES[kind](change)), None)
+        if after.fence < before.fence:
+            return f"(1) the fence went back: {before} -> {after}"
+        if kind is None:
+            return f"(1, 3) no rule allows this at {at} ms: {before} -> {after}"
+        if kind in HOLDERS_OWN and not operation.may_use(before.pair):
+            return f"(3) {kind} by somebody who does not hold {before.pair}: {before} -> {after}"
+        operation.note(kind, before.pair, after.pair, was_live=before.busy > at)
+        if kind in HOLDERS_OWN and kind != "renew":
+            self.grants[before.pair].ended_by = operation.process
+        if kind in ("claim", "hand over"):
+            if after.pair in self.grants:
+                return f"(1) {after.pair} was granted twice"
+            heir = None if kind == "hand over" else operation.process
+            self.grants[after.pair] = Grant(heir, operation.ttl)
+        return ""
+
+    def _judge_writes(self, operation: Any) -> str:
+        before, self.targets = self.targets, self._read_targets()
+        for pk, target in self.targets.items():
+            if target != before[pk]:
+                self.changes += 1
+                if target.fence != self.rows[pk].fence or not operation.was_live:
+                    return f"(5) a write under fence {target.fence} was committed; the row is {self.rows[pk]}"
+        return ""
+
+    def _read_rows(self) -> dict[int, Row]:
+        rows = [Row(*row) for row in self._observer.execute(READ)]
+        return {row.pk: row._replace(busy=moment(row.busy)) for row in rows}
+
+    def _read_targets(self) -> dict[int, Target]:
+        return {row[0]: Target(*row) for row in self._observer.execute(READ_TARGETS)}

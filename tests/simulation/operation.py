@@ -1,0 +1,124 @@
+"""One thing that a client does: what its statements really did, and what it was told about it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from django.db import DatabaseError
+
+from resourcepool.exceptions import DatabaseUnavailable
+from tests.simulation import schedule
+from tests.simulation.ledger import Ledger, Pair
+
+
+class Effect(NamedTuple):
+    """One change of a row that an operation made."""
+
+    kind: str
+    before: Pair
+    after: Pair
+    was_live: bool  # the grant that it ended or extended had not run out
+
+
+@dataclass(eq=False, slots=True)
+class Held:
+    """A handle as its holder's program knows it."""
+
+    lease: Any
+    pair: Pair
+    ttl: float  # seconds
+    is_lost: bool = False  # it knows, and was right
+    is_in_doubt: bool = False  # nobody knows whether it was given up
+
+
+@dataclass(eq=False)
+class Operation:
+    """What is going on in one actor.
+
+    Attributes:
+        may: which changes of rows are in order, in the words of ``ledger.CHANGES``.
+        targets: the grants it uses.
+        ttl, cooldown: milliseconds.
+        heir: the name of the successor.
+        writes: it writes to the fenced target, too.
+        was_live: one of its statements found its grant running.
+        failures, cuts: statements that failed; of these, connections lost.
+        began_at: seconds, by the clock of its process.
+    """
+
+    name: str
+    process: Any
+    ledger: Ledger
+    may: tuple[str, ...] = ()
+    targets: tuple[Pair, ...] = ()
+    ttl: int = 0
+    cooldown: int = 0
+    heir: str = ""
+    writes: bool = False
+    effects: list[Effect] = field(default_factory=list)
+    was_live: bool = False
+    failures: int = 0
+    cuts: int = 0
+    began_at: float = 0.0
+
+    def __str__(self) -> str:
+        return f"{self.name} {', '.join(f'row {pk} fence {fence}' for pk, fence in self.targets)}".strip()
+
+    def sending(self, sql: str) -> None:
+        """A statement is about to run."""
+        running = schedule.now_running()
+        if not sql.startswith('UPDATE "resourcepool_proxy"'):
+            return
+        running.current.wrote_at = running.now
+        if not self.was_live:
+            self.was_live = any(self.ledger.is_live(pair, running.now) for pair in self.targets)
+
+    def sent(self, sql: str, *, is_open: bool) -> None:
+        """It has run; unless a transaction is open, everybody can see what it did."""
+        running = schedule.now_running()
+        if is_open or sql.startswith("SELECT"):
+            return
+        if wrong := self.ledger.look(self, running.current.wrote_at):
+            running.note(sql)
+            running.blame(wrong)
+
+    def failed(self) -> None:
+        """The database refused a statement."""
+        self.failures += 1
+
+    def cut(self) -> None:
+        """The connection was lost."""
+        self.failures += 1
+        self.cuts += 1
+
+    def may_use(self, pair: Pair) -> bool:
+        """Tell whether this grant is its own to renew or to end."""
+        grant = self.ledger.grants.get(pair)
+        return grant is not None and pair in self.targets and grant.process in (self.process, None)
+
+    def ttl_of(self, pair: Pair) -> int:
+        """Return for how long it may renew this grant, in milliseconds."""
+        return self.ttl or self.ledger.grants[pair].ttl
+
+    def note(self, kind: str, before: Pair, after: Pair, *, was_live: bool) -> None:
+        """It changed a row."""
+        self.effects.append(Effect(kind, before, after, was_live))
+
+    def did(self, kind: str) -> list[Effect]:
+        """Return the changes of this kind that it made."""
+        return [effect for effect in self.effects if effect.kind == kind]
+
+    def run(self, call: Callable[[], Any], *documented: type[Exception]) -> Any:
+        """Do it in the current actor; returns what it returned, or the documented error that it raised."""
+        running = schedule.now_running()
+        actor = running.current
+        actor.operation, self.began_at = self, running.monotonic()
+        running.note(f"begins: {self}")
+        try:
+            outcome = call()
+        except (*documented, DatabaseUnavailable) as error:
+            if isinstance(error, DatabaseError | DatabaseUnavailable) and not self.failures:
+                raise  # nothing was wrong with the database
+            outcome = error
+        running.note(f"ends:   {self}: {outcome!r}")
+        return outcome

@@ -1,0 +1,86 @@
+"""Proof that the simulation can fail: each guard taken out in turn, and how many seeds it takes to notice."""
+
+import re
+import subprocess
+import sys
+
+from tests.mutations import MUTATIONS, ROOT, Mutation
+
+# What no interleaving of these clients can show; `make mutations` has tests for them.
+NOT_HERE = {
+    '"nobody waits" out of claim': "nobody stands in line",
+    "a forked child may use the handle": "nobody forks",
+    "a tag matches a part of another": "no selectors",
+    "a ticket for many keeps nothing": "nobody stands in line",
+    "who gave up keeps what came late": "nobody stands in line",
+    "dead waiters stay in line": "nobody stands in line",
+    "priorities are ignored": "nobody stands in line",
+}
+VERBS, LEASE, KEEPER = "leases/verbs.py", "leases/lease.py", "leases/keeper.py"
+
+# Guards for the case that a reply is lost, which `make mutations` leaves to the tests with real servers.
+FURTHER = (
+    Mutation(
+        "settling out of claim", VERBS, "return Grant(pk, fences[pk], first_sent_at or 0.0)", "return None"
+    ),
+    Mutation(
+        "an unsure claim counts from its last sending",
+        VERBS,
+        "return Grant(pk, fences[pk], first_sent_at or 0.0)",
+        "return Grant(pk, fences[pk], monotonic())",
+    ),
+    Mutation(
+        "settling out of release",
+        VERBS,
+        "settle = partial(was_given_back, connection, model, pk, fence)",
+        "settle = None",
+    ),
+    Mutation(
+        "settling takes a release for done",
+        VERBS,
+        "return int(row[0] > fence + 1 or not row[1])",
+        "return 1",
+    ),
+    Mutation("settling out of hand over", VERBS, "return int(row == (fence + 1, to))", "return 0"),
+    Mutation("a lease is trusted while it is given up", LEASE, "or self._state.is_ending or", "or False or"),
+    Mutation(
+        "the keeper's trust counts from the reply",
+        KEEPER,
+        "        lease.confirm(sent_at)\n    return complete",
+        "        lease.confirm(monotonic())\n    return complete",
+    ),
+)
+TIMEOUT = 600
+
+
+def all_guards() -> tuple[Mutation, ...]:
+    """Return every guard that the simulation should miss."""
+    return tuple(mutation for mutation in (*MUTATIONS, *FURTHER) if mutation.name not in NOT_HERE)
+
+
+def prove(seeds: int) -> int:
+    """Print a table; returns 1 if a guard could be taken out and nothing was noticed."""
+    print(f"{'taken out':<44}{'seeds that notice':>18}  one in   the first says", flush=True)
+    unnoticed = sum(not noticed(mutation, seeds) for mutation in all_guards())
+    for name, why in NOT_HERE.items():
+        print(f"{name:<44}{'-':>18}       -   not here: {why}", flush=True)
+    print(f"\n{len(all_guards())} taken out, {unnoticed} unnoticed in {seeds} seeds each")
+    return 1 if unnoticed else 0
+
+
+def noticed(mutation: Mutation, seeds: int) -> int:
+    """Play that many seeds without this guard, print a line, return how many found a violation."""
+    command = [sys.executable, "-m", "tests.simulation", "--keep-going", f"--seeds={seeds}"]
+    command.append(f"--without={mutation.name}")
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=TIMEOUT, check=False)
+    count = re.search(r"(\d+) violations", done.stdout)
+    if count is None:
+        print(
+            f"{mutation.name:<44}{'failed':>18}       -   {done.stderr.strip().splitlines()[-1:]}", flush=True
+        )
+        return 0
+    found = int(count[1])
+    first = re.search(r"^seed \d+: (.*)", done.stdout, re.MULTILINE)
+    one_in = f"{seeds / found:.0f}" if found else "-"
+    print(f"{mutation.name:<44}{found:>18}  {one_in:>6}   {first[1][:90] if first else 'NOTHING'}", flush=True)
+    return found

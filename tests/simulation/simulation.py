@@ -1,0 +1,157 @@
+"""Plays the schedule of one seed from an empty table to the last expiry."""
+
+import random
+import sqlite3
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db import connection, connections
+
+from resourcepool.leases import verbs
+from resourcepool.models import Proxy
+from tests.simulation import surroundings, verdict
+from tests.simulation.clients import Client
+from tests.simulation.ledger import Ledger, Pair
+from tests.simulation.operation import Held, Operation
+from tests.simulation.schedule import Actor, Habits, Process, Schedule, Worker
+
+MOST_THREADS = 6
+LONG = 20_000  # milliseconds, beyond every ttl, cool-down, quarantine and pause
+CALM = Habits()
+
+
+@dataclass(slots=True)
+class Result:
+    """What one seed came to."""
+
+    seed: int
+    violation: str
+    steps: int
+    changes: int
+    kills: int = 0
+    trace: list[str] = field(default_factory=list)
+
+
+class Simulation:
+    """The table, the threads, and an observer with a connection of its own."""
+
+    def __init__(self, file: str) -> None:
+        surroundings.install()
+        for number in range(1, 4):
+            Proxy.objects.create(pk=number, host=f"p{number}", port=1)
+        connection.close()
+        self._workers = [Worker(number) for number in range(MOST_THREADS)]
+        self._observer = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
+        self._rows = self._observer.execute("SELECT * FROM resourcepool_proxy ORDER BY id").fetchall()
+
+    def play(self, seed: int, *, traced: bool = False) -> Result:
+        """Play one seed; the same seed is the same schedule, statement by statement."""
+        rng = random.Random(seed)
+        random.seed(seed)  # the package's own jitter
+        surroundings.begin_names()
+        self._reset(rng.choice((1, 1, 2, 2, 3)))
+        ledger, trace = Ledger(self._observer), [] if traced else None
+        first = _Cast(ledger, rng, self._workers, Habits.drawn(rng), trace)
+        first.enter_clients()
+        first.schedule.run()
+        violation, steps, now = first.schedule.violation, first.schedule.steps, first.schedule.now
+        if not violation:
+            last = _Cast(ledger, rng, self._workers, CALM, trace, now + LONG)
+            last.enter_settlers(first.clients)
+            last.schedule.run()
+            violation, steps = last.schedule.violation, steps + last.schedule.steps
+        kills = sum(client.process.is_dead for client in first.clients)
+        return Result(seed, violation, steps, ledger.changes, kills, trace or [])
+
+    def _reset(self, count: int) -> None:
+        places = ", ".join("?" * len(self._rows[0]))
+        self._observer.execute("BEGIN")
+        self._observer.execute("DELETE FROM resourcepool_proxy")
+        self._observer.execute("DELETE FROM target")
+        self._observer.executemany(f"INSERT INTO resourcepool_proxy VALUES ({places})", self._rows[:count])
+        self._observer.executemany(
+            "INSERT INTO target VALUES (?, 0, 0)", [row[:1] for row in self._rows[:count]]
+        )
+        self._observer.execute("COMMIT")
+
+
+class _Cast:
+    """Who plays in one schedule."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        rng: random.Random,
+        workers: list[Worker],
+        habits: Habits,
+        trace: list[str] | None,
+        now: int = 1_000,
+    ) -> None:
+        self.schedule = Schedule(rng, habits, now, self._watch, trace)
+        self.clients: list[Client] = []
+        self._ledger, self._rng, self._workers = ledger, rng, workers
+
+    def enter_clients(self) -> None:
+        """Two or three processes, some with a keeper."""
+        rng, mail = self._rng, list[Pair]()
+        for name in "ABC"[: rng.choice((2, 2, 3))]:
+            process = Process(name, rng.uniform(0, 1e6), rng.uniform(0.95, 1.05), surroundings.memory())
+            client = Client(process, self._ledger, rng, mail, rng.randint(2, 5))
+            self.clients.append(client)
+            self._enter(process, name, client.main)
+            if rng.random() < 0.4:
+                self._enter(process, f"{name}-keeper", client.keep)
+
+    def enter_settlers(self, clients: list[Client]) -> None:
+        """Those who are left, and a newcomer who must be granted every row."""
+        for client in clients:
+            if not client.process.is_dead:
+                self._enter(client.process, client.process.name, client.end)
+        newcomer = Process("newcomer", 0.0, 1.0, surroundings.memory())
+        self._enter(newcomer, "newcomer", lambda: self._claim_everything(newcomer))
+
+    def _enter(self, process: Process, name: str, program: Any) -> None:
+        def play() -> None:
+            _tidy(worker)
+            program()
+
+        worker = self._workers[len(self.schedule.actors)]
+        self.schedule.actors.append(Actor(process, name, play, worker))
+
+    def _watch(self) -> None:
+        """(2, 5): nobody trusts a lease that does not run, or distrusts one that does."""
+        running = self.schedule
+        me = running.current
+        for client in self.clients:
+            if client.held and not client.process.is_dead:
+                running.current = next(a for a in running.actors if a.process is client.process)
+                for held in client.held:
+                    self._look_at(held)
+        running.current = me
+
+    def _look_at(self, held: Held) -> None:
+        if held.lease.is_held:
+            if not self._ledger.is_live(held.pair, self.schedule.now):
+                verdict.blame(
+                    f"(2) {held.lease!r} is trusted, and the row is {self._ledger.rows[held.pair[0]]}"
+                )
+        elif not held.is_lost and held.lease.lost.is_set():
+            verdict.noticed(self._ledger, held)
+
+    def _claim_everything(self, process: Process) -> None:
+        for pk, row in self._ledger.rows.items():
+            operation = Operation("claim", process, self._ledger, ("claim",), ttl=1_000)
+            wanted = verbs.Claim(ttl=1.0, holder="newcomer")
+            grant = operation.run(
+                lambda pk=pk, wanted=wanted: verbs.claim(connections["default"], Proxy, pk, wanted)
+            )
+            if (grant is not None) != row.in_service:
+                verdict.blame(
+                    f"(4, 6) row {row} cannot be claimed long after" if row.in_service else f"(1) {row}"
+                )
+
+
+def _tidy(worker: Worker) -> None:
+    """Leave the next actor a session that works."""
+    if worker.driver is not None and worker.driver.is_cut:
+        connections["default"].close()

@@ -1,0 +1,95 @@
+"""Whether a client was told the truth: invariants 2, 5 and 6."""
+
+from typing import Any
+
+from resourcepool.exceptions import LeaseLost, LeaseReleased
+from tests.simulation import schedule
+from tests.simulation.ledger import Ledger
+from tests.simulation.operation import Held, Operation
+
+MARGIN = 0.1  # of the ttl: how much earlier than the database a holder stops trusting its lease
+
+
+def renewed(operation: Operation, held: Held, outcome: Any) -> None:
+    """Judge what a renewal or a guarded transaction said."""
+    if isinstance(outcome, LeaseLost):
+        lost(operation, held, outcome)
+    elif not isinstance(outcome, Exception):
+        if not operation.was_live:
+            blame(f"(5) {operation} was told that it holds what it had lost")
+        confirmed(operation)
+
+
+def given_up(operation: Operation, held: Held, kind: str, outcome: Any) -> bool:
+    """Judge what a release, a quarantine or a handing over said; returns whether the handle is done with."""
+    if isinstance(outcome, LeaseLost):
+        lost(operation, held, outcome, kind)
+    elif isinstance(outcome, Exception):
+        return False
+    elif not operation.did(kind) and not _may_be_taken_for_done(operation, held):
+        blame(f"(5) {operation} was told that it was done, and it was not")
+    if held.lease.is_held:
+        blame(f"(5) {operation} is over, and the handle says that it is held")
+    return True
+
+
+def granted(operation: Operation, leases: list[Any]) -> None:
+    """Judge what an acquisition returned: all of what it was granted, and nothing else."""
+    claims = {effect.after for effect in operation.did("claim")}
+    returned = {(lease.pk, lease.fence) for lease in leases}
+    if not returned <= claims:
+        blame(f"(1) {operation} returned {returned}, and was granted {claims}")
+    now = schedule.now_running().now
+    if forgotten := [pair for pair in claims - returned if operation.ledger.is_live(pair, now)]:
+        blame(f"(6) {operation} was granted {forgotten}, and did not return it")
+    for pair in returned:
+        operation.ledger.grants[pair].sent_by = operation.began_at
+
+
+def confirmed(operation: Operation) -> None:
+    """Note since when, at the latest, the holder may trust what was renewed."""
+    if not operation.failures:
+        for effect in operation.did("renew"):
+            grant = operation.ledger.grants[effect.after]
+            grant.sent_by = max(grant.sent_by, operation.began_at)
+
+
+def lost(operation: Operation, held: Held, error: LeaseLost, kind: str = "") -> None:
+    """Judge a LeaseLost: it must be true, and the handle must know it from now on."""
+    if isinstance(error, LeaseReleased):
+        if held.is_in_doubt:
+            return
+        blame(f"(6) {operation}: {error!r}, and nobody released it")
+    if held.lease.is_held or not held.lease.lost.is_set():
+        blame(f"(5) {operation}: {error!r}, and the handle does not know")
+    was_live = [effect.was_live for effect in operation.did(kind)]
+    if was_live != [False]:
+        noticed(operation.ledger, held, is_live=True if was_live else None)
+
+
+def noticed(ledger: Ledger, held: Held, *, is_live: bool | None = None) -> None:
+    """Judge that a handle says it is lost, at the moment when that is first seen."""
+    running = schedule.now_running()
+    if is_live is None:
+        is_live = ledger.is_live(held.pair, running.now)
+    since = running.monotonic() - ledger.grants[held.pair].sent_by
+    # Renewals that may not have been confirmed are left out, and milliseconds are rounded.
+    has_closed = since > held.ttl * (1 - MARGIN) - 0.001
+    if not held.is_lost and is_live and not has_closed:
+        blame(f"(5) {held.lease!r} was told to be lost, and it was not")
+    held.is_lost = True
+
+
+def blame(what: str) -> None:
+    """End the schedule: an invariant does not hold."""
+    schedule.now_running().blame(what)
+
+
+def _may_be_taken_for_done(operation: Operation, held: Held) -> bool:
+    """An earlier try of its own did it; or the reply was lost, and the row has been through other hands since.
+
+    Then nobody can tell whose statement began that: the row only shows that two or more have been there.
+    """
+    if operation.ledger.grants[held.pair].ended_by is operation.process:
+        return True
+    return bool(operation.cuts) and operation.ledger.rows[held.pair[0]].fence >= held.pair[1] + 2
