@@ -8,6 +8,7 @@ from resourcepool.dialect.expressions import DbLater, DbNow, MicrosUntil
 from resourcepool.dialect.fields import KeyField
 from resourcepool.dialect.forks import abandon_inherited_connections, close_files
 from resourcepool.dialect.private import close_quietly, limit_lock_waits, private_connection
+from resourcepool.dialect.statement import all_rows, row_count, run
 from resourcepool.dialect.supported import of, supports, trouble
 
 __all__ = [
@@ -18,12 +19,15 @@ __all__ = [
     "MicrosUntil",
     "Trouble",
     "abandon_inherited_connections",
+    "all_rows",
     "close_files",
     "close_quietly",
     "limit_lock_waits",
     "micros",
     "of",
     "private_connection",
+    "row_count",
+    "run",
     "supports",
     "trouble",
 ]

@@ -42,7 +42,7 @@ class Line:
         self.trouble: Exception | None = None
         self._pace = Pace()
         self._lying = Lying()
-        self._ahead = 0
+        self._ahead, self._is_mixed, self._somebody_is_new = 0, False, False
         self._tidied_at = self._revived_at = float("-inf")
 
     def look(self) -> float:
@@ -54,18 +54,21 @@ class Line:
         self._let_go()
         if not self.waiters:
             return self.look_at
-        joined = self._take_tickets()
-        seen = self._look_around(joined=joined)
-        next_in = self._lying.note(seen, monotonic())
+        if self._take_tickets() and len(self.waiters) == 1:
+            rest = self._pace.rest(monotonic())
+            if rest is not None:
+                self.look_at = min(self.look_at, monotonic() + rest)
+                return self.look_at
+        seen = self._look_around()
         if not seen.free:
             self._revive()
-        elif self._ahead < len(seen.free) or self._lying.is_any_left(monotonic()):
+        elif self._ahead < len(seen.free) or self._lying.is_any_left(self._ahead - len(seen.free), monotonic()):
             self._serve(seen)
         self._tidy()
         self.trouble = None
         now = monotonic()
         if self.waiters:
-            self.look_at = min(self.look_at, now + self._pace.pause(now, next_in))
+            self.look_at = min(self.look_at, now + self._pace.pause(now, seen.next_in))
         return self.look_at
 
     def fail(self, error: Exception) -> None:
@@ -87,21 +90,29 @@ class Line:
             holder, ttl, sent_at = waiter.request.claim.holder, ticket_ttl(), monotonic()
             grant = Grant(tickets.take(self._connection, waiter.request, ttl), 1, sent_at)
             waiter.ticket = Lease(Ticket, self.using, grant, Terms(ttl=ttl, holder=holder))
+            self._somebody_is_new = True
         return bool(newcomers)
 
-    def _look_around(self, *, joined: bool) -> Glance:
+    def _look_around(self) -> Glance:
         """See what is free for us, and how many stand in front of the first of ours."""
         first = min(self.waiters, key=lambda waiter: (waiter.request.priority, waiter.number))
-        demand = self._ahead + sum(waiter.request.count for waiter in self.waiters)
         ahead = tickets.ahead(self._connection, first.request, first.number)
-        seen = glance(self._connection, self.model, self.selector, demand, ahead)
-        self._ahead = seen.ahead
-        if joined:
+        demand = sum(waiter.request.count for waiter in self.waiters)
+        seen = self._glance(self.selector, demand + min(self._ahead, SPARE_ROWS), ahead)
+        self._ahead, self._is_mixed = tickets.others_ahead(seen.ahead)
+        if seen.is_cut_short and len(seen.free) < demand + self._ahead:
+            seen = self._glance(self.selector, demand + self._ahead, ahead)
+        if self._somebody_is_new:
             self._pace.joined(self._ahead, monotonic())
+            self._somebody_is_new = False
         else:
             self._pace.advanced(self._ahead, monotonic())
-        self._pace.stirred(len(seen.free))
+        self._lying.note(seen, monotonic())
+        self._pace.stirred(self._lying.fresh(monotonic()))
         return seen
+
+    def _glance(self, selector: str, demand: int, ahead: Where = search.NOBODY) -> Glance:
+        return glance(self._connection, self.model, selector, demand, ahead)
 
     def _serve(self, seen: Glance) -> None:
         """Claim what is ours of what is free."""
@@ -109,19 +120,27 @@ class Line:
         free = {self.selector: self._lying.without(seen.free)}
         for other in {place.selector for place in places} - {self.selector}:
             demand = sum(place.count for place in places if place.selector == other)
-            free[other] = self._lying.without(glance(self._connection, self.model, other, demand).free)
+            free[other] = self._lying.without(self._glance(other, demand).free)
         served = allot(places, free)
+        rank = max(0, self._ahead - len(served))
         for waiter in self.waiters:
-            pks = served.get(waiter.number) or self._lying.left_by(served, waiter.request.count, monotonic())
+            pks = served.get(waiter.number)
+            if not pks:
+                pks = self._lying.left_by(served, waiter.request.count, rank, monotonic())
+                rank += 1
             if pks:
                 self._claim(waiter, pks)
         self._let_go()
 
     def _places(self, rows: int) -> list[Place]:
-        """Return those who decide about so many free rows: as many, if all want the same; else everybody."""
+        """Return those who decide about so many free rows."""
+        is_alone = len(self.waiters) == 1 and self.waiters[0].request.count == 1
+        if is_alone and not self._is_mixed and self._ahead < rows:  # known already: nobody else's place matters
+            plain = [Place(-index, self.selector, 1) for index in range(1, self._ahead + 1)]
+            return [*plain, Place(self.waiters[0].number, self.selector, 1)]
         places = tickets.in_line(self._connection, self.label, rows)
         if len(places) < rows or all(place.selector == self.selector for place in places):
-            return places
+            return places  # if all want the same, each takes one of the rows at least
         return tickets.in_line(self._connection, self.label)
 
     def _claim(self, waiter: Waiter, pks: list[Any]) -> None:
@@ -134,7 +153,7 @@ class Line:
             waiter.fail(error)
             return
         if grants is not None:
-            self._pace.advanced(-1, monotonic())
+            self._pace.served(monotonic())
             waiter.give(grants)
         else:
             self._lying.could_not_be_had(pks, monotonic())

@@ -1,6 +1,7 @@
 """Looks for free rows, without locks; whether one is still free is decided by the claim."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -17,13 +18,15 @@ NOBODY = Where("0")
 class Glance:
     """The rows that are free now, longest idle first, and seconds until the next busy one may be.
 
-    ``free`` is {primary key: busy_before}; another moment in it means that the row was taken and freed meanwhile.
-    ``ahead`` is what the SQL of that name came to, 0 when the pool has no rows at all.
+    ``free`` is {primary key: fence}; another fence means that the row was taken and freed meanwhile.
+    ``ahead`` is what the SQL of that name came to, 0 when the pool has no rows at all. ``is_cut_short``: more rows may
+    be free than were asked for.
     """
 
     free: dict[Any, Any]
     next_in: float | None
     ahead: int
+    is_cut_short: bool
 
 
 def free_rows(
@@ -54,23 +57,18 @@ def glance(
     table = table_of(connection, model)
     until = dialect.of(connection).micros_until.format(moment=table.busy_before)
     sql = (
-        f"SELECT {table.pk}, {until}, {table.busy_before}, {ahead.sql} "  # noqa: S608
+        f"SELECT {table.pk}, {until}, {table.fence}, {ahead.sql} "  # noqa: S608
         f"FROM {table.name} WHERE 1 = 1{table.claimable}{where.sql} "
         f"ORDER BY {table.busy_before} LIMIT {int(limit) + 1}"
     )
     rows = _rows(connection, sql, (*ahead.params, *where.params))
-    free = {_python(model, pk): moment for pk, micros, moment, _ in rows[:limit] if micros <= 0}
+    free = {_python(model, pk): fence for pk, micros, fence, _ in rows[:limit] if micros <= 0}
     waits = [micros / 1_000_000 for _, micros, _, _ in rows if micros > 0]
-    return Glance(free, min(waits, default=None), int(rows[0][3]) if rows else 0)
+    return Glance(free, min(waits, default=None), int(rows[0][3]) if rows else 0, len(free) == limit)
 
 
 def _rows(connection: BaseDatabaseWrapper, sql: str, params: tuple[Any, ...]) -> list[Any]:
-    def send() -> list[Any]:
-        with connection.cursor() as cursor:
-            cursor.execute(sql, params)
-            return list(cursor.fetchall())
-
-    return retrying(connection, send)
+    return retrying(connection, partial(dialect.run, connection, sql, params, dialect.all_rows))
 
 
 def _python(model: Model, pk: Any) -> Any:

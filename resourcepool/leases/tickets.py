@@ -4,7 +4,7 @@ Plain SQL, put together once: every wait takes a ticket, looks who is in front, 
 """
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from django.db import connections
@@ -19,6 +19,7 @@ from resourcepool.leases.waiting import Place, Request
 from resourcepool.leases.where import Where
 
 LONGEST_LINE = 10_000  # tickets looked at; whoever stands further back is not served yet anyway
+ODD = 1_000_000  # what a ticket with another selector or for several rows adds to the sum; a plain one adds 1
 
 
 class _Texts:
@@ -26,22 +27,21 @@ class _Texts:
 
     def __init__(self, connection: BaseDatabaseWrapper) -> None:
         speaks, table, quote = dialect.of(connection), table_of(connection, Ticket), connection.ops.quote_name
-        pool, selector, priority = quote("pool"), quote("selector"), quote("priority")
-        about = [quote(name) for name in ("asked_at", "pool", "selector", "count", "priority")]
-        columns = ", ".join([table.fence, table.busy_before, *about, table.holder])
+        pool, selector, count, priority = map(quote, ("pool", "selector", "count", "priority"))
+        about = ", ".join([quote("asked_at"), pool, selector, count, priority])
         alive = f"{pool} = %s AND {table.busy_before} > {speaks.indexed_now}"
-        count = f"SELECT COUNT(*) FROM {table.name} WHERE {alive} AND {selector} = %s"  # noqa: S608 (quoted names)
-        order = f"{priority}, {table.pk}"
+        odd = f"COUNT(CASE WHEN {selector} <> %s OR {count} <> 1 THEN 1 END)"
+        some = f"SELECT COUNT(*) + {ODD - 1} * {odd} FROM {table.name} WHERE {alive} AND {priority}"  # noqa: S608
         self.take = (
-            f"INSERT INTO {table.name} ({columns}) "  # noqa: S608
+            f"INSERT INTO {table.name} ({table.fence}, {table.busy_before}, {about}, {table.holder}) "  # noqa: S608
             f"VALUES (1, {speaks.later}, {speaks.now}, %s, %s, %s, %s, %s)"
             f"{speaks.returning_key.format(pk=table.pk)}"
         )
         self.in_line = (
-            f"SELECT {table.pk}, {selector}, {quote('count')} FROM {table.name} "  # noqa: S608
-            f"WHERE {alive} ORDER BY {order} LIMIT %s"
+            f"SELECT {table.pk}, {selector}, {count} FROM {table.name} "  # noqa: S608 (quoted names)
+            f"WHERE {alive} ORDER BY {priority}, {table.pk} LIMIT %s"
         )
-        self.ahead = f"({count} AND {priority} < %s) + ({count} AND {priority} = %s AND {table.pk} < %s)"
+        self.ahead = f"({some} < %s) + ({some} = %s AND {table.pk} < %s)"
         self.remove = f"DELETE FROM {table.name} WHERE {table.pk} IN "  # noqa: S608
         self.dead = (
             f"SELECT {table.pk} FROM {table.name} "  # noqa: S608
@@ -59,19 +59,11 @@ def _of(connection: BaseDatabaseWrapper) -> _Texts:
 
 
 def take(connection: BaseDatabaseWrapper, request: Request, ttl: float) -> int:
-    """Stand in line at the end of those with the same priority, for ``ttl`` seconds; returns the ticket's key.
-
-    Its fence is 1.
-    """
+    """Take a ticket, with fence 1, for ``ttl`` seconds: the last one of those with this priority. Returns its key."""
     asked = (request.model._meta.label_lower, request.selector, request.count, request.priority)
     params = (micros(ttl), *asked, request.claim.holder)
-
-    def send() -> int:
-        with connection.cursor() as cursor:
-            cursor.execute(_of(connection).take, params)
-            return dialect.of(connection).key_after_insert(cursor)
-
-    return retrying(connection, send)
+    read = dialect.of(connection).key_after_insert
+    return retrying(connection, partial(dialect.run, connection, _of(connection).take, params, read))
 
 
 def in_line(connection: BaseDatabaseWrapper, label: str, most: int = LONGEST_LINE) -> list[Place]:
@@ -80,20 +72,21 @@ def in_line(connection: BaseDatabaseWrapper, label: str, most: int = LONGEST_LIN
 
 
 def ahead(connection: BaseDatabaseWrapper, request: Request, ticket: int) -> Where:
-    """Return SQL, and its parameters, for how many who want the same rows are served before this ticket."""
-    same = (request.model._meta.label_lower, request.selector)
-    return Where(_of(connection).ahead, (*same, request.priority, *same, request.priority, ticket))
+    """Return SQL, and its parameters, for who is served before this ticket; ``others_ahead`` reads its value."""
+    same = (request.selector, request.model._meta.label_lower, request.priority)
+    return Where(_of(connection).ahead, (*same, *same, ticket))
+
+
+def others_ahead(value: int) -> tuple[int, bool]:
+    """Return how many in front want one row of the same, and whether anybody there wants something else."""
+    odd, plain = divmod(value, ODD)
+    return plain, odd > 0
 
 
 def remove(connection: BaseDatabaseWrapper, pks: Sequence[int]) -> None:
     """Take these tickets out of the line."""
-    places = ", ".join(["%s"] * len(pks))
-
-    def send() -> None:
-        with connection.cursor() as cursor:
-            cursor.execute(f"{_of(connection).remove}({places})", pks)
-
-    retrying(connection, send)
+    sql = f"{_of(connection).remove}({', '.join(['%s'] * len(pks))})"
+    retrying(connection, partial(dialect.run, connection, sql, pks, dialect.row_count))
 
 
 def dead_since(connection: BaseDatabaseWrapper, label: str, seconds: float) -> list[int]:
@@ -102,9 +95,4 @@ def dead_since(connection: BaseDatabaseWrapper, label: str, seconds: float) -> l
 
 
 def _rows(connection: BaseDatabaseWrapper, sql: str, params: Sequence[Any]) -> list[Any]:
-    def send() -> list[Any]:
-        with connection.cursor() as cursor:
-            cursor.execute(sql, params)
-            return list(cursor.fetchall())
-
-    return retrying(connection, send)
+    return retrying(connection, partial(dialect.run, connection, sql, params, dialect.all_rows))

@@ -24,6 +24,7 @@ from resourcepool.leases.where import ANYWHERE, Where
 Held = Sequence[tuple[Any, int]]  # (primary key, fence) pairs
 
 BATCH = 1_000
+MOST_TEXTS = 10_000  # remembered
 TAKEN = "another holder or an operator took it, or it ran out"
 
 
@@ -61,25 +62,17 @@ class Claim:
 
 def claim(connection: BaseDatabaseWrapper, model: Model, pk: Any, wanted: Claim) -> Grant | None:
     """Take one row if it is free; None when somebody else was faster. Raises DatabaseUnavailable."""
-    speaks = dialect.of(connection)
-    sql = _text(connection, model, "claim") + wanted.where.sql
+    sql, fence_after_update = _claim_text(connection, model, wanted), dialect.of(connection).fence_after_update
     params = [micros(wanted.ttl), wanted.holder, key(connection, model, pk), *wanted.where.params]
     if wanted.behind_waiters:
-        sql += nobody_waits(connection)
         params.append(model._meta.label_lower)
-    table = table_of(connection, model)
-    sql = speaks.claim_at_once(connection, sql, table.name, table.pk) + speaks.returning.format(
-        fence=table.fence
-    )
     first_sent_at: float | None = None
 
     def send() -> Grant | None:
         nonlocal first_sent_at
         sent_at = monotonic()
         first_sent_at = first_sent_at or sent_at
-        with connection.cursor() as cursor:
-            cursor.execute(sql, params)
-            fence = speaks.fence_after_update(cursor)
+        fence = dialect.run(connection, sql, params, fence_after_update)
         return None if fence is None else Grant(pk, fence, sent_at)
 
     def settle() -> Grant | None:
@@ -224,12 +217,24 @@ def _change(connection: BaseDatabaseWrapper, model: Model, verb: str, held: Held
         sql = _compose(connection, model, verb, len(held))
         pairs = zip(keys, (fence for _, fence in held), strict=True)
         params = [*params, *keys, *(value for pair in pairs for value in pair)]
-    with connection.cursor() as cursor:
-        cursor.execute(sql, params)
-        return int(cursor.rowcount)
+    return dialect.run(connection, sql, params, dialect.row_count)
 
 
-_texts: dict[tuple[Model, str, str], str] = {}
+_texts: dict[tuple[Any, ...], str] = {}
+
+
+def _claim_text(connection: BaseDatabaseWrapper, model: Model, wanted: Claim) -> str:
+    which = (model, connection.alias, wanted.where.sql, wanted.behind_waiters)
+    if which not in _texts:
+        speaks, table = dialect.of(connection), table_of(connection, model)
+        sql = _text(connection, model, "claim") + wanted.where.sql
+        if wanted.behind_waiters:
+            sql += nobody_waits(connection)
+        sql = speaks.claim_at_once(connection, sql, table.name, table.pk)
+        if len(_texts) >= MOST_TEXTS:  # every other selector has one
+            _texts.clear()
+        _texts[which] = sql + speaks.returning.format(fence=table.fence)
+    return _texts[which]
 
 
 def _text(connection: BaseDatabaseWrapper, model: Model, verb: str) -> str:

@@ -1,10 +1,10 @@
 """Where orders are filled: at once when something is free and nobody waits, else by standing in line."""
 
 import asyncio
+import contextlib
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from concurrent import futures
 from typing import TYPE_CHECKING, Any
 
 from django.db import connections
@@ -44,6 +44,7 @@ class Desk:
         self._spread = Spread()
         self._last: OrderedDict[Any, Any] = OrderedDict()
         self._revived_at = float("-inf")
+        self._crowd = Crowd()
 
     def obtain(self, asked: Order, stop: Callable[[], bool] = lambda: False) -> Leases:
         """Return what was ordered, waiting for it up to its timeout or until ``stop()``; raises AcquireTimeout."""
@@ -54,12 +55,14 @@ class Desk:
             return leases
         waiter = poller.join(self._request(asked))
         try:
-            return _outcome(waiter, began + asked.timeout, stop)
+            leases = _outcome(waiter, began + asked.timeout, stop)
         except TimeoutError as error:
             return self._too_late(asked, waiter, error, troubles)
         except BaseException:
             self._walk_away(waiter)
             raise
+        self._crowd.waited(began)
+        return leases
 
     async def aobtain(self, asked: Order) -> Leases:
         """``obtain`` for asyncio; waiting occupies no thread."""
@@ -124,8 +127,13 @@ class Desk:
         """Like ``try_now``, for somebody who is willing to wait: then the line decides who is next."""
         self.refuse_open_transaction(asked)
         connection = self._connection
-        if asked.timeout and not connection.in_atomic_block and poller.trouble(self._model, connection.alias):
-            return None  # others wait for the database already; trying for oneself takes the time of retries
+        if asked.timeout and not connection.in_atomic_block:
+            if poller.trouble(self._model, connection.alias):
+                return (
+                    None  # others wait for the database already; trying for oneself takes the time of retries
+                )
+            if asked.count == 1 and asked.strategy != "sticky" and self._crowd.is_likely():
+                return None
         try:
             grants = self._quick(connection, asked, self._request(asked))
         except DatabaseUnavailable as error:
@@ -232,7 +240,8 @@ def _outcome(waiter: Waiter, until: float, stop: Callable[[], bool]) -> Leases:
     """Wait for what the waiter is granted; raises TimeoutError when it is nothing until then."""
     while not waiter.has_left and not stop() and (left := until - monotonic()) > 0:
         # In naps, because Python may overlook a signal that arrives just as the main thread goes to sleep.
-        futures.wait([waiter.outcome], min(left, NAP))
+        with contextlib.suppress(TimeoutError):
+            return _granted(waiter.outcome.result(min(left, NAP)))
     return _granted(waiter.outcome.result(0))
 
 
@@ -255,3 +264,25 @@ def _loaded(obtain: Callable[..., Leases | None], *args: Any) -> Leases | None:
 def _release(leases: Leases | None) -> None:
     for lease in leases or ():
         lease.release()
+
+
+class Crowd:
+    """Remembers that somebody here had to wait a moment ago: then the next one goes straight to the line.
+
+    It would not be served at once anyway, and the try costs as much as a look from the line.
+    """
+
+    LATELY = 0.25  # seconds
+    LONG = 0.02  # seconds of waiting that are more than a look at an empty line takes
+
+    def __init__(self) -> None:
+        self._until = float("-inf")
+
+    def waited(self, began: float) -> None:
+        """Note that a wait that ``began`` then has just ended with success."""
+        now = monotonic()
+        self._until = now + self.LATELY if now - began > self.LONG else now
+
+    def is_likely(self) -> bool:
+        """Tell whether others are likely to stand in line."""
+        return monotonic() < self._until

@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.dialect.inspection import Plan, inspector
-from resourcepool.leases import line, search, verbs
+from resourcepool.leases import search, tickets, verbs
 from resourcepool.leases.models import Ticket
 from resourcepool.leases.table import Model
 from resourcepool.leases.where import ANYWHERE
@@ -84,7 +84,7 @@ def _hot(connection: BaseDatabaseWrapper, model: Model) -> Iterator[tuple[str, C
         yield "look for free rows", lambda: search.free_rows(connection, model, ANYWHERE, 8)
         yield "look while waiting", lambda: search.glance(connection, model, ANYWHERE, 64)
     if model is Ticket:
-        yield "the line", lambda: line.live_places(connection, "resourcepool.proxy")
+        yield "the line", lambda: tickets.in_line(connection, "resourcepool.proxy")
     else:
         yield "claim", lambda: verbs.claim(connection, model, keys[0], wanted)
         yield "release", lambda: verbs.release_all(connection, model, held[:1], 0)

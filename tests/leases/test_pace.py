@@ -26,7 +26,7 @@ def test_something_that_came_free_makes_it_look_often_again() -> None:
     pace = Pace()
     pace.joined(0, now=0)
     pauses(pace)
-    pace.stirred()
+    pace.stirred(1)
     assert pace.pause(0, None) == SHORTEST
 
 
@@ -53,6 +53,35 @@ def test_those_far_back_sleep_until_they_expect_to_be_near_the_front() -> None:
     assert 0.3 < pace.pause(4.1, None) <= LONGEST + 10 * PER_PLACE
 
 
+def test_those_who_may_be_served_soon_because_much_is_free_do_not_sleep() -> None:
+    pace = Pace()
+    pace.joined(61, now=0)
+    pace.advanced(60, now=0.01)
+    pace.stirred(3)
+    assert pace.pause(0.01, None) == pytest.approx(0.8 * 0.57)
+    pace.stirred(60)
+    assert pace.pause(0.01, None) <= 0.008
+
+
+def test_who_joins_right_after_a_long_wait_rests_before_the_first_look() -> None:
+    pace = Pace()
+    assert pace.rest(0) is None
+    pace.joined(10, now=0)
+    pace.served(0.1)
+    assert pace.rest(0.15) == pytest.approx(0.05)
+    pace.served(20.15)
+    assert pace.rest(20.2) == LONGEST
+    assert pace.rest(30) is None
+
+
+def test_who_joins_after_a_short_wait_looks_at_once() -> None:
+    pace = Pace()
+    pace.rest(0)
+    pace.joined(0, now=0)
+    pace.served(0.002)
+    assert pace.rest(0.01) is None
+
+
 def test_a_place_that_moves_back_is_no_progress() -> None:
     pace = Pace()
     pace.joined(3, now=0)
@@ -65,7 +94,8 @@ events = st.lists(
     st.one_of(
         st.tuples(st.just("joined"), st.integers(0, 2_000)),
         st.tuples(st.just("advanced"), st.integers(-1, 2_000)),
-        st.tuples(st.just("stirred")),
+        st.tuples(st.just("stirred"), st.integers(0, 1_000)),
+        st.tuples(st.just("served")),
     ),
     max_size=20,
 )
@@ -78,6 +108,8 @@ def test_a_pause_is_never_shorter_or_longer_than_it_may_be(
     pace = Pace()
     for (name, *args), now in zip(history, clock, strict=False):
         getattr(pace, name)(*args, *([] if name == "stirred" else [now]))
+        rest = pace.rest(now)
+        assert rest is None or SHORTEST < rest <= LONGEST
     pause = pace.pause(clock[-1], next_in)
     assert SHORTEST <= pause <= LONGEST + PER_PLACE * 2_000
     if next_in is not None:

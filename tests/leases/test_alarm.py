@@ -1,0 +1,45 @@
+"""One loop sleeps on an alarm; others bring it forward."""
+
+from resourcepool.leases.alarm import Alarm
+from resourcepool.leases.clock import monotonic
+from tests.eventually import InBackground
+
+
+def test_a_ring_ends_the_sleep_and_one_before_the_sleep_prevents_it() -> None:
+    alarm = Alarm()
+    alarm.ring()
+    alarm.sleep_until(float("inf"))
+    alarm.reset()
+    sleeper = InBackground(alarm.sleep_until, float("inf"))
+    alarm.ring()
+    sleeper.result()
+
+
+def test_an_earlier_moment_is_kept_and_a_later_one_ignored() -> None:
+    alarm = Alarm()
+    soon = monotonic() + 0.05
+    alarm.bring_forward(soon)
+    alarm.bring_forward(soon + 100)
+    alarm.reset()
+    alarm.sleep_until(float("inf"))
+    assert soon <= monotonic() < soon + 50
+
+
+def test_a_moment_that_was_asked_for_wakes_the_loop_only_once_however_often_it_is_asked_for() -> None:
+    """A thousand short leases must not wake the keeper a thousand times."""
+    alarm, moment = Alarm(), monotonic() + 60
+    alarm.bring_forward(moment)
+    assert alarm._rings.is_set()
+    for later in range(1_000):
+        alarm.reset()
+        alarm.bring_forward(moment + later)
+        assert not alarm._rings.is_set()
+    alarm.bring_forward(moment - 1)
+    assert alarm._rings.is_set()
+
+
+def test_a_moment_that_has_come_is_forgotten() -> None:
+    alarm = Alarm()
+    alarm.bring_forward(monotonic())
+    alarm.reset()
+    assert alarm._asked == float("inf")
