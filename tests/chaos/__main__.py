@@ -18,7 +18,7 @@ from pathlib import Path
 
 from tests.chaos.proof import KNOWN, prove, without
 from tests.chaos.report import show, write
-from tests.chaos.run import Plan, run
+from tests.chaos.run import FORGETFUL, Plan, run
 from tests.processes import terminable
 from tests.servers import SERVERS, ServerFailed, ServerMissing
 
@@ -76,7 +76,10 @@ def _arguments(words: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the result there, too")
     parser.add_argument("--discard", action="store_true", help="do not keep the evidence of violations")
-    return parser.parse_args(words)
+    chosen = parser.parse_args(words)
+    if chosen.forgetful and chosen.database not in FORGETFUL:
+        parser.error(f"--forgetful: only on {', '.join(FORGETFUL)}")
+    return chosen
 
 
 def _rate(word: str) -> tuple[str, float]:

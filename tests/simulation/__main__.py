@@ -21,6 +21,7 @@ from tests.simulation.altered import take_out
 from tests.simulation.prove import all_guards, prove
 
 MEMORY = Path("/dev/shm")
+PROGRESS = 10_000
 
 
 def arguments() -> argparse.Namespace:
@@ -76,6 +77,8 @@ def many(asked: argparse.Namespace, simulation: object) -> int:
     for seed in range(asked.first, last):
         result = simulation.play(seed)
         steps, changes, kills = steps + result.steps, changes + result.changes, kills + result.kills
+        if (seed + 1 - asked.first) % PROGRESS == 0:
+            print(f"{seed + 1 - asked.first} played, {found} violations", flush=True)
         if result.violation:
             found += 1
             if not asked.keep_going:
