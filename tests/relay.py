@@ -20,11 +20,13 @@ class Trick:
         hold: seconds for which the statement is kept from the server; None: the server gets it at once and
             answers, but the answer is thrown away and both ends are closed. That is what a client sees when a
             server or a network fails at the worst moment: nobody knows whether the statement took effect.
+        is_lasting: a statement that is held arrives even if its sender has gone meanwhile.
         then: called when it has happened, before the client can notice.
     """
 
     words: str = ""
     hold: float | None = None
+    is_lasting: bool = True
     then: Callable[[], object] = lambda: None
 
     def fits(self, data: bytes) -> bool:
@@ -38,6 +40,7 @@ class _Pair:
     server: socket.socket
     held: list[bytes] = field(default_factory=list)
     free_at: float = 0.0
+    is_lasting: bool = True
     is_orphan: bool = False  # the client has gone while its statement was on the way
     doom: Trick | None = None
 
@@ -134,12 +137,13 @@ class Relay:
         else:
             trick.then()
             pair.held.append(data)
+            pair.is_lasting = trick.is_lasting
             pair.free_at = time.monotonic() + trick.hold
             self._holding[pair] = None
 
     def _hung_up(self, pair: _Pair, *, by_client: bool) -> None:
         """What a client sent before it went is still on its way, as it is in a network."""
-        if by_client and pair.held:
+        if by_client and pair.held and pair.is_lasting:
             pair.is_orphan = True
             self._ready.unregister(pair.client)
             pair.client.close()

@@ -18,6 +18,7 @@ class Echo:
 
     def __init__(self) -> None:
         self.heard: list[bytes] = []
+        self.closed = 0
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
         threading.Thread(target=self._serve, daemon=True).start()
@@ -36,6 +37,7 @@ class Echo:
             while data := client.recv(1000):
                 self.heard.append(data)
                 client.sendall(data)
+            self.closed += 1
 
 
 @pytest.fixture
@@ -117,6 +119,17 @@ def test_what_was_sent_arrives_even_if_its_sender_has_gone(relay: Relay, server:
     with dial(relay) as client:
         client.sendall(b"late")
     eventually(lambda: server.heard == [b"late"])
+
+
+def test_what_must_not_outlive_its_sender_goes_with_it(relay: Relay, server: Echo) -> None:
+    relay.expect(Trick("late", hold=600, is_lasting=False))
+    client = dial(relay)
+    client.sendall(b"late")
+    with dial(relay) as other:
+        assert ask(other, b"meanwhile") == b"meanwhile"
+        client.close()
+        eventually(lambda: server.closed == 1)
+    assert server.heard == [b"meanwhile"]
 
 
 def test_a_server_that_is_gone_means_a_closed_connection(nobody: Relay) -> None:

@@ -11,6 +11,7 @@ import os
 import random
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -93,11 +94,13 @@ class Orders:
             if self._relay.cut(self._chance.randrange):
                 self._log.tell("cut", 0)
         elif what == "lose":
-            self._relay.expect(Trick(rest, then=lambda: self._log.tell("reply_lost", 0, text=kind)))
+            self._relay.expect(Trick(rest, then=partial(self._log.tell, "reply_lost", 0, text=kind)))
         else:
             seconds, words = [*rest.split(maxsplit=1), ""][:2]
-            note = lambda: self._log.tell("held_up", 0, text=kind)  # noqa: E731
-            self._relay.expect(Trick(words, float(seconds), note))
+            # A guarded write belongs to a transaction that has locked the row: it must not outlive a killed worker.
+            lasts = kind != "write"
+            note = partial(self._log.tell, "held_up", 0, text=kind)
+            self._relay.expect(Trick(words, float(seconds), lasts, note))
 
 
 def main(host: str, port: str, log: str, seed: str) -> None:
