@@ -37,7 +37,7 @@ def run(processes: int, prepare: Callable[[int], Work], seconds: float) -> list[
     Raises:
         RuntimeError: a process died or failed; with what it said.
     """
-    warm_up = WARM_UP + processes * 0.02
+    warm_up = min(WARM_UP, seconds) + processes * 0.02
     context = multiprocessing.get_context("fork")
     pipes = []
     children = []

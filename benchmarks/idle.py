@@ -8,11 +8,14 @@ from benchmarks import fleet
 from benchmarks.contestants import Ours
 
 ROWS = 40
-SETTLE = 10.0  # seconds until they look no more often than they must
 
 
-def statements_per_second(processes: int, threads: int, seconds: float) -> dict[str, Any]:
-    """Let ``processes`` times ``threads`` wait for rows that nobody releases; count what the server is asked."""
+def statements_per_second(processes: int, threads: int, settle: float, seconds: float) -> dict[str, Any]:
+    """Let ``processes`` times ``threads`` wait for rows that nobody releases; count what the server is asked.
+
+    Args:
+        settle: seconds until they look no more often than they must, before anything is counted.
+    """
     from django.db import connection, connections
 
     from resourcepool.models import Proxy, Ticket
@@ -23,7 +26,7 @@ def statements_per_second(processes: int, threads: int, seconds: float) -> dict[
     counted: dict[str, Any] = {}
 
     def count() -> None:
-        time.sleep(SETTLE)
+        time.sleep(settle)
         counted["waiters"] = Ticket.objects.held().count()
         before = _questions(connection)
         time.sleep(seconds)
@@ -44,7 +47,7 @@ def statements_per_second(processes: int, threads: int, seconds: float) -> dict[
         return work
 
     counter.start()
-    fleet.run(processes, prepare, SETTLE + seconds)
+    fleet.run(processes, prepare, settle + seconds)
     counter.join()
     return counted
 

@@ -37,11 +37,11 @@ def cycles(contestant: str, processes: int, rows: int, hold: float, seconds: flo
     }
 
 
-def waiters(processes: int, threads: int, seconds: float) -> dict[str, Any]:
+def waiters(processes: int, threads: int, settle: float, seconds: float) -> dict[str, Any]:
     """Return statements per second on a server on whose exhausted pool so many wait."""
     from benchmarks.idle import statements_per_second
 
-    return statements_per_second(processes, threads, seconds)
+    return statements_per_second(processes, threads, settle, seconds)
 
 
 def keeper(leases: int, ttl: float) -> dict[str, Any]:

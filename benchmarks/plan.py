@@ -25,14 +25,16 @@ class Plan:
     Attributes:
         points: for MariaDB.
         other_points: for the other databases.
-        waiters: (processes, threads each) that wait for nothing.
+        waiters: (processes, threads each) that wait for nothing, and seconds until they are counted.
         keeper: (leases, ttl in seconds) that one process keeps.
+        starts: fresh processes whose start is measured.
     """
 
     points: tuple[Point, ...]
     other_points: tuple[Point, ...]
-    waiters: tuple[int, int]
+    waiters: tuple[int, int, float]
     keeper: tuple[int, float]
+    starts: int
     rounds: int
     seconds: float
     databases: tuple[str, ...] = DATABASES
@@ -47,16 +49,18 @@ EXHAUSTED = Point(128, 40, 0.05)
 FULL = Plan(
     points=(*FEW, Point(32, 100_000), EXHAUSTED),
     other_points=FEW,
-    waiters=(8, 125),
+    waiters=(8, 125, 10.0),
     keeper=(10_000, 60.0),
+    starts=7,
     rounds=3,
     seconds=4.0,
 )
 QUICK = Plan(
     points=(Point(1, 10), Point(4, 10), Point(12, 4, 0.02)),
     other_points=(),
-    waiters=(2, 25),
+    waiters=(2, 25, 3.0),
     keeper=(1_000, 3.0),
+    starts=2,
     rounds=1,
     seconds=0.7,
     databases=("mysql",),

@@ -57,14 +57,14 @@ class Rounds:
         return beside or database in contestant.databases
 
     def _once(self) -> None:
-        processes, threads = self._plan.waiters
-        words = {"processes": processes, "threads": threads, "seconds": self._plan.seconds}
+        processes, threads, settle = self._plan.waiters
+        words = {"processes": processes, "threads": threads, "settle": settle, "seconds": self._plan.seconds}
         self._others["waiters"] = self._measure("waiters", words, "mysql")
         print(f"waiters: {self._others['waiters']}", flush=True)
         leases, ttl = self._plan.keeper
         self._others["keeper"] = self._measure("keeper", {"leases": leases, "ttl": ttl}, "mysql")
         print(f"keeper: {self._others['keeper']}", flush=True)
-        self._others["starting"] = starting(self._urls["mysql"])
+        self._others["starting"] = starting(self._urls["mysql"], self._plan.starts)
         print(f"starting: {self._others['starting']}", flush=True)
 
     def _measure(

@@ -8,7 +8,6 @@ from typing import Any
 
 from benchmarks.places import ROOT
 
-TIMES = 7
 WITHOUT = "from django.conf import settings; settings.INSTALLED_APPS.remove('resourcepool');"
 SCRIPT = """
 import time; t = time.perf_counter()
@@ -29,11 +28,11 @@ lease.release()
 """
 
 
-def starting(url: str) -> dict[str, Any]:
-    """Return medians over fresh processes, in seconds."""
-    with_it = [_run(SCRIPT.format(without=""), url)[0] for _ in range(TIMES)]
-    without = [_run(SCRIPT.format(without=WITHOUT), url)[0] for _ in range(TIMES)]
-    first = [_run(FIRST, url) for _ in range(TIMES)]
+def starting(url: str, times: int) -> dict[str, Any]:
+    """Return medians over so many fresh processes, in seconds."""
+    with_it = [_run(SCRIPT.format(without=""), url)[0] for _ in range(times)]
+    without = [_run(SCRIPT.format(without=WITHOUT), url)[0] for _ in range(times)]
+    first = [_run(FIRST, url) for _ in range(times)]
     connect, acquire, release, again = (statistics.median(values) for values in zip(*first, strict=True))
     return {
         "setup": statistics.median(with_it),
