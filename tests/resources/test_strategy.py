@@ -113,7 +113,7 @@ class TestSpread:
             seen.append(len(spread.candidates(connection, Proxy, ANYWHERE, 1)))
             spread.lost_race()
         assert seen == [4, 8, 16, 32, 64, 64, 64, 64]
-        for _ in range(MOST):
+        for _ in range(2 * MOST):
             spread.won()
         assert len(spread.candidates(connection, Proxy, ANYWHERE, 1)) == FEWEST
 
