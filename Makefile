@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format run mutations chaos proof simulation matrix clean
+.PHONY: help demo test lint format run bench mutations chaos proof simulation matrix clean
 
 # What make test passes on, e.g. make test ARGS="--only mariadb -- tests/leases -k renew"
 ARGS ?=
@@ -33,6 +33,10 @@ run:     ## Serve the project on http://127.0.0.1:8000/ for development (DATABAS
 	@.ci/bootstrap demo
 	@.venv/bin/python manage.py migrate --verbosity 0
 	@DEBUG=$${DEBUG:-1} .venv/bin/python manage.py runserver
+
+bench:   ## Measure speed beside other ways to do the same, write docs/benchmarks.md (25 min; ARGS=--quick: half a minute)
+	@.ci/bootstrap bench
+	@.venv/bin/python -m benchmarks --json docs/benchmarks.json --markdown docs/benchmarks.md $(ARGS)
 
 mutations: ## Take out one guard at a time and see the tests turn red (5 min)
 	@.ci/bootstrap lint

@@ -179,15 +179,27 @@ class Ours:
     def __init__(self, url: str, number: int) -> None:
         from django.db import connection
 
+        from resourcepool.leases.poller import poller
         from resourcepool.models import Proxy
 
         connection.ensure_connection()
         self.pool: Any = Proxy.pool
+        self.notes: list[tuple[int, float]] = []  # (ticket, moment of the claim) if this cycle stood in line
+        self._waiters: list[Any] = []
+        join = poller.join
+
+        def remembered(request: Any) -> Any:
+            self._waiters.append(join(request))
+            return self._waiters[-1]
+
+        setattr(poller, "join", remembered)  # noqa: B010 (the type checker knows it as a method)
 
     def cycle(self, hold: float) -> float:
+        self._waiters.clear()
         began = time.monotonic()
         lease = self.pool.acquire(timeout=60, strategy=self.strategy)
         waited = time.monotonic() - began
+        self.notes = [(waiter.number, lease._granted_at) for waiter in self._waiters]
         time.sleep(hold) if hold else None
         lease.release()
         return waited

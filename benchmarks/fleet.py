@@ -9,11 +9,11 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import Any, Protocol
 
 START_TIMEOUT = 60.0  # seconds
 GRACE = 60.0  # seconds for the last cycle, which may have to wait for a row
-WARM_UP = 2.0  # seconds of the same work before anything is counted: caches, plans, pages copied after the fork
+WARM_UP = 1.0  # seconds of the same work before anything is counted: caches, plans, pages copied after the fork
 
 
 @dataclass
@@ -37,13 +37,14 @@ def run(processes: int, prepare: Callable[[int], Work], seconds: float) -> list[
     Raises:
         RuntimeError: a process died or failed; with what it said.
     """
+    warm_up = min(WARM_UP, seconds) + processes * 0.02
     context = multiprocessing.get_context("fork")
     pipes = []
     children = []
     gc.freeze()
     for number in range(processes):
         ours, theirs = context.Pipe()
-        child = context.Process(target=_child, args=(number, prepare, seconds, theirs), daemon=True)
+        child = context.Process(target=_child, args=(number, prepare, warm_up, seconds, theirs), daemon=True)
         child.start()
         theirs.close()
         pipes.append(ours)
@@ -54,7 +55,7 @@ def run(processes: int, prepare: Callable[[int], Work], seconds: float) -> list[
         begin_at = time.monotonic() + 0.2 + processes * 0.002
         for pipe in pipes:
             pipe.send(begin_at)
-        return [_heard(pipe, WARM_UP + seconds + GRACE) for pipe in pipes]
+        return [_heard(pipe, warm_up + seconds + GRACE) for pipe in pipes]
     finally:
         for child in children:
             child.join(5)
@@ -75,15 +76,17 @@ def _heard(pipe: "Connection[Any, Any]", timeout: float) -> Any:
     return said
 
 
-def _child(number: int, prepare: Callable[[int], Work], seconds: float, pipe: "Connection[Any, Any]") -> None:
+def _child(
+    number: int, prepare: Callable[[int], Work], warm_up: float, seconds: float, pipe: "Connection[Any, Any]"
+) -> None:
     tally = Tally()
     try:
         work = prepare(number)
         pipe.send(True)
         begin_at = pipe.recv()
         time.sleep(max(0.0, begin_at - time.monotonic()))
-        work(Tally(), begin_at + WARM_UP)
-        work(tally, begin_at + WARM_UP + seconds)
+        work(Tally(), begin_at + warm_up)
+        work(tally, begin_at + warm_up + seconds)
         pipe.send(tally)
     except BaseException:  # noqa: BLE001 (told to the parent, which raises it)
         with contextlib.suppress(OSError):
@@ -92,13 +95,20 @@ def _child(number: int, prepare: Callable[[int], Work], seconds: float, pipe: "C
     os._exit(0)  # what is held or open is the scenario's to look at, and ends with the process
 
 
-def cycles(cycle: Callable[[float], float], hold: float) -> Work:
-    """Return work that repeats ``cycle(hold)``, which acquires, holds and releases and returns how long it waited."""
+class Client(Protocol):
+    """What repeats: acquire, hold for so many seconds, release; returns how many seconds acquiring took."""
+
+    def cycle(self, hold: float) -> float: ...
+
+
+def cycles(client: Client, hold: float) -> Work:
+    """Return work that repeats the client's cycle."""
 
     def work(tally: Tally, until: float) -> None:
         while time.monotonic() < until:
             try:
-                tally.waits.append(cycle(hold))
+                tally.waits.append(client.cycle(hold))
+                tally.notes += getattr(client, "notes", ())
             except Exception as error:  # noqa: BLE001 (what callers see is counted)
                 tally.errors.append(f"{type(error).__name__}: {error}"[:200])
 

@@ -1,0 +1,38 @@
+"""The short form of ``make bench``: it runs, nobody sees an error, and nothing is absurdly slow."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.spawned import ROOT
+
+pytestmark = [pytest.mark.only("mysql"), pytest.mark.timeout(240)]
+
+SLOW = 20  # cycles per second, on whatever else the machine may be doing
+
+
+def test_a_quick_bench_measures_everything_and_no_caller_sees_an_error(tmp_path: Path) -> None:
+    result, page = tmp_path / "result.json", tmp_path / "page.md"
+    page.write_text("before\n<!-- measured: begin -->\nold\n<!-- measured: end -->\nafter\n")
+    command = [sys.executable, "-m", "benchmarks", "--quick", "--json", str(result), "--markdown", str(page)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    measured: dict[str, Any] = json.loads(result.read_text())
+    ours = [one for one in measured["cycles"] if one["contestant"].startswith("resourcepool")]
+    assert len(ours) == 6
+    assert all(one["rate"] > SLOW and one["errors"] == 0 for one in ours)
+    others = {one["contestant"] for one in measured["cycles"]} - {one["contestant"] for one in ours}
+    assert others >= {"raw limit", "document 000", "SKIP LOCKED"}
+    assert measured["waiters"]["waiters"] == 50
+    assert measured["waiters"]["statements_per_second"] < 100
+    assert measured["keeper"]["held_at_the_end"] == measured["keeper"]["leases"] == 1_000
+    assert measured["keeper"]["statements_per_beat"] <= 2
+    written = page.read_text()
+    assert written.startswith("before\n")
+    assert written.endswith("after\n")
+    assert "| resourcepool, spread |" in written
+    assert "old" not in written
