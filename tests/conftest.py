@@ -21,7 +21,7 @@ hypothesis.settings.register_profile("short", deadline=None, print_blob=True)
 hypothesis.settings.register_profile(
     "long",
     hypothesis.settings.get_profile("short"),
-    max_examples=4_000,
+    max_examples=1_500,
     suppress_health_check=list(hypothesis.HealthCheck),
 )
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "short"))

@@ -88,5 +88,6 @@ def machine(request: pytest.FixtureRequest) -> type[ARow]:
     return type("ARow", (ARow,), {"model": request.param})
 
 
+@pytest.mark.timeout(1_200)  # the long form takes minutes
 def test_a_row_is_never_anything_else(machine: type[ARow]) -> None:
     check(machine)

@@ -322,6 +322,7 @@ def _is_resource(one: Holding) -> bool:
     return hasattr(one.lease, "quarantine")
 
 
+@pytest.mark.timeout(1_200)  # the long form takes minutes
 def test_a_pool_is_never_anything_else(other: BaseDatabaseWrapper, process_clock: Clock) -> None:
     clients = (connections["default"], other)
     check(type("APool", (APool,), {"clients": clients, "clock": process_clock}), steps=50)
