@@ -40,7 +40,6 @@ def _kept_cursor(connection: BaseDatabaseWrapper) -> Any:
     if connection.vendor != "mysql" or connection.queries_logged:
         return None
     connection.close_if_health_check_failed()
-    connection.validate_thread_sharing()
     kept: Any = getattr(connection, "_resourcepool_cursor", None)
     if connection.connection is None or kept is None or kept.cursor.connection is not connection.connection:
         kept = connection.cursor()

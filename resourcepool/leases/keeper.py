@@ -10,6 +10,8 @@ import math
 import os
 import threading
 from collections import defaultdict
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from django.db import connections
@@ -42,13 +44,16 @@ class Keeper:
         self._beat = Alarm()
         self._watch = Alarm()
         self._threads: dict[str, threading.Thread] = {}
+        self._running: set[str] = (
+            set()
+        )  # names of those threads; asked for every lease, so cheaper than the threads
         self._in_trouble: set[str] = set()  # databases that did not answer: one warning each is enough
 
     def keep(self, lease: "Lease") -> None:
         """Look after ``lease`` from now on."""
         with self._lock:
             self._kept[lease] = None
-            if len(self._threads) < 2 or not self.is_alive():
+            if len(self._running) < 2:
                 self._start()
         self._beat.bring_forward(lease.due_at)
         self._watch.bring_forward(lease.trusted_until)
@@ -75,9 +80,16 @@ class Keeper:
         if not self._threads:
             shutdown.release_at_exit(self.kept)
         for name, loop in (("beat", self._beat_loop), ("watch", self._watch_loop)):
-            thread = self._threads.get(name)
-            if thread is None or not thread.is_alive():
-                self._threads[name] = background.start(name, loop)
+            if name not in self._running:
+                self._threads[name] = background.start(name, partial(self._run, name, loop))
+                self._running.add(name)
+
+    def _run(self, name: str, loop: Callable[[], object]) -> None:
+        try:
+            loop()
+        finally:
+            with self._lock:
+                self._running.discard(name)
 
     def _beat_loop(self) -> None:
         with own_connections() as own:

@@ -88,6 +88,8 @@ class Poller:
                 self._lines[which].look_at = 0.0
 
     def _lines_for(self, model: Model, using: str) -> list[Line]:
+        if not self._lines:
+            return []
         with self._lock:
             return [line for which, line in self._lines.items() if which[:2] == (model, using) and line.waiters]
 

@@ -44,6 +44,8 @@ def table_of(connection: BaseDatabaseWrapper, model: Model) -> Table:
 
 def key(connection: BaseDatabaseWrapper, model: Model, pk: Any) -> Any:
     """Return a primary key as the driver wants it (a UUID is text on MySQL)."""
+    if type(pk) is int:
+        return pk
     assert model._meta.pk is not None  # noqa: S101
     return model._meta.pk.get_db_prep_value(pk, connection)
 

@@ -85,12 +85,13 @@ class Desk:
 
     def try_now(self, asked: Order) -> Leases | None:
         """Return what was ordered if it is free and nobody in line has a better right to it, else None."""
-        self.refuse_open_transaction(asked)
-        connection, request = self._connection, self._request(asked)
+        connection = self._connection
+        _refuse_open_transaction(connection, asked)
+        request = self._request(asked, connection.alias)
         grants = self._quick(connection, asked, request)
         if grants is None and verbs.anybody_waits(connection, self._model):
             grants = line.claim_as_last(connection, request)
-        return None if grants is None else self._leases(asked, grants)
+        return None if grants is None else self._leases(asked, connection.alias, grants)
 
     async def atry_now(self, asked: Order) -> Leases | None:
         """``try_now`` for asyncio."""
@@ -105,19 +106,7 @@ class Desk:
 
     def refuse_open_transaction(self, asked: Order) -> None:
         """Raise ClaimInTransaction if the caller has a transaction open and did not ask for that by name."""
-        connection = self._connection
-        # The transaction that Django's TestCase wraps around a test is not the caller's.
-        blocks = [block for block in connection.atomic_blocks if not getattr(block, "_from_testcase", False)]
-        is_open = connection.connection is not None
-        autocommit = connection.autocommit if is_open else connection.settings_dict["AUTOCOMMIT"]
-        manual = not autocommit and not connection.in_atomic_block
-        if (blocks or manual) and not asked.allow_in_transaction:
-            raise ClaimInTransaction(
-                f"a transaction is open on database {connection.alias!r}: a lease claimed inside it would be "
-                "invisible to others until the commit and undone by a rollback. Acquire before "
-                "transaction.atomic() (ATOMIC_REQUESTS opens one for every view), or pass "
-                "allow_in_transaction=True if you mean it"
-            )
+        _refuse_open_transaction(self._connection, asked)
 
     @property
     def _connection(self) -> BaseDatabaseWrapper:
@@ -125,26 +114,25 @@ class Desk:
 
     def _at_once(self, asked: Order, troubles: list[Exception]) -> Leases | None:
         """Like ``try_now``, for somebody who is willing to wait: then the line decides who is next."""
-        self.refuse_open_transaction(asked)
         connection = self._connection
+        _refuse_open_transaction(connection, asked)
         if asked.timeout and not connection.in_atomic_block:
             if poller.trouble(self._model, connection.alias):
-                return (
-                    None  # others wait for the database already; trying for oneself takes the time of retries
-                )
+                return None  # others wait for it already; trying for oneself takes the time of retries
             if asked.count == 1 and asked.strategy != "sticky" and self._crowd.is_likely():
                 return None
+        request = self._request(asked, connection.alias)
         try:
-            grants = self._quick(connection, asked, self._request(asked))
+            grants = self._quick(connection, asked, request)
         except DatabaseUnavailable as error:
             if connection.in_atomic_block or not asked.timeout:
                 raise
             troubles.append(error)
             return None  # it may be back in time
         if grants is None and not asked.timeout and verbs.anybody_waits(connection, self._model):
-            grants = line.claim_as_last(connection, self._request(asked))  # there is no time to stand in line
+            grants = line.claim_as_last(connection, request)  # there is no time to stand in line
         if grants is not None:
-            return self._leases(asked, grants)
+            return self._leases(asked, connection.alias, grants)
         if not asked.timeout:
             raise timed_out(self._pool, asked, None)
         self._refuse_impossible(connection, asked)
@@ -186,19 +174,20 @@ class Desk:
     def _claim(self, connection: BaseDatabaseWrapper, request: Request, pks: list[Any]) -> list[Grant] | None:
         return line.claim(connection, request, pks, behind_waiters=True)
 
-    def _request(self, asked: Order) -> Request:
+    def _request(self, asked: Order, using: str | None = None) -> Request:
+        using = using or self._pool.using
         return Request(
             model=self._model,
-            using=self._pool.using,
+            using=using,
             selector=asked.selector,
             count=asked.count,
             priority=asked.priority,
             claim=Claim(asked.terms.ttl, asked.terms.holder, asked.holder_is_unique),
-            leases=lambda grants: list(self._leases(asked, grants)),
+            leases=lambda grants: list(self._leases(asked, using, grants)),
         )
 
-    def _leases(self, asked: Order, grants: list[Grant]) -> Leases:
-        return [ResourceLease(self._pool, self._pool.using, grant, asked) for grant in grants]
+    def _leases(self, asked: Order, using: str, grants: list[Grant]) -> Leases:
+        return [ResourceLease(self._pool, using, grant, asked) for grant in grants]
 
     def _revive(self) -> None:
         """Nothing is free: perhaps something was out of service only until now."""
@@ -286,3 +275,18 @@ class Crowd:
     def is_likely(self) -> bool:
         """Tell whether others are likely to stand in line."""
         return monotonic() < self._until
+
+
+def _refuse_open_transaction(connection: BaseDatabaseWrapper, asked: Order) -> None:
+    # The transaction that Django's TestCase wraps around a test is not the caller's.
+    blocks = [block for block in connection.atomic_blocks if not getattr(block, "_from_testcase", False)]
+    is_open = connection.connection is not None
+    autocommit = connection.autocommit if is_open else connection.settings_dict["AUTOCOMMIT"]
+    manual = not autocommit and not connection.in_atomic_block
+    if (blocks or manual) and not asked.allow_in_transaction:
+        raise ClaimInTransaction(
+            f"a transaction is open on database {connection.alias!r}: a lease claimed inside it would be "
+            "invisible to others until the commit and undone by a rollback. Acquire before "
+            "transaction.atomic() (ATOMIC_REQUESTS opens one for every view), or pass "
+            "allow_in_transaction=True if you mean it"
+        )

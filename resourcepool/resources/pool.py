@@ -58,7 +58,7 @@ class Pool:
             bound._model = owner
         return self._bound[owner]
 
-    @property
+    @cached_property
     def model(self) -> Model:
         """The model whose rows this pool hands out."""
         model: Any = self._model
