@@ -31,6 +31,7 @@ def counted(story: Story, verdict: Verdict, takeovers: Sequence[Takeover]) -> di
     """Return what the workers did and saw; durations in seconds."""
     after = sorted(one.taken_at - one.expiry for one in takeovers if one.is_undisturbed)
     back, signs = list(_first_grants(story)), sorted(_first_signs(story))
+    idle = sorted(to - since for since, to in verdict.idle)
     waits = sorted(use.start - use.asked_at for use in verdict.uses if use.asked_at)
     return {
         "acquisitions": story.counts["acquired"],
@@ -44,6 +45,11 @@ def counted(story: Story, verdict: Verdict, takeovers: Sequence[Takeover]) -> di
         "taken again, after the ttl: median": _at(after, 0.5),
         "taken again, after the ttl: p99": _at(after, 0.99),
         "taken again, after the ttl: longest": _at(after, 1),
+        "taken later, like rows that were given back": sum(
+            one.is_slow and not one.is_late for one in takeovers
+        ),
+        "given back, had again: median": _at(idle, 0.5),
+        "given back, had again: p99": _at(idle, 0.99),
         "wait for a row: median": _at(waits, 0.5),
         "wait for a row: p99": _at(waits, 0.99),
         "server back: first grant, worst": max(back, default=None),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from tests.chaos.figures import counted, thrown
 from tests.chaos.remains import Remains
 from tests.chaos.story import BACK, Span, Story
-from tests.chaos.takeover import Takeover
+from tests.chaos.takeover import Lying, Takeover
 from tests.concurrency.evidence import Event
 from tests.concurrency.judge import Verdict, judge
 
@@ -62,7 +62,8 @@ def examine(events: Sequence[Event], remains: Remains, ttl: float) -> Findings:
     broken["undocumented error seen by a caller"] += story.texts("unexpected")
     broken["worker gone by itself"] += [*story.texts("vanished"), *story.texts("stayed")]
     broken["session, thread, lease or ticket left behind"] += left_behind(story, remains)
-    takeovers = [Takeover.of(row, story, ttl) for row in verdict.bereft]
+    lying = Lying(verdict.idle)
+    takeovers = [Takeover.of(row, story, ttl, lying) for row in verdict.bereft]
     broken["dead holder's row left lying"] += [str(one) for one in takeovers if one.is_late]
     for outage in story.outages:
         broken["not working again in time"] += not_back(story, outage)

@@ -1,35 +1,57 @@
 """How soon a dead holder's row was had by somebody else, and whether that was soon enough."""
 
+from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median
 
 from tests.chaos.story import BACK, Span, Story
 from tests.concurrency.judge import Bereft
 
 SLACK = 0.5  # seconds after the ttl in which it is taken again
+CROWDED = 2.0  # seconds more at most, when rows that were given back lay as long: the machine cannot serve them sooner
+
+
+class Lying:
+    """How long rows lay that were given back: what a row can expect when nobody has died."""
+
+    def __init__(self, idle: Sequence[tuple[float, float]]) -> None:
+        self._idle = idle
+
+    def during(self, span: Span) -> float:
+        """Return the median of those that lay at some moment of ``span``, in seconds; 0 when none did."""
+        end = bisect_left(self._idle, (span.end, 0.0))
+        begin = bisect_left(self._idle, (span.start - 10 * CROWDED, 0.0))  # longer ones do not matter
+        return median([to - since for since, to in self._idle[begin:end] if to > span.start] or [0.0])
 
 
 @dataclass(frozen=True)
 class Takeover:
-    """A killed holder's row, when somebody had to have it again, and when somebody had."""
+    """A killed holder's row, and when somebody had it again.
+
+    ``is_undisturbed``: nothing excuses a delay. ``is_slow``: had later than promised. ``is_late``: and later than rows
+    are had at that time that were given back.
+    """
 
     row: Bereft
     expiry: float
-    deadline: float
     taken_at: float
     is_undisturbed: bool
+    is_slow: bool
     is_late: bool
 
     @classmethod
-    def of(cls, row: Bereft, story: Story, ttl: float) -> "Takeover":
+    def of(cls, row: Bereft, story: Story, ttl: float, lying: "Lying") -> "Takeover":
         expiry = row.killed_at + ttl
         taken_at = min(row.next.start if row.next else story.ending, story.ending)
-        fair = expiry + SLACK
-        deadline = fair + _unseen(row) * (ttl + SLACK) + _held_up(row, story, Span(expiry, taken_at))
+        span, fair = Span(expiry, taken_at), expiry + SLACK
+        due = fair + _unseen(row) * (ttl + SLACK) + _held_up(row, story, span)
         for outage in story.outages:
-            if outage.start < deadline and outage.end + BACK > expiry:
-                deadline = max(deadline, outage.end + BACK + SLACK)
-        is_late = taken_at > deadline and story.waited(Span(expiry, taken_at)) > SLACK
-        return cls(row, expiry, deadline, taken_at, deadline == fair and row.next is not None, is_late)
+            if outage.start < due and outage.end + BACK > expiry:
+                due = max(due, outage.end + BACK + SLACK)
+        is_slow = taken_at > due and story.waited(span) > SLACK
+        is_late = is_slow and taken_at > due + min(CROWDED, lying.during(span))
+        return cls(row, expiry, taken_at, due == fair and row.next is not None, is_slow, is_late)
 
     def __str__(self) -> str:
         after = f"taken {self.taken_at - self.row.killed_at:.2f} s after the kill"

@@ -118,6 +118,13 @@ class TestTakeover:
     def test_a_pause_of_the_machine_or_of_whoever_was_next_explains_a_delay(self, pause: str) -> None:
         assert found(KILLED + pause + "\n" + WAITING.format(at=15.4, fence=6) + "\n15.5 using 2 7 6") == {}
 
+    def test_rows_that_were_given_back_lay_as_long(self) -> None:
+        lay = "12 acquired 2 8 1\n12.1 releasing 2 8 1\n13 acquired 3 8 3\n13.1 releasing 3 8 3\n"
+        assert found(KILLED + lay + WAITING.format(at=14.3, fence=6)) != {}  # that was over before
+        lay = "12 acquired 2 8 1\n12.1 releasing 2 8 1\n13.1 acquired 3 8 3\n13.2 releasing 3 8 3\n"
+        assert found(KILLED + lay + WAITING.format(at=14.3, fence=6)) == {}
+        assert found(KILLED + lay + WAITING.format(at=14.7, fence=6)) != {}
+
     def test_a_pause_of_somebody_else_does_not(self) -> None:
         text = KILLED + "1 started 3\n13 stopped 3\n15 continued 3\n" + WAITING.format(at=15.4, fence=6)
         assert "dead holder's row left lying" in found(text)

@@ -17,7 +17,7 @@ from tests.chaos.models import Page, Step
 from tests.concurrency.evidence import Log
 
 PATIENCE = 60.0  # seconds to wait for a row
-SHORT = (0.01, 0.1)  # seconds of use
+SHORT = (0.005, 0.06)  # seconds of use
 LONG = (3.5, 6.0)  # longer than the ttl: only renewals keep it
 LOOK = 0.1  # seconds between two looks during a long use
 
@@ -148,7 +148,7 @@ class Worker:
     def use(self, lease: Any, seconds: float) -> None:
         """Use it for so long, looking before and after; write now and then."""
         self.note("using", lease)
-        if self.chance.random() < 0.35:
+        if self.chance.random() < 0.25:
             self.write(lease)
         time.sleep(seconds)
         self.note("using", lease)

@@ -45,12 +45,14 @@ class Verdict:
     overlaps: pairs of uses of one row at one time.
     unfenced: pairs of uses of one row of which the later one has no higher fence.
     bereft: what the killed held, and what became of it.
+    idle: (from, to) for each row that was given back and had by somebody else next, in the order of the former.
     """
 
     uses: list[Use] = field(default_factory=list)
     overlaps: list[str] = field(default_factory=list)
     unfenced: list[str] = field(default_factory=list)
     bereft: list[Bereft] = field(default_factory=list)
+    idle: list[tuple[float, float]] = field(default_factory=list)
 
     @property
     def returned_after(self) -> list[float]:
@@ -82,6 +84,9 @@ def judge(events: Iterable[Event]) -> Verdict:
                 verdict.overlaps.append(f"{latest} and {later}")
             if later.fence <= earlier.fence:
                 verdict.unfenced.append(f"{earlier} and {later}")
+            if earlier.is_over and later.fence == earlier.fence + 2:  # one for the release, one for the grant
+                verdict.idle.append((earlier.end, later.start))
+    verdict.idle.sort()
     verdict.bereft = _bereft(ordered, rows)
     return verdict
 
