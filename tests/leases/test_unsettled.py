@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 from django.db import OperationalError, connection
 
-from resourcepool.exceptions import DatabaseUnavailable
+from resourcepool.exceptions import DatabaseUnavailable, LeaseReleased
 from resourcepool.models import Proxy
 from tests.app.rows import columns, new
 from tests.concurrency.test_transient import by_postgresql
 from tests.concurrency.wire import Interference
+from tests.eventually import eventually
 
 pytestmark = pytest.mark.only("mysql", "postgresql")  # SQLite has no server that could go away
 
@@ -31,7 +32,6 @@ def interference() -> Iterator[Interference]:
         yield interference
 
 
-@pytest.mark.xfail(strict=True, reason="it does until the keeper's next beat; found by the simulation")
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_a_handle_that_may_have_been_given_up_does_not_trust_itself(
     interference: Interference, ending: str
@@ -44,3 +44,17 @@ def test_a_handle_that_may_have_been_given_up_does_not_trust_itself(
     interference.expect("", OperationalError, times=0)
     assert columns(row)["fence"] == 2, "it did take effect"
     assert not lease.is_held
+
+
+def test_and_trusts_itself_again_once_a_renewal_shows_that_it_was_not(interference: Interference) -> None:
+    row = new(Proxy)
+    lease: Any = Proxy.pool.acquire(wait=False)
+    interference.expect("UPDATE", LOST_CONNECTION[connection.vendor], times=1_000)
+    with pytest.raises(DatabaseUnavailable):
+        lease.release()
+    with pytest.raises(LeaseReleased, match="that may have taken effect"):
+        lease.ensure_held()
+    interference.expect("", OperationalError, times=0)
+    eventually(lambda: lease.is_held)
+    lease.release()
+    assert columns(row)["fence"] == 2

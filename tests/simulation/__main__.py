@@ -4,7 +4,6 @@
 --seed N         play one, and print what happened in it, statement by statement
 --without GUARD  take one guard of tests/mutations.py out first, by its name; then something should be found
 --keep-going     count the seeds that find something, instead of stopping at the first
---strict         judge also what the package is known not to pass yet (docs/simulation.md, "What it found")
 --prove          take out each guard in turn, and print how many seeds it takes to notice
 
 Exit 1 when an invariant does not hold: with the seed, the trace and the command that repeats it.
@@ -32,7 +31,6 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seed", type=int)
     parser.add_argument("--without", default="")
     parser.add_argument("--keep-going", action="store_true")
-    parser.add_argument("--strict", action="store_true")
     parser.add_argument("--prove", action="store_true")
     return parser.parse_args()
 
@@ -54,10 +52,8 @@ def run(asked: argparse.Namespace, folder: str) -> int:
     import django
 
     django.setup()
-    from tests.simulation.party import Party
     from tests.simulation.simulation import Simulation
 
-    Party.is_strict = asked.strict
     simulation = Simulation(f"{folder}/db.sqlite3")
     if asked.seed is not None:
         result = simulation.play(asked.seed, traced=True)
@@ -99,7 +95,7 @@ def many(asked: argparse.Namespace, simulation: object) -> int:
 def repeat(asked: argparse.Namespace, seed: object) -> str:
     """Return the command that plays one seed again."""
     without = f' --without "{asked.without}"' if asked.without else ""
-    return f"python -m tests.simulation --seed {seed}{without}{' --strict' * asked.strict}"
+    return f"python -m tests.simulation --seed {seed}{without}"
 
 
 if __name__ == "__main__":

@@ -17,11 +17,7 @@ class Party:
     Attributes:
         length: how many things it does.
         mail: grants handed over that nobody has adopted yet; everybody reads it.
-        is_strict: a handle whose giving up got no answer is judged, too. The package does not pass that yet: such
-            a handle goes on trusting itself until the next beat ("What it found" in docs/simulation.md).
     """
-
-    is_strict = False
 
     def __init__(
         self, process: Process, ledger: Ledger, rng: random.Random, mail: list[Pair], length: int
@@ -62,6 +58,6 @@ class Party:
         if is_over and not isinstance(outcome, Exception):
             self.given_back.append(held.lease)
         held.is_in_doubt = held.is_in_doubt or not is_over
-        if is_over or (operation.cuts and not Party.is_strict):
+        if is_over:
             self.held.remove(held)
         return is_over

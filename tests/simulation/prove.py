@@ -57,6 +57,12 @@ FURTHER = (
         "return 1",
     ),
     Mutation("settling out of hand over", VERBS, "return int(row == (fence + 1, to))", "return 0"),
+    Mutation(
+        "a lease is trusted though it may be given up",
+        LEASE,
+        "self._doubted_at, self._is_proven = monotonic(), False",
+        "self._is_proven = False",
+    ),
     Mutation("a lease is trusted while it is given up", LEASE, "or self._state.is_ending or", "or False or"),
     Mutation(
         "the keeper's trust counts from the reply",
