@@ -263,12 +263,15 @@ class Lease:
                 keeper.keep(self)
             raise
         if done:
-            self._state.end(LeaseReleased(f"{self} was {what} before"))
+            self._finish(what)
         self._state.is_ending = False
         if not done:
             self.lose(verbs.TAKEN)
         if not isinstance(self._state.ended, LeaseReleased) and self._state.ended is not None:
             raise self._state.ended
+
+    def _finish(self, what: str) -> None:
+        self._state.end(LeaseReleased(f"{self} was {what} before"))
 
     def _check_process(self) -> None:
         if self._pid != os.getpid():
