@@ -18,6 +18,7 @@ from pytest_django import DjangoDbBlocker
 from resourcepool.leases import alarm, clock, lease, line, verbs
 from resourcepool.leases import keeper as keeping
 from resourcepool.leases import poller as polling
+from resourcepool.models import AbstractResource
 from resourcepool.resources import desk, pool
 from tests.app.models import Team
 from tests.app.rows import leased_models
@@ -50,6 +51,9 @@ def forget_everything() -> None:
     for one in keeping.keeper.kept():
         keeping.keeper.forget(one)
     keeping.keeper._in_trouble.clear()
+    for model in leased_models():
+        if issubclass(model, AbstractResource):
+            model.pool._desk._crowd = desk.Crowd()
 
 
 @pytest.fixture

@@ -26,6 +26,7 @@ class Dialect:
     true, false = "1", "0"
     next_fence = "{fence} + 1"
     returning = " RETURNING {fence}"
+    exactly = "%s"  # a text parameter that is compared byte by byte
     returning_key = ""  # an INSERT ends with this to tell the new row's key
     micros_until = ""  # microseconds from now until the column {moment}
     lock_wait: str | None = None  # sets how long this session waits for a row, in whole seconds

@@ -44,6 +44,7 @@ class MySQL(Dialect):
     later = "UTC_TIMESTAMP(6) + INTERVAL %s MICROSECOND"
     next_fence = "LAST_INSERT_ID({fence} + 1)"
     returning = ""
+    exactly = "BINARY %s"
     micros_until = "TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), {moment})"
     lock_wait = "SET SESSION innodb_lock_wait_timeout = %s"
     timeouts = {"connect_timeout": 3, "read_timeout": 3, "write_timeout": 3}

@@ -7,6 +7,8 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 Result = TypeVar("Result")
 
+KEPT = "_resourcepool_cursor"  # Django's connection objects have no such attribute
+
 
 def run(
     connection: BaseDatabaseWrapper, sql: str, params: Sequence[Any], read: Callable[[Any], Result]
@@ -18,7 +20,9 @@ def run(
             cursor.execute(sql, params)
             return read(cursor)
     cursor.execute(sql, params)
-    return read(cursor)
+    result = read(cursor)
+    connection.__dict__[KEPT] = cursor
+    return result
 
 
 def all_rows(cursor: Any) -> list[Any]:
@@ -40,8 +44,8 @@ def _kept_cursor(connection: BaseDatabaseWrapper) -> Any:
     if connection.vendor != "mysql" or connection.queries_logged:
         return None
     connection.close_if_health_check_failed()
-    kept: Any = getattr(connection, "_resourcepool_cursor", None)
+    # Taken away while it is in use: a signal handler that acquires or releases just then needs another one.
+    kept: Any = connection.__dict__.pop(KEPT, None)
     if connection.connection is None or kept is None or kept.cursor.connection is not connection.connection:
         kept = connection.cursor()
-        setattr(connection, "_resourcepool_cursor", kept)  # noqa: B010 (Django's class has no such attribute)
     return kept

@@ -61,7 +61,7 @@ class Lease:
         self._granted_at = self._sent_at = grant.sent_at
         self._transaction = OpenTransaction.of(self._connection)  # invisible to the keeper until it commits
         self._is_proven = self._transaction is None  # a rollback would undo the claim
-        self._doubted_at: float | None = None  # given up then, and nobody knows whether that took effect
+        self._is_in_doubt = False  # given up, and nobody knows whether that took effect, or will
         keeper.keep(self)
 
     @property
@@ -73,7 +73,7 @@ class Lease:
     def remaining(self) -> float:
         """Seconds for which the lease can be relied on without another renewal; 0 when it is not held."""
         over = self._state.ended is not None or self._state.is_ending or self._pid != os.getpid()
-        return 0.0 if over or self._doubted_at is not None else max(0.0, self.trusted_until - monotonic())
+        return 0.0 if over or self._is_in_doubt else max(0.0, self.trusted_until - monotonic())
 
     def ensure_held(self) -> None:
         """Return if this process may still rely on the lease. No I/O, so call it before each use.
@@ -89,8 +89,10 @@ class Lease:
             raise self._state.ended
         if self._state.is_ending:
             raise LeaseReleased(f"{self} is being given up by another thread")
-        if self._doubted_at is not None:
-            raise LeaseReleased(f"{self} was given up, and the database did not answer: that may have taken effect")
+        if self._is_in_doubt:
+            raise LeaseReleased(
+                f"{self} was given up, and the database did not answer: that may have taken effect"
+            )
 
     def renew(self) -> None:
         """Extend the lease to now + ``ttl``. The keeper does so by itself; raises LeaseLost when it is lost."""
@@ -207,8 +209,6 @@ class Lease:
     def confirm(self, sent_at: float) -> None:
         """Note that a renewal which left at ``sent_at`` was granted."""
         self._sent_at, self._is_proven = max(self._sent_at, sent_at), True
-        if self._doubted_at is not None and sent_at >= self._doubted_at:
-            self._doubted_at = None
 
     def why_not_trusted(self) -> str:
         """Return why the trust window closed, in words."""
@@ -257,7 +257,7 @@ class Lease:
         try:
             done = send()
         except BaseException:
-            self._doubted_at, self._is_proven = monotonic(), False  # the keeper asks at once
+            self._is_in_doubt = True  # for good: what was sent may arrive late. It can be given up again
             self._state.is_ending = False
             if self._state.ended is None:
                 keeper.keep(self)

@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+from collections.abc import Mapping
 from typing import Any
 
 from django.db import DatabaseError, InterfaceError, connections
@@ -24,9 +25,11 @@ from resourcepool.leases.waiting import Place, Request, Waiter, allot
 from resourcepool.leases.where import Where
 
 MOST_ROWS = 1_000  # free rows read at once
-SPARE_ROWS = 8  # free rows read beyond the own demand and that of those in front
+SPARE_ROWS = 8  # free rows read beyond the demand
 TIDY_EVERY = 60.0  # seconds between two removals of tickets that died
 REVIVE_EVERY = 2.0  # seconds
+
+_done_at: dict[tuple[Model, str, str], float] = {}  # when this process last did its chores for a pool
 
 logger = logging.getLogger(__name__)
 
@@ -43,7 +46,6 @@ class Line:
         self._pace = Pace()
         self._lying = Lying()
         self._ahead, self._is_mixed, self._somebody_is_new = 0, False, False
-        self._tidied_at = self._revived_at = float("-inf")
 
     def look(self) -> float:
         """Serve whoever can be served; returns when to look again (``look_at``).
@@ -54,16 +56,14 @@ class Line:
         self._let_go()
         if not self.waiters:
             return self.look_at
-        if self._take_tickets() and len(self.waiters) == 1:
-            rest = self._pace.rest(monotonic())
-            if rest is not None:
-                self.look_at = min(self.look_at, monotonic() + rest)
-                return self.look_at
+        self._take_tickets()
         seen = self._look_around()
         if not seen.free:
             self._revive()
         elif self._ahead < len(seen.free) or self._lying.is_any_left(self._ahead - len(seen.free), monotonic()):
             self._serve(seen)
+        for waiter in self.waiters:
+            waiter.had_to_wait = True
         self._tidy()
         self.trouble = None
         now = monotonic()
@@ -75,28 +75,30 @@ class Line:
         """Tell every waiter that it cannot be served."""
         for waiter in self.waiters:
             waiter.fail(error)
-        with contextlib.suppress(DatabaseError, InterfaceError, ResourcePoolError):  # then their tickets lapse
+        with contextlib.suppress(DatabaseError, InterfaceError, ResourcePoolError):
             self._let_go()
+        for waiter in self.waiters:
+            if waiter.ticket is not None:
+                keeper.forget(waiter.ticket)  # it lapses
         self.waiters = []
 
     @property
     def _connection(self) -> BaseDatabaseWrapper:
         return connections[self.using]
 
-    def _take_tickets(self) -> bool:
-        """See that everybody has a ticket; returns whether somebody has a new one."""
-        newcomers = [w for w in self.waiters if w.ticket is None or w.ticket.lost.is_set()]
-        for waiter in newcomers:
+    def _take_tickets(self) -> None:
+        """See that everybody has a ticket."""
+        for waiter in [w for w in self.waiters if w.ticket is None or w.ticket.lost.is_set()]:
             holder, ttl, sent_at = waiter.request.claim.holder, ticket_ttl(), monotonic()
             grant = Grant(tickets.take(self._connection, waiter.request, ttl), 1, sent_at)
             waiter.ticket = Lease(Ticket, self.using, grant, Terms(ttl=ttl, holder=holder))
             self._somebody_is_new = True
-        return bool(newcomers)
 
     def _look_around(self) -> Glance:
         """See what is free for us, and how many stand in front of the first of ours."""
-        first = min(self.waiters, key=lambda waiter: (waiter.request.priority, waiter.number))
-        ahead = tickets.ahead(self._connection, first.request, first.number)
+        self.waiters.sort(key=lambda waiter: (waiter.request.priority, waiter.number))
+        first = self.waiters[0]
+        ahead = tickets.ahead(self._connection, self.label, self.selector, first.request.priority, first.number)
         demand = sum(waiter.request.count for waiter in self.waiters)
         seen = self._glance(self.selector, demand + min(self._ahead, SPARE_ROWS), ahead)
         self._ahead, self._is_mixed = tickets.others_ahead(seen.ahead)
@@ -117,12 +119,16 @@ class Line:
     def _serve(self, seen: Glance) -> None:
         """Claim what is ours of what is free."""
         places = self._places(len(seen.free))
-        free = {self.selector: self._lying.without(seen.free)}
+        wanted = sum(place.count for place in places if place.selector == self.selector)
+        if seen.is_cut_short and len(seen.free) < wanted:  # somebody in front wants many
+            seen = self._glance(self.selector, wanted)
+            self._lying.note(seen, monotonic())
+        free = {self.selector: self._lying.without(seen.free, monotonic())}
         for other in {place.selector for place in places} - {self.selector}:
             demand = sum(place.count for place in places if place.selector == other)
-            free[other] = self._lying.without(self._glance(other, demand).free)
+            free[other] = self._lying.without(self._glance(other, demand).free, monotonic())
         served = allot(places, free)
-        rank = max(0, self._ahead - len(served))
+        rank = self._ahead - self._served_before(places, served)
         for waiter in self.waiters:
             pks = served.get(waiter.number)
             if not pks:
@@ -131,6 +137,16 @@ class Line:
             if pks:
                 self._claim(waiter, pks)
         self._let_go()
+
+    def _served_before(self, places: list[Place], served: Mapping[int, list[Any]]) -> int:
+        """Return how many of those in front of the first of ours, who want one row of the same, are given one."""
+        numbers = [place.ticket for place in places]
+        first = self.waiters[0].number
+        in_front = places[: numbers.index(first)] if first in numbers else places
+        return sum(
+            place.ticket in served and place.count == 1 and place.selector == self.selector
+            for place in in_front
+        )
 
     def _places(self, rows: int) -> list[Place]:
         """Return those who decide about so many free rows."""
@@ -153,15 +169,23 @@ class Line:
             waiter.fail(error)
             return
         if grants is not None:
-            self._pace.served(monotonic())
+            self._pace.advanced(-1, monotonic())
+            self._lying.taken(pks)
             waiter.give(grants)
         else:
             self._lying.could_not_be_had(pks, monotonic())
 
     def _revive(self) -> None:
-        if monotonic() - self._revived_at > REVIVE_EVERY:
-            self._revived_at = monotonic()
+        if self._is_due("revived", REVIVE_EVERY):
             self.model.revive(self.using)
+
+    def _is_due(self, what: str, every: float) -> bool:
+        """Tell whether this process has not done ``what`` for this pool for ``every`` seconds, and note it as done."""
+        which, now = (self.model, self.using, what), monotonic()
+        is_due = now - _done_at.get(which, float("-inf")) > every
+        if is_due:
+            _done_at[which] = now
+        return is_due
 
     def _let_go(self) -> None:
         """Take the tickets of those who left out of the line."""
@@ -177,9 +201,8 @@ class Line:
 
     def _tidy(self) -> None:
         """Remove tickets whose waiters died, by primary key."""
-        if monotonic() - self._tidied_at < TIDY_EVERY:
+        if not self._is_due("tidied", TIDY_EVERY):
             return
-        self._tidied_at = monotonic()
         dead = tickets.dead_since(self._connection, self.label, TIDY_EVERY)
         if dead:
             tickets.remove(self._connection, dead)

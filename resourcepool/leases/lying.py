@@ -1,16 +1,15 @@
 """What lies about: rows that look free and are not taken by those who have the right to them."""
 
 import random
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from resourcepool.leases.search import Glance
 
 PATIENCE = 0.2  # seconds after which a row is left to the next in line: the one in front is dead or asleep
 STEP = 0.05  # seconds more for each further one, so that they still come in order
-PASS_OVER = (
-    1.0  # seconds for which a row is not tried again after a claim for it failed: somebody has it locked
-)
+PASS_OVER = 0.01, 1.0  # seconds for which a row that could not be had is not tried again: at first, at most
+GROWTH = 4
 
 
 class Lying:
@@ -21,8 +20,8 @@ class Lying:
     """
 
     def __init__(self) -> None:
-        self._since: dict[Any, tuple[Any, float]] = {}  # {row: (its fence, since when it was seen free)}
-        self._not_before: dict[Any, float] = {}  # when a row that could not be had is tried again
+        self._since: dict[Any, tuple[int, float]] = {}  # {row: (its fence, since when it was seen free)}
+        self._refused: dict[Any, tuple[int, float, float]] = {}  # {row: (its fence, not before, for how long)}
 
     def note(self, seen: Glance, now: float) -> None:
         """Note what is free now."""
@@ -30,21 +29,28 @@ class Lying:
             pk: (fence, self._since[pk][1] if pk in self._since and self._since[pk][0] == fence else now)
             for pk, fence in seen.free.items()
         }
-        self._not_before = {pk: until for pk, until in self._not_before.items() if until > now}
+        # Under another fence it has been taken and freed since.
+        self._refused = {pk: no for pk, no in self._refused.items() if seen.free.get(pk) == no[0]}
+
+    def could_not_be_had(self, pks: Iterable[Any], now: float) -> None:
+        """Note that a claim for these failed though they looked free: somebody has them locked, or was faster."""
+        for pk in pks:
+            fence = self._since[pk][0] if pk in self._since else 0
+            pause = min(self._refused[pk][2] * GROWTH, PASS_OVER[1]) if pk in self._refused else PASS_OVER[0]
+            self._refused[pk] = (fence, now + pause, pause)
+
+    def taken(self, pks: Iterable[Any]) -> None:
+        """Note that these are ours now."""
+        for pk in pks:
+            self._since.pop(pk, None)
+
+    def without(self, free: Collection[Any], now: float) -> list[Any]:
+        """Return the rows of ``free`` that are worth trying, in the same order."""
+        return [pk for pk in free if pk not in self._refused or self._refused[pk][1] <= now]
 
     def fresh(self, now: float) -> int:
         """Return how many rows may still be taken by those who have the right to them."""
-        return sum(
-            now - since < PATIENCE for pk, (_, since) in self._since.items() if pk not in self._not_before
-        )
-
-    def could_not_be_had(self, pks: Collection[Any], now: float) -> None:
-        """Note that a claim for these failed though they looked free."""
-        self._not_before.update(dict.fromkeys(pks, now + PASS_OVER))
-
-    def without(self, free: Collection[Any]) -> list[Any]:
-        """Return the rows of ``free`` that are worth trying, in the same order."""
-        return [pk for pk in free if pk not in self._not_before]
+        return sum(now - self._since[pk][1] < PATIENCE for pk in self.without(self._since, now))
 
     def is_any_left(self, rank: int, now: float) -> bool:
         """Tell whether something lies there for so long that it is left to the one at ``rank``; see ``left_by``."""
@@ -53,13 +59,19 @@ class Lying:
     def left_by(self, served: Mapping[int, Sequence[Any]], count: int, rank: int, now: float) -> list[Any]:
         """Return ``count`` rows that those to whom ``served`` gives them do not take; none if there are fewer.
 
+        What a ticket for several rows is given counts from when the last of them came free: before, it could not
+        have taken them.
+
         Args:
             rank: how many in line come before this one of those to whom nothing is given.
         """
-        offered = {pk for pks in served.values() for pk in pks}
-        left = [pk for pk, (_, at) in self._since.items() if pk in offered and now - at >= _patience(rank)]
+        left = []
+        for pks in served.values():
+            since = max((self._since[pk][1] for pk in pks if pk in self._since), default=now)
+            if now - since >= _patience(rank):
+                left += [pk for pk in pks if pk in self._since]
         return random.sample(left, count) if len(left) >= count else []
 
 
 def _patience(rank: int) -> float:
-    return PATIENCE + STEP * rank
+    return PATIENCE + STEP * max(rank, 0)

@@ -9,8 +9,6 @@ GROWTH = 1.4
 LONGEST = 0.2
 PER_PLACE = 0.010  # what each waiter in front adds to the longest pause
 FIRST_FEW = 4
-LATELY = 0.25  # for so long the last wait says something about the next
-EARLY = 0.5  # of the last wait is slept before the first look
 NEARLY = 0.8  # of the time until it is among the first few is slept in one go
 
 
@@ -23,25 +21,10 @@ class Pace:
         self._seen_at = 0.0
         self._pause = SHORTEST
         self._few = FIRST_FEW
-        self._joined_at = 0.0
-        self._last_wait: tuple[float, float] | None = None  # (how long, when it ended)
 
     def joined(self, place: int, now: float) -> None:
         """Note that a waiter took its place, with ``place`` others in front."""
         self._place, self._seen_at, self._pause = place, now, SHORTEST
-
-    def rest(self, now: float) -> float | None:
-        """Return how long somebody who joins just now need not look: it was a long line a moment ago. None: unknown."""
-        self._joined_at = now
-        if self._last_wait is None or now - self._last_wait[1] > LATELY:
-            return None
-        rest = EARLY * self._last_wait[0]
-        return min(rest, LONGEST) if rest > SHORTEST else None
-
-    def served(self, now: float) -> None:
-        """Note that the first of them got what it waited for."""
-        self._last_wait = (now - self._joined_at, now)
-        self.advanced(-1, now)
 
     def advanced(self, place: int, now: float) -> None:
         """Note that it has ``place`` others in front now; -1: it has been served."""
@@ -49,7 +32,9 @@ class Pace:
         if passed > 0:
             fresh = (now - self._seen_at) / passed
             self._per_place = fresh if self._per_place is None else 0.7 * self._per_place + 0.3 * fresh
-            self.joined(max(place, 0), now)
+            self._pause = SHORTEST
+        if passed:
+            self._place, self._seen_at = max(place, 0), now
 
     def stirred(self, free: int) -> None:
         """Note that so many are free for those in front: it may be among the next to be served."""

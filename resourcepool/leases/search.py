@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import IntegerField
 
 from resourcepool import dialect
 from resourcepool.leases.retry import retrying
@@ -72,7 +73,7 @@ def _rows(connection: BaseDatabaseWrapper, sql: str, params: tuple[Any, ...]) ->
 
 
 def _python(model: Model, pk: Any) -> Any:
-    if isinstance(pk, int):
-        return pk
-    assert model._meta.pk is not None  # noqa: S101 (for the type checker: every model has one)
-    return model._meta.pk.to_python(pk)
+    field = model._meta.pk
+    assert field is not None  # noqa: S101 (for the type checker: every model has one)
+    is_plain = type(pk) is int and type(field).to_python is IntegerField.to_python
+    return pk if is_plain else field.to_python(pk)

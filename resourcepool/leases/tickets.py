@@ -30,7 +30,7 @@ class _Texts:
         pool, selector, count, priority = map(quote, ("pool", "selector", "count", "priority"))
         about = ", ".join([quote("asked_at"), pool, selector, count, priority])
         alive = f"{pool} = %s AND {table.busy_before} > {speaks.indexed_now}"
-        odd = f"COUNT(CASE WHEN {selector} <> %s OR {count} <> 1 THEN 1 END)"
+        odd = f"COUNT(CASE WHEN {selector} <> {speaks.exactly} OR {count} <> 1 THEN 1 END)"
         some = f"SELECT COUNT(*) + {ODD - 1} * {odd} FROM {table.name} WHERE {alive} AND {priority}"  # noqa: S608
         self.take = (
             f"INSERT INTO {table.name} ({table.fence}, {table.busy_before}, {about}, {table.holder}) "  # noqa: S608
@@ -71,9 +71,9 @@ def in_line(connection: BaseDatabaseWrapper, label: str, most: int = LONGEST_LIN
     return [Place(*row) for row in _rows(connection, _of(connection).in_line, [label, most])]
 
 
-def ahead(connection: BaseDatabaseWrapper, request: Request, ticket: int) -> Where:
+def ahead(connection: BaseDatabaseWrapper, label: str, selector: str, priority: int, ticket: int) -> Where:
     """Return SQL, and its parameters, for who is served before this ticket; ``others_ahead`` reads its value."""
-    same = (request.selector, request.model._meta.label_lower, request.priority)
+    same = (selector, label, priority)
     return Where(_of(connection).ahead, (*same, *same, ticket))
 
 

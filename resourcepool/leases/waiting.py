@@ -69,11 +69,12 @@ class Request:
 
 @dataclass(eq=False, slots=True)
 class Waiter:
-    """A request that stands in line, and what becomes of it."""
+    """A request that stands in line, and what becomes of it; ``had_to_wait``: a look has left it unserved."""
 
     request: Request
     outcome: Future[list[Lease]] = field(default_factory=Future)
     ticket: Lease | None = None
+    had_to_wait: bool = False
 
     @property
     def number(self) -> int:

@@ -1,4 +1,4 @@
-"""A further condition on the rows of one table."""
+"""A piece of SQL with its parameters: mostly a further condition on the rows of one table."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """SQL text that begins with " AND ", and its parameters; empty for "any row"."""
+    """SQL text and its parameters. As a condition it begins with " AND ", or is empty for "any row"."""
 
     sql: str = ""
     params: tuple[Any, ...] = ()

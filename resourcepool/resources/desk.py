@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 ROUNDS = 10  # of reading what is free and losing the race for all of it
 REMEMBERED = 10_000  # holders whose last resource is known to "sticky"
+TRIES_PER_LOOK = 2
 LONGEST_QUICK_TRY = 0.5  # seconds, then one stands in line: rows that look free may be locked
 REVIVE_EVERY = 2.0  # seconds
 NAP = 0.5  # seconds
@@ -61,7 +62,7 @@ class Desk:
         except BaseException:
             self._walk_away(waiter)
             raise
-        self._crowd.waited(began)
+        self._crowd.served(waiter)
         return leases
 
     async def aobtain(self, asked: Order) -> Leases:
@@ -80,6 +81,7 @@ class Desk:
         except BaseException:
             await in_thread(self._walk_away, waiter)
             raise
+        self._crowd.served(waiter)
         await in_thread(_loaded, lambda: leases, undo=_release)
         return leases
 
@@ -119,7 +121,7 @@ class Desk:
         if asked.timeout and not connection.in_atomic_block:
             if poller.trouble(self._model, connection.alias):
                 return None  # others wait for it already; trying for oneself takes the time of retries
-            if asked.count == 1 and asked.strategy != "sticky" and self._crowd.is_likely():
+            if asked.count == 1 and self._crowd.is_likely():
                 return None
         request = self._request(asked, connection.alias)
         try:
@@ -153,7 +155,8 @@ class Desk:
             if len(rows) < asked.count:
                 self._revive()
                 return None
-            for start in range(0, len(rows) - asked.count + 1, asked.count):
+            # Not many of one look: who stands in line by now has a better right, and the next look shows that.
+            for start in range(0, len(rows) - asked.count + 1, asked.count)[:TRIES_PER_LOOK]:
                 grants = self._claim(connection, request, rows[start : start + asked.count])
                 if grants is not None:
                     self._spread.won()
@@ -161,8 +164,8 @@ class Desk:
                 self._spread.lost_race()
                 if asked.count == 1:
                     tried.add(rows[start])
-                if monotonic() > gives_up_at or verbs.anybody_waits(connection, self._model):
-                    return None
+            if monotonic() > gives_up_at:
+                return None
         return None
 
     def _candidates(self, connection: BaseDatabaseWrapper, asked: Order, request: Request) -> list[Any]:
@@ -262,15 +265,13 @@ class Crowd:
     """
 
     LATELY = 0.25  # seconds
-    LONG = 0.02  # seconds of waiting that are more than a look at an empty line takes
 
     def __init__(self) -> None:
         self._until = float("-inf")
 
-    def waited(self, began: float) -> None:
-        """Note that a wait that ``began`` then has just ended with success."""
-        now = monotonic()
-        self._until = now + self.LATELY if now - began > self.LONG else now
+    def served(self, waiter: Waiter) -> None:
+        """Note how a wait ended: served by the first look at the line, there was no crowd."""
+        self._until = monotonic() + self.LATELY if waiter.had_to_wait else float("-inf")
 
     def is_likely(self) -> bool:
         """Tell whether others are likely to stand in line."""

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from typing import Any, TypedDict
 
 from django.conf import settings
@@ -18,6 +19,14 @@ from resourcepool.resources.strategy import STRATEGIES
 
 MOST_AT_ONCE = 1_000
 REMEMBERED = 1_000  # checked orders per pool
+PLAIN = (
+    str,
+    int,
+    float,
+    bool,
+    timedelta,
+    type(None),
+)  # options and selectors that are compared by what they are
 PRIORITIES = (-1_000_000, 1_000_000)
 
 
@@ -86,17 +95,19 @@ class Orders:
         """Return the checked order for these options and selectors; raises BadOption, see ``order``."""
         if self._settings is not (chosen := getattr(settings, "RESOURCEPOOL", None)):
             self._settings, self._checked = chosen, {}
-        # With the types, because 1 == True; without on_lost, which is often another function for every call.
-        key = (type(count), count, *((name, type(value), value) for name, value in wishes.items()))
-        try:
-            known = self._checked.get(key)
-        except TypeError:  # a list among the selectors
+        checked = self._checked
+        if not all(type(value) in PLAIN for value in wishes.values()):
             return order(self._model, self._declared, count, wishes)
+        # With the types, because 1 == True.
+        key = (type(count), count, *((name, type(value), value) for name, value in wishes.items()))
+        known = checked.get(key)
         if known is not None:
             return known.once_more()
         fresh = order(self._model, self._declared, count, wishes)
-        if fresh.terms.on_lost is None and len(self._checked) < REMEMBERED:
-            self._checked[key] = fresh
+        if fresh.holder_is_unique:  # names are mostly used once
+            if len(checked) >= REMEMBERED:
+                checked.clear()
+            checked[key] = fresh
         return fresh
 
 

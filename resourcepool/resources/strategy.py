@@ -16,7 +16,7 @@ from resourcepool.leases.where import Where
 STRATEGIES = ("spread", "sticky", "random")
 
 FEWEST, MOST = 4, 64
-SHRINK = 0.97  # a lost race doubles their number, so that about one race in thirty is lost where many compete
+SHRINK = 0.97  # a lost race doubles their number, so that about one race in 25 is lost where many compete
 WEIGHED = 1_000  # free rows that a choice by weight considers
 
 

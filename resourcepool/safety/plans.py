@@ -82,7 +82,8 @@ def _hot(connection: BaseDatabaseWrapper, model: Model) -> Iterator[tuple[str, C
     wanted = verbs.Claim(ttl=60, holder="resourcepool_doctor", behind_waiters=is_resource)
     if is_resource:
         yield "look for free rows", lambda: search.free_rows(connection, model, ANYWHERE, 8)
-        yield "look while waiting", lambda: search.glance(connection, model, ANYWHERE, 64)
+        ahead = tickets.ahead(connection, model._meta.label_lower, "{}", 0, 1)
+        yield "look while waiting", lambda: search.glance(connection, model, ANYWHERE, 9, ahead)
     if model is Ticket:
         yield "the line", lambda: tickets.in_line(connection, "resourcepool.proxy")
     else:

@@ -1,5 +1,7 @@
 """Rows that look free: which are worth trying, and which those in front leave lying."""
 
+import pytest
+
 from resourcepool.leases.lying import PASS_OVER, PATIENCE, STEP, Lying
 from resourcepool.leases.search import Glance
 
@@ -42,12 +44,44 @@ def test_all_or_nothing_also_of_what_is_left_lying() -> None:
     assert sorted(lying.left_by({100: [1], 101: [2]}, 2, 0, PATIENCE)) == [1, 2]
 
 
-def test_what_could_not_be_had_is_passed_over_for_a_while() -> None:
+def test_what_a_ticket_for_several_collects_is_left_lying_only_once_it_has_all() -> None:
     lying = Lying()
-    lying.could_not_be_had([2], now=0)
-    assert lying.without([1, 2, 3]) == [1, 3]
-    lying.note(seen({1: 7, 2: 7}), now=PASS_OVER)
-    assert lying.without([1, 2]) == [1, 2]
+    lying.note(seen({1: 7, 2: 7}), now=0)
+    lying.note(seen({1: 7, 2: 7, 3: 7}), now=5)
+    served = {100: [1, 2, 3]}
+    assert lying.left_by(served, 1, 0, 5) == []
+    assert lying.left_by(served, 1, 0, 5 + PATIENCE - 0.01) == []
+    assert lying.left_by(served, 1, 0, 5 + PATIENCE) != []
+
+
+def test_what_could_not_be_had_is_passed_over_ever_longer() -> None:
+    lying = Lying()
+    lying.note(seen({1: 7, 2: 7, 3: 7}), now=0)
+    pauses = []
+    for _ in range(6):
+        lying.could_not_be_had([2], now=0)
+        pauses.append(next(p / 1_000 for p in range(2_000) if 2 in lying.without([1, 2, 3], p / 1_000)))
+        assert lying.without([1, 2, 3], 0) == [1, 3]
+    assert pauses == pytest.approx([0.01, 0.04, 0.16, 0.64, 1.0, 1.0], abs=0.002)
+    assert pauses[-1] == PASS_OVER[1]
+
+
+def test_what_could_not_be_had_is_tried_at_once_when_it_has_been_taken_and_freed_since() -> None:
+    lying = Lying()
+    lying.note(seen({1: 7}), now=0)
+    lying.could_not_be_had([1], now=0)
+    lying.note(seen({1: 7}), now=0)
+    assert lying.without([1], 0) == []
+    lying.note(seen({1: 9}), now=0)
+    assert lying.without([1], 0) == [1]
+
+
+def test_what_is_taken_is_not_left_lying() -> None:
+    lying = Lying()
+    lying.note(seen({1: 7}), now=0)
+    lying.taken([1])
+    assert not lying.is_any_left(0, PATIENCE)
+    assert lying.left_by({100: [1]}, 1, 0, PATIENCE) == []
 
 
 def test_who_stands_further_back_waits_longer_for_it() -> None:

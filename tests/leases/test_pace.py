@@ -63,25 +63,6 @@ def test_those_who_may_be_served_soon_because_much_is_free_do_not_sleep() -> Non
     assert pace.pause(0.01, None) <= 0.008
 
 
-def test_who_joins_right_after_a_long_wait_rests_before_the_first_look() -> None:
-    pace = Pace()
-    assert pace.rest(0) is None
-    pace.joined(10, now=0)
-    pace.served(0.1)
-    assert pace.rest(0.15) == pytest.approx(0.05)
-    pace.served(20.15)
-    assert pace.rest(20.2) == LONGEST
-    assert pace.rest(30) is None
-
-
-def test_who_joins_after_a_short_wait_looks_at_once() -> None:
-    pace = Pace()
-    pace.rest(0)
-    pace.joined(0, now=0)
-    pace.served(0.002)
-    assert pace.rest(0.01) is None
-
-
 def test_a_place_that_moves_back_is_no_progress() -> None:
     pace = Pace()
     pace.joined(3, now=0)
@@ -95,7 +76,6 @@ events = st.lists(
         st.tuples(st.just("joined"), st.integers(0, 2_000)),
         st.tuples(st.just("advanced"), st.integers(-1, 2_000)),
         st.tuples(st.just("stirred"), st.integers(0, 1_000)),
-        st.tuples(st.just("served")),
     ),
     max_size=20,
 )
@@ -108,8 +88,6 @@ def test_a_pause_is_never_shorter_or_longer_than_it_may_be(
     pace = Pace()
     for (name, *args), now in zip(history, clock, strict=False):
         getattr(pace, name)(*args, *([] if name == "stirred" else [now]))
-        rest = pace.rest(now)
-        assert rest is None or SHORTEST < rest <= LONGEST
     pause = pace.pause(clock[-1], next_in)
     assert SHORTEST <= pause <= LONGEST + PER_PLACE * 2_000
     if next_in is not None:

@@ -7,11 +7,11 @@ import pytest
 from django.db import OperationalError, connection
 
 from resourcepool.exceptions import DatabaseUnavailable, LeaseReleased
+from resourcepool.leases.keeper import keeper
 from resourcepool.models import Proxy
 from tests.app.rows import columns, new
 from tests.concurrency.test_transient import by_postgresql
 from tests.concurrency.wire import Interference
-from tests.eventually import eventually
 
 pytestmark = pytest.mark.only("mysql", "postgresql")  # SQLite has no server that could go away
 
@@ -46,7 +46,7 @@ def test_a_handle_that_may_have_been_given_up_does_not_trust_itself(
     assert not lease.is_held
 
 
-def test_and_trusts_itself_again_once_a_renewal_shows_that_it_was_not(interference: Interference) -> None:
+def test_such_a_handle_can_be_given_up_again_and_is_kept_until_then(interference: Interference) -> None:
     row = new(Proxy)
     lease: Any = Proxy.pool.acquire(wait=False)
     interference.expect("UPDATE", LOST_CONNECTION[connection.vendor], times=1_000)
@@ -55,6 +55,8 @@ def test_and_trusts_itself_again_once_a_renewal_shows_that_it_was_not(interferen
     with pytest.raises(LeaseReleased, match="that may have taken effect"):
         lease.ensure_held()
     interference.expect("", OperationalError, times=0)
-    eventually(lambda: lease.is_held)
+    assert keeper.is_kept(lease)
     lease.release()
     assert columns(row)["fence"] == 2
+    with pytest.raises(LeaseReleased, match="was released before"):
+        lease.ensure_held()

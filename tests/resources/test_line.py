@@ -185,8 +185,7 @@ class TestTheDead:
         long_dead, just_dead = ticket(Proxy, seconds=-line.TIDY_EVERY - 1), ticket(Proxy, seconds=-1)
         other_pool = ticket(Device, seconds=-line.TIDY_EVERY - 1)
         monkeypatch.setattr(line, "TIDY_EVERY", 60.0)
-        for lines in poller._lines.values():
-            lines._tidied_at = float("-inf")
+        line._done_at.clear()
         waiting.start("alive")
         held.release()
         waiting.let_go("alive")

@@ -60,8 +60,8 @@ FURTHER = (
     Mutation(
         "a lease is trusted though it may be given up",
         LEASE,
-        "self._doubted_at, self._is_proven = monotonic(), False",
-        "self._is_proven = False",
+        "self._is_in_doubt = True",
+        "self._is_in_doubt = False",
     ),
     Mutation("a lease is trusted while it is given up", LEASE, "or self._state.is_ending or", "or False or"),
     Mutation(

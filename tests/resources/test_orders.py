@@ -1,0 +1,89 @@
+"""Orders that were checked once are remembered, and nothing else is mistaken for them."""
+
+from typing import Any
+
+import pytest
+from django.test import override_settings
+
+from resourcepool.exceptions import BadOption
+from resourcepool.resources import order as ordering
+from resourcepool.resources.order import Order, Orders
+from tests.app.models import Device
+
+
+@pytest.fixture
+def orders() -> Orders:
+    return Orders(Device, {})
+
+
+@pytest.fixture
+def checks(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What was checked from the ground up."""
+    checked: list[Any] = []
+    check = ordering.order
+
+    def counted(*args: Any) -> Order:
+        checked.append(args)
+        return check(*args)
+
+    monkeypatch.setattr(ordering, "order", counted)
+    return checked
+
+
+def test_the_same_order_is_checked_once_and_gets_a_holder_of_its_own_each_time(
+    orders: Orders, checks: list[Any]
+) -> None:
+    first, second = (orders.order(1, {"timeout": 5, "kind": "phone"}) for _ in range(2))
+    assert len(checks) == 1
+    assert first.terms.holder != second.terms.holder
+    assert (first.selector, first.timeout, first.terms.ttl) == (
+        second.selector,
+        second.timeout,
+        second.terms.ttl,
+    )
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ({"timeout": 1}, {"timeout": True}),
+        ({"slots": (1, 2)}, {"slots": (True, 2)}),
+        ({"ttl": 1}, {"ttl": "1"}),
+    ],
+)
+def test_what_only_looks_equal_is_checked_again(
+    orders: Orders, first: dict[str, Any], second: dict[str, Any]
+) -> None:
+    orders.order(1, first)
+    with pytest.raises(BadOption):
+        orders.order(1, second)
+
+
+def test_a_count_that_is_no_number_is_refused_after_one_that_is(orders: Orders) -> None:
+    orders.order(1, {})
+    with pytest.raises(BadOption):
+        orders.order(True, {})
+
+
+@pytest.mark.parametrize("wishes", [{"holder": "me"}, {"on_lost": print}, {"kind": ["phone", "tablet"]}])
+def test_what_is_mostly_used_once_is_not_remembered(
+    orders: Orders, checks: list[Any], wishes: dict[str, Any]
+) -> None:
+    for _ in range(2):
+        assert orders.order(1, wishes).count == 1
+    assert len(checks) == 2
+
+
+def test_other_settings_count_at_once(orders: Orders) -> None:
+    with override_settings(RESOURCEPOOL={"TTL": 7}):
+        assert orders.order(1, {}).terms.ttl == 7
+    with override_settings(RESOURCEPOOL={"TTL": 8}):
+        assert orders.order(1, {}).terms.ttl == 8
+
+
+def test_memory_is_bounded(orders: Orders, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ordering, "REMEMBERED", 3)
+    for timeout in range(10):
+        orders.order(1, {"timeout": timeout})
+        assert len(orders._checked) <= 3
+    assert orders.order(1, {"timeout": 9}).timeout == 9
