@@ -45,7 +45,8 @@ class Line:
         self.trouble: Exception | None = None
         self._pace = Pace()
         self._lying = Lying()
-        self._ahead, self._is_mixed, self._somebody_is_new = 0, False, False
+        self._ahead, self._were_free = 0, 0
+        self._is_mixed = self._somebody_is_new = False
 
     def look(self) -> float:
         """Serve whoever can be served; returns when to look again (``look_at``).
@@ -57,6 +58,10 @@ class Line:
         if not self.waiters:
             return self.look_at
         self._take_tickets()
+        look_at = min(waiter.not_before for waiter in self.waiters)
+        if look_at > monotonic():
+            self.look_at = min(self.look_at, look_at)
+            return self.look_at
         seen = self._look_around()
         if not seen.free:
             self._revive()
@@ -92,6 +97,7 @@ class Line:
             holder, ttl, sent_at = waiter.request.claim.holder, ticket_ttl(), monotonic()
             grant = Grant(tickets.take(self._connection, waiter.request, ttl), 1, sent_at)
             waiter.ticket = Lease(Ticket, self.using, grant, Terms(ttl=ttl, holder=holder))
+            waiter.not_before = sent_at + waiter.request.rest
             self._somebody_is_new = True
 
     def _look_around(self) -> Glance:
@@ -100,10 +106,11 @@ class Line:
         first = self.waiters[0]
         ahead = tickets.ahead(self._connection, self.label, self.selector, first.request.priority, first.number)
         demand = sum(waiter.request.count for waiter in self.waiters)
-        seen = self._glance(self.selector, demand + min(self._ahead, SPARE_ROWS), ahead)
+        seen = self._glance(self.selector, demand + min(self._ahead, 2 * self._were_free), ahead)
         self._ahead, self._is_mixed = tickets.others_ahead(seen.ahead)
         if seen.is_cut_short and len(seen.free) < demand + self._ahead:
             seen = self._glance(self.selector, demand + self._ahead, ahead)
+        self._were_free = len(seen.free)
         if self._somebody_is_new:
             self._pace.joined(self._ahead, monotonic())
             self._somebody_is_new = False

@@ -56,6 +56,7 @@ class Request:
     Attributes:
         selector: canonical JSON of the wanted fields; equal text means equal wishes.
         leases: makes the handles of the rows that were granted.
+        rest: seconds for which it need not look, because others have just been waiting for longer.
     """
 
     model: Model
@@ -65,6 +66,7 @@ class Request:
     priority: int
     claim: Claim
     leases: Callable[[list[Grant]], list[Lease]]
+    rest: float = 0.0
 
 
 @dataclass(eq=False, slots=True)
@@ -75,6 +77,7 @@ class Waiter:
     outcome: Future[list[Lease]] = field(default_factory=Future)
     ticket: Lease | None = None
     had_to_wait: bool = False
+    not_before: float = 0.0
 
     @property
     def number(self) -> int:

@@ -62,7 +62,7 @@ class Desk:
         except BaseException:
             self._walk_away(waiter)
             raise
-        self._crowd.served(waiter)
+        self._crowd.served(waiter, began)
         return leases
 
     async def aobtain(self, asked: Order) -> Leases:
@@ -81,7 +81,7 @@ class Desk:
         except BaseException:
             await in_thread(self._walk_away, waiter)
             raise
-        self._crowd.served(waiter)
+        self._crowd.served(waiter, began)
         await in_thread(_loaded, lambda: leases, undo=_release)
         return leases
 
@@ -187,6 +187,7 @@ class Desk:
             priority=asked.priority,
             claim=Claim(asked.terms.ttl, asked.terms.holder, asked.holder_is_unique),
             leases=lambda grants: list(self._leases(asked, using, grants)),
+            rest=self._crowd.rest(asked.timeout),
         )
 
     def _leases(self, asked: Order, using: str, grants: list[Grant]) -> Leases:
@@ -261,21 +262,31 @@ def _release(leases: Leases | None) -> None:
 class Crowd:
     """Remembers that somebody here had to wait a moment ago: then the next one goes straight to the line.
 
-    It would not be served at once anyway, and the try costs as much as a look from the line.
+    It would not be served at once anyway, and the try costs as much as a look from the line. There it rests for a
+    moment before it looks. Served by its first look, it was wrong, and the next one tries as usual.
     """
 
     LATELY = 0.25  # seconds
+    REST = 0.05  # seconds at most, and half of the last wait
+    IN_NO_HURRY = 1.0  # seconds: whoever gives up sooner does not rest
 
     def __init__(self) -> None:
         self._until = float("-inf")
+        self._last_wait = 0.0
 
-    def served(self, waiter: Waiter) -> None:
-        """Note how a wait ended: served by the first look at the line, there was no crowd."""
-        self._until = monotonic() + self.LATELY if waiter.had_to_wait else float("-inf")
+    def served(self, waiter: Waiter, began: float) -> None:
+        """Note how a wait that ``began`` then has ended."""
+        now = monotonic()
+        self._until = now + self.LATELY if waiter.had_to_wait else float("-inf")
+        self._last_wait = now - began
 
     def is_likely(self) -> bool:
         """Tell whether others are likely to stand in line."""
         return monotonic() < self._until
+
+    def rest(self, timeout: float) -> float:
+        """Return for how many seconds somebody who would wait for ``timeout`` need not look."""
+        return min(self.REST, self._last_wait / 2) if self.is_likely() and timeout >= self.IN_NO_HURRY else 0.0
 
 
 def _refuse_open_transaction(connection: BaseDatabaseWrapper, asked: Order) -> None:
