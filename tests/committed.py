@@ -19,7 +19,7 @@ from resourcepool.leases import alarm, clock, lease, line, verbs
 from resourcepool.leases import keeper as keeping
 from resourcepool.leases import poller as polling
 from resourcepool.models import AbstractResource
-from resourcepool.resources import desk, pool
+from resourcepool.resources import crowd, desk, pool
 from tests.app.models import Team
 from tests.app.rows import leased_models
 from tests.eventually import eventually
@@ -53,7 +53,7 @@ def forget_everything() -> None:
     keeping.keeper._in_trouble.clear()
     for model in leased_models():
         if issubclass(model, AbstractResource):
-            model.pool._desk._crowd = desk.Crowd()
+            model.pool._desk._crowd = crowd.Crowd()
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ def wake_keeper() -> None:
 @pytest.fixture
 def process_clock(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Clock:
     moved = Clock()
-    for module in (alarm, keeping, lease, line, polling, verbs, desk, pool):
+    for module in (alarm, keeping, lease, line, polling, verbs, crowd, desk, pool):
         monkeypatch.setattr(module, "monotonic", moved)
     return moved
 

@@ -34,6 +34,34 @@ VERBS, LEASE, LINE = "leases/verbs.py", "leases/lease.py", "leases/line.py"
 
 MUTATIONS = (
     Mutation(
+        "what a ticket for several collects is left lying early",
+        "leases/lying.py",
+        "since = max((self._since[pk][1]",
+        "since = min((self._since[pk][1]",
+        ("tests/leases/test_lying.py",),
+    ),
+    Mutation(
+        "further ones in line wait longer for what lies there",
+        "leases/lying.py",
+        "return PATIENCE + STEP * max(rank, 0)",
+        "return PATIENCE",
+        ("tests/leases/test_lying.py",),
+    ),
+    Mutation(
+        "1 is taken for True among remembered orders",
+        "resources/order.py",
+        "*((name, type(value), value) for name, value in wishes.items())",
+        "*((name, value) for name, value in wishes.items())",
+        ("tests/resources/test_orders.py",),
+    ),
+    Mutation(
+        "a holder's name is used twice",
+        "resources/order.py",
+        "return known.once_more()",
+        "return known",
+        ("tests/resources/test_orders.py",),
+    ),
+    Mutation(
         "fence out of renew, release, hand over",
         VERBS,
         'match = f"{table.pk} = %s AND {fence} = %s"',

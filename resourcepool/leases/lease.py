@@ -21,6 +21,7 @@ from resourcepool.exceptions import (
 )
 from resourcepool.leases import background, verbs
 from resourcepool.leases.clock import monotonic
+from resourcepool.leases.ending import Ending
 from resourcepool.leases.holder import MAX_LENGTH
 from resourcepool.leases.keeper import keeper
 from resourcepool.leases.open_transaction import OpenTransaction
@@ -57,7 +58,7 @@ class Lease:
         self.fence = grant.fence
         self.holder = self.terms.holder
         self._pid = os.getpid()
-        self._state = _State()
+        self._state = Ending()
         self._granted_at = self._sent_at = grant.sent_at
         self._transaction = OpenTransaction.of(self._connection)  # invisible to the keeper until it commits
         self._is_proven = self._transaction is None  # a rollback would undo the claim
@@ -279,24 +280,3 @@ class Lease:
                 f"{self} belongs to process {self._pid}; this is process {os.getpid()}. "
                 "Acquire after the fork, or hand it over: fence = lease.hand_over(..), pool.adopt(pk, fence)"
             )
-
-
-class _State:
-    """How a grant ended for its holder; decided once, whoever notices first."""
-
-    def __init__(self) -> None:
-        self.ended: LeaseLost | None = None
-        self.is_ending = False
-        self._lock = threading.Lock()
-
-    def begin_ending(self) -> bool:
-        with self._lock:
-            first, self.is_ending = not self.is_ending, True
-        return first
-
-    def end(self, how: LeaseLost) -> bool:
-        with self._lock:
-            first = self.ended is None
-            if first:
-                self.ended = how
-        return first

@@ -18,6 +18,7 @@ from resourcepool.leases.retry import retrying
 from resourcepool.leases.verbs import Claim, Grant
 from resourcepool.leases.waiting import Request, Waiter
 from resourcepool.resources import selectors
+from resourcepool.resources.crowd import Crowd
 from resourcepool.resources.lease import ResourceLease
 from resourcepool.resources.order import Order
 from resourcepool.resources.strategy import Spread, by_weight
@@ -257,36 +258,6 @@ def _loaded(obtain: Callable[..., Leases | None], *args: Any) -> Leases | None:
 def _release(leases: Leases | None) -> None:
     for lease in leases or ():
         lease.release()
-
-
-class Crowd:
-    """Remembers that somebody here had to wait a moment ago: then the next one goes straight to the line.
-
-    It would not be served at once anyway, and the try costs as much as a look from the line. There it rests for a
-    moment before it looks. Served by its first look, it was wrong, and the next one tries as usual.
-    """
-
-    LATELY = 0.25  # seconds
-    REST = 0.05  # seconds at most, and half of the last wait
-    IN_NO_HURRY = 1.0  # seconds: whoever gives up sooner does not rest
-
-    def __init__(self) -> None:
-        self._until = float("-inf")
-        self._last_wait = 0.0
-
-    def served(self, waiter: Waiter, began: float) -> None:
-        """Note how a wait that ``began`` then has ended."""
-        now = monotonic()
-        self._until = now + self.LATELY if waiter.had_to_wait else float("-inf")
-        self._last_wait = now - began
-
-    def is_likely(self) -> bool:
-        """Tell whether others are likely to stand in line."""
-        return monotonic() < self._until
-
-    def rest(self, timeout: float) -> float:
-        """Return for how many seconds somebody who would wait for ``timeout`` need not look."""
-        return min(self.REST, self._last_wait / 2) if self.is_likely() and timeout >= self.IN_NO_HURRY else 0.0
 
 
 def _refuse_open_transaction(connection: BaseDatabaseWrapper, asked: Order) -> None:

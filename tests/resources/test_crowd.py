@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
+from resourcepool.leases import clock
 from resourcepool.models import Proxy
-from resourcepool.resources.desk import Crowd
+from resourcepool.resources.crowd import Crowd
 from tests.app.rows import hold, new
 from tests.committed import Clock, Statement
 from tests.eventually import InBackground, eventually
@@ -23,7 +24,7 @@ class Served:
 def test_a_wait_is_remembered_for_a_moment(process_clock: Clock) -> None:
     crowd: Any = Crowd()
     assert not crowd.is_likely()
-    crowd.served(Served(had_to_wait=True))
+    crowd.served(Served(had_to_wait=True), clock.monotonic() - 1)
     assert crowd.is_likely()
     process_clock.advance(Crowd.LATELY + 0.01)
     assert not crowd.is_likely()
@@ -31,9 +32,19 @@ def test_a_wait_is_remembered_for_a_moment(process_clock: Clock) -> None:
 
 def test_being_served_by_the_first_look_ends_it() -> None:
     crowd: Any = Crowd()
-    crowd.served(Served(had_to_wait=True))
-    crowd.served(Served(had_to_wait=False))
+    crowd.served(Served(had_to_wait=True), clock.monotonic() - 1)
+    crowd.served(Served(had_to_wait=False), clock.monotonic())
     assert not crowd.is_likely()
+
+
+def test_whoever_comes_after_a_wait_rests_for_half_of_it_at_most_before_it_looks() -> None:
+    crowd: Any = Crowd()
+    assert crowd.rest(60) == 0
+    crowd.served(Served(had_to_wait=True), clock.monotonic() - 0.02)
+    assert 0.01 <= crowd.rest(60) <= Crowd.REST
+    crowd.served(Served(had_to_wait=True), clock.monotonic() - 20)
+    assert crowd.rest(60) == Crowd.REST
+    assert crowd.rest(0.5) == 0, "it would give up too soon"
 
 
 def test_after_a_wait_the_line_serves_at_once_what_is_free(statements: list[Statement]) -> None:

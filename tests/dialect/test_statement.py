@@ -1,0 +1,60 @@
+"""One statement and what is read of its answer, on a cursor that is kept where that is safe."""
+
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.test.utils import CaptureQueriesContext
+
+from resourcepool import dialect
+from resourcepool.dialect.statement import KEPT
+
+pytestmark = pytest.mark.usefixtures("transactional_db")
+
+
+def select(number: int, on: BaseDatabaseWrapper = connection, read: Any = dialect.all_rows) -> Any:
+    return dialect.run(on, "SELECT %s", [number], read)
+
+
+def test_the_answer_is_read_in_full() -> None:
+    assert [tuple(row) for row in select(1)] == [(1,)]
+
+
+def test_a_statement_sent_while_another_is_read_does_not_disturb_it() -> None:
+    """A signal handler may acquire or release at any moment, on the same connection."""
+
+    def interrupted(cursor: Any) -> Any:
+        select(2)
+        return dialect.all_rows(cursor)
+
+    select(0)
+    assert [tuple(row) for row in select(1, read=interrupted)] == [(1,)]
+
+
+def test_after_a_reconnect_there_is_a_new_cursor(other: BaseDatabaseWrapper) -> None:
+    select(1, other)
+    other.close()
+    assert [tuple(row) for row in select(2, other)] == [(2,)]
+
+
+def test_whoever_counts_queries_sees_every_one(other: BaseDatabaseWrapper) -> None:
+    select(1, other)
+    with CaptureQueriesContext(other) as captured:  # type: ignore[no-untyped-call]
+        select(2, other)
+        select(3, other)
+    assert len(captured) == 2
+
+
+@pytest.mark.only("mysql")
+def test_the_cursor_is_kept_between_statements(other: BaseDatabaseWrapper) -> None:
+    select(1, other)
+    kept = other.__dict__[KEPT]
+    select(2, other)
+    assert other.__dict__[KEPT] is kept
+
+
+@pytest.mark.only("sqlite", "postgresql")
+def test_no_cursor_is_kept_that_could_keep_a_lock(other: BaseDatabaseWrapper) -> None:
+    select(1, other)
+    assert KEPT not in other.__dict__
