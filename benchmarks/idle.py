@@ -26,6 +26,7 @@ def statements_per_second(processes: int, threads: int, settle: float, seconds: 
     counted: dict[str, Any] = {}
 
     def count() -> None:
+        connection.ensure_connection()
         time.sleep(settle)
         counted["waiters"] = Ticket.objects.held().count()
         before = _questions(connection)
