@@ -47,7 +47,7 @@ class Plan:
 FEW = (Point(1, 40), Point(8, 40), Point(32, 40))
 EXHAUSTED = Point(128, 40, 0.05)
 FULL = Plan(
-    points=(*FEW, Point(32, 100_000), EXHAUSTED),
+    points=(*FEW, Point(32, 100_000), Point(24, 8, 0.05), Point(48, 40, 0.05), EXHAUSTED),
     other_points=FEW,
     waiters=(8, 125, 10.0),
     keeper=(10_000, 60.0),
