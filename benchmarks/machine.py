@@ -2,6 +2,7 @@
 
 import os
 import platform
+import re
 from importlib.metadata import version
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -37,7 +38,7 @@ def server_version(url: str) -> str:
         db.close()
     return {"sqlite": "SQLite", "mysql": "MariaDB", "postgres": "PostgreSQL"}[
         kind
-    ] + f" {text.split('-', maxsplit=1)[0]}"
+    ] + f" {re.split('[- ]', text)[0]}"
 
 
 def _processor() -> str:
