@@ -51,7 +51,7 @@ def test_what_a_ticket_for_several_collects_is_left_lying_only_once_it_has_all()
     served = {100: [1, 2, 3]}
     assert lying.left_by(served, 1, 0, 5) == []
     assert lying.left_by(served, 1, 0, 5 + PATIENCE - 0.01) == []
-    assert lying.left_by(served, 1, 0, 5 + PATIENCE) != []
+    assert lying.left_by(served, 1, 0, 5 + PATIENCE + 0.01) != []
 
 
 def test_what_could_not_be_had_is_passed_over_ever_longer() -> None:
