@@ -6,6 +6,7 @@ python -m tests --only mariadb -- tests/leases -k renew   one database, and what
 """
 
 import argparse
+import signal
 import sys
 import time
 from collections.abc import Sequence
@@ -26,6 +27,8 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--only", action="append", choices=PARTS, help="this part alone; may be repeated")
     chosen = parser.parse_args(words[:split]).only or PARTS
     outcomes: list[Outcome] = []
+    # Started in the background we inherit that Ctrl-C is ignored, and so would the programs whose Ctrl-C is tested.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with terminable():
             for part in chosen:
