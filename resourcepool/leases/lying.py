@@ -6,7 +6,7 @@ from typing import Any
 
 from resourcepool.leases.search import Glance
 
-PATIENCE = 0.3  # seconds after which a row is left to the next in line: the one in front is dead or asleep
+PATIENCE = 0.2  # seconds after which a row is left to the next in line: the one in front is dead or asleep
 STEP = 0.05  # seconds more for each further one, so that they still come in order
 PASS_OVER = 0.01, 1.0  # seconds for which a row that could not be had is not tried again: at first, at most
 GROWTH = 4
