@@ -34,6 +34,13 @@ VERBS, LEASE, LINE = "leases/verbs.py", "leases/lease.py", "leases/line.py"
 
 MUTATIONS = (
     Mutation(
+        "a fork waits for background threads",
+        "leases/background.py",
+        "    before=_before_fork, after_in_parent",
+        "    before=_held_back.clear, after_in_parent",
+        ("tests/concurrency/test_forks.py",),
+    ),
+    Mutation(
         "what a ticket for several collects is left lying early",
         "leases/lying.py",
         "since = max((self._since[pk][1]",

@@ -2,14 +2,21 @@
 
 import contextlib
 import logging
+import os
 import threading
 from collections.abc import Callable, Iterator
 
 from django.db import connections
 
 from resourcepool import dialect
+from resourcepool.leases.clock import monotonic
+
+FORK_WAITS = 1.0  # seconds at most, for what the background threads are saying to a database
 
 logger = logging.getLogger(__name__)
+
+_turns: list[threading.RLock] = []  # each held while a background thread talks to a database
+_held_back: dict[int, list[threading.RLock]] = {}  # {thread that forks: what it holds for that}
 
 
 def start(name: str, work: Callable[[], object]) -> threading.Thread:
@@ -36,11 +43,21 @@ class OwnConnections:
         self._opened = {alias: dialect.private_connection(alias) for alias in supported}
         for alias, connection in self._opened.items():
             connections[alias] = connection
+        self._turn = threading.RLock()
+        _turns.append(self._turn)
 
     @property
     def are_open(self) -> bool:
         """Whether any of them has a session on a server."""
         return any(connection.connection is not None for connection in self._opened.values())
+
+    def turn(self) -> contextlib.AbstractContextManager[object]:
+        """Talk to databases only inside of this: a fork waits for its end.
+
+        A child inherits the locks inside of the drivers' libraries as they are, and waits for ever for one that a
+        thread held which it does not have.
+        """
+        return self._turn
 
     def close(self) -> None:
         """End the sessions; the next query begins a new one."""
@@ -56,3 +73,26 @@ def own_connections() -> Iterator[OwnConnections]:
         yield own
     finally:
         own.close()
+        _turns.remove(own._turn)
+
+
+def _before_fork() -> None:
+    deadline = monotonic() + FORK_WAITS
+    _held_back[threading.get_ident()] = [
+        turn for turn in list(_turns) if turn.acquire(timeout=max(0.0, deadline - monotonic()))
+    ]
+
+
+def _after_fork_in_parent() -> None:
+    for turn in _held_back.pop(threading.get_ident(), []):
+        turn.release()
+
+
+def _after_fork_in_child() -> None:
+    _turns.clear()
+    _held_back.clear()
+
+
+os.register_at_fork(
+    before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child
+)

@@ -96,14 +96,16 @@ class Keeper:
             while True:
                 self._beat.reset()
                 try:
-                    wake_at = self._beat_once()
+                    with own.turn():
+                        wake_at = self._beat_once()
                 except Exception:
                     logger.exception("the keeper could not renew; it tries again")
                     wake_at = monotonic() + PAUSE_AFTER_FAILURE
                 if own.are_open and not self._kept:
                     self._beat.sleep_until(monotonic() + IDLE)
                     if not self._kept:
-                        own.close()
+                        with own.turn():
+                            own.close()
                 else:
                     self._beat.sleep_until(wake_at)
 

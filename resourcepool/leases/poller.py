@@ -67,11 +67,13 @@ class Poller:
             while True:
                 self._alarm.reset()
                 self._admit()
-                wake_at = min((self._turn(line) for line in self._lines.values()), default=math.inf)
+                with own.turn():
+                    wake_at = min((self._turn(line) for line in self._lines.values()), default=math.inf)
                 if math.isinf(wake_at) and own.are_open:
                     self._alarm.sleep_until(monotonic() + IDLE)
                     if not self._arrivals:
-                        own.close()
+                        with own.turn():
+                            own.close()
                 else:
                     self._alarm.sleep_until(wake_at)
 

@@ -5,6 +5,7 @@ import multiprocessing
 import os
 import signal
 import sys
+import threading
 import time
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from django.db import connections, transaction
 
 from resourcepool.exceptions import LeaseFromAnotherProcess
+from resourcepool.leases.background import FORK_WAITS, own_connections
 from resourcepool.leases.keeper import keeper
 from resourcepool.models import Proxy
 from tests import child as bootstrap
@@ -105,6 +107,59 @@ def test_a_waiting_parent_goes_on_waiting(spawn: Spawner) -> None:
     row = new(Proxy)
     assert "fine" in spawn(fork_while_waiting).succeed()
     assert columns(row)["fence"] == 4
+
+
+def fork_while_a_background_thread_talks() -> None:
+    """A child inherits the locks inside of a driver's library as they are at that moment."""
+    talks, asked, told = threading.Event(), threading.Event(), []
+    os.register_at_fork(before=asked.set)  # the one registered last runs first
+
+    def talk() -> None:
+        with own_connections() as own, own.turn():
+            talks.set()
+            asked.wait(10)
+            time.sleep(0.1)  # goes on talking, for longer than a fork takes
+            told.append("all")
+
+    thread = InBackground(talk)
+    talks.wait(10)
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0 if told else 1)
+    assert os.waitpid(pid, 0)[1] == 0
+    thread.result()
+    with own_connections() as own, own.turn():
+        print("fine", flush=True)
+
+
+def test_a_fork_waits_until_the_background_threads_have_finished_speaking(spawn: Spawner) -> None:
+    assert "fine" in spawn(fork_while_a_background_thread_talks).succeed()
+
+
+def fork_while_a_background_thread_hangs() -> None:
+    talks, end = threading.Event(), threading.Event()
+
+    def talk() -> None:
+        with own_connections() as own, own.turn():
+            talks.set()
+            end.wait(20)
+
+    thread = InBackground(talk)
+    talks.wait(10)
+    began = time.monotonic()
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0)
+    assert time.monotonic() - began < FORK_WAITS + 5
+    assert not end.is_set()
+    assert os.waitpid(pid, 0)[1] == 0
+    end.set()
+    thread.result()
+    print("fine", flush=True)
+
+
+def test_a_fork_does_not_wait_for_ever_for_a_database_that_hangs(spawn: Spawner) -> None:
+    assert "fine" in spawn(fork_while_a_background_thread_hangs).succeed()
 
 
 def forget_to_release() -> None:
