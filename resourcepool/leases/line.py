@@ -137,13 +137,30 @@ class Line:
         served = allot(places, free)
         rank = self._ahead - self._served_before(places, served)
         for waiter in self.waiters:
-            pks = served.get(waiter.number)
-            if not pks:
-                pks = self._lying.left_by(served, waiter.request.count, rank, monotonic())
-                rank += 1
-            if pks:
+            if pks := served.get(waiter.number):
                 self._claim(waiter, pks)
+                continue
+            now = monotonic()
+            asleep = self._lying.asleep(served, rank, now)
+            pks = self._lying.left_by(served, waiter.request.count, rank, now)
+            if pks and self._claim(waiter, pks):
+                self._skip(waiter, asleep)
+            rank += 1
         self._let_go()
+
+    def _skip(self, waiter: Waiter, asleep: set[int]) -> None:
+        """Tell everybody not to leave anything for those whom ``waiter`` has just passed: they had their time."""
+        ours, last = {one.number for one in self.waiters}, (waiter.request.priority, waiter.number)
+        line = tickets.in_line(self._connection, self.label, self._ahead + len(ours))
+        passed = [
+            place.ticket
+            for place in line
+            if place.order < last
+            and place.ticket not in ours
+            and (place.ticket in asleep or (place.count == 1 and place.selector == self.selector))
+        ]
+        if passed:
+            tickets.skip(self._connection, passed)
 
     def _served_before(self, places: list[Place], served: Mapping[int, list[Any]]) -> int:
         """Return how many of those in front of the first of ours, who want one row of the same, are given one."""
@@ -162,11 +179,22 @@ class Line:
             plain = [Place(-index, self.selector, 1) for index in range(1, self._ahead + 1)]
             return [*plain, Place(self.waiters[0].number, self.selector, 1)]
         places = tickets.in_line(self._connection, self.label, rows)
-        if len(places) < rows or all(place.selector == self.selector for place in places):
-            return places  # if all want the same, each takes one of the rows at least
-        return tickets.in_line(self._connection, self.label)
+        # If all want the same, each takes one of the rows at least.
+        if len(places) == rows and not all(place.selector == self.selector for place in places):
+            places = tickets.in_line(self._connection, self.label)
+        return self._with_ours(places)
 
-    def _claim(self, waiter: Waiter, pks: list[Any]) -> None:
+    def _with_ours(self, places: list[Place]) -> list[Place]:
+        """Return them with those of ours whom the others skip: we are awake, after all."""
+        seen = {place.ticket for place in places}
+        ours = [
+            Place(waiter.number, self.selector, waiter.request.count, waiter.request.priority)
+            for waiter in self.waiters
+            if waiter.number not in seen
+        ]
+        return sorted([*places, *ours], key=lambda place: place.order) if ours else places
+
+    def _claim(self, waiter: Waiter, pks: list[Any]) -> bool:
         try:
             grants = claim(self._connection, waiter.request, pks)
         except DatabaseUnavailable:
@@ -174,13 +202,14 @@ class Line:
         except Exception as error:
             logger.exception("cannot serve a waiter for %s", self.label)
             waiter.fail(error)
-            return
-        if grants is not None:
-            self._pace.advanced(-1, monotonic())
-            self._lying.taken(pks)
-            waiter.give(grants)
-        else:
+            return False
+        if grants is None:
             self._lying.could_not_be_had(pks, monotonic())
+            return False
+        self._pace.advanced(-1, monotonic())
+        self._lying.taken(pks)
+        waiter.give(grants)
+        return True
 
     def _revive(self) -> None:
         if self._is_due("revived", REVIVE_EVERY):

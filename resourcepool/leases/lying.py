@@ -57,7 +57,13 @@ class Lying:
         return any(now - since >= _patience(rank) for _, since in self._since.values())
 
     def left_by(self, served: Mapping[int, Sequence[Any]], count: int, rank: int, now: float) -> list[Any]:
-        """Return ``count`` rows that those to whom ``served`` gives them do not take; none if there are fewer.
+        """Return ``count`` rows that those to whom ``served`` gives them do not take; none if there are fewer."""
+        asleep = self.asleep(served, rank, now)
+        left = [pk for ticket in asleep for pk in served[ticket] if pk in self._since]
+        return random.sample(left, count) if len(left) >= count else []
+
+    def asleep(self, served: Mapping[int, Sequence[Any]], rank: int, now: float) -> set[int]:
+        """Return the tickets that do not take what ``served`` gives them.
 
         What a ticket for several rows is given counts from when the last of them came free: before, it could not
         have taken them.
@@ -65,12 +71,12 @@ class Lying:
         Args:
             rank: how many in line come before this one of those to whom nothing is given.
         """
-        left = []
-        for pks in served.values():
+        tickets = set()
+        for ticket, pks in served.items():
             since = max((self._since[pk][1] for pk in pks if pk in self._since), default=now)
             if now - since >= _patience(rank):
-                left += [pk for pk in pks if pk in self._since]
-        return random.sample(left, count) if len(left) >= count else []
+                tickets.add(ticket)
+        return tickets
 
 
 def _patience(rank: int) -> float:

@@ -115,6 +115,12 @@ class Ticket(AbstractLease):
     count = models.PositiveIntegerField(_("how many"), default=1, editable=False)
     priority = models.IntegerField(_("priority"), default=0, editable=False)
     asked_at = models.DateTimeField(_("asked at"), editable=False)
+    skipped_until = models.DateTimeField(
+        _("skipped until"),
+        default=long_ago,
+        editable=False,
+        help_text=_("Nobody leaves anything for it until then: it did not take what was its."),
+    )
 
     class Meta:
         verbose_name = _("ticket")

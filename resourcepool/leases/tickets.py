@@ -18,6 +18,7 @@ from resourcepool.leases.table import table_of
 from resourcepool.leases.waiting import Place, Request
 from resourcepool.leases.where import Where
 
+SKIPPED_FOR = 2.0  # seconds: a dead one is skipped most of the time until its ticket lapses
 LONGEST_LINE = 10_000  # tickets looked at; whoever stands further back is not served yet anyway
 ODD = 1_000_000  # what a ticket with another selector or for several rows adds to the sum; a plain one adds 1
 
@@ -28,20 +29,23 @@ class _Texts:
     def __init__(self, connection: BaseDatabaseWrapper) -> None:
         speaks, table, quote = dialect.of(connection), table_of(connection, Ticket), connection.ops.quote_name
         pool, selector, count, priority = map(quote, ("pool", "selector", "count", "priority"))
-        about = ", ".join([quote("asked_at"), pool, selector, count, priority])
+        skipped_until = quote("skipped_until")
+        about = ", ".join([quote("asked_at"), skipped_until, pool, selector, count, priority])
         alive = f"{pool} = %s AND {table.busy_before} > {speaks.indexed_now}"
+        alive += f" AND {skipped_until} <= {speaks.indexed_now}"
         odd = f"COUNT(CASE WHEN {selector} <> {speaks.exactly} OR {count} <> 1 THEN 1 END)"
         some = f"SELECT COUNT(*) + {ODD - 1} * {odd} FROM {table.name} WHERE {alive} AND {priority}"  # noqa: S608
         self.take = (
             f"INSERT INTO {table.name} ({table.fence}, {table.busy_before}, {about}, {table.holder}) "  # noqa: S608
-            f"VALUES (1, {speaks.later}, {speaks.now}, %s, %s, %s, %s, %s)"
+            f"VALUES (1, {speaks.later}, {speaks.now}, {speaks.now}, %s, %s, %s, %s, %s)"
             f"{speaks.returning_key.format(pk=table.pk)}"
         )
         self.in_line = (
-            f"SELECT {table.pk}, {selector}, {count} FROM {table.name} "  # noqa: S608 (quoted names)
+            f"SELECT {table.pk}, {selector}, {count}, {priority} FROM {table.name} "  # noqa: S608 (quoted names)
             f"WHERE {alive} ORDER BY {priority}, {table.pk} LIMIT %s"
         )
         self.ahead = f"({some} < %s) + ({some} = %s AND {table.pk} < %s)"
+        self.skip = f"UPDATE {table.name} SET {skipped_until} = {speaks.later} WHERE {table.pk} IN "  # noqa: S608
         self.remove = f"DELETE FROM {table.name} WHERE {table.pk} IN "  # noqa: S608
         self.dead = (
             f"SELECT {table.pk} FROM {table.name} "  # noqa: S608
@@ -67,7 +71,10 @@ def take(connection: BaseDatabaseWrapper, request: Request, ttl: float) -> int:
 
 
 def in_line(connection: BaseDatabaseWrapper, label: str, most: int = LONGEST_LINE) -> list[Place]:
-    """Return up to ``most`` of those who stand in line for the pool ``label``, first to be served first."""
+    """Return up to ``most`` of those who stand in line for the pool ``label``, first to be served first.
+
+    Without those who are skipped.
+    """
     return [Place(*row) for row in _rows(connection, _of(connection).in_line, [label, most])]
 
 
@@ -85,13 +92,22 @@ def others_ahead(value: int) -> tuple[int, bool]:
 
 def remove(connection: BaseDatabaseWrapper, pks: Sequence[int]) -> None:
     """Take these tickets out of the line."""
-    sql = f"{_of(connection).remove}({', '.join(['%s'] * len(pks))})"
-    retrying(connection, partial(dialect.run, connection, sql, pks, dialect.row_count))
+    _change(connection, _of(connection).remove, [], pks)
+
+
+def skip(connection: BaseDatabaseWrapper, pks: Sequence[int]) -> None:
+    """Have nobody leave anything for these tickets for ``SKIPPED_FOR`` seconds; they keep their places."""
+    _change(connection, _of(connection).skip, [micros(SKIPPED_FOR)], pks)
 
 
 def dead_since(connection: BaseDatabaseWrapper, label: str, seconds: float) -> list[int]:
     """Return the tickets for the pool ``label`` whose holders died more than ``seconds`` ago."""
     return [pk for (pk,) in _rows(connection, _of(connection).dead, [label, micros(-seconds)])]
+
+
+def _change(connection: BaseDatabaseWrapper, sql: str, params: Sequence[Any], pks: Sequence[int]) -> None:
+    sql = f"{sql}({', '.join(['%s'] * len(pks))})"
+    retrying(connection, partial(dialect.run, connection, sql, [*params, *pks], dialect.row_count))
 
 
 def _rows(connection: BaseDatabaseWrapper, sql: str, params: Sequence[Any]) -> list[Any]:

@@ -21,6 +21,12 @@ class Place:
     ticket: int
     selector: str
     count: int
+    priority: int = 0
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """Whoever has the lower one is served first."""
+        return self.priority, self.ticket
 
 
 def allot(places: Sequence[Place], free: Mapping[str, Sequence[Any]]) -> dict[int, list[Any]]:

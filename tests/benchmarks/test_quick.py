@@ -10,7 +10,7 @@ import pytest
 
 from tests.spawned import ROOT
 
-pytestmark = [pytest.mark.only("mysql"), pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.alone, pytest.mark.only("mysql"), pytest.mark.timeout(240)]
 
 SLOW = 20  # cycles per second, on whatever else the machine may be doing
 

@@ -14,7 +14,7 @@ from tests.spawned import ROOT
 ENOUGH = 15  # acquisitions per second, on whatever else the machine may be doing: it was no idle run
 NOTICED_SOON = [case for case in CASES if case.name in ("durable commits", "expiry out of claim")]
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.alone, pytest.mark.timeout(300)]
 
 
 def chaos(folder: Path, *words: str) -> dict[str, Any]:
