@@ -34,6 +34,34 @@ VERBS, LEASE, LINE = "leases/verbs.py", "leases/lease.py", "leases/line.py"
 
 MUTATIONS = (
     Mutation(
+        "who sleeps in line is skipped by all",
+        LINE,
+        "tickets.skip(self._connection, passed, ticket_ttl())",
+        "pass",
+        ("tests/concurrency/test_line.py",),
+    ),
+    Mutation(
+        "who wakes is not skipped any more",
+        LINE,
+        "        if is_skipped:\n",
+        "        if False:\n",
+        ("tests/concurrency/test_line.py",),
+    ),
+    Mutation(
+        "who sleeps in line is left nothing",
+        "leases/tickets.py",
+        'alive += f" AND {skipped_until} <= {speaks.indexed_now}"',
+        'alive += ""',
+        ("tests/concurrency/test_line.py",),
+    ),
+    Mutation(
+        "ours are served though skipped",
+        LINE,
+        "if waiter.number not in seen\n",
+        "if False\n",
+        ("tests/resources/test_line.py",),
+    ),
+    Mutation(
         "a fork waits for background threads",
         "leases/background.py",
         "    before=_before_fork, after_in_parent",

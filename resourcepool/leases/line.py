@@ -1,6 +1,7 @@
 """The waiters of this process who want the same: takes their tickets, looks what is free, claims what is theirs."""
 
 import contextlib
+import itertools
 import logging
 from collections.abc import Mapping
 from typing import Any
@@ -107,7 +108,9 @@ class Line:
         ahead = tickets.ahead(self._connection, self.label, self.selector, first.request.priority, first.number)
         demand = sum(waiter.request.count for waiter in self.waiters)
         seen = self._glance(self.selector, demand + min(self._ahead, 2 * self._were_free), ahead)
-        self._ahead, self._is_mixed = tickets.others_ahead(seen.ahead)
+        self._ahead, self._is_mixed, is_skipped = tickets.others_ahead(seen.ahead)
+        if is_skipped:
+            tickets.skip(self._connection, [waiter.number for waiter in self.waiters], 0)
         if seen.is_cut_short and len(seen.free) < demand + self._ahead:
             seen = self._glance(self.selector, demand + self._ahead, ahead)
         self._were_free = len(seen.free)
@@ -144,33 +147,38 @@ class Line:
             asleep = self._lying.asleep(served, rank, now)
             pks = self._lying.left_by(served, waiter.request.count, rank, now)
             if pks and self._claim(waiter, pks):
-                self._skip(waiter, asleep)
+                self._skip(waiter, places, served, asleep)
             rank += 1
         self._let_go()
 
-    def _skip(self, waiter: Waiter, asleep: set[int]) -> None:
+    def _skip(self, waiter: Waiter, places: list[Place], served: Mapping[int, Any], asleep: set[int]) -> None:
         """Tell everybody not to leave anything for those whom ``waiter`` has just passed: they had their time."""
-        ours, last = {one.number for one in self.waiters}, (waiter.request.priority, waiter.number)
-        line = tickets.in_line(self._connection, self.label, self._ahead + len(ours))
+        in_front = list(itertools.takewhile(lambda place: place.ticket != waiter.number, places))
+        line = in_front
+        if in_front and in_front[0].ticket < 0:  # so far they were only counted
+            line = tickets.in_line(self._connection, self.label, len(in_front) + 1)
+            if len(line) <= len(in_front) or line[-1].ticket != waiter.number:
+                return  # it has moved on
+        ours = {one.number for one in self.waiters}
         passed = [
-            place.ticket
-            for place in line
-            if place.order < last
-            and place.ticket not in ours
-            and (place.ticket in asleep or (place.count == 1 and place.selector == self.selector))
+            now.ticket
+            for then, now in zip(in_front, line, strict=False)
+            if now.ticket not in ours
+            and (then.ticket in asleep or (then.ticket not in served and self._is_plain(then)))
         ]
         if passed:
-            tickets.skip(self._connection, passed)
+            tickets.skip(self._connection, passed, ticket_ttl())
+
+    def _is_plain(self, place: Place) -> bool:
+        """Tell whether it stands for one row of what we want."""
+        return place.count == 1 and place.selector == self.selector
 
     def _served_before(self, places: list[Place], served: Mapping[int, list[Any]]) -> int:
         """Return how many of those in front of the first of ours, who want one row of the same, are given one."""
         numbers = [place.ticket for place in places]
         first = self.waiters[0].number
         in_front = places[: numbers.index(first)] if first in numbers else places
-        return sum(
-            place.ticket in served and place.count == 1 and place.selector == self.selector
-            for place in in_front
-        )
+        return sum(place.ticket in served and self._is_plain(place) for place in in_front)
 
     def _places(self, rows: int) -> list[Place]:
         """Return those who decide about so many free rows."""
@@ -185,7 +193,7 @@ class Line:
         return self._with_ours(places)
 
     def _with_ours(self, places: list[Place]) -> list[Place]:
-        """Return them with those of ours whom the others skip: we are awake, after all."""
+        """Return them with those of ours that are still skipped: we are awake, after all."""
         seen = {place.ticket for place in places}
         ours = [
             Place(waiter.number, self.selector, waiter.request.count, waiter.request.priority)

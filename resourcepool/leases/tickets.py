@@ -18,9 +18,9 @@ from resourcepool.leases.table import table_of
 from resourcepool.leases.waiting import Place, Request
 from resourcepool.leases.where import Where
 
-SKIPPED_FOR = 2.0  # seconds: a dead one is skipped most of the time until its ticket lapses
 LONGEST_LINE = 10_000  # tickets looked at; whoever stands further back is not served yet anyway
 ODD = 1_000_000  # what a ticket with another selector or for several rows adds to the sum; a plain one adds 1
+SKIPPED = ODD**2  # what it adds that the asker itself is skipped
 
 
 class _Texts:
@@ -44,7 +44,9 @@ class _Texts:
             f"SELECT {table.pk}, {selector}, {count}, {priority} FROM {table.name} "  # noqa: S608 (quoted names)
             f"WHERE {alive} ORDER BY {priority}, {table.pk} LIMIT %s"
         )
-        self.ahead = f"({some} < %s) + ({some} = %s AND {table.pk} < %s)"
+        mine = f"SELECT COUNT(*) FROM {table.name} WHERE {table.pk} = %s"  # noqa: S608
+        is_skipped = f"({mine} AND {skipped_until} > {speaks.now}) * {SKIPPED}"
+        self.ahead = f"({some} < %s) + ({some} = %s AND {table.pk} < %s) + {is_skipped}"
         self.skip = f"UPDATE {table.name} SET {skipped_until} = {speaks.later} WHERE {table.pk} IN "  # noqa: S608
         self.remove = f"DELETE FROM {table.name} WHERE {table.pk} IN "  # noqa: S608
         self.dead = (
@@ -81,13 +83,15 @@ def in_line(connection: BaseDatabaseWrapper, label: str, most: int = LONGEST_LIN
 def ahead(connection: BaseDatabaseWrapper, label: str, selector: str, priority: int, ticket: int) -> Where:
     """Return SQL, and its parameters, for who is served before this ticket; ``others_ahead`` reads its value."""
     same = (selector, label, priority)
-    return Where(_of(connection).ahead, (*same, *same, ticket))
+    return Where(_of(connection).ahead, (*same, *same, ticket, ticket))
 
 
-def others_ahead(value: int) -> tuple[int, bool]:
-    """Return how many in front want one row of the same, and whether anybody there wants something else."""
-    odd, plain = divmod(value, ODD)
-    return plain, odd > 0
+def others_ahead(value: int) -> tuple[int, bool, bool]:
+    """Return how many in front want one row of the same, whether anybody there wants something else, and whether
+    we are skipped."""
+    is_skipped, others = divmod(value, SKIPPED)
+    odd, plain = divmod(others, ODD)
+    return plain, odd > 0, is_skipped > 0
 
 
 def remove(connection: BaseDatabaseWrapper, pks: Sequence[int]) -> None:
@@ -95,9 +99,9 @@ def remove(connection: BaseDatabaseWrapper, pks: Sequence[int]) -> None:
     _change(connection, _of(connection).remove, [], pks)
 
 
-def skip(connection: BaseDatabaseWrapper, pks: Sequence[int]) -> None:
-    """Have nobody leave anything for these tickets for ``SKIPPED_FOR`` seconds; they keep their places."""
-    _change(connection, _of(connection).skip, [micros(SKIPPED_FOR)], pks)
+def skip(connection: BaseDatabaseWrapper, pks: Sequence[int], seconds: float) -> None:
+    """Have nobody leave anything for these tickets for so many seconds (0: not any more); they keep their places."""
+    _change(connection, _of(connection).skip, [micros(seconds)], pks)
 
 
 def dead_since(connection: BaseDatabaseWrapper, label: str, seconds: float) -> list[int]:

@@ -11,7 +11,7 @@ import pytest
 from tests.chaos.proof import CASES, Case, objections
 from tests.spawned import ROOT
 
-ENOUGH = 15  # acquisitions per second, on whatever else the machine may be doing: it was no idle run
+ENOUGH = 50  # acquisitions per second, also on a slow machine: it was no idle run
 NOTICED_SOON = [case for case in CASES if case.name in ("durable commits", "expiry out of claim")]
 
 pytestmark = [pytest.mark.alone, pytest.mark.timeout(300)]

@@ -17,7 +17,7 @@ from tests.chaos.models import Page, Step
 from tests.concurrency.evidence import Log
 
 PATIENCE = 60.0  # seconds to wait for a row
-SHORT = (0.005, 0.06)  # seconds of use
+SHORT = (0.005, 0.04)  # seconds of use
 LONG = (3.5, 6.0)  # longer than the ttl: only renewals keep it
 LOOK = 0.1  # seconds between two looks during a long use
 
@@ -34,7 +34,7 @@ class Worker:
         self.threads = 1
         self.seen: dict[tuple[int, int], float] = {}  # (row, fence): when it was known to be held last
         self.acts: dict[Callable[[], None], float] = {
-            self.hold_shortly: 84,
+            self.hold_shortly: 84.6,
             self.hold_as_a_block: 7,
             self.hold_several: 3,
             self.ask_without_waiting: 2,
@@ -42,7 +42,7 @@ class Worker:
             self.hand_over: 1,
             self.condemn: 1,
             self.exchange: 0.5,
-            self.hold_long: 1,
+            self.hold_long: 0.4,
         }
 
     def work(self) -> None:
@@ -148,7 +148,7 @@ class Worker:
     def use(self, lease: Any, seconds: float) -> None:
         """Use it for so long, looking before and after; write now and then."""
         self.note("using", lease)
-        if self.chance.random() < 0.25:
+        if self.chance.random() < 0.15:
             self.write(lease)
         time.sleep(seconds)
         self.note("using", lease)

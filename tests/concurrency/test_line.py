@@ -1,12 +1,16 @@
 """The line in which real processes wait when nothing is free."""
 
+import itertools
+import signal
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from resourcepool.models import Proxy
+from resourcepool.dialect import DbNow
+from resourcepool.leases.lying import PATIENCE
+from resourcepool.models import Proxy, Ticket
 from tests.app.rows import new
 from tests.concurrency.evidence import Event, Log
 from tests.concurrency.judge import judge
@@ -18,9 +22,9 @@ TICKET_TTL = 1.5
 HOLD = 0.05
 
 
-def wait_for_turn(folder: str, name: str, wishes: dict[str, Any]) -> None:
+def wait_for_turn(folder: str, name: str, wishes: dict[str, Any], ticket_ttl: float) -> None:
     """Stand in line as soon as the test says so, and hold what comes for a moment."""
-    lapse_after(TICKET_TTL)
+    lapse_after(ticket_ttl)
     log = Log(Path(folder, "log"))
     print("ready", flush=True)
     eventually(Path(folder, name).exists, within=30)
@@ -36,11 +40,12 @@ class Queue:
     def __init__(self, spawn: Spawner, folder: Path) -> None:
         self._spawn, self._folder = spawn, folder
         self.children: dict[str, Child] = {}
+        self.ticket_ttl = TICKET_TTL
 
     def start(self, **wishes: dict[str, Any]) -> None:
         """Start one process for each name; they are quick to join afterwards."""
         for name, wish in wishes.items():
-            self.children[name] = self._spawn(wait_for_turn, str(self._folder), name, wish)
+            self.children[name] = self._spawn(wait_for_turn, str(self._folder), name, wish, self.ticket_ttl)
         for name in wishes:
             self.children[name].line("ready")
 
@@ -83,6 +88,53 @@ def test_six_processes_are_served_as_they_came_and_a_dead_one_drops_out(queue: Q
     # Five turns, and the dead one's ticket once.
     assert queue.events()[-1].at - released_at < TICKET_TTL + 5 * HOLD + 1.5
     assert judge(queue.events()).overlaps == []
+
+
+def skipped() -> list[str]:
+    return list(Ticket.objects.held().filter(skipped_until__gt=DbNow()).values_list("holder", flat=True))
+
+
+def test_who_sleeps_in_line_is_skipped_by_everybody_until_it_wakes(queue: Queue) -> None:
+    new(Proxy)
+    queue.ticket_ttl = 60
+    queue.start(sleeper={}, second={}, third={})
+    with Proxy.pool.lease():
+        queue.join("sleeper", "second", "third")
+        queue.children["sleeper"].send(signal.SIGSTOP)
+    eventually(lambda: in_line() == ["sleeper"], within=10)
+    assert skipped() == ["sleeper"]
+    newcomer: Any = eventually(lambda: Proxy.pool.acquire(wait=False))
+    queue.children["sleeper"].send(signal.SIGCONT)
+    eventually(lambda: skipped() == [], within=10)
+    newcomer.release()
+    assert Proxy.pool.acquire(wait=False) is None or in_line() == [], "it is kept for the one who has woken"
+    assert queue.served(within=15) == ["second", "third", "sleeper"]
+
+
+def test_the_dead_in_line_cost_those_behind_them_a_moment_once(queue: Queue) -> None:
+    """Not each time that a row comes free until their tickets lapse."""
+    new(Proxy)
+    queue.ticket_ttl = 60
+    dead, living = ["first", "second"], ["third", "fourth", "fifth", "sixth", "seventh", "eighth"]
+    queue.start(**{name: {} for name in [*dead, *living]})
+    with Proxy.pool.lease():
+        queue.join(*dead, *living)
+        for name in dead:
+            queue.children[name].kill()
+    assert queue.served(within=20) == living
+    assert sorted(skipped()) == dead
+    gaps = [later.at - earlier.at for earlier, later in pairs(queue.events())]
+    assert sorted(gaps)[len(gaps) // 2] < PATIENCE, "most of them were served at once"
+
+
+def pairs(events: list[Event]) -> list[tuple[Event, Event]]:
+    """Return each release with the grant that came after it."""
+    moments = [event for event in sorted(events) if event.what in ("acquired", "releasing")]
+    return [
+        (one, other)
+        for one, other in itertools.pairwise(moments)
+        if (one.what, other.what) == ("releasing", "acquired")
+    ]
 
 
 def test_priority_comes_before_arrival(queue: Queue) -> None:

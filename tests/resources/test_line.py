@@ -108,6 +108,19 @@ class TestOrder:
         waiting.let_go("behind")
         leases[1].release()
 
+    def test_skips_nobody_who_is_awake(self, waiting: Waiting) -> None:
+        """Others may have taken it for dead; this process knows better."""
+        for _ in range(2):
+            new(Proxy, busy_before=DbLater(60), fence=1, holder="stranger")
+        for name in ("first", "second", "third"):
+            waiting.start(name)
+        Ticket.objects.filter(holder="second").update(skipped_until=DbLater(60))
+        Proxy.objects.update(busy_before=DbLater(-1))
+        eventually(lambda: sorted(waiting.served) == ["first", "second"])
+        assert in_line() == ["third"]
+        for name in ("first", "second", "third"):
+            waiting.let_go(name)
+
     def test_leaves_nobody_out_when_several_come_free_at_once(self, waiting: Waiting) -> None:
         held = [hold(row) for row in several(Proxy, 3)]
         for name in ("first", "second", "third"):
