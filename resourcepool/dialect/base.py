@@ -12,7 +12,7 @@ class Trouble(Enum):
     CONFLICT = "conflict"  # rolled back, or the whole database is locked: send it again
     BUSY = "busy"  # somebody holds the row: send it again, or do without
     DISCONNECTED = "disconnected"  # nobody knows whether it took effect: reconnect and look
-    NO_TABLE = "no table"
+    NOT_MIGRATED = "not migrated"  # a table or a column is not there
 
 
 class Dialect:

@@ -28,12 +28,13 @@ _CODES = {
             2005,
             2006,
             2013,
+            2014,  # out of step: a signal interrupted whoever was to read the reply
             2055,
             4031,
         ),
         Trouble.DISCONNECTED,
     ),
-    1146: Trouble.NO_TABLE,
+    **dict.fromkeys((1054, 1146), Trouble.NOT_MIGRATED),
 }
 
 

@@ -11,7 +11,7 @@ _STATES = {
     **dict.fromkeys(("40001", "40P01"), Trouble.CONFLICT),
     **dict.fromkeys(("55P03", "57014"), Trouble.BUSY),
     **dict.fromkeys(("53300", "57P01", "57P02", "57P03", "57P05", "25006", "25P03"), Trouble.DISCONNECTED),
-    "42P01": Trouble.NO_TABLE,
+    **dict.fromkeys(("42P01", "42703"), Trouble.NOT_MIGRATED),
 }
 
 

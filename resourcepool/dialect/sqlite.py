@@ -17,4 +17,5 @@ class SQLite(Dialect):
         message = str(error)
         if "locked" in message or "busy" in message:
             return Trouble.CONFLICT
-        return Trouble.NO_TABLE if "no such table" in message else None
+        lacks = ("no such table", "no such column", "has no column")
+        return Trouble.NOT_MIGRATED if any(words in message for words in lacks) else None

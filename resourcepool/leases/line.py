@@ -1,7 +1,6 @@
 """The waiters of this process who want the same: takes their tickets, looks what is free, claims what is theirs."""
 
 import contextlib
-import itertools
 import logging
 from collections.abc import Mapping
 from typing import Any
@@ -153,18 +152,19 @@ class Line:
 
     def _skip(self, waiter: Waiter, places: list[Place], served: Mapping[int, Any], asleep: set[int]) -> None:
         """Tell everybody not to leave anything for those whom ``waiter`` has just passed: they had their time."""
-        in_front = list(itertools.takewhile(lambda place: place.ticket != waiter.number, places))
-        line = in_front
-        if in_front and in_front[0].ticket < 0:  # so far they were only counted
-            line = tickets.in_line(self._connection, self.label, len(in_front) + 1)
-            if len(line) <= len(in_front) or line[-1].ticket != waiter.number:
-                return  # it has moved on
-        ours = {one.number for one in self.waiters}
+        ours, mine = {one.number for one in self.waiters}, (waiter.request.priority, waiter.number)
+        line = tickets.in_line(self._connection, self.label, max(self._ahead, len(places)) + len(ours))
+        in_front = [place for place in line if place.order < mine]
+        if places[0].ticket < 0:  # they were only counted
+            if len(in_front) != self._ahead:
+                return  # the line has moved on
+            served = {in_front[-number - 1].ticket: None for number in served if number < 0}
+            asleep = {in_front[-number - 1].ticket for number in asleep if number < 0}
         passed = [
-            now.ticket
-            for then, now in zip(in_front, line, strict=False)
-            if now.ticket not in ours
-            and (then.ticket in asleep or (then.ticket not in served and self._is_plain(then)))
+            place.ticket
+            for place in in_front
+            if place.ticket not in ours
+            and (place.ticket in asleep or (place.ticket not in served and self._is_plain(place)))
         ]
         if passed:
             tickets.skip(self._connection, passed, ticket_ttl())

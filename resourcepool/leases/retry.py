@@ -60,7 +60,7 @@ def retrying(
             return send()
         except (DatabaseError, InterfaceError) as error:
             trouble = dialect.trouble(connection, error)
-            if trouble is Trouble.NO_TABLE:
+            if trouble is Trouble.NOT_MIGRATED:
                 raise NotMigrated(f"database {connection.alias!r}: {error}; run `manage.py migrate`") from error
             if trouble is Trouble.BUSY and busy is not None:
                 return busy()

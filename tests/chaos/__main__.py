@@ -68,9 +68,7 @@ def _arguments(words: Sequence[str]) -> argparse.Namespace:
         "--rate", type=_rate, action="append", default=[], help="how often something is thrown, per second"
     )
     parser.add_argument("--forgetful", action="store_true", help="the server does not flush its commits")
-    parser.add_argument(
-        "--without", choices=KNOWN, metavar="GUARD", help="take a guard of tests/mutations.py out"
-    )
+    parser.add_argument("--without", choices=KNOWN, metavar="GUARD", help="take a guard of tests/guards.py out")
     parser.add_argument(
         "--prove", nargs="*", metavar="WORD", help="see that the judge objects; WORD: to these alone"
     )

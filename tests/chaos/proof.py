@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.chaos.run import FORGETFUL
-from tests.mutations import LEASE, MUTATIONS, Mutation, copy_without, in_tree
+from tests.guards import LEASE, MUTATIONS, Mutation
+from tests.mutations import copy_without, in_tree
 from tests.spawned import ROOT
 
 SECONDS = 20

@@ -7,6 +7,7 @@ import threading
 import time
 
 import pytest
+from django.db import connection
 
 import resourcepool
 from resourcepool.exceptions import LeaseReleased
@@ -61,6 +62,48 @@ def test_sigterm_releases_where_the_program_asked_for_it_and_ctrl_c_always(
     assert child.wait() == code, child.output
     for row in rows:
         assert (columns(row)["fence"], columns(row)["holder"]) == (2, "")
+
+
+SLOW = {"mysql": "SELECT SLEEP(2)", "postgresql": "SELECT pg_sleep(2)"}
+
+
+def query_slowly() -> None:
+    """Hold a row, release it whatever happens, and be in the middle of a statement when the signal comes."""
+    resourcepool.release_on_sigterm()
+    with connection.cursor() as cursor:  # the same connection as that of the lease
+        lease = Proxy.pool.acquire(ttl=LONG)
+        try:
+            print("held", flush=True)
+            cursor.execute(SLOW[connection.vendor])
+        finally:
+            lease.release()
+            print("released", flush=True)
+
+
+@pytest.mark.only("mysql", "postgresql")
+@pytest.mark.parametrize(("sign", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, -2)])
+def test_a_signal_in_the_middle_of_a_statement_does_not_keep_a_lease_from_being_released(
+    spawn: Spawner, sign: int, code: int
+) -> None:
+    row = new(Proxy)
+    child = spawn(query_slowly)
+    child.line("held")
+    eventually(lambda: runs(SLOW[connection.vendor]))
+    child.send(sign)
+    assert child.wait() == code, child.output
+    assert "released" in child.output
+    assert (columns(row)["fence"], columns(row)["holder"]) == (2, "")
+
+
+def runs(sql: str) -> bool:
+    """Tell whether somebody's statement is this one at this moment."""
+    look = {
+        "mysql": "SELECT COUNT(*) FROM information_schema.processlist WHERE info = %s",
+        "postgresql": "SELECT COUNT(*) FROM pg_stat_activity WHERE query = %s AND state = 'active'",
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(look[connection.vendor], [sql])
+        return bool(cursor.fetchone()[0])
 
 
 @pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGKILL])

@@ -115,7 +115,7 @@ def test_the_dead_in_line_cost_those_behind_them_a_moment_once(queue: Queue) -> 
     """Not each time that a row comes free until their tickets lapse."""
     new(Proxy)
     queue.ticket_ttl = 60
-    dead, living = ["first", "second"], ["third", "fourth", "fifth", "sixth", "seventh", "eighth"]
+    dead, living = ["dead 1", "dead 2", "dead 3", "dead 4"], [f"living {number}" for number in range(1, 8)]
     queue.start(**{name: {} for name in [*dead, *living]})
     with Proxy.pool.lease():
         queue.join(*dead, *living)

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from django.db import OperationalError, connection, transaction
+from django.db import OperationalError, ProgrammingError, connection, transaction
 
 from resourcepool import dialect
 from resourcepool.dialect import Trouble
@@ -159,6 +159,11 @@ def test_an_error_that_does_not_get_better_is_not_sent_again(interference: Inter
         ("mysql", OperationalError(2013, ""), Trouble.DISCONNECTED),
         ("mysql", OperationalError(1290, ""), Trouble.DISCONNECTED),
         ("mysql", OperationalError(1836, ""), Trouble.DISCONNECTED),
+        ("mysql", ProgrammingError(2014, "Commands out of sync"), Trouble.DISCONNECTED),
+        ("mysql", OperationalError(1054, "Unknown column"), Trouble.NOT_MIGRATED),
+        ("postgresql", by_postgresql("42703"), Trouble.NOT_MIGRATED),
+        ("sqlite", OperationalError("no such column: x"), Trouble.NOT_MIGRATED),
+        ("sqlite", OperationalError("table x has no column named y"), Trouble.NOT_MIGRATED),
         ("mysql", OperationalError(1045, "Access denied"), None),
         ("mysql", OperationalError(1049, "Unknown database"), None),
         ("postgresql", by_postgresql("40001"), Trouble.CONFLICT),
@@ -171,7 +176,7 @@ def test_an_error_that_does_not_get_better_is_not_sent_again(interference: Inter
         ("postgresql", OperationalError('password authentication failed for user "x"'), None),
         ("postgresql", OperationalError('database "x" does not exist'), None),
         ("sqlite", OperationalError("database is locked"), Trouble.CONFLICT),
-        ("sqlite", OperationalError("no such table: x"), Trouble.NO_TABLE),
+        ("sqlite", OperationalError("no such table: x"), Trouble.NOT_MIGRATED),
         ("sqlite", OperationalError("disk I/O error"), None),
         ("mysql", LookupError(1213), None),
     ],

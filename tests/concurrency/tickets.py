@@ -1,5 +1,7 @@
 """Tickets: how soon a dead waiter's lapses, and who stands in line."""
 
+from typing import Any
+
 from django.conf import settings
 
 from resourcepool.models import Ticket
@@ -10,6 +12,7 @@ def lapse_after(seconds: float) -> None:
     settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "TICKET_TTL": seconds}
 
 
-def in_line() -> list[str]:
-    """Return the holders' names of the live tickets, in the order of service."""
-    return list(Ticket.objects.held().order_by("priority", "pk").values_list("holder", flat=True))
+def in_line(**fields: Any) -> list[str]:
+    """Return the holders' names of the live tickets with these fields, in the order of service."""
+    tickets = Ticket.objects.held().filter(**fields).order_by("priority", "pk")
+    return list(tickets.values_list("holder", flat=True))

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from django.conf import settings
+from django.core.management import call_command
 from django.db import DatabaseError, OperationalError, connection
 
 from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable, NotMigrated, ResourcePoolError
@@ -72,6 +73,19 @@ class TestTablesNotMigrated:
         assert name == NotMigrated.__name__
         assert seconds < 3
         assert "run `manage.py migrate`" in text
+
+    def test_names_the_command_after_half_an_upgrade(self, spawn: Spawner, empty: str) -> None:
+        name, seconds, text = told(spawn(acquire_before_the_last_migration, DATABASE_URL=empty))
+        assert name == NotMigrated.__name__
+        assert seconds < 3
+        assert "run `manage.py migrate`" in text
+        assert "skipped_until" in text
+
+
+def acquire_before_the_last_migration() -> None:
+    """Stand in line with the code of today and the tables of yesterday."""
+    call_command("migrate", "resourcepool", "0001", verbosity=0)
+    acquire({"timeout": 20})
 
 
 def acquire_many() -> None:

@@ -5,16 +5,13 @@ import os
 from typing import Any
 
 import pytest
-from django.db import connection, models, transaction
-from django.test import TestCase
-from django.test.utils import CaptureQueriesContext
+from django.db import connection, models
 
-from resourcepool.exceptions import AcquireTimeout, BadOption, ClaimInTransaction, LeaseLost, LeaseReleased
+from resourcepool.exceptions import AcquireTimeout, BadOption, LeaseLost, LeaseReleased
 from resourcepool.leases import verbs
 from resourcepool.leases.keeper import keeper
 from resourcepool.models import AbstractResource, Pool, Proxy, Ticket
-from tests.aliases import alias
-from tests.app.models import Bare, Device, Team
+from tests.app.models import Bare, Device
 from tests.app.rows import busy_for, columns, expire, granted, hold, new, several, steal
 from tests.committed import Clock
 
@@ -260,116 +257,6 @@ class TestAdopt:
         expire(proxy)
         with pytest.raises(LeaseLost):
             Proxy.pool.adopt(proxy.pk, fence)
-
-
-class TestStatements:
-    """An acquire is a search and a claim; one who comes back to what it had last needs no search."""
-
-    @pytest.fixture(autouse=True)
-    def _rows(self) -> None:
-        several(Proxy, 5)
-        Proxy.pool.acquire(strategy="sticky").release()
-
-    def count(self, **options: Any) -> tuple[int, int]:
-        with CaptureQueriesContext(connection) as acquire:
-            lease = Proxy.pool.acquire(**options)
-        with CaptureQueriesContext(connection) as release:
-            lease.release()
-        return len(acquire), len(release)
-
-    def test_sticky_takes_one_and_one(self) -> None:
-        assert self.count(strategy="sticky") == (1, 1)
-
-    @pytest.mark.parametrize("strategy", ["spread", "random"])
-    def test_the_others_take_two_and_one(self, strategy: str) -> None:
-        assert self.count(strategy=strategy) == (2, 1)
-
-    def test_a_selector_takes_no_more(self) -> None:
-        new(Proxy, country="US", tags="fast")
-        assert self.count(country="US", tag="fast") == (2, 1)
-
-    def test_the_first_sticky_one_searches(self) -> None:
-        assert self.count(strategy="sticky", holder="nobody yet") == (2, 1)
-        assert self.count(strategy="sticky", holder="nobody yet") == (1, 1)
-
-
-class TestInTransaction:
-    def test_is_refused_with_what_to_do_instead(self) -> None:
-        proxy = new(Proxy)
-        for acquire in (Proxy.pool.acquire, lambda **o: Proxy.pool.acquire_many(1, **o)):
-            for options in ({}, {"wait": False}, {"timeout": 0}):
-                with (
-                    pytest.raises(ClaimInTransaction, match=r"Acquire before transaction.atomic\(\)"),
-                    transaction.atomic(),
-                ):
-                    acquire(**options)
-        assert columns(proxy)["fence"] == 0
-
-    def test_is_refused_in_a_view_under_atomic_requests(self) -> None:
-        new(Proxy)
-
-        @transaction.atomic
-        def view() -> None:
-            Proxy.pool.acquire()
-
-        with pytest.raises(ClaimInTransaction, match="ATOMIC_REQUESTS"):
-            view()
-
-    def test_is_refused_when_autocommit_is_off(self) -> None:
-        new(Proxy)
-        transaction.set_autocommit(False)
-        try:
-            with pytest.raises(ClaimInTransaction):
-                Proxy.pool.acquire()
-        finally:
-            transaction.rollback()
-            transaction.set_autocommit(True)
-
-    def test_is_refused_where_the_settings_turn_autocommit_off_before_anything_was_asked(self) -> None:
-        new(Proxy)
-        with alias("manual", AUTOCOMMIT=False), pytest.raises(ClaimInTransaction):
-            Proxy.pool.acquire(wait=False)
-
-    def test_is_allowed_by_name(self) -> None:
-        proxy = new(Proxy)
-        with transaction.atomic():
-            lease = Proxy.pool.acquire(allow_in_transaction=True)
-            Team.objects.create(name="together")
-        lease.ensure_held()
-        assert columns(proxy)["fence"] == 1
-        lease.release()
-
-    def test_allowed_by_name_does_not_wait_for_what_it_could_not_see(self) -> None:
-        with pytest.raises(AcquireTimeout), transaction.atomic():
-            Proxy.pool.acquire(allow_in_transaction=True, timeout=30)
-
-    def test_a_rollback_undoes_it_and_the_handle_notices(self) -> None:
-        proxy = new(Proxy)
-        with pytest.raises(LookupError), transaction.atomic():
-            lease = Proxy.pool.acquire(allow_in_transaction=True)
-            raise LookupError
-        assert columns(proxy)["fence"] == 0
-        with pytest.raises(LeaseLost):
-            lease.renew()
-
-
-class InTestCase(TestCase):
-    """Django's TestCase wraps a transaction around each test; that one is not the caller's."""
-
-    def test_acquiring_is_allowed(self) -> None:
-        new(Proxy)
-        with Proxy.pool.lease(timeout=1) as lease:
-            lease.renew()
-            with transaction.atomic(), lease.guard():
-                Team.objects.create(name="guarded")
-
-    def test_acquiring_inside_an_atomic_block_of_its_own_is_refused(self) -> None:
-        with pytest.raises(ClaimInTransaction), transaction.atomic():
-            Proxy.pool.acquire(wait=False)
-
-    def test_waiting_gives_up_at_once(self) -> None:
-        with pytest.raises(AcquireTimeout):
-            Proxy.pool.acquire(timeout=30)
 
 
 class TestFilters:

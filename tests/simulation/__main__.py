@@ -2,7 +2,7 @@
 
 --seeds N        play so many schedules (default 1000), seeds --from (default 0) upwards
 --seed N         play one, and print what happened in it, statement by statement
---without GUARD  take one guard of tests/mutations.py out first, by its name; then something should be found
+--without GUARD  take one guard of tests/guards.py out first, by its name; then something should be found
 --keep-going     count the seeds that find something, instead of stopping at the first
 --prove          take out each guard in turn, and print how many seeds it takes to notice
 

@@ -7,7 +7,8 @@ from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType
 
-from tests.mutations import ROOT, Mutation
+from tests.guards import Mutation
+from tests.mutations import ROOT
 
 
 class NotFound(Exception):

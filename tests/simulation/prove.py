@@ -4,7 +4,8 @@ import re
 import subprocess
 import sys
 
-from tests.mutations import MUTATIONS, ROOT, Mutation
+from tests.guards import MUTATIONS, Mutation
+from tests.mutations import ROOT
 
 # Of the guards of `make mutations`, those that an interleaving of these clients can miss.
 SHARED = (

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from tests.mutations import Mutation
+from tests.guards import Mutation
 from tests.simulation.altered import source
 from tests.simulation.prove import all_guards
 

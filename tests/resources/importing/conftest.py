@@ -2,6 +2,8 @@
 
 import pytest
 
+from tests.resources.importing.proxies import bring  # noqa: F401 (fixture)
+
 
 @pytest.fixture(autouse=True)
 def _on_committed_rows() -> None:

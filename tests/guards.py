@@ -1,0 +1,316 @@
+"""The guards that can be taken out one at a time, and the tests that should miss them."""
+
+from typing import NamedTuple
+
+
+class Mutation(NamedTuple):
+    """One guard, where it stands, what is left without it, and who should miss it."""
+
+    name: str
+    file: str
+    guard: str
+    without: str
+    tests: tuple[str, ...] = ("tests/leases",)
+
+
+CONTRACT = ("tests/leases/test_contract.py", "tests/leases/test_contract_in_time.py")
+VERBS, LEASE, LINE = "leases/verbs.py", "leases/lease.py", "leases/line.py"
+
+MUTATIONS = (
+    Mutation(
+        "who sleeps in line is skipped by all",
+        LINE,
+        "tickets.skip(self._connection, passed, ticket_ttl())",
+        "pass",
+        ("tests/concurrency/test_line.py",),
+    ),
+    Mutation(
+        "who wakes is not skipped any more",
+        LINE,
+        "        if is_skipped:\n",
+        "        if False:\n",
+        ("tests/concurrency/test_line.py",),
+    ),
+    Mutation(
+        "who sleeps in line is left nothing",
+        "leases/tickets.py",
+        'alive += f" AND {skipped_until} <= {speaks.indexed_now}"',
+        'alive += ""',
+        ("tests/concurrency/test_line.py",),
+    ),
+    Mutation(
+        "ours are served though skipped",
+        LINE,
+        "if waiter.number not in seen\n",
+        "if False\n",
+        (
+            "tests/resources/test_line.py",
+            "tests/resources/test_poller.py",
+        ),
+    ),
+    Mutation(
+        "a fork waits for background threads",
+        "leases/background.py",
+        "    before=_before_fork, after_in_parent",
+        "    before=_held_back.clear, after_in_parent",
+        ("tests/concurrency/test_forks.py",),
+    ),
+    Mutation(
+        "what a ticket for several collects is left lying early",
+        "leases/lying.py",
+        "since = max((self._since[pk][1]",
+        "since = min((self._since[pk][1]",
+        ("tests/leases/test_lying.py",),
+    ),
+    Mutation(
+        "further ones in line wait longer for what lies there",
+        "leases/lying.py",
+        "return PATIENCE + STEP * max(rank, 0)",
+        "return PATIENCE",
+        ("tests/leases/test_lying.py",),
+    ),
+    Mutation(
+        "1 is taken for True among remembered orders",
+        "resources/order.py",
+        "*((name, type(value), value) for name, value in wishes.items())",
+        "*((name, value) for name, value in wishes.items())",
+        ("tests/resources/test_orders.py",),
+    ),
+    Mutation(
+        "a holder's name is used twice",
+        "resources/order.py",
+        "return known.once_more()",
+        "return known",
+        ("tests/resources/test_orders.py",),
+    ),
+    Mutation(
+        "fence out of renew, release, hand over",
+        VERBS,
+        'match = f"{table.pk} = %s AND {fence} = %s"',
+        'match = f"{table.pk} = %s AND ({fence} = %s OR 1 = 1)"',
+        CONTRACT,
+    ),
+    *(
+        Mutation(
+            f"fence out of {verb} alone",
+            VERBS,
+            'match = f"{table.pk} = %s AND {fence} = %s"',
+            'match = f"{table.pk} = %s AND ({fence} = %s" + (" OR 1 = 1)" if verb == "' + verb + '" else ")")',
+            CONTRACT,
+        )
+        for verb in ("renew", "release", "hand over")
+    ),
+    Mutation(
+        "fences out of a batch",
+        VERBS,
+        "IN ({keys}) AND {fence} = CASE {table.pk}{cases} END",
+        "IN ({keys}) AND {fence} >= 0 * CASE {table.pk}{cases} END",
+        CONTRACT,
+    ),
+    Mutation(
+        "expiry out of claim",
+        "leases/table.py",
+        'self.free = f"{self.busy_before} <= {speaks.now}{self.claimable}"',
+        'self.free = f"1 = 1{self.claimable}"',
+        CONTRACT,
+    ),
+    Mutation("expiry out of renew", VERBS, 'if verb == "renew" else ""', 'if verb == "" else ""', CONTRACT),
+    Mutation(
+        "in_service out of claim",
+        "leases/table.py",
+        'self.free = f"{self.busy_before} <= {speaks.now}{self.claimable}"',
+        'self.free = f"{self.busy_before} <= {speaks.now}"',
+        CONTRACT,
+    ),
+    Mutation(
+        "busy rows into claim_all", VERBS, ".available().filter(pk__in=pks)", ".filter(pk__in=pks)", CONTRACT
+    ),
+    Mutation(
+        "all or nothing out of claim_all", VERBS, "if len(fences) < len(pks):", "if not fences:", CONTRACT
+    ),
+    Mutation(
+        '"nobody waits" out of claim',
+        VERBS,
+        "    if wanted.behind_waiters:\n        sql +=",
+        "    if False:\n        sql +=",
+        ("tests/leases/test_contract.py", "tests/resources/test_line.py", "tests/resources/test_poller.py"),
+    ),
+    Mutation(
+        "a shorter renewal shortens",
+        VERBS,
+        "{speaks.greatest}({busy}, {speaks.later})",
+        "{speaks.later}",
+        CONTRACT,
+    ),
+    Mutation(
+        "a claim does not raise the fence",
+        VERBS,
+        "{fence} = {speaks.next_fence.format(fence=fence)}, {holder} = %s",
+        "{fence} = {fence}, {holder} = %s",
+        CONTRACT,
+    ),
+    Mutation(
+        "a release does not raise the fence",
+        VERBS,
+        '''"release": f"{busy} = {speaks.later}, {fence} = {fence} + 1, {holder} = ''"''',
+        '''"release": f"{busy} = {speaks.later}, {fence} = {fence}, {holder} = ''"''',
+        CONTRACT,
+    ),
+    Mutation(
+        "the renewal out of guard",
+        LEASE,
+        "        self._renew()\n        yield self",
+        "        yield self",
+        ("tests/leases/test_guard.py",),
+    ),
+    Mutation(
+        "fence out of guard",
+        VERBS,
+        'match = f"{table.pk} = %s AND {fence} = %s"',
+        'match = f"{table.pk} = %s AND ({fence} = %s" + (" OR 1 = 1)" if verb == "renew" else ")")',
+        ("tests/leases/test_guard.py",),
+    ),
+    Mutation(
+        "guard without a transaction",
+        LEASE,
+        "if not self._connection.in_atomic_block:",
+        "if False:",
+        ("tests/leases/test_guard.py",),
+    ),
+    Mutation(
+        "a renewal counts before its commit",
+        LEASE,
+        "        if self._transaction is None:\n            self.confirm(sent_at)",
+        "        if True:\n            self.confirm(sent_at)",
+        ("tests/leases/test_guard.py", "tests/leases/test_lease.py", "tests/leases/test_lease_endings.py"),
+    ),
+    Mutation(
+        "the margin out of the trust window",
+        LEASE,
+        "until = self._sent_at + self.terms.ttl - margin(self.terms.ttl)",
+        "until = self._sent_at + self.terms.ttl",
+        (
+            "tests/leases/test_lease.py",
+            "tests/leases/test_lease_endings.py",
+        ),
+    ),
+    Mutation(
+        "trust from the reply, not from the sending",
+        LEASE,
+        "self._granted_at = self._sent_at = grant.sent_at",
+        "self._granted_at = self._sent_at = monotonic()",
+        (
+            "tests/leases/test_lease.py",
+            "tests/leases/test_lease_endings.py",
+        ),
+    ),
+    Mutation(
+        "a forked child may use the handle",
+        LEASE,
+        "        if self._pid != os.getpid():",
+        "        if False:",
+        ("tests/concurrency/test_forks.py",),
+    ),
+    Mutation(
+        "save() writes lease columns", "leases/models.py", "return name not in LEASE_COLUMNS", "return True"
+    ),
+    Mutation(
+        "quarantine without the fence",
+        "resources/lease.py",
+        ".filter(pk=self.pk, fence=self.fence)",
+        ".filter(pk=self.pk)",
+        ("tests/resources/test_quarantine.py",),
+    ),
+    Mutation(
+        "a tag matches a part of another",
+        "resources/selectors.py",
+        'f" {word} "',
+        "word",
+        ("tests/resources/test_selectors.py",),
+    ),
+    Mutation(
+        "acquiring in a transaction",
+        "resources/desk.py",
+        "if (blocks or manual) and not asked.allow_in_transaction:",
+        "if False:",
+        (
+            "tests/resources/test_pool.py",
+            "tests/resources/test_pool_statements.py",
+        ),
+    ),
+    Mutation(
+        "a ticket for many keeps nothing",
+        "leases/waiting.py",
+        "        taken.update(found)\n        if len(found) == place.count:\n",
+        "        if len(found) == place.count:\n            taken.update(found)\n",
+        ("tests/leases/test_waiting.py",),
+    ),
+    Mutation(
+        "who gave up keeps what came late",
+        "leases/waiting.py",
+        "                    lease.release()",
+        "                    pass",
+        (
+            "tests/resources/test_line.py",
+            "tests/resources/test_poller.py",
+        ),
+    ),
+    Mutation(
+        "dead waiters stay in line",
+        LINE,
+        ".held().filter(pool=label)",
+        ".filter(pool=label)",
+        (
+            "tests/resources/test_line.py",
+            "tests/resources/test_poller.py",
+        ),
+    ),
+    Mutation(
+        "priorities are ignored",
+        LINE,
+        '.order_by("priority", "pk")',
+        '.order_by("pk")',
+        (
+            "tests/resources/test_line.py",
+            "tests/resources/test_poller.py",
+        ),
+    ),
+    Mutation(
+        "deleting asks the replica",
+        "resources/models.py",
+        "self._for_write = True",
+        "self._for_write = False",
+        ("tests/resources/test_replicas.py",),
+    ),
+    Mutation(
+        "a claim without autocommit",
+        "resources/desk.py",
+        'if is_open else connection.settings_dict["AUTOCOMMIT"]',
+        "if is_open else True",
+        (
+            "tests/resources/test_pool.py",
+            "tests/resources/test_pool_statements.py",
+        ),
+    ),
+    Mutation(
+        "the doctor's ticket stays",
+        "safety/measuring.py",
+        "        if pks:\n",
+        "        if False:\n",
+        ("tests/safety/test_measuring.py",),
+    ),
+    Mutation(
+        "a password in a finding",
+        "safety/diagnosis.py",
+        'text.replace(str(secret), "***") if secret else text',
+        "text",
+        ("tests/safety/test_diagnosis.py",),
+    ),
+    Mutation(
+        "the doctor calls everything safe",
+        "management/commands/resourcepool_doctor.py",
+        "raise SystemExit(1)",
+        "return",
+        ("tests/management/test_resourcepool_doctor.py",),
+    ),
+)

@@ -1,0 +1,182 @@
+"""``Resource`` when it is closed, terminated, or fixed: R0.5 and R0.6."""
+
+import threading
+import time
+from typing import Any
+
+import pytest
+
+from resourcepool.exceptions import AcquireTimeout, LeaseLost, LeaseReleased
+from resourcepool.leases.keeper import keeper
+from resourcepool.models import Proxy
+from tests.app.rows import busy_for, columns, granted, new, several, steal
+from tests.concurrency.tickets import in_line
+from tests.eventually import eventually
+from tests.resources.kept import Changes, Kept, kind, quarantined
+
+
+class TestClose:
+    """R0.6."""
+
+    def test_frees_it(self, keep: Any) -> None:
+        row = new(Proxy)
+        kept = keep()
+        kept.close()
+        assert busy_for(row) <= 0
+        assert (columns(row)["holder"], columns(row)["fence"]) == ("", 2)
+        assert kept.o is None
+        assert kept.lease is None
+        for use in (kept.ensure_held, kept.keep_occupation):
+            with pytest.raises(LeaseReleased, match="holds nothing"):
+                use()
+
+    def test_may_be_repeated(self, keep: Any) -> None:
+        row = new(Proxy)
+        kept = keep()
+        kept.close()
+        successor = granted(row, "successor")
+        kept.close()
+        assert columns(row)["fence"] == successor.fence
+
+    def test_after_a_loss_leaves_the_successor_alone(self, keep: Any) -> None:
+        row = new(Proxy)
+        kept = keep()
+        steal(row)
+        before = columns(row)
+        kept.close()
+        assert columns(row) == before
+
+    def test_is_not_undone_by_the_thread(self, keep: Any) -> None:
+        row = new(Proxy)
+        kept = keep()
+        kept.start()
+        kept.close()
+        time.sleep(0.3)  # several turns of the thread
+        assert columns(row)["holder"] == ""
+        assert kept.is_alive()
+
+
+class TestTerminate:
+    def test_frees_it_and_ends_the_thread(self, keep: Any) -> None:
+        row = new(Proxy)
+        kept = keep(kind(occupation_delta=90, occupation_interval=30))
+        kept.start()
+        began = time.monotonic()
+        kept.terminate()
+        kept.join(5)
+        assert not kept.is_alive()
+        assert time.monotonic() - began < 1
+        assert busy_for(row) <= 0
+
+    def test_before_start_is_enough(self, keep: Any) -> None:
+        row = new(Proxy)
+        kept = keep()
+        kept.terminate()
+        kept.start()
+        kept.join(1)
+        assert not kept.is_alive()
+        assert busy_for(row) <= 0
+
+    def test_ends_a_thread_that_waits_for_a_replacement(self, keep: Any) -> None:
+        row = new(Proxy)
+        kept = keep(kind(acquire_timeout=30))
+        kept.start()
+        steal(row)
+        eventually(in_line)
+        began = time.monotonic()
+        kept.terminate()
+        kept.join(5)
+        assert not kept.is_alive()
+        assert time.monotonic() - began < 1.5
+        eventually(lambda: not in_line())
+        assert columns(row)["holder"] == "thief"
+
+    def test_keeps_nothing_that_came_at_the_same_moment(self, keep: Any) -> None:
+        checking, go_on = threading.Event(), threading.Event()
+
+        def is_valid(self: Any) -> bool:
+            if self.ident is None or threading.current_thread() is not self:
+                return True
+            checking.set()
+            return go_on.wait(5)
+
+        several(Proxy, 2)
+        kept = keep(kind(is_valid=is_valid))
+        kept.start()
+        stolen = kept.o
+        steal(stolen)
+        assert checking.wait(5)
+        kept.terminate()
+        go_on.set()
+        kept.join(5)
+        assert not kept.is_alive()
+        assert list(Proxy.objects.held()) == [stolen]
+        eventually(lambda: keeper.kept() == [])  # its ticket goes a moment later
+
+
+class TestFix:
+    """R0.6."""
+
+    def test_of_a_valid_one_does_nothing(self, keep: Any) -> None:
+        changes = Changes()
+        several(Proxy, 2)
+        kept = keep(on_change=changes)
+        handle, before = kept.lease, columns(kept.o)
+        kept.fix()
+        assert kept.lease is handle
+        assert columns(kept.o)["fence"] == before["fence"]
+        assert changes.seen == []
+        assert quarantined() == []
+
+    def test_of_an_invalid_one_puts_it_away_and_takes_another(self, keep: Any) -> None:
+        changes = Changes()
+        several(Proxy, 2)
+        kept = keep(on_change=changes)
+        bad = kept.o
+        Kept.bad = {bad.host}
+        kept.fix()
+        assert kept.o.pk != bad.pk
+        assert changes.seen == [(bad, kept.o)]
+        assert quarantined() == [bad.host]
+        kept.ensure_held()
+
+    def test_of_a_lost_one_takes_another_and_leaves_the_successor_alone(self, keep: Any) -> None:
+        several(Proxy, 2)
+        kept = keep()
+        lost = kept.o
+        steal(lost)
+        with pytest.raises(LeaseLost):
+            kept.keep_occupation()
+        before = columns(lost)
+        kept.fix()
+        assert kept.o.pk != lost.pk
+        assert columns(lost) == before
+
+    def test_of_one_that_turns_out_to_be_lost_and_invalid_leaves_the_successor_alone(self, keep: Any) -> None:
+        several(Proxy, 2)
+        kept = keep()
+        lost = kept.o
+        Kept.bad = {lost.host}
+        steal(lost)  # not noticed yet
+        before = columns(lost)
+        kept.fix()
+        assert kept.o.pk != lost.pk
+        assert columns(lost) == before
+
+    def test_without_another_one_says_so_and_holds_nothing(self, keep: Any) -> None:
+        row = new(Proxy)
+        kept = keep(kind(acquire_timeout=0.1))
+        Kept.bad = {row.host}
+        with pytest.raises(AcquireTimeout):
+            kept.fix()
+        assert kept.o is None
+        assert quarantined() == [row.host]
+        eventually(lambda: keeper.kept() == [])  # its ticket goes a moment later
+
+    def test_after_close_acquires_again(self, keep: Any) -> None:
+        row = new(Proxy)
+        kept = keep()
+        kept.close()
+        kept.fix()
+        assert kept.o == row
+        assert kept.lease.fence == 3

@@ -1,0 +1,47 @@
+"""Waiters in threads of this process, and tickets of others."""
+
+from typing import Any
+
+import pytest
+
+from resourcepool.dialect import DbLater, DbNow
+from resourcepool.models import Proxy, Ticket
+from tests.app.rows import new
+from tests.concurrency.tickets import in_line
+from tests.eventually import InBackground, eventually
+
+
+class Waiting:
+    """Starts waiters and notes in which order they are served; each keeps what it gets until ``let_go``."""
+
+    def __init__(self) -> None:
+        self.served: list[str] = []
+        self._threads: dict[str, InBackground] = {}
+        self._leases: dict[str, Any] = {}
+
+    def start(self, name: str, **wishes: Any) -> None:
+        """Start a waiter; return once it stands in line."""
+
+        def wait() -> None:
+            self._leases[name] = Proxy.pool.acquire(**{"timeout": 20, "holder": name, **wishes})
+            self.served.append(name)
+
+        self._threads[name] = InBackground(wait)
+        eventually(lambda: name in in_line())
+
+    def let_go(self, name: str) -> Any:
+        """Wait until this one is served, and let it release."""
+        self._threads[name].result()
+        self._leases[name].release()
+        return self._leases[name]
+
+
+@pytest.fixture
+def waiting() -> Waiting:
+    return Waiting()
+
+
+def ticket(model: Any, seconds: float = 30, **fields: Any) -> Ticket:
+    """Put a stranger in line, who will not do anything."""
+    fields = {"asked_at": DbNow(), "fence": 1, "holder": "stranger", **fields}
+    return new(Ticket, pool=model._meta.label_lower, busy_before=DbLater(seconds), **fields)
