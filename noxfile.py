@@ -28,4 +28,6 @@ def tests(session: nox.Session, django: str) -> None:
     limits.write_text("\n".join([*pins, f"Django=={django}.*"]))
     drivers = "mysql,postgres," if "DATABASE_URL" in os.environ else ""
     session.install("-c", str(limits), "-e", f".[{drivers}dev,celery,rest,demo]")
-    session.run("python", "-m", "pytest", "--numprocesses=2", "--dist=worksteal", *session.posargs)
+    session.run(
+        "python", "-m", "pytest", "--numprocesses=2", "--dist=worksteal", "-m", "not alone", *session.posargs
+    )

@@ -42,7 +42,7 @@ class DatabaseUnavailable(ResourcePoolError):
 
 
 class NotMigrated(ResourcePoolError):
-    """A table of this app does not exist yet."""
+    """A table of this app, or a column of one, does not exist yet."""
 
 
 class SecretUnreadable(ResourcePoolError):

@@ -18,9 +18,23 @@ VERBS, LEASE, LINE = "leases/verbs.py", "leases/lease.py", "leases/line.py"
 
 MUTATIONS = (
     Mutation(
+        "who was offered it only now has time",
+        "leases/lying.py",
+        "and now - self._offered.get(ticket, now) >= STEP",
+        "",
+        ("tests/leases/test_lying.py",),
+    ),
+    Mutation(
+        "who has just woken is not skipped again",
+        "leases/tickets.py",
+        "OR {skipped_until} < {speaks.later})",
+        "OR 1 = 1 OR {skipped_until} < {speaks.later})",
+        ("tests/resources/test_line.py",),
+    ),
+    Mutation(
         "who sleeps in line is skipped by all",
         LINE,
-        "tickets.skip(self._connection, passed, ticket_ttl())",
+        "tickets.skip(self._connection, sleepers, ticket_ttl())",
         "pass",
         ("tests/concurrency/test_line.py",),
     ),
@@ -34,15 +48,15 @@ MUTATIONS = (
     Mutation(
         "who sleeps in line is left nothing",
         "leases/tickets.py",
-        'alive += f" AND {skipped_until} <= {speaks.indexed_now}"',
+        'alive += f" AND ({skipped_until} IS NULL OR {skipped_until} <= {speaks.indexed_now})"',
         'alive += ""',
         ("tests/concurrency/test_line.py",),
     ),
     Mutation(
         "ours are served though skipped",
         LINE,
-        "if waiter.number not in seen\n",
-        "if False\n",
+        "if not skipped:\n",
+        "if True:\n",
         (
             "tests/resources/test_line.py",
             "tests/resources/test_poller.py",
@@ -58,15 +72,15 @@ MUTATIONS = (
     Mutation(
         "what a ticket for several collects is left lying early",
         "leases/lying.py",
-        "since = max((self._since[pk][1]",
-        "since = min((self._since[pk][1]",
+        "if now - max((self._since[pk][1]",
+        "if now - min((self._since[pk][1]",
         ("tests/leases/test_lying.py",),
     ),
     Mutation(
         "further ones in line wait longer for what lies there",
         "leases/lying.py",
-        "return PATIENCE + STEP * max(rank, 0)",
-        "return PATIENCE",
+        "+ STEP * (max(rank, 0) + 1)",
+        "+ STEP",
         ("tests/leases/test_lying.py",),
     ),
     Mutation(
@@ -131,8 +145,8 @@ MUTATIONS = (
     Mutation(
         '"nobody waits" out of claim',
         VERBS,
-        "    if wanted.behind_waiters:\n        sql +=",
-        "    if False:\n        sql +=",
+        "        if wanted.behind_waiters:\n            sql +=",
+        "        if False:\n            sql +=",
         ("tests/leases/test_contract.py", "tests/resources/test_line.py", "tests/resources/test_poller.py"),
     ),
     Mutation(
@@ -257,9 +271,9 @@ MUTATIONS = (
     ),
     Mutation(
         "dead waiters stay in line",
-        LINE,
-        ".held().filter(pool=label)",
-        ".filter(pool=label)",
+        "leases/tickets.py",
+        'alive = f"{pool} = %s AND {table.busy_before} > {speaks.indexed_now}"',
+        'alive = f"{pool} = %s"',
         (
             "tests/resources/test_line.py",
             "tests/resources/test_poller.py",
@@ -267,9 +281,9 @@ MUTATIONS = (
     ),
     Mutation(
         "priorities are ignored",
-        LINE,
-        '.order_by("priority", "pk")',
-        '.order_by("pk")',
+        "leases/tickets.py",
+        'f"WHERE {alive} ORDER BY {priority}, {table.pk} LIMIT %s"',
+        'f"WHERE {alive} ORDER BY {table.pk} LIMIT %s"',
         (
             "tests/resources/test_line.py",
             "tests/resources/test_poller.py",

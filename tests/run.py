@@ -46,7 +46,10 @@ def run(name: str, extra: Sequence[str]) -> Outcome:
     """Run the tests on the database ``name``."""
     try:
         with database(name) as url:
-            return together(name, [run_pytest(name, url, [*how, *extra]) for how in (AT_ONCE, ALONE)], extra)
+            phases = (
+                (AT_ONCE, ALONE) if "-m" not in extra else (AT_ONCE[:2],)
+            )  # whoever marks them knows better
+            return together(name, [run_pytest(name, url, [*how, *extra]) for how in phases], extra)
     except ServerMissing as missing:
         return Outcome(name, left_out=str(missing))
     except ServerFailed as failure:

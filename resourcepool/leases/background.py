@@ -43,21 +43,15 @@ class OwnConnections:
         self._opened = {alias: dialect.private_connection(alias) for alias in supported}
         for alias, connection in self._opened.items():
             connections[alias] = connection
-        self._turn = threading.RLock()
-        _turns.append(self._turn)
+        # Talk to databases only while holding this: a fork waits for it. A child inherits the locks inside of the
+        # drivers' libraries as they are, and waits for ever for one that a thread held which it does not have.
+        self.turn = threading.RLock()
+        _turns.append(self.turn)
 
     @property
     def are_open(self) -> bool:
         """Whether any of them has a session on a server."""
         return any(connection.connection is not None for connection in self._opened.values())
-
-    def turn(self) -> contextlib.AbstractContextManager[object]:
-        """Talk to databases only inside of this: a fork waits for its end.
-
-        A child inherits the locks inside of the drivers' libraries as they are, and waits for ever for one that a
-        thread held which it does not have.
-        """
-        return self._turn
 
     def close(self) -> None:
         """End the sessions; the next query begins a new one."""
@@ -73,14 +67,16 @@ def own_connections() -> Iterator[OwnConnections]:
         yield own
     finally:
         own.close()
-        _turns.remove(own._turn)
+        if own.turn in _turns:  # not so in a child that was forked meanwhile
+            _turns.remove(own.turn)
 
 
 def _before_fork() -> None:
     deadline = monotonic() + FORK_WAITS
-    _held_back[threading.get_ident()] = [
-        turn for turn in list(_turns) if turn.acquire(timeout=max(0.0, deadline - monotonic()))
-    ]
+    held = _held_back[threading.get_ident()] = []
+    for turn in tuple(_turns):
+        if turn.acquire(timeout=max(0.0, deadline - monotonic())):
+            held.append(turn)  # noqa: PERF401 (known as held even if a signal handler raises in the middle)
 
 
 def _after_fork_in_parent() -> None:

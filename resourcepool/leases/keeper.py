@@ -96,7 +96,7 @@ class Keeper:
             while True:
                 self._beat.reset()
                 try:
-                    with own.turn():
+                    with own.turn:
                         wake_at = self._beat_once()
                 except Exception:
                     logger.exception("the keeper could not renew; it tries again")
@@ -104,7 +104,7 @@ class Keeper:
                 if own.are_open and not self._kept:
                     self._beat.sleep_until(monotonic() + IDLE)
                     if not self._kept:
-                        with own.turn():
+                        with own.turn:
                             own.close()
                 else:
                     self._beat.sleep_until(wake_at)

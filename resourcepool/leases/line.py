@@ -65,7 +65,7 @@ class Line:
         seen = self._look_around()
         if not seen.free:
             self._revive()
-        elif self._ahead < len(seen.free) or self._lying.is_any_left(self._ahead - len(seen.free), monotonic()):
+        elif self._ahead < len(seen.free) or self._lying.is_any_left(self._rank(seen), monotonic()):
             self._serve(seen)
         for waiter in self.waiters:
             waiter.had_to_wait = True
@@ -109,25 +109,30 @@ class Line:
         seen = self._glance(self.selector, demand + min(self._ahead, 2 * self._were_free), ahead)
         self._ahead, self._is_mixed, is_skipped = tickets.others_ahead(seen.ahead)
         if is_skipped:
-            tickets.skip(self._connection, [waiter.number for waiter in self.waiters], 0)
+            tickets.unskip(self._connection, [waiter.number for waiter in self.waiters])
         if seen.is_cut_short and len(seen.free) < demand + self._ahead:
             seen = self._glance(self.selector, demand + self._ahead, ahead)
         self._were_free = len(seen.free)
-        if self._somebody_is_new:
+        if self._somebody_is_new or is_skipped:
             self._pace.joined(self._ahead, monotonic())
             self._somebody_is_new = False
         else:
             self._pace.advanced(self._ahead, monotonic())
         self._lying.note(seen, monotonic())
-        self._pace.stirred(self._lying.fresh(monotonic()))
+        self._pace.stirred(self._lying.stirs(self._rank(seen), monotonic()))
         return seen
+
+    def _rank(self, seen: Glance) -> int:
+        """Return how many there are at most in front of us to whom nothing is given of what is free."""
+        return max(0, self._ahead - len(seen.free))
 
     def _glance(self, selector: str, demand: int, ahead: Where = search.NOBODY) -> Glance:
         return glance(self._connection, self.model, selector, demand, ahead)
 
     def _serve(self, seen: Glance) -> None:
         """Claim what is ours of what is free."""
-        places = self._places(len(seen.free))
+        is_left = self._lying.is_any_left(self._rank(seen), monotonic())
+        places = self._places(len(seen.free), is_left=is_left)
         wanted = sum(place.count for place in places if place.selector == self.selector)
         if seen.is_cut_short and len(seen.free) < wanted:  # somebody in front wants many
             seen = self._glance(self.selector, wanted)
@@ -137,70 +142,65 @@ class Line:
             demand = sum(place.count for place in places if place.selector == other)
             free[other] = self._lying.without(self._glance(other, demand).free, monotonic())
         served = allot(places, free)
-        rank = self._ahead - self._served_before(places, served)
+        self._lying.offered(served if is_left else (), monotonic())
+        passed: set[int] = set()
         for waiter in self.waiters:
             if pks := served.get(waiter.number):
                 self._claim(waiter, pks)
-                continue
-            now = monotonic()
-            asleep = self._lying.asleep(served, rank, now)
-            pks = self._lying.left_by(served, waiter.request.count, rank, now)
-            if pks and self._claim(waiter, pks):
-                self._skip(waiter, places, served, asleep)
-            rank += 1
+            elif is_left:
+                passed |= self._pass(waiter, places, served)
         self._let_go()
+        self._skip(passed)
 
-    def _skip(self, waiter: Waiter, places: list[Place], served: Mapping[int, Any], asleep: set[int]) -> None:
-        """Tell everybody not to leave anything for those whom ``waiter`` has just passed: they had their time."""
-        ours, mine = {one.number for one in self.waiters}, (waiter.request.priority, waiter.number)
-        line = tickets.in_line(self._connection, self.label, max(self._ahead, len(places)) + len(ours))
-        in_front = [place for place in line if place.order < mine]
-        if places[0].ticket < 0:  # they were only counted
-            if len(in_front) != self._ahead:
-                return  # the line has moved on
-            served = {in_front[-number - 1].ticket: None for number in served if number < 0}
-            asleep = {in_front[-number - 1].ticket for number in asleep if number < 0}
-        passed = [
+    def _pass(self, waiter: Waiter, places: list[Place], served: Mapping[int, list[Any]]) -> set[int]:
+        """Claim what those in front leave lying; return those who had their time to do so."""
+        mine = (waiter.request.priority, waiter.number)
+        unserved = [
             place.ticket
-            for place in in_front
-            if place.ticket not in ours
-            and (place.ticket in asleep or (place.ticket not in served and self._is_plain(place)))
+            for place in places
+            if place.order < mine and place.ticket not in served and self._is_plain(place)
         ]
-        if passed:
-            tickets.skip(self._connection, passed, ticket_ttl())
+        asleep = self._lying.asleep(served, len(unserved), monotonic())
+        pks = self._lying.left_by(asleep, served, waiter.request.count)
+        return {*asleep, *unserved} if pks and self._claim(waiter, pks) else set()
+
+    def _skip(self, passed: set[int]) -> None:
+        """Tell everybody not to leave anything for these. Only a hint, so it may fail."""
+        sleepers = sorted(passed - {waiter.number for waiter in self.waiters})
+        if sleepers:
+            with contextlib.suppress(DatabaseError, InterfaceError, ResourcePoolError):
+                tickets.skip(self._connection, sleepers, ticket_ttl())
 
     def _is_plain(self, place: Place) -> bool:
         """Tell whether it stands for one row of what we want."""
         return place.count == 1 and place.selector == self.selector
 
-    def _served_before(self, places: list[Place], served: Mapping[int, list[Any]]) -> int:
-        """Return how many of those in front of the first of ours, who want one row of the same, are given one."""
-        numbers = [place.ticket for place in places]
-        first = self.waiters[0].number
-        in_front = places[: numbers.index(first)] if first in numbers else places
-        return sum(place.ticket in served and self._is_plain(place) for place in in_front)
-
-    def _places(self, rows: int) -> list[Place]:
-        """Return those who decide about so many free rows."""
+    def _places(self, rows: int, *, is_left: bool) -> list[Place]:
+        """Return those who decide about so many free rows; everybody in front of us if something is left lying."""
         is_alone = len(self.waiters) == 1 and self.waiters[0].request.count == 1
-        if is_alone and not self._is_mixed and self._ahead < rows:  # known already: nobody else's place matters
+        if is_alone and not self._is_mixed and not is_left:  # known already: nobody else's place matters
             plain = [Place(-index, self.selector, 1) for index in range(1, self._ahead + 1)]
             return [*plain, Place(self.waiters[0].number, self.selector, 1)]
-        places = tickets.in_line(self._connection, self.label, rows)
+        most = rows + (self._ahead + len(self.waiters) if is_left else 0)
+        places = tickets.in_line(self._connection, self.label, most)
         # If all want the same, each takes one of the rows at least.
-        if len(places) == rows and not all(place.selector == self.selector for place in places):
-            places = tickets.in_line(self._connection, self.label)
-        return self._with_ours(places)
+        if len(places) == most and not all(place.selector == self.selector for place in places):
+            places = tickets.in_line(self._connection, self.label, most := tickets.LONGEST_LINE)
+        return self._with_ours(places, is_complete=len(places) < most)
 
-    def _with_ours(self, places: list[Place]) -> list[Place]:
-        """Return them with those of ours that are still skipped: we are awake, after all."""
+    def _with_ours(self, places: list[Place], *, is_complete: bool) -> list[Place]:
+        """Return them with those of ours whom the others skip: we are awake, after all."""
         seen = {place.ticket for place in places}
-        ours = [
+        missing = [
             Place(waiter.number, self.selector, waiter.request.count, waiter.request.priority)
             for waiter in self.waiters
             if waiter.number not in seen
         ]
-        return sorted([*places, *ours], key=lambda place: place.order) if ours else places
+        skipped = [place for place in missing if is_complete or place.order < places[-1].order]
+        if not skipped:
+            return places
+        tickets.unskip(self._connection, [place.ticket for place in skipped])
+        return sorted([*places, *skipped], key=lambda place: place.order)
 
     def _claim(self, waiter: Waiter, pks: list[Any]) -> bool:
         try:

@@ -7,7 +7,9 @@ from typing import Any
 from resourcepool.leases.search import Glance
 
 PATIENCE = 0.2  # seconds after which a row is left to the next in line: the one in front is dead or asleep
+PATIENCE_WITH_MANY = 1.0  # the same for rows that one who wants several has collected: it would lose them all
 STEP = 0.05  # seconds more for each further one, so that they still come in order
+NEAR = 8  # those further back do not hurry for what lies there
 PASS_OVER = 0.01, 1.0  # seconds for which a row that could not be had is not tried again: at first, at most
 GROWTH = 4
 
@@ -22,6 +24,7 @@ class Lying:
     def __init__(self) -> None:
         self._since: dict[Any, tuple[int, float]] = {}  # {row: (its fence, since when it was seen free)}
         self._refused: dict[Any, tuple[int, float, float]] = {}  # {row: (its fence, not before, for how long)}
+        self._offered: dict[int, float] = {}  # {ticket: since when it could take something}
 
     def note(self, seen: Glance, now: float) -> None:
         """Note what is free now."""
@@ -48,22 +51,21 @@ class Lying:
         """Return the rows of ``free`` that are worth trying, in the same order."""
         return [pk for pk in free if pk not in self._refused or self._refused[pk][1] <= now]
 
-    def fresh(self, now: float) -> int:
-        """Return how many rows may still be taken by those who have the right to them."""
-        return sum(now - self._since[pk][1] < PATIENCE for pk in self.without(self._since, now))
+    def offered(self, tickets: Iterable[int], now: float) -> None:
+        """Note that these, and no others, could take something now."""
+        self._offered = {ticket: self._offered.get(ticket, now) for ticket in tickets}
+
+    def stirs(self, rank: int, now: float) -> int:
+        """Return how many rows may be taken soon: by those who have the right to them, or by the one at ``rank``."""
+        soon = _patience(1, min(rank, NEAR)) + STEP
+        return sum(now - self._since[pk][1] < soon for pk in self.without(self._since, now))
 
     def is_any_left(self, rank: int, now: float) -> bool:
-        """Tell whether something lies there for so long that it is left to the one at ``rank``; see ``left_by``."""
-        return any(now - since >= _patience(rank) for _, since in self._since.values())
-
-    def left_by(self, served: Mapping[int, Sequence[Any]], count: int, rank: int, now: float) -> list[Any]:
-        """Return ``count`` rows that those to whom ``served`` gives them do not take; none if there are fewer."""
-        asleep = self.asleep(served, rank, now)
-        left = [pk for ticket in asleep for pk in served[ticket] if pk in self._since]
-        return random.sample(left, count) if len(left) >= count else []
+        """Tell whether something lies there for so long that it may be left to the one at ``rank`` a step later."""
+        return any(now - since >= _patience(1, rank) - STEP for _, since in self._since.values())
 
     def asleep(self, served: Mapping[int, Sequence[Any]], rank: int, now: float) -> set[int]:
-        """Return the tickets that do not take what ``served`` gives them.
+        """Return the tickets that have not taken what ``served`` gives them for as long as the one at ``rank`` waits.
 
         What a ticket for several rows is given counts from when the last of them came free: before, it could not
         have taken them.
@@ -71,13 +73,19 @@ class Lying:
         Args:
             rank: how many in line come before this one of those to whom nothing is given.
         """
-        tickets = set()
-        for ticket, pks in served.items():
-            since = max((self._since[pk][1] for pk in pks if pk in self._since), default=now)
-            if now - since >= _patience(rank):
-                tickets.add(ticket)
-        return tickets
+        return {
+            ticket
+            for ticket, pks in served.items()
+            if now - max((self._since[pk][1] for pk in pks if pk in self._since), default=now)
+            >= _patience(len(pks), rank)
+            and now - self._offered.get(ticket, now) >= STEP
+        }
+
+    def left_by(self, asleep: Iterable[int], served: Mapping[int, Sequence[Any]], count: int) -> list[Any]:
+        """Return ``count`` of the rows that ``served`` gives to those ``asleep``; none if there are fewer."""
+        left = [pk for ticket in asleep for pk in served[ticket] if pk in self._since]
+        return random.sample(left, count) if len(left) >= count else []
 
 
-def _patience(rank: int) -> float:
-    return PATIENCE + STEP * max(rank, 0)
+def _patience(count: int, rank: int) -> float:
+    return (PATIENCE if count == 1 else PATIENCE_WITH_MANY) + STEP * (max(rank, 0) + 1)

@@ -117,7 +117,7 @@ class Ticket(AbstractLease):
     asked_at = models.DateTimeField(_("asked at"), editable=False)
     skipped_until = models.DateTimeField(
         _("skipped until"),
-        default=long_ago,
+        null=True,
         editable=False,
         help_text=_("Nobody leaves anything for it until then: it did not take what was its."),
     )

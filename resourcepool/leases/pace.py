@@ -6,7 +6,7 @@ learn to look later still. For the same reason the others wake well before their
 
 SHORTEST = 0.004  # seconds, like everything here
 GROWTH = 1.4
-LONGEST = 0.2
+LONGEST = 0.2  # less than those behind leave to us (lying.py), or they would take us for dead
 PER_PLACE = 0.010  # what each waiter in front adds to the longest pause
 FIRST_FEW = 4
 NEARLY = 0.8  # of the time until it is among the first few is slept in one go

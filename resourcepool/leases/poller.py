@@ -67,12 +67,14 @@ class Poller:
             while True:
                 self._alarm.reset()
                 self._admit()
-                with own.turn():
-                    wake_at = min((self._turn(line) for line in self._lines.values()), default=math.inf)
+                wake_at = math.inf
+                for line in self._lines.values():
+                    with own.turn:
+                        wake_at = min(wake_at, self._turn(line))
                 if math.isinf(wake_at) and own.are_open:
                     self._alarm.sleep_until(monotonic() + IDLE)
                     if not self._arrivals:
-                        with own.turn():
+                        with own.turn:
                             own.close()
                 else:
                     self._alarm.sleep_until(wake_at)

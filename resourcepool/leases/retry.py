@@ -47,7 +47,7 @@ def retrying(
 
     Raises:
         DatabaseUnavailable: the last try failed, too.
-        NotMigrated: the table does not exist.
+        NotMigrated: the table, or a column of it, does not exist.
     """
     unsure, gives_up_at = False, monotonic() + PATIENCE
     for turn in range(TRIES):

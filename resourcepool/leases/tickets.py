@@ -3,7 +3,7 @@
 Plain SQL, put together once: every wait takes a ticket, looks who is in front, and gives the ticket up.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from typing import Any
 
@@ -20,7 +20,8 @@ from resourcepool.leases.where import Where
 
 LONGEST_LINE = 10_000  # tickets looked at; whoever stands further back is not served yet anyway
 ODD = 1_000_000  # what a ticket with another selector or for several rows adds to the sum; a plain one adds 1
-SKIPPED = ODD**2  # what it adds that the asker itself is skipped
+SKIPPED = ODD**2  # what it adds that the asker itself is skipped; a line of a million would spill over
+SPARED_FOR = 2.0  # seconds for which one that has just woken is not skipped again
 
 
 class _Texts:
@@ -30,14 +31,14 @@ class _Texts:
         speaks, table, quote = dialect.of(connection), table_of(connection, Ticket), connection.ops.quote_name
         pool, selector, count, priority = map(quote, ("pool", "selector", "count", "priority"))
         skipped_until = quote("skipped_until")
-        about = ", ".join([quote("asked_at"), skipped_until, pool, selector, count, priority])
+        about = ", ".join([quote("asked_at"), pool, selector, count, priority])
         alive = f"{pool} = %s AND {table.busy_before} > {speaks.indexed_now}"
-        alive += f" AND {skipped_until} <= {speaks.indexed_now}"
+        alive += f" AND ({skipped_until} IS NULL OR {skipped_until} <= {speaks.indexed_now})"
         odd = f"COUNT(CASE WHEN {selector} <> {speaks.exactly} OR {count} <> 1 THEN 1 END)"
         some = f"SELECT COUNT(*) + {ODD - 1} * {odd} FROM {table.name} WHERE {alive} AND {priority}"  # noqa: S608
         self.take = (
             f"INSERT INTO {table.name} ({table.fence}, {table.busy_before}, {about}, {table.holder}) "  # noqa: S608
-            f"VALUES (1, {speaks.later}, {speaks.now}, {speaks.now}, %s, %s, %s, %s, %s)"
+            f"VALUES (1, {speaks.later}, {speaks.now}, %s, %s, %s, %s, %s)"
             f"{speaks.returning_key.format(pk=table.pk)}"
         )
         self.in_line = (
@@ -47,7 +48,9 @@ class _Texts:
         mine = f"SELECT COUNT(*) FROM {table.name} WHERE {table.pk} = %s"  # noqa: S608
         is_skipped = f"({mine} AND {skipped_until} > {speaks.now}) * {SKIPPED}"
         self.ahead = f"({some} < %s) + ({some} = %s AND {table.pk} < %s) + {is_skipped}"
-        self.skip = f"UPDATE {table.name} SET {skipped_until} = {speaks.later} WHERE {table.pk} IN "  # noqa: S608
+        skip = f"UPDATE {table.name} SET {skipped_until} = {speaks.later} WHERE"  # noqa: S608
+        self.skip = f"{skip} ({skipped_until} IS NULL OR {skipped_until} < {speaks.later}) AND {table.pk} IN "
+        self.unskip = f"{skip} {table.pk} IN "
         self.remove = f"DELETE FROM {table.name} WHERE {table.pk} IN "  # noqa: S608
         self.dead = (
             f"SELECT {table.pk} FROM {table.name} "  # noqa: S608
@@ -100,8 +103,13 @@ def remove(connection: BaseDatabaseWrapper, pks: Sequence[int]) -> None:
 
 
 def skip(connection: BaseDatabaseWrapper, pks: Sequence[int], seconds: float) -> None:
-    """Have nobody leave anything for these tickets for so many seconds (0: not any more); they keep their places."""
-    _change(connection, _of(connection).skip, [micros(seconds)], pks)
+    """Have nobody leave anything for these tickets for so many seconds, except those that have just woken."""
+    _change(connection, _of(connection).skip, [micros(seconds), micros(-SPARED_FOR)], pks, busy=lambda: 0)
+
+
+def unskip(connection: BaseDatabaseWrapper, pks: Sequence[int]) -> None:
+    """Note that whoever stands behind these tickets is awake."""
+    _change(connection, _of(connection).unskip, [micros(0)], pks, busy=lambda: 0)
 
 
 def dead_since(connection: BaseDatabaseWrapper, label: str, seconds: float) -> list[int]:
@@ -109,9 +117,16 @@ def dead_since(connection: BaseDatabaseWrapper, label: str, seconds: float) -> l
     return [pk for (pk,) in _rows(connection, _of(connection).dead, [label, micros(-seconds)])]
 
 
-def _change(connection: BaseDatabaseWrapper, sql: str, params: Sequence[Any], pks: Sequence[int]) -> None:
+def _change(
+    connection: BaseDatabaseWrapper,
+    sql: str,
+    params: Sequence[Any],
+    pks: Sequence[int],
+    busy: Callable[[], int] | None = None,
+) -> None:
     sql = f"{sql}({', '.join(['%s'] * len(pks))})"
-    retrying(connection, partial(dialect.run, connection, sql, [*params, *pks], dialect.row_count))
+    send = partial(dialect.run, connection, sql, [*params, *pks], dialect.row_count)
+    retrying(connection, send, busy=busy)
 
 
 def _rows(connection: BaseDatabaseWrapper, sql: str, params: Sequence[Any]) -> list[Any]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from django.db import transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import Q
 
 from resourcepool import dialect
 from resourcepool.dialect import DbNow, micros
@@ -198,8 +199,9 @@ def live_fences(
 
 
 def anybody_waits(connection: BaseDatabaseWrapper, model: Model) -> bool:
-    """Tell whether anybody alive stands in line for rows of ``model``."""
-    tickets = rows_of(connection, Ticket).held().filter(pool=model._meta.label_lower)
+    """Tell whether anybody alive and awake stands in line for rows of ``model``."""
+    is_awake = Q(skipped_until=None) | Q(skipped_until__lte=DbNow())
+    tickets = rows_of(connection, Ticket).held().filter(is_awake, pool=model._meta.label_lower)
     return retrying(connection, lambda: bool(tickets.exists()))
 
 

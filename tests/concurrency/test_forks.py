@@ -115,7 +115,7 @@ def fork_while_a_background_thread_talks() -> None:
     os.register_at_fork(before=asked.set)  # the one registered last runs first
 
     def talk() -> None:
-        with own_connections() as own, own.turn():
+        with own_connections() as own, own.turn:
             talks.set()
             asked.wait(10)
             time.sleep(0.1)  # goes on talking, for longer than a fork takes
@@ -128,7 +128,7 @@ def fork_while_a_background_thread_talks() -> None:
         os._exit(0 if told else 1)
     assert os.waitpid(pid, 0)[1] == 0
     thread.result()
-    with own_connections() as own, own.turn():
+    with own_connections() as own, own.turn:
         print("fine", flush=True)
 
 
@@ -140,7 +140,7 @@ def fork_while_a_background_thread_hangs() -> None:
     talks, end = threading.Event(), threading.Event()
 
     def talk() -> None:
-        with own_connections() as own, own.turn():
+        with own_connections() as own, own.turn:
             talks.set()
             end.wait(20)
 

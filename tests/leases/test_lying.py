@@ -2,56 +2,88 @@
 
 import pytest
 
-from resourcepool.leases.lying import PASS_OVER, PATIENCE, STEP, Lying
+from resourcepool.leases.lying import NEAR, PASS_OVER, PATIENCE, PATIENCE_WITH_MANY, STEP, Lying
 from resourcepool.leases.search import Glance
+
+MOMENT = 0.001
+FIRST = PATIENCE + STEP  # when what lies there is left to the first one behind those who do not take it
 
 
 def seen(free: dict[int, int], next_in: float | None = None) -> Glance:
     return Glance(free, next_in, 0, False)
 
 
-def test_what_those_in_front_do_not_take_is_left_to_others_after_a_while() -> None:
+def lying_since_0(*pks: int, offered_to: tuple[int, ...] = (100, 101)) -> Lying:
+    """Rows under fence 7 that are free, and could be taken by these tickets, since moment 0."""
     lying = Lying()
-    lying.note(seen({1: 7}), now=0)
-    lying.note(seen({1: 7}), now=PATIENCE - 0.01)
-    assert not lying.is_any_left(0, PATIENCE - 0.01)
-    assert lying.left_by({100: [1]}, 1, 0, PATIENCE - 0.01) == []
-    assert lying.is_any_left(0, PATIENCE)
-    assert lying.left_by({100: [1]}, 1, 0, PATIENCE) == [1]
+    lying.note(seen(dict.fromkeys(pks, 7)), now=0)
+    lying.offered(offered_to, now=0)
+    return lying
+
+
+def left_by(lying: Lying, served: dict[int, list[int]], count: int, rank: int, now: float) -> list[int]:
+    return sorted(lying.left_by(lying.asleep(served, rank, now), served, count))
+
+
+def test_what_those_in_front_do_not_take_is_left_to_others_after_a_while() -> None:
+    lying = lying_since_0(1)
+    lying.note(seen({1: 7}), now=PATIENCE)
+    assert lying.asleep({100: [1]}, 0, FIRST - MOMENT) == set()
+    assert left_by(lying, {100: [1]}, 1, 0, FIRST - MOMENT) == []
+    assert lying.asleep({100: [1]}, 0, FIRST) == {100}
+    assert left_by(lying, {100: [1]}, 1, 0, FIRST) == [1]
+
+
+def test_the_line_is_looked_at_a_step_before_something_is_left() -> None:
+    lying = lying_since_0(1)
+    for rank in range(5):
+        assert not lying.is_any_left(rank, PATIENCE + rank * STEP - MOMENT)
+        assert lying.is_any_left(rank, PATIENCE + rank * STEP + MOMENT)
+
+
+def test_one_to_whom_an_old_row_has_just_fallen_is_given_the_time_to_take_it() -> None:
+    """Those in front of it have been found asleep only now."""
+    lying = lying_since_0(1, offered_to=(100,))
+    lying.offered([101], now=5)
+    assert lying.asleep({101: [1]}, 0, 5 + STEP - MOMENT) == set()
+    assert lying.asleep({101: [1]}, 0, 5 + STEP + MOMENT) == {101}
+
+
+def test_one_who_was_offered_something_long_ago_is_not_taken_for_asleep() -> None:
+    lying = lying_since_0(1)
+    lying.offered([], now=1)
+    lying.offered([100], now=5)
+    assert lying.asleep({100: [1]}, 0, 5 + STEP / 2) == set()
 
 
 def test_what_was_taken_and_freed_meanwhile_is_not_left_lying() -> None:
-    lying = Lying()
-    lying.note(seen({1: 7}), now=0)
+    lying = lying_since_0(1)
     lying.note(seen({1: 9}), now=PATIENCE)
     assert not lying.is_any_left(0, PATIENCE)
     lying.note(seen({}), now=PATIENCE + 1)
     lying.note(seen({1: 9}), now=PATIENCE + 2)
     assert not lying.is_any_left(0, PATIENCE + 2)
+    assert lying.asleep({100: [1]}, 0, PATIENCE + 2) == set()
 
 
 def test_what_is_kept_for_one_who_waits_for_several_is_not_left_lying() -> None:
     """Its ticket is not served yet, so nobody has been offered the row."""
-    lying = Lying()
-    lying.note(seen({1: 7}), now=0)
-    assert lying.left_by({}, 1, 0, PATIENCE) == []
+    assert left_by(lying_since_0(1), {}, 1, 0, PATIENCE_WITH_MANY * 2) == []
 
 
 def test_all_or_nothing_also_of_what_is_left_lying() -> None:
-    lying = Lying()
-    lying.note(seen({1: 7, 2: 7}), now=0)
-    assert lying.left_by({100: [1], 101: [2]}, 3, 0, PATIENCE) == []
-    assert sorted(lying.left_by({100: [1], 101: [2]}, 2, 0, PATIENCE)) == [1, 2]
+    lying = lying_since_0(1, 2)
+    assert left_by(lying, {100: [1], 101: [2]}, 3, 0, FIRST) == []
+    assert left_by(lying, {100: [1], 101: [2]}, 2, 0, FIRST) == [1, 2]
 
 
-def test_what_a_ticket_for_several_collects_is_left_lying_only_once_it_has_all() -> None:
-    lying = Lying()
-    lying.note(seen({1: 7, 2: 7}), now=0)
+def test_who_has_collected_several_is_given_more_time_since_it_has_all() -> None:
+    lying = lying_since_0(1, 2)
     lying.note(seen({1: 7, 2: 7, 3: 7}), now=5)
     served = {100: [1, 2, 3]}
-    assert lying.left_by(served, 1, 0, 5) == []
-    assert lying.left_by(served, 1, 0, 5 + PATIENCE - 0.01) == []
-    assert lying.left_by(served, 1, 0, 5 + PATIENCE + 0.01) != []
+    assert left_by(lying, served, 1, 0, 5 + FIRST) == []
+    assert left_by(lying, served, 1, 0, 5 + PATIENCE_WITH_MANY + STEP - MOMENT) == []
+    assert len(left_by(lying, served, 1, 0, 5 + PATIENCE_WITH_MANY + STEP + MOMENT)) == 1
 
 
 def test_what_could_not_be_had_is_passed_over_ever_longer() -> None:
@@ -77,25 +109,24 @@ def test_what_could_not_be_had_is_tried_at_once_when_it_has_been_taken_and_freed
 
 
 def test_what_is_taken_is_not_left_lying() -> None:
-    lying = Lying()
-    lying.note(seen({1: 7}), now=0)
+    lying = lying_since_0(1)
     lying.taken([1])
-    assert not lying.is_any_left(0, PATIENCE)
-    assert lying.left_by({100: [1]}, 1, 0, PATIENCE) == []
+    assert not lying.is_any_left(0, FIRST)
+    assert left_by(lying, {100: [1]}, 1, 0, FIRST) == []
 
 
 def test_who_stands_further_back_waits_longer_for_it() -> None:
-    lying = Lying()
-    lying.note(seen({1: 7}), now=0)
-    assert lying.left_by({100: [1]}, 1, 2, PATIENCE + STEP) == []
-    assert not lying.is_any_left(2, PATIENCE + STEP)
-    assert lying.left_by({100: [1]}, 1, 2, PATIENCE + 2 * STEP) == [1]
+    lying = lying_since_0(1)
+    assert left_by(lying, {100: [1]}, 1, 2, FIRST + 2 * STEP - MOMENT) == []
+    assert left_by(lying, {100: [1]}, 1, 2, FIRST + 2 * STEP + MOMENT) == [1]
 
 
 def test_what_lies_there_for_long_or_cannot_be_had_is_no_reason_to_look_often() -> None:
-    lying = Lying()
-    lying.note(seen({1: 7, 2: 7}), now=0)
-    assert lying.fresh(0) == 2
+    lying = lying_since_0(1, 2)
+    assert lying.stirs(0, 0) == 2
     lying.could_not_be_had([2], now=0)
-    assert lying.fresh(0) == 1
-    assert lying.fresh(PATIENCE) == 0
+    assert lying.stirs(0, 0) == 1
+    assert lying.stirs(0, FIRST) == 2
+    assert lying.stirs(0, FIRST + STEP) == 0
+    assert lying.stirs(2, FIRST + STEP) == 2
+    assert lying.stirs(NEAR * 100, FIRST + (NEAR + 1) * STEP) == 0

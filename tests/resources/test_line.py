@@ -1,11 +1,13 @@
 """Standing in line: who is served next, and that nobody waits longer than necessary."""
 
+from typing import Any
+
 import pytest
 from django.db import connection
 
-from resourcepool.dialect import DbLater
-from resourcepool.exceptions import AcquireTimeout
-from resourcepool.leases import verbs
+from resourcepool.dialect import DbLater, DbNow
+from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable
+from resourcepool.leases import tickets, verbs
 from resourcepool.models import Proxy, Ticket
 from tests.app.models import Device
 from tests.app.rows import change, columns, hold, new, several
@@ -76,6 +78,45 @@ class TestOrder:
         assert in_line() == ["third"]
         for name in ("first", "second", "third"):
             waiting.let_go(name)
+
+    def test_does_not_skip_somebody_again_who_has_just_woken(self) -> None:
+        sleeper = ticket(Proxy)
+
+        def is_skipped() -> bool:
+            return Ticket.objects.filter(skipped_until__gt=DbNow()).exists()
+
+        tickets.skip(connection, [sleeper.pk], 60)
+        assert is_skipped()
+        tickets.unskip(connection, [sleeper.pk])
+        tickets.skip(connection, [sleeper.pk], 60)
+        assert not is_skipped()
+        Ticket.objects.update(skipped_until=DbLater(-tickets.SPARED_FOR - 1))
+        tickets.skip(connection, [sleeper.pk], 60)
+        assert is_skipped()
+
+    def test_serves_the_others_even_if_the_sleepers_cannot_be_skipped(
+        self, waiting: Waiting, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def fail(*_: Any) -> None:
+            raise DatabaseUnavailable("not now")
+
+        monkeypatch.setattr(tickets, "skip", fail)
+        row = hold(new(Proxy))
+        ticket(Proxy)
+        waiting.start("first")
+        waiting.start("second")
+        row.release()
+        for name in ("first", "second"):
+            waiting.let_go(name)
+        assert waiting.served == ["first", "second"]
+
+    def test_that_is_skipped_does_not_hold_up_newcomers(self) -> None:
+        sleeper = ticket(Proxy)
+        new(Proxy)
+        assert Proxy.pool.acquire(wait=False) is None
+        tickets.skip(connection, [sleeper.pk], 60)
+        lease: Any = Proxy.pool.acquire(wait=False)
+        lease.release()
 
     def test_leaves_nobody_out_when_several_come_free_at_once(self, waiting: Waiting) -> None:
         held = [hold(row) for row in several(Proxy, 3)]
