@@ -127,6 +127,6 @@ def test_what_lies_there_for_long_or_cannot_be_had_is_no_reason_to_look_often() 
     lying.could_not_be_had([2], now=0)
     assert lying.stirs(0, 0) == 1
     assert lying.stirs(0, FIRST) == 2
-    assert lying.stirs(0, FIRST + STEP) == 0
+    assert lying.stirs(0, FIRST + STEP + MOMENT) == 0
     assert lying.stirs(2, FIRST + STEP) == 2
-    assert lying.stirs(NEAR * 100, FIRST + (NEAR + 1) * STEP) == 0
+    assert lying.stirs(NEAR * 100, FIRST + (NEAR + 1) * STEP + MOMENT) == 0
