@@ -18,6 +18,13 @@ VERBS, LEASE, LINE = "leases/verbs.py", "leases/lease.py", "leases/line.py"
 
 MUTATIONS = (
     Mutation(
+        "the end waits for a ticket being taken",
+        "leases/shutdown.py",
+        "with quiet():",
+        "if True:",
+        ("tests/concurrency/test_endings.py",),
+    ),
+    Mutation(
         "who was offered it only now has time",
         "leases/lying.py",
         "and now - self._offered.get(ticket, now) >= STEP",
@@ -48,7 +55,7 @@ MUTATIONS = (
     Mutation(
         "who sleeps in line is left nothing",
         "leases/tickets.py",
-        'alive += f" AND ({skipped_until} IS NULL OR {skipped_until} <= {speaks.indexed_now})"',
+        'alive += f" AND ({until} IS NULL OR {until} <= {speaks.indexed_now})"',
         'alive += ""',
         ("tests/concurrency/test_line.py",),
     ),

@@ -11,7 +11,7 @@ from django.db import connections
 from resourcepool import dialect
 from resourcepool.leases.clock import monotonic
 
-FORK_WAITS = 1.0  # seconds at most, for what the background threads are saying to a database
+PATIENCE = 1.0  # seconds for which a fork, or the end, waits for what the background threads are saying
 
 logger = logging.getLogger(__name__)
 
@@ -71,8 +71,18 @@ def own_connections() -> Iterator[OwnConnections]:
             _turns.remove(own.turn)
 
 
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Let the background threads finish what they are saying, ``PATIENCE`` at most, and say nothing more meanwhile."""
+    _before_fork()
+    try:
+        yield
+    finally:
+        _after_fork_in_parent()
+
+
 def _before_fork() -> None:
-    deadline = monotonic() + FORK_WAITS
+    deadline = monotonic() + PATIENCE
     held = _held_back[threading.get_ident()] = []
     for turn in tuple(_turns):
         if turn.acquire(timeout=max(0.0, deadline - monotonic())):

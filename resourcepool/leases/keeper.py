@@ -47,6 +47,7 @@ class Keeper:
         self._running: set[str] = (
             set()
         )  # names of those threads; asked for every lease, so cheaper than the threads
+        self._releases_at_exit = False
         self._in_trouble: set[str] = set()  # databases that did not answer: one warning each is enough
 
     def keep(self, lease: "Lease") -> None:
@@ -76,9 +77,14 @@ class Keeper:
         """Tell whether both threads run (also true before the first lease)."""
         return all(thread.is_alive() for thread in self._threads.values())
 
-    def _start(self) -> None:
-        if not self._threads:
+    def release_at_exit(self) -> None:
+        """Have whatever is kept by then released when this process ends in an orderly way."""
+        if not self._releases_at_exit:
+            self._releases_at_exit = True
             shutdown.release_at_exit(self.kept)
+
+    def _start(self) -> None:
+        self.release_at_exit()
         for name, loop in (("beat", self._beat_loop), ("watch", self._watch_loop)):
             if name not in self._running:
                 self._threads[name] = background.start(name, partial(self._run, name, loop))

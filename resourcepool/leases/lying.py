@@ -28,8 +28,9 @@ class Lying:
 
     def note(self, seen: Glance, now: float) -> None:
         """Note what is free now."""
+        known = self._since
         self._since = {
-            pk: (fence, self._since[pk][1] if pk in self._since and self._since[pk][0] == fence else now)
+            pk: known[pk] if pk in known and known[pk][0] == fence else (fence, now - _lain(seen, pk))
             for pk, fence in seen.free.items()
         }
         # Under another fence it has been taken and freed since.
@@ -85,6 +86,11 @@ class Lying:
         """Return ``count`` of the rows that ``served`` gives to those ``asleep``; none if there are fewer."""
         left = [pk for ticket in asleep for pk in served[ticket] if pk in self._since]
         return random.sample(left, count) if len(left) >= count else []
+
+
+def _lain(seen: Glance, pk: Any) -> float:
+    """Return for how long it may have lain there unseen; what is new or back in service has been idle for longer."""
+    return min(seen.idle.get(pk, 0.0), PATIENCE)
 
 
 def _patience(count: int, rank: int) -> float:

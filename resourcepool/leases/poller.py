@@ -13,6 +13,7 @@ from resourcepool.leases import background
 from resourcepool.leases.alarm import Alarm
 from resourcepool.leases.background import own_connections
 from resourcepool.leases.clock import monotonic
+from resourcepool.leases.keeper import keeper
 from resourcepool.leases.line import Line
 from resourcepool.leases.table import Model
 from resourcepool.leases.waiting import Request, Waiter
@@ -37,6 +38,7 @@ class Poller:
     def join(self, request: Request) -> Waiter:
         """Stand in line; the waiter's ``outcome`` is set once it has been served."""
         waiter = Waiter(request)
+        keeper.release_at_exit()  # here, because the thread may be about to take a ticket when the process ends
         with self._lock:
             self._arrivals.append(waiter)
             if self._thread is None or not self._thread.is_alive():

@@ -1,6 +1,6 @@
 """Looks for free rows, without locks; whether one is still free is decided by the claim."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -19,7 +19,8 @@ NOBODY = Where("0")
 class Glance:
     """The rows that are free now, longest idle first, and seconds until the next busy one may be.
 
-    ``free`` is {primary key: fence}; another fence means that the row was taken and freed meanwhile.
+    ``free`` is {primary key: fence}; another fence means that the row was taken and freed meanwhile. ``idle`` is
+    {primary key: seconds since its busy_before passed}.
     ``ahead`` is what the SQL of that name came to, 0 when the pool has no rows at all. ``is_cut_short``: more rows may
     be free than were asked for.
     """
@@ -28,6 +29,7 @@ class Glance:
     next_in: float | None
     ahead: int
     is_cut_short: bool
+    idle: dict[Any, float] = field(default_factory=dict)
 
 
 def free_rows(
@@ -65,7 +67,8 @@ def glance(
     rows = _rows(connection, sql, (*ahead.params, *where.params))
     free = {_python(model, pk): fence for pk, micros, fence, _ in rows[:limit] if micros <= 0}
     waits = [micros / 1_000_000 for _, micros, _, _ in rows if micros > 0]
-    return Glance(free, min(waits, default=None), int(rows[0][3]) if rows else 0, len(free) == limit)
+    idle = {_python(model, pk): -micros / 1_000_000 for pk, micros, _, _ in rows[:limit] if micros <= 0}
+    return Glance(free, min(waits, default=None), int(rows[0][3]) if rows else 0, len(free) == limit, idle)
 
 
 def _rows(connection: BaseDatabaseWrapper, sql: str, params: tuple[Any, ...]) -> list[Any]:

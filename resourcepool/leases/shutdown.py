@@ -14,7 +14,7 @@ from django.db import DatabaseError, InterfaceError, connections
 
 from resourcepool.exceptions import BadOption, ResourcePoolError
 from resourcepool.leases import verbs
-from resourcepool.leases.background import own_connections
+from resourcepool.leases.background import own_connections, quiet
 
 if TYPE_CHECKING:
     from resourcepool.leases.lease import Lease
@@ -28,7 +28,8 @@ def release_at_exit(kept: Callable[[], list["Lease"]]) -> None:
 
     def release() -> None:
         if os.getpid() == owner:
-            release_everything(kept())
+            with quiet():  # a ticket that is just being taken is kept a moment later
+                release_everything(kept())
 
     atexit.register(release)
     for name in ("multiprocessing.util", "billiard.util"):

@@ -54,7 +54,7 @@ def nobody_waits(connection: BaseDatabaseWrapper) -> str:
     """Return the condition " AND nobody alive and awake stands in line"; its one parameter is the pool's label."""
     tickets = table_of(connection, Ticket)
     pool, now = connection.ops.quote_name("pool"), dialect.of(connection).now
-    skipped = connection.ops.quote_name("skipped_until")
+    skipped = f"{tickets.name}.{connection.ops.quote_name('skipped_until')}"
     return (
         f" AND NOT EXISTS (SELECT 1 FROM {tickets.name} "  # noqa: S608 (quoted names)
         f"WHERE {pool} = %s AND {tickets.busy_before} > {now} AND ({skipped} IS NULL OR {skipped} <= {now}))"

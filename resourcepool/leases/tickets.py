@@ -31,9 +31,11 @@ class _Texts:
         speaks, table, quote = dialect.of(connection), table_of(connection, Ticket), connection.ops.quote_name
         pool, selector, count, priority = map(quote, ("pool", "selector", "count", "priority"))
         skipped_until = quote("skipped_until")
+        # In full, or SQLite would take the name of a column that is not migrated yet for a text.
+        until = f"{table.name}.{skipped_until}"
         about = ", ".join([quote("asked_at"), pool, selector, count, priority])
         alive = f"{pool} = %s AND {table.busy_before} > {speaks.indexed_now}"
-        alive += f" AND ({skipped_until} IS NULL OR {skipped_until} <= {speaks.indexed_now})"
+        alive += f" AND ({until} IS NULL OR {until} <= {speaks.indexed_now})"
         odd = f"COUNT(CASE WHEN {selector} <> {speaks.exactly} OR {count} <> 1 THEN 1 END)"
         some = f"SELECT COUNT(*) + {ODD - 1} * {odd} FROM {table.name} WHERE {alive} AND {priority}"  # noqa: S608
         self.take = (
@@ -46,7 +48,7 @@ class _Texts:
             f"WHERE {alive} ORDER BY {priority}, {table.pk} LIMIT %s"
         )
         mine = f"SELECT COUNT(*) FROM {table.name} WHERE {table.pk} = %s"  # noqa: S608
-        is_skipped = f"({mine} AND {skipped_until} > {speaks.now}) * {SKIPPED}"
+        is_skipped = f"({mine} AND {until} > {speaks.now}) * {SKIPPED}"
         self.ahead = f"({some} < %s) + ({some} = %s AND {table.pk} < %s) + {is_skipped}"
         skip = f"UPDATE {table.name} SET {skipped_until} = {speaks.later} WHERE"  # noqa: S608
         self.skip = f"{skip} ({skipped_until} IS NULL OR {skipped_until} < {speaks.later}) AND {table.pk} IN "

@@ -5,12 +5,14 @@ import signal
 import sys
 import threading
 import time
+from typing import Any
 
 import pytest
 from django.db import connection
 
 import resourcepool
 from resourcepool.exceptions import LeaseReleased
+from resourcepool.leases import tickets
 from resourcepool.models import Proxy
 from tests.app.rows import busy_for, columns, new
 from tests.concurrency.tickets import in_line
@@ -140,6 +142,30 @@ def test_a_waiter_that_is_asked_to_leave_does_so_at_once(spawn: Spawner, sign: i
         child.send(sign)
         child.wait(timeout=5)
         assert in_line() == [], child.output
+
+
+def leave_while_a_ticket_is_being_taken() -> None:
+    resourcepool.release_on_sigterm()
+    take = tickets.take
+
+    def take_slowly(*args: Any) -> int:
+        pk = take(*args)
+        print("taken", flush=True)
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(0.3)  # the reply is on its way for longer than the end would take
+        return pk
+
+    setattr(tickets, "take", take_slowly)  # noqa: B010 (for the type checker a module is not to be changed)
+    Proxy.pool.acquire(timeout=60)
+
+
+def test_a_ticket_that_is_just_being_taken_does_not_stay_in_line(spawn: Spawner) -> None:
+    new(Proxy)
+    with Proxy.pool.lease():
+        child = spawn(leave_while_a_ticket_is_being_taken)
+        assert child.wait() == 143, child.output
+        assert in_line() == [], child.output
+        assert "taken" in child.output
 
 
 def exit_twice() -> None:

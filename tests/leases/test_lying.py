@@ -34,6 +34,22 @@ def test_what_those_in_front_do_not_take_is_left_to_others_after_a_while() -> No
     assert left_by(lying, {100: [1]}, 1, 0, FIRST) == [1]
 
 
+def test_everybody_counts_from_when_it_came_free_and_not_from_when_it_looked() -> None:
+    lying = Lying()
+    lying.note(Glance({1: 7}, None, 0, False, {1: PATIENCE / 2}), now=5)
+    lying.offered([100], now=5)
+    assert lying.asleep({100: [1]}, 0, 5 - PATIENCE / 2 + FIRST - MOMENT) == set()
+    assert lying.asleep({100: [1]}, 0, 5 - PATIENCE / 2 + FIRST + MOMENT) == {100}
+
+
+def test_a_row_that_is_back_in_service_is_left_to_those_in_front_for_a_moment() -> None:
+    """Nobody has worked with it for days."""
+    lying = Lying()
+    lying.note(Glance({1: 7}, None, 0, False, {1: 100_000.0}), now=5)
+    lying.offered([100], now=5)
+    assert lying.asleep({100: [1]}, 0, 5 + STEP - MOMENT) == set()
+
+
 def test_the_line_is_looked_at_a_step_before_something_is_left() -> None:
     lying = lying_since_0(1)
     for rank in range(5):

@@ -15,6 +15,8 @@ from resourcepool.resources.importing.table import ProxyTable
 from tests.app.rows import new
 from tests.resources.importing.proxies import ALL, JOE, Import, hosts, numbers, rows
 
+pytestmark = pytest.mark.django_db
+
 
 class TestNothingOrAll:
     def test_bad_lines_keep_the_good_ones_out(self, bring: Import) -> None:
