@@ -77,14 +77,14 @@ MUTATIONS = (
         ("tests/concurrency/test_forks.py",),
     ),
     Mutation(
-        "what a ticket for several collects is left lying early",
+        "several are left lying early",
         "leases/lying.py",
         "if now - max((self._since[pk][1]",
         "if now - min((self._since[pk][1]",
         ("tests/leases/test_lying.py",),
     ),
     Mutation(
-        "further ones in line wait longer for what lies there",
+        "further ones in line wait longer",
         "leases/lying.py",
         "+ STEP * (max(rank, 0) + 1)",
         "+ STEP",
@@ -281,20 +281,14 @@ MUTATIONS = (
         "leases/tickets.py",
         'alive = f"{pool} = %s AND {table.busy_before} > {speaks.indexed_now}"',
         'alive = f"{pool} = %s"',
-        (
-            "tests/resources/test_line.py",
-            "tests/resources/test_poller.py",
-        ),
+        ("tests/leases/test_tickets.py",),
     ),
     Mutation(
         "priorities are ignored",
         "leases/tickets.py",
         'f"WHERE {alive} ORDER BY {priority}, {table.pk} LIMIT %s"',
         'f"WHERE {alive} ORDER BY {table.pk} LIMIT %s"',
-        (
-            "tests/resources/test_line.py",
-            "tests/resources/test_poller.py",
-        ),
+        ("tests/leases/test_tickets.py",),
     ),
     Mutation(
         "deleting asks the replica",
