@@ -1,5 +1,6 @@
 """What is wrong with RESOURCEPOOL in the settings."""
 
+import base64
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
@@ -50,6 +51,18 @@ def _check_keys() -> None:
     keys = setting("SECRET_KEYS")
     if not isinstance(keys, list | tuple) or not all(isinstance(key, str | bytes) for key in keys):
         raise BadOption("RESOURCEPOOL['SECRET_KEYS']", type(keys).__name__, "a list of Fernet keys")
+    for number, key in enumerate(keys, 1):
+        if not _is_fernet_key(key):
+            raise BadOption(
+                "RESOURCEPOOL['SECRET_KEYS']", f"key {number}", "32 bytes in base64, as Fernet makes them"
+            )
+
+
+def _is_fernet_key(key: str | bytes) -> bool:
+    try:
+        return len(base64.urlsafe_b64decode(key)) == 32
+    except ValueError:
+        return False
 
 
 def _check_pool(label: str, pool: Any) -> Iterator[CheckMessage]:

@@ -21,7 +21,7 @@ from resourcepool.leases.search import Glance
 from resourcepool.leases.table import Model
 from resourcepool.leases.terms import Terms
 from resourcepool.leases.verbs import Grant
-from resourcepool.leases.waiting import Place, Request, Waiter, allot
+from resourcepool.leases.waiting import Place, Request, Waiter, allot, left_over
 from resourcepool.leases.where import Where
 
 MOST_ROWS = 1_000  # free rows read at once
@@ -148,11 +148,17 @@ class Line:
             if pks := served.get(waiter.number):
                 self._claim(waiter, pks)
             elif is_left:
-                passed |= self._pass(waiter, places, served)
+                passed |= self._pass(waiter, places, free, served)
         self._let_go()
         self._skip(passed)
 
-    def _pass(self, waiter: Waiter, places: list[Place], served: Mapping[int, list[Any]]) -> set[int]:
+    def _pass(
+        self,
+        waiter: Waiter,
+        places: list[Place],
+        free: Mapping[str, list[Any]],
+        served: Mapping[int, list[Any]],
+    ) -> set[int]:
         """Claim what those in front leave lying; return those who had their time to do so."""
         mine = (waiter.request.priority, waiter.number)
         unserved = [
@@ -161,8 +167,11 @@ class Line:
             if place.order < mine and place.ticket not in served and self._is_plain(place)
         ]
         asleep = self._lying.asleep(served, len(unserved), monotonic())
-        pks = self._lying.left_by(asleep, served, waiter.request.count)
-        return {*asleep, *unserved} if pks and self._claim(waiter, pks) else set()
+        if not asleep:
+            return set()
+        passed = {*asleep, *unserved}
+        pks = left_over(places, free, served, passed).get(waiter.number)
+        return passed if pks and self._claim(waiter, pks) else set()
 
     def _skip(self, passed: set[int]) -> None:
         """Tell everybody not to leave anything for these. Only a hint, so it may fail."""

@@ -1,6 +1,5 @@
 """What lies about: rows that look free and are not taken by those who have the right to them."""
 
-import random
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -81,11 +80,6 @@ class Lying:
             >= _patience(len(pks), rank)
             and now - self._offered.get(ticket, now) >= STEP
         }
-
-    def left_by(self, asleep: Iterable[int], served: Mapping[int, Sequence[Any]], count: int) -> list[Any]:
-        """Return ``count`` of the rows that ``served`` gives to those ``asleep``; none if there are fewer."""
-        left = [pk for ticket in asleep for pk in served[ticket] if pk in self._since]
-        return random.sample(left, count) if len(left) >= count else []
 
 
 def _lain(seen: Glance, pk: Any) -> float:

@@ -45,14 +45,20 @@ def release_everything(leases: list["Lease"]) -> None:
         groups[lease.model, lease.using, lease.terms.cooldown].append(lease)
     if not groups:
         return
+    gone: set[str] = set()  # databases that do not answer: each try may take seconds
     with own_connections():
         for (model, using, cooldown), group in groups.items():
+            if using in gone:
+                logger.warning("%d leases not released at exit, they lapse", len(group))
+                continue
             for start in range(0, len(group), verbs.BATCH):
                 held = [(lease.pk, lease.fence) for lease in group[start : start + verbs.BATCH]]
                 try:
                     verbs.release_all(connections[using], model, held, cooldown)
                 except (DatabaseError, InterfaceError, ResourcePoolError) as error:
                     logger.warning("%d leases not released at exit, they lapse: %s", len(held), error)
+                    gone.add(using)
+                    break
 
 
 def release_on_sigterm() -> None:

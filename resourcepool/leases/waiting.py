@@ -1,7 +1,7 @@
 """Who is served next when there is not enough for everybody."""
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
@@ -53,6 +53,18 @@ def allot(places: Sequence[Place], free: Mapping[str, Sequence[Any]]) -> dict[in
         if len(found) == place.count:
             served[place.ticket] = found
     return served
+
+
+def left_over(
+    places: Sequence[Place],
+    free: Mapping[str, Sequence[Any]],
+    served: Mapping[int, Sequence[Any]],
+    passed: Collection[int],
+) -> dict[int, list[Any]]:
+    """Decide who gets what those in ``passed`` do not take: like ``allot``, without what ``served`` gives to others."""
+    taken = {pk for ticket, pks in served.items() if ticket not in passed for pk in pks}
+    others = [place for place in places if place.ticket not in passed and place.ticket not in served]
+    return allot(others, {selector: [pk for pk in pks if pk not in taken] for selector, pks in free.items()})
 
 
 @dataclass(frozen=True, slots=True)

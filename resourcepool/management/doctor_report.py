@@ -140,7 +140,9 @@ def _verdict(findings: Sequence[Finding], style: Style) -> str:
     unsafe, advice = levels.count("unsafe"), levels.count("advice")
     if unsafe:
         return style.ERROR(f"UNSAFE: do not rely on leases before the {unsafe} above marked so are mended.")
-    return style.SUCCESS("Safe." if not advice else f"Safe. To do better: the {advice} above marked as advice.")
+    silenced = levels.count("silenced")
+    safe = f"Safe, if the {silenced} above that your project silences do not matter." if silenced else "Safe."
+    return style.SUCCESS(safe if not advice else f"{safe} To do better: the {advice} above marked as advice.")
 
 
 def _ms(seconds: float) -> float:

@@ -36,6 +36,9 @@ def main(words: Sequence[str]) -> int:
         except (ServerMissing, ServerFailed) as problem:
             print(problem)
             return 2
+        except KeyboardInterrupt:
+            print("\nStopped.")
+            return 130
 
 
 def _once(chosen: argparse.Namespace) -> int:
@@ -61,7 +64,7 @@ def _arguments(words: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m tests.chaos", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--minutes", type=float, default=1, help="how long everything fails; default: 1")
+    parser.add_argument("--minutes", type=_minutes, default=1, help="how long everything fails; default: 1")
     parser.add_argument("--database", choices=SERVERS, default="mariadb")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1_000_000))
     parser.add_argument(
@@ -78,6 +81,13 @@ def _arguments(words: Sequence[str]) -> argparse.Namespace:
     if chosen.forgetful and chosen.database not in FORGETFUL:
         parser.error(f"--forgetful: only on {', '.join(FORGETFUL)}")
     return chosen
+
+
+def _minutes(word: str) -> float:
+    minutes = float(word)
+    if not 0 < minutes <= 24 * 60:
+        raise argparse.ArgumentTypeError(f"{word} is not between 0 and {24 * 60}")
+    return minutes
 
 
 def _rate(word: str) -> tuple[str, float]:

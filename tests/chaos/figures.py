@@ -42,6 +42,7 @@ def counted(story: Story, verdict: Verdict, takeovers: Sequence[Takeover]) -> di
         "DatabaseUnavailable": story.counts["unavailable"],
         "AcquireTimeout": story.counts["timed_out"],
         "rows of killed holders": len(takeovers),
+        "of these taken again with nothing to excuse a delay": len(after),
         "taken again, after the ttl: median": _at(after, 0.5),
         "taken again, after the ttl: p99": _at(after, 0.99),
         "taken again, after the ttl: longest": _at(after, 1),

@@ -59,15 +59,19 @@ def _on(server: Server, plan: Plan, path: Path) -> Findings:
             for _ in range(WORKERS):
                 fleet.start()
             faults = Faults(Weather(**plan.weather), plan.seed, fleet, wire, server, log)
+            began = time.monotonic()
             with suppress(KeyboardInterrupt):
                 faults.throw(plan.seconds, Progress(path, plan.seconds).show)
+            lasted = time.monotonic() - began
             log.tell("ending")
             connected = sessions()
             fleet.leave()
             remains = look_around(connected, max(TTL, ticket_ttl()) + SETTLE)
             note_fences(log)
         findings = examine(log.events(), remains, TTL)
-    findings.left_out = fleet.left_out
+    findings.left_out = list(fleet.left_out)
+    if lasted < plan.seconds:
+        findings.left_out.append(f"interrupted after {lasted:.0f} of {plan.seconds:.0f} s")
     return findings
 
 

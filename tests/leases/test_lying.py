@@ -21,17 +21,11 @@ def lying_since_0(*pks: int, offered_to: tuple[int, ...] = (100, 101)) -> Lying:
     return lying
 
 
-def left_by(lying: Lying, served: dict[int, list[int]], count: int, rank: int, now: float) -> list[int]:
-    return sorted(lying.left_by(lying.asleep(served, rank, now), served, count))
-
-
 def test_what_those_in_front_do_not_take_is_left_to_others_after_a_while() -> None:
     lying = lying_since_0(1)
     lying.note(seen({1: 7}), now=PATIENCE)
     assert lying.asleep({100: [1]}, 0, FIRST - MOMENT) == set()
-    assert left_by(lying, {100: [1]}, 1, 0, FIRST - MOMENT) == []
     assert lying.asleep({100: [1]}, 0, FIRST) == {100}
-    assert left_by(lying, {100: [1]}, 1, 0, FIRST) == [1]
 
 
 def test_everybody_counts_from_when_it_came_free_and_not_from_when_it_looked() -> None:
@@ -82,24 +76,13 @@ def test_what_was_taken_and_freed_meanwhile_is_not_left_lying() -> None:
     assert lying.asleep({100: [1]}, 0, PATIENCE + 2) == set()
 
 
-def test_what_is_kept_for_one_who_waits_for_several_is_not_left_lying() -> None:
-    """Its ticket is not served yet, so nobody has been offered the row."""
-    assert left_by(lying_since_0(1), {}, 1, 0, PATIENCE_WITH_MANY * 2) == []
-
-
-def test_all_or_nothing_also_of_what_is_left_lying() -> None:
-    lying = lying_since_0(1, 2)
-    assert left_by(lying, {100: [1], 101: [2]}, 3, 0, FIRST) == []
-    assert left_by(lying, {100: [1], 101: [2]}, 2, 0, FIRST) == [1, 2]
-
-
 def test_who_has_collected_several_is_given_more_time_since_it_has_all() -> None:
     lying = lying_since_0(1, 2)
     lying.note(seen({1: 7, 2: 7, 3: 7}), now=5)
     served = {100: [1, 2, 3]}
-    assert left_by(lying, served, 1, 0, 5 + FIRST) == []
-    assert left_by(lying, served, 1, 0, 5 + PATIENCE_WITH_MANY + STEP - MOMENT) == []
-    assert len(left_by(lying, served, 1, 0, 5 + PATIENCE_WITH_MANY + STEP + MOMENT)) == 1
+    assert lying.asleep(served, 0, 5 + FIRST) == set()
+    assert lying.asleep(served, 0, 5 + PATIENCE_WITH_MANY + STEP - MOMENT) == set()
+    assert lying.asleep(served, 0, 5 + PATIENCE_WITH_MANY + STEP + MOMENT) == {100}
 
 
 def test_what_could_not_be_had_is_passed_over_ever_longer() -> None:
@@ -128,13 +111,13 @@ def test_what_is_taken_is_not_left_lying() -> None:
     lying = lying_since_0(1)
     lying.taken([1])
     assert not lying.is_any_left(0, FIRST)
-    assert left_by(lying, {100: [1]}, 1, 0, FIRST) == []
+    assert lying.asleep({100: [1]}, 0, FIRST) == set()
 
 
 def test_who_stands_further_back_waits_longer_for_it() -> None:
     lying = lying_since_0(1)
-    assert left_by(lying, {100: [1]}, 1, 2, FIRST + 2 * STEP - MOMENT) == []
-    assert left_by(lying, {100: [1]}, 1, 2, FIRST + 2 * STEP + MOMENT) == [1]
+    assert lying.asleep({100: [1]}, 2, FIRST + 2 * STEP - MOMENT) == set()
+    assert lying.asleep({100: [1]}, 2, FIRST + 2 * STEP + MOMENT) == {100}
 
 
 def test_what_lies_there_for_long_or_cannot_be_had_is_no_reason_to_look_often() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resourcepool.leases.waiting import Place, allot
+from resourcepool.leases.waiting import Place, allot, left_over
 
 US, DE, ANY = "us", "de", "any"
 
@@ -105,3 +105,21 @@ def test_waiters_for_other_rows_neither_hold_up_nor_help(
         assert alone == {
             p.ticket: served[p.ticket] for p in places if p.selector == name and p.ticket in served
         }
+
+
+def test_what_sleepers_leave_goes_to_the_next_and_not_what_is_anothers() -> None:
+    asleep, awake, behind = Place(1, "any", 1), Place(2, "any", 1), Place(3, "any", 1)
+    places, free = [asleep, awake, behind], {"any": ["old", "fresh"]}
+    served = allot(places, free)
+    assert left_over(places, free, served, {1}) == {3: ["old"]}
+
+
+def test_who_wants_several_gets_what_sleepers_leave_together_with_what_it_has_collected() -> None:
+    places, free = [Place(1, "any", 1), Place(2, "any", 2)], {"any": ["a", "b"]}
+    assert allot(places, free) == {1: ["a"]}
+    assert left_over(places, free, allot(places, free), {1}) == {2: ["a", "b"]}
+
+
+def test_what_sleepers_leave_is_first_kept_for_who_collects_several_in_front() -> None:
+    places, free = [Place(1, "any", 1), Place(2, "any", 3), Place(3, "any", 1)], {"any": ["a", "b"]}
+    assert left_over(places, free, allot(places, free), {1}) == {}
