@@ -49,6 +49,7 @@ def test_settings_of_a_pool_are_fine() -> None:
         ),
         ({"TICKET_TTL": "x"}, "E001", "RESOURCEPOOL['TICKET_TTL']='x' is not allowed", ""),
         ({"QUARANTINE": {"bse": 1}}, "E001", "RESOURCEPOOL['QUARANTINE']=['bse'] is not allowed", ""),
+        ({"SECRET_KEYS": ["abc"]}, "E001", "RESOURCEPOOL['SECRET_KEYS']='key 1' is not allowed: 32 bytes", ""),
         ({"SECRET_KEYS": "abc"}, "E001", "RESOURCEPOOL['SECRET_KEYS']='str' is not allowed: a list", ""),
         ({"POOLS": []}, "E001", "RESOURCEPOOL['POOLS']=[] is not allowed: a dict", ""),
         ({"POOLS": {"resourcepool.Proxy": {"ttl": "1"}}}, "E001", "['ttl']: ttl='1' is not allowed", ""),
