@@ -12,7 +12,7 @@ from tests.chaos.proof import CASES, Case, objections
 from tests.spawned import ROOT
 
 ENOUGH = 50  # acquisitions per second, also on a slow machine: it was no idle run
-NOTICED_SOON = [case for case in CASES if case.name in ("durable commits", "expiry out of claim")]
+NOTICED_SOON = [case for case in CASES if case.name == "durable commits"]  # ``make proof`` tries them all
 
 pytestmark = [pytest.mark.alone, pytest.mark.timeout(300)]
 
