@@ -114,6 +114,28 @@ class Lease:
         row = (self._connection, self.model, self.pk, self.fence)
         self._give_up("released", partial(verbs.release, *row, self.terms.cooldown))
 
+    def give_back(self) -> None:
+        """Release for good: what the database does not take back is not renewed any more, so that it lapses.
+
+        Raises:
+            LeaseReleased, LeaseLost: see ``release``.
+            DatabaseUnavailable: it lapses.
+        """
+        try:
+            self.release()
+        except Exception:
+            keeper.forget(self)
+            raise
+
+    def abandon(self) -> None:
+        """Give back without a word, for those who have something more important to tell."""
+        try:
+            self.give_back()
+        except LeaseLost as lost:
+            logger.warning("%s", lost)
+        except Exception:
+            logger.exception("could not release %s; it lapses by itself", self)
+
     def hand_over(self, to: str, *, ttl: object = None) -> int:
         """Pass the row straight to a successor, who takes it up with ``pool.adopt(pk, fence)``.
 
@@ -163,14 +185,9 @@ class Lease:
         if isinstance(self._state.ended, LeaseReleased):
             return
         if error is None:
-            self.release()
-            return
-        try:
-            self.release()
-        except LeaseLost as lost:
-            logger.warning("%s", lost)  # the caller's own error matters more
-        except Exception:
-            logger.exception("could not release %s; it lapses by itself", self)
+            self.give_back()
+        else:
+            self.abandon()  # the caller's own error matters more
 
     def __str__(self) -> str:
         return f"lease of {self.model._meta.label} {self.pk}, fence {self.fence}"

@@ -10,7 +10,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.conf import ticket_ttl
 from resourcepool.exceptions import DatabaseUnavailable, ResourcePoolError
-from resourcepool.leases import search, tickets, verbs
+from resourcepool.leases import chores, search, tickets, verbs
 from resourcepool.leases.clock import monotonic
 from resourcepool.leases.keeper import keeper
 from resourcepool.leases.lease import Lease
@@ -26,10 +26,6 @@ from resourcepool.leases.where import Where
 
 MOST_ROWS = 1_000  # free rows read at once
 SPARE_ROWS = 8  # free rows read beyond the demand
-TIDY_EVERY = 60.0  # seconds between two removals of tickets that died
-REVIVE_EVERY = 2.0  # seconds
-
-_done_at: dict[tuple[Model, str, str], float] = {}  # when this process last did its chores for a pool
 
 logger = logging.getLogger(__name__)
 
@@ -64,7 +60,7 @@ class Line:
             return self.look_at
         seen = self._look_around()
         if not seen.free:
-            self._revive()
+            chores.revive(self.model, self.using)
         elif self._ahead < len(seen.free) or self._lying.is_any_left(self._rank(seen), monotonic()):
             self._serve(seen)
         for waiter in self.waiters:
@@ -228,18 +224,6 @@ class Line:
         waiter.give(grants)
         return True
 
-    def _revive(self) -> None:
-        if self._is_due("revived", REVIVE_EVERY):
-            self.model.revive(self.using)
-
-    def _is_due(self, what: str, every: float) -> bool:
-        """Tell whether this process has not done ``what`` for this pool for ``every`` seconds, and note it as done."""
-        which, now = (self.model, self.using, what), monotonic()
-        is_due = now - _done_at.get(which, float("-inf")) > every
-        if is_due:
-            _done_at[which] = now
-        return is_due
-
     def _let_go(self) -> None:
         """Take the tickets of those who left out of the line."""
         gone = {waiter for waiter in self.waiters if waiter.has_left}
@@ -254,9 +238,9 @@ class Line:
 
     def _tidy(self) -> None:
         """Remove tickets whose waiters died, by primary key."""
-        if not self._is_due("tidied", TIDY_EVERY):
+        if not chores.is_due("tidy", self.model, self.using, chores.TIDY_EVERY):
             return
-        dead = tickets.dead_since(self._connection, self.label, TIDY_EVERY)
+        dead = tickets.dead_since(self._connection, self.label, chores.TIDY_EVERY)
         if dead:
             tickets.remove(self._connection, dead)
 

@@ -1,17 +1,13 @@
 """Who is served next when there is not enough for everybody."""
 
-import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
-from resourcepool.exceptions import ResourcePoolError
 from resourcepool.leases.lease import Lease
 from resourcepool.leases.table import Model
 from resourcepool.leases.verbs import Claim, Grant
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +111,7 @@ class Waiter:
             self.outcome.set_result(leases)
         else:
             for lease in leases:
-                try:
-                    lease.release()
-                except ResourcePoolError as error:
-                    logger.warning("%s", error)
+                lease.abandon()
 
     def give_up(self) -> list[Lease]:
         """Stop waiting; returns what was granted in the very last moment, if anything."""

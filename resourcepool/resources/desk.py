@@ -11,7 +11,7 @@ from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.exceptions import BadOption, ClaimInTransaction, DatabaseUnavailable
-from resourcepool.leases import line, verbs
+from resourcepool.leases import chores, line, verbs
 from resourcepool.leases.clock import monotonic
 from resourcepool.leases.poller import poller
 from resourcepool.leases.retry import retrying
@@ -32,7 +32,6 @@ ROUNDS = 10  # of reading what is free and losing the race for all of it
 REMEMBERED = 10_000  # holders whose last resource is known to "sticky"
 TRIES_PER_LOOK = 2
 LONGEST_QUICK_TRY = 0.5  # seconds, then one stands in line: rows that look free may be locked
-REVIVE_EVERY = 2.0  # seconds
 NAP = 0.5  # seconds
 
 Leases = list[ResourceLease]
@@ -45,7 +44,6 @@ class Desk:
         self._pool, self._model = pool, pool.model
         self._spread = Spread()
         self._last: OrderedDict[Any, Any] = OrderedDict()
-        self._revived_at = float("-inf")
         self._crowd = Crowd()
 
     def obtain(self, asked: Order, stop: Callable[[], bool] = lambda: False) -> Leases:
@@ -70,7 +68,7 @@ class Desk:
         """``obtain`` for asyncio; waiting occupies no thread."""
         began = monotonic()
         troubles: list[Exception] = []
-        leases = await in_thread(_loaded, self._at_once, asked, troubles, undo=_release)
+        leases = await in_thread(_loaded, self._at_once, asked, troubles, undo=_abandon)
         if leases is not None:
             return leases
         waiter = poller.join(self._request(asked))
@@ -78,12 +76,12 @@ class Desk:
         try:
             leases = _granted(await asyncio.wait_for(outcome, began + asked.timeout - monotonic()))
         except TimeoutError as error:
-            leases = await in_thread(self._too_late, asked, waiter, error, troubles, undo=_release)
+            leases = await in_thread(self._too_late, asked, waiter, error, troubles, undo=_abandon)
         except BaseException:
             await in_thread(self._walk_away, waiter)
             raise
         self._crowd.served(waiter, began)
-        await in_thread(_loaded, lambda: leases, undo=_release)
+        await in_thread(_loaded, lambda: leases, undo=_abandon)
         return leases
 
     def try_now(self, asked: Order) -> Leases | None:
@@ -98,7 +96,7 @@ class Desk:
 
     async def atry_now(self, asked: Order) -> Leases | None:
         """``try_now`` for asyncio."""
-        return await in_thread(_loaded, self.try_now, asked, undo=_release)
+        return await in_thread(_loaded, self.try_now, asked, undo=_abandon)
 
     def freed(self, lease: ResourceLease) -> None:
         """Note a release made in this process."""
@@ -154,7 +152,7 @@ class Desk:
         for _ in range(ROUNDS):
             rows = [pk for pk in self._candidates(connection, asked, request) if pk not in tried]
             if len(rows) < asked.count:
-                self._revive()
+                chores.revive(self._model, self._pool.using)
                 return None
             # Not many of one look: who stands in line by now has a better right, and the next look shows that.
             for start in range(0, len(rows) - asked.count + 1, asked.count)[:TRIES_PER_LOOK]:
@@ -194,12 +192,6 @@ class Desk:
     def _leases(self, asked: Order, using: str, grants: list[Grant]) -> Leases:
         return [ResourceLease(self._pool, using, grant, asked) for grant in grants]
 
-    def _revive(self) -> None:
-        """Nothing is free: perhaps something was out of service only until now."""
-        if monotonic() - self._revived_at > REVIVE_EVERY:
-            self._revived_at = monotonic()
-            self._model.revive(self._pool.using)
-
     def _too_late(self, asked: Order, waiter: Waiter, error: TimeoutError, troubles: list[Exception]) -> Leases:
         leases = _granted(waiter.give_up())
         if leases:
@@ -212,7 +204,7 @@ class Desk:
 
     def _walk_away(self, waiter: Waiter) -> None:
         if not waiter.outcome.done() or waiter.outcome.exception() is None:
-            _release(_granted(waiter.give_up()))
+            _abandon(_granted(waiter.give_up()))
             poller.look_now(self._model, self._pool.using)
 
     def _refuse_impossible(self, connection: BaseDatabaseWrapper, asked: Order) -> None:
@@ -250,14 +242,14 @@ def _loaded(obtain: Callable[..., Leases | None], *args: Any) -> Leases | None:
         for lease in leases or ():
             lease.resource  # noqa: B018 (reads it)
     except BaseException:
-        _release(leases)
+        _abandon(leases)
         raise
     return leases
 
 
-def _release(leases: Leases | None) -> None:
+def _abandon(leases: Leases | None) -> None:
     for lease in leases or ():
-        lease.release()
+        lease.abandon()
 
 
 def _refuse_open_transaction(connection: BaseDatabaseWrapper, asked: Order) -> None:

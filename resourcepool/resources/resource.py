@@ -141,7 +141,7 @@ class Resource(threading.Thread):
         lease = self._swap(None)
         if lease is not None:
             try:
-                lease.release()
+                lease.give_back()
             except LeaseLost as lost:
                 logger.info("%s", lost)
 

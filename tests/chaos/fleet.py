@@ -109,6 +109,7 @@ class Fleet:
             time.sleep(0.02)
         for member in self.members:
             self.log.tell("stayed", member.number)
+            self._send(member, signal.SIGUSR1)  # it prints where its threads are
 
     def _send(self, member: Member, number: int) -> None:
         try:

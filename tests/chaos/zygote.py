@@ -5,6 +5,7 @@ python -m tests.chaos.zygote LOG SEED      each line on its input is a number: f
 It answers "NUMBER PID". When its input ends it kills its process group, so that no worker outlives the run.
 """
 
+import faulthandler
 import gc
 import os
 import select
@@ -38,6 +39,7 @@ def main(log: str, seed: str) -> None:
     print(f"ready {time.time():.0f}", flush=True)
     number = _forked()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    faulthandler.register(signal.SIGUSR1)  # asked of those who do not leave: where are you?
     Worker(number, int(seed), Path(log)).work()
 
 

@@ -1,10 +1,9 @@
 """Decides from the evidence alone whether one row was ever used by two, and how soon the dead were replaced."""
 
-from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from typing import NamedTuple
 
 from tests.concurrency.evidence import Event
@@ -106,16 +105,16 @@ def _uses(ordered: list[Event]) -> list[Use]:
 
 
 def _bereft(ordered: list[Event], rows: dict[int, list[Use]]) -> list[Bereft]:
-    """See what became of what the killed processes held."""
-    starts = {pk: [use.start for use in uses] for pk, uses in rows.items()}
-    unfinished: dict[int, list[Use]] = defaultdict(list)
+    """See what became of what the killed processes held; what they had lost before is not theirs any more."""
+    unfinished: dict[int, list[tuple[Use, Use | None]]] = defaultdict(list)
     for uses in rows.values():
-        for use in uses:
-            if not use.is_over:
-                unfinished[use.pid].append(use)
-    found = []
-    for kill in ordered:
-        for use in unfinished[kill.pid] if kill.what == "killed" else ():
-            after = bisect_right(starts[use.pk], kill.at)
-            found.append(Bereft(use, kill.at, rows[use.pk][after] if after < len(starts[use.pk]) else None))
-    return found
+        for use, successor in zip_longest(uses, uses[1:]):
+            if use and not use.is_over:
+                unfinished[use.pid].append((use, successor))
+    return [
+        Bereft(use, kill.at, successor)
+        for kill in ordered
+        if kill.what == "killed"
+        for use, successor in unfinished[kill.pid]
+        if successor is None or successor.start > kill.at
+    ]

@@ -99,6 +99,8 @@ KILLED = """
         (KILLED + "5 acquired 12 1 2\n 6 releasing 12 1 2\n 7 acquired 13 1 4", [2.0], 0),
         (KILLED + "5 acquired 12 2 2", [], 1),
         (CLEAN + "6 killed 12", [], 0),
+        # Lost, and somebody else's long before its former holder was killed.
+        ("1 acquired 11 1 1\n 4 acquired 12 1 2\n 5 killed 11\n 6 using 12 1 2", [], 0),
         ("1 killed 11", [], 0),
     ],
 )

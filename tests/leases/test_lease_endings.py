@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from resourcepool.exceptions import BadOption, LeaseLost, LeaseReleased
+from resourcepool.exceptions import BadOption, DatabaseUnavailable, LeaseLost, LeaseReleased
 from resourcepool.leases import verbs
 from resourcepool.leases.keeper import keeper
 from tests.app.models import Bare
@@ -137,8 +137,17 @@ class TestAsContextManager:
         self, row: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(verbs, "release", unavailable)
-        with pytest.raises(LookupError), hold(row):
+        with pytest.raises(LookupError), hold(row) as lease:
             raise LookupError
+        assert not keeper.is_kept(lease), "it lapses"
+
+    def test_says_at_a_clean_end_that_it_could_not_be_released_and_lets_it_lapse(
+        self, row: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(verbs, "release", unavailable)
+        with pytest.raises(DatabaseUnavailable), hold(row) as lease:
+            pass
+        assert not keeper.is_kept(lease)
 
 
 class TestHandOver:

@@ -11,12 +11,13 @@ import pytest
 from django.db import connection
 
 from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable
-from resourcepool.leases import line, search, verbs
+from resourcepool.leases import chores, line, search, verbs
 from resourcepool.leases.keeper import keeper
 from resourcepool.leases.poller import poller
 from resourcepool.models import Proxy, Ticket
+from resourcepool.resources import desk
 from tests.app.models import Device
-from tests.app.rows import columns, expire, granted, hold, new
+from tests.app.rows import columns, expire, granted, hold, new, steal
 from tests.committed import Statement
 from tests.concurrency.tickets import in_line
 from tests.eventually import InBackground, eventually
@@ -32,12 +33,11 @@ class TestTheDead:
         held.release()
         waiting.let_go("alive")
 
-    def test_are_tidied_away_after_a_while(self, monkeypatch: pytest.MonkeyPatch, waiting: Waiting) -> None:
+    def test_are_tidied_away_after_a_while(self, waiting: Waiting) -> None:
         held = hold(new(Proxy))
-        long_dead, just_dead = ticket(Proxy, seconds=-line.TIDY_EVERY - 1), ticket(Proxy, seconds=-1)
-        other_pool = ticket(Device, seconds=-line.TIDY_EVERY - 1)
-        monkeypatch.setattr(line, "TIDY_EVERY", 60.0)
-        line._done_at.clear()
+        long_dead, just_dead = ticket(Proxy, seconds=-chores.TIDY_EVERY - 1), ticket(Proxy, seconds=-1)
+        other_pool = ticket(Device, seconds=-chores.TIDY_EVERY - 1)
+        chores._done_at.clear()
         waiting.start("alive")
         held.release()
         waiting.let_go("alive")
@@ -195,6 +195,26 @@ class TestThePoller:
         eventually(lambda: not Ticket.objects.exists())
         held.release()
         assert Proxy.pool.acquire(wait=False) is not None
+
+    def test_an_interruption_is_not_lost_when_what_was_granted_just_now_is(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Stopped for longer than the ttl, and asked to end as soon as it goes on."""
+        rows = [new(Proxy), new(Proxy)]
+        held = [hold(row) for row in rows]
+
+        def interrupted(waiter: Any, *_: Any) -> Any:
+            eventually(in_line)
+            for lease in held:
+                lease.release()
+            granted = waiter.outcome.result(10)
+            steal(next(row for row in rows if row.pk == granted[0].pk))
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(desk, "_outcome", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            Proxy.pool.acquire_many(2, timeout=20)
+        assert sorted(columns(row)["holder"] for row in rows) == ["", "thief"], "the other one is given back"
 
     @pytest.fixture
     def interrupt(self) -> Iterator[Callable[[], None]]:
