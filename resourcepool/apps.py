@@ -14,3 +14,6 @@ class ResourcePoolConfig(AppConfig):
 
     def ready(self) -> None:
         from resourcepool import checks  # noqa: F401  (registers itself)
+        from resourcepool.history import recorder
+
+        recorder.listen()

@@ -23,13 +23,17 @@ DEFAULTS: dict[str, Any] = {
     "QUARANTINE": {"base": 300.0, "cap": 86_400.0},
     # A waiter's place in line lapses this many seconds after its process died.
     "TICKET_TTL": 6.0,
+    # Whether what happens to a pool's resources is written down.
+    "HISTORY": True,
+    # After so many seconds an event is removed from the history (by the sweep).
+    "HISTORY_KEPT": 30 * 86_400.0,
     # Fernet keys for secrets at rest: the first encrypts, every one decrypts.
     "SECRET_KEYS": [],
-    # Per model, e.g. {"resourcepool.Proxy": {"ttl": 30}}: ttl, timeout, cooldown, max_hold, strategy.
+    # Per model, e.g. {"resourcepool.Proxy": {"ttl": 30}}: ttl, timeout, cooldown, max_hold, strategy, history.
     "POOLS": {},
 }
 
-POOL_OPTIONS = ("ttl", "timeout", "cooldown", "max_hold", "strategy")
+POOL_OPTIONS = ("ttl", "timeout", "cooldown", "max_hold", "strategy", "history")
 
 
 def setting(name: str) -> Any:

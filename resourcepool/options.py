@@ -37,6 +37,13 @@ def whole(name: str, value: object, *, least: int, most: int) -> int:
     return value
 
 
+def flag(name: str, value: object) -> bool:
+    """Return ``value`` if it is True or False; raises BadOption otherwise."""
+    if not isinstance(value, bool):
+        raise BadOption(name, value, "True or False")
+    return value
+
+
 def one_of(name: str, value: object, allowed: Collection[Choice]) -> Choice:
     """Return ``value`` if it is among ``allowed``; raises BadOption otherwise."""
     for choice in allowed:

@@ -2,8 +2,12 @@
 
 from project.settings import *  # noqa: F403
 from project.settings import INSTALLED_APPS as PROJECT_APPS
+from project.settings import RESOURCEPOOL as PROJECT_TERMS
 
 INSTALLED_APPS = [*PROJECT_APPS, "tests.app"]
 
 # Its tables are made from the models as they are.
 MIGRATION_MODULES = {"testapp": None}
+
+# Tests of the history switch it on; the others count statements, and what they write need not be written down.
+RESOURCEPOOL = {**PROJECT_TERMS, "HISTORY": False}

@@ -81,7 +81,7 @@ class Keeper:
         """Have whatever is kept by then released when this process ends in an orderly way."""
         if not self._releases_at_exit:
             self._releases_at_exit = True
-            shutdown.release_at_exit(self.kept)
+            shutdown.at_exit(0, lambda: shutdown.release_everything(self.kept()))
 
     def _start(self) -> None:
         self.release_at_exit()

@@ -28,6 +28,7 @@ from resourcepool.leases.open_transaction import OpenTransaction
 from resourcepool.leases.table import Model
 from resourcepool.leases.terms import MIN_TTL, Terms, margin
 from resourcepool.leases.verbs import Grant
+from resourcepool.signals import Fact, What, tell
 
 logger = logging.getLogger(__name__)
 
@@ -52,6 +53,7 @@ class Lease:
         self.terms = terms
         self.lost = threading.Event()
         self._take(grant)
+        self._tell(What.ACQUIRED)
 
     def _take(self, grant: Grant) -> None:
         self.pk = grant.pk
@@ -112,7 +114,7 @@ class Lease:
             raise self._state.ended
         # Also when it counts as lost here: the fence decides, and a row that is still ours is freed sooner.
         row = (self._connection, self.model, self.pk, self.fence)
-        self._give_up("released", partial(verbs.release, *row, self.terms.cooldown))
+        self._give_up(What.RELEASED, "released", partial(verbs.release, *row, self.terms.cooldown))
 
     def give_back(self) -> None:
         """Release for good: what the database does not take back is not renewed any more, so that it lapses.
@@ -153,7 +155,8 @@ class Lease:
         span = self.terms.ttl if ttl is None else options.seconds("ttl", ttl, least=MIN_TTL)
         to = options.text("to", to, most=MAX_LENGTH)
         row = (self._connection, self.model, self.pk, self.fence)
-        self._give_up(f"handed over to {to}", partial(verbs.hand_over, *row, to=to, ttl=span))
+        hand_over = partial(verbs.hand_over, *row, to=to, ttl=span)
+        self._give_up(What.HANDED_OVER, f"handed over to {to}", hand_over, f"to {to}")
         return self.fence + 1
 
     @contextlib.contextmanager
@@ -228,6 +231,11 @@ class Lease:
         """Note that a renewal which left at ``sent_at`` was granted."""
         self._sent_at, self._is_proven = max(self._sent_at, sent_at), True
 
+    def was_released(self) -> None:
+        """Note that it has been released together with others."""
+        self._finish("released")
+        self._tell(What.RELEASED)
+
     def why_not_trusted(self) -> str:
         """Return why the trust window closed, in words."""
         hold = self.terms.max_hold
@@ -244,6 +252,7 @@ class Lease:
             return
         self.lost.set()
         logger.warning("%s", self._state.ended)
+        self._tell(What.LOST, reason)
         if self.terms.on_lost is not None:
             # In a thread of its own: it may take as long as it likes without holding up the keeper.
             try:
@@ -267,7 +276,7 @@ class Lease:
         else:  # it counts once it is committed: a rollback undoes it
             transaction.on_commit(partial(self.confirm, sent_at), using=self.using)
 
-    def _give_up(self, what: str, send: Callable[[], object]) -> None:
+    def _give_up(self, what: What, done_to: str, send: Callable[[], object], reason: str = "") -> None:
         """End the grant by ``send``, which says whether it was still ours; if it fails, nothing has ended."""
         if not self._state.begin_ending():
             raise LeaseReleased(f"{self} is being given up by another thread")
@@ -281,15 +290,21 @@ class Lease:
                 keeper.keep(self)
             raise
         if done:
-            self._finish(what)
+            self._finish(done_to)
+            self._tell(what, reason)
         self._state.is_ending = False
         if not done:
             self.lose(verbs.TAKEN)
         if not isinstance(self._state.ended, LeaseReleased) and self._state.ended is not None:
             raise self._state.ended
 
-    def _finish(self, what: str) -> None:
-        self._state.end(LeaseReleased(f"{self} was {what} before"))
+    def _finish(self, done_to: str) -> None:
+        self._state.end(LeaseReleased(f"{self} was {done_to} before"))
+
+    def _tell(self, what: What, reason: str = "") -> None:
+        if self.model.is_told:
+            held = None if what is What.ACQUIRED else monotonic() - self._granted_at
+            tell(Fact(what, self.model, self.using, self.pk, self.fence, self.holder, reason, seconds=held))
 
     def _check_process(self) -> None:
         if self._pid != os.getpid():

@@ -51,6 +51,8 @@ class AbstractLease(models.Model):
 
     # What must hold, besides a passed busy_before, for a row to be handed out.
     claimable_when: ClassVar[dict[str, bool]] = {}
+    # Whether what happens to its leases is told (``signals``).
+    is_told: ClassVar[bool] = True
 
     busy_before = models.DateTimeField(
         _("busy before"),
@@ -109,6 +111,8 @@ class Ticket(AbstractLease):
 
     Served by ``priority`` (lowest first), then by arrival.
     """
+
+    is_told: ClassVar[bool] = False
 
     pool = KeyField(_("pool"), max_length=150, editable=False)
     selector = models.TextField(_("selector"), default="{}", editable=False)

@@ -22,20 +22,28 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-def release_at_exit(kept: Callable[[], list["Lease"]]) -> None:
-    """Have everything in ``kept()`` released when the interpreter ends (docs/how-it-works.md, "Endings")."""
-    owner = os.getpid()
+_jobs: dict[int, list[tuple[int, Callable[[], object]]]] = {}  # {process: (order, what is done at its end)}
 
-    def release() -> None:
-        if os.getpid() == owner:
-            with quiet():  # a ticket that is just being taken is kept a moment later
-                release_everything(kept())
 
-    atexit.register(release)
-    for name in ("multiprocessing.util", "billiard.util"):
-        # Their children end with os._exit, which skips atexit, but run these finalizers first.
-        if (module := sys.modules.get(name)) is not None:
-            module.Finalize(None, release, exitpriority=100)
+def at_exit(order: int, job: Callable[[], object]) -> None:
+    """Have ``job`` done when the interpreter ends (docs/how-it-works.md, "Endings"); a lower ``order`` comes first."""
+    pid = os.getpid()
+    if pid not in _jobs:
+        _jobs.clear()  # a parent's: its end is not ours
+        _jobs[pid] = []
+        atexit.register(_end, pid)
+        for name in ("multiprocessing.util", "billiard.util"):
+            # Their children end with os._exit, which skips atexit, but run these finalizers first.
+            if (module := sys.modules.get(name)) is not None:
+                module.Finalize(None, _end, args=(pid,), exitpriority=100)
+    _jobs[pid].append((order, job))
+
+
+def _end(pid: int) -> None:
+    if os.getpid() == pid:
+        with quiet():  # a ticket that is just being taken is kept a moment later
+            for _, job in sorted(_jobs.pop(pid, []), key=lambda each: each[0]):
+                job()
 
 
 def release_everything(leases: list["Lease"]) -> None:
@@ -54,7 +62,9 @@ def release_everything(leases: list["Lease"]) -> None:
             for start in range(0, len(group), verbs.BATCH):
                 held = [(lease.pk, lease.fence) for lease in group[start : start + verbs.BATCH]]
                 try:
-                    verbs.release_all(connections[using], model, held, cooldown)
+                    if verbs.release_all(connections[using], model, held, cooldown) == len(held):
+                        for lease in group[start : start + verbs.BATCH]:
+                            lease.was_released()
                 except (DatabaseError, InterfaceError, ResourcePoolError) as error:
                     logger.warning("%d leases not released at exit, they lapse: %s", len(held), error)
                     gone.add(using)

@@ -37,6 +37,9 @@ NAP = 0.5  # seconds
 Leases = list[ResourceLease]
 
 
+NO_TICKET = "the database did not take a ticket for the line in that time; it is slow, or locked by somebody"
+
+
 class Desk:
     """Fills the orders of one pool."""
 
@@ -200,6 +203,8 @@ class Desk:
         if waiter.ticket is not None:
             troubles = []  # the database came back, and still nothing was free
         trouble = poller.trouble(self._model, self._pool.using) or next(iter(troubles), None)
+        if trouble is None and waiter.ticket is None:
+            trouble = DatabaseUnavailable(NO_TICKET)
         raise timed_out(self._pool, asked, trouble) from error
 
     def _walk_away(self, waiter: Waiter) -> None:

@@ -16,6 +16,7 @@ from resourcepool.leases.verbs import Grant
 from resourcepool.resources.quarantine import Policy, delay, strikes_now
 from resourcepool.resources.state import MAX_REASON
 from resourcepool.resources.threads import in_thread
+from resourcepool.signals import What
 
 if TYPE_CHECKING:
     from resourcepool.resources.order import Order
@@ -44,11 +45,12 @@ class ResourceLease(Lease):
         super().release()
         self.pool.freed(self)
 
-    def quarantine(self, reason: str) -> None:
+    def quarantine(self, reason: str, *, what: What = What.QUARANTINED) -> None:
         """Give the resource back as bad: nobody gets it for a while, twice as long each time in a row.
 
         Args:
             reason: why, one line for people; without secrets.
+            what: how this is told.
 
         Raises:
             LeaseLost: it was lost before; whoever has it now is not disturbed.
@@ -59,7 +61,8 @@ class ResourceLease(Lease):
         policy = Policy.from_settings()
         settle = partial(verbs.was_given_back, self._connection, self.model, self.pk, self.fence)
         park = partial(self._park, reason, policy)
-        self._give_up(f"quarantined ({reason})", lambda: retrying(self._connection, park, settle=settle))
+        send = partial(retrying, self._connection, park, settle=settle)
+        self._give_up(what, f"quarantined ({reason})", send, reason)
 
     def fix(self, reason: str, *, timeout: object = None) -> None:
         """Quarantine the resource and move this handle to another one, asked for in the same way (R0.6).
@@ -78,7 +81,7 @@ class ResourceLease(Lease):
         """
         again = self.order.again(timeout)
         self.pool.refuse_open_transaction(again)
-        self.quarantine(reason)
+        self.quarantine(reason, what=What.FIXED)
         self._become(self.pool.obtain(again)[0])
 
     def _become(self, other: "ResourceLease") -> None:
@@ -122,7 +125,7 @@ class ResourceLease(Lease):
         """``fix`` for asyncio; waiting for another one occupies no thread."""
         again = self.order.again(timeout)
         await in_thread(self.pool.refuse_open_transaction, again)
-        await self.aquarantine(reason)
+        await in_thread(partial(self.quarantine, reason, what=What.FIXED))
         await in_thread(self._become, (await self.pool.aobtain(again))[0])
 
     async def __aenter__(self) -> Self:

@@ -1,97 +1,26 @@
 """Resources: leased rows that say what they are, and whether they may be handed out."""
 
-from collections import Counter
 from collections.abc import Iterable
 from typing import Any, ClassVar, Self
 from urllib.parse import quote
 
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
-from django.db import connections, models, router, transaction
+from django.db import connections, models, router
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils.translation import gettext_lazy as _
 
-from resourcepool import options
-from resourcepool.dialect import DbLater, DbNow, KeyField
-from resourcepool.leases.models import AbstractLease, LeaseQuerySet
+from resourcepool.dialect import KeyField
+from resourcepool.leases.models import AbstractLease
 from resourcepool.leases.retry import retrying
 from resourcepool.leases.where import Where
 from resourcepool.resources import selectors
 from resourcepool.resources.importing import fields
 from resourcepool.resources.pool import Pool
+from resourcepool.resources.queryset import ResourceQuerySet
 from resourcepool.resources.secret import EncryptedTextField
 from resourcepool.resources.state import MAX_REASON, STATE_COLUMNS, Status
 from resourcepool.resources.tags import TagsField
-
-CHUNK = 1_000
-
-
-class ResourceQuerySet(LeaseQuerySet):
-    """Filters and changes over resources. No change touches a running lease: its holder keeps it to the end."""
-
-    def quarantined(self) -> Self:
-        """Put away for a while, because they were found bad."""
-        # The status stays when it is over, so that people can see why; the next lease or cool-down is not meant.
-        parked = self.filter(status=Status.QUARANTINED, holder="", in_service=True)
-        return parked.filter(busy_before__gt=DbNow(), until__gt=DbNow())
-
-    def draining(self) -> Self:
-        """Out of service after the lease that still runs."""
-        return self.filter(in_service=False).held()
-
-    def take_out(self, reason: str, *, duration: object = None) -> int:
-        """Hand these out no more (a held one after its lease ends: it drains); returns how many.
-
-        Args:
-            reason: why, one line for people.
-            duration: back in service by itself after so long (seconds or timedelta, up to 30 days); None:
-                until ``return_to_service``.
-
-        Raises:
-            BadOption: the reason or the duration is not allowed.
-        """
-        reason = options.text("reason", reason, most=MAX_REASON)
-        seconds = None if duration is None else options.seconds("duration", duration, most=30 * options.DAY)
-        until = None if seconds is None else DbLater(seconds)
-        return self.update(in_service=False, status=Status.OUT_OF_SERVICE, reason=reason, until=until)
-
-    def retire(self, reason: str = "retired") -> int:
-        """Take these out for good; their rows stay. Returns how many; raises BadOption for a wrong reason."""
-        reason = options.text("reason", reason, most=MAX_REASON)
-        return self.update(in_service=False, status=Status.RETIRED, reason=reason, until=None)
-
-    def return_to_service(self) -> int:
-        """Hand these out again, and forget their strikes; ends a quarantine. Returns how many changed."""
-        back = {"in_service": True, "status": Status.IN_SERVICE, "reason": "", "until": None, "strikes": 0}
-        away = self.filter(models.Q(in_service=False) | ~models.Q(status=Status.IN_SERVICE))
-        # Not the cool-down of one whose quarantine was over long ago.
-        parked = models.Q(in_service=False) | models.Q(status=Status.QUARANTINED, until__gt=DbNow())
-        resting = away.filter(parked, holder="", busy_before__gt=DbNow())
-        returned: int = resting.update(**back, busy_before=DbNow(), fence=models.F("fence") + 1)
-        return returned + away.update(**back)
-
-    def return_due(self) -> int:
-        """Return to service what was out of service until a moment that has passed. Returns how many."""
-        return self.filter(in_service=False, status=Status.OUT_OF_SERVICE, until__lte=DbNow()).update(
-            in_service=True, status=Status.IN_SERVICE, reason="", until=None
-        )
-
-    def delete(self) -> tuple[int, dict[str, int]]:
-        """Delete those that are free; those that are held are retired instead, and their holders not disturbed."""
-        deleted: Counter[str] = Counter()
-        self._for_write = True  # what a replica knows of leases is old
-        using = self.db
-        pks = list(self.using(using).values_list("pk", flat=True))
-        for start in range(0, len(pks), CHUNK):
-            chunk = ResourceQuerySet(model=self.model, using=using).filter(pk__in=pks[start : start + CHUNK])
-            with transaction.atomic(using=using):
-                chunk.retire("deleted while it was held")  # from here on nobody can claim them
-                held = list(chunk.held().values_list("pk", flat=True))
-                deleted.update(super(ResourceQuerySet, chunk.exclude(pk__in=held)).delete()[1])
-        return deleted.total(), dict(deleted)
-
-    delete.alters_data = True  # type: ignore[attr-defined]
-    delete.queryset_only = True  # type: ignore[attr-defined]
 
 
 class AbstractResource(AbstractLease):

@@ -161,6 +161,8 @@ def check_option(name: str, value: object) -> object:
     """Return one of a pool's options in its canonical form; raises BadOption."""
     if name == "max_hold" and value is None:
         return None
+    if name == "history":
+        return options.flag(name, value)
     if name == "strategy":
         return options.one_of(name, value, STRATEGIES)
     return options.seconds(name, value, least=MIN_TTL if name in ("ttl", "max_hold") else 0.0)

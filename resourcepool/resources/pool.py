@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 from django.db import connections, router
 
 from resourcepool import options
-from resourcepool.conf import POOL_OPTIONS
+from resourcepool.conf import POOL_OPTIONS, pool_setting
 from resourcepool.exceptions import BadOption, LeaseLost
 from resourcepool.leases import verbs
 from resourcepool.leases.clock import monotonic
@@ -70,6 +70,11 @@ class Pool:
     def using(self) -> str:
         """The database on which leases are decided: where the project's routers write this model."""
         return router.db_for_write(self.model)
+
+    @property
+    def keeps_history(self) -> bool:
+        """Whether what happens to its resources is written down."""
+        return pool_setting(self.model._meta.label, "history", self._declared) is True
 
     @cached_property
     def _orders(self) -> Orders:

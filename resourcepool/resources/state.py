@@ -18,6 +18,7 @@ class Status(models.TextChoices):
     IN_SERVICE = "in_service", _("in service")
     QUARANTINED = "quarantined", _("quarantined")
     OUT_OF_SERVICE = "out_of_service", _("out of service")
+    RESERVED = "reserved", _("reserved")
     RETIRED = "retired", _("retired")
 
 
@@ -30,7 +31,11 @@ class State(models.TextChoices):
     QUARANTINED = "quarantined", _("quarantined")
     DRAINING = "draining", _("draining")
     OUT = "out", _("out of service")
+    RESERVED = "reserved", _("reserved")
     RETIRED = "retired", _("retired")
+
+
+PUT_AWAY = {Status.RESERVED: State.RESERVED, Status.RETIRED: State.RETIRED}
 
 
 def state_of(resource: Any, now: datetime.datetime) -> State:
@@ -39,7 +44,7 @@ def state_of(resource: Any, now: datetime.datetime) -> State:
     if not resource.in_service:
         if busy and resource.holder:
             return State.DRAINING
-        return State.RETIRED if resource.status == Status.RETIRED else State.OUT
+        return PUT_AWAY.get(resource.status, State.OUT)
     if not busy:
         return State.FREE
     if resource.holder:

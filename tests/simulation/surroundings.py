@@ -27,7 +27,7 @@ def install() -> None:
     time.sleep = lambda seconds: schedule.now_running().sleep(seconds)
     time.monotonic = time.clock_gettime = _monotonic
     background.start = _start
-    shutdown.release_at_exit = lambda _: None
+    shutdown.at_exit = lambda *_: None
     dialect.trouble = _with_cuts(dialect.trouble)
     settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "QUARANTINE": QUARANTINE}
     logging.getLogger("resourcepool").handlers = [_Objection(logging.ERROR)]

@@ -10,7 +10,8 @@ from resourcepool.leases.retry import retrying
 from resourcepool.resources.importing.plan import Plan
 from resourcepool.resources.importing.reading import Tell
 from resourcepool.resources.importing.table import ProxyTable
-from resourcepool.resources.models import Proxy, ResourceQuerySet
+from resourcepool.resources.models import Proxy
+from resourcepool.resources.queryset import ResourceQuerySet
 from resourcepool.resources.state import Status
 
 BATCH = 500  # SQLite may allow only 999 values in a list; MariaDB takes statements of 16 MB

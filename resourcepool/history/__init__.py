@@ -1,0 +1,1 @@
+"""What happened to whom and when: an append-only table, written off the path of those who acquire."""

@@ -1,0 +1,58 @@
+"""One row for each thing that happened to a lease or a resource; only added and, when old, removed."""
+
+from typing import Any, ClassVar, Self
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from resourcepool.dialect import DbLater, KeyField
+from resourcepool.signals import What
+
+MAX_TEXT = 200
+MAX_ROW = 100
+MAX_ACTOR = 150
+
+
+class EventQuerySet(models.QuerySet[Any]):
+    """Filters over events."""
+
+    def of(self, row: models.Model) -> Self:
+        """Return what happened to this one row."""
+        return self.filter(pool=row._meta.label_lower, row=str(row.pk))
+
+    def since(self, seconds: float) -> Self:
+        """Return what happened within the last so many seconds, by the database's clock."""
+        return self.filter(at__gt=DbLater(-seconds))
+
+
+class Event(models.Model):
+    """One thing that happened to one row, as told by the process in which it happened (peers: LR #43, #1043).
+
+    Not promised: completeness. A process that is killed takes the events of its last second with it.
+    """
+
+    at = models.DateTimeField(_("at"))
+    what = models.CharField(_("what"), max_length=12, choices=What.choices)
+    pool = KeyField(_("pool"), max_length=150)
+    row = KeyField(_("resource"), max_length=MAX_ROW)
+    fence = models.BigIntegerField(_("fence"), default=0)
+    holder = models.CharField(_("holder"), max_length=MAX_TEXT, default="")
+    actor = models.CharField(_("by"), max_length=MAX_ACTOR, default="")
+    reason = models.CharField(_("reason"), max_length=MAX_TEXT, default="")
+    seconds = models.FloatField(_("seconds"), null=True)
+    host = models.CharField(_("host"), max_length=80, default="")
+    pid = models.PositiveIntegerField(_("process"), default=0)
+
+    objects: ClassVar[Any] = EventQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = _("event")
+        verbose_name_plural = _("events")
+        indexes = [
+            models.Index(fields=["pool", "row", "fence"], name="resourcepool_event_of_row"),
+            models.Index(fields=["pool", "what", "at"], name="resourcepool_event_counted"),
+            models.Index(fields=["at"], name="resourcepool_event_old"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.pool} {self.row} {self.what}"

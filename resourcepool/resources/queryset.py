@@ -1,0 +1,178 @@
+"""What operators, checks and programs do to resources: each change says what it did, to whoever listens."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, Self
+
+from django.db import connections, models, transaction
+
+from resourcepool import options
+from resourcepool.dialect import DbLater, DbNow
+from resourcepool.leases import verbs
+from resourcepool.leases.models import LeaseQuerySet
+from resourcepool.leases.retry import retrying
+from resourcepool.resources.state import MAX_REASON, Status
+from resourcepool.signals import Fact, What, tell
+
+CHUNK = 1_000
+LONGEST = 30 * options.DAY  # seconds for which something is put away at most
+BACK = {"in_service": True, "status": Status.IN_SERVICE, "reason": "", "until": None, "strikes": 0}
+
+
+class ResourceQuerySet(LeaseQuerySet):
+    """Filters and changes over resources. Only ``revoke`` touches a running lease.
+
+    ``actor`` is the operator who does it, as the history tells; "" for a program. All changes return how many rows
+    they were made to, and raise BadOption for a wrong reason, name or duration.
+    """
+
+    def quarantined(self) -> Self:
+        """Put away for a while, because they were found bad."""
+        # The status stays when it is over, so that people can see why; the next lease or cool-down is not meant.
+        parked = self.filter(status=Status.QUARANTINED, holder="", in_service=True)
+        return parked.filter(busy_before__gt=DbNow(), until__gt=DbNow())
+
+    def draining(self) -> Self:
+        """Out of service after the lease that still runs."""
+        return self.filter(in_service=False).held()
+
+    def take_out(self, reason: str, *, duration: object = None, actor: str = "") -> int:
+        """Hand these out no more; a held one after its lease ends: it drains.
+
+        Args:
+            reason: why, one line for people.
+            duration: back in service by itself after so long (seconds or timedelta, up to 30 days); None:
+                until ``return_to_service``.
+        """
+        return self._put_away(What.TAKEN_OUT, Status.OUT_OF_SERVICE, reason, duration, actor)
+
+    def reserve(self, name: str, reason: str, *, duration: object = None, actor: str = "") -> int:
+        """Keep these for a person: nobody is handed them. A held one is theirs as soon as its lease ends.
+
+        Args:
+            name: whose they are.
+            reason, duration: see ``take_out``.
+        """
+        name = options.text("name", name, most=80)
+        reason = options.text("reason", reason, most=MAX_REASON - len(name) - 2)
+        return self._put_away(What.RESERVED, Status.RESERVED, f"{name}: {reason}", duration, actor)
+
+    def retire(self, reason: str = "retired", *, actor: str = "") -> int:
+        """Take these out for good; their rows stay."""
+        return self._put_away(What.TAKEN_OUT, Status.RETIRED, reason, None, actor)
+
+    def quarantine(self, reason: str, duration: object, *, actor: str = "") -> int:
+        """Put these away as bad for so long (seconds or timedelta, up to 30 days); then they are handed out again.
+
+        A held one is not taken from its holder: it drains, and is back in service when the time is over.
+        """
+        reason, seconds = _reason(reason), _span(duration)
+        park: dict[str, Any] = {"status": Status.QUARANTINED, "reason": reason, "until": DbLater(seconds)}
+        parked = self._change(
+            What.QUARANTINED,
+            self.filter(busy_before__lte=DbNow(), in_service=True) | self.filter(holder="", in_service=True),
+            partial(_update, busy_before=DbLater(seconds), fence=models.F("fence") + 1, holder="", **park),
+            reason,
+            actor,
+        )
+        held = self.held().filter(in_service=True)
+        return parked + held._put_away(What.QUARANTINED, Status.OUT_OF_SERVICE, reason, duration, actor)
+
+    def return_to_service(self, *, actor: str = "") -> int:
+        """Hand these out again, and forget their strikes; ends a quarantine."""
+        away = self.filter(models.Q(in_service=False) | ~models.Q(status=Status.IN_SERVICE))
+        return self._change(What.RETURNED, away, _return, "", actor)
+
+    def return_due(self) -> int:
+        """Return to service what was out of service until a moment that has passed."""
+        due = self.filter(
+            in_service=False, status__in=(Status.OUT_OF_SERVICE, Status.RESERVED), until__lte=DbNow()
+        )
+        back = partial(_update, in_service=True, status=Status.IN_SERVICE, reason="", until=None)
+        return self._change(What.RETURNED, due, back, "its time was over", "")
+
+    def revoke(self, reason: str, *, actor: str = "") -> int:
+        """Take the running leases of these away: they are free at once, and the fence goes up.
+
+        The holder is told within one beat of its keeper (a third of its ttl): ``lost`` is set, ``on_lost`` runs, its
+        next call raises ``LeaseLost``. Not promised: that it stops using the thing; see ``Lease.guard``.
+        """
+        reason = _reason(reason)
+        self._for_write = True
+        connection, total = connections[self.db], 0
+        for held in _chunks(self.using(self.db).held().values_list("pk", "fence", "holder")):
+            rows = [(pk, fence) for pk, fence, _ in held]
+            done = retrying(connection, partial(verbs.release_all, connection, self.model, rows, 0.0))
+            gone = held if done == len(held) else _gone(self, held)
+            total += len(gone)
+            for pk, fence, holder in gone:
+                tell(Fact(What.REVOKED, self.model, self.db, pk, fence, holder, reason, actor))
+        return total
+
+    def delete(self) -> tuple[int, dict[str, int]]:
+        """Delete those that are free; those that are held are retired instead, and their holders not disturbed."""
+        deleted: Counter[str] = Counter()
+        self._for_write = True  # what a replica knows of leases is old
+        using = self.db
+        for chunk in _chunks(self.using(using).values_list("pk", flat=True)):
+            rows = ResourceQuerySet(model=self.model, using=using).filter(pk__in=chunk)
+            with transaction.atomic(using=using):
+                rows.retire("deleted while it was held")  # from here on nobody can claim them
+                held = list(rows.held().values_list("pk", flat=True))
+                deleted.update(super(ResourceQuerySet, rows.exclude(pk__in=held)).delete()[1])
+        return deleted.total(), dict(deleted)
+
+    delete.alters_data = True  # type: ignore[attr-defined]
+    delete.queryset_only = True  # type: ignore[attr-defined]
+
+    def _put_away(self, what: What, status: Status, reason: str, duration: object, actor: str) -> int:
+        reason = _reason(reason)
+        until = None if duration is None else DbLater(_span(duration))
+        change = partial(_update, in_service=False, status=status, reason=reason, until=until)
+        return self._change(what, self, change, reason, actor)
+
+    def _change(self, what: What, rows: Self, change: Callable[[Any], int], reason: str, actor: str) -> int:
+        """Make the change to ``rows``, and tell it of each of them if anybody listens."""
+        if not what.is_heard:
+            return change(rows)
+        rows._for_write = True
+        using, total = rows.db, 0
+        for chunk in _chunks(rows.using(using).values_list("pk", "fence")):
+            total += change(rows.using(using).filter(pk__in=[pk for pk, _ in chunk]))
+            for pk, fence in chunk:
+                tell(Fact(what, self.model, using, pk, fence, reason=reason, actor=actor))
+        return total
+
+
+def _update(rows: Any, **values: Any) -> int:
+    return int(rows.update(**values))
+
+
+def _return(away: Any) -> int:
+    # Not the cool-down of one whose quarantine was over long ago.
+    parked = models.Q(in_service=False) | models.Q(status=Status.QUARANTINED, until__gt=DbNow())
+    resting = away.filter(parked, holder="", busy_before__gt=DbNow())
+    returned = int(resting.update(**BACK, busy_before=DbNow(), fence=models.F("fence") + 1))
+    return returned + int(away.update(**BACK))
+
+
+def _gone(rows: Any, held: list[Any]) -> list[Any]:
+    """Return those of ``held`` that nobody holds under that fence any more."""
+    now = rows.model._base_manager.using(rows.db).filter(pk__in=[pk for pk, *_ in held])
+    fences = dict(now.values_list("pk", "fence"))
+    return [one for one in held if fences.get(one[0]) == one[1] + 1]
+
+
+def _chunks(rows: Any) -> Iterator[list[Any]]:
+    everything = list(rows)
+    for start in range(0, len(everything), CHUNK):
+        yield everything[start : start + CHUNK]
+
+
+def _reason(reason: str) -> str:
+    return options.text("reason", reason, most=MAX_REASON)
+
+
+def _span(duration: object) -> float:
+    return options.seconds("duration", duration, most=LONGEST)

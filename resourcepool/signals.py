@@ -1,0 +1,120 @@
+"""What has happened to leases and resources: Django signals, sent in the process in which it happened.
+
+Signals only notify (invariant 9): with every receiver removed, no row changes differently. They are sent after the
+commit. A receiver is called with ``sender``, the model, and ``fact``; it runs in whatever thread noticed, so it must
+be quick, and what it raises is logged and goes no further::
+
+    @receiver(lease_lost, sender=Proxy)
+    def stop(sender, fact, **kwargs): ...
+
+Not promised: that every end of a lease is told here. A process that is killed tells nothing; that its lease ran out
+is noticed later, by whoever sweeps. What all processes tell together is in the history.
+"""
+
+import logging
+from dataclasses import dataclass, field
+from functools import partial
+from time import monotonic
+from typing import Any
+
+from django.db import connections, models, transaction
+from django.dispatch import Signal
+from django.utils.translation import gettext_lazy as _
+
+logger = logging.getLogger(__name__)
+
+
+class What(models.TextChoices):
+    """The kinds of facts."""
+
+    ACQUIRED = "acquired", _("acquired")
+    RELEASED = "released", _("released")
+    HANDED_OVER = "handed_over", _("handed over")
+    LOST = "lost", _("lost")
+    EXPIRED = "expired", _("expired")
+    REVOKED = "revoked", _("revoked")
+    FIXED = "fixed", _("fixed")
+    QUARANTINED = "quarantined", _("quarantined")
+    TAKEN_OUT = "taken_out", _("taken out of service")
+    RESERVED = "reserved", _("reserved")
+    RETURNED = "returned", _("returned to service")
+    CHECKED = "checked", _("checked")
+    LEAKED = "leaked", _("leaked")
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether anybody listens to facts of this kind."""
+        return bool(SIGNALS[self].receivers)
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One thing that happened to one row.
+
+    Attributes:
+        what: which kind of thing.
+        model: the row's model; ``using`` and ``pk``: its database and primary key.
+        fence: of the grant it is about; 0 when it is about none.
+        holder: who had the lease; "" when nobody.
+        reason: why, one line for people.
+        actor: the operator who did it; "" when a program did.
+        seconds: for how long the lease was held, or how long the check took.
+        at: when, by this process's clock (``time.monotonic``).
+    """
+
+    what: What
+    model: type[models.Model]
+    using: str
+    pk: Any
+    fence: int = 0
+    holder: str = ""
+    reason: str = ""
+    actor: str = ""
+    seconds: float | None = None
+    at: float = field(default_factory=monotonic)
+
+
+lease_acquired = Signal()
+lease_released = Signal()  # also by a hand over
+lease_lost = Signal()  # its own holder noticed
+lease_expired = Signal()  # somebody else noticed
+lease_revoked = Signal()
+lease_leaked = Signal()
+resource_quarantined = Signal()  # also by a fix
+resource_taken_out = Signal()  # also by a reservation
+resource_returned = Signal()
+resource_checked = Signal()
+
+alarm_raised = Signal()  # with ``alarm`` in place of ``fact``
+alarm_cleared = Signal()
+
+SIGNALS: dict[What, Signal] = {
+    What.ACQUIRED: lease_acquired,
+    What.RELEASED: lease_released,
+    What.HANDED_OVER: lease_released,
+    What.LOST: lease_lost,
+    What.EXPIRED: lease_expired,
+    What.REVOKED: lease_revoked,
+    What.LEAKED: lease_leaked,
+    What.FIXED: resource_quarantined,
+    What.QUARANTINED: resource_quarantined,
+    What.TAKEN_OUT: resource_taken_out,
+    What.RESERVED: resource_taken_out,
+    What.RETURNED: resource_returned,
+    What.CHECKED: resource_checked,
+}
+
+
+def tell(fact: Fact) -> None:
+    """Send the signal for ``fact``, after the commit if a transaction is open on its database."""
+    if not fact.what.is_heard:
+        return
+    signal = SIGNALS[fact.what]
+    if connections[fact.using].in_atomic_block:
+        transaction.on_commit(partial(_send, signal, fact), using=fact.using, robust=True)
+    else:
+        _send(signal, fact)
+
+
+def _send(signal: Signal, fact: Fact) -> None:
+    signal.send_robust(sender=fact.model, fact=fact)  # Django logs what a receiver raises

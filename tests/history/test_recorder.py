@@ -1,0 +1,137 @@
+"""What happens is written down: completely, soon, and never in anybody's way."""
+
+import threading
+from typing import Any
+
+import pytest
+from django.db import OperationalError, transaction
+
+from resourcepool.history import recorder as recording
+from resourcepool.history.recorder import Recorder, recorder
+from resourcepool.leases import verbs
+from resourcepool.models import Event, Proxy
+from resourcepool.signals import Fact, What
+from tests.app.models import Device
+from tests.app.rows import new, steal
+from tests.committed import Statement
+from tests.eventually import eventually
+from tests.spawned import Spawner
+
+
+def told(row: Any) -> list[str]:
+    """Return what the history says of this row, oldest first, as soon as nothing waits to be written."""
+    eventually(lambda: recorder.is_idle)
+    return list(Event.objects.of(row).order_by("pk").values_list("what", flat=True))
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recording, "EVERY", 0.2)
+
+
+@pytest.fixture
+def proxy() -> Any:
+    return new(Proxy)
+
+
+class TestWhatIsWritten:
+    def test_a_lease_from_its_beginning_to_its_end(self, proxy: Any) -> None:
+        with Proxy.pool.lease(holder="crawler 7") as lease:
+            pass
+        assert told(proxy) == ["acquired", "released"]
+        for event in Event.objects.of(proxy):
+            assert (event.fence, event.holder, event.pool) == (lease.fence, "crawler 7", "resourcepool.proxy")
+            assert (event.host, event.pid) == (recording._host, recording.os.getpid())
+        assert 0 <= Event.objects.get(what="released").seconds < 30
+
+    def test_a_loss_with_its_reason(self, proxy: Any) -> None:
+        lease: Any = Proxy.pool.acquire()
+        steal(proxy)
+        with pytest.raises(Exception, match="lost"):
+            lease.renew()
+        assert told(proxy) == ["acquired", "lost"]
+        assert Event.objects.get(what="lost").reason == verbs.TAKEN
+
+    def test_a_fix_of_the_bad_one_and_the_lease_of_the_next(self, proxy: Any) -> None:
+        lease: Any = Proxy.pool.acquire()
+        other = new(Proxy)
+        lease.fix("banned by example.com")
+        assert told(proxy) == ["acquired", "fixed"]
+        assert told(other) == ["acquired"]
+        assert Event.objects.get(what="fixed").reason == "banned by example.com"
+        lease.release()
+
+    def test_a_lease_that_changes_hands(self, proxy: Any) -> None:
+        lease: Any = Proxy.pool.acquire()
+        Proxy.pool.adopt(proxy.pk, lease.hand_over("the next one")).release()
+        assert told(proxy) == ["acquired", "handed_over", "acquired", "released"]
+
+    def test_the_moment_at_which_it_happened_not_at_which_it_was_written(self, proxy: Any) -> None:
+        Proxy.pool.acquire().release()
+        told(proxy)
+        first, last = Event.objects.of(proxy).order_by("pk")
+        assert first.at <= last.at
+        assert Event.objects.since(60).count() == 2
+
+    def test_by_the_processes_in_which_it_happens_up_to_their_end(self, proxy: Any, spawn: Spawner) -> None:
+        child = spawn(leave_while_holding)
+        child.succeed()
+        assert told(proxy) == ["acquired", "released"]
+        assert set(Event.objects.values_list("pid", flat=True)) == {child.pid}
+
+    def test_nothing_that_was_rolled_back(self, proxy: Any) -> None:
+        with pytest.raises(LookupError), transaction.atomic():
+            Proxy.objects.take_out("maintenance")
+            raise LookupError
+        Proxy.objects.take_out("really")
+        assert told(proxy) == ["taken_out"]
+        assert Event.objects.get().reason == "really"
+
+    def test_nothing_of_a_pool_that_keeps_no_history(self, settings: Any) -> None:
+        pools = {"testapp.Device": {"history": False}}
+        settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "POOLS": pools}
+        device = new(Device)
+        Device.pool.acquire().release()
+        assert told(device) == []
+
+
+def leave_while_holding() -> None:
+    """Acquire, and end without releasing."""
+    from django.conf import settings
+
+    settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "HISTORY": True}
+    Proxy.pool.acquire()
+
+
+class TestTheWayItIsWritten:
+    def test_many_in_one_statement_and_not_by_those_who_acquire(
+        self, proxy: Any, statements: list[Statement]
+    ) -> None:
+        for _ in range(20):
+            Proxy.pool.acquire().release()
+        assert len(told(proxy)) == 40
+        written = [one for one in statements if "INTO" in one.sql and "event" in one.sql]
+        assert {one.thread for one in written} == {"resourcepool-history"}
+        assert len(written) <= 3
+
+    def test_through_an_outage(self, proxy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        failed, write = threading.Event(), recording.write
+        monkeypatch.setattr(recording, "PAUSE_AFTER_FAILURE", 0.1)
+
+        def gone(_: Any) -> None:
+            failed.set()
+            raise OperationalError("gone")
+
+        monkeypatch.setattr(recording, "write", gone)
+        Proxy.pool.acquire().release()
+        assert failed.wait(10)
+        monkeypatch.setattr(recording, "write", write)
+        assert told(proxy) == ["acquired", "released"]
+
+    def test_no_more_than_fits_and_the_rest_is_counted(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(recording, "MOST", 3)
+        monkeypatch.setattr(Recorder, "_start", lambda _: None)
+        mine = Recorder()
+        for number in range(5):
+            mine.note(Proxy, Fact(What.ACQUIRED, Proxy, "default", number))
+        assert (len(mine._waiting), mine.dropped) == (3, 2)
