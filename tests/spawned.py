@@ -12,8 +12,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from django.conf import settings
-
 from tests.processes import kill_group
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -104,7 +102,7 @@ class Spawner:
     """
 
     def __init__(self, url: str) -> None:
-        self.environment = {"DATABASE_URL": url, "DJANGO_SETTINGS_MODULE": settings.SETTINGS_MODULE}
+        self.environment = {"DATABASE_URL": url, "DJANGO_SETTINGS_MODULE": os.environ["DJANGO_SETTINGS_MODULE"]}
         self.children: list[Child] = []
 
     def __call__(self, target: "Callable[..., object] | str", *arguments: Any, **environment: str) -> Child:

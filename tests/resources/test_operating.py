@@ -1,0 +1,169 @@
+"""What an operator does to resources: taking leases away, reserving, quarantining; and how it is told."""
+
+import datetime
+import threading
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+
+from resourcepool.dialect import DbLater, DbNow
+from resourcepool.exceptions import BadOption, LeaseLost
+from resourcepool.models import Proxy
+from resourcepool.resources.state import State, Status, state_of
+from resourcepool.signals import SIGNALS, Fact, What
+from tests.app.rows import busy_for, change, columns, expire, new
+from tests.eventually import InBackground, eventually
+
+
+@pytest.fixture
+def proxy() -> Any:
+    return new(Proxy)
+
+
+@pytest.fixture
+def facts() -> Any:
+    """Everything that is told during the test."""
+    heard: list[Fact] = []
+
+    def note(fact: Fact, **_: Any) -> None:
+        heard.append(fact)
+
+    for signal in set(SIGNALS.values()):
+        signal.connect(note, weak=False, dispatch_uid="test")
+    yield heard
+    for signal in set(SIGNALS.values()):
+        signal.disconnect(dispatch_uid="test")
+
+
+def state(row: Any) -> State:
+    found = Proxy.objects.annotate(now=DbNow()).get(pk=row.pk)
+    return state_of(found, found.now)
+
+
+class TestRevoke:
+    def test_frees_the_row_and_raises_its_fence(self, proxy: Any) -> None:
+        lease: Any = Proxy.pool.acquire()
+        assert Proxy.objects.revoke("stuck since noon", actor="alice") == 1
+        assert (columns(proxy)["fence"], columns(proxy)["holder"]) == (lease.fence + 1, "")
+        assert Proxy.pool.acquire(wait=False).pk == proxy.pk
+
+    def test_the_holder_is_told_within_a_beat(self, proxy: Any) -> None:
+        told = threading.Event()
+        lease: Any = Proxy.pool.acquire(ttl=3, on_lost=lambda _: told.set())
+        Proxy.objects.revoke("stuck")
+        assert told.wait(1.5), "a third of the ttl, and a moment"
+        with pytest.raises(LeaseLost):
+            lease.ensure_held()
+
+    def test_the_late_holder_changes_nothing_for_the_next_one(self, proxy: Any) -> None:
+        late: Any = Proxy.pool.acquire()
+        Proxy.objects.revoke("stuck")
+        following: Any = Proxy.pool.acquire(holder="next")
+        with pytest.raises(LeaseLost):
+            late.release()
+        assert columns(proxy)["holder"] == "next"
+        following.release()
+
+    def test_of_what_nobody_holds_does_nothing(self, proxy: Any) -> None:
+        expired = new(Proxy, holder="dead", fence=3)
+        expire(expired)
+        assert Proxy.objects.revoke("clean up") == 0
+        assert columns(expired)["holder"] == "dead"
+
+    def test_says_whose_lease_it_was_and_who_took_it(self, proxy: Any, facts: list[Fact]) -> None:
+        lease: Any = Proxy.pool.acquire(holder="crawler")
+        Proxy.objects.revoke("stuck", actor="alice")
+        (fact,) = [fact for fact in facts if fact.what == What.REVOKED]
+        assert (fact.pk, fact.fence, fact.holder, fact.reason, fact.actor) == (
+            *(proxy.pk, lease.fence, "crawler", "stuck", "alice"),
+        )
+
+    def test_waits_for_the_commit_of_a_guarded_transaction(self, proxy: Any) -> None:
+        if connection.vendor == "sqlite":
+            pytest.skip("one writer at a time")
+        lease: Any = Proxy.pool.acquire()
+        with transaction.atomic(), lease.guard():
+            revoking = InBackground(lambda: Proxy.objects.revoke("stuck"))
+            assert columns(proxy)["fence"] == lease.fence
+        assert revoking.result() == 1
+
+    @pytest.mark.parametrize("reason", ["", "x" * 201, "two\nlines"])
+    def test_refuses_a_wrong_reason(self, proxy: Any, reason: str) -> None:
+        Proxy.pool.acquire()
+        with pytest.raises(BadOption, match="reason"):
+            Proxy.objects.revoke(reason)
+        assert columns(proxy)["holder"] != ""
+
+
+class TestReserve:
+    def test_a_free_one_is_handed_out_no_more(self, proxy: Any) -> None:
+        assert Proxy.objects.reserve("alice", "debugging") == 1
+        assert Proxy.pool.acquire(wait=False) is None
+        assert state(proxy) == State.RESERVED
+        assert columns(proxy)["reason"] == "alice: debugging"
+
+    def test_a_held_one_is_theirs_as_soon_as_its_lease_ends(self, proxy: Any) -> None:
+        lease: Any = Proxy.pool.acquire()
+        Proxy.objects.reserve("alice", "debugging")
+        assert state(proxy) == State.DRAINING
+        lease.ensure_held()
+        lease.release()
+        assert state(proxy) == State.RESERVED
+        assert Proxy.pool.acquire(wait=False) is None
+
+    def test_until_a_moment_ends_by_itself(self, proxy: Any) -> None:
+        Proxy.objects.reserve("alice", "debugging", duration=datetime.timedelta(hours=1))
+        change(proxy, until=DbLater(-1))
+        assert eventually(lambda: Proxy.pool.acquire(wait=False)).pk == proxy.pk
+
+    def test_ends_when_returned_to_service(self, proxy: Any) -> None:
+        Proxy.objects.reserve("alice", "debugging")
+        assert Proxy.objects.return_to_service() == 1
+        assert state(proxy) == State.FREE
+
+
+class TestQuarantine:
+    def test_puts_a_free_one_away_for_so_long(self, proxy: Any) -> None:
+        assert Proxy.objects.quarantine("banned", 600) == 1
+        assert state(proxy) == State.QUARANTINED
+        assert 590 < busy_for(proxy) <= 600
+        assert Proxy.pool.acquire(wait=False) is None
+
+    def test_of_a_held_one_begins_when_its_lease_ends(self, proxy: Any) -> None:
+        lease: Any = Proxy.pool.acquire()
+        assert Proxy.objects.quarantine("banned", 600) == 1
+        lease.ensure_held()
+        lease.release()
+        assert Proxy.pool.acquire(wait=False) is None
+        change(proxy, until=DbLater(-1))
+        assert eventually(lambda: Proxy.pool.acquire(wait=False)).pk == proxy.pk
+
+    def test_leaves_what_is_out_of_service_as_it_is(self, proxy: Any) -> None:
+        Proxy.objects.take_out("sold")
+        assert Proxy.objects.quarantine("banned", 600) == 0
+        assert columns(proxy)["reason"] == "sold"
+
+
+class TestWhatIsTold:
+    @pytest.mark.parametrize(
+        ("act", "what", "reason"),
+        [
+            (lambda rows: rows.take_out("sold", actor="alice"), What.TAKEN_OUT, "sold"),
+            (lambda rows: rows.reserve("bob", "tests", actor="alice"), What.RESERVED, "bob: tests"),
+            (lambda rows: rows.quarantine("banned", 60, actor="alice"), What.QUARANTINED, "banned"),
+            (lambda rows: rows.retire("broken", actor="alice"), What.TAKEN_OUT, "broken"),
+        ],
+    )
+    def test_each_change_is_told_once_for_each_row(
+        self, facts: list[Fact], act: Any, what: What, reason: str
+    ) -> None:
+        rows = [new(Proxy) for _ in range(3)]
+        assert act(Proxy.objects.all()) == 3
+        assert sorted(fact.pk for fact in facts) == [row.pk for row in rows]
+        assert {(fact.what, fact.reason, fact.actor) for fact in facts} == {(what, reason, "alice")}
+
+    def test_a_return_is_told_of_those_that_were_away(self, facts: list[Fact]) -> None:
+        away, here = new(Proxy, in_service=False, status=Status.OUT_OF_SERVICE), new(Proxy)
+        assert Proxy.objects.filter(pk__in=[away.pk, here.pk]).return_to_service(actor="alice") == 1
+        assert [(fact.what, fact.pk, fact.actor) for fact in facts] == [(What.RETURNED, away.pk, "alice")]
