@@ -4,14 +4,13 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from django.apps import apps
 from django.core.checks import CheckMessage, Error, register
 from django.core.checks import Warning as CheckWarning
 
 from resourcepool.checks.message import message
 from resourcepool.exceptions import BadOption
-from resourcepool.resources.models import AbstractResource
 from resourcepool.resources.order import RESERVED
+from resourcepool.resources.registry import resource_models
 from resourcepool.resources.resource import Resource, checked_times
 from resourcepool.resources.selectors import selectable
 from resourcepool.safety.routing import undecided
@@ -58,11 +57,6 @@ def check_renewals(**_: Any) -> list[CheckMessage]:
 def check_routers(**_: Any) -> list[CheckMessage]:
     """Report models whose leases would be decided now here, now there (E008)."""
     return [message(finding) for finding in undecided()]
-
-
-def resource_models() -> list[type[AbstractResource]]:
-    """Return every resource model of the project."""
-    return [model for model in apps.get_models() if issubclass(model, AbstractResource)]
 
 
 def _descendants(kind: type[Resource]) -> Iterator[type[Resource]]:

@@ -8,11 +8,11 @@ from typing import Any
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 
-from resourcepool.checks.models import resource_models
 from resourcepool.conf import DEFAULTS, POOL_OPTIONS, setting, ticket_ttl
 from resourcepool.exceptions import BadOption
 from resourcepool.resources.order import check_option
 from resourcepool.resources.quarantine import Policy
+from resourcepool.resources.registry import resource_models
 
 
 @register("resourcepool")

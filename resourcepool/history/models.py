@@ -56,3 +56,28 @@ class Event(models.Model):
 
     def __str__(self) -> str:
         return f"{self.pool} {self.row} {self.what}"
+
+
+class Sample(models.Model):
+    """How a pool stood in one minute, and what happened in it: what the charts are drawn from."""
+
+    pool = KeyField(_("pool"), max_length=150)
+    minute = models.DateTimeField(_("minute"))
+    free = models.PositiveIntegerField(_("free"), default=0)
+    leased = models.PositiveIntegerField(_("leased"), default=0)
+    away = models.PositiveIntegerField(_("cooling down, quarantined or out of service"), default=0)
+    waiters = models.PositiveIntegerField(_("waiting"), default=0)
+    oldest_wait = models.FloatField(_("longest wait (s)"), default=0.0)
+    acquired = models.PositiveIntegerField(_("acquired"), default=0)
+    lost = models.PositiveIntegerField(_("lost or expired"), default=0)
+
+    class Meta:
+        verbose_name = _("sample")
+        verbose_name_plural = _("samples")
+        constraints = [
+            models.UniqueConstraint(fields=["pool", "minute"], name="resourcepool_sample_of_minute"),
+        ]
+        indexes = [models.Index(fields=["minute"], name="resourcepool_sample_old")]
+
+    def __str__(self) -> str:
+        return f"{self.pool} {self.minute}"

@@ -19,7 +19,7 @@ from resourcepool.resources.importing import fields
 from resourcepool.resources.pool import Pool
 from resourcepool.resources.queryset import ResourceQuerySet
 from resourcepool.resources.secret import EncryptedTextField
-from resourcepool.resources.state import MAX_REASON, STATE_COLUMNS, Status
+from resourcepool.resources.state import MAX_REASON, STATE_COLUMNS, Status, Verdict
 from resourcepool.resources.tags import TagsField
 
 
@@ -53,6 +53,11 @@ class AbstractResource(AbstractLease):
     until = models.DateTimeField(_("until"), null=True, blank=True, editable=False)
     strikes = models.PositiveIntegerField(_("strikes"), default=0, editable=False)
     struck_at = models.DateTimeField(_("last strike"), null=True, blank=True, editable=False)
+    verdict = models.CharField(
+        _("last check"), max_length=10, choices=Verdict.choices, default="", blank=True, editable=False
+    )
+    checked_at = models.DateTimeField(_("checked at"), null=True, blank=True, editable=False)
+    latency = models.FloatField(_("latency (s)"), null=True, blank=True, editable=False)
     tags = TagsField(_("tags"), max_length=500, default="", blank=True, help_text=_("Words, e.g. eu fast."))
     weight = models.PositiveIntegerField(
         _("weight"),

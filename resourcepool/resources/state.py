@@ -9,7 +9,9 @@ from django.utils.translation import gettext_lazy as _
 MAX_REASON = 200
 
 # What operators decide about a resource, and why.
-STATE_COLUMNS = frozenset({"in_service", "status", "reason", "until", "strikes", "struck_at"})
+STATE_COLUMNS = frozenset(
+    {"in_service", "status", "reason", "until", "strikes", "struck_at", "verdict", "checked_at", "latency"}
+)
 
 
 class Status(models.TextChoices):
@@ -20,6 +22,14 @@ class Status(models.TextChoices):
     OUT_OF_SERVICE = "out_of_service", _("out of service")
     RESERVED = "reserved", _("reserved")
     RETIRED = "retired", _("retired")
+
+
+class Verdict(models.TextChoices):
+    """What the last validity check found; "" before the first one."""
+
+    OK = "ok", _("ok")
+    BAD = "bad", _("bad")
+    UNKNOWN = "unknown", _("unknown")
 
 
 class State(models.TextChoices):

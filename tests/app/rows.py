@@ -14,7 +14,7 @@ from resourcepool.leases import verbs
 from resourcepool.leases.lease import Lease
 from resourcepool.leases.terms import Terms
 from resourcepool.leases.verbs import Claim
-from resourcepool.models import AbstractLease, Proxy, Ticket
+from resourcepool.models import AbstractLease, Job, Proxy, Ticket
 from tests.app.models import Bare, Device, Election
 from tests.eventually import eventually
 
@@ -28,6 +28,7 @@ _FIELDS: dict[Model, Callable[[int], dict[str, Any]]] = {
     Device: lambda number: {"id": uuid.uuid4(), "name": f"device {number}"},
     Election: lambda number: {"name": f"Election {number}"},
     Proxy: lambda number: {"host": f"proxy{number}.example", "port": 3128},
+    Job: lambda number: {"name": f"job {number}"},
     Ticket: lambda number: {"pool": "testapp.nothing", "asked_at": DbNow()},
 }
 

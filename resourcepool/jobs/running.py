@@ -1,0 +1,69 @@
+"""Does a job unless somebody else is just doing it, and writes down what came of it."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.db import IntegrityError, connections, router, transaction
+
+from resourcepool.dialect import DbNow
+from resourcepool.jobs.models import MAX_RESULT, Job
+from resourcepool.leases import verbs
+from resourcepool.leases.clock import monotonic
+from resourcepool.leases.holder import default_holder
+from resourcepool.leases.lease import Lease
+from resourcepool.leases.retry import retrying
+from resourcepool.leases.terms import Terms
+from resourcepool.leases.verbs import Claim
+
+TTL = 60.0  # seconds after which a job whose process died may be done by another one
+
+
+def run(name: str, work: Callable[[Lease], str]) -> str | None:
+    """Do ``work`` as the job ``name``, and return what it says was done; None when it is being done elsewhere.
+
+    Args:
+        work: is given the job's lease: long work looks now and then (``ensure_held``), and returns one line.
+
+    Raises:
+        DatabaseUnavailable: and whatever ``work`` raises; that is noted, too.
+    """
+    lease = _claim(name)
+    if lease is None:
+        return None
+    mine = verbs.rows_of(connections[lease.using], Job).filter(pk=name, fence=lease.fence)
+    with lease:
+        began_at = monotonic()
+        try:
+            result = work(lease)
+        except Exception as error:
+            mine.update(failed_at=DbNow(), result=_line(f"{type(error).__name__}: {error}"))
+            raise
+        mine.update(done_at=DbNow(), failed_at=None, seconds=monotonic() - began_at, result=_line(result))
+    return result
+
+
+def _claim(name: str) -> Lease | None:
+    using, holder = router.db_for_write(Job), default_holder()
+    connection = connections[using]
+    wanted = Claim(TTL, holder, holder_is_unique=True)
+    grant = verbs.claim(connection, Job, name, wanted)
+    if grant is None and retrying(connection, lambda: _create(using, name)):
+        grant = verbs.claim(connection, Job, name, wanted)
+    return None if grant is None else Lease(Job, using, grant, Terms(ttl=TTL, holder=holder))
+
+
+def _create(using: str, name: str) -> bool:
+    """Add the row if it is not there; tells whether this was so."""
+    if Job.objects.using(using).filter(pk=name).exists():
+        return False
+    try:
+        with transaction.atomic(using=using):
+            Job.objects.using(using).create(pk=name)
+    except IntegrityError:
+        return True  # somebody else just did
+    return True
+
+
+def _line(text: str) -> str:
+    plain: Any = " ".join(text.split())
+    return str(plain[:MAX_RESULT])

@@ -1,0 +1,28 @@
+"""Which pools there are in this project."""
+
+from django.apps import apps
+
+from resourcepool.exceptions import BadOption
+from resourcepool.resources.models import AbstractResource
+
+
+def resource_models() -> list[type[AbstractResource]]:
+    """Return every resource model of the project, in the order of their labels."""
+    models = [model for model in apps.get_models() if issubclass(model, AbstractResource)]
+    return sorted(models, key=lambda model: model._meta.label_lower)
+
+
+def resource_model(label: str) -> type[AbstractResource]:
+    """Return the resource model of this name ("app.Model", or "Model" where that says enough).
+
+    Raises:
+        BadOption: there is none, or more than one; names those that exist.
+    """
+    wanted = label.lower()
+    found = [
+        model for model in resource_models() if wanted in (model._meta.label_lower, str(model._meta.model_name))
+    ]
+    if len(found) != 1:
+        there_are = ", ".join(model._meta.label for model in resource_models())
+        raise BadOption("pool", label, f"one of {there_are}")
+    return found[0]

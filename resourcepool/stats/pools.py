@@ -1,0 +1,128 @@
+"""How each pool stands: how many are free, leased and away, who waits and for how long."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connections
+from django.db.models import Count, Max, Min, Q
+
+from resourcepool.dialect import DbNow, MicrosUntil
+from resourcepool.leases import verbs
+from resourcepool.leases.models import Ticket
+from resourcepool.resources.registry import resource_models
+from resourcepool.resources.state import State, Status, Verdict
+
+AWAY = (State.COOLING, State.QUARANTINED, State.DRAINING, State.OUT, State.RESERVED, State.RETIRED)
+
+
+@dataclass(frozen=True, slots=True)
+class PoolStatus:
+    """One pool at one moment of the database's clock; times in seconds.
+
+    Attributes:
+        label: "app.Model"; ``title``: the same for people.
+        counts: how many resources are in each state.
+        waiters: how many stand in line; ``oldest_wait``: for how long the one who came first has.
+        next_free_in: until the next lease, cool-down or quarantine ends, unless it is renewed; None: none runs.
+        expired: free, but their last lease was never released: its holder died or lost it.
+        bad: found bad by the last check; ``unchecked``: in service and never checked.
+        oldest_check: since the check that is longest ago of those in service; None: none was ever checked.
+    """
+
+    label: str
+    title: str
+    counts: dict[State, int]
+    waiters: int
+    oldest_wait: float
+    next_free_in: float | None
+    expired: int
+    bad: int
+    unchecked: int
+    oldest_check: float | None
+
+    @property
+    def total(self) -> int:
+        """How many there are, those that are out of service included."""
+        return sum(self.counts.values())
+
+    @property
+    def working(self) -> int:
+        """How many can be handed out now or are handed out: free and leased."""
+        return self.counts[State.FREE] + self.counts[State.LEASED]
+
+    @property
+    def utilisation(self) -> float:
+        """The leased share of those that work, from 0 to 1."""
+        return self.counts[State.LEASED] / self.working if self.working else 0.0
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether nothing is free while somebody waits."""
+        return self.counts[State.FREE] == 0 and self.waiters > 0
+
+
+def pools() -> list[PoolStatus]:
+    """Return how every pool stands: one query each, and one for everybody who waits."""
+    models = resource_models()
+    lines = {using: _lines(using) for using in {model.pool.using for model in models}}
+    return [_status(model, *lines[model.pool.using].get(model._meta.label_lower, (0, 0.0))) for model in models]
+
+
+def pool(model: Any) -> PoolStatus:
+    """Return how the pool of ``model`` stands."""
+    return _status(model, *_lines(model.pool.using).get(model._meta.label_lower, (0, 0.0)))
+
+
+def in_state(state: State) -> Q:
+    """Return the condition "its state is this one now"; together they are ``state_of`` in the database."""
+    busy, held = Q(busy_before__gt=DbNow()), ~Q(holder="")
+    parked = Q(status=Status.QUARANTINED, until__gt=DbNow())
+    serves = Q(in_service=True)
+    resting = serves & busy & Q(holder="")
+    put_away = Q(in_service=False) & ~(busy & held)
+    return {
+        State.FREE: serves & Q(busy_before__lte=DbNow()),
+        State.LEASED: serves & busy & held,
+        State.COOLING: resting & ~parked,
+        State.QUARANTINED: resting & parked,
+        State.DRAINING: Q(in_service=False) & busy & held,
+        State.RESERVED: put_away & Q(status=Status.RESERVED),
+        State.RETIRED: put_away & Q(status=Status.RETIRED),
+        State.OUT: put_away & ~Q(status__in=(Status.RESERVED, Status.RETIRED)),
+    }[state]
+
+
+def _status(model: Any, waiters: int, oldest_wait: float) -> PoolStatus:
+    serves = Q(in_service=True)
+    found = verbs.rows_of(connections[model.pool.using], model).aggregate(
+        **{state.value: Count("pk", filter=in_state(state)) for state in State},
+        next_free_in=Min(MicrosUntil("busy_before"), filter=serves & Q(busy_before__gt=DbNow())),
+        expired=Count("pk", filter=Q(busy_before__lte=DbNow()) & ~Q(holder="")),
+        bad=Count("pk", filter=serves & Q(verdict=Verdict.BAD)),
+        unchecked=Count("pk", filter=serves & Q(checked_at=None)),
+        oldest_check=Min(MicrosUntil("checked_at"), filter=serves),
+    )
+    return PoolStatus(
+        label=model._meta.label,
+        title=str(model._meta.verbose_name_plural),
+        counts={state: found[state.value] for state in State},
+        waiters=waiters,
+        oldest_wait=oldest_wait,
+        next_free_in=_seconds(found["next_free_in"]),
+        expired=found["expired"],
+        bad=found["bad"],
+        unchecked=found["unchecked"],
+        oldest_check=_seconds(found["oldest_check"], sign=-1),
+    )
+
+
+def _lines(using: str) -> dict[str, tuple[int, float]]:
+    """Return {pool: (how many wait, for how many seconds the first has)}."""
+    tickets = verbs.rows_of(connections[using], Ticket).held().order_by()
+    waited = Max(-1 * MicrosUntil("asked_at"))
+    lines = tickets.values("pool").annotate(waiters=Count("pk"), waited=waited)
+    return {line["pool"]: (line["waiters"], max(0.0, line["waited"] / 1_000_000)) for line in lines}
+
+
+def _seconds(micros: int | None, sign: int = 1) -> float | None:
+    return None if micros is None else sign * micros / 1_000_000
