@@ -1,14 +1,16 @@
 """How each pool stands: how many are free, leased and away, who waits and for how long."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from django.db import connections
 from django.db.models import Count, Max, Min, Q
 
 from resourcepool.dialect import DbNow, MicrosUntil
+from resourcepool.exceptions import ResourcePoolError
 from resourcepool.leases import verbs
 from resourcepool.leases.models import Ticket
+from resourcepool.leases.retry import retrying
 from resourcepool.resources.registry import resource_models
 from resourcepool.resources.state import State, Status, Verdict
 
@@ -27,18 +29,20 @@ class PoolStatus:
         expired: free, but their last lease was never released: its holder died or lost it.
         bad: found bad by the last check; ``unchecked``: in service and never checked.
         oldest_check: since the check that is longest ago of those in service; None: none was ever checked.
+        trouble: why nothing is known, in words; "" if all is well.
     """
 
     label: str
     title: str
-    counts: dict[State, int]
-    waiters: int
-    oldest_wait: float
-    next_free_in: float | None
-    expired: int
-    bad: int
-    unchecked: int
-    oldest_check: float | None
+    counts: dict[State, int] = field(default_factory=lambda: dict.fromkeys(State, 0))
+    waiters: int = 0
+    oldest_wait: float = 0.0
+    next_free_in: float | None = None
+    expired: int = 0
+    bad: int = 0
+    unchecked: int = 0
+    oldest_check: float | None = None
+    trouble: str = ""
 
     @property
     def total(self) -> int:
@@ -93,18 +97,14 @@ def in_state(state: State) -> Q:
 
 
 def _status(model: Any, waiters: int, oldest_wait: float) -> PoolStatus:
-    serves = Q(in_service=True)
-    found = verbs.rows_of(connections[model.pool.using], model).aggregate(
-        **{state.value: Count("pk", filter=in_state(state)) for state in State},
-        next_free_in=Min(MicrosUntil("busy_before"), filter=serves & Q(busy_before__gt=DbNow())),
-        expired=Count("pk", filter=Q(busy_before__lte=DbNow()) & ~Q(holder="")),
-        bad=Count("pk", filter=serves & Q(verdict=Verdict.BAD)),
-        unchecked=Count("pk", filter=serves & Q(checked_at=None)),
-        oldest_check=Min(MicrosUntil("checked_at"), filter=serves),
-    )
+    label, title = model._meta.label, str(model._meta.verbose_name_plural)
+    try:
+        found = retrying(connections[model.pool.using], lambda: _counts(model))
+    except ResourcePoolError as error:
+        return PoolStatus(label, title, trouble=str(error))
     return PoolStatus(
-        label=model._meta.label,
-        title=str(model._meta.verbose_name_plural),
+        label=label,
+        title=title,
         counts={state: found[state.value] for state in State},
         waiters=waiters,
         oldest_wait=oldest_wait,
@@ -113,6 +113,18 @@ def _status(model: Any, waiters: int, oldest_wait: float) -> PoolStatus:
         bad=found["bad"],
         unchecked=found["unchecked"],
         oldest_check=_seconds(found["oldest_check"], sign=-1),
+    )
+
+
+def _counts(model: Any) -> dict[str, Any]:
+    serves = Q(in_service=True)
+    return verbs.rows_of(connections[model.pool.using], model).aggregate(
+        **{state.value: Count("pk", filter=in_state(state)) for state in State},
+        next_free_in=Min(MicrosUntil("busy_before"), filter=serves & Q(busy_before__gt=DbNow())),
+        expired=Count("pk", filter=Q(busy_before__lte=DbNow()) & ~Q(holder="")),
+        bad=Count("pk", filter=serves & Q(verdict=Verdict.BAD)),
+        unchecked=Count("pk", filter=serves & Q(checked_at=None)),
+        oldest_check=Min(MicrosUntil("checked_at"), filter=serves),
     )
 
 
