@@ -269,12 +269,26 @@ MUTATIONS = (
     Mutation(
         "who gave up keeps what came late",
         "leases/waiting.py",
-        "                    lease.release()",
-        "                    pass",
+        "                lease.abandon()",
+        "                pass",
         (
             "tests/resources/test_line.py",
             "tests/resources/test_poller.py",
         ),
+    ),
+    Mutation(
+        "a loss hides an interruption",
+        "resources/desk.py",
+        "        lease.abandon()",
+        "        lease.release()",
+        ("tests/resources/test_poller.py",),
+    ),
+    Mutation(
+        "given up in vain, renewed for ever",
+        "leases/lease.py",
+        "            keeper.forget(self)\n            raise",
+        "            raise",
+        ("tests/leases/test_lease_endings.py",),
     ),
     Mutation(
         "dead waiters stay in line",

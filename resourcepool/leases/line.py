@@ -10,7 +10,8 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.conf import ticket_ttl
 from resourcepool.exceptions import DatabaseUnavailable, ResourcePoolError
-from resourcepool.leases import chores, search, tickets, verbs
+from resourcepool.leases import search, tickets, verbs
+from resourcepool.leases.chores import TIDY_EVERY, chores
 from resourcepool.leases.clock import monotonic
 from resourcepool.leases.keeper import keeper
 from resourcepool.leases.lease import Lease
@@ -238,9 +239,9 @@ class Line:
 
     def _tidy(self) -> None:
         """Remove tickets whose waiters died, by primary key."""
-        if not chores.is_due("tidy", self.model, self.using, chores.TIDY_EVERY):
+        if not chores.is_due("tidy", self.model, self.using, TIDY_EVERY):
             return
-        dead = tickets.dead_since(self._connection, self.label, chores.TIDY_EVERY)
+        dead = tickets.dead_since(self._connection, self.label, TIDY_EVERY)
         if dead:
             tickets.remove(self._connection, dead)
 

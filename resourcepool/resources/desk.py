@@ -11,7 +11,8 @@ from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.exceptions import BadOption, ClaimInTransaction, DatabaseUnavailable
-from resourcepool.leases import chores, line, verbs
+from resourcepool.leases import line, verbs
+from resourcepool.leases.chores import chores
 from resourcepool.leases.clock import monotonic
 from resourcepool.leases.poller import poller
 from resourcepool.leases.retry import retrying

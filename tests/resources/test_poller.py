@@ -11,7 +11,8 @@ import pytest
 from django.db import connection
 
 from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable
-from resourcepool.leases import chores, line, search, verbs
+from resourcepool.leases import line, search, verbs
+from resourcepool.leases.chores import TIDY_EVERY, chores
 from resourcepool.leases.keeper import keeper
 from resourcepool.leases.poller import poller
 from resourcepool.models import Proxy, Ticket
@@ -35,8 +36,8 @@ class TestTheDead:
 
     def test_are_tidied_away_after_a_while(self, waiting: Waiting) -> None:
         held = hold(new(Proxy))
-        long_dead, just_dead = ticket(Proxy, seconds=-chores.TIDY_EVERY - 1), ticket(Proxy, seconds=-1)
-        other_pool = ticket(Device, seconds=-chores.TIDY_EVERY - 1)
+        long_dead, just_dead = ticket(Proxy, seconds=-TIDY_EVERY - 1), ticket(Proxy, seconds=-1)
+        other_pool = ticket(Device, seconds=-TIDY_EVERY - 1)
         chores._done_at.clear()
         waiting.start("alive")
         held.release()

@@ -12,6 +12,7 @@ from django.db import connection, connections
 from resourcepool import dialect
 from resourcepool.dialect import Trouble
 from resourcepool.leases import background, holder, shutdown
+from resourcepool.leases.chores import Chores, chores
 from resourcepool.leases.keeper import Keeper, keeper
 from resourcepool.models import Proxy, Ticket
 from resourcepool.resources.desk import Desk
@@ -45,7 +46,8 @@ def install() -> None:
 
 def memory() -> Memory:
     """Return what a process that has just started remembers: nothing."""
-    return {keeper: Keeper().__dict__, Proxy.pool: {**_pool(), "_desk": Desk(Proxy.pool)}}
+    pool = {**_pool(), "_desk": Desk(Proxy.pool)}
+    return {keeper: Keeper().__dict__, chores: Chores().__dict__, Proxy.pool: pool}
 
 
 def begin_names() -> None:
