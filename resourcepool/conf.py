@@ -27,6 +27,10 @@ DEFAULTS: dict[str, Any] = {
     "HISTORY": True,
     # After so many seconds an event is removed from the history (by the sweep).
     "HISTORY_KEPT": 30 * 86_400.0,
+    # When the dashboard and the sweep raise an alarm; in seconds.
+    "ALARMS": {"oldest_wait": 60.0, "sweep": 600.0},
+    # How resources are checked, per model; see docs/validity.md.
+    "CHECKS": {},
     # Fernet keys for secrets at rest: the first encrypts, every one decrypts.
     "SECRET_KEYS": [],
     # Per model, e.g. {"resourcepool.Proxy": {"ttl": 30}}: ttl, timeout, cooldown, max_hold, strategy, history.

@@ -4,6 +4,7 @@ Facts and their sources are in docs/databases.md. Every SQL text here takes mome
 """
 
 from resourcepool.dialect.base import Dialect, Trouble, micros
+from resourcepool.dialect.clock import read_clock
 from resourcepool.dialect.expressions import DbLater, DbNow, MicrosUntil
 from resourcepool.dialect.fields import KeyField
 from resourcepool.dialect.forks import abandon_inherited_connections, close_files
@@ -26,6 +27,7 @@ __all__ = [
     "micros",
     "of",
     "private_connection",
+    "read_clock",
     "row_count",
     "run",
     "supports",

@@ -1,0 +1,154 @@
+"""What is wrong, in words: worked out of how the pools and the jobs stand, never stored."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from resourcepool import options
+from resourcepool.conf import setting
+from resourcepool.history.models import Event
+from resourcepool.resources.state import State
+from resourcepool.signals import What
+from resourcepool.stats.jobs import JobStatus, jobs
+from resourcepool.stats.pools import PoolStatus, pools
+
+LEAKS_WITHIN = 3_600.0  # seconds
+
+
+class Kind(StrEnum):
+    """The kinds of alarms, the worst first."""
+
+    UNREADABLE = "unreadable"
+    NOTHING_IN_SERVICE = "nothing_in_service"
+    EXHAUSTED = "exhausted"
+    JOB_FAILED = "job_failed"
+    SWEEP_STALE = "sweep_stale"
+    CHECK_STALE = "check_stale"
+    LEAKED = "leaked"
+    EXPIRED = "expired"
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    """One thing that is wrong now; ``pool`` is the label of the pool it is about, or ""."""
+
+    kind: Kind
+    pool: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.pool}: {self.text}" if self.pool else self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When something is an alarm, in seconds; RESOURCEPOOL["ALARMS"]."""
+
+    oldest_wait: float
+    sweep: float
+
+    @classmethod
+    def from_settings(cls) -> "Limits":
+        """Return the limits of the settings; raises BadOption."""
+        chosen = setting("ALARMS")
+        names = ("oldest_wait", "sweep")
+        return cls(*(options.seconds(f"RESOURCEPOOL['ALARMS'][{name!r}]", chosen[name]) for name in names))
+
+
+def alarms() -> list[Alarm]:
+    """Return what is wrong now, the worst first."""
+    leaked = Event.objects.filter(what=What.LEAKED).since(LEAKS_WITHIN).count()
+    return judge(pools(), jobs(), leaked, Limits.from_settings(), _check_intervals())
+
+
+def judge(
+    pools: Sequence[PoolStatus],
+    jobs: Mapping[str, JobStatus],
+    leaked: int,
+    limits: Limits,
+    checked_every: Mapping[str, float],
+) -> list[Alarm]:
+    """Return what is wrong, the worst first.
+
+    Args:
+        leaked: how many leases were reported as leaked within the last hour.
+        checked_every: {label of a pool that is checked: how often that should be done, in seconds}.
+    """
+    found = [*_of_jobs(jobs, limits), *_of_leaks(leaked)]
+    for pool in pools:
+        found += _of_pool(pool, limits)
+        found += _of_checks(pool, checked_every.get(pool.label))
+    order = list(Kind)
+    return sorted(found, key=lambda alarm: (order.index(alarm.kind), alarm.pool))
+
+
+def _of_pool(pool: PoolStatus, limits: Limits) -> Iterator[Alarm]:
+    if pool.trouble:
+        yield Alarm(Kind.UNREADABLE, pool.label, _("cannot be read: %s") % pool.trouble)
+    elif pool.waiters and not pool.working:
+        text = _("nothing is in service: %(count)d wait, and nothing can come free.") % {"count": pool.waiters}
+        yield Alarm(Kind.NOTHING_IN_SERVICE, pool.label, text)
+    elif pool.is_exhausted and pool.oldest_wait > limits.oldest_wait:
+        text = _("all %(leased)d are leased; %(count)d wait, the first for %(wait)s.")
+        numbers = {
+            "leased": pool.counts[State.LEASED],
+            "count": pool.waiters,
+            "wait": duration(pool.oldest_wait),
+        }
+        yield Alarm(Kind.EXHAUSTED, pool.label, text % numbers)
+    if pool.expired:
+        text = ngettext(
+            "%(count)d lease ran out without being released: its holder died, or was cut off.",
+            "%(count)d leases ran out without being released: their holders died, or were cut off.",
+            pool.expired,
+        )
+        yield Alarm(Kind.EXPIRED, pool.label, text % {"count": pool.expired})
+
+
+def _of_checks(pool: PoolStatus, every: float | None) -> Iterator[Alarm]:
+    if every is None or pool.trouble or not pool.working:
+        return
+    if pool.oldest_check is None:
+        yield Alarm(Kind.CHECK_STALE, pool.label, _("was never checked; run `manage.py resourcepool_check`."))
+    elif pool.oldest_check > 3 * every:
+        text = _("the oldest check is %s old; is the Celery beat running?")
+        yield Alarm(Kind.CHECK_STALE, pool.label, text % duration(pool.oldest_check))
+
+
+def _of_jobs(jobs: Mapping[str, JobStatus], limits: Limits) -> Iterator[Alarm]:
+    sweep = jobs.get("sweep")
+    if sweep is None or sweep.done is None:
+        yield Alarm(Kind.SWEEP_STALE, "", _("The sweep has never run; run `manage.py resourcepool_sweep`."))
+    elif sweep.done > limits.sweep:
+        text = _("The sweep has not run for %s; is the Celery beat running?") % duration(sweep.done)
+        yield Alarm(Kind.SWEEP_STALE, "", text)
+    for job in jobs.values():
+        if job.failed is not None:
+            text = _("The job “%(name)s” failed %(ago)s ago: %(result)s")
+            numbers = {"name": job.name, "ago": duration(job.failed), "result": job.result}
+            yield Alarm(Kind.JOB_FAILED, "", text % numbers)
+
+
+def _of_leaks(leaked: int) -> Iterator[Alarm]:
+    if leaked:
+        text = ngettext(
+            "%(count)d lease was reported as leaked within the last hour; the events say where it was acquired.",
+            "%(count)d leases were reported as leaked within the last hour; the events say where they were acquired.",
+            leaked,
+        )
+        yield Alarm(Kind.LEAKED, "", text % {"count": leaked})
+
+
+def _check_intervals() -> dict[str, float]:
+    return {label: float(chosen.get("every", 600)) for label, chosen in setting("CHECKS").items()}
+
+
+def duration(seconds: float) -> str:
+    """Return a span for people: "45 s", "12 min", "3 h", "5 d"."""
+    for unit, size in ((_("%d d"), 86_400), (_("%d h"), 3_600), (_("%d min"), 60)):
+        if seconds >= 2 * size:
+            return unit % (seconds // size)
+    return _("%d s") % seconds

@@ -1,0 +1,41 @@
+"""Clears what dead holders left behind, and tells of it."""
+
+from typing import Any
+
+from django.db import connections
+
+from resourcepool.dialect import MicrosUntil
+from resourcepool.leases import verbs
+from resourcepool.leases.retry import retrying
+from resourcepool.signals import Fact, What, tell
+
+MOST = 1_000  # rows of one pool in one sweep
+
+
+def clear_expired(model: Any) -> int:
+    """Clear the holder of rows whose lease ran out without a release, and tell of each; returns how many.
+
+    They were free before and are free after it. The fence goes up as with a release, so whoever comes late finds out.
+    """
+    using = model.pool.using
+    connection = connections[using]
+    expired = verbs.rows_of(connection, model).expired().annotate(left=MicrosUntil("busy_before"))
+    rows = retrying(connection, lambda: list(expired.values_list("pk", "fence", "holder", "left")[:MOST]))
+    held = [(pk, fence) for pk, fence, *_ in rows]
+    if not held:
+        return 0
+    # An expired lease is never renewed: under the same fence it is still the expired one.
+    done = retrying(connection, lambda: verbs.release_all(connection, model, held, 0.0))
+    cleared = rows if done == len(rows) else _cleared(model, rows)
+    for pk, fence, holder, left in cleared:
+        reason = f"found {-left / 1_000_000:.0f} s after it ran out"
+        tell(Fact(What.EXPIRED, model, using, pk, fence, holder, reason))
+    return len(cleared)
+
+
+def _cleared(model: Any, rows: list[Any]) -> list[Any]:
+    """Return those of ``rows`` that nobody has claimed meanwhile."""
+    connection = connections[model.pool.using]
+    now = verbs.rows_of(connection, model).filter(pk__in=[row[0] for row in rows], holder="")
+    fences = retrying(connection, lambda: dict(now.values_list("pk", "fence")))
+    return [row for row in rows if fences.get(row[0]) == row[1] + 1]

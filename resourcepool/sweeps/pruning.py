@@ -1,0 +1,43 @@
+"""Removes what is old from the history, a little at a time."""
+
+from typing import Any
+
+from django.db import connections, router
+
+from resourcepool import options
+from resourcepool.conf import setting
+from resourcepool.dialect import DbLater
+from resourcepool.history.models import Event, Sample
+from resourcepool.leases.lease import Lease
+from resourcepool.leases.retry import retrying
+
+BATCH = 1_000  # rows removed in one statement: short locks, and nobody waits
+YEAR = 366 * options.DAY
+
+
+def history_kept() -> float:
+    """Return RESOURCEPOOL["HISTORY_KEPT"] in seconds; raises BadOption."""
+    return options.seconds("RESOURCEPOOL['HISTORY_KEPT']", setting("HISTORY_KEPT"), least=60, most=10 * YEAR)
+
+
+def prune_history(lease: Lease | None = None) -> int:
+    """Remove events and samples older than RESOURCEPOOL["HISTORY_KEPT"]; returns how many.
+
+    Args:
+        lease: of the job that does it; it stops when that is lost.
+    """
+    old = DbLater(-history_kept())
+    return _remove(Event, lease, at__lt=old) + _remove(Sample, lease, minute__lt=old)
+
+
+def _remove(model: Any, lease: Lease | None, **old: Any) -> int:
+    using, removed = router.db_for_write(model), 0
+    rows, connection = model.objects.using(using), connections[using]
+    while True:
+        if lease is not None:
+            lease.ensure_held()
+        # By primary key, because a range on the other index would lock what is just being added.
+        pks = retrying(connection, lambda: list(rows.filter(**old).values_list("pk", flat=True)[:BATCH]))
+        if not pks:
+            return removed
+        removed += retrying(connection, lambda pks=pks: rows.filter(pk__in=pks)._raw_delete(using))

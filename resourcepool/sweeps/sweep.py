@@ -1,0 +1,45 @@
+"""The sweep: everything that should be looked at every minute or so, one thing after the other."""
+
+from resourcepool.exceptions import ResourcePoolError
+from resourcepool.jobs.running import run
+from resourcepool.leases.lease import Lease
+from resourcepool.resources.registry import resource_models
+from resourcepool.sweeps.expired import clear_expired
+from resourcepool.sweeps.overtaken import tell_overtaken
+from resourcepool.sweeps.pruning import prune_history
+from resourcepool.sweeps.samples import take_samples
+
+SWEEP, PRUNE, STATISTICS = "sweep", "prune history", "statistics"
+
+
+def sweep() -> str | None:
+    """Return to service what is due, clear and tell what ran out, in every pool.
+
+    Returns:
+        What was done, in one line; None when it is being done elsewhere.
+    """
+    return run(SWEEP, _sweep)
+
+
+def prune() -> str | None:
+    """Remove what is old from the history; see ``sweep`` for what it returns."""
+    return run(PRUNE, lambda lease: f"{prune_history(lease)} removed")
+
+
+def refresh_statistics() -> str | None:
+    """Write down how the pools stand; see ``sweep`` for what it returns."""
+    return run(STATISTICS, lambda lease: f"{take_samples()} samples")
+
+
+def _sweep(lease: Lease) -> str:
+    counts: dict[str, int] = {"returned to service": 0, "leases ran out": 0, "of these overtaken": 0}
+    broken: list[str] = []
+    for model in resource_models():
+        lease.ensure_held()
+        try:
+            counts["returned to service"] += _returned(model)
+            counts["leases ran out"] += clear_expired(model)
+            counts["of these overtaken"] += tell_overtaken(model)
+        except ResourcePoolError as error:  # one pool in trouble must not keep the others from being swept
+            broken.append(f"{model._meta.label}: {error}")
+    return ", ".join([*(f"{count} {what}" for what, count in counts.items()), *broken])
