@@ -12,8 +12,7 @@ def read_clock(connection: BaseDatabaseWrapper) -> datetime.datetime:
     """Return the database's now in UTC, as Django's fields hold moments: with a time zone if USE_TZ is on."""
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT {of(connection).now}", ())
-        (moment,) = cursor.fetchone()
-    if isinstance(moment, str):
-        moment = datetime.datetime.fromisoformat(moment)
+        (found,) = cursor.fetchone()
+    moment: datetime.datetime = datetime.datetime.fromisoformat(found) if isinstance(found, str) else found
     plain = moment.astimezone(datetime.UTC).replace(tzinfo=None) if moment.tzinfo else moment
     return plain.replace(tzinfo=datetime.UTC) if settings.USE_TZ else plain

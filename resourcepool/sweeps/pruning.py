@@ -1,5 +1,6 @@
 """Removes what is old from the history, a little at a time."""
 
+from functools import partial
 from typing import Any
 
 from django.db import connections, router
@@ -40,4 +41,4 @@ def _remove(model: Any, lease: Lease | None, **old: Any) -> int:
         pks = retrying(connection, lambda: list(rows.filter(**old).values_list("pk", flat=True)[:BATCH]))
         if not pks:
             return removed
-        removed += retrying(connection, lambda pks=pks: rows.filter(pk__in=pks)._raw_delete(using))
+        removed += retrying(connection, partial(rows.filter(pk__in=pks)._raw_delete, using))

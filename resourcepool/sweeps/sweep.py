@@ -1,8 +1,14 @@
 """The sweep: everything that should be looked at every minute or so, one thing after the other."""
 
+from typing import Any
+
+from django.db import connections
+
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.jobs.running import run
 from resourcepool.leases.lease import Lease
+from resourcepool.leases.retry import retrying
+from resourcepool.resources.queryset import ResourceQuerySet
 from resourcepool.resources.registry import resource_models
 from resourcepool.sweeps.expired import clear_expired
 from resourcepool.sweeps.overtaken import tell_overtaken
@@ -29,6 +35,11 @@ def prune() -> str | None:
 def refresh_statistics() -> str | None:
     """Write down how the pools stand; see ``sweep`` for what it returns."""
     return run(STATISTICS, lambda lease: f"{take_samples()} samples")
+
+
+def _returned(model: Any) -> int:
+    rows = ResourceQuerySet(model=model, using=model.pool.using)
+    return retrying(connections[model.pool.using], rows.return_due)
 
 
 def _sweep(lease: Lease) -> str:
