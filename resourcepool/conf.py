@@ -17,6 +17,8 @@ DEFAULTS: dict[str, Any] = {
     "COOLDOWN": 0.0,
     # A lease is not renewed beyond this many seconds after it was granted; None: as long as the holder lives.
     "MAX_HOLD": None,
+    # A lease that is held for longer, in seconds, is reported as leaked, with the place that acquired it; None: never.
+    "LEAK_AFTER": None,
     # Which free resource is chosen: "spread", "sticky" or "random".
     "STRATEGY": "spread",
     # The first quarantine lasts "base" seconds; every further one twice as long, up to "cap".
@@ -33,11 +35,12 @@ DEFAULTS: dict[str, Any] = {
     "CHECKS": {},
     # Fernet keys for secrets at rest: the first encrypts, every one decrypts.
     "SECRET_KEYS": [],
-    # Per model, e.g. {"resourcepool.Proxy": {"ttl": 30}}: ttl, timeout, cooldown, max_hold, strategy, history.
+    # Per model, e.g. {"resourcepool.Proxy": {"ttl": 30}}: ttl, timeout, cooldown, max_hold, strategy, history,
+    # leak_after.
     "POOLS": {},
 }
 
-POOL_OPTIONS = ("ttl", "timeout", "cooldown", "max_hold", "strategy", "history")
+POOL_OPTIONS = ("ttl", "timeout", "cooldown", "max_hold", "strategy", "history", "leak_after")
 
 
 def setting(name: str) -> Any:

@@ -23,6 +23,7 @@ from resourcepool.leases import background, shutdown, verbs
 from resourcepool.leases.alarm import Alarm
 from resourcepool.leases.background import own_connections
 from resourcepool.leases.clock import monotonic
+from resourcepool.leases.leaks import forgotten
 from resourcepool.leases.retry import retrying
 
 if TYPE_CHECKING:
@@ -117,6 +118,7 @@ class Keeper:
 
     def _beat_once(self) -> float:
         """Renew what is due; return when to look again."""
+        self._look_for_leaks()
         now, due, wake_at = monotonic(), defaultdict(list), math.inf
         for lease in self.kept():
             if lease.is_in_transaction:
@@ -129,6 +131,14 @@ class Keeper:
             for start in range(0, len(leases), verbs.BATCH):
                 wake_at = min(wake_at, self._renew(using, ttl, leases[start : start + verbs.BATCH]))
         return wake_at
+
+    def _look_for_leaks(self) -> None:
+        for lease in forgotten(self.kept()):
+            lease.report_leak("nobody has its handle any more")
+        now = monotonic()
+        for lease in self.kept():
+            if lease.leaks_at <= now:
+                lease.report_leak(f"held for more than {lease.terms.leak_after:g} s")
 
     def _renew(self, using: str, ttl: float, batch: list["Lease"]) -> float:
         """Renew one batch, whatever happens to the others; return when to look again."""

@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+import math
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -19,7 +20,7 @@ from resourcepool.exceptions import (
     LeaseLost,
     LeaseReleased,
 )
-from resourcepool.leases import background, verbs
+from resourcepool.leases import background, leaks, verbs
 from resourcepool.leases.clock import monotonic
 from resourcepool.leases.ending import Ending
 from resourcepool.leases.holder import MAX_LENGTH
@@ -52,6 +53,8 @@ class Lease:
         self.using = using
         self.terms = terms
         self.lost = threading.Event()
+        self._acquired_at = leaks.acquired_at() if model.is_told else ""
+        self._is_leak_told = not model.is_told
         self._take(grant)
         self._tell(What.ACQUIRED)
 
@@ -220,6 +223,21 @@ class Lease:
         if self._transaction is not None and not self._transaction.is_open:
             self._transaction = None
         return self._transaction is not None
+
+    @property
+    def leaks_at(self) -> float:
+        """The moment of this process's clock from which on it counts as leaked; infinity: never, or told."""
+        after = self.terms.leak_after
+        return math.inf if after is None or self._is_leak_told else self._granted_at + after
+
+    def report_leak(self, why: str) -> None:
+        """Tell once that it was probably forgotten, and where it was acquired. It is renewed all the same."""
+        if self._is_leak_told:
+            return
+        self._is_leak_told = True
+        where = f", acquired at {self._acquired_at}" if self._acquired_at else ""
+        logger.warning("%s may be leaked: %s%s", self, why, where)
+        self._tell(What.LEAKED, f"{why}{where}")
 
     def next_ttl(self, now: float) -> float:
         """Return how long to renew it for, in seconds: its ttl, but not beyond ``max_hold``."""

@@ -19,6 +19,7 @@ class Terms:
         holder: who has it, for people to read.
         cooldown: how long the row rests after the release.
         max_hold: it is not renewed beyond this long after the grant; None: as long as the holder lives.
+        leak_after: held for longer it is reported as leaked; None: never.
         on_lost: called with the lease, once, from a background thread, as soon as the loss is noticed.
     """
 
@@ -26,11 +27,12 @@ class Terms:
     holder: str
     cooldown: float = 0.0
     max_hold: float | None = None
+    leak_after: float | None = None
     on_lost: Callable[["Lease"], None] | None = None
 
     def under(self, holder: str) -> "Terms":
         """Return the same terms for another holder."""
-        return Terms(self.ttl, holder, self.cooldown, self.max_hold, self.on_lost)
+        return Terms(self.ttl, holder, self.cooldown, self.max_hold, self.leak_after, self.on_lost)
 
 
 def margin(ttl: float) -> float:

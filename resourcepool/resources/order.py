@@ -139,6 +139,7 @@ def order(model: Model, declared: Mapping[str, Any], count: int, wishes: Mapping
             holder=default_holder() if holder is None else options.text("holder", holder, most=MAX_LENGTH),
             cooldown=times["cooldown"],
             max_hold=times["max_hold"],
+            leak_after=times["leak_after"],
             on_lost=on_lost,
         ),
         holder_is_unique=holder is None,
@@ -159,7 +160,7 @@ def checked_defaults(model: Model, declared: Mapping[str, Any], asked: Mapping[s
 
 def check_option(name: str, value: object) -> object:
     """Return one of a pool's options in its canonical form; raises BadOption."""
-    if name == "max_hold" and value is None:
+    if name in ("max_hold", "leak_after") and value is None:
         return None
     if name == "history":
         return options.flag(name, value)

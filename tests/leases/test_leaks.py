@@ -1,0 +1,92 @@
+"""Leases that were forgotten are reported, with the place that acquired them."""
+
+import logging
+from typing import Any
+
+import pytest
+
+from resourcepool.leases.keeper import keeper
+from resourcepool.leases.leaks import forgotten
+from resourcepool.models import Proxy
+from tests.app.rows import busy_for, new
+from tests.committed import Clock
+from tests.eventually import eventually
+
+
+@pytest.fixture
+def proxy() -> Any:
+    return new(Proxy)
+
+
+def reports(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records if "leaked" in record.getMessage()]
+
+
+def test_a_handle_that_nobody_has_any_more_is_reported_once_and_still_renewed(
+    proxy: Any, process_clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING, "resourcepool"):
+        forget_one()
+        for _ in range(3):
+            process_clock.advance(25)
+            eventually(lambda: busy_for(proxy) > 59)
+    (told,) = reports(caplog)
+    assert "nobody has its handle any more, acquired at " in told
+    assert "test_leaks.py" in told
+    assert told.endswith(" in forget_one")
+
+
+def forget_one() -> None:
+    Proxy.pool.acquire(ttl=60)
+
+
+def test_what_somebody_still_has_is_not_reported(
+    proxy: Any, process_clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    somewhere = {"deep": [Proxy.pool.acquire(ttl=60)]}
+    process_clock.advance(25)
+    eventually(lambda: busy_for(proxy) > 59)
+    with Proxy.pool.lease(ttl=60) if new(Proxy) else None:  # type: ignore[union-attr]
+        process_clock.advance(25)
+        eventually(lambda: busy_for(proxy) > 59)
+    assert reports(caplog) == []
+    somewhere["deep"][0].release()  # type: ignore[union-attr]
+
+
+def test_what_is_held_for_longer_than_leak_after_is_reported_once(
+    proxy: Any, settings: Any, process_clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "LEAK_AFTER": 100}
+    lease: Any = Proxy.pool.acquire(ttl=60)
+    process_clock.advance(25)
+    eventually(lambda: busy_for(proxy) > 59)
+    assert reports(caplog) == []
+    for _ in range(4):
+        process_clock.advance(25)
+        eventually(lambda: lease.due_at > process_clock())
+    (told,) = reports(caplog)
+    assert f"fence {lease.fence} may be leaked: held for more than 100 s, acquired at " in told
+    assert lease.is_held
+    lease.release()
+
+
+def test_only_what_nothing_else_refers_to_counts_as_forgotten() -> None:
+    kept: dict[Any, None] = {Something(): None, Something(): None, Something(): None}
+    mine = list(kept)[1]
+    assert [one is mine for one in kept] == [False, True, False]
+    found = forgotten(list(kept))
+    assert len(found) == 2
+    assert mine not in found
+
+
+class Something:
+    pass
+
+
+def test_tickets_are_nobodys_leak(caplog: pytest.LogCaptureFixture, waiting: Any) -> None:
+    held: Any = Proxy.pool.acquire() if new(Proxy) else None
+    waiting.start("one")
+    keeper._look_for_leaks()
+    assert reports(caplog) == []
+    held.release()
+    waiting.let_go("one")
