@@ -1,0 +1,44 @@
+"""``manage.py resourcepool_sweep``: what Celery beat starts every minute, for those who have cron or nothing."""
+
+import threading
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from resourcepool import options as checked
+from resourcepool.exceptions import ResourcePoolError
+from resourcepool.sweeps import sweep as sweeps
+
+INTERRUPTED = 130  # what shells call a process that Ctrl-C has ended
+JOBS = (("sweep", sweeps.sweep), ("statistics", sweeps.refresh_statistics), ("history", sweeps.prune))
+
+
+class Command(BaseCommand):
+    help = (
+        "Returns to service what is due, tells of leases that ran out, writes down how the pools stand, and removes old"
+        " history. Nothing depends on it for being correct; the dashboard's charts and alarms do."
+        " Example: manage.py resourcepool_sweep --every 60"
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--every", type=float, metavar="SECONDS", help="repeat until Ctrl-C or SIGTERM")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            every = options["every"]
+            pause = None if every is None else checked.seconds("--every", every, least=1)
+            self._sweep()
+            while pause is not None:
+                threading.Event().wait(pause)
+                self._sweep()
+        except ResourcePoolError as error:
+            raise CommandError(str(error)) from error
+        except KeyboardInterrupt:
+            raise CommandError(
+                "interrupted; what is left is done by the next one", returncode=INTERRUPTED
+            ) from None
+
+    def _sweep(self) -> None:
+        for name, job in JOBS:
+            done = job()
+            self.stdout.write(f"{name}: {'being done elsewhere' if done is None else done}")

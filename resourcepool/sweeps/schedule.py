@@ -1,0 +1,118 @@
+"""Which Celery tasks are started how often, and how that gets into django-celery-beat's tables."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from django.apps import apps
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from resourcepool.conf import setting
+from resourcepool.exceptions import BadOption
+
+MINUTE, HOUR = 60, 3_600  # seconds
+NOTE = "By resourcepool_beat --install, every {every} s. What you change here is kept."
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One task that is started every so many seconds."""
+
+    name: str
+    task: str
+    every: int
+    arguments: tuple[str, ...] = ()
+
+    @property
+    def note(self) -> str:
+        """What is written beside it, by which a later run knows what it was like when it was installed."""
+        return NOTE.format(every=self.every)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The entry of that name that there is: its interval (0: another kind of schedule), and what is written beside it."""
+
+    every: int
+    is_enabled: bool
+    note: str
+
+
+class Step(StrEnum):
+    """What is done about an entry."""
+
+    ADD = "add"
+    CHANGE = "change"
+    KEEP = "keep"  # somebody has changed it
+    NOTHING = "nothing"
+
+
+def wanted() -> list[Entry]:
+    """Return what should be started: the sweep, the statistics, the pruning, and each pool's validity check."""
+    entries = [
+        Entry("resourcepool: sweep", "resourcepool.sweep", MINUTE),
+        Entry("resourcepool: statistics", "resourcepool.refresh_statistics", MINUTE),
+        Entry("resourcepool: prune history", "resourcepool.prune_history", HOUR),
+    ]
+    for label, chosen in sorted(setting("CHECKS").items()):
+        every = int(chosen.get("every", 10 * MINUTE))
+        entries.append(Entry(f"resourcepool: check {label}", "resourcepool.check_validity", every, (label,)))
+    return entries
+
+
+def plan(entries: Sequence[Entry], found: Mapping[str, Found]) -> list[tuple[Step, Entry]]:
+    """Decide what to do about each entry: what an operator has changed is kept as it is."""
+    return [(_step(entry, found.get(entry.name)), entry) for entry in entries]
+
+
+def _step(entry: Entry, found: Found | None) -> Step:
+    if found is None:
+        return Step.ADD
+    if found.every == entry.every and found.is_enabled:
+        return Step.NOTHING
+    untouched = found.is_enabled and found.note == NOTE.format(every=found.every)
+    return Step.CHANGE if untouched else Step.KEEP
+
+
+def found() -> dict[str, Found]:
+    """Return the entries of ours that django-celery-beat has; raises BadOption when it is not installed."""
+    ours = _model("PeriodicTask").objects.filter(name__startswith="resourcepool: ").select_related("interval")
+    return {task.name: Found(_seconds(task.interval), task.enabled, task.description) for task in ours}
+
+
+def install(steps: Sequence[tuple[Step, Entry]]) -> None:
+    """Do what ``plan`` says, all of it or nothing."""
+    with transaction.atomic():
+        for step, entry in steps:
+            if step in (Step.ADD, Step.CHANGE):
+                _write(entry)
+
+
+def _write(entry: Entry) -> None:
+    interval, _created = _model("IntervalSchedule").objects.get_or_create(every=entry.every, period="seconds")
+    _model("PeriodicTask").objects.update_or_create(
+        name=entry.name,
+        defaults={
+            "task": entry.task,
+            "interval": interval,
+            "args": json.dumps(list(entry.arguments)),
+            "description": entry.note,
+            # Late ones pile up while no worker runs; one is enough.
+            "expire_seconds": entry.every,
+        },
+    )
+
+
+def _seconds(interval: Any) -> int:
+    sizes = {"seconds": 1, "minutes": MINUTE, "hours": HOUR, "days": 24 * HOUR}
+    return int(interval.every * sizes.get(interval.period, 0)) if interval else 0
+
+
+def _model(name: str) -> Any:
+    if not apps.is_installed("django_celery_beat"):
+        what = _("add it, and run `pip install django-celery-beat` and `manage.py migrate`")
+        raise BadOption("INSTALLED_APPS", "without django_celery_beat", what)
+    return apps.get_model("django_celery_beat", name)
