@@ -34,7 +34,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The entry of that name that there is: its interval (0: another kind of schedule), and what is written beside it."""
+    """The entry of that name that there is: its interval (0: on another schedule), and what is written beside it."""
 
     every: int
     is_enabled: bool

@@ -26,17 +26,24 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             every = options["every"]
-            pause = None if every is None else checked.seconds("--every", every, least=1)
-            self._sweep()
-            while pause is not None:
-                threading.Event().wait(pause)
+            if every is None:
                 self._sweep()
+            else:
+                self._repeat(checked.seconds("--every", every, least=1))
         except ResourcePoolError as error:
             raise CommandError(str(error)) from error
         except KeyboardInterrupt:
             raise CommandError(
                 "interrupted; what is left is done by the next one", returncode=INTERRUPTED
             ) from None
+
+    def _repeat(self, pause: float) -> None:
+        while True:
+            try:
+                self._sweep()
+            except ResourcePoolError as error:  # the next one may find the database back
+                self.stderr.write(str(error))
+            threading.Event().wait(pause)
 
     def _sweep(self) -> None:
         for name, job in JOBS:

@@ -1,0 +1,72 @@
+"""Periodic work: one at a time, and what came of it is written down."""
+
+from typing import Any
+
+import pytest
+
+from resourcepool.exceptions import LeaseLost
+from resourcepool.jobs.running import run
+from resourcepool.models import Job
+from resourcepool.stats.jobs import jobs
+from tests.app.rows import change, columns, steal
+from tests.eventually import InBackground
+
+
+def test_is_done_and_what_came_of_it_is_written_down() -> None:
+    assert run("sweep", lambda lease: "3 swept") == "3 swept"
+    status = jobs()["sweep"]
+    assert (status.result, status.holder, status.failed) == ("3 swept", "", None)
+    assert status.done is not None
+    assert status.done < 30
+
+
+def test_is_not_done_while_somebody_else_does_it() -> None:
+    def work(lease: Any) -> str:
+        assert InBackground(lambda: run("sweep", lambda _: "twice")).result() is None
+        assert jobs()["sweep"].holder == lease.holder
+        return "once"
+
+    assert run("sweep", work) == "once"
+    assert run("sweep", lambda _: "again") == "again"
+
+
+def test_different_jobs_do_not_hold_each_other_up() -> None:
+    assert run("sweep", lambda _: run("prune", lambda _: "inner") or "") == "inner"
+
+
+def test_a_failure_is_raised_and_written_down_until_it_succeeds_again() -> None:
+    def fail(_: Any) -> str:
+        raise LookupError("the target\nis gone")
+
+    run("check", lambda _: "fine")
+    with pytest.raises(LookupError):
+        run("check", fail)
+    status = jobs()["check"]
+    assert status.failed is not None
+    assert status.done is not None
+    assert status.result == "LookupError: the target is gone"
+    run("check", lambda _: "fine")
+    assert jobs()["check"].failed is None
+
+
+def test_one_whose_process_died_is_done_by_the_next_after_its_ttl() -> None:
+    run("sweep", lambda _: "")
+    row = Job.objects.get()
+    steal(row, holder="dead")
+    assert run("sweep", lambda _: "") is None
+    change(row, busy_before=row.busy_before)
+    assert run("sweep", lambda _: "taken over") == "taken over"
+
+
+def test_one_that_lost_its_lease_is_told_and_overwrites_nothing() -> None:
+    def slow(lease: Any) -> str:
+        steal(Job.objects.get(), holder="another")
+        with pytest.raises(LeaseLost):
+            lease.renew()
+        return "late"
+
+    with pytest.raises(LeaseLost):
+        run("sweep", slow)
+    row = Job.objects.get()
+    assert columns(row)["result"] == ""
+    assert columns(row)["holder"] == "another"

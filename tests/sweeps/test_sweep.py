@@ -1,0 +1,130 @@
+"""The sweep: what ran out is told, what is due comes back, and nothing else changes."""
+
+from typing import Any
+
+import pytest
+
+from resourcepool.dialect import DbLater
+from resourcepool.history.recorder import recorder
+from resourcepool.models import Event, Job, Proxy, Sample
+from resourcepool.resources.state import Status
+from resourcepool.signals import What
+from resourcepool.sweeps.samples import take_samples
+from resourcepool.sweeps.sweep import prune, refresh_statistics, sweep
+from tests.app.rows import change, columns, expire, granted, new
+from tests.eventually import eventually
+
+
+@pytest.fixture(autouse=True)
+def history(settings: Any) -> Any:
+    settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "HISTORY": True}
+    yield
+    recorder._waiting.clear()
+    for model in (Event, Sample):
+        model.objects.all()._raw_delete("default")
+
+
+def told(row: Any) -> list[str]:
+    eventually(lambda: recorder.is_idle)
+    return list(Event.objects.of(row).order_by("pk").values_list("what", flat=True))
+
+
+def test_a_lease_that_ran_out_is_cleared_and_told_with_whose_it_was() -> None:
+    proxy = new(Proxy)
+    grant = granted(proxy, "crawler 7")
+    expire(proxy)
+    assert "1 leases ran out" in (sweep() or "")
+    assert (columns(proxy)["holder"], columns(proxy)["fence"]) == ("", grant.fence + 1)
+    assert told(proxy) == ["expired"]
+    event = Event.objects.get()
+    assert (event.holder, event.fence) == ("crawler 7", grant.fence)
+    assert "0 leases ran out" in (sweep() or "")
+
+
+def test_running_leases_and_released_rows_are_left_alone() -> None:
+    held, free = new(Proxy), new(Proxy)
+    granted(held)
+    before = [columns(row) for row in (held, free)]
+    sweep()
+    assert [columns(row) for row in (held, free)] == before
+
+
+def test_a_lease_that_ran_out_and_was_overtaken_is_told_once() -> None:
+    proxy = new(Proxy)
+    dead: Any = Proxy.pool.acquire(holder="dead")
+    expire(proxy)
+    following: Any = Proxy.pool.acquire(holder="next")
+    assert told(proxy) == ["acquired", "acquired"]
+    assert "1 of these overtaken" in (sweep() or "")
+    assert told(proxy) == ["acquired", "acquired", "expired"]
+    assert Event.objects.get(what=What.EXPIRED).fence == dead.fence
+    assert "0 of these overtaken" in (sweep() or "")
+    following.release()
+
+
+def test_a_release_a_hand_over_and_a_revocation_are_no_expiries() -> None:
+    proxy = new(Proxy)
+    Proxy.pool.acquire().release()
+    lease: Any = Proxy.pool.acquire()
+    Proxy.pool.adopt(proxy.pk, lease.hand_over("the next one"))
+    Proxy.objects.revoke("stuck")
+    Proxy.pool.acquire().release()
+    assert "expired" not in told(proxy)
+    sweep()
+    assert "expired" not in told(proxy)
+
+
+def test_what_was_away_until_now_is_back() -> None:
+    proxy = new(Proxy)
+    Proxy.objects.take_out("maintenance", duration=60)
+    change(proxy, until=DbLater(-1))
+    sweep()
+    assert columns(proxy)["status"] == Status.IN_SERVICE
+
+
+def test_a_pool_without_a_table_does_not_keep_the_others_from_being_swept() -> None:
+    proxy = new(Proxy)
+    granted(proxy)
+    expire(proxy)
+    result = sweep() or ""
+    assert "1 leases ran out" in result
+    assert "testapp.Ghost" in result
+
+
+class TestStatistics:
+    def test_one_sample_of_a_pool_a_minute(self) -> None:
+        new(Proxy)
+        new(Proxy, in_service=False, status=Status.OUT_OF_SERVICE)
+        granted(new(Proxy))
+        first = take_samples()
+        assert first >= 1
+        sample = Sample.objects.get(pool="resourcepool.proxy")
+        assert (sample.free, sample.leased, sample.away) == (1, 1, 1)
+        if take_samples():  # a minute has passed meanwhile
+            assert Sample.objects.filter(pool="resourcepool.proxy").count() == 2
+        assert "samples" in (refresh_statistics() or "")
+
+    def test_counts_what_happened_in_that_minute(self) -> None:
+        common = {"pool": "resourcepool.proxy", "row": "1"}
+        for seconds, what in ((-60, "acquired"), (-60, "lost"), (-60, "expired"), (-600, "acquired")):
+            Event.objects.create(at=DbLater(seconds), what=what, **common)
+        take_samples()
+        sample = Sample.objects.get(pool="resourcepool.proxy")
+        assert (sample.acquired, sample.lost) == (1, 2)
+
+
+class TestPruning:
+    def test_removes_what_is_older_than_it_is_kept(self, settings: Any) -> None:
+        settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "HISTORY_KEPT": 3_600}
+        for seconds in (-3_700, -3_500):
+            Event.objects.create(at=DbLater(seconds), what="acquired", pool="resourcepool.proxy", row="1")
+            Sample.objects.create(minute=DbLater(seconds), pool="resourcepool.proxy")
+        assert prune() == "2 removed"
+        assert (Event.objects.count(), Sample.objects.count()) == (1, 1)
+        assert Job.objects.get(name="prune history").result == "2 removed"
+
+    def test_many_go_a_batch_at_a_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("resourcepool.sweeps.pruning.BATCH", 2)
+        old = [Event(at=DbLater(-(10**8)), what="acquired", pool="p", row="1") for _ in range(5)]
+        Event.objects.bulk_create(old)
+        assert prune() == "5 removed"
