@@ -21,6 +21,7 @@ class Job(AbstractLease):
     done_at = models.DateTimeField(_("done at"), null=True, editable=False)
     seconds = models.FloatField(_("took"), null=True, editable=False)
     result = models.CharField(_("result"), max_length=MAX_RESULT, default="", editable=False)
+    memory = models.TextField(default="", editable=False, help_text=_("What it has to know next time."))
     failed_at = models.DateTimeField(_("failed at"), null=True, editable=False)
 
     class Meta:

@@ -10,6 +10,7 @@ from resourcepool.leases.lease import Lease
 from resourcepool.leases.retry import retrying
 from resourcepool.resources.queryset import ResourceQuerySet
 from resourcepool.resources.registry import resource_models
+from resourcepool.sweeps.alarming import tell_alarms
 from resourcepool.sweeps.expired import clear_expired
 from resourcepool.sweeps.overtaken import tell_overtaken
 from resourcepool.sweeps.pruning import prune_history
@@ -53,4 +54,5 @@ def _sweep(lease: Lease) -> str:
             counts["of these overtaken"] += tell_overtaken(model)
         except ResourcePoolError as error:  # one pool in trouble must not keep the others from being swept
             broken.append(f"{model._meta.label}: {error}")
+    counts["alarms"] = tell_alarms(lease)
     return ", ".join([*(f"{count} {what}" for what, count in counts.items()), *broken])

@@ -11,6 +11,9 @@ from resourcepool.models import Proxy
 from tests.app.rows import busy_for, new
 from tests.committed import Clock
 from tests.eventually import eventually
+from tests.resources.waiters import waiting
+
+__all__ = ["waiting"]
 
 
 @pytest.fixture

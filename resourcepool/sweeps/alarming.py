@@ -1,0 +1,37 @@
+"""Says once when something begins to be wrong, and once when it is over: as a log line and a signal."""
+
+import json
+import logging
+from typing import Any
+
+from django.db import connections
+
+from resourcepool.jobs.models import Job
+from resourcepool.leases import verbs
+from resourcepool.leases.lease import Lease
+from resourcepool.signals import alarm_cleared, alarm_raised
+from resourcepool.stats.alarms import Alarm, Kind, alarms
+
+logger = logging.getLogger("resourcepool.alarms")
+
+
+def tell_alarms(lease: Lease) -> int:
+    """Tell what has begun and ended since the job with this ``lease`` looked last; returns how many there are."""
+    row = verbs.rows_of(connections[lease.using], Job).filter(pk=lease.pk)
+    known = _read(row.values_list("memory", flat=True).get())
+    now = {(alarm.kind.value, alarm.pool): alarm for alarm in alarms() if alarm.kind is not Kind.SWEEP_STALE}
+    for alarm in (now[which] for which in now.keys() - known.keys()):
+        logger.warning("%s", alarm)
+        alarm_raised.send_robust(sender=Alarm, alarm=alarm)
+    for kind, pool in known.keys() - now.keys():
+        alarm = Alarm(Kind(kind), pool, known[kind, pool])
+        logger.info("over: %s", alarm)
+        alarm_cleared.send_robust(sender=Alarm, alarm=alarm)
+    memory = json.dumps([[*which, alarm.text] for which, alarm in sorted(now.items())])
+    row.filter(fence=lease.fence).update(memory=memory)
+    return len(now)
+
+
+def _read(memory: str) -> dict[tuple[str, str], str]:
+    known: list[Any] = json.loads(memory) if memory else []
+    return {(kind, pool): text for kind, pool, text in known if kind in list(Kind)}

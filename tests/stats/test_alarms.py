@@ -1,0 +1,123 @@
+"""What is wrong, in words."""
+
+import logging
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from resourcepool.dialect import DbLater
+from resourcepool.models import Proxy
+from resourcepool.resources.state import State, Status
+from resourcepool.signals import alarm_cleared, alarm_raised
+from resourcepool.stats.alarms import Kind, Limits, alarms, duration, judge
+from resourcepool.stats.jobs import JobStatus
+from resourcepool.stats.pools import PoolStatus
+from resourcepool.sweeps.sweep import sweep
+from tests.app.rows import change, new
+from tests.resources.waiters import ticket
+
+LIMITS = Limits(oldest_wait=60, sweep=600)
+SWEPT = {"sweep": JobStatus("sweep", done=30, failed=None, result="", holder="")}
+
+
+def pool(*, free: int = 0, leased: int = 0, **more: Any) -> PoolStatus:
+    counts = {**dict.fromkeys(State, 0), State.FREE: free, State.LEASED: leased}
+    return PoolStatus("resourcepool.Proxy", "proxies", counts, **more)
+
+
+def kinds(*pools: PoolStatus, jobs: Any = SWEPT, leaked: int = 0, every: float | None = None) -> list[Kind]:
+    checks = {} if every is None else {"resourcepool.Proxy": every}
+    return [alarm.kind for alarm in judge(pools, jobs, leaked, LIMITS, checks)]
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [
+        (pool(), []),
+        (pool(free=3, leased=40), []),
+        (pool(leased=40, waiters=5, oldest_wait=59), []),
+        (pool(leased=40, waiters=5, oldest_wait=61), [Kind.EXHAUSTED]),
+        (pool(free=1, leased=40, waiters=5, oldest_wait=61), []),
+        (pool(waiters=1, oldest_wait=1), [Kind.NOTHING_IN_SERVICE]),
+        (pool(free=1, expired=2), [Kind.EXPIRED]),
+        (pool(trouble="no such table"), [Kind.UNREADABLE]),
+    ],
+)
+def test_a_pool_is_in_trouble_when(status: PoolStatus, expected: list[Kind]) -> None:
+    assert kinds(status) == expected
+
+
+@pytest.mark.parametrize(
+    ("oldest", "every", "expected"),
+    [(None, 600, [Kind.CHECK_STALE]), (1_800, 600, []), (1_801, 600, [Kind.CHECK_STALE]), (10**6, None, [])],
+)
+def test_checks_that_stay_away_are_noticed(oldest: float | None, every: float | None, expected: Any) -> None:
+    assert kinds(pool(free=1, oldest_check=oldest), every=every) == expected
+
+
+@pytest.mark.parametrize(
+    ("job", "expected"),
+    [
+        ({"done": 600.0}, []),
+        ({"done": 601.0}, [Kind.SWEEP_STALE]),
+        ({"done": None}, [Kind.SWEEP_STALE]),
+        ({"failed": 5.0, "result": "LookupError"}, [Kind.JOB_FAILED]),
+    ],
+)
+def test_a_sweep_that_stays_away_or_fails_is_noticed(job: Any, expected: list[Kind]) -> None:
+    assert kinds(jobs={"sweep": replace(SWEPT["sweep"], **job)}) == expected
+
+
+def test_a_sweep_that_never_ran_is_noticed_and_the_command_named() -> None:
+    (alarm,) = judge([], {}, 0, LIMITS, {})
+    assert alarm.kind is Kind.SWEEP_STALE
+    assert "manage.py resourcepool_sweep" in alarm.text
+
+
+def test_the_worst_comes_first() -> None:
+    found = kinds(pool(waiters=1, expired=1), jobs={}, leaked=2)
+    assert found == [Kind.NOTHING_IN_SERVICE, Kind.SWEEP_STALE, Kind.LEAKED, Kind.EXPIRED]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "0 s"), (119, "119 s"), (120, "2 min"), (7_199, "119 min"), (7_200, "2 h"), (10**6, "11 d")],
+)
+def test_spans_are_told_in_the_unit_that_fits(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+def test_of_this_database_now() -> None:
+    new(Proxy, in_service=False, status=Status.OUT_OF_SERVICE)
+    ticket(Proxy, asked_at=DbLater(-30))
+    mine = [alarm.kind for alarm in alarms() if alarm.pool == "resourcepool.Proxy"]
+    assert mine == [Kind.NOTHING_IN_SERVICE]
+
+
+def test_each_is_told_once_when_it_begins_and_once_when_it_ends(caplog: pytest.LogCaptureFixture) -> None:
+    told: list[tuple[str, str]] = []
+
+    def begins(alarm: Any, **_: Any) -> None:
+        told.append(("begins", alarm.pool))
+
+    def ends(alarm: Any, **_: Any) -> None:
+        told.append(("ends", alarm.pool))
+
+    alarm_raised.connect(begins)
+    alarm_cleared.connect(ends)
+    sweep()
+    told.clear()
+    proxy = new(Proxy, in_service=False, status=Status.OUT_OF_SERVICE)
+    waiter = ticket(Proxy)
+    with caplog.at_level(logging.INFO, "resourcepool.alarms"):
+        for _ in range(2):
+            sweep()
+        change(waiter, busy_before=DbLater(-1))
+        for _ in range(2):
+            sweep()
+    assert told == [("begins", "resourcepool.Proxy"), ("ends", "resourcepool.Proxy")]
+    lines = [record.getMessage() for record in caplog.records if record.name == "resourcepool.alarms"]
+    assert len(lines) == 2
+    assert lines[1] == f"over: {lines[0]}"
+    assert proxy.pk
