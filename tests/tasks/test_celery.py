@@ -1,0 +1,120 @@
+"""The Celery tasks, by a real worker and a real beat on a real broker; and what django-celery-beat is told."""
+
+import signal
+from collections.abc import Iterator
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django_celery_beat.models import IntervalSchedule, PeriodicTask
+
+from resourcepool.models import Job, Proxy
+from resourcepool.sweeps.schedule import NOTE, Entry, Found, Step, plan
+from tests.app.rows import columns, expire, granted, new
+from tests.eventually import eventually
+from tests.servers.redis import redis_server
+from tests.servers.server import ServerMissing
+from tests.spawned import Spawner
+
+OUT, SWEEP = "--install", "resourcepool: sweep"
+
+
+def work() -> None:
+    """Be a worker with two processes until SIGTERM."""
+    from project.celery import app
+
+    app.worker_main(["worker", "--concurrency=2", "--loglevel=INFO", "--without-gossip", "--without-mingle"])
+
+
+def beat() -> None:
+    """Be the beat until it is killed."""
+    from project.celery import app
+
+    app.start(["beat", "--max-interval=1", "--loglevel=INFO", "--pidfile="])
+
+
+def shown(*arguments: str) -> list[str]:
+    out = StringIO()
+    call_command("resourcepool_beat", *arguments, stdout=out)
+    return out.getvalue().splitlines()
+
+
+@pytest.fixture(autouse=True)
+def _no_entries() -> Iterator[None]:
+    yield
+    PeriodicTask.objects.all().delete()
+    IntervalSchedule.objects.all().delete()
+
+
+@pytest.fixture
+def broker() -> Iterator[str]:
+    try:
+        with redis_server() as url:
+            yield url
+    except ServerMissing as missing:
+        pytest.skip(str(missing))
+
+
+@pytest.mark.timeout(180)
+def test_a_worker_and_a_beat_sweep_by_themselves(broker: str, spawn: Spawner) -> None:
+    proxy = new(Proxy)
+    granted(proxy, "dead")
+    expire(proxy)
+    shown("--install")
+    second = IntervalSchedule.objects.create(every=1, period="seconds")
+    PeriodicTask.objects.filter(name=SWEEP).update(interval=second)
+    worker = spawn(work, CELERY_BROKER_URL=broker)
+    worker.line("ready", timeout=60)
+    spawn(beat, CELERY_BROKER_URL=broker)
+    eventually(lambda: columns(proxy)["holder"] == "", within=60)
+    eventually(lambda: Job.objects.filter(name="sweep", done_at__isnull=False).exists(), within=30)
+    worker.line("succeeded", timeout=30)
+    worker.send(signal.SIGTERM)
+    assert worker.wait(60) == 0, worker.output
+
+
+class TestBeat:
+    def test_shows_what_it_would_write_and_writes_nothing(self) -> None:
+        lines = shown()
+        assert "+ resourcepool: sweep: every 60 s" in lines
+        assert lines[-1] == "3 to write: add --install."
+        assert not PeriodicTask.objects.filter(name=SWEEP).exists()
+
+    def test_installs_once(self) -> None:
+        assert shown("--install")[-1] == "3 written."
+        task = PeriodicTask.objects.get(name=SWEEP)
+        assert (task.task, task.enabled, task.interval.every) == ("resourcepool.sweep", True, 60)
+        assert shown("--install")[-1] == "Nothing to do."
+
+    def test_keeps_what_an_operator_changed(self) -> None:
+        shown("--install")
+        hourly = IntervalSchedule.objects.create(every=1, period="hours")
+        PeriodicTask.objects.filter(name=SWEEP).update(interval=hourly)
+        PeriodicTask.objects.filter(name="resourcepool: statistics").update(enabled=False)
+        lines = shown("--install")
+        assert "  resourcepool: sweep: kept as you changed it (every 3600 s; ours: every 60 s)" in lines
+        assert "  resourcepool: statistics: kept as you changed it (switched off; ours: every 60 s)" in lines
+        assert PeriodicTask.objects.get(name=SWEEP).interval == hourly
+
+    def test_without_django_celery_beat_says_what_to_install(self, settings: Any) -> None:
+        settings.INSTALLED_APPS = [name for name in settings.INSTALLED_APPS if name != "django_celery_beat"]
+        with pytest.raises(CommandError, match="pip install django-celery-beat"):
+            shown()
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        (None, Step.ADD),
+        (Found(60, True, "anything"), Step.NOTHING),
+        (Found(30, True, NOTE.format(every=30)), Step.CHANGE),  # an older version of ours
+        (Found(30, True, NOTE.format(every=60)), Step.KEEP),
+        (Found(30, True, "mine"), Step.KEEP),
+        (Found(60, False, NOTE.format(every=60)), Step.KEEP),
+        (Found(0, True, NOTE.format(every=60)), Step.KEEP),
+    ],
+)
+def test_what_becomes_of_an_entry(found: Found | None, expected: Step) -> None:
+    entry = Entry("resourcepool: sweep", "resourcepool.sweep", 60)
+    assert plan([entry], {} if found is None else {entry.name: found}) == [(expected, entry)]
