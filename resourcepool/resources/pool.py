@@ -76,6 +76,11 @@ class Pool:
         """Whether what happens to its resources is written down."""
         return pool_setting(self.model._meta.label, "history", self._declared) is True
 
+    @property
+    def ttl(self) -> float:
+        """For how many seconds a grant lasts, unless the caller says otherwise; raises BadOption."""
+        return self._order(1, {}).terms.ttl
+
     @cached_property
     def _orders(self) -> Orders:
         return Orders(self.model, self._declared)

@@ -2,14 +2,17 @@
 
 import datetime
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from django.db import connections, router
 
 from resourcepool.dialect import MicrosUntil
+from resourcepool.exceptions import NotMigrated
 from resourcepool.history.models import Event
-from resourcepool.leases import verbs
+from resourcepool.leases.retry import retrying
+from resourcepool.resources.queryset import ResourceQuerySet
 from resourcepool.signals import What
 
 
@@ -43,16 +46,37 @@ def holdings(
         host: only leases of holders whose default name begins with this host.
         pks: only these resources.
     """
-    rows = verbs.rows_of(connections[model.pool.using], model).held()
+    rows = running(model, holder=holder, host=host, pks=pks)
+    found = list(rows.annotate(left=MicrosUntil("busy_before")).order_by("busy_before", "pk")[:limit])
+    begun = beginnings(model, [(row.pk, row.fence) for row in found])
+    return [_holding(row, begun.get((str(row.pk), row.fence))) for row in found]
+
+
+def running(model: Any, *, holder: str = "", host: str = "", pks: Iterable[Any] = ()) -> ResourceQuerySet:
+    """Return the resources under the running leases that ``holdings`` lists."""
+    rows = ResourceQuerySet(model=model, using=model.pool.using).held()
     if holder:
         rows = rows.filter(holder=holder)
     if host:
         rows = rows.filter(holder__startswith=f"{host}/")
     if keys := list(pks):
         rows = rows.filter(pk__in=keys)
-    found = list(rows.annotate(left=MicrosUntil("busy_before")).order_by("busy_before", "pk")[:limit])
-    begun = beginnings(model, [(row.pk, row.fence) for row in found])
-    return [_holding(row, begun.get((str(row.pk), row.fence))) for row in found]
+    return rows
+
+
+def counts(
+    models: Iterable[Any], *, holder: str = "", host: str = "", pks: Iterable[Any] = ()
+) -> dict[Any, int]:
+    """Return {model: how many leases ``running`` has} of the pools that have any.
+
+    A pool whose table does not exist yet has none.
+    """
+    found = {}
+    for model in models:
+        rows = running(model, holder=holder, host=host, pks=pks)
+        with suppress(NotMigrated):
+            found[model] = retrying(connections[model.pool.using], rows.count)
+    return {model: count for model, count in found.items() if count}
 
 
 def beginnings(model: Any, grants: list[tuple[Any, int]]) -> dict[tuple[str, int], Event]:

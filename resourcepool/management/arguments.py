@@ -1,0 +1,87 @@
+"""What the operator's commands are told: pools, resources, spans of time, selectors."""
+
+import re
+from argparse import ArgumentTypeError
+from collections.abc import Sequence
+from typing import Any
+
+from django.core.management.base import CommandParser
+from django.db.models import BooleanField
+from django.utils.translation import gettext as _
+
+from resourcepool.exceptions import BadOption
+from resourcepool.resources.registry import resource_model, resource_models
+from resourcepool.resources.selectors import selectable
+
+MOST_SHOWN = 10_000
+UNITS = {"s": 1, "m": 60, "min": 60, "h": 3_600, "d": 86_400}
+TRUTHS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+_SPAN = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([a-z]*)")
+
+
+def span(text: str) -> float:
+    """Return the seconds that "90", "90s", "15m", "2h" or "7d" say; raises ArgumentTypeError."""
+    found = _SPAN.fullmatch(text.strip().lower())
+    if not found or (found[2] or "s") not in UNITS:
+        raise ArgumentTypeError(_("%r is no span of time; write 90s, 15m, 2h or 7d") % text)
+    return float(found[1]) * UNITS[found[2] or "s"]
+
+
+def limit(text: str) -> int:
+    """Return how many to show; raises ArgumentTypeError."""
+    if not text.isascii() or not text.isdecimal() or not 1 <= int(text[:9]) <= MOST_SHOWN:
+        raise ArgumentTypeError(
+            _("%(text)r is not a whole number from 1 to %(most)d") % {"text": text, "most": MOST_SHOWN}
+        )
+    return int(text)
+
+
+def add_limit(parser: CommandParser, default: int) -> None:
+    """Add ``--limit``."""
+    parser.add_argument(
+        "--limit", type=limit, default=default, metavar="N", help=f"list at most so many; default: {default}"
+    )
+
+
+def add_selection(parser: CommandParser) -> None:
+    """Add ``--tag`` and ``--where``; ``wishes`` reads them."""
+    parser.add_argument(
+        "--tag", action="append", default=[], help="only with this tag; may be repeated: all of them"
+    )
+    parser.add_argument(
+        "--where",
+        action="append",
+        default=[],
+        metavar="FIELD=VALUE",
+        help="only where a field has this value, as in pool.acquire; the same field again: any of the values",
+    )
+
+
+def pools(label: str | None) -> list[Any]:
+    """Return the model of this pool, or all of them; raises BadOption, which names those that exist."""
+    return list(resource_models()) if label is None else [resource_model(label)]
+
+
+def wishes(model: Any, tags: Sequence[str], conditions: Sequence[str]) -> dict[str, Any]:
+    """Return what ``--tag`` and ``--where`` say as selectors of ``model``.
+
+    Raises:
+        BadOption: a condition is not FIELD=VALUE, or a field of truth has another value.
+    """
+    found: dict[str, Any] = {"tags": list(tags)} if tags else {}
+    for condition in conditions:
+        name, equals, value = condition.partition("=")
+        if not name or not equals:
+            raise BadOption("--where", condition.split("=")[0], "FIELD=VALUE, such as country=US")
+        if name in ("tag", "tags"):
+            found["tags"] = [*found.get("tags", []), *value.split(",")]
+        else:
+            found.setdefault(name, []).append(_value(selectable(model).get(name), value))
+    return {name: value[0] if len(value) == 1 else value for name, value in found.items()}
+
+
+def _value(field: Any, text: str) -> Any:
+    if isinstance(field, BooleanField):
+        return TRUTHS.get(text.lower(), text)  # selectors refuse what is no truth, and say so
+    return None if text == "" and field is not None and field.null else text

@@ -1,0 +1,113 @@
+"""``manage.py resourcepool_close``: take running leases away from their holders."""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from resourcepool import options as checked
+from resourcepool.exceptions import BadOption
+from resourcepool.management import arguments
+from resourcepool.management.layout import as_text, more, plain
+from resourcepool.management.operating import OperatorCommand, actor
+from resourcepool.management.status_report import holding_as_json, holdings_as_text
+from resourcepool.resources.choice import key
+from resourcepool.resources.state import MAX_REASON
+from resourcepool.stats.holdings import Holding, counts, holdings, running
+
+
+class Command(OperatorCommand):
+    help = (
+        "Takes running leases away: the resources are free at once, their fences go up, and their holders are told"
+        " within a third of their ttl (the next call raises LeaseLost). What a holder is doing with the thing at that"
+        " moment is not stopped. By id, by holder, by host, or all of them."
+    )
+    example = (
+        'manage.py resourcepool_close proxy 17 18 --reason "hangs since 3 am"\n'
+        'manage.py resourcepool_close --host crawler3 --reason "crawler3 is gone" --dry-run\n'
+        'manage.py resourcepool_close proxy --all --reason "restart of everything"'
+    )
+    interrupted = "what was closed stays closed; doing it again closes the rest"
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("pool", nargs="?", help="only this pool (app.Model, or Model); needed with ids")
+        parser.add_argument("id", nargs="*", help="primary keys of resources")
+        parser.add_argument("--holder", default="", help="leases of exactly this holder")
+        parser.add_argument("--host", default="", help="leases of processes on this host")
+        parser.add_argument("--all", action="store_true", help="every running lease; asks first")
+        parser.add_argument("--reason", required=True, help="why, one line; the history keeps it")
+        parser.add_argument("--yes", action="store_true", help="do not ask")
+        parser.add_argument("--dry-run", action="store_true", help="only list them")
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
+        arguments.add_limit(parser, 20)
+
+    def run(self, **options: Any) -> None:
+        """See ``OperatorCommand``."""
+        reason = checked.text("--reason", options["reason"], most=MAX_REASON)
+        models = arguments.pools(options["pool"])
+        which = _which(models[0], options)
+        found = counts(models, **which)
+        total, most = sum(found.values()), options["limit"]
+        shown = [one for model in found for one in holdings(model, **which, limit=most)][:most]
+        free = _not_held(models[0], which["pks"]) if "pks" in which else []
+        if not options["json"]:
+            self._list(shown, total, free)
+        if total and options["all"] and not options["dry_run"]:
+            self.ask(_("Close all %s?") % f"{total:,}", yes=options["yes"])
+        closed = 0 if options["dry_run"] else _close(found, which, reason)
+        self._end(total, closed, shown, free, options)
+        if not total:
+            raise CommandError(_("nothing to close: no such lease is running"))
+
+    def _list(self, shown: list[Holding], total: int, free: list[str]) -> None:
+        if shown:
+            self.stdout.write("\n".join([*holdings_as_text(shown), *more(len(shown), total)]))
+        if free:
+            self.stderr.write(_("not held by anybody: %s") % ", ".join(free), style_func=str)
+
+    def _end(
+        self, total: int, closed: int, shown: list[Holding], free: list[str], options: dict[str, Any]
+    ) -> None:
+        if options["json"]:
+            leases = [holding_as_json(one) for one in shown]
+            end = {
+                "dry_run": options["dry_run"],
+                "found": total,
+                "closed": closed,
+                "leases": leases,
+                "not_held": free,
+            }
+            self.stdout.write(json.dumps(end, default=as_text))
+        elif total:
+            self.stdout.write(_sentence(total, closed, dry_run=options["dry_run"]))
+
+
+def _which(model: Any, options: dict[str, Any]) -> dict[str, Any]:
+    """Return what was asked for; raises BadOption when nothing was, or all and some."""
+    some = {name: options[name] for name in ("holder", "host") if options[name]}
+    if options["id"]:
+        some["pks"] = [key(model, pk) for pk in options["id"]]
+    if bool(some) == options["all"]:
+        raise BadOption(
+            "--all", options["all"], _("say which: ids, --holder, --host, or --all and none of them")
+        )
+    return some
+
+
+def _not_held(model: Any, pks: list[Any]) -> list[str]:
+    held = set(running(model, pks=pks).values_list("pk", flat=True))
+    return [plain(pk) for pk in pks if pk not in held]
+
+
+def _close(models: Iterable[Any], which: dict[str, Any], reason: str) -> int:
+    return sum(running(model, **which).revoke(reason, actor=actor()) for model in models)
+
+
+def _sentence(total: int, closed: int, *, dry_run: bool) -> str:
+    if dry_run:
+        return ngettext("Would close %d lease.", "Would close %d leases.", total) % total
+    told = _("Holders that are alive are told within a third of their ttl.")
+    return f"{ngettext('Closed %d lease.', 'Closed %d leases.', closed) % closed} {told}"

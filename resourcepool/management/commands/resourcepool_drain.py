@@ -1,0 +1,154 @@
+"""``manage.py resourcepool_drain``: take resources out of service without disturbing who has them, and back."""
+
+import json
+import threading
+from collections.abc import Iterable
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from resourcepool import options as checked
+from resourcepool.exceptions import BadOption
+from resourcepool.leases.clock import monotonic
+from resourcepool.management import arguments
+from resourcepool.management.layout import as_text, more, plain
+from resourcepool.management.operating import OperatorCommand, actor
+from resourcepool.management.status_report import holdings_as_text
+from resourcepool.resources.choice import chosen
+from resourcepool.resources.queryset import LONGEST
+from resourcepool.resources.state import MAX_REASON, Status
+from resourcepool.stats.holdings import holdings
+
+PAUSE = 1.0  # seconds between two looks
+LONGEST_WAIT = 7 * checked.DAY
+
+
+class Command(OperatorCommand):
+    help = (
+        "Takes resources out of service: free ones at once, held ones when their lease ends, nobody is disturbed."
+        " With --back, returns to service what is out of service; what is quarantined, reserved or retired only by id."
+    )
+    example = (
+        'manage.py resourcepool_drain proxy 17 18 --reason "new cable" --for 2h\n'
+        'manage.py resourcepool_drain proxy --tag eu --where port=3128 --reason "moving" --wait 600\n'
+        "manage.py resourcepool_drain proxy --tag eu --back"
+    )
+    interrupted = "what was changed stays so; nobody was disturbed"
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("pool", help="the pool (app.Model, or Model)")
+        parser.add_argument("id", nargs="*", help="primary keys of resources")
+        arguments.add_selection(parser)
+        parser.add_argument("--all", action="store_true", help="the whole pool; asks first")
+        parser.add_argument("--reason", default="", help="why, one line; needed, except with --back")
+        parser.add_argument(
+            "--for",
+            dest="duration",
+            type=arguments.span,
+            metavar="SPAN",
+            help="back in service by itself after so long, e.g. 90s, 15m, 2h, 7d; default: until --back",
+        )
+        parser.add_argument("--back", action="store_true", help="return to service")
+        parser.add_argument(
+            "--wait",
+            type=float,
+            metavar="SECONDS",
+            help="wait until none of them is held any more, at most so long",
+        )
+        parser.add_argument("--yes", action="store_true", help="do not ask")
+        parser.add_argument("--dry-run", action="store_true", help="only list them")
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
+        arguments.add_limit(parser, 20)
+
+    def run(self, **options: Any) -> None:
+        """See ``OperatorCommand``."""
+        (model,) = arguments.pools(options["pool"])
+        rows, wait = _chosen(model, options), _checked(options)
+        meant = _to_return(rows, by_id=bool(options["id"])) if options["back"] else rows.filter(in_service=True)
+        total = meant.count()
+        if not options["json"]:
+            self._list(meant, total, options["limit"])
+        if total and options["all"] and not options["dry_run"]:
+            self.ask(_("Change all %s?") % f"{total:,}", yes=options["yes"])
+        changed = 0 if options["dry_run"] or not total else self._change(meant, options)
+        held = None if wait is None or options["dry_run"] else self._wait(model, rows, wait)
+        self._end(total, changed, held, options)
+        if not total and not held and not (wait is not None and rows.exists()):
+            raise CommandError(_("nothing to do: none of them is %s") % _state(options))
+        if held:
+            raise CommandError(_("%s still held; they leave service when their leases end") % f"{held:,}")
+
+    def _change(self, meant: Any, options: dict[str, Any]) -> int:
+        if options["back"]:
+            return int(meant.return_to_service(actor=actor()))
+        return int(meant.take_out(options["reason"], duration=options["duration"], actor=actor()))
+
+    def _wait(self, model: Any, rows: Any, seconds: float) -> int:
+        """Return how many are still held when none is, or the time is over."""
+        gives_up_at, before = monotonic() + seconds, -1
+        while (held := rows.draining().count()) and monotonic() < gives_up_at:
+            if held != before:
+                before = held
+                self.stderr.write(_("%s still held") % f"{held:,}", style_func=str)
+            threading.Event().wait(min(PAUSE, max(0.0, gives_up_at - monotonic())))
+        if held:
+            pks = list(rows.draining().values_list("pk", flat=True)[:20])
+            self.stderr.write("\n".join(holdings_as_text(holdings(model, pks=pks))), style_func=str)
+        return int(held)
+
+    def _list(self, meant: Any, total: int, limit: int) -> None:
+        lines = [f"{plain(row.pk)}  {plain(row)}" for row in meant.order_by("pk")[:limit]]
+        for line in [*lines, *more(len(lines), total)]:
+            self.stdout.write(line)
+
+    def _end(self, total: int, changed: int, held: int | None, options: dict[str, Any]) -> None:
+        if options["json"]:
+            end = {"dry_run": options["dry_run"], "found": total, "changed": changed, "still_held": held}
+            self.stdout.write(json.dumps(end, default=as_text))
+        elif total:
+            self.stdout.write(_sentence(total if options["dry_run"] else changed, options))
+
+
+def _chosen(model: Any, options: dict[str, Any]) -> Any:
+    wishes = arguments.wishes(model, options["tag"], options["where"])
+    if bool(options["id"] or wishes) == options["all"]:
+        raise BadOption("--all", options["all"], _("say which: ids, --tag, --where, or --all and none of them"))
+    return chosen(model, options["id"], wishes)
+
+
+def _checked(options: dict[str, Any]) -> float | None:
+    """Check what is not about which resources; return for how long to wait."""
+    if options["back"]:
+        _refuse_beside_back(name for name in ("reason", "duration", "wait") if options[name])
+    else:
+        checked.text("--reason", options["reason"], most=MAX_REASON)
+    if options["duration"] is not None:
+        checked.seconds("--for", options["duration"], least=1, most=LONGEST)
+    return None if options["wait"] is None else checked.seconds("--wait", options["wait"], most=LONGEST_WAIT)
+
+
+def _refuse_beside_back(names: Iterable[str]) -> None:
+    for name in names:
+        raise BadOption("--for" if name == "duration" else f"--{name}", "given", _("not together with --back"))
+
+
+def _to_return(rows: Any, *, by_id: bool) -> Any:
+    if by_id:
+        return rows.exclude(in_service=True, status=Status.IN_SERVICE)
+    return rows.filter(in_service=False, status=Status.OUT_OF_SERVICE)
+
+
+def _state(options: dict[str, Any]) -> str:
+    return _("out of service") if options["back"] else _("in service")
+
+
+def _sentence(number: int, options: dict[str, Any]) -> str:
+    texts = {
+        (False, False): ngettext("Took %d out of service.", "Took %d out of service.", number),
+        (False, True): ngettext("Would take %d out of service.", "Would take %d out of service.", number),
+        (True, False): ngettext("Returned %d to service.", "Returned %d to service.", number),
+        (True, True): ngettext("Would return %d to service.", "Would return %d to service.", number),
+    }
+    return texts[options["back"], options["dry_run"]] % number

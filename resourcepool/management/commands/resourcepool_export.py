@@ -1,0 +1,121 @@
+"""``manage.py resourcepool_export``: resources, or what happened to them, as CSV or JSON."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+from django.utils.translation import gettext as _
+
+from resourcepool import options as checked
+from resourcepool.exceptions import BadOption
+from resourcepool.management import arguments, writing
+from resourcepool.management.operating import OperatorCommand, actor
+from resourcepool.models import Proxy
+from resourcepool.resources.choice import chosen
+from resourcepool.stats import records
+from resourcepool.stats.export import harmless
+
+logger = logging.getLogger(__name__)
+
+FORMS = {"json": writing.as_json, "lines": writing.as_lines}
+LONGEST = 3_650 * checked.DAY
+
+
+class Command(OperatorCommand):
+    help = (
+        "Writes the resources of a pool for people and spreadsheets: every field but the passwords, and the state."
+        " With --events, what happened to them instead. With --with-secrets, proxies and their passwords as"
+        " resourcepool_import takes them back, into a new file that you alone can read."
+    )
+    example = (
+        "manage.py resourcepool_export proxy --where country=US > proxies.csv\n"
+        "manage.py resourcepool_export proxy --events --since 2h --format lines\n"
+        "manage.py resourcepool_export proxy --with-secrets --output backup.csv"
+    )
+    interrupted = "a file that was not finished is removed"
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("pool", nargs="?", default="resourcepool.Proxy", help="default: resourcepool.Proxy")
+        parser.add_argument(
+            "--format", choices=["csv", "json", "lines"], default="csv", help="lines: one JSON object a line"
+        )
+        parser.add_argument("--output", metavar="FILE", help="a new file instead of standard output")
+        arguments.add_selection(parser)
+        parser.add_argument("--with-secrets", action="store_true", help="for resourcepool_import; asks first")
+        parser.add_argument("--events", action="store_true", help="the history of the pool")
+        parser.add_argument(
+            "--since",
+            type=arguments.span,
+            metavar="SPAN",
+            help="events of the last 90s, 15m, 2h, 7d; default: 24h",
+        )
+        parser.add_argument("--yes", action="store_true", help="do not ask")
+
+    def run(self, **options: Any) -> None:
+        """See ``OperatorCommand``."""
+        (model,) = arguments.pools(options["pool"])
+        _refuse_what_does_not_go_together(model, options)
+        if options["with_secrets"]:
+            self.ask(_("Write passwords in plain text to %s?") % options["output"], yes=options["yes"])
+        names, found = _records(model, options)
+        form = FORMS.get(options["format"]) or partial(writing.as_csv, cell=_cell(options))
+        with self._output(options["output"]) as out:
+            count = form(out, names, found)
+        if options["with_secrets"]:
+            logger.warning("%s wrote %d passwords of %s to a file", actor(), count, model._meta.label)
+        if options["output"]:
+            self.stdout.write(
+                _("%(count)s written to %(file)s") % {"count": f"{count:,}", "file": options["output"]}
+            )
+        if not count:
+            raise CommandError(_("there is nothing to export"))
+
+    @contextmanager
+    def _output(self, name: str | None) -> Iterator[writing.Output]:
+        if name is None:
+            yield _Plain(self.stdout)
+        else:
+            with writing.private_file(name) as file:
+                yield file
+
+
+class _Plain:
+    """Django's output adds a new line to what has none."""
+
+    def __init__(self, out: Any) -> None:
+        self._out = out
+
+    def write(self, text: str) -> None:
+        self._out.write(text, ending="")
+
+
+def _records(model: Any, options: dict[str, Any]) -> tuple[list[str], Iterator[records.Record]]:
+    if options["events"]:
+        since = checked.seconds("--since", options["since"] or checked.DAY, least=1, most=LONGEST)
+        return records.event_columns(), records.of_events(model, since)
+    rows = chosen(model, (), arguments.wishes(model, options["tag"], options["where"]))
+    secret = options["with_secrets"]
+    return records.columns(model, to_import=secret), (records.for_import if secret else records.of_resources)(
+        rows
+    )
+
+
+def _cell(options: dict[str, Any]) -> Any:
+    # What is to be imported again must stay as it is, and no spreadsheet has any business with passwords.
+    return (lambda value: value) if options["with_secrets"] else harmless
+
+
+def _refuse_what_does_not_go_together(model: Any, options: dict[str, Any]) -> None:
+    if options["since"] is not None and not options["events"]:
+        raise BadOption("--since", options["since"], _("only with --events"))
+    if options["events"] and (options["with_secrets"] or options["tag"] or options["where"]):
+        raise BadOption("--events", True, _("not together with --with-secrets, --tag and --where"))
+    if options["with_secrets"] and not issubclass(model, Proxy):
+        raise BadOption("--with-secrets", model._meta.label, _("only for resourcepool.Proxy"))
+    if options["with_secrets"] and not options["output"]:
+        raise BadOption("--with-secrets", True, _("only into a file: add --output FILE"))
+    if options["with_secrets"] and options["format"] != "csv":
+        raise BadOption("--format", options["format"], _("resourcepool_import reads csv"))

@@ -1,0 +1,136 @@
+"""``manage.py resourcepool_status``: how the pools stand, and who holds what."""
+
+import json
+import threading
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+from django.db import DatabaseError, InterfaceError, connections
+from django.utils.translation import gettext as _
+
+from resourcepool import options as checked
+from resourcepool.exceptions import ResourcePoolError
+from resourcepool.management import arguments
+from resourcepool.management import status_report as report
+from resourcepool.management.layout import as_text, more
+from resourcepool.management.operating import OperatorCommand
+from resourcepool.stats.alarms import alarms_of
+from resourcepool.stats.happenings import happenings
+from resourcepool.stats.holdings import Holding, counts, holdings
+from resourcepool.stats.jobs import jobs
+from resourcepool.stats.pools import pools
+
+CLEAR = "\x1b[H\x1b[2J"
+
+Leases = list[tuple[list[Holding], int]]
+
+
+class Command(OperatorCommand):
+    help = (
+        "Shows each pool: how many are free, leased and away, who waits and for how long, what is wrong; with a pool,"
+        " or --leases, --holder or --host, also who holds what, since when, and when it runs out unless renewed."
+    )
+    example = (
+        "manage.py resourcepool_status\n"
+        "manage.py resourcepool_status proxy --host crawler3\n"
+        "manage.py resourcepool_status proxy --watch 5"
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("pool", nargs="?", help="only this pool (app.Model, or Model)")
+        parser.add_argument("--leases", action="store_true", help="list the running leases of every pool, too")
+        parser.add_argument("--holder", default="", help="only leases of exactly this holder")
+        parser.add_argument("--host", default="", help="only leases of processes on this host")
+        parser.add_argument(
+            "--watch",
+            nargs="?",
+            type=float,
+            const=2.0,
+            metavar="SECONDS",
+            help="repeat until Ctrl-C; default: every 2 s",
+        )
+        parser.add_argument(
+            "--json", action="store_true", help="print one JSON object; with --watch, one a line"
+        )
+        arguments.add_limit(parser, 50)
+
+    def run(self, **options: Any) -> None:
+        """See ``OperatorCommand``."""
+        models = arguments.pools(options["pool"])
+        if options["watch"] is None:
+            self._show(models, **options)
+            return
+        pause = checked.seconds("--watch", options["watch"], least=0.2)
+        try:
+            while True:
+                self._look(models, **options)
+                threading.Event().wait(pause)
+        except KeyboardInterrupt:
+            return  # the way to end it
+
+    def _look(self, models: list[Any], **options: Any) -> None:
+        """Show it once more; when the database has gone away, say so, and look again."""
+        if self.stdout.isatty() and not options["json"]:
+            self.stdout.write(CLEAR, ending="")
+        try:
+            self._show(models, **options)
+        except CommandError:
+            raise
+        except (ResourcePoolError, DatabaseError, InterfaceError) as error:
+            self.stderr.write(str(error))
+            connections.close_all()
+        self.stdout.flush()
+
+    def _show(self, models: list[Any], **options: Any) -> None:
+        asks_for_some = bool(options["holder"] or options["host"])
+        wants_leases = asks_for_some or options["leases"] or options["pool"] is not None
+        stand = _Stand(models, options["pool"])
+        found = _leases(models, **options) if wants_leases else None
+        if options["json"]:
+            self.stdout.write(json.dumps(_as_json(stand, found), default=as_text))
+        else:
+            self.stdout.write("\n".join(_as_text(stand, found)))
+        if asks_for_some and not found and options["watch"] is None:
+            raise SystemExit(1)
+
+
+def _leases(models: list[Any], *, holder: str, host: str, limit: int, **_options: Any) -> Leases:
+    """Return (the leases to show, how many there are) for every pool that has any."""
+    found = counts(models, holder=holder, host=host)
+    return [(holdings(model, holder=holder, host=host, limit=limit), total) for model, total in found.items()]
+
+
+class _Stand:
+    """How everything stands that was asked for: read once, shown as text or as JSON."""
+
+    def __init__(self, models: list[Any], label: str | None) -> None:
+        self.pools, self.jobs = pools(models), jobs()
+        leaked = sum(those.leaked for those in happenings(one.label for one in self.pools).values())
+        self.alarms = alarms_of(self.pools, self.jobs, leaked)
+        self.is_one = label is not None
+
+
+def _as_text(stand: _Stand, found: Leases | None) -> Iterator[str]:
+    yield from report.pools_as_text(stand.pools)
+    if not stand.is_one:
+        yield from ["", *report.jobs_as_text(stand.jobs)]
+    if stand.alarms:
+        yield from ["", _("Problems:"), *(f"  {line}" for line in report.alarms_as_text(stand.alarms))]
+    for shown, total in found or []:
+        yield from ["", *report.holdings_as_text(shown), *more(len(shown), total)]
+    if found == []:
+        yield from ["", _("No running lease.")]
+
+
+def _as_json(stand: _Stand, found: Leases | None) -> dict[str, Any]:
+    shown: dict[str, Any] = {
+        "pools": [report.pool_as_json(one) for one in stand.pools],
+        "jobs": [asdict(job) for job in stand.jobs.values()],
+        "alarms": [asdict(alarm) for alarm in stand.alarms],
+    }
+    if found is not None:
+        leases = [report.holding_as_json(one) for some, _total in found for one in some]
+        shown |= {"leases": leases, "leases_total": sum(total for _some, total in found)}
+    return shown

@@ -1,0 +1,58 @@
+"""``manage.py resourcepool_why``: who has it, since when, and why is it, or somebody, not served?"""
+
+import json
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+from django.utils.translation import gettext as _
+
+from resourcepool.exceptions import BadOption
+from resourcepool.management import arguments
+from resourcepool.management import why_report as report
+from resourcepool.management.layout import as_text, plain
+from resourcepool.management.operating import OperatorCommand
+from resourcepool.stats import why
+from resourcepool.stats.search import find, without_password
+
+
+class Command(OperatorCommand):
+    help = (
+        "Says of a resource who has it, since when, for how long still, how its last leases ended, and why it is not"
+        " handed out; of a holder what it has, and why it waits: its place in line, what it wants, who is in front."
+        " A resource is known by id, name or address, a holder by name, host or host/pid; part of it will do."
+    )
+    example = (
+        "manage.py resourcepool_why 17\n"
+        "manage.py resourcepool_why 198.51.100.7:3128\n"
+        "manage.py resourcepool_why crawler3/4711 --json"
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("what", help="a resource or a holder")
+        parser.add_argument("--pool", help="look only there (app.Model, or Model)")
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
+        arguments.add_limit(parser, 10)
+
+    def run(self, **options: Any) -> None:
+        """See ``OperatorCommand``."""
+        if not options["what"].strip():
+            raise BadOption("what", options["what"], _("a resource or a holder"))
+        models = arguments.pools(options["pool"])
+        found = find(options["what"], models, options["limit"])
+        if not found.rows and not found.holders:
+            said = plain(without_password(options["what"]), 120)
+            raise CommandError(_("no resource, running lease or place in line is called %r") % said)
+        if len(found.rows) + len(found.holders) > 1:
+            self._show(report.candidates_as_json(found), report.candidates_as_text(found), options)
+            raise CommandError(
+                _("%r may be any of these; say which") % plain(without_password(options["what"]), 120)
+            )
+        if found.rows:
+            resource = why.resource(found.rows[0])
+            self._show(report.resource_as_json(resource), report.resource_as_text(resource), options)
+        else:
+            holder = why.holder(found.holders[0], models, options["limit"])
+            self._show(report.holder_as_json(holder), report.holder_as_text(holder), options)
+
+    def _show(self, shown: dict[str, Any], lines: Any, options: dict[str, Any]) -> None:
+        self.stdout.write(json.dumps(shown, default=as_text) if options["json"] else "\n".join(lines))

@@ -1,0 +1,73 @@
+"""Tables and moments for people. What others have written (labels, holders, reasons) may be hostile text: a terminal
+obeys control characters, so none of them gets there."""
+
+import datetime
+import unicodedata
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from resourcepool.stats.alarms import duration
+
+WIDEST = 60  # characters of one cell
+GAP = "  "
+
+
+def plain(value: object, most: int = WIDEST) -> str:
+    """Return ``value`` as one line of at most ``most`` printable characters."""
+    text = "".join(c if c.isprintable() else "?" for c in str(value))
+    return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[object]], *, numbers: Sequence[str] = ()) -> list[str]:
+    """Return lines in which the columns stand below each other; those named in ``numbers`` end flush."""
+    cells = [[plain(cell) for cell in row] for row in (head, *rows)]
+    widths = [max(map(_width, column)) for column in zip(*cells, strict=True)]
+    flush = [name in numbers for name in head]
+    return [GAP.join(_padded(*one) for one in zip(row, widths, flush, strict=True)).rstrip() for row in cells]
+
+
+def more(shown: int, total: int, option: str = "--limit") -> Iterator[str]:
+    """Yield "N more", if there are."""
+    if total > shown:
+        yield _("%(count)s more; %(option)s shows more of them") % {
+            "count": f"{total - shown:,}",
+            "option": option,
+        }
+
+
+def moment(at: datetime.datetime | None) -> str:
+    """Return "2026-11-21 03:12:07 (12 min ago)", in the project's time zone."""
+    if at is None:
+        return _("not known")
+    shown = timezone.localtime(at) if timezone.is_aware(at) else at
+    return _("%(at)s (%(ago)s ago)") % {"at": f"{shown:%Y-%m-%d %H:%M:%S}", "ago": duration(age(at))}
+
+
+def age(at: datetime.datetime) -> float:
+    """Return how many seconds ago that was, by this host's clock; never less than 0."""
+    now = datetime.datetime.now(datetime.UTC)
+    return max(0.0, ((now if timezone.is_aware(at) else now.replace(tzinfo=None)) - at).total_seconds())
+
+
+def ago(seconds: float | None) -> str:
+    """Return "12 min ago", or "never"."""
+    return _("never") if seconds is None else _("%s ago") % duration(seconds)
+
+
+def as_text(value: Any) -> Any:
+    """Make JSON of what JSON does not know: moments in ISO form, the rest as text."""
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)
+
+
+def _width(text: str) -> int:
+    return sum(
+        2 if unicodedata.east_asian_width(c) in "WF" else 0 if unicodedata.combining(c) else 1 for c in text
+    )
+
+
+def _padded(text: str, width: int, flush: bool) -> str:
+    space = " " * (width - _width(text))
+    return space + text if flush else text + space

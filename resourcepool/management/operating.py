@@ -1,0 +1,82 @@
+"""What the operator's commands have in common: how they end, whom they name as the actor, how they ask first."""
+
+import getpass
+import os
+import socket
+import sys
+import textwrap
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser, DjangoHelpFormatter
+from django.db import DatabaseError, InterfaceError
+from django.utils.translation import gettext as _
+
+from resourcepool.exceptions import ResourcePoolError
+
+INTERRUPTED = 130  # what shells call a process that Ctrl-C has ended
+BROKEN_PIPE = 141  # and one whose reader has gone away
+WIDTH = 100
+
+
+class OperatorCommand(BaseCommand):
+    """A command that ends with one sentence and a code, whatever happens; ``run`` is what it does.
+
+    Exit code 0: done; 1: nothing found, refused, or the database did not answer; 2: words it does not understand;
+    130: interrupted.
+    """
+
+    example = ""  # lines to type, shown by --help
+    interrupted = "nothing was changed"
+    requires_system_checks = []  # what they find is not what stands in the way at 3 a.m.
+
+    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
+        """See ``BaseCommand``; with the examples below the options."""
+        codes = _("Exit codes: 0 done; 1 nothing found, or refused; 2 not understood; 130 interrupted.")
+        epilog = f"{_('Examples')}:\n{textwrap.indent(self.example, '  ')}\n\n{codes}"
+        return super().create_parser(
+            prog_name, subcommand, epilog=epilog, formatter_class=_KeepsLines, **kwargs
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            self.run(**options)
+        except ResourcePoolError as error:
+            raise CommandError(str(error)) from error
+        except (DatabaseError, InterfaceError) as error:
+            raise CommandError(_("the database says: %s") % error) from error
+        except KeyboardInterrupt:
+            told = _("interrupted; %s") % self.interrupted
+            raise CommandError(told, returncode=INTERRUPTED) from None
+        except BrokenPipeError:
+            # Whoever read has seen enough. Python would complain once more when it closes its output.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise SystemExit(BROKEN_PIPE) from None
+
+    def run(self, **options: Any) -> None:
+        """Do it."""
+        raise NotImplementedError
+
+    def ask(self, question: str, *, yes: bool) -> None:
+        """Go on only if the operator says so, or has said ``--yes``; raises CommandError."""
+        if yes:
+            return
+        if not sys.stdin or not sys.stdin.isatty():
+            raise CommandError(_("%s Nobody is here to be asked: add --yes.") % question)
+        self.stderr.write(f"{question} [y/N] ", style_func=str, ending="")
+        self.stderr.flush()
+        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+            raise CommandError(_("not confirmed; nothing was changed"))
+
+
+class _KeepsLines(DjangoHelpFormatter):
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return text if "\n" in text else super()._fill_text(text, width, indent)
+
+
+def actor() -> str:
+    """Return who is at this keyboard, for the history: "alice@host (shell)"."""
+    try:
+        name = os.environ.get("SUDO_USER") or getpass.getuser()
+    except (KeyError, OSError):  # containers know no names
+        name = f"uid {os.getuid()}"
+    return f"{name[:40]}@{socket.gethostname()[:80]} (shell)"

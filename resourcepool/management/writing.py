@@ -1,0 +1,85 @@
+"""Writes records as CSV, as one JSON array or as JSON lines, one after the other."""
+
+import csv
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+from django.core.management.base import CommandError
+from django.utils.translation import gettext as _
+
+from resourcepool.management.layout import as_text
+
+PRIVATE = 0o600
+
+Record = dict[str, Any]
+
+
+class Output(Protocol):
+    """What can be written to."""
+
+    def write(self, text: str, /) -> Any:
+        """Take this text."""
+
+
+def as_csv(
+    out: Output, names: Sequence[str], records: Iterable[Record], cell: Callable[[Any], Any] = lambda c: c
+) -> int:
+    """Write a header and one row a record; return how many. ``cell`` has the last word on each value."""
+    writer, count = csv.writer(out, lineterminator="\n"), 0
+    writer.writerow(names)
+    for count, record in enumerate(records, 1):  # noqa: B007 (counted)
+        writer.writerow([cell(_text(record[name])) for name in names])
+    return count
+
+
+def as_json(out: Output, names: Sequence[str], records: Iterable[Record]) -> int:
+    """Write one array of objects; return how many."""
+    return _json(out, records, "[", ",\n", "]\n")
+
+
+def as_lines(out: Output, names: Sequence[str], records: Iterable[Record]) -> int:
+    """Write one object a line; return how many."""
+    return _json(out, records, "", "\n", "\n")
+
+
+@contextmanager
+def private_file(name: str) -> Iterator[Output]:
+    """Open a new file that its owner alone may read; remove it if it does not get finished.
+
+    Raises:
+        CommandError: it exists, or cannot be written.
+    """
+    path = Path(name)
+    try:
+        # Never over an existing one: it may be readable to others, or a link to somewhere else.
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE)
+    except FileExistsError:
+        raise CommandError(_("%s exists; choose another name") % name) from None
+    except OSError as error:
+        raise CommandError(f"{name}: {error.strerror or error}") from error
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
+            yield file
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+
+
+def _json(out: Output, records: Iterable[Record], begin: str, between: str, end: str) -> int:
+    out.write(begin)
+    count = 0
+    for count, record in enumerate(records, 1):
+        out.write(("" if count == 1 else between) + json.dumps(record, default=as_text))
+    if count or begin:
+        out.write(end)
+    return count
+
+
+def _text(value: Any) -> Any:
+    if value is None:
+        return ""
+    return value if isinstance(value, str | int | float) else as_text(value)

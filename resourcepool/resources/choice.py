@@ -1,0 +1,40 @@
+"""Which resources an operator means: by primary key, or by tags and fields as in ``pool.acquire``."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.core.exceptions import ValidationError
+
+from resourcepool.exceptions import BadOption
+from resourcepool.resources import selectors
+from resourcepool.resources.queryset import ResourceQuerySet
+
+
+def everything(model: Any) -> ResourceQuerySet:
+    """Return all rows of ``model`` where leases are decided, whatever its default manager hides."""
+    return ResourceQuerySet(model=model, using=model.pool.using)
+
+
+def chosen(model: Any, pks: Sequence[str] = (), wishes: Mapping[str, Any] | None = None) -> ResourceQuerySet:
+    """Return the resources with these primary keys, or all of them, as far as they match ``wishes``.
+
+    Raises:
+        BadOption: a primary key that no resource has, an unknown field, or a value that it does not take.
+    """
+    rows = everything(model).filter(selectors.wanted(model, selectors.canonical(model, wishes or {})))
+    if not pks:
+        return rows
+    wanted = [key(model, pk) for pk in pks]
+    there = set(everything(model).filter(pk__in=wanted).values_list("pk", flat=True))
+    for pk in wanted:
+        if pk not in there:
+            raise BadOption("id", str(pk), f"a primary key of {model._meta.label}")
+    return rows.filter(pk__in=wanted)
+
+
+def key(model: Any, text: str) -> Any:
+    """Return ``text`` as a primary key of ``model``; raises BadOption."""
+    try:
+        return model._meta.pk.to_python(text)
+    except (ValidationError, ValueError, TypeError):
+        raise BadOption("id", text, f"a primary key of {model._meta.label}") from None

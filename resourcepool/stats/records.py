@@ -1,0 +1,81 @@
+"""Resources and events as flat records, a thousand at a time: for spreadsheets, scripts, and a later import."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from django.db import connections, router
+from django.db.models import Field, Max, Min
+
+from resourcepool.dialect import DbNow
+from resourcepool.history.models import Event
+from resourcepool.leases.retry import retrying
+from resourcepool.resources.importing.formats import COLUMNS
+from resourcepool.resources.secret import EncryptedTextField
+from resourcepool.resources.state import state_of
+
+CHUNK = 1_000
+
+Record = dict[str, Any]
+
+
+def of_resources(rows: Any) -> Iterator[Record]:
+    """Yield every field of each resource but its secrets, and its state; ordered by primary key.
+
+    Not promised: one moment for all of them. Each thousand is read on its own.
+    """
+    fields = [field for field in rows.model._meta.concrete_fields if not isinstance(field, EncryptedTextField)]
+    for row in _in_chunks(rows.annotate(db_now=DbNow())):
+        yield {"state": state_of(row, row.db_now).value, **_values(row, fields)}
+
+
+def for_import(rows: Any) -> Iterator[Record]:
+    """Yield each proxy as ``resourcepool_import`` reads it, password included; raises SecretUnreadable."""
+    for row in _in_chunks(rows):
+        record = {name: getattr(row, name) for name in COLUMNS}
+        # A browser's line ends; the import takes Unix's.
+        yield {**record, "notes": row.notes.replace("\r\n", "\n").replace("\r", "\n")}
+
+
+def of_events(model: Any, seconds: float) -> Iterator[Record]:
+    """Yield what the history of this pool tells of the last so many seconds, in the order it was written."""
+    connection = connections[router.db_for_read(Event)]
+    events = Event.objects.using(connection.alias).filter(pool=model._meta.label_lower).since(seconds)
+    ends = retrying(connection, lambda: events.aggregate(first=Min("pk"), last=Max("pk")))
+    if ends["first"] is None:
+        return
+    # Its place in the table is known now, so no chunk has to look for it; and what is still to come is left out.
+    events = events.filter(pk__gte=ends["first"], pk__lte=ends["last"])
+    fields = Event._meta.concrete_fields
+    for event in _in_chunks(events):
+        yield _values(event, fields)
+
+
+def _values(row: Any, fields: Any) -> Record:
+    read: Mapping[str, Callable[[Any], Any]] = {field.attname: field.value_from_object for field in fields}
+    return {name: value(row) for name, value in read.items()}
+
+
+def _in_chunks(rows: Any) -> Iterator[Any]:
+    """Yield ``rows`` by primary key without ever holding more than ``CHUNK``, and without keeping a cursor open."""
+    rows, connection = rows.order_by("pk"), connections[rows.db]
+    chunk = _read(connection, rows)
+    while chunk:
+        yield from chunk
+        chunk = _read(connection, rows.filter(pk__gt=chunk[-1].pk)) if len(chunk) == CHUNK else []
+
+
+def _read(connection: Any, rows: Any) -> list[Any]:
+    return retrying(connection, lambda: list(rows.all()[:CHUNK]))
+
+
+def columns(model: Any, *, to_import: bool) -> list[str]:
+    """Return the names of what ``of_resources``, or ``for_import``, yields."""
+    if to_import:
+        return list(COLUMNS)
+    fields: list[Field[Any, Any]] = list(model._meta.concrete_fields)
+    return ["state", *(field.attname for field in fields if not isinstance(field, EncryptedTextField))]
+
+
+def event_columns() -> list[str]:
+    """Return the names of what ``of_events`` yields."""
+    return [field.attname for field in Event._meta.concrete_fields]
