@@ -29,6 +29,8 @@ DEFAULTS: dict[str, Any] = {
     "HISTORY": True,
     # After so many seconds an event is removed from the history (by the sweep).
     "HISTORY_KEPT": 30 * 86_400.0,
+    # Of more events than that the oldest are removed, whatever their age.
+    "HISTORY_ROWS": 1_000_000,
     # When the dashboard and the sweep raise an alarm; in seconds.
     "ALARMS": {"oldest_wait": 60.0, "sweep": 600.0},
     # How resources are checked, per model; see docs/validity.md.

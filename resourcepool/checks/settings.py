@@ -13,6 +13,8 @@ from resourcepool.exceptions import BadOption
 from resourcepool.resources.order import check_option
 from resourcepool.resources.quarantine import Policy
 from resourcepool.resources.registry import resource_models
+from resourcepool.stats.alarms import Limits
+from resourcepool.sweeps.pruning import history_kept, history_rows
 
 
 @register("resourcepool")
@@ -25,6 +27,8 @@ def check_settings(**_: Any) -> list[CheckMessage]:
     for name in POOL_OPTIONS:
         found += _wrong(f"RESOURCEPOOL[{name.upper()!r}]: ", partial(_check_default, name))
     found += _wrong("", ticket_ttl)
+    for check in (history_kept, history_rows, Limits.from_settings):
+        found += _wrong("", check)
     found += _wrong("", _check_quarantine)
     found += _wrong("", _check_keys)
     pools: Mapping[str, Any] = {}

@@ -9,13 +9,10 @@ from django.utils.translation import ngettext
 
 from resourcepool import options
 from resourcepool.conf import setting
-from resourcepool.history.models import Event
 from resourcepool.resources.state import State
-from resourcepool.signals import What
+from resourcepool.stats.happenings import happenings
 from resourcepool.stats.jobs import JobStatus, jobs
 from resourcepool.stats.pools import PoolStatus, pools
-
-LEAKS_WITHIN = 3_600.0  # seconds
 
 
 class Kind(StrEnum):
@@ -42,6 +39,11 @@ class Alarm:
     def __str__(self) -> str:
         return f"{self.pool}: {self.text}" if self.pool else self.text
 
+    @property
+    def is_severe(self) -> bool:
+        """Whether somebody is without a resource because of it, or may be soon."""
+        return self.kind in (Kind.UNREADABLE, Kind.NOTHING_IN_SERVICE, Kind.EXHAUSTED)
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -60,8 +62,14 @@ class Limits:
 
 def alarms() -> list[Alarm]:
     """Return what is wrong now, the worst first."""
-    leaked = Event.objects.filter(what=What.LEAKED).since(LEAKS_WITHIN).count()
-    return judge(pools(), jobs(), leaked, Limits.from_settings(), _check_intervals())
+    standing = pools()
+    happened = happenings(pool.label for pool in standing)
+    return alarms_of(standing, jobs(), sum(those.leaked for those in happened.values()))
+
+
+def alarms_of(pools: Sequence[PoolStatus], jobs: Mapping[str, JobStatus], leaked: int) -> list[Alarm]:
+    """Return what is wrong with these, judged by the settings: ``judge`` tells of the arguments."""
+    return judge(pools, jobs, leaked, Limits.from_settings(), _check_intervals())
 
 
 def judge(

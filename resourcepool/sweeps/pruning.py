@@ -4,6 +4,7 @@ from functools import partial
 from typing import Any
 
 from django.db import connections, router
+from django.db.models import Max
 
 from resourcepool import options
 from resourcepool.conf import setting
@@ -21,14 +22,21 @@ def history_kept() -> float:
     return options.seconds("RESOURCEPOOL['HISTORY_KEPT']", setting("HISTORY_KEPT"), least=60, most=10 * YEAR)
 
 
+def history_rows() -> int:
+    """Return RESOURCEPOOL["HISTORY_ROWS"]; raises BadOption."""
+    return options.whole("RESOURCEPOOL['HISTORY_ROWS']", setting("HISTORY_ROWS"), least=1_000, most=10**10)
+
+
 def prune_history(lease: Lease | None = None) -> int:
-    """Remove events and samples older than RESOURCEPOOL["HISTORY_KEPT"]; returns how many.
+    """Remove events and samples that are too old, and the oldest events of too many; returns how many.
 
     Args:
         lease: of the job that does it; it stops when that is lost.
     """
     old = DbLater(-history_kept())
-    return _remove(Event, lease, at__lt=old) + _remove(Sample, lease, minute__lt=old)
+    removed = _remove(Event, lease, at__lt=old) + _remove(Sample, lease, minute__lt=old)
+    newest = Event.objects.using(router.db_for_write(Event)).aggregate(newest=Max("pk"))["newest"] or 0
+    return removed + _remove(Event, lease, pk__lte=newest - history_rows())
 
 
 def _remove(model: Any, lease: Lease | None, **old: Any) -> int:

@@ -55,7 +55,7 @@ def wanted() -> list[Entry]:
     entries = [
         Entry("resourcepool: sweep", "resourcepool.sweep", MINUTE),
         Entry("resourcepool: statistics", "resourcepool.refresh_statistics", MINUTE),
-        Entry("resourcepool: prune history", "resourcepool.prune_history", HOUR),
+        Entry("resourcepool: prune history", "resourcepool.prune_history", 10 * MINUTE),
     ]
     for label, chosen in sorted(setting("CHECKS").items()):
         every = int(chosen.get("every", 10 * MINUTE))

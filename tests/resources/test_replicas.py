@@ -8,7 +8,9 @@ import pytest
 from django.db import connection
 from django.test import override_settings
 
+from resourcepool.exceptions import LeaseLost
 from resourcepool.models import Proxy
+from resourcepool.signals import What
 from tests.aliases import alias
 from tests.app.rows import granted, new, several
 
@@ -58,8 +60,14 @@ def test_a_row_that_was_read_from_a_replica_is_deleted_on_the_writer() -> None:
     assert left() == 0
 
 
-def test_operators_decide_on_the_writer() -> None:
+def test_operators_decide_on_the_writer_also_when_somebody_listens() -> None:
+    """The changes are then told row by row."""
     new(Proxy)
+    assert What.TAKEN_OUT.is_heard
+    lease: Any = Proxy.pool.acquire()
+    assert Proxy.objects.all().revoke("stuck") == 1
+    with pytest.raises(LeaseLost):
+        lease.renew()
     assert Proxy.objects.all().take_out("maintenance") == 1
     assert Proxy.pool.acquire(wait=False) is None
     assert Proxy.objects.all().return_to_service() >= 1

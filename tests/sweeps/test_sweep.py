@@ -123,6 +123,13 @@ class TestPruning:
         assert (Event.objects.count(), Sample.objects.count()) == (1, 1)
         assert Job.objects.get(name="prune history").result == "2 removed"
 
+    def test_of_too_many_the_oldest_go(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("resourcepool.sweeps.pruning.history_rows", lambda: 3)
+        new_ones = [Event(at=DbLater(0), what="acquired", pool="p", row=str(n)) for n in range(5)]
+        Event.objects.bulk_create(new_ones)
+        assert prune() == "2 removed"
+        assert sorted(Event.objects.values_list("row", flat=True)) == ["2", "3", "4"]
+
     def test_many_go_a_batch_at_a_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("resourcepool.sweeps.pruning.BATCH", 2)
         old = [Event(at=DbLater(-(10**8)), what="acquired", pool="p", row="1") for _ in range(5)]

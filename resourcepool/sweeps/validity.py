@@ -1,0 +1,37 @@
+"""The validity check of a whole pool, as a job: safe to start twice at once, and its result is written down."""
+
+from collections.abc import Callable
+from typing import Any
+
+from resourcepool.jobs.running import run
+from resourcepool.leases.lease import Lease
+from resourcepool.resources.checking.check import Wishes, check
+from resourcepool.resources.checking.outcome import Checked, Tally
+from resourcepool.resources.checking.rules import rules_of
+from resourcepool.resources.queryset import ResourceQuerySet
+from resourcepool.resources.registry import resource_model
+
+
+def check_pool(model: Any, wishes: Wishes, tell: Callable[[Checked], object] = lambda _: None) -> str | None:
+    """Check every resource of ``model`` that nobody holds; see ``checking.check`` for the arguments.
+
+    Returns:
+        What came of it, in one line; None when it is being done elsewhere.
+
+    Raises:
+        CheckerBroken: too many failed together; the job has failed, and an alarm says so.
+    """
+
+    def work(lease: Lease) -> str:
+        tally = Tally(tell)
+        check(model, wishes=wishes, tell=tally, go_on=lease.ensure_held)
+        in_use = ResourceQuerySet(model=model, using=model.pool.using).held().filter(in_service=True).count()
+        return f"{tally}; {in_use} in use" if in_use else str(tally)
+
+    return run(f"check {model._meta.label}", work)
+
+
+def check_validity(label: str) -> str | None:
+    """Check the resources of this pool that were not checked lately: what Celery beat starts now and then."""
+    model = resource_model(label)
+    return check_pool(model, Wishes(unless_within=rules_of(model).every / 2))
