@@ -9,6 +9,7 @@ from django.utils.translation import ngettext
 
 from resourcepool import options
 from resourcepool.conf import setting
+from resourcepool.exceptions import BadOption
 from resourcepool.resources.state import State
 from resourcepool.stats.happenings import happenings
 from resourcepool.stats.jobs import JobStatus, jobs
@@ -55,8 +56,9 @@ class Limits:
     @classmethod
     def from_settings(cls) -> "Limits":
         """Return the limits of the settings; raises BadOption."""
-        chosen = setting("ALARMS")
-        names = ("oldest_wait", "sweep")
+        chosen, names = setting("ALARMS"), ("oldest_wait", "sweep")
+        if unknown := chosen.keys() - set(names):
+            raise BadOption("RESOURCEPOOL['ALARMS']", sorted(unknown), f"only {' and '.join(names)}")
         return cls(*(options.seconds(f"RESOURCEPOOL['ALARMS'][{name!r}]", chosen[name]) for name in names))
 
 
