@@ -1,71 +1,48 @@
-"""Resources in the admin: who has what, and until when. A running lease cannot be changed here."""
+"""Resources in the admin: who has what, and until when. A running lease cannot be changed here, only taken away."""
 
-import datetime
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-from django import forms
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
+from resourcepool.admin.columns import ResourceList
+from resourcepool.admin.exporting import export
+from resourcepool.admin.filters import HolderFilter, HostFilter, StateFilter, TagFilter
+from resourcepool.admin.generic import ModelForm
+from resourcepool.admin.operating import ACTIONS
+from resourcepool.admin.page import Page
+from resourcepool.admin.paging import CappedPaginator
 from resourcepool.dialect import DbNow
-from resourcepool.exceptions import SecretUnreadable
-from resourcepool.resources.models import AbstractResource, Proxy
-from resourcepool.resources.secret import seal
-from resourcepool.resources.state import state_of
-
-if TYPE_CHECKING:
-    Admin = admin.ModelAdmin[Any]
-    ModelForm = forms.ModelForm[Any]
-else:  # Django's classes take no type parameters when they run
-    Admin, ModelForm = admin.ModelAdmin, forms.ModelForm
 
 
-class ResourceAdmin(Admin):
+class ResourceAdmin(Page):
     """The base for the admin of your own resource models."""
 
-    list_display: tuple[str, ...] = ("__str__", "state", "holder", "taken_until", "fence", "tags")
-    list_filter: ClassVar[tuple[str, ...]] = ("in_service", "status")
+    list_filter: ClassVar[tuple[Any, ...]] = (StateFilter, TagFilter, HolderFilter, HostFilter)
     list_per_page = 50
     show_full_result_count = False
+    show_facets = admin.ShowFacets.NEVER
+    paginator = CappedPaginator
     search_fields: ClassVar[tuple[str, ...]] = ("holder", "tags")
     readonly_fields = (
-        *("state", "holder", "taken_until", "fence"),
-        *("in_service", "status", "reason", "until", "strikes"),
+        *("holder", "busy_before", "fence"),
+        *("in_service", "status", "reason", "until", "strikes", "verdict", "checked_at", "latency"),
     )
-    actions = ("take_out", "return_to_service")
+    actions = (*ACTIONS, export)
+
+    class Media:
+        css = {"all": ("resourcepool/admin.css",)}
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """Return the rows together with the database's clock, by which their state is judged."""
         rows: QuerySet[Any] = super().get_queryset(request).annotate(db_now=DbNow())
         return rows
 
-    @admin.display(description=_("state"))
-    def state(self, resource: AbstractResource) -> str:
-        """Show what the resource is doing now."""
-        now = getattr(resource, "db_now", None)
-        return "" if now is None else str(state_of(resource, now).label)
-
-    @admin.display(description=_("taken until"), ordering="busy_before")
-    def taken_until(self, resource: AbstractResource) -> datetime.datetime | None:
-        """Show when the lease, cool-down or quarantine ends, unless it has ended."""
-        now = getattr(resource, "db_now", None)
-        return resource.busy_before if now is not None and resource.busy_before > now else None
-
-    @admin.action(
-        description=_("Take out of service (running leases are not disturbed)"), permissions=["change"]
-    )
-    def take_out(self, request: HttpRequest, resources: Any) -> None:
-        """Hand the selected ones out no more."""
-        count = resources.take_out(f"by {request.user.get_username()}"[:200])
-        self.message_user(request, _("%(count)d taken out of service.") % {"count": count})
-
-    @admin.action(description=_("Return to service (ends a quarantine)"), permissions=["change"])
-    def return_to_service(self, request: HttpRequest, resources: Any) -> None:
-        """Hand the selected ones out again."""
-        count = resources.return_to_service()
-        self.message_user(request, _("%(count)d returned to service.") % {"count": count})
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ResourceList]:
+        """Return the list that knows since when its leases run."""
+        return ResourceList
 
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
         """Delete one, or say that it was held."""
@@ -90,42 +67,3 @@ class ResourceAdmin(Admin):
     def edited(self, form: ModelForm) -> list[str]:
         """Return the names of the model's fields that ``form`` changed."""
         return list(form.changed_data)
-
-
-class ProxyForm(ModelForm):
-    """Takes a new password, never shows the one that is stored."""
-
-    new_password = forms.CharField(
-        label=_("New password"),
-        required=False,
-        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
-        help_text=_("Leave empty to keep the stored one."),
-    )
-
-    class Meta:
-        model = Proxy
-        fields = ("scheme", "host", "port", "username", "country", "tags", "weight", "notes")
-
-    def clean_new_password(self) -> str:
-        """Encrypt it at once, so that a missing key is the field's error."""
-        password = str(self.cleaned_data["new_password"])
-        try:
-            if password:
-                self.instance.password = seal(password)
-        except SecretUnreadable as error:
-            raise forms.ValidationError(str(error)) from None
-        return ""
-
-
-@admin.register(Proxy)
-class ProxyAdmin(ResourceAdmin):
-    """Proxies."""
-
-    form = ProxyForm
-    list_display: tuple[str, ...] = (*ResourceAdmin.list_display, "country")
-    list_filter: ClassVar[tuple[str, ...]] = (*ResourceAdmin.list_filter, "country")
-    search_fields: ClassVar[tuple[str, ...]] = (*ResourceAdmin.search_fields, "host", "username")
-
-    def edited(self, form: ModelForm) -> list[str]:
-        """Return the changed fields; the password by its name in the model."""
-        return ["password" if name == "new_password" else name for name in form.changed_data]

@@ -23,6 +23,10 @@ from resourcepool.resources.state import MAX_REASON, STATE_COLUMNS, Status, Verd
 from resourcepool.resources.tags import TagsField
 
 
+# Besides Django's own: to free, quarantine, drain, reserve and return.
+PERMISSIONS = ("add", "change", "delete", "view", "operate")
+
+
 class AbstractResource(AbstractLease):
     """Derive your own kind of resource from this; ``YourModel.pool`` hands its rows out.
 
@@ -32,7 +36,7 @@ class AbstractResource(AbstractLease):
             number = models.CharField(max_length=20, unique=True)
             pool = Pool(ttl=120, cooldown=5)  # only where the settings' defaults do not fit
 
-            class Meta(AbstractResource.Meta):  # brings the index that claims use
+            class Meta(AbstractResource.Meta):  # brings the index that claims use, and operate_phone
                 verbose_name = "phone"
 
         with Phone.pool.lease(timeout=30) as lease:
@@ -71,6 +75,7 @@ class AbstractResource(AbstractLease):
 
     class Meta:
         abstract = True
+        default_permissions = PERMISSIONS
         indexes = [models.Index(fields=["in_service", "busy_before"])]
 
     @classmethod
@@ -134,6 +139,7 @@ class Proxy(AbstractResource):
     class Meta:
         verbose_name = _("proxy")
         verbose_name_plural = _("proxies")
+        default_permissions = PERMISSIONS
         indexes = [models.Index(fields=["in_service", "busy_before"], name="resourcepool_proxy_free")]
         constraints = [
             models.UniqueConstraint(

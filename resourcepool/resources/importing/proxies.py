@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from django.db import connections
 
@@ -63,6 +64,7 @@ def import_proxies(
     skip_bad: bool = False,
     dry_run: bool = False,
     tell: Tell = silent,
+    stream: BinaryIO | None = None,
 ) -> Imported:
     """Import the file ``name`` ("-": standard input) in one transaction; returns what was done.
 
@@ -74,6 +76,7 @@ def import_proxies(
         skip_bad: import the good lines of a file that has bad ones.
         dry_run: only find out what would be done.
         tell: hears how far things are.
+        stream: where the file's bytes are read from, if not from the file of this name.
 
     Raises:
         BadLines: the file has bad lines; nothing was imported.
@@ -82,7 +85,7 @@ def import_proxies(
     """
     using = Proxy.pool.using
     try:
-        reading = read(lines_of(name), tell)
+        reading = read(lines_of(name, stream), tell)
         if reading.bad and not (skip_bad and reading.rows):
             raise BadLines(reading)
     except ImportRefused as error:

@@ -21,15 +21,18 @@ def label(name: str) -> str:
     return "standard input" if name == "-" else name
 
 
-def lines_of(name: str) -> Iterator[tuple[int, str]]:
+def lines_of(name: str, stream: BinaryIO | None = None) -> Iterator[tuple[int, str]]:
     """Yield (number, text without its line end) for every line of the file ``name``; "-" is standard input.
+
+    Args:
+        stream: where its bytes are read from, if not from the file of this name.
 
     Raises:
         ImportRefused: it cannot be read, is no UTF-8 text, or is too large.
     """
     try:
         with contextlib.ExitStack() as stack:
-            yield from _lines(_stdin() if name == "-" else stack.enter_context(Path(name).open("rb")))
+            yield from _lines(stream or (_stdin() if name == "-" else stack.enter_context(Path(name).open("rb"))))
     except OSError as error:
         raise ImportRefused(f"cannot be read: {error.strerror or error}") from error
 

@@ -1,0 +1,187 @@
+"""Proxies from an uploaded file: first the plan, then the question, then all of it or nothing."""
+
+import base64
+import io
+import json
+import time
+import zlib
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from resourcepool.admin.operating import Operating
+from resourcepool.exceptions import ResourcePoolError, SecretUnreadable
+from resourcepool.resources.importing.formats import COLUMNS
+from resourcepool.resources.importing.proxies import BadLines, Imported, import_proxies
+from resourcepool.resources.secret import Sealed, seal
+
+MOST = 1_000_000  # bytes; sealed, it must fit into a form (DATA_UPLOAD_MAX_MEMORY_SIZE)
+KEPT = 3_600  # seconds between the plan and the answer
+CHOICES = ("update", "sync", "skip_bad")
+
+
+class UploadForm(forms.Form):
+    """A file, and what to do with it."""
+
+    file = forms.FileField(
+        label=gettext_lazy("File"),
+        help_text=gettext_lazy(
+            "UTF-8: CSV with a header (%(columns)s), or one address a line. At most 1 MB; for more there is"
+            " manage.py resourcepool_import."
+        )
+        % {"columns": ", ".join(COLUMNS)},
+    )
+    update = forms.BooleanField(
+        label=gettext_lazy("Give proxies that exist the values of the file"), required=False
+    )
+    sync = forms.BooleanField(
+        label=gettext_lazy("Retire proxies that are not in the file, return retired ones that are in it"),
+        required=False,
+    )
+    skip_bad = forms.BooleanField(
+        label=gettext_lazy("Import the good lines in spite of bad ones"), required=False
+    )
+
+    def clean_file(self) -> Any:
+        """Refuse what is too large before it is read."""
+        file = self.cleaned_data["file"]
+        if file.size > MOST:
+            raise forms.ValidationError(
+                _("At most 1 MB here; for larger files there is manage.py resourcepool_import.")
+            )
+        return file
+
+
+class Importing(Operating):
+    """For those who may add and change proxies."""
+
+    change_list_template = "resourcepool/admin/proxies.html"
+    import_template = "resourcepool/admin/import.html"
+
+    def get_urls(self) -> list[URLPattern]:
+        """Add the page that imports."""
+        name = f"{self.opts.app_label}_{self.opts.model_name}_import"
+        return [path("import/", self.admin_site.admin_view(self.import_view), name=name), *super().get_urls()]
+
+    def has_import_permission(self, request: HttpRequest) -> bool:
+        """Tell whether this user may import."""
+        return bool(self.has_add_permission(request) and self.has_change_permission(request))
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
+        """Link the import."""
+        url = self.url_of("import") if self.has_import_permission(request) else ""
+        return super().changelist_view(request, {**(extra_context or {}), "import_url": url})
+
+    def import_view(self, request: HttpRequest) -> HttpResponse:
+        """Take a file, show what would be done, and do it when told so."""
+        if not self.has_import_permission(request):
+            raise PermissionDenied
+        if request.method == "POST" and "sealed" in request.POST:
+            return self._do(request)
+        form = UploadForm(request.POST or None, request.FILES or None)
+        if request.method == "POST" and form.is_valid():
+            return self._show_plan(request, form)
+        return self._answer(request, form=form)
+
+    def _show_plan(self, request: HttpRequest, form: UploadForm) -> HttpResponse:
+        wanted = {name: form.cleaned_data[name] for name in CHOICES}
+        file = form.cleaned_data["file"]
+        content, name = file.read(MOST + 1), str(file.name)[:100]
+        try:
+            plan = _carry_out(content, name, wanted, dry_run=True)
+            sealed = pack(content, name, wanted, request.user.pk)
+        except ResourcePoolError as error:
+            form.add_error("file", explained(error))
+            return self._answer(request, form=form)
+        return self._answer(request, plan=plan, said=sentences(plan), sealed=sealed, name=name, **wanted)
+
+    def _do(self, request: HttpRequest) -> HttpResponse:
+        try:
+            content, name, wanted = unpack(request.POST["sealed"], request.user.pk)
+            done = _carry_out(content, name, wanted, dry_run=False)
+        except ResourcePoolError as error:
+            for line in explained(error):
+                self.message_user(request, line, messages.ERROR)
+            return HttpResponseRedirect(self.url_of("import"))
+        self.message_user(request, " ".join(sentences(done)), messages.SUCCESS)
+        return HttpResponseRedirect(self.url_of("changelist"))
+
+    def _answer(self, request: HttpRequest, **context: Any) -> HttpResponse:
+        shared = {
+            **self.admin_site.each_context(request),
+            "title": _("Import proxies"),
+            "opts": self.opts,
+            "media": self.media,
+        }
+        request.current_app = self.admin_site.name
+        return TemplateResponse(request, self.import_template, {**shared, **context})
+
+
+def _carry_out(content: bytes, name: str, wanted: dict[str, bool], *, dry_run: bool) -> Imported:
+    chosen: dict[str, Any] = {choice: wanted[choice] for choice in CHOICES}
+    return import_proxies(name, **chosen, dry_run=dry_run, stream=io.BytesIO(content))
+
+
+def pack(content: bytes, name: str, wanted: dict[str, bool], user: Any) -> str:
+    """Return a file and what is wanted of it as text that only this server can read, for the form that asks.
+
+    Raises:
+        SecretUnreadable: there is no key.
+    """
+    kept = {"at": time.time(), "user": str(user), "name": name, "wanted": wanted}
+    squeezed = base64.b64encode(zlib.compress(content)).decode()
+    return seal(json.dumps({**kept, "content": squeezed})).token
+
+
+def unpack(token: str, user: Any) -> tuple[bytes, str, dict[str, bool]]:
+    """Return what ``pack`` was given by the same user within the last hour; raises SecretUnreadable."""
+    kept = json.loads(Sealed(token).open())
+    if kept["user"] != str(user) or not 0 <= time.time() - kept["at"] < KEPT:
+        raise SecretUnreadable(_("This plan is too old, or not yours: upload the file again."))
+    return zlib.decompress(base64.b64decode(kept["content"])), kept["name"], kept["wanted"]
+
+
+def explained(error: ResourcePoolError) -> list[str]:
+    """Return what went wrong, a line each."""
+    if isinstance(error, BadLines):
+        more = error.bad_count - len(error.bad)
+        shown = [str(line) for line in error.bad]
+        return [*shown, _("and %d more bad lines") % more] if more > 0 else shown
+    return [str(error)]
+
+
+def sentences(done: Imported) -> list[str]:
+    """Return what an import did, or would do."""
+    numbers = {"total": done.total, "new": done.new, "changed": done.changed, "unchanged": done.unchanged}
+    said = [
+        _("%(total)d in the file: %(new)d new, %(changed)d changed, %(unchanged)d unchanged.") % numbers,
+    ]
+    if done.retired:
+        said.append(ngettext("%d is retired.", "%d are retired.", done.retired) % done.retired)
+    if done.returned:
+        text = ngettext(
+            "%d of the changed is back in service.", "%d of the changed are back in service.", done.returned
+        )
+        said.append(text % done.returned)
+    if done.differing:
+        text = ngettext(
+            "%d of the unchanged has other values in the file.",
+            "%d of the unchanged have other values in the file.",
+            done.differing,
+        )
+        said.append(text % done.differing)
+    if done.staying_retired:
+        text = ngettext("%d is retired and stays so.", "%d are retired and stay so.", done.staying_retired)
+        said.append(text % done.staying_retired)
+    if done.bad_count:
+        said.append(
+            ngettext("%d bad line is skipped.", "%d bad lines are skipped.", done.bad_count) % done.bad_count
+        )
+    return said

@@ -1,0 +1,139 @@
+"""Doing things to resources: the same page that asks first, for one resource and for many."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib import admin, messages
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.admin.utils import unquote
+from django.contrib.auth import get_permission_codename
+from django.core.exceptions import PermissionDenied
+from django.db import connections
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils.text import capfirst
+
+from resourcepool.admin.generic import Admin
+from resourcepool.admin.operations import OPERATIONS, Operation
+from resourcepool.admin.selection import AT_ONCE, Selection
+from resourcepool.dialect import read_clock
+from resourcepool.exceptions import ResourcePoolError
+
+
+class Operating(Admin):
+    """For those with the permission ``operate_<model>``, who may also see the list."""
+
+    confirmation_template = "resourcepool/admin/operate.html"
+
+    def has_operate_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Tell whether this user may free, quarantine, drain, reserve and return."""
+        permission = f"{self.opts.app_label}.{get_permission_codename('operate', self.opts)}"
+        return bool(request.user.has_perm(permission)) and self.has_view_or_change_permission(request, obj)
+
+    def get_urls(self) -> list[URLPattern]:
+        """Add the page that asks."""
+        name = f"{self.opts.app_label}_{self.opts.model_name}_operate"
+        page = self.admin_site.admin_view(self.operate_view)
+        return [path("<path:object_id>/operate/<slug:name>/", page, name=name), *super().get_urls()]
+
+    def operate_view(self, request: HttpRequest, object_id: str, name: str) -> HttpResponse:
+        """Ask, and do it to one resource."""
+        if not self.has_operate_permission(request):
+            raise PermissionDenied
+        operation = OPERATIONS.get(name)
+        resource = self.get_object(request, unquote(object_id))
+        if operation is None or resource is None:
+            raise Http404
+        if not self.has_operate_permission(request, resource):
+            raise PermissionDenied
+        page = self.url_of("change", object_id)
+        rows = self.get_queryset(request).filter(pk=resource.pk)
+        return self.operate(request, rows, operation, back=page) or HttpResponseRedirect(page)
+
+    def operate(self, request: HttpRequest, rows: Any, operation: Operation, back: str) -> HttpResponse | None:
+        """Return the page that asks; None once it is done."""
+        if not self.has_operate_permission(request):
+            raise PermissionDenied
+        selection = Selection.of(rows)
+        is_answered = request.method == "POST" and "confirmed" in request.POST
+        now = read_clock(connections[self.model.pool.using])
+        form = operation.form(request.POST if is_answered else None, now=now)
+        if is_answered and form.is_valid():
+            self._perform(request, selection, operation, form.cleaned_data)
+            return None
+        context = {
+            **self.admin_site.each_context(request),
+            "title": capfirst(operation.title),
+            "opts": self.opts,
+            "operation": operation,
+            "form": form,
+            "selection": selection,
+            "limit": AT_ONCE,
+            "listed": [(str(row), self.state(row), row.holder) for row in selection.shown],
+            "checkbox": ACTION_CHECKBOX_NAME,
+            "chosen": request.POST.getlist(ACTION_CHECKBOX_NAME),
+            "select_across": request.POST.get("select_across", "0"),
+            "seen": (request.POST.getlist("grant") if is_answered else selection.named),
+            "back": back,
+            "media": self.media + form.media,
+        }
+        request.current_app = self.admin_site.name
+        return TemplateResponse(request, self.confirmation_template, context)
+
+    def _perform(
+        self, request: HttpRequest, selection: Selection, operation: Operation, entered: dict[str, Any]
+    ) -> None:
+        seen = request.POST.getlist("grant") if operation.of_a_grant else []
+        done, actor = 0, request.user.get_username()
+        try:
+            for rows in selection.chunks(seen):
+                concerned = list(operation.concerned(rows))
+                changed = operation.do(rows, entered, actor)
+                if changed:
+                    self._log(request, concerned, operation, entered["reason"])
+                done += changed
+        except ResourcePoolError as error:
+            self.message_user(request, str(error), messages.ERROR)
+        self._say(request, operation.done, done, messages.SUCCESS)
+        self._say(request, operation.otherwise, len(selection.grants) - done, messages.WARNING)
+
+    def _say(self, request: HttpRequest, text: Any, count: int, level: int) -> None:
+        if count > 0:
+            self.message_user(request, text % {"count": count}, level)
+
+    def _log(self, request: HttpRequest, rows: list[Any], operation: Operation, reason: str) -> None:
+        said = f"{operation.title}: {reason}" if reason else str(operation.title)
+        LogEntry.objects.log_actions(request.user.pk, rows, CHANGE, said)  # type: ignore[arg-type]
+
+    def buttons(self, request: HttpRequest, resource: Any) -> list[tuple[str, Any, str]]:
+        """Return (name, title, URL) of everything this user may do to ``resource``."""
+        if not self.has_operate_permission(request, resource):
+            return []
+        return [
+            (name, operation.title, self.url_of("operate", resource.pk, name))
+            for name, operation in OPERATIONS.items()
+        ]
+
+    def url_of(self, page: str, *args: Any) -> str:
+        """Return the URL of a page of this model."""
+        name = f"admin:{self.opts.app_label}_{self.opts.model_name}_{page}"
+        return reverse(name, args=args, current_app=self.admin_site.name)
+
+    def state(self, resource: Any) -> str:
+        """Return the state of ``resource`` for people."""
+        raise NotImplementedError
+
+
+def action_of(operation: Operation) -> Callable[..., HttpResponse | None]:
+    """Return ``operation`` as an action of a list."""
+
+    def action(page: Operating, request: HttpRequest, rows: Any) -> HttpResponse | None:
+        return page.operate(request, rows, operation, back=request.get_full_path())
+
+    action.__name__ = operation.name
+    return admin.action(action, permissions=["operate"], description=operation.title)
+
+
+ACTIONS = tuple(action_of(operation) for operation in OPERATIONS.values())

@@ -1,0 +1,148 @@
+"""What an operator can do to resources: what is asked, whom it concerns, and what is said afterwards."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext_lazy
+
+from resourcepool.admin.forms import OptionalReasonForm, QuarantineForm, ReasonForm, ReserveForm, SpanForm
+from resourcepool.resources.state import Status
+
+Entered = dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operation:
+    """One kind of change.
+
+    Attributes:
+        title: what the button says.
+        effect: what it does to leases, for somebody who has never done it.
+        form: what is asked.
+        concerned: narrows rows to those it changes something about.
+        do: makes the change (rows, what was entered, the operator); returns how many were changed.
+        done, otherwise: what is said of those it was done to and of the others; plural, with ``count``.
+        of_a_grant: concerns the lease that was seen, not whoever has the resource by now.
+    """
+
+    name: str
+    title: Any
+    effect: Any
+    form: type[ReasonForm]
+    concerned: Callable[[Any], Any]
+    do: Callable[[Any, Entered, str], int]
+    done: Any
+    otherwise: Any
+    of_a_grant: bool = False
+
+
+def _free(rows: Any, entered: Entered, actor: str) -> int:
+    return int(rows.revoke(entered["reason"], actor=actor))
+
+
+def _quarantine(rows: Any, entered: Entered, actor: str) -> int:
+    return int(rows.quarantine(entered["reason"], entered["duration"], actor=actor))
+
+
+def _return(rows: Any, entered: Entered, actor: str) -> int:
+    return int(rows.return_to_service(actor=actor))
+
+
+def _drain(rows: Any, entered: Entered, actor: str) -> int:
+    return int(rows.take_out(entered["reason"], duration=entered["duration"], actor=actor))
+
+
+def _reserve(rows: Any, entered: Entered, actor: str) -> int:
+    return int(rows.reserve(entered["name"], entered["reason"], duration=entered["duration"], actor=actor))
+
+
+def _everything(rows: Any) -> Any:
+    return rows
+
+
+_GONE = ngettext_lazy("%(count)d is not there any more.", "%(count)d are not there any more.", "count")
+
+OPERATIONS = {
+    operation.name: operation
+    for operation in (
+        Operation(
+            name="free",
+            title=_("Free (take the running lease away)"),
+            effect=_(
+                "The lease ends now and the next one in line gets the resource at once. The holder is told within a"
+                " third of its ttl; nothing can stop it from using the resource until then."
+            ),
+            form=ReasonForm,
+            concerned=lambda rows: rows.held(),
+            do=_free,
+            done=ngettext_lazy("%(count)d was freed.", "%(count)d were freed.", "count"),
+            otherwise=ngettext_lazy(
+                "%(count)d was left alone: not held any more, or by somebody else.",
+                "%(count)d were left alone: not held any more, or by somebody else.",
+                "count",
+            ),
+            of_a_grant=True,
+        ),
+        Operation(
+            name="quarantine",
+            title=_("Quarantine (put away as bad for a while)"),
+            effect=_(
+                "Handed to nobody until the time is over, then again by itself. A running lease is not disturbed."
+            ),
+            form=QuarantineForm,
+            concerned=lambda rows: rows.filter(in_service=True),
+            do=_quarantine,
+            done=ngettext_lazy("%(count)d was quarantined.", "%(count)d were quarantined.", "count"),
+            otherwise=ngettext_lazy(
+                "%(count)d was left alone: it is out of service already.",
+                "%(count)d were left alone: they are out of service already.",
+                "count",
+            ),
+        ),
+        Operation(
+            name="return_to_service",
+            title=_("Return to service (end a quarantine, a drain or a reservation)"),
+            effect=_("Handed out again at once. Strikes are forgotten. A running lease is not disturbed."),
+            form=OptionalReasonForm,
+            concerned=lambda rows: rows.filter(Q(in_service=False) | ~Q(status=Status.IN_SERVICE)),
+            do=_return,
+            done=ngettext_lazy(
+                "%(count)d was returned to service.", "%(count)d were returned to service.", "count"
+            ),
+            otherwise=ngettext_lazy(
+                "%(count)d was in service already.", "%(count)d were in service already.", "count"
+            ),
+        ),
+        Operation(
+            name="drain",
+            title=_("Drain (take out of service after the running lease)"),
+            effect=_(
+                "Handed to nobody any more. A running lease is not disturbed: it ends when its holder is done. Without"
+                " an end it stays out until somebody returns it."
+            ),
+            form=SpanForm,
+            concerned=_everything,
+            do=_drain,
+            done=ngettext_lazy(
+                "%(count)d was taken out of service.", "%(count)d were taken out of service.", "count"
+            ),
+            otherwise=_GONE,
+        ),
+        Operation(
+            name="reserve",
+            title=_("Reserve for a person"),
+            effect=_(
+                "Handed to no program. If it is held, it is theirs as soon as the running lease ends. Without an end it"
+                " stays reserved until somebody returns it."
+            ),
+            form=ReserveForm,
+            concerned=_everything,
+            do=_reserve,
+            done=ngettext_lazy("%(count)d was reserved.", "%(count)d were reserved.", "count"),
+            otherwise=_GONE,
+        ),
+    )
+}

@@ -1,0 +1,54 @@
+"""Proxies in the admin: passwords go in and never come out."""
+
+from typing import Any, ClassVar
+
+from django import forms
+from django.contrib import admin
+from django.utils.translation import gettext_lazy as _
+
+from resourcepool.admin.filters import CountryFilter
+from resourcepool.admin.generic import ModelForm
+from resourcepool.admin.importing import Importing
+from resourcepool.admin.resource import ResourceAdmin
+from resourcepool.exceptions import SecretUnreadable
+from resourcepool.resources.models import Proxy
+from resourcepool.resources.secret import seal
+
+
+class ProxyForm(ModelForm):
+    """Takes a new password, never shows the one that is stored."""
+
+    new_password = forms.CharField(
+        label=_("New password"),
+        required=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+        help_text=_("Leave empty to keep the stored one."),
+    )
+
+    class Meta:
+        model = Proxy
+        fields = ("scheme", "host", "port", "username", "country", "tags", "weight", "notes")
+
+    def clean_new_password(self) -> str:
+        """Encrypt it at once, so that a missing key is the field's error."""
+        password = str(self.cleaned_data["new_password"])
+        try:
+            if password:
+                self.instance.password = seal(password)
+        except SecretUnreadable as error:
+            raise forms.ValidationError(str(error)) from None
+        return ""
+
+
+@admin.register(Proxy)
+class ProxyAdmin(Importing, ResourceAdmin):
+    """Proxies."""
+
+    form = ProxyForm
+    list_display: tuple[str, ...] = (*ResourceAdmin.list_display, "country")
+    list_filter: ClassVar[tuple[Any, ...]] = (*ResourceAdmin.list_filter, CountryFilter)
+    search_fields: ClassVar[tuple[str, ...]] = (*ResourceAdmin.search_fields, "host", "username")
+
+    def edited(self, form: ModelForm) -> list[str]:
+        """Return the changed fields; the password by its name in the model."""
+        return ["password" if name == "new_password" else name for name in form.changed_data]

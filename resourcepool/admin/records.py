@@ -1,0 +1,147 @@
+"""The line, the events, the samples and the jobs: to be read, never to be changed by hand."""
+
+from typing import Any, ClassVar
+
+from django.contrib import admin
+from django.db.models import Max, QuerySet
+from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
+
+from resourcepool.admin.filters import TextFilter
+from resourcepool.admin.generic import Admin
+from resourcepool.admin.paging import CappedList, CappedPaginator
+from resourcepool.dialect import DbLater
+from resourcepool.history.models import Event, Sample
+from resourcepool.jobs.models import Job
+from resourcepool.leases.models import Ticket
+from resourcepool.resources.registry import resource_models
+from resourcepool.signals import What
+
+NEWEST = 100_000  # events that filters look at: no index serves every filter
+
+
+class ReadOnlyAdmin(Admin):
+    """Nobody adds, changes or deletes here."""
+
+    list_per_page = 50
+    show_full_result_count = False
+    show_facets = admin.ShowFacets.NEVER
+    paginator = CappedPaginator
+    actions = None
+    ordering: ClassVar[tuple[str, ...]] = ("-pk",)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[CappedList]:
+        """Return the list that does not count."""
+        return CappedList
+
+
+class PoolFilter(admin.SimpleListFilter):
+    """By pool."""
+
+    title, parameter_name = _("pool"), "pool"
+
+    def lookups(self, request: Any, model_admin: Any) -> list[tuple[str, Any]]:
+        return [(model._meta.label_lower, model._meta.verbose_name_plural) for model in resource_models()]
+
+    def queryset(self, request: Any, queryset: Any) -> Any:
+        return queryset.filter(pool=self.value()) if self.value() else queryset
+
+
+class WhatFilter(admin.SimpleListFilter):
+    """By kind of event."""
+
+    title, parameter_name = _("what"), "what"
+
+    def lookups(self, request: Any, model_admin: Any) -> list[tuple[str, Any]]:
+        return list(What.choices)
+
+    def queryset(self, request: Any, queryset: Any) -> Any:
+        return queryset.filter(what=self.value()) if self.value() else queryset
+
+
+class PastFilter(admin.SimpleListFilter):
+    """By how long ago."""
+
+    title, parameter_name = _("when"), "past"
+    spans: ClassVar[dict[str, int]] = {"hour": 3_600, "day": 86_400, "week": 7 * 86_400}
+
+    def lookups(self, request: Any, model_admin: Any) -> list[tuple[str, Any]]:
+        return [("hour", _("past hour")), ("day", _("past 24 hours")), ("week", _("past 7 days"))]
+
+    def queryset(self, request: Any, queryset: Any) -> Any:
+        seconds = self.spans.get(self.value() or "")
+        return queryset.filter(at__gt=DbLater(-seconds)) if seconds else queryset
+
+
+class EventHolderFilter(TextFilter):
+    """By holder: those that begin so."""
+
+    title, parameter_name, hint = _("holder"), "held_by", _("how it begins")
+
+    def narrow(self, rows: Any, text: str) -> Any:
+        return rows.filter(holder__startswith=text)
+
+
+class ActorFilter(TextFilter):
+    """By the operator."""
+
+    title, parameter_name, hint = _("by whom"), "by", _("the user's name")
+
+    def narrow(self, rows: Any, text: str) -> Any:
+        return rows.filter(actor=text)
+
+
+@admin.register(Event)
+class EventAdmin(ReadOnlyAdmin):
+    """The newest events; of one resource, all that are kept."""
+
+    list_display = ("at", "what", "pool", "row", "fence", "holder", "host", "seconds", "actor", "reason")
+    list_filter = (PoolFilter, WhatFilter, PastFilter, EventHolderFilter, ActorFilter)
+    search_fields = ("row",)
+    search_help_text = _(
+        "The number of a resource shows all of its events. Filters look at the newest 100,000 events."
+    )
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """Find a resource's events by its key, the way the index has them; without it, only the newest ones."""
+        if term := search_term.strip():
+            pools = [model._meta.label_lower for model in resource_models()]
+            return queryset.filter(pool__in=pools, row=term), False
+        last = queryset.model._default_manager.aggregate(last=Max("pk"))["last"] or 0
+        return queryset.filter(pk__gt=last - NEWEST), False
+
+
+@admin.register(Sample)
+class SampleAdmin(ReadOnlyAdmin):
+    """How the pools stood, minute by minute."""
+
+    list_display = ("minute", "pool", "free", "leased", "away", "waiters", "oldest_wait", "acquired", "lost")
+    list_filter = (PoolFilter,)
+
+
+@admin.register(Ticket)
+class TicketAdmin(ReadOnlyAdmin):
+    """Who waits."""
+
+    list_display = ("pool", "holder", "count", "priority", "asked_at", "busy_before", "selector")
+    list_filter = (PoolFilter,)
+
+
+@admin.register(Job)
+class JobAdmin(ReadOnlyAdmin):
+    """What is done now and then, and when it was done last."""
+
+    list_display = ("name", "done_at", "seconds", "result", "failed_at", "holder", "busy_before")
+    ordering = ("name",)
+    fields = ("name", "done_at", "seconds", "result", "failed_at", "holder", "busy_before", "fence")

@@ -1,0 +1,87 @@
+"""What a resource is doing, in sentences."""
+
+import datetime
+from collections.abc import Iterator
+from typing import Any
+
+from django.utils import timezone
+from django.utils.formats import date_format
+from django.utils.translation import gettext as _
+
+from resourcepool.resources.state import State, Verdict
+from resourcepool.stats.alarms import duration
+from resourcepool.stats.holdings import origin
+
+HELD = (State.LEASED, State.DRAINING)
+AWAY = (State.DRAINING, State.OUT, State.RESERVED, State.RETIRED)
+
+
+def sentences(resource: Any, state: State, now: datetime.datetime, begun: Any) -> list[str]:
+    """Return what is to be known about ``resource``.
+
+    Args:
+        now: the database's clock.
+        begun: the event of the acquisition of the running lease; None if the history knows none.
+    """
+    said: list[str] = []
+    if state in HELD:
+        said += _of_the_lease(resource, now, begun)
+    elif state == State.FREE:
+        said += _of_a_free_one(resource)
+    elif state in (State.COOLING, State.QUARANTINED):
+        said.append(_("It is handed out again in %s.") % left(resource.busy_before, now))
+    if state in AWAY:
+        said.append(_until(resource, state))
+    if resource.reason:
+        said.append(_("Why: %s") % resource.reason)
+    if resource.strikes:
+        said.append(_("Found bad %d times in a row.") % resource.strikes)
+    return [*said, _of_the_check(resource, now)]
+
+
+def _of_the_lease(resource: Any, now: datetime.datetime, begun: Any) -> Iterator[str]:
+    yield _("Held by %s.") % resource.holder
+    host, pid = (begun.host, begun.pid) if begun else origin(resource.holder)
+    if host:
+        yield _("On host %(host)s, process %(pid)d.") % {"host": host, "pid": pid}
+    if begun:
+        since = {"at": moment(begun.at), "ago": duration((now - begun.at).total_seconds())}
+        yield _("Since %(at)s (%(ago)s ago).") % since
+    else:
+        yield _("Since when is not known: the history does not tell.")
+    yield _("It runs out in %s unless its holder renews it.") % left(resource.busy_before, now)
+
+
+def _of_a_free_one(resource: Any) -> Iterator[str]:
+    yield _("Whoever asks next may get it.")
+    if resource.holder:
+        yield _("Its last lease, of %s, ran out without being released.") % resource.holder
+
+
+def _until(resource: Any, state: State) -> str:
+    if state == State.RETIRED or resource.until is None:
+        return _("Handed out no more until somebody returns it to service.")
+    return _("Handed out no more until %s.") % moment(resource.until)
+
+
+def _of_the_check(resource: Any, now: datetime.datetime) -> str:
+    if resource.checked_at is None:
+        return _("Never checked.")
+    ago = duration((now - resource.checked_at).total_seconds())
+    verdict = Verdict(resource.verdict).label if resource.verdict in Verdict.values else "?"
+    return _("Last check: %(verdict)s, %(ago)s ago.") % {"verdict": verdict, "ago": ago}
+
+
+def left(end: datetime.datetime, now: datetime.datetime) -> str:
+    """Return how long it is until ``end``, for people."""
+    return duration(max(0.0, (end - now).total_seconds()))
+
+
+def lasted(seconds: float) -> str:
+    """Return how long something took, for people; short times with their fraction."""
+    return duration(seconds) if seconds >= 10 else _("%.2f s") % seconds
+
+
+def moment(at: datetime.datetime) -> str:
+    """Return a moment in the time zone of whoever reads it."""
+    return date_format(timezone.localtime(at) if timezone.is_aware(at) else at, "DATETIME_FORMAT")
