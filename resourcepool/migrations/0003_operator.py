@@ -12,6 +12,14 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
+        migrations.AlterModelOptions(
+            name="proxy",
+            options={
+                "default_permissions": ("add", "change", "delete", "view", "operate"),
+                "verbose_name": "proxy",
+                "verbose_name_plural": "proxies",
+            },
+        ),
         migrations.CreateModel(
             name="Job",
             fields=[
@@ -187,5 +195,18 @@ class Migration(migrations.Migration):
                     models.UniqueConstraint(fields=("pool", "minute"), name="resourcepool_sample_of_minute")
                 ],
             },
+        ),
+        migrations.CreateModel(
+            name="Dashboard",
+            fields=[],
+            options={
+                "verbose_name": "dashboard",
+                "verbose_name_plural": "dashboard",
+                "proxy": True,
+                "default_permissions": (),
+                "indexes": [],
+                "constraints": [],
+            },
+            bases=("resourcepool.sample",),
         ),
     ]

@@ -1,10 +1,11 @@
 """How each pool stands: how many are free, leased and away, who waits and for how long."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from django.db import connections
-from django.db.models import Count, Max, Min, Q
+from django.db.models import CharField, Count, Max, Min, Q, Value
 
 from resourcepool.dialect import DbNow, MicrosUntil
 from resourcepool.exceptions import ResourcePoolError
@@ -65,11 +66,20 @@ class PoolStatus:
         return self.counts[State.FREE] == 0 and self.waiters > 0
 
 
-def pools() -> list[PoolStatus]:
-    """Return how every pool stands: one query each, and one for everybody who waits."""
-    models = resource_models()
-    lines = {using: _lines(using) for using in {model.pool.using for model in models}}
-    return [_status(model, *lines[model.pool.using].get(model._meta.label_lower, (0, 0.0))) for model in models]
+def pools(models: Sequence[Any] | None = None) -> list[PoolStatus]:
+    """Return how every pool stands, or those of these ``models``.
+
+    Two queries for each database: one for the resources of all pools, one for everybody who waits.
+    """
+    models = resource_models() if models is None else models
+    found: dict[str, PoolStatus] = {}
+    for using in {model.pool.using for model in models}:
+        lines, those = _lines(using), [model for model in models if model.pool.using == using]
+        counts = _all_counts(using, those)
+        for model in those:
+            line = lines.get(model._meta.label_lower, (0, 0.0))
+            found[model._meta.label] = _status(model, *line, counts.get(model._meta.label))
+    return [found[model._meta.label] for model in models]
 
 
 def pool(model: Any) -> PoolStatus:
@@ -96,35 +106,53 @@ def in_state(state: State) -> Q:
     }[state]
 
 
-def _status(model: Any, waiters: int, oldest_wait: float) -> PoolStatus:
+def _status(model: Any, waiters: int, oldest_wait: float, found: dict[str, Any] | None = None) -> PoolStatus:
     label, title = model._meta.label, str(model._meta.verbose_name_plural)
     try:
-        found = retrying(connections[model.pool.using], lambda: _counts(model))
+        found = found or retrying(connections[model.pool.using], lambda: _counted(model).get())
     except ResourcePoolError as error:
         return PoolStatus(label, title, trouble=str(error))
     return PoolStatus(
         label=label,
         title=title,
-        counts={state: found[state.value] for state in State},
+        counts={state: found[f"n_{state.value}"] for state in State},
         waiters=waiters,
         oldest_wait=oldest_wait,
-        next_free_in=_seconds(found["next_free_in"]),
-        expired=found["expired"],
-        bad=found["bad"],
-        unchecked=found["unchecked"],
-        oldest_check=_seconds(found["oldest_check"], sign=-1),
+        next_free_in=_seconds(found["n_next_free_in"]),
+        expired=found["n_expired"],
+        bad=found["n_bad"],
+        unchecked=found["n_unchecked"],
+        oldest_check=_seconds(found["n_oldest_check"], sign=-1),
     )
 
 
-def _counts(model: Any) -> dict[str, Any]:
+def _all_counts(using: str, models: Sequence[Any]) -> dict[str, dict[str, Any]]:
+    """Count all of them in one query; {} if that fails, because one has no table, and each is to be counted alone."""
+    if len(models) < 2:
+        return {}
+    first, *rest = [_counted(model) for model in models]
+    try:
+        rows = retrying(connections[using], lambda: list(first.union(*rest, all=True)))
+    except ResourcePoolError:
+        return {}
+    return {row["n_pool"]: row for row in rows}
+
+
+def _counted(model: Any) -> Any:
+    """Return one row of counts. Their names begin with ``n_``: a resource may have columns of any other name."""
     serves = Q(in_service=True)
-    return verbs.rows_of(connections[model.pool.using], model).aggregate(
-        **{state.value: Count("pk", filter=in_state(state)) for state in State},
-        next_free_in=Min(MicrosUntil("busy_before"), filter=serves & Q(busy_before__gt=DbNow())),
-        expired=Count("pk", filter=Q(busy_before__lte=DbNow()) & ~Q(holder="")),
-        bad=Count("pk", filter=serves & Q(verdict=Verdict.BAD)),
-        unchecked=Count("pk", filter=serves & Q(checked_at=None)),
-        oldest_check=Min(MicrosUntil("checked_at"), filter=serves),
+    rows = verbs.rows_of(connections[model.pool.using], model).order_by()
+    return (
+        rows.annotate(n_pool=Value(model._meta.label, CharField()))
+        .values("n_pool")
+        .annotate(
+            **{f"n_{state.value}": Count("pk", filter=in_state(state)) for state in State},
+            n_next_free_in=MicrosUntil(Min("busy_before", filter=serves & Q(busy_before__gt=DbNow()))),
+            n_expired=Count("pk", filter=Q(busy_before__lte=DbNow()) & ~Q(holder="")),
+            n_bad=Count("pk", filter=serves & Q(verdict=Verdict.BAD)),
+            n_unchecked=Count("pk", filter=serves & Q(checked_at=None)),
+            n_oldest_check=MicrosUntil(Min("checked_at", filter=serves)),
+        )
     )
 
 

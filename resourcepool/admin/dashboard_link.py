@@ -1,0 +1,39 @@
+"""The dashboard's place on the admin site: on its index, for those who may view a pool."""
+
+from typing import TYPE_CHECKING, Any
+
+from django.contrib import admin
+from django.http import HttpRequest
+from django.urls import URLPattern
+
+from resourcepool.dashboard.access import visible_models
+from resourcepool.dashboard.urls import urls
+from resourcepool.history.models import Dashboard
+
+if TYPE_CHECKING:
+    Admin = admin.ModelAdmin[Any]
+else:  # Django's class takes no type parameters when it runs
+    Admin = admin.ModelAdmin
+
+
+@admin.register(Dashboard)
+class DashboardAdmin(Admin):
+    """No model is edited here: the dashboard stands where its list would."""
+
+    def get_urls(self) -> list[URLPattern]:
+        """Return the dashboard's addresses, and none besides."""
+        return urls(self.admin_site)
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Tell whether there is a pool that the user may view."""
+        return bool(visible_models(self.admin_site, request))
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        """Tell the same, for the index."""
+        return self.has_view_permission(request)
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Nothing is added here."""
+        return False
+
+    has_change_permission = has_delete_permission = has_add_permission

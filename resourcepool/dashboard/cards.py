@@ -1,0 +1,170 @@
+"""What the dashboard shows, put together from the read side; the templates only lay it out."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.urls import NoReverseMatch, reverse
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+
+from resourcepool.dashboard.cells import PLACE, bands, squares
+from resourcepool.dashboard.chart import Chart, Series, chart
+from resourcepool.resources.models import Proxy
+from resourcepool.resources.state import State
+from resourcepool.stats.alarms import Alarm, alarms_of
+from resourcepool.stats.grid import MOST, Cell, grid
+from resourcepool.stats.happenings import Happenings, happenings
+from resourcepool.stats.jobs import JobStatus, jobs
+from resourcepool.stats.pools import PoolStatus, pools
+from resourcepool.stats.trend import Point, Span, trends
+
+MOST_ALARMS = 100
+IMPORT = "manage.py resourcepool_import proxies.csv"
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """How many are in one state, and where that begins on the bar; ``start`` and ``width`` in percent, as text."""
+
+    state: State
+    count: int
+    start: str
+    width: str
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """One pool.
+
+    Attributes:
+        id: of the card on the page.
+        address: of the list of its resources; "" when there is none.
+        shares: the states that any resource is in.
+        is_single: whether each square is one resource; else one stands for ``each``.
+        charts: [] when there is no sample of the time.
+        hint: the command to type next when the pool is empty, if there is one.
+        keeps_history: whether ``happened`` tells anything.
+    """
+
+    id: str
+    pool: PoolStatus
+    address: str
+    shares: list[Share]
+    squares: SafeString
+    is_single: bool
+    each: int
+    happened: Happenings
+    keeps_history: bool
+    charts: list[Chart]
+    hint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """The whole page."""
+
+    alarms: list[Alarm]
+    cards: list[Card]
+    sweep: JobStatus | None
+    span: Span
+
+
+def overview(models: Sequence[Any], span: Span, site_name: str) -> Overview:
+    """Return how the pools of ``models`` stand: six queries if they are all in one database.
+
+    Raises:
+        DatabaseError, DatabaseUnavailable: the database does not answer.
+    """
+    standing, done = pools(models), jobs()
+    labels = [pool.label for pool in standing]
+    happened, history = happenings(labels), trends(labels, span)
+    small = [model for model, pool in zip(models, standing, strict=True) if 0 < pool.total <= MOST]
+    cells = grid(small)
+    cards = [
+        _card(
+            number,
+            model,
+            pool,
+            cells.get(pool.label, []),
+            happened.get(pool.label.lower(), Happenings()),
+            history[pool.label.lower()],
+            site_name,
+        )
+        for number, (model, pool) in enumerate(zip(models, standing, strict=True))
+    ]
+    leaked = sum(those.leaked for those in happened.values())
+    return Overview(alarms_of(standing, done, leaked)[:MOST_ALARMS], cards, done.get("sweep"), span)
+
+
+def _card(
+    number: int,
+    model: Any,
+    pool: PoolStatus,
+    cells: list[Cell],
+    happened: Happenings,
+    points: list[Point | None],
+    site_name: str,
+) -> Card:
+    card, is_single = f"rp{number}", pool.total <= MOST
+    return Card(
+        id=card,
+        pool=pool,
+        address=_address(model, "changelist", site_name),
+        shares=shares(pool),
+        squares=squares(cells, _address(model, "change", site_name, PLACE), card)
+        if is_single
+        else bands(pool.counts),
+        is_single=is_single,
+        each=round(pool.total / 100),
+        happened=happened,
+        keeps_history=model.pool.keeps_history,
+        charts=charts(points),
+        hint=_hint(model) if not (pool.total or pool.trouble) else "",
+    )
+
+
+def shares(pool: PoolStatus) -> list[Share]:
+    """Return the states of a pool one beside the other, as a bar shows them."""
+    found, before = [], 0
+    for state, count in pool.counts.items():
+        if count:
+            start, width = 100 * before / pool.total, 100 * count / pool.total
+            found.append(Share(state, count, f"{start:.2f}", f"{width:.2f}"))
+            before += count
+    return found
+
+
+def charts(points: Sequence[Point | None]) -> list[Chart]:
+    """Return the charts of a pool, or none when nothing is known."""
+    if not any(points):
+        return []
+
+    def series(name: str, css: str, style: str, column: str) -> Series:
+        return Series(name, css, style, [None if point is None else getattr(point, column) for point in points])
+
+    return [
+        chart(
+            _("In use"),
+            [
+                series(_("Leased"), "rp-area-leased", "area", "leased"),
+                series(_("Leased or free"), "rp-line", "line", "capacity"),
+            ],
+        ),
+        chart(_("Waiting"), [series(_("Waiting"), "rp-area-waiting", "area", "waiters")]),
+        chart(_("Acquired per minute"), [series(_("Acquired"), "rp-area-acquired", "area", "acquired")]),
+        chart(_("Lost or expired"), [series(_("Lost or expired"), "rp-bars-lost", "bars", "lost")]),
+    ]
+
+
+def _address(model: Any, page: str, site_name: str, *args: str) -> str:
+    """Return the address of an admin page, or "" when the model has none."""
+    name = f"admin:{model._meta.app_label}_{model._meta.model_name}_{page}"
+    try:
+        return reverse(name, args=args, current_app=site_name)
+    except NoReverseMatch:
+        return ""
+
+
+def _hint(model: Any) -> str:
+    return IMPORT if issubclass(model, Proxy) else ""

@@ -1,0 +1,81 @@
+"""The dashboard's two answers: the page, and the part of it that is asked for again every few seconds."""
+
+import logging
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from django.contrib.admin import AdminSite
+from django.core.exceptions import PermissionDenied
+from django.db import DatabaseError, InterfaceError
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from resourcepool.dashboard.access import visible_models
+from resourcepool.dashboard.cards import Overview, overview
+from resourcepool.exceptions import ResourcePoolError
+from resourcepool.stats.trend import Span
+
+EVERY = 5  # seconds between two looks
+
+View = Callable[..., HttpResponse]
+
+logger = logging.getLogger(__name__)
+
+
+def answering(view: View) -> View:
+    """Answer 503 with one sentence instead of an error page when the database does not answer."""
+
+    @wraps(view)
+    def answer(*args: Any, **kwargs: Any) -> HttpResponse:
+        try:
+            return view(*args, **kwargs)
+        except (DatabaseError, InterfaceError, ResourcePoolError) as error:
+            logger.warning("the dashboard cannot be shown: %s", error)
+            text = _("The database does not answer as it should; the server's log says more.")
+            return HttpResponse(
+                text, status=503, content_type="text/plain", headers={"Retry-After": str(EVERY)}
+            )
+
+    return answer
+
+
+@require_safe
+def page(request: HttpRequest, *, site: AdminSite) -> HttpResponse:
+    """Show the whole page; it needs no script. The admin site has seen to it that somebody of the staff asks."""
+    shown = _overview(request, site)
+    context = {
+        **site.each_context(request),
+        **_context(shown),
+        "title": _("Dashboard"),
+        "spans": Span,
+        "every": EVERY,
+        "is_nav_sidebar_enabled": False,
+    }
+    return render(request, "resourcepool/dashboard/page.html", context)
+
+
+@never_cache
+@require_safe
+def live(request: HttpRequest, *, site: AdminSite) -> HttpResponse:
+    """Return the part that changes. Who is not logged in is told so, not sent to the login page."""
+    if not site.has_permission(request):
+        return HttpResponse(_("You are logged out."), status=403, content_type="text/plain")
+    return render(request, "resourcepool/dashboard/live.html", _context(_overview(request, site)))
+
+
+def _overview(request: HttpRequest, site: AdminSite) -> Overview:
+    request.current_app = site.name
+    models = visible_models(site, request)
+    if not models:
+        raise PermissionDenied
+    span = request.GET.get("span", "")
+    return overview(models, Span(span) if span in list(Span) else Span.HOUR, site.name)
+
+
+def _context(shown: Overview) -> dict[str, Any]:
+    return {"shown": shown, "now": timezone.now()}

@@ -1,0 +1,102 @@
+"""What each single resource is doing: a cell per resource for those who want to see the whole pool at a glance."""
+
+import datetime
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+from django.db import DatabaseError, connections, router
+from django.db.models import CharField, DateTimeField, OuterRef, Subquery, Value
+from django.db.models.functions import Cast
+
+from resourcepool.dialect import DbNow
+from resourcepool.exceptions import ResourcePoolError
+from resourcepool.history.models import Event
+from resourcepool.leases import verbs
+from resourcepool.leases.retry import retrying
+from resourcepool.resources.state import State, state_of
+from resourcepool.signals import What
+
+MOST = 1_000  # cells of one pool
+
+# What tells the state, and why.
+COLUMNS = ("in_service", "status", "holder", "reason", "busy_before", "until")
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One resource; times in seconds.
+
+    Attributes:
+        pk: its primary key as text.
+        note: the holder of a lease; else why it was put away.
+        held: for how long it has been leased, as the history tells; None when it does not.
+        ends: until the lease, cool-down or quarantine ends, unless it is renewed; None: none runs.
+    """
+
+    pk: str
+    state: State
+    note: str
+    held: float | None
+    ends: float | None
+
+
+def grid(models: Sequence[Any]) -> dict[str, list[Cell]]:
+    """Return {label: a cell for each resource, in the order of their keys}: one query for each database.
+
+    It reads every row of them: ask only for pools of up to ``MOST``. A pool that cannot be read has no cells.
+    """
+    cells: dict[str, list[Cell]] = {model._meta.label: [] for model in models}
+    for using in sorted({model.pool.using for model in models}):
+        for label, pk, now, since, *columns in _rows([model for model in models if model.pool.using == using]):
+            cells[label].append(
+                _cell(pk, now, since, SimpleNamespace(**dict(zip(COLUMNS, columns, strict=True))))
+            )
+    return {
+        label: sorted(those, key=lambda cell: (len(cell.pk), cell.pk))[:MOST] for label, those in cells.items()
+    }
+
+
+def _rows(models: Sequence[Any]) -> list[Any]:
+    """Read all of them at once; if that fails, because one has no table, each by itself."""
+    connection = connections[models[0].pool.using]
+    first, *rest = [_rows_of(model) for model in models]
+    try:
+        return retrying(connection, lambda: list(first.union(*rest, all=True) if rest else first))
+    except (ResourcePoolError, DatabaseError):
+        return [row for model in models for row in _rows([model])] if rest else []
+
+
+def _rows_of(model: Any) -> Any:
+    rows = verbs.rows_of(connections[model.pool.using], model).order_by()
+    rows = rows.annotate(
+        grid_pool=Value(model._meta.label, CharField()),
+        grid_pk=Cast("pk", CharField()),
+        grid_now=DbNow(),
+        grid_since=_since(model),
+    )
+    return rows.values_list("grid_pool", "grid_pk", "grid_now", "grid_since", *COLUMNS)
+
+
+def _since(model: Any) -> Any:
+    """When the lease of a row was acquired, as the history tells; it must lie in the same database for that."""
+    if router.db_for_read(Event) != model.pool.using:
+        return Value(None, DateTimeField())
+    events = Event.objects.using(model.pool.using).filter(
+        pool=model._meta.label_lower, row=Cast(OuterRef("pk"), CharField()), fence=OuterRef("fence")
+    )
+    return Subquery(events.filter(what=What.ACQUIRED).order_by().values("at")[:1])
+
+
+def _cell(pk: str, now: datetime.datetime, since: datetime.datetime | None, row: Any) -> Cell:
+    state = state_of(row, now)
+    is_held = state in (State.LEASED, State.DRAINING)
+    ends = (row.busy_before - now).total_seconds()
+    return Cell(
+        pk=pk,
+        state=state,
+        note=row.holder if is_held else "" if state is State.FREE else row.reason,
+        held=max(0.0, (now - since).total_seconds()) if since and is_held else None,
+        ends=ends if ends > 0 else None,
+    )

@@ -1,0 +1,90 @@
+"""How the pools stood over a while, out of the samples that are taken once a minute."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from resourcepool.dialect import DbLater, MicrosUntil
+from resourcepool.history.models import Sample
+
+MINUTE = 60_000_000  # microseconds
+
+
+class Span(StrEnum):
+    """How far back a chart looks; the value is what stands in URLs."""
+
+    QUARTER = "15m"
+    HOUR = "1h"
+    DAY = "24h"
+
+    @property
+    def minutes(self) -> int:
+        """Its length."""
+        return {"15m": 15, "1h": 60, "24h": 1_440}[self.value]
+
+    @property
+    def step(self) -> int:
+        """How many minutes one point stands for."""
+        return {"15m": 1, "1h": 1, "24h": 15}[self.value]
+
+    @property
+    def label(self) -> Promise:
+        """Its name for people."""
+        return {"15m": _("15 minutes"), "1h": _("1 hour"), "24h": _("24 hours")}[self.value]
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """How a pool stood in the minutes that this point stands for.
+
+    Attributes:
+        leased, capacity: at the busiest moment: how many were leased, and how many were leased or free.
+        waiters: at most; acquired, lost: per minute on average, and all of them together.
+    """
+
+    leased: int
+    capacity: int
+    waiters: int
+    acquired: float
+    lost: int
+
+
+# Minutes ago, free, leased, waiters, acquired, lost.
+Row = tuple[int, int, int, int, int, int]
+
+
+def trends(labels: Iterable[str], span: Span) -> dict[str, list[Point | None]]:
+    """Return {pool in lower case: its points, the oldest first; None where nothing is known}, in one query."""
+    pools = [label.lower() for label in labels]
+    samples = Sample.objects.filter(pool__in=pools, minute__gt=DbLater(-60.0 * (span.minutes + 2)))
+    columns = ("pool", MicrosUntil("minute"), "free", "leased", "waiters", "acquired", "lost")
+    found: dict[str, list[Row]] = {pool: [] for pool in pools}
+    for pool, until, *rest in samples.order_by().values_list(*columns):
+        # A sample is of a minute that is over: the latest is between one and two minutes old, and that is "now".
+        found[pool].append((max(0, -until // MINUTE - 1), *rest))
+    return {pool: fold(rows, span) for pool, rows in found.items()}
+
+
+def fold(rows: Sequence[Row], span: Span) -> list[Point | None]:
+    """Put samples together into the points of ``span``."""
+    steps: dict[int, list[Row]] = {}
+    for row in rows:
+        if row[0] < span.minutes:
+            steps.setdefault(row[0] // span.step, []).append(row)
+    return [_point(steps.get(step, ())) for step in reversed(range(span.minutes // span.step))]
+
+
+def _point(rows: Sequence[Row]) -> Point | None:
+    if not rows:
+        return None
+    _ago, free, leased, _waiters, _acquired, _lost = max(rows, key=lambda row: row[2])
+    return Point(
+        leased=leased,
+        capacity=free + leased,
+        waiters=max(row[3] for row in rows),
+        acquired=sum(row[4] for row in rows) / len(rows),
+        lost=sum(row[5] for row in rows),
+    )

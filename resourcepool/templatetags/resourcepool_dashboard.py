@@ -1,0 +1,29 @@
+"""How the dashboard spells its figures."""
+
+from django import template
+from django.utils.formats import number_format
+from django.utils.translation import gettext as _
+
+from resourcepool.stats.alarms import duration
+
+register = template.Library()
+
+
+@register.filter
+def span(seconds: float) -> str:
+    """Spell so many seconds: "45 s", "12 min"."""
+    return duration(seconds)
+
+
+@register.filter
+def figure(count: float) -> str:
+    """Spell a whole number, its thousands set apart."""
+    return number_format(count, 0, use_l10n=True, force_grouping=True)
+
+
+@register.filter
+def percent(share: float) -> str:
+    """Spell a share from 0 to 1; what is not quite nothing or all is not rounded to it."""
+    if 0 < share < 0.01:
+        return _("under 1 %")
+    return _("%d %%") % min(round(share * 100), 100 if share >= 1 else 99)
