@@ -1,31 +1,35 @@
 """Resources and events as flat records, a thousand at a time: for spreadsheets, scripts, and a later import."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from django.db import connections, router
-from django.db.models import Field, Max, Min
+from django.db.models import Max, Min
 
 from resourcepool.dialect import DbNow
 from resourcepool.history.models import Event
 from resourcepool.leases.retry import retrying
 from resourcepool.resources.importing.formats import COLUMNS
+from resourcepool.resources.models import AbstractResource
 from resourcepool.resources.secret import EncryptedTextField
 from resourcepool.resources.state import state_of
 
 CHUNK = 1_000
+STATE = "state"
+SHARED = {field.name for field in AbstractResource._meta.fields}
 
 Record = dict[str, Any]
 
 
 def of_resources(rows: Any) -> Iterator[Record]:
-    """Yield every field of each resource but its secrets, and its state; ordered by primary key.
+    """Yield the ``columns`` of each resource, no secrets among them; ordered by primary key.
 
     Not promised: one moment for all of them. Each thousand is read on its own.
     """
-    fields = [field for field in rows.model._meta.concrete_fields if not isinstance(field, EncryptedTextField)]
+    stored = [name for name in columns(rows.model, to_import=False) if name != STATE]
     for row in _in_chunks(rows.annotate(db_now=DbNow())):
-        yield {"state": state_of(row, row.db_now).value, **_values(row, fields)}
+        record = {name: getattr(row, name) for name in stored}
+        yield {**record, STATE: state_of(row, row.db_now).value}
 
 
 def for_import(rows: Any) -> Iterator[Record]:
@@ -45,14 +49,9 @@ def of_events(model: Any, seconds: float) -> Iterator[Record]:
         return
     # Its place in the table is known now, so no chunk has to look for it; and what is still to come is left out.
     events = events.filter(pk__gte=ends["first"], pk__lte=ends["last"])
-    fields = Event._meta.concrete_fields
+    names = event_columns()
     for event in _in_chunks(events):
-        yield _values(event, fields)
-
-
-def _values(row: Any, fields: Any) -> Record:
-    read: Mapping[str, Callable[[Any], Any]] = {field.attname: field.value_from_object for field in fields}
-    return {name: value(row) for name, value in read.items()}
+        yield {name: getattr(event, name) for name in names}
 
 
 def _in_chunks(rows: Any) -> Iterator[Any]:
@@ -72,8 +71,10 @@ def columns(model: Any, *, to_import: bool) -> list[str]:
     """Return the names of what ``of_resources``, or ``for_import``, yields."""
     if to_import:
         return list(COLUMNS)
-    fields: list[Field[Any, Any]] = list(model._meta.concrete_fields)
-    return ["state", *(field.attname for field in fields if not isinstance(field, EncryptedTextField))]
+    fields = [field for field in model._meta.concrete_fields if not isinstance(field, EncryptedTextField)]
+    # What tells two of them apart comes first.
+    fields.sort(key=lambda field: not field.primary_key and field.name in SHARED)
+    return [*(field.attname for field in fields), STATE]
 
 
 def event_columns() -> list[str]:

@@ -9,7 +9,6 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from resourcepool import options as checked
-from resourcepool.exceptions import BadOption
 from resourcepool.management import arguments
 from resourcepool.management.layout import as_text, more, plain
 from resourcepool.management.operating import OperatorCommand, actor
@@ -91,9 +90,7 @@ def _which(model: Any, options: dict[str, Any]) -> dict[str, Any]:
     if options["id"]:
         some["pks"] = [key(model, pk) for pk in options["id"]]
     if bool(some) == options["all"]:
-        raise BadOption(
-            "--all", options["all"], _("say which: ids, --holder, --host, or --all and none of them")
-        )
+        raise CommandError(_("say which leases: ids, --holder or --host; or --all and none of these"))
     return some
 
 

@@ -10,7 +10,6 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from resourcepool import options as checked
-from resourcepool.exceptions import BadOption
 from resourcepool.leases.clock import monotonic
 from resourcepool.management import arguments
 from resourcepool.management.layout import as_text, more, plain
@@ -114,7 +113,7 @@ class Command(OperatorCommand):
 def _chosen(model: Any, options: dict[str, Any]) -> Any:
     wishes = arguments.wishes(model, options["tag"], options["where"])
     if bool(options["id"] or wishes) == options["all"]:
-        raise BadOption("--all", options["all"], _("say which: ids, --tag, --where, or --all and none of them"))
+        raise CommandError(_("say which resources: ids, --tag or --where; or --all and none of these"))
     return chosen(model, options["id"], wishes)
 
 
@@ -131,7 +130,8 @@ def _checked(options: dict[str, Any]) -> float | None:
 
 def _refuse_beside_back(names: Iterable[str]) -> None:
     for name in names:
-        raise BadOption("--for" if name == "duration" else f"--{name}", "given", _("not together with --back"))
+        option = "for" if name == "duration" else name
+        raise CommandError(_("--%s does not go together with --back") % option)
 
 
 def _to_return(rows: Any, *, by_id: bool) -> Any:

@@ -10,7 +10,6 @@ from django.core.management.base import CommandError, CommandParser
 from django.utils.translation import gettext as _
 
 from resourcepool import options as checked
-from resourcepool.exceptions import BadOption
 from resourcepool.management import arguments, writing
 from resourcepool.management.operating import OperatorCommand, actor
 from resourcepool.models import Proxy
@@ -98,9 +97,8 @@ def _records(model: Any, options: dict[str, Any]) -> tuple[list[str], Iterator[r
         return records.event_columns(), records.of_events(model, since)
     rows = chosen(model, (), arguments.wishes(model, options["tag"], options["where"]))
     secret = options["with_secrets"]
-    return records.columns(model, to_import=secret), (records.for_import if secret else records.of_resources)(
-        rows
-    )
+    found = records.for_import(rows) if secret else records.of_resources(rows)
+    return records.columns(model, to_import=secret), found
 
 
 def _cell(options: dict[str, Any]) -> Any:
@@ -109,13 +107,18 @@ def _cell(options: dict[str, Any]) -> Any:
 
 
 def _refuse_what_does_not_go_together(model: Any, options: dict[str, Any]) -> None:
-    if options["since"] is not None and not options["events"]:
-        raise BadOption("--since", options["since"], _("only with --events"))
-    if options["events"] and (options["with_secrets"] or options["tag"] or options["where"]):
-        raise BadOption("--events", True, _("not together with --with-secrets, --tag and --where"))
-    if options["with_secrets"] and not issubclass(model, Proxy):
-        raise BadOption("--with-secrets", model._meta.label, _("only for resourcepool.Proxy"))
-    if options["with_secrets"] and not options["output"]:
-        raise BadOption("--with-secrets", True, _("only into a file: add --output FILE"))
-    if options["with_secrets"] and options["format"] != "csv":
-        raise BadOption("--format", options["format"], _("resourcepool_import reads csv"))
+    secret, events = options["with_secrets"], options["events"]
+    selects = options["tag"] or options["where"]
+    refused = (
+        (options["since"] is not None and not events, _("--since goes together with --events only")),
+        (events and (secret or selects), _("--events goes with none of --with-secrets, --tag and --where")),
+        (secret and not issubclass(model, Proxy), _("--with-secrets is for resourcepool.Proxy only")),
+        (secret and not options["output"], _("--with-secrets writes to a file only: add --output FILE")),
+        (
+            secret and options["format"] != "csv",
+            _("--with-secrets writes csv, which resourcepool_import reads"),
+        ),
+    )
+    for is_wrong, why in refused:
+        if is_wrong:
+            raise CommandError(why)
