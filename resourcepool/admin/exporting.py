@@ -8,8 +8,8 @@ from django.contrib import admin
 from django.http import HttpRequest, StreamingHttpResponse
 from django.utils.translation import gettext_lazy as _
 
-from resourcepool.stats.export import harmless
-from resourcepool.stats.records import columns, of_resources
+from resourcepool.stats.export import harmless, header
+from resourcepool.stats.records import of_resources
 
 
 class _Echo:
@@ -28,7 +28,7 @@ def export(page: Any, request: HttpRequest, rows: Any) -> StreamingHttpResponse:
 
 
 def _lines(rows: Any) -> Iterator[str]:
-    write, names = csv.writer(_Echo()).writerow, columns(rows.model, to_import=False)
+    write, names = csv.writer(_Echo()).writerow, header(rows.model)
     yield write(names)
     for record in of_resources(rows):
         yield write([_cell(record[name]) for name in names])
