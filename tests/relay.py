@@ -48,9 +48,9 @@ class _Pair:
 class Relay:
     """Forwards what comes to ``port`` of this host to the server, and plays tricks on the way."""
 
-    def __init__(self, host: str, port: int) -> None:
+    def __init__(self, host: str, port: int, own_port: int = 0) -> None:
         self._server = (host, port)
-        self._listener = socket.create_server(("127.0.0.1", 0), backlog=512)
+        self._listener = socket.create_server(("127.0.0.1", own_port), backlog=512)
         self.port: int = self._listener.getsockname()[1]
         self._ready = selectors.DefaultSelector()
         self._ready.register(self._listener, selectors.EVENT_READ, None)

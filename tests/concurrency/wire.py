@@ -16,8 +16,8 @@ from tests.relay import Relay, Trick
 class Wire:
     """A relay to the server in a thread of this process."""
 
-    def __init__(self, host: str, port: int) -> None:
-        self._relay = Relay(host, port)
+    def __init__(self, host: str, port: int, own_port: int = 0) -> None:
+        self._relay = Relay(host, port, own_port)
         self.port = self._relay.port
         self.cuts = 0
         threading.Thread(target=self._relay.serve, daemon=True).start()

@@ -1,0 +1,35 @@
+"""Debian's chromium, driven by Playwright; it needs no download."""
+
+import contextlib
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+try:
+    from playwright.sync_api import Browser, sync_playwright
+except ImportError:
+    MISSING = "playwright is not installed (pip install playwright)"
+else:
+    MISSING = "" if shutil.which("chromium") else "chromium is not installed (apt-get install chromium)"
+
+PATIENCE = 30_000  # milliseconds that anything may take on a loaded machine
+
+
+@contextlib.contextmanager
+def chromium() -> Iterator["Browser"]:
+    """Start a browser, and end it."""
+    arguments = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=arguments)
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+def logged_in(browser: "Browser", origin: str, session: str, **options: Any) -> Any:
+    """Return a new window with this session's cookie."""
+    context = browser.new_context(base_url=origin, **options)
+    context.set_default_timeout(PATIENCE)
+    context.add_cookies([{"name": "sessionid", "value": session, "url": origin}])
+    return context

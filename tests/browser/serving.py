@@ -1,0 +1,55 @@
+"""The project behind a real port, under the strictest Content-Security-Policy that the admin can live with."""
+
+import threading
+from typing import Any
+
+from django.contrib.staticfiles.handlers import StaticFilesHandler
+from django.core.servers.basehttp import ThreadedWSGIServer, WSGIRequestHandler
+from django.core.wsgi import get_wsgi_application
+
+from resourcepool.dashboard import views
+
+POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'"
+
+
+class Handler(WSGIRequestHandler):
+    """Says nothing about what is asked for."""
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 (the name is the base class's)
+        pass
+
+
+def serve(every: float) -> None:
+    """Print the port and serve until the end of the process; the dashboard looks ``every`` so many seconds."""
+    views.EVERY = every
+    server = ThreadedWSGIServer(("127.0.0.1", 0), Handler)
+    server.set_app(strict(StaticFilesHandler(get_wsgi_application())))
+    print(f"port {server.server_port}", flush=True)
+    server.serve_forever()
+
+
+def strict(application: Any) -> Any:
+    """Send the policy with every answer."""
+
+    def answer(environ: Any, start_response: Any) -> Any:
+        def start(status: str, headers: list[tuple[str, str]], *rest: Any) -> Any:
+            return start_response(status, [*headers, ("Content-Security-Policy", POLICY)], *rest)
+
+        return application(environ, start)
+
+    return answer
+
+
+def work(seconds: float) -> None:
+    """Acquire a proxy in four threads, hold it for a moment, release it, until the end of the process."""
+    from resourcepool.models import Proxy
+
+    def busy() -> None:
+        while True:
+            with Proxy.pool.lease(timeout=60):
+                threading.Event().wait(seconds)
+
+    for _ in range(4):
+        threading.Thread(target=busy, daemon=True).start()
+    print("working", flush=True)
+    threading.Event().wait()

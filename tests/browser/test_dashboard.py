@@ -1,0 +1,138 @@
+"""The dashboard in a real browser, under a strict Content-Security-Policy."""
+
+import signal
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from resourcepool.dialect import DbLater
+from resourcepool.models import Proxy, Sample
+from tests.app.rows import hold, several
+from tests.browser.serving import work
+from tests.concurrency.wire import Wire
+from tests.spawned import Spawner
+
+PAGE = "/admin/resourcepool/dashboard/"
+LEASED = ".rp-grid .rp-leased"
+
+pytestmark = [pytest.mark.alone, pytest.mark.timeout(120)]
+
+
+def refusals(page: Any) -> list[str]:
+    """Return where the browser's complaints will be found."""
+    found: list[str] = []
+    page.on("console", lambda message: found.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: found.append(str(error)))
+    return found
+
+
+def test_it_is_found_from_the_index_and_nothing_on_it_breaks_the_policy(window: Callable[..., Any]) -> None:
+    several(Proxy, 3)
+    for ago in range(90, 900, 60):
+        Sample.objects.create(
+            pool="resourcepool.proxy", minute=DbLater(-ago), free=2, leased=1, acquired=9, lost=1
+        )
+    page = window()
+    complaints = refusals(page)
+    page.goto("/admin/")
+    page.get_by_role("link", name="Dashboard", exact=True).first.click()
+    page.wait_for_selector(".rp-is-live")
+    assert page.locator("#rp0").is_visible()
+    assert page.evaluate("getComputedStyle(document.querySelector('.rp-grid')).display") == "flex"
+    assert page.locator(".rp-chart svg").count() == 4
+    assert complaints == []
+    Sample.objects.all().delete()
+
+
+def test_it_follows_what_twenty_holders_do(window: Callable[..., Any], spawn: Spawner) -> None:
+    several(Proxy, 8)
+    page = window()
+    page.goto(PAGE)
+    page.wait_for_selector(".rp-grid .rp-free")
+    assert page.locator(LEASED).count() == 0
+    children = [spawn(work, 0.5) for _ in range(5)]
+    for child in children:
+        child.line("working")
+    page.wait_for_function(f"document.querySelectorAll('{LEASED}').length >= 6")
+    page.wait_for_function("document.querySelector('.rp-figures').innerText.includes('the first for')")
+    for child in children:
+        child.send(signal.SIGINT)
+    page.wait_for_function(f"document.querySelectorAll('{LEASED}').length === 0")
+
+
+def test_a_cell_keeps_the_focus_and_leads_to_its_resource(window: Callable[..., Any]) -> None:
+    first, _second = several(Proxy, 2)
+    page = window()
+    page.goto(PAGE)
+    page.locator(".rp-grid .rp-cell").first.focus()
+    lease = hold(first, holder="web1")
+    page.wait_for_selector(LEASED)
+    assert "web1" in page.evaluate("document.activeElement.title")
+    lease.release()
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**/proxy/{first.pk}/change/")
+
+
+def test_it_rests_while_nobody_looks(window: Callable[..., Any]) -> None:
+    several(Proxy, 1)
+    page = window()
+    asked: list[str] = []
+    page.goto(PAGE)
+    page.wait_for_selector(".rp-is-live")
+    hide(page, hidden=True)
+    page.wait_for_selector(".rp-is-paused")
+    page.wait_for_load_state("networkidle")
+    page.on("request", lambda request: asked.append(request.url))
+    page.wait_for_timeout(2_500)  # two looks and a half
+    assert asked == []
+    hide(page, hidden=False)
+    page.wait_for_selector(".rp-is-live")
+    assert len(asked) > 0
+
+
+def hide(page: Any, *, hidden: bool) -> None:
+    page.evaluate(
+        "hidden => { Object.defineProperty(document, 'hidden', {value: hidden, configurable: true});"
+        " document.dispatchEvent(new Event('visibilitychange')); }",
+        hidden,
+    )
+
+
+def test_it_says_that_somebody_is_logged_out(window: Callable[..., Any]) -> None:
+    page = window()
+    page.goto(PAGE)
+    page.context.clear_cookies()
+    page.get_by_text("Not live: you are logged out").wait_for()
+
+
+def test_it_works_without_a_script(window: Callable[..., Any], browser: Any) -> None:
+    several(Proxy, 2)
+    page = window()
+    page.goto(PAGE)
+    context = browser.new_context(java_script_enabled=False, storage_state=page.context.storage_state())
+    plain = context.new_page()
+    plain.goto(page.url)
+    assert plain.locator(".rp-grid .rp-free").count() == 2
+    assert plain.get_by_text("As of").first.is_visible()
+
+
+@pytest.mark.only("mysql", "postgresql")
+def test_it_stays_when_the_database_goes_away_and_recovers(
+    window: Callable[..., Any], database_url: str
+) -> None:
+    several(Proxy, 2)
+    url = urlsplit(database_url)
+    host, port = url.hostname or "", url.port or 0
+    wire = Wire(host, port)
+    login = url.netloc.rpartition("@")[0]
+    page = window(DATABASE_URL=url._replace(netloc=f"{login}@127.0.0.1:{wire.port}").geturl())
+    page.goto(PAGE)
+    page.wait_for_selector(".rp-is-live")
+    wire.close()
+    page.get_by_text("Not live: the server does not answer since").wait_for()
+    assert page.locator(".rp-grid .rp-free").count() == 2
+    again = Wire(host, port, wire.port)
+    page.wait_for_selector(".rp-is-live")
+    again.close()

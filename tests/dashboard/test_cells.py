@@ -1,0 +1,47 @@
+"""The squares of a card."""
+
+import pytest
+
+from resourcepool.dashboard.cells import described, shared_out, squares
+from resourcepool.resources.state import State
+from resourcepool.stats.grid import Cell
+
+HOSTILE = '"><script>alert(1)</script>'
+
+
+@pytest.mark.parametrize(
+    ("cell", "text"),
+    [
+        (Cell("17", State.FREE, "", None, None), "17: free"),
+        (Cell("17", State.LEASED, "web1", 720.0, 40.0), "17: leased (web1), for 12 min, 40 s left"),
+        (Cell("17", State.QUARANTINED, "banned", None, 7_300.0), "17: quarantined (banned), 2 h left"),
+    ],
+)
+def test_a_square_says_what_its_resource_is_doing(cell: Cell, text: str) -> None:
+    assert described(cell) == text
+
+
+@pytest.mark.parametrize("address", ["", "/admin/app/thing/0pk0/change/"])
+def test_hostile_text_stays_text(address: str) -> None:
+    html = squares([Cell(HOSTILE, State.LEASED, HOSTILE, None, None)], address, "rp0")
+    assert "<script>" not in html
+    assert html.count("<") == html.count(">") == 2
+
+
+def test_a_square_leads_to_the_page_of_its_resource() -> None:
+    html = squares([Cell("a/b", State.FREE, "", None, None)], "/admin/app/thing/0pk0/change/", "rp0")
+    assert 'href="/admin/app/thing/a_2Fb/change/"' in html
+
+
+@pytest.mark.parametrize(
+    ("counts", "shares"),
+    [
+        ({State.FREE: 1_500, State.LEASED: 500}, {State.FREE: 75, State.LEASED: 25}),
+        ({State.FREE: 99_999, State.OUT: 1, State.LEASED: 0}, {State.FREE: 99, State.OUT: 1}),
+        ({State.FREE: 0}, {}),
+    ],
+)
+def test_a_large_pool_has_a_hundred_squares_and_one_at_least_for_each_state(
+    counts: dict[State, int], shares: dict[State, int]
+) -> None:
+    assert shared_out(counts, 100) == shares

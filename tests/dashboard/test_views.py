@@ -1,0 +1,163 @@
+"""The dashboard's pages: who may see what, at what cost, and when there is nothing to see."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.db import OperationalError, connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from resourcepool.dashboard import cards, views
+from resourcepool.dialect import DbLater
+from resourcepool.models import Event, Proxy, Sample
+from tests.app.models import Device, Ghost
+from tests.app.rows import hold, new, several
+from tests.resources.waiters import ticket
+
+PAGE = "/admin/resourcepool/dashboard/"
+LIVE = f"{PAGE}live/"
+HOSTILE = "<script>alert(1)</script>"
+CANARY = "c4nary-s3cret"
+
+
+@pytest.fixture(autouse=True)
+def _nobody_stays(transactional_db: None) -> Any:
+    yield
+    for model in (Event, Sample, User):
+        model.objects.all().delete()
+
+
+def somebody(*permissions: str, **columns: Any) -> Client:
+    """Return the browser of a new user with these permissions."""
+    user = User.objects.create_user("somebody", **{"is_staff": True, **columns})
+    user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
+    assert user.user_permissions.count() == len(permissions)
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def text_of(client: Client, address: str = PAGE) -> str:
+    answer = client.get(address)
+    assert answer.status_code == 200
+    return str(answer.content.decode())
+
+
+class TestSomebody:
+    def test_unknown_is_sent_to_log_in(self) -> None:
+        assert Client().get(PAGE)["Location"].startswith("/admin/login/")
+        assert Client().get(LIVE).status_code == 403
+
+    def test_not_of_the_staff_sees_nothing(self) -> None:
+        client = somebody("view_proxy", is_staff=False)
+        assert client.get(PAGE).status_code == 302
+        assert client.get(LIVE).status_code == 403
+
+    def test_without_permission_sees_nothing_and_no_link(self) -> None:
+        client = somebody()
+        assert client.get(PAGE).status_code == 403
+        assert client.get(LIVE).status_code == 403
+        assert PAGE not in text_of(client, "/admin/")
+
+    @pytest.mark.parametrize("permission", ["view_proxy", "change_proxy"])
+    def test_who_may_view_one_pool_sees_that_one_alone(self, permission: str) -> None:
+        new(Device, name="secret phone")
+        client = somebody(permission)
+        for address in (PAGE, LIVE):
+            text = text_of(client, address)
+            assert "resourcepool.Proxy" in text
+            assert "testapp" not in text
+
+    def test_superior_sees_every_pool(self) -> None:
+        text = text_of(somebody(is_superuser=True))
+        for model in (Proxy, Device, Ghost):
+            assert model._meta.label in text
+
+    def test_finds_the_link_on_the_index(self) -> None:
+        client = somebody("view_proxy")
+        assert f'href="{PAGE}"' in text_of(client, "/admin/")
+        assert f'href="{PAGE}"' in text_of(client, "/admin/resourcepool/")
+
+    @pytest.mark.parametrize("address", [PAGE, LIVE])
+    def test_can_only_look(self, address: str) -> None:
+        assert somebody("view_proxy").post(address).status_code == 405
+
+
+class TestThePage:
+    def test_costs_ten_queries_at_most(self) -> None:
+        several(Proxy, 3)
+        several(Device, 2)
+        client = somebody("view_proxy", "view_device")
+        client.get(PAGE)
+        with CaptureQueriesContext(connection) as queries:
+            client.get(PAGE)
+            asked = [query["sql"] for query in queries.captured_queries]
+        assert len([sql for sql in asked if "SELECT 1" not in sql]) <= 10, "\n".join(asked)
+
+    def test_shows_each_resource_with_its_holder_and_leads_to_it(self) -> None:
+        proxy = new(Proxy)
+        hold(proxy, holder="web1/90/main/3")
+        text = text_of(somebody("view_proxy"))
+        assert f'href="/admin/resourcepool/proxy/{proxy.pk}/change/"' in text
+        assert f'title="{proxy.pk}: leased (web1/90/main/3)' in text
+
+    def test_shows_hostile_text_as_text_and_no_password(self) -> None:
+        hold(new(Proxy, password=CANARY, username=HOSTILE), holder=HOSTILE)
+        Proxy.objects.filter(pk=new(Proxy).pk).take_out(HOSTILE)
+        text = text_of(somebody("view_proxy"))
+        assert HOSTILE not in text
+        assert "&lt;script&gt;alert(1)" in text
+        assert CANARY not in text
+
+    def test_brings_no_script_and_no_style_of_its_own(self) -> None:
+        new(Proxy)
+        Sample.objects.create(pool="resourcepool.proxy", minute=DbLater(-90), free=3)
+        text = text_of(somebody("view_proxy"))
+        assert "style=" not in text
+        assert "<style" not in text
+        assert all("src=" in script.split(">")[0] for script in text.split("<script")[1:])
+        assert "onclick" not in text
+
+    def test_of_an_empty_pool_says_what_to_type_next(self) -> None:
+        assert "manage.py resourcepool_import proxies.csv" in text_of(somebody("view_proxy"))
+
+    def test_says_what_is_wrong(self) -> None:
+        new(Proxy, in_service=False, status="out_of_service")
+        ticket(Proxy)
+        assert "nothing is in service: 1 wait" in text_of(somebody("view_proxy"))
+
+    def test_of_a_pool_without_a_table_says_so_and_shows_the_others(self) -> None:
+        new(Proxy)
+        text = text_of(somebody("view_proxy", "view_ghost"))
+        assert "manage.py migrate" in text
+        assert "rp-cell rp-free" in text
+
+    def test_of_a_large_pool_shows_a_hundred_squares(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(cards, "MOST", 2)
+        several(Proxy, 3)
+        text = text_of(somebody("view_proxy"))
+        assert text.count("rp-cell rp-free") == 100 + 1  # and one in the legend
+
+    @pytest.mark.parametrize(
+        ("span", "shown"), [("15m", "15 minutes"), ("24h", "24 hours"), ("nonsense", "1 hour")]
+    )
+    def test_shows_the_span_that_is_asked_for(self, span: str, shown: str) -> None:
+        new(Proxy)
+        Sample.objects.create(pool="resourcepool.proxy", minute=DbLater(-90), free=3)
+        assert f"{shown} ago" in text_of(somebody("view_proxy"), f"{PAGE}?span={span}")
+
+
+class TestWithoutADatabase:
+    @pytest.mark.parametrize("address", [PAGE, LIVE])
+    def test_it_says_so_in_one_sentence(self, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        def fail(*_: Any) -> None:
+            raise OperationalError(2006, "Server has gone away at 10.0.0.7")
+
+        client = somebody("view_proxy")
+        monkeypatch.setattr(views, "overview", fail)
+        answer = client.get(address)
+        assert answer.status_code == 503
+        assert answer["Content-Type"] == "text/plain"
+        assert answer.content.decode().startswith("The database does not answer")
+        assert "10.0.0.7" not in answer.content.decode()
