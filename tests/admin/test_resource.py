@@ -87,22 +87,6 @@ def test_an_edit_does_not_touch_the_lease(operator: Client, proxy: Proxy) -> Non
     lease.release()
 
 
-def test_taking_out_and_returning_is_for_those_who_may_change(operator: Client, proxy: Proxy) -> None:
-    operator.post(LIST, {"action": "take_out", "_selected_action": [proxy.pk]})
-    proxy.refresh_from_db()
-    assert (proxy.in_service, proxy.reason) == (False, "by operator")
-    operator.post(LIST, {"action": "return_to_service", "_selected_action": [proxy.pk]})
-    proxy.refresh_from_db()
-    assert proxy.in_service
-    user = User.objects.create_user("reader", is_staff=True)
-    user.user_permissions.add(Permission.objects.get(codename="view_proxy"))
-    reader = Client()
-    reader.force_login(user)
-    reader.post(LIST, {"action": "take_out", "_selected_action": [proxy.pk]})
-    proxy.refresh_from_db()
-    assert proxy.in_service
-
-
 def test_deleting_a_held_one_says_that_it_was_retired(operator: Client, proxy: Proxy) -> None:
     lease = Proxy.pool.acquire()
     assert lease is not None

@@ -1,0 +1,81 @@
+"""People with different rights, and rows to look at."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+
+from resourcepool.dialect import DbLater, DbNow
+from resourcepool.models import Event, Proxy
+from resourcepool.signals import What
+from tests.app.rows import change
+
+READS = ("view_proxy", "view_event", "view_job", "view_sample", "view_ticket")
+
+ROLES: dict[str, tuple[str, ...]] = {
+    "staff": (),
+    "viewer": READS,
+    "operator": (*READS, "operate_proxy"),
+    "blind operator": ("operate_proxy",),
+    "administrator": (*READS, "add_proxy", "change_proxy", "delete_proxy"),
+}
+
+
+def sign_in(role: str) -> Client:
+    """Return the browser of somebody in this role; "anonymous" and "superuser" are roles, too."""
+    client = Client()
+    if role == "superuser":
+        client.force_login(User.objects.create_superuser(role))
+    elif role != "anonymous":
+        user = User.objects.create_user(role, is_staff=True)
+        user.user_permissions.set(Permission.objects.filter(codename__in=ROLES[role]))
+        assert user.user_permissions.count() == len(ROLES[role])
+        client.force_login(user)
+    return client
+
+
+@pytest.fixture
+def operator(db: None) -> Client:
+    return sign_in("operator")
+
+
+@pytest.fixture
+def viewer(db: None) -> Client:
+    return sign_in("viewer")
+
+
+@pytest.fixture
+def administrator(db: None) -> Client:
+    return sign_in("administrator")
+
+
+@pytest.fixture
+def proxy(db: None) -> Proxy:
+    return Proxy.objects.create(host="a.example", port=80, username="joe")
+
+
+def lease(row: Any, holder: str = "web1/41/main/ab.1", seconds: float = 60) -> None:
+    """Let ``holder`` have the row, whose fence goes up."""
+    row.refresh_from_db()
+    change(row, busy_before=DbLater(seconds), holder=holder, fence=row.fence + 1)
+    row.refresh_from_db()
+
+
+def event(row: Any, what: What = What.ACQUIRED, ago: float = 0.0, **more: Any) -> Event:
+    """Have the history tell this of the row."""
+    at = DbLater(-ago) if ago else DbNow()
+    told = {"fence": row.fence, "holder": row.holder, **more}
+    made: Event = Event.objects.create(at=at, what=what, pool=row._meta.label_lower, row=str(row.pk), **told)
+    return made
+
+
+Text = Callable[[Any], str]
+
+
+def text(answer: Any) -> str:
+    """Return what a page says."""
+    assert answer.status_code == 200, answer
+    body: str = answer.content.decode()
+    return body

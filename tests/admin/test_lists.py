@@ -1,0 +1,166 @@
+"""The list of resources: what it shows, what it finds, and what it costs."""
+
+from typing import Any
+
+import pytest
+from django.contrib import admin
+from django.core.paginator import EmptyPage
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from resourcepool.admin import ResourceAdmin, paging
+from resourcepool.admin.paging import Capped, CappedPaginator
+from resourcepool.models import Proxy
+from resourcepool.resources.state import State
+from resourcepool.stats.pools import in_state
+from tests.admin.conftest import event, lease, text
+from tests.app.models import Device
+from tests.app.rows import change, new, several
+
+LIST = "/admin/resourcepool/proxy/"
+
+pytestmark = pytest.mark.django_db
+
+
+def shown(client: Client, query: str) -> set[int]:
+    """Return the primary keys on the page that ``query`` asks for."""
+    answer = client.get(f"{LIST}{query}")
+    assert answer.status_code == 200, answer
+    return {row.pk for row in answer.context["cl"].result_list}
+
+
+def test_a_row_says_who_has_it_where_since_when_and_for_how_long(viewer: Client, proxy: Proxy) -> None:
+    lease(proxy, "crawler 7", seconds=1_000)
+    change(proxy, tags="eu fast", verdict="bad")
+    event(proxy, ago=600, host="web1", pid=41)
+    page = text(viewer.get(LIST))
+    for said in ("crawler 7", "web1", "16 min", "eu fast", "bad", '<span class="resourcepool-state leased">'):
+        assert said in page
+    assert "field-since nowrap" in page
+
+
+def test_without_a_history_the_host_is_read_off_the_holder_and_since_is_unknown(
+    viewer: Client, proxy: Proxy
+) -> None:
+    lease(proxy, "web7/41/main/ab.1")
+    page = text(viewer.get(LIST))
+    assert '<td class="field-on_host">web7</td>' in page
+
+
+def test_the_beginning_of_an_older_lease_is_not_taken_for_that_of_this_one(
+    viewer: Client, proxy: Proxy
+) -> None:
+    lease(proxy, "first")
+    event(proxy, host="old")
+    lease(proxy, "second")
+    assert ">old<" not in text(viewer.get(LIST))
+
+
+def test_the_filter_by_state_agrees_with_the_states(viewer: Client) -> None:
+    free, leased, draining, out = several(Proxy, 4)
+    lease(leased)
+    lease(draining)
+    Proxy.objects.filter(pk__in=[draining.pk, out.pk]).take_out("x")
+    assert shown(viewer, "?state=free") == {free.pk}
+    assert shown(viewer, "?state=held") == {leased.pk, draining.pk}
+    for state in State:
+        wanted = set(Proxy.objects.filter(in_state(state)).values_list("pk", flat=True))
+        assert shown(viewer, f"?state={state.value}") == wanted
+
+
+FOUND = [
+    ("?held_by=web1", {"mine"}),
+    ("?held_by=eb1", set()),
+    ("?on_host=web1", {"mine"}),
+    ("?on_host=web", set()),
+    ("?tag=eu", {"mine", "tagged"}),
+    ("?tag=eu+fast", {"tagged"}),
+    ("?tag=e", set()),
+    ("?tag=%3Cb%3E", set()),
+    ("?tag=%00", set()),
+    ("?held_by=%25", set()),
+    ("?in_country=de", {"tagged"}),
+    ("?q=needle", {"tagged"}),
+    ("?q=web1", {"mine"}),
+    ("?state=nonsense", {"mine", "tagged"}),
+    ("?tag=eu&state=free", {"tagged"}),
+]
+
+
+@pytest.mark.parametrize(("query", "expected"), FOUND)
+def test_what_the_filters_and_the_search_find(viewer: Client, query: str, expected: set[str]) -> None:
+    rows = {
+        "mine": new(Proxy, tags="eu"),
+        "tagged": new(Proxy, tags="eu fast", country="DE", host="needle.example"),
+    }
+    lease(rows["mine"])
+    assert shown(viewer, query) == {rows[name].pk for name in expected}
+
+
+def test_a_typed_filter_keeps_the_others_and_shows_hostile_text_as_text(viewer: Client) -> None:
+    page = text(viewer.get(f"{LIST}?state=free&tag=%22%3E%3Cscript%3E&q=a"))
+    assert '<input type="hidden" name="state" value="free">' in page
+    assert (
+        "<script>"
+        not in page.replace("</script>", "").replace('<script src="', "").split("filter-tag")[1][:400]
+    )
+    assert 'value="&quot;&gt;&lt;script&gt;"' in page
+
+
+def test_at_most_ten_queries_however_many_rows(operator: Client) -> None:
+    for row in several(Proxy, 60):
+        lease(row)
+        event(row)
+    operator.get(LIST)
+    for query in ("", "?p=2", "?state=held&tag=eu&held_by=w&on_host=w&in_country=de&q=a"):
+        with CaptureQueriesContext(connection) as queries:
+            operator.get(LIST + query)
+        assert len(queries) <= 10, [query["sql"] for query in queries.captured_queries]
+
+
+def test_no_query_counts_the_table(operator: Client) -> None:
+    several(Proxy, 3)
+    with CaptureQueriesContext(connection) as queries:
+        operator.get(LIST)
+    assert not [query["sql"] for query in queries.captured_queries if "COUNT(" in query["sql"]]
+
+
+class TestPages:
+    def test_end_at_the_cap_and_say_that_there_is_more(
+        self, viewer: Client, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(paging, "MOST", 120)
+        rows = several(Proxy, 130)
+        page = text(viewer.get(LIST))
+        assert "120+ proxies" in page
+        seen = shown(viewer, "") | shown(viewer, "?p=2") | shown(viewer, "?p=3")
+        assert seen == {row.pk for row in rows[-120:]}
+        assert len(shown(viewer, "?p=3")) == 20
+        assert viewer.get(f"{LIST}?p=4").status_code == 302
+
+    def test_below_the_cap_are_counted(self, viewer: Client) -> None:
+        several(Proxy, 51)
+        assert "51 proxies" in text(viewer.get(LIST))
+        assert len(shown(viewer, "?p=2")) == 1
+
+    def test_of_nothing(self) -> None:
+        pages = CappedPaginator(Proxy.objects.order_by("pk"), 50)
+        assert (pages.count, pages.num_pages, list(pages.page(1))) == (0, 1, [])
+        with pytest.raises(EmptyPage):
+            pages.page(2)
+
+    @pytest.mark.parametrize(("count", "said"), [(0, "0"), (10_000, "10000"), (10_001, "10,000+")])
+    def test_spell_the_count(self, count: int, said: str) -> None:
+        assert str(Capped(count)) == said
+
+
+def test_the_list_of_another_kind_of_resource_works_the_same(rf: Any, admin_user: Any) -> None:
+    site = admin.AdminSite("other")
+    site.register(Device, ResourceAdmin)
+    lease(device := new(Device))
+    request = rf.get("/")
+    request.user = admin_user
+    found = site._registry[Device].get_changelist_instance(request)
+    assert [row.pk for row in found.result_list] == [device.pk]
+    assert {name.split("_")[0] for name in site._registry[Device].get_actions(request)} >= {"free", "drain"}

@@ -1,0 +1,110 @@
+"""The page of one resource: what it is doing, what can be done, what has happened."""
+
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from resourcepool.admin import page as pages
+from resourcepool.admin.operations import OPERATIONS
+from resourcepool.models import Proxy
+from resourcepool.signals import What
+from tests.admin.conftest import event, lease, text
+from tests.app.rows import columns, new
+
+LIST = "/admin/resourcepool/proxy/"
+
+pytestmark = pytest.mark.django_db
+
+
+def url(row: Proxy, page: str = "change") -> str:
+    return f"{LIST}{row.pk}/{page}/"
+
+
+def test_it_says_what_the_resource_is_doing_and_what_happened(operator: Client, proxy: Proxy) -> None:
+    lease(proxy, "crawler <7>")
+    event(proxy, ago=120, host="web1", pid=41)
+    event(proxy, What.CHECKED, reason="ok <b>", seconds=0.25, actor="ann")
+    event(new(Proxy), What.LEAKED, reason="of another one")
+    page = text(operator.get(url(proxy)))
+    for said in (
+        "Held by crawler &lt;7&gt;.",
+        "On host web1, process 41.",
+        "2 min ago",
+        "ok &lt;b&gt;",
+        "0.25 s",
+    ):
+        assert said in page
+    assert "of another one" not in page
+    for name in OPERATIONS:
+        assert f'id="operate-{name}" href="{url(proxy, f"operate/{name}")}"' in page
+
+
+def test_who_may_only_look_gets_no_buttons(viewer: Client, proxy: Proxy) -> None:
+    page = text(viewer.get(url(proxy)))
+    assert "Whoever asks next may get it." in page
+    assert 'id="operate-' not in page
+
+
+def test_the_history_is_paged(viewer: Client, proxy: Proxy, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pages, "EVENTS", 3)
+    for number in range(8):
+        event(proxy, fence=number // 2, reason=f"event {number}.")
+    seen, at = [], url(proxy)
+    while at:
+        answer = viewer.get(at)
+        seen += [one.reason for one in answer.context["events"]]
+        at = answer.context["older"]
+    assert seen == [f"event {number}." for number in reversed(range(8))]
+
+
+@pytest.mark.parametrize("before", ["x", "1", "1-", "-1", "1-x", "²-²", "9" * 50 + "-1", "%00-1"])
+def test_a_nonsense_place_in_the_history_is_its_beginning(viewer: Client, proxy: Proxy, before: str) -> None:
+    event(proxy, reason="the first")
+    assert "the first" in text(viewer.get(f"{url(proxy, 'timeline')}?before={before}"))
+
+
+def test_at_most_ten_queries(operator: Client, administrator: Client, proxy: Proxy) -> None:
+    lease(proxy)
+    for _ in range(60):
+        event(proxy)
+    for client in (operator, administrator):
+        for page in ("change", "timeline", "operate/free"):
+            client.get(url(proxy, page))
+            with CaptureQueriesContext(connection) as queries:
+                client.get(url(proxy, page))
+            assert len(queries) <= 10, [query["sql"] for query in queries.captured_queries]
+
+
+LEASE: dict[str, Any] = {
+    "busy_before": "2001-01-01",
+    "busy_before_0": "2001-01-01",
+    "busy_before_1": "00:00",
+    "fence": "0",
+    "holder": "me",
+    "in_service": "",
+    "status": "retired",
+    "until": "",
+    "reason": "x",
+    "verdict": "ok",
+}
+
+
+def test_no_form_can_change_a_lease_or_a_state(administrator: Client, proxy: Proxy) -> None:
+    lease(proxy)
+    before = columns(proxy)
+    entered = {"scheme": "http", "host": "a.example", "port": 80, "username": "joe", "weight": 1, "notes": "n"}
+    assert administrator.post(url(proxy), {**entered, "country": "", "tags": "", **LEASE}).status_code == 302
+    assert columns(proxy) == {**before, "notes": "n"}
+
+
+def test_a_page_has_no_script_and_no_style_of_its_own(operator: Client, proxy: Proxy) -> None:
+    for page in (LIST, url(proxy), url(proxy, "timeline"), url(proxy, "operate/quarantine")):
+        said = text(operator.get(page))
+        assert "<style" not in said
+        assert " style=" not in said
+        assert " onclick=" not in said
+        for tag in said.split("<script")[1:]:
+            assert " src=" in tag.split(">")[0], tag[:200]

@@ -1,0 +1,98 @@
+"""Events, tickets, samples and jobs: to be read, never to be changed."""
+
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from resourcepool.admin import records
+from resourcepool.models import Event, Job, Proxy, Ticket
+from resourcepool.signals import What
+from tests.admin.conftest import event, sign_in, text
+from tests.app.rows import new, several
+
+EVENTS = "/admin/resourcepool/event/"
+
+pytestmark = pytest.mark.django_db
+
+
+def found(client: Client, query: str) -> set[str]:
+    answer = client.get(EVENTS + query)
+    assert answer.status_code == 200
+    return {one.reason for one in answer.context["cl"].result_list}
+
+
+FOUND = [
+    ("", {"a", "b", "c"}),
+    ("?pool=resourcepool.proxy", {"a", "b", "c"}),
+    ("?pool=testapp.device", set()),
+    ("?what=lost", {"b"}),
+    ("?what=nonsense", set()),
+    ("?held_by=craw", {"a"}),
+    ("?by=ann", {"b"}),
+    ("?by=an", set()),
+    ("?past=hour", {"a"}),
+    ("?past=day", {"a", "b"}),
+    ("?past=week", {"a", "b"}),
+    ("?past=aeon", {"a", "b", "c"}),
+    ("?q=nowhere", set()),
+    ("?q=%27%3B", set()),
+]
+
+
+@pytest.mark.parametrize(("query", "expected"), FOUND)
+def test_what_the_filters_find(viewer: Client, query: str, expected: set[str]) -> None:
+    proxy = new(Proxy)
+    event(proxy, reason="a", holder="crawler")
+    event(proxy, What.LOST, ago=7_200, reason="b", actor="ann")
+    event(proxy, What.CHECKED, ago=10 * 86_400, reason="c")
+    assert found(viewer, query) == expected
+
+
+def test_filters_look_at_the_newest_events_and_a_resource_at_all_of_its(
+    viewer: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(records, "NEWEST", 2)
+    proxy, other = several(Proxy, 2)
+    event(proxy, reason="old")
+    event(other, reason="new")
+    event(other, reason="newer")
+    assert found(viewer, "") == {"new", "newer"}
+    assert found(viewer, "?pool=resourcepool.proxy") == {"new", "newer"}
+    assert found(viewer, f"?q={proxy.pk}") == {"old"}
+
+
+@pytest.mark.parametrize("model", [Event, Job, Ticket])
+def test_even_a_superuser_changes_nothing(model: Any) -> None:
+    client = sign_in("superuser")
+    row = event(new(Proxy)) if model is Event else new(model)
+    url = f"/admin/resourcepool/{model._meta.model_name}/"
+    assert client.post(f"{url}add/", {}).status_code == 403
+    assert client.post(f"{url}{row.pk}/change/", {}).status_code == 403
+    assert client.post(f"{url}{row.pk}/delete/", {"post": "yes"}).status_code == 403
+    client.post(url, {"action": "delete_selected", "_selected_action": [row.pk], "post": "yes"})
+    assert model.objects.filter(pk=row.pk).exists()
+    assert "delete_selected" not in text(client.get(url))
+
+
+@pytest.mark.parametrize("kind", ["event", "job", "ticket", "sample"])
+def test_a_list_takes_at_most_ten_queries_and_counts_nothing(viewer: Client, kind: str) -> None:
+    for row in several(Proxy, 60):
+        event(row)
+    several(Ticket, 60)
+    several(Job, 60)
+    viewer.get(f"/admin/resourcepool/{kind}/")
+    with CaptureQueriesContext(connection) as queries:
+        text(viewer.get(f"/admin/resourcepool/{kind}/"))
+    assert len(queries) <= 10
+    assert not [query["sql"] for query in queries.captured_queries if "COUNT(" in query["sql"]]
+
+
+def test_hostile_text_is_text(viewer: Client) -> None:
+    event(new(Proxy), holder="<script>x", reason="<script>y", actor="<script>z")
+    page = text(viewer.get(EVENTS))
+    for said in ("<script>x", "<script>y", "<script>z"):
+        assert said not in page
+        assert said.replace("<", "&lt;").replace(">", "&gt;") in page

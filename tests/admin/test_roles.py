@@ -1,0 +1,142 @@
+"""Closed by default: every page and every action of the admin, tried by everybody."""
+
+from typing import Any
+
+import pytest
+from django.contrib import admin
+from django.urls import NoReverseMatch, URLPattern, reverse
+
+from resourcepool.admin.operations import OPERATIONS
+from resourcepool.models import Event, Job, Proxy, Sample, Ticket
+from tests.admin.conftest import ROLES, event, lease, sign_in
+from tests.app.rows import columns, new
+
+pytestmark = pytest.mark.django_db
+
+EVERYBODY = ("anonymous", *ROLES, "superuser")
+VIEWERS = {"viewer", "operator", "administrator", "superuser"}
+OPERATORS = {"operator", "superuser"}
+ADMINISTRATORS = {"administrator", "superuser"}
+
+LIST = "/admin/resourcepool/proxy/"
+
+# Who may open which page, by the end of its URL's name; 404 and 403 are "no".
+PROXY_PAGES = {
+    "changelist": VIEWERS,
+    "add": ADMINISTRATORS,
+    "import": ADMINISTRATORS,
+    "history": VIEWERS,
+    "delete": ADMINISTRATORS,
+    "change": VIEWERS,
+    "timeline": VIEWERS,
+    "operate": OPERATORS,
+}
+RECORD_PAGES: dict[str, set[str]] = {
+    "changelist": VIEWERS,
+    "add": set(),
+    "history": VIEWERS,
+    "delete": set(),
+    "change": VIEWERS,
+}
+REDIRECTS = {None}  # Django's own, without a name: the old address of the page of a row
+
+
+def pages_of(model: Any) -> list[str]:
+    """Return the names of all pages that the admin has for ``model``."""
+    prefix = f"{model._meta.app_label}_{model._meta.model_name}_"
+    urls = admin.site._registry[model].urls
+    names = [one.name for one in urls if isinstance(one, URLPattern)]
+    return [name.removeprefix(prefix) for name in names if name not in REDIRECTS]
+
+
+def row_of(model: Any) -> Any:
+    if model is Event:
+        return event(new(Proxy))
+    if model is Sample:
+        return Sample.objects.create(pool="resourcepool.proxy", minute="2026-11-21T00:00:00Z")
+    return new(model)
+
+
+def url_of(model: Any, page: str, row: Any) -> str:
+    name = f"admin:{model._meta.app_label}_{model._meta.model_name}_{page}"
+    for args in ([], [row.pk], [row.pk, "free"]):
+        try:
+            return reverse(name, args=args)
+        except NoReverseMatch:
+            continue
+    raise AssertionError(f"how is {name} reached?")
+
+
+def test_no_page_is_forgotten_here() -> None:
+    assert set(pages_of(Proxy)) == set(PROXY_PAGES)
+    for model in (Event, Job, Sample, Ticket):
+        assert set(pages_of(model)) == set(RECORD_PAGES)
+
+
+@pytest.mark.parametrize("role", EVERYBODY)
+@pytest.mark.parametrize("model", [Proxy, Event, Job, Sample, Ticket])
+def test_a_page_opens_for_those_who_may_see_it_and_for_nobody_else(role: str, model: Any) -> None:
+    client, row = sign_in(role), row_of(model)
+    allowed = PROXY_PAGES if model is Proxy else RECORD_PAGES
+    for page in pages_of(model):
+        url = url_of(model, page, row)
+        for answer in (client.get(url), client.post(url, {})):
+            if role == "anonymous":
+                assert answer.status_code == 302, page
+                assert answer["Location"].startswith("/admin/login/")
+            elif role in allowed[page]:
+                assert answer.status_code in (200, 302, 403), page
+            else:
+                assert answer.status_code == 403, page
+        if role in allowed[page]:
+            assert client.get(url).status_code == 200, page
+
+
+ANSWERS = {"reason": "because", "amount": "2", "unit": "hours", "name": "Ann", "confirmed": "yes"}
+
+
+@pytest.mark.parametrize("role", EVERYBODY)
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_an_operation_is_for_operators_from_the_list_and_from_the_page(role: str, name: str) -> None:
+    for url, chosen in ((LIST, True), ("{}operate/", False)):
+        client, row = sign_in(role) if chosen else client, new(Proxy)
+        lease(row)
+        if name == "return_to_service":
+            Proxy.objects.filter(pk=row.pk).take_out("test")
+        before = columns(row)
+        if chosen:
+            client.post(url, {**ANSWERS, "action": name, "_selected_action": [str(row.pk)]})
+        else:
+            client.post(f"{LIST}{row.pk}/operate/{name}/", ANSWERS)
+        assert (columns(row) != before) is (role in OPERATORS), url
+
+
+@pytest.mark.parametrize("role", EVERYBODY)
+def test_the_export_is_for_those_who_may_see_the_list(role: str) -> None:
+    client, row = sign_in(role), new(Proxy)
+    answer = client.post(LIST, {"action": "export", "_selected_action": [row.pk], "index": 0})
+    assert (answer.get("Content-Type", "").startswith("text/csv")) is (role in VIEWERS)
+
+
+@pytest.mark.parametrize("role", EVERYBODY)
+def test_the_menu_of_actions_shows_only_what_one_may_do(role: str) -> None:
+    client = sign_in(role)
+    new(Proxy)
+    page = client.get(LIST).content.decode()
+    for name in OPERATIONS:
+        assert (f'<option value="{name}">' in page) is (role in OPERATORS)
+    assert ('id="import-link"' in page) is (role in ADMINISTRATORS)
+
+
+@pytest.mark.parametrize("role", ["operator", "superuser"])
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_a_change_needs_post_and_a_token_against_forgery(role: str, name: str) -> None:
+    client, row = sign_in(role), new(Proxy)
+    lease(row)
+    before = columns(row)
+    url = f"{LIST}{row.pk}/operate/{name}/"
+    assert client.get(url, ANSWERS).status_code == 200
+    client.handler.enforce_csrf_checks = True
+    assert client.post(url, ANSWERS).status_code == 403
+    assert client.post(LIST, {**ANSWERS, "action": name, "_selected_action": [row.pk]}).status_code == 403
+    assert columns(row) == before

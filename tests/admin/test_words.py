@@ -1,0 +1,73 @@
+"""What a resource is doing, in sentences: decided without a database."""
+
+import datetime
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from resourcepool.admin.words import lasted, sentences
+from resourcepool.resources.state import State
+
+NOW = datetime.datetime(2026, 11, 21, 3, 0, tzinfo=datetime.UTC)
+
+
+def at(seconds: float) -> datetime.datetime:
+    return NOW + datetime.timedelta(seconds=seconds)
+
+
+def resource(**columns: Any) -> Any:
+    usual = {
+        "holder": "",
+        "busy_before": at(-1),
+        "until": None,
+        "reason": "",
+        "strikes": 0,
+        "checked_at": None,
+        "verdict": "",
+    }
+    return SimpleNamespace(**{**usual, **columns})
+
+
+BEGUN = SimpleNamespace(at=at(-600), host="web1", pid=41)
+HELD = {"holder": "db2/7/main/a.1", "busy_before": at(45)}
+
+SAID = [
+    (
+        State.LEASED,
+        HELD,
+        BEGUN,
+        ["Held by db2/7/main/a.1.", "On host web1, process 41.", "(10 min ago)", "in 45 s"],
+    ),
+    (State.LEASED, HELD, None, ["On host db2, process 7.", "Since when is not known"]),
+    (State.LEASED, {**HELD, "holder": "Ann"}, None, ["Held by Ann."]),
+    (
+        State.DRAINING,
+        {**HELD, "reason": "broken"},
+        BEGUN,
+        ["Held by", "until somebody returns it", "Why: broken"],
+    ),
+    (State.FREE, {}, None, ["Whoever asks next may get it.", "Never checked."]),
+    (State.FREE, {"holder": "gone"}, None, ["of gone, ran out without being released"]),
+    (State.COOLING, {"busy_before": at(30)}, None, ["handed out again in 30 s"]),
+    (State.QUARANTINED, {"busy_before": at(7_300), "strikes": 3}, None, ["in 2 h", "Found bad 3 times"]),
+    (State.OUT, {"until": at(3_600)}, None, ["Handed out no more until Nov. 21, 2026"]),
+    (State.RESERVED, {"reason": "Ann: a demo"}, None, ["until somebody returns it", "Why: Ann: a demo"]),
+    (State.RETIRED, {"until": at(60)}, None, ["until somebody returns it"]),
+    (State.FREE, {"checked_at": at(-300), "verdict": "bad"}, None, ["Last check: bad, 5 min ago."]),
+    (State.FREE, {"checked_at": at(-300), "verdict": "odd"}, None, ["Last check: ?, 5 min ago."]),
+]
+
+
+@pytest.mark.parametrize(("state", "columns", "begun", "expected"), SAID)
+def test_a_resource_is_described(
+    state: State, columns: dict[str, Any], begun: Any, expected: list[str]
+) -> None:
+    said = " ".join(sentences(resource(**columns), state, NOW, begun))
+    for part in expected:
+        assert part in said
+
+
+@pytest.mark.parametrize(("seconds", "said"), [(0, "0.00 s"), (0.123, "0.12 s"), (12, "12 s"), (7_300, "2 h")])
+def test_a_span_is_spelled(seconds: float, said: str) -> None:
+    assert lasted(seconds) == said
