@@ -53,6 +53,10 @@ class ImportRefused(ResourcePoolError):
     """A file was not imported, because of the file or of lines in it; the database is as it was before."""
 
 
+class CheckerBroken(ResourcePoolError):
+    """So many checks failed together that the checker or its target must be at fault, not the resources."""
+
+
 def _shown(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 80 else text[:77] + "..."

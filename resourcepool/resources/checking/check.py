@@ -1,0 +1,179 @@
+"""Checks resources: leases each, has it looked at, and acts on what was found."""
+
+import contextlib
+import logging
+from collections import deque
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from resourcepool.exceptions import CheckerBroken, LeaseLost
+from resourcepool.leases.keeper import keeper
+from resourcepool.resources.checking.blame import Evidence, blame
+from resourcepool.resources.checking.checker import Finding
+from resourcepool.resources.checking.crew import Crew
+from resourcepool.resources.checking.due import OURS, Candidate, due
+from resourcepool.resources.checking.lease import CheckLease, take
+from resourcepool.resources.checking.outcome import Checked, Done
+from resourcepool.resources.checking.rules import Rules, rules_of
+from resourcepool.resources.state import Verdict
+
+BATCH = 100  # resources that are judged together; the bad ones stay leased until then
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What is to be done about what is found.
+
+    Attributes:
+        dry_run: change nothing; the resources are leased and looked at all the same.
+        every_quarantine: look also at what operators and crawlers have put in quarantine, not only checks, and return
+            it if it is good.
+        unless_within: leave out what was checked within the last so many seconds.
+        believe: never blame the checker, however many fail.
+    """
+
+    dry_run: bool = False
+    every_quarantine: bool = False
+    unless_within: float = 0.0
+    believe: bool = False
+
+
+def check(
+    model: Any,
+    pks: Collection[Any] | None = None,
+    *,
+    wishes: Wishes = Wishes(),
+    tell: Callable[[Checked], object] = lambda _: None,
+    go_on: Callable[[], object] = lambda: None,
+) -> None:
+    """Check resources of ``model``: quarantine the bad ones, and return to service what a check had put there.
+
+    Each is leased while it is looked at; what somebody holds, or is out of service, is left alone, and so is
+    everything that is free while anybody stands in line.
+
+    Args:
+        pks: only these, as the model has them; None: all.
+        tell: called with what came of each, as soon as that is known.
+        go_on: called now and then; what it raises ends the checks.
+
+    Raises:
+        CheckerBroken: too many failed together. Nothing was changed about these, and the rest was not looked at.
+        BadOption: the settings do not say how to check them, or are wrong.
+    """
+    rules = rules_of(model)
+    rules.checker.prepare()
+    found = due(model, pks, every_quarantine=wishes.every_quarantine, unless_within=wishes.unless_within)
+    for pk in _left_out(model, pks, found):
+        tell(_skipped(model, pk))
+    for start in range(0, len(found), BATCH):
+        _Batch(model, rules, wishes, tell, go_on).check(found[start : start + BATCH])
+
+
+class _Batch:
+    """Resources that are judged together."""
+
+    def __init__(
+        self,
+        model: Any,
+        rules: Rules,
+        wishes: Wishes,
+        tell: Callable[[Checked], object],
+        go_on: Callable[[], object],
+    ) -> None:
+        self._model, self._rules, self._wishes, self._tell, self._go_on = model, rules, wishes, tell, go_on
+        self._crew = Crew(rules.checker)
+        self._evidence: list[Evidence] = []
+        self._failed: list[tuple[CheckLease, Finding]] = []
+
+    def check(self, candidates: list[Candidate]) -> None:
+        """Look at these, act on what is found; whatever happens, no lease is left behind."""
+        try:
+            self._look_at(deque(candidates))
+            self._refuse_to_believe()
+            while self._failed:
+                self._settle(*self._failed.pop())
+        finally:
+            self._crew.wait()
+            for lease in [*self._crew.leases, *(lease for lease, _ in self._failed)]:
+                _give_back(lease)
+
+    def _look_at(self, candidates: deque[Candidate]) -> None:
+        while candidates or len(self._crew):
+            self._go_on()
+            while candidates and len(self._crew) < self._rules.at_once:
+                self._begin(candidates.popleft())
+            for lease, finding in self._crew.finished():
+                self._failed.append((lease, finding))  # first, so that it is never forgotten
+                was_bad = lease.candidate.was_bad
+                self._evidence.append(Evidence(finding.verdict, was_bad, finding.why))
+                if finding.verdict is Verdict.OK:
+                    self._settle(*self._failed.pop())
+
+    def _begin(self, candidate: Candidate) -> None:
+        lease = take(self._model, candidate)
+        if lease is None:
+            self._tell(_skipped(self._model, candidate.pk))
+        else:
+            self._crew.begin(lease)
+
+    def _refuse_to_believe(self) -> None:
+        why = "" if self._wishes.believe else blame(self._evidence, self._rules.suspicious)
+        if not why:
+            return
+        for lease, finding in self._failed:
+            self._tell(_checked(lease, finding, Done.NOTHING))
+        raise CheckerBroken(f"{why}; so it is probably the checker or its target, and nothing was changed")
+
+    def _settle(self, lease: CheckLease, finding: Finding) -> None:
+        try:
+            done = self._act(lease, finding)
+        except LeaseLost:
+            done = Done.LOST
+        except BaseException:
+            _give_back(lease)
+            raise
+        self._tell(_checked(lease, finding, done))
+
+    def _act(self, lease: CheckLease, finding: Finding) -> Done:
+        if self._wishes.dry_run:
+            lease.put_back()
+            return Done.NOTHING
+        if not lease.note(finding):
+            _give_back(lease)
+            return Done.LOST
+        if finding.verdict is Verdict.BAD:
+            lease.quarantine(f"{OURS}{finding.why or 'bad'}")
+            return Done.QUARANTINED
+        is_back = finding.verdict is Verdict.OK and lease.candidate.is_parked and lease.return_to_service()
+        if is_back:
+            lease.release()
+            return Done.RETURNED
+        lease.put_back()
+        return Done.NOTHING
+
+
+def _give_back(lease: CheckLease) -> None:
+    """Give it back as it was found, without a word; what the database does not take back lapses."""
+    try:
+        with contextlib.suppress(LeaseLost):
+            lease.put_back()
+    except Exception:
+        logger.exception("could not give back %s; it lapses by itself", lease)
+        keeper.forget(lease)
+
+
+def _checked(lease: CheckLease, finding: Finding, done: Done) -> Checked:
+    return Checked(lease.pk, str(lease.resource), finding.verdict, finding.seconds, finding.why, done)
+
+
+def _skipped(model: Any, pk: Any) -> Checked:
+    name = f"{model._meta.verbose_name} {pk}"
+    return Checked(pk, name, None, None, "in use, or out of service", Done.SKIPPED)
+
+
+def _left_out(model: Any, pks: Collection[Any] | None, found: list[Candidate]) -> Iterator[Any]:
+    there = {candidate.pk for candidate in found}
+    return (pk for pk in pks or () if pk not in there)

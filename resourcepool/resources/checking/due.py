@@ -1,0 +1,60 @@
+"""Which resources are to be checked now."""
+
+import random
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connections
+from django.db.models import Q
+
+from resourcepool.dialect import DbLater
+from resourcepool.leases.retry import retrying
+from resourcepool.resources.queryset import ResourceQuerySet
+from resourcepool.resources.state import Verdict
+
+OURS = "check: "  # how the reason of a quarantine begins that a check decided
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A resource that nobody held a moment ago.
+
+    Attributes:
+        is_parked: it is in quarantine.
+        was_bad: the last check found it bad.
+    """
+
+    pk: Any
+    fence: int
+    is_parked: bool
+    was_bad: bool
+
+
+def due(
+    model: Any, pks: Collection[Any] | None, *, every_quarantine: bool, unless_within: float
+) -> list[Candidate]:
+    """Return what can be checked: free, or in quarantine; in random order, so that any part of it speaks for all.
+
+    Args:
+        pks: only these; None: all.
+        every_quarantine: also those that operators and crawlers put there, not only checks.
+        unless_within: not those that were checked within the last so many seconds.
+    """
+    rows = ResourceQuerySet(model=model, using=model.pool.using)
+    if pks is not None:
+        rows = rows.filter(pk__in=pks)
+    if unless_within:
+        rows = rows.filter(Q(checked_at=None) | Q(checked_at__lte=DbLater(-unless_within)))
+    parked = rows.quarantined()
+    if not every_quarantine:
+        parked = parked.filter(reason__startswith=OURS)
+    found = [*_read(rows.available(), is_parked=False), *_read(parked, is_parked=True)]
+    random.shuffle(found)
+    return found
+
+
+def _read(rows: ResourceQuerySet, *, is_parked: bool) -> list[Candidate]:
+    columns = rows.values_list("pk", "fence", "verdict")
+    read = retrying(connections[rows.db], lambda: list(columns.all()))
+    return [Candidate(pk, fence, is_parked, verdict == Verdict.BAD) for pk, fence, verdict in read]

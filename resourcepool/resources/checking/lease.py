@@ -1,0 +1,110 @@
+"""The lease under which a resource is looked at, and what is done with the resource afterwards."""
+
+from functools import partial
+from typing import Any
+
+from django.db import connections, models
+
+from resourcepool.dialect import DbLater, DbNow
+from resourcepool.leases import verbs
+from resourcepool.leases.clock import monotonic
+from resourcepool.leases.holder import default_holder
+from resourcepool.leases.retry import Unsettled, retrying
+from resourcepool.leases.verbs import Claim, Grant
+from resourcepool.resources.checking.checker import Finding
+from resourcepool.resources.checking.due import Candidate
+from resourcepool.resources.lease import ResourceLease
+from resourcepool.resources.queryset import BACK, ResourceQuerySet
+from resourcepool.resources.state import Status
+from resourcepool.signals import Fact, What, tell
+
+TTL = 60.0  # seconds after which what a dead checker held is free, or was before its quarantine is over
+
+
+class CheckLease(ResourceLease):
+    """Held while a resource is checked. It tells of the check in place of an acquisition and a release."""
+
+    candidate: Candidate
+
+    def note(self, finding: Finding) -> bool:
+        """Write the finding into the row; False when the lease was lost, and the finding counts for nothing."""
+        found = {"verdict": finding.verdict, "latency": finding.seconds, "checked_at": DbNow()}
+        if not self._update(self._mine(), **found):
+            return False
+        self._tell_check(finding)
+        return True
+
+    def return_to_service(self) -> bool:
+        """End the quarantine it was found in, unless an operator has meanwhile decided otherwise; tells whether."""
+        parked = self._mine().filter(in_service=True, status=Status.QUARANTINED)
+        if not self._update(parked, **BACK):
+            return False
+        tell(Fact(What.RETURNED, self.model, self.using, self.pk, self.fence, reason="the check found it good"))
+        return True
+
+    def put_back(self) -> None:
+        """Give the resource back as it was found: free, or in quarantine for as long as before.
+
+        Raises:
+            LeaseLost: it was lost before.
+        """
+        if not self.candidate.is_parked:
+            self.release()
+            return
+        settle = partial(verbs.was_given_back, self._connection, self.model, self.pk, self.fence)
+        park = partial(self._mine().update, busy_before=_as_before(), fence=models.F("fence") + 1, holder="")
+        self._give_up(What.RELEASED, "put back", partial(retrying, self._connection, park, settle=settle))
+
+    def _mine(self) -> ResourceQuerySet:
+        return ResourceQuerySet(model=self.model, using=self.using).filter(pk=self.pk, fence=self.fence)
+
+    def _update(self, rows: ResourceQuerySet, **values: Any) -> int:
+        return int(retrying(self._connection, lambda: rows.update(**values)))
+
+    def _tell_check(self, finding: Finding) -> None:
+        reason = f"{finding.verdict}: {finding.why}" if finding.why else str(finding.verdict)
+        who = (self.model, self.using, self.pk, self.fence, self.holder)
+        tell(Fact(What.CHECKED, *who, reason=reason, seconds=finding.seconds))
+
+    def _tell(self, what: What, reason: str = "") -> None:
+        if what not in (What.ACQUIRED, What.RELEASED):
+            super()._tell(what, reason)
+
+
+def take(model: Any, candidate: Candidate) -> CheckLease | None:
+    """Lease this one if it is still as it was read, and nobody stands in line for it; never waits."""
+    pool = model.pool
+    holder = f"{default_holder()}/check"
+    asked = pool._order(1, {"ttl": TTL, "holder": holder, "cooldown": 0.0})
+    connection = connections[pool.using]
+    wanted = Claim(asked.terms.ttl, holder, holder_is_unique=True, behind_waiters=True)
+    if candidate.is_parked:
+        grant = _take_parked(connection, model, candidate, wanted)
+    else:
+        grant = verbs.claim(connection, model, candidate.pk, wanted)
+    if grant is None:
+        return None
+    lease = CheckLease(pool, pool.using, grant, asked)
+    lease.candidate = candidate
+    return lease
+
+
+def _take_parked(connection: Any, model: Any, candidate: Candidate, wanted: Claim) -> Grant | None:
+    """Claim a row in quarantine: one UPDATE, which finds the row only under the fence it was parked with."""
+    parked = ResourceQuerySet(model=model, using=connection.alias).quarantined()
+    rows = parked.filter(pk=candidate.pk, fence=candidate.fence)
+    values = {"busy_before": DbLater(wanted.ttl), "fence": candidate.fence + 1, "holder": wanted.holder}
+    began_at = monotonic()
+
+    def settle() -> int:
+        if verbs.live_fences(connection, model, [candidate.pk], holder=wanted.holder):
+            return 1
+        raise Unsettled
+
+    taken = retrying(connection, lambda: rows.update(**values), settle=settle, busy=lambda: 0)
+    return Grant(candidate.pk, candidate.fence + 1, began_at) if taken else None
+
+
+def _as_before() -> models.Case:
+    still = models.When(status=Status.QUARANTINED, until__gt=DbNow(), then=models.F("until"))
+    return models.Case(still, default=DbNow())

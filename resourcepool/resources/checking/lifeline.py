@@ -1,0 +1,54 @@
+"""An end for a request as a whole: the timeouts of sockets begin anew with every byte that trickles in."""
+
+import contextlib
+import os
+import socket
+import threading
+from types import TracebackType
+from typing import Self
+
+from resourcepool.leases.clock import monotonic
+
+
+class Lifeline:
+    """Cuts the connections that hang on it when its time is over, whatever they are waiting for."""
+
+    def __init__(self, seconds: float) -> None:
+        self.is_cut = False
+        self._ends_at = monotonic() + seconds
+        self._lock = threading.Lock()
+        self._copies: list[socket.socket] = []
+        self._timer = threading.Timer(seconds, self._cut)
+        self._timer.daemon = True
+
+    @property
+    def left(self) -> float:
+        """Seconds that are left; never quite 0, which a socket would take for "for ever"."""
+        return max(0.001, self._ends_at - monotonic())
+
+    def hold(self, sock: socket.socket) -> None:
+        """Cut this one, too. A copy of it, because TLS takes the socket itself away from its owner."""
+        with self._lock:
+            self._copies.append(socket.socket(fileno=os.dup(sock.fileno())))
+        if self.is_cut:
+            self._cut()
+
+    def _cut(self) -> None:
+        self.is_cut = True
+        with self._lock:
+            for copy in self._copies:
+                with contextlib.suppress(OSError):
+                    copy.shutdown(socket.SHUT_RDWR)
+
+    def __enter__(self) -> Self:
+        self._timer.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._timer.cancel()
+        with self._lock:
+            for copy in self._copies:
+                copy.close()
+            self._copies.clear()

@@ -1,0 +1,63 @@
+"""What came of checks: of one, and of many together."""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from resourcepool.resources.state import Verdict
+
+
+class Done(StrEnum):
+    """What was done about a resource."""
+
+    NOTHING = "nothing"
+    QUARANTINED = "quarantined"
+    RETURNED = "returned"  # to service
+    SKIPPED = "skipped"  # somebody holds it, or it is out of service
+    LOST = "lost"  # an operator took it away from the check
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What came of one resource; ``verdict`` is None when it was not looked at."""
+
+    pk: Any
+    name: str
+    verdict: Verdict | None
+    seconds: float | None
+    why: str
+    done: Done
+
+
+class Tally:
+    """Counts what is told, and tells it on."""
+
+    def __init__(self, tell: Callable[[Checked], object] = lambda _: None) -> None:
+        self.verdicts: Counter[Verdict] = Counter()
+        self.done: Counter[Done] = Counter()
+        self._tell = tell
+
+    def __call__(self, checked: Checked) -> None:
+        """Count one."""
+        self.done[checked.done] += 1
+        if checked.verdict is not None:
+            self.verdicts[checked.verdict] += 1
+        self._tell(checked)
+
+    def __str__(self) -> str:
+        """Say "38 ok, 2 bad, 1 unknown; 2 quarantined, 1 returned to service, 4 skipped"."""
+        verdicts = _("%(ok)d ok, %(bad)d bad, %(unknown)d unknown") % {
+            verdict.value: self.verdicts[verdict] for verdict in Verdict
+        }
+        words = {
+            Done.QUARANTINED: _("%d quarantined"),
+            Done.RETURNED: _("%d returned to service"),
+            Done.SKIPPED: _("%d skipped"),
+            Done.LOST: _("%d taken away meanwhile"),
+        }
+        done = [text % self.done[what] for what, text in words.items() if self.done[what]]
+        return "; ".join([verdicts, *([", ".join(done)] if done else [])])
