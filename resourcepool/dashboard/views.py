@@ -52,7 +52,7 @@ def page(request: HttpRequest, *, site: AdminSite) -> HttpResponse:
         **site.each_context(request),
         **_context(shown),
         "title": _("Dashboard"),
-        "spans": Span,
+        "spans": list(Span),  # a template would call the class
         "every": EVERY,
         "is_nav_sidebar_enabled": False,
     }

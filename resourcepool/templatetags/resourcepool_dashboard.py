@@ -2,6 +2,8 @@
 
 from django import template
 from django.utils.formats import number_format
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from resourcepool.stats.alarms import duration
@@ -19,6 +21,15 @@ def span(seconds: float) -> str:
 def figure(count: float) -> str:
     """Spell a whole number, its thousands set apart."""
     return number_format(count, 0, use_l10n=True, force_grouping=True)
+
+
+@register.filter
+def commands(text: str) -> SafeString:
+    """Set what stands between backticks as a command; everything else stays text."""
+    parts = enumerate(text.split("`"))
+    return format_html_join(
+        "", "{}", ((format_html("<code>{}</code>", part) if n % 2 else part,) for n, part in parts)
+    )
 
 
 @register.filter

@@ -11,6 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from resourcepool.dashboard import cards, views
 from resourcepool.dialect import DbLater
 from resourcepool.models import Event, Proxy, Sample
+from resourcepool.templatetags.resourcepool_dashboard import commands
 from tests.app.models import Device, Ghost
 from tests.app.rows import hold, new, several
 from tests.resources.waiters import ticket
@@ -138,6 +139,15 @@ class TestThePage:
         several(Proxy, 3)
         text = text_of(somebody("view_proxy"))
         assert text.count("rp-cell rp-free") == 100 + 1  # and one in the legend
+
+    def test_offers_each_span_and_marks_the_one_that_is_shown(self) -> None:
+        text = text_of(somebody("view_proxy"), f"{PAGE}?span=24h")
+        assert [f'href="?span={span}"' in text for span in ("15m", "1h", "24h")] == [True] * 3
+        assert '<a href="?span=24h" aria-current="true">24 hours</a>' in text
+
+    def test_sets_commands_apart_and_hostile_text_as_text(self) -> None:
+        assert commands(f"run `{HOSTILE}` {HOSTILE}").count("<") == 2
+        assert "<code>manage.py resourcepool_sweep</code>" in text_of(somebody("view_proxy"))
 
     @pytest.mark.parametrize(
         ("span", "shown"), [("15m", "15 minutes"), ("24h", "24 hours"), ("nonsense", "1 hour")]

@@ -1,0 +1,97 @@
+"""What the screenshots show: a day in the life of two pools, with something wrong in one of them."""
+
+import math
+from typing import Any
+
+from django.contrib.auth.models import Permission, User
+
+from resourcepool.dialect import DbLater
+from resourcepool.models import Event, Job, Proxy, Sample
+from resourcepool.resources.queryset import ResourceQuerySet
+from resourcepool.resources.state import Status, Verdict
+from resourcepool.signals import What
+from tests.app.models import Device
+from tests.app.rows import new
+from tests.resources.waiters import ticket
+
+COUNTRIES = ("de", "us", "nl", "jp")
+
+
+def proxies() -> None:
+    """Forty: most in use, some resting, some put away."""
+    for number in range(1, 41):
+        checked = {"checked_at": DbLater(-90 - number * 9), "verdict": Verdict.OK, "latency": 0.2}
+        columns = {"host": f"proxy{number}.example", "country": COUNTRIES[number % 4], "username": "crawler"}
+        proxy = new(Proxy, **columns, **checked, **standing(number))
+        if proxy.holder:
+            begun(proxy, number * 7)
+    for pks, status in (((35, 36), "banned by shop.example (403)"), ((37,), "answers too slowly")):
+        ResourceQuerySet(model=Proxy).filter(pk__in=pks).quarantine(status, 1_500, actor="maria")
+
+
+def standing(number: int) -> dict[str, Any]:
+    holder = f"crawler{number % 3 + 1}/{4_100 + number}/main/{number}"
+    if number <= 24:
+        return {"holder": holder, "fence": 2 * number + 1, "busy_before": DbLater(20 + number)}
+    if number in (25, 26):
+        return {"busy_before": DbLater(8)}
+    if number == 38:
+        parked = {"in_service": False, "status": Status.OUT_OF_SERVICE, "reason": "being moved"}
+        return {"holder": holder, "fence": 3, "busy_before": DbLater(35), **parked}
+    if number == 39:
+        return {"in_service": False, "status": Status.RESERVED, "reason": "maria: debugging the checkout"}
+    if number == 40:
+        return {"in_service": False, "status": Status.OUT_OF_SERVICE, "reason": "contract ended"}
+    return {}
+
+
+def devices() -> None:
+    """Six, all in use, and people wait."""
+    for number in range(1, 7):
+        columns = {"holder": f"ci{number}/900/main/1", "fence": 5, "busy_before": DbLater(50)}
+        begun(new(Device, name=f"phone {number}", **columns), 300 * number)
+    for waited in (140, 65, 4):
+        ticket(Device, asked_at=DbLater(-waited))
+
+
+def begun(row: Any, ago: float) -> None:
+    columns = {"pool": row._meta.label_lower, "row": str(row.pk), "fence": row.fence, "holder": row.holder}
+    Event.objects.create(at=DbLater(-ago), what=What.ACQUIRED, **columns)
+
+
+def day() -> None:
+    """A sample a minute with ups and downs, and half an hour in which nobody took any."""
+    for ago in range(1_440):
+        if not 25 <= ago <= 31 and not 300 <= ago <= 345:
+            wave = math.sin(ago / 11) + math.sin(ago / 97)
+            sample("resourcepool.proxy", ago, round(20 + 6 * wave), 34, round(900 + 160 * wave), 0)
+            waiters = max(0, round(3 * wave - 2))
+            sample("testapp.device", ago, min(6, round(4 + 3 * wave)), 6, round(12 + 5 * wave), waiters)
+
+
+def sample(pool: str, ago: int, leased: int, capacity: int, acquired: int, waiters: int) -> None:
+    leased = max(0, min(leased, capacity))
+    figures = {"leased": leased, "free": capacity - leased, "waiters": waiters, "acquired": max(0, acquired)}
+    lost = ago % 3 + 1 if ago % 241 < 3 else 0
+    Sample.objects.create(pool=pool, minute=DbLater(-60.0 * (ago + 1) - 10), lost=lost, **figures)
+
+
+def counted() -> None:
+    """What has happened in the last minute and hour."""
+    for what, count, ago in ((What.ACQUIRED, 870, 20), (What.LOST, 3, 900), (What.REVOKED, 1, 1_200)):
+        Event.objects.bulk_create(
+            Event(at=DbLater(-ago), what=what, pool="resourcepool.proxy", row="1") for _number in range(count)
+        )
+    Event.objects.create(at=DbLater(-30), what=What.ACQUIRED, pool="testapp.device", row="1")
+
+
+def jobs() -> None:
+    Job.objects.create(name="sweep", done_at=DbLater(-730), result="0 returned to service", seconds=0.1)
+
+
+def operator() -> User:
+    """Somebody who may see these two pools."""
+    user = User.objects.create_user("maria", is_staff=True)
+    names = [f"{action}_{model}" for action in ("view", "change") for model in ("proxy", "device")]
+    user.user_permissions.set(Permission.objects.filter(codename__in=names))
+    return user

@@ -1,0 +1,84 @@
+"""Pictures of the pages for docs/screenshots, of a demo database in a temporary folder: ``make screenshots``."""
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import django
+
+from tests.browser.chromium import MISSING, chromium, logged_in
+
+FOLDER = Path(__file__).resolve().parents[2] / "docs" / "screenshots"
+DASHBOARD = "/admin/resourcepool/dashboard/"
+
+# name, address, how the window is opened
+EMPTY = ("dashboard-empty", DASHBOARD, {"viewport": {"width": 1280, "height": 500}})
+PICTURES: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("dashboard", f"{DASHBOARD}?span=1h", {}),
+    ("dashboard-day", f"{DASHBOARD}?span=24h", {}),
+    ("dashboard-dark", DASHBOARD, {"color_scheme": "dark"}),
+    ("dashboard-narrow", DASHBOARD, {"viewport": {"width": 390, "height": 844}}),
+)
+
+
+def main() -> None:
+    if MISSING:
+        raise SystemExit(MISSING)
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="resourcepool-screenshots-") as folder, server(folder) as origin:
+        from django.test import Client
+
+        from tests.browser import scenery
+
+        client = Client()
+        client.force_login(scenery.operator())
+        session = client.cookies["sessionid"].value
+        with chromium() as browser:
+            take(browser, origin, session, *EMPTY)
+            for fill in (scenery.proxies, scenery.devices, scenery.day, scenery.counted, scenery.jobs):
+                fill()
+            for picture in PICTURES:
+                take(browser, origin, session, *picture)
+
+
+@contextmanager
+def server(folder: str) -> Iterator[str]:
+    """Serve an empty database from a process of its own; yields the origin."""
+    url = f"sqlite:///{folder}/db.sqlite3"
+    # Playwright keeps an event loop in this thread, though nothing here is asynchronous.
+    os.environ |= {
+        "DATABASE_URL": url,
+        "DJANGO_SETTINGS_MODULE": "tests.browser.settings",
+        "DJANGO_ALLOW_ASYNC_UNSAFE": "1",
+    }
+    django.setup()
+    from django.core.management import call_command
+
+    from resourcepool.dashboard import views
+    from tests.browser.serving import serve
+    from tests.spawned import Spawner
+
+    call_command("migrate", verbosity=0, run_syncdb=True)
+    spawner = Spawner(url)
+    try:
+        yield f"http://127.0.0.1:{spawner(serve, views.EVERY).line('port').split()[1]}"
+    finally:
+        spawner.close()
+
+
+def take(browser: Any, origin: str, session: str, name: str, address: str, options: dict[str, Any]) -> None:
+    with logged_in(
+        browser, origin, session, **{"viewport": {"width": 1280, "height": 800}, **options}
+    ) as context:
+        page = context.new_page()
+        page.goto(address)
+        page.screenshot(path=FOLDER / f"{name}.png", full_page=True)
+    print(f"docs/screenshots/{name}.png", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
