@@ -29,7 +29,7 @@ def as_csv(
     out: Output, names: Sequence[str], records: Iterable[Record], cell: Callable[[Any], Any] = lambda c: c
 ) -> int:
     """Write a header and one row a record; return how many. ``cell`` has the last word on each value."""
-    writer, count = csv.writer(out, lineterminator="\n"), 0
+    writer, count = csv.writer(out), 0  # its line ends, so that it puts both kinds of them in quotes
     writer.writerow(names)
     for count, record in enumerate(records, 1):  # noqa: B007 (counted)
         writer.writerow([cell(_text(record[name])) for name in names])

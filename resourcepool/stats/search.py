@@ -55,10 +55,11 @@ def without_password(text: str) -> str:
     try:
         parts = address(text)
     except BadField:
-        return re.sub(r"//[^/\s]*@", "//", text)
+        return re.sub(r"//.*@", "//", text)
     if not parts.get("password"):
         return text
-    return f"{parts.get('username', '')}@{parts['host']}:{parts['port']}"
+    scheme = f"{parts['scheme']}://" if "scheme" in parts else ""
+    return f"{scheme}{parts.get('username', '')}@{parts['host']}:{parts['port']}".rstrip(":")
 
 
 def _rows(model: Any, condition: Q | None, limit: int) -> list[Any]:

@@ -8,14 +8,13 @@ from django.db import connections, router
 from django.utils.translation import gettext as _
 
 from resourcepool.dialect import DbNow, MicrosUntil
-from resourcepool.exceptions import NotMigrated
 from resourcepool.history.models import Event
 from resourcepool.leases.retry import retrying
 from resourcepool.resources.choice import everything
 from resourcepool.resources.state import State, state_of
 from resourcepool.signals import What
 from resourcepool.stats.alarms import duration
-from resourcepool.stats.holdings import Holding, holdings
+from resourcepool.stats.holdings import Holding, counts, holdings
 from resourcepool.stats.lines import Waiting, waiting
 
 ENDINGS = (
@@ -91,14 +90,8 @@ def resource(row: Any) -> Resource:
 
 def holder(name: str, models: Sequence[Any], limit: int = 20) -> Holder:
     """Return what exactly this holder has and waits for in the pools of ``models``."""
-    holds: list[Holding] = []
-    waits: list[Waiting] = []
-    for model in models:
-        try:
-            holds += holdings(model, holder=name, limit=limit)
-            waits += waiting(model, name, limit)
-        except NotMigrated:
-            continue
+    holds = [one for model in counts(models, holder=name) for one in holdings(model, holder=name, limit=limit)]
+    waits = [one for model in models for one in waiting(model, name, limit)]
     return Holder(name, holds[:limit], waits[:limit])
 
 

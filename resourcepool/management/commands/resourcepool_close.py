@@ -85,7 +85,7 @@ class Command(OperatorCommand):
 
 
 def _which(model: Any, options: dict[str, Any]) -> dict[str, Any]:
-    """Return what was asked for; raises BadOption when nothing was, or all and some."""
+    """Return what was asked for; raises CommandError when nothing was, or all and some."""
     some = {name: options[name] for name in ("holder", "host") if options[name]}
     if options["id"]:
         some["pks"] = [key(model, pk) for pk in options["id"]]

@@ -64,7 +64,7 @@ class Command(OperatorCommand):
         with self._output(options["output"]) as out:
             count = form(out, names, found)
         if options["with_secrets"]:
-            logger.warning("%s wrote %d passwords of %s to a file", actor(), count, model._meta.label)
+            logger.warning("%s wrote %d proxies with their passwords to a file", actor(), count)
         if options["output"]:
             self.stdout.write(
                 _("%(count)s written to %(file)s") % {"count": f"{count:,}", "file": options["output"]}

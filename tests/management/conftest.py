@@ -1,0 +1,21 @@
+"""What tests of the operator's commands may ask for."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from resourcepool.history.recorder import recorder
+from resourcepool.models import Event
+from tests.committed import statements, transactional_db
+
+__all__ = ["statements", "transactional_db"]
+
+
+@pytest.fixture
+def history(settings: Any, transactional_db: None) -> Iterator[None]:
+    """A history that is kept, on committed rows, and an end of it to each test."""
+    settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "HISTORY": True}
+    yield
+    recorder._waiting.clear()
+    Event.objects.all()._raw_delete("default")

@@ -1,0 +1,126 @@
+"""Taking leases away from a shell."""
+
+from typing import Any
+
+import pytest
+
+from resourcepool.exceptions import LeaseLost
+from resourcepool.management import operating
+from resourcepool.management.commands import resourcepool_close as command
+from resourcepool.models import Event, Proxy
+from tests.app.models import Device
+from tests.app.rows import busy_for, columns, hold, new, several
+from tests.history.test_recorder import told
+from tests.management.operated import run
+
+pytestmark = pytest.mark.usefixtures("history")
+
+
+def test_by_id_frees_it_at_once_and_its_holder_is_told() -> None:
+    proxy, other = several(Proxy, 2)
+    lease, kept = hold(proxy), hold(other)
+    closed = run("close", "proxy", proxy.pk, "--reason", "hangs")
+    assert "Closed 1 lease. Holders that are alive are told" in closed.out
+    assert closed.code == 0
+    assert busy_for(proxy) <= 0
+    with pytest.raises(LeaseLost):
+        lease.renew()
+    kept.renew()
+
+
+def test_the_history_keeps_who_did_it_and_why() -> None:
+    proxy = new(Proxy)
+    hold(proxy, holder="crawler 7")
+    run("close", "proxy", proxy.pk, "--reason", "hangs since 3 am")
+    assert "revoked" in told(proxy)
+    event = Event.objects.get(what="revoked")
+    assert (event.reason, event.holder, event.actor) == ("hangs since 3 am", "crawler 7", operating.actor())
+    assert event.actor.endswith(" (shell)")
+
+
+def test_by_holder_and_by_host_in_every_pool() -> None:
+    mine, others, device = new(Proxy), new(Proxy), new(Device)
+    hold(mine, holder="crawler3/1/MainThread/a.1")
+    hold(others, holder="crawler33/1/MainThread/a.1")
+    hold(device, holder="crawler3/2/MainThread/b.1")
+    closed = run("close", "--host", "crawler3", "--reason", "gone", "--json").json
+    assert (closed["found"], closed["closed"]) == (2, 2)
+    assert {one["id"] for one in closed["leases"]} == {mine.pk, str(device.pk)}
+    assert columns(others)["holder"]
+    assert run("close", "--holder", "crawler33/1/MainThread/a.1", "--reason", "gone").code == 0
+    assert not columns(others)["holder"]
+
+
+def test_a_dry_run_only_lists() -> None:
+    proxy = new(Proxy)
+    hold(proxy, holder="me")
+    before = columns(proxy)
+    listed = run("close", "proxy", "--all", "--reason", "x", "--dry-run")
+    assert f"{proxy.pk}  {proxy}" in listed.out
+    assert listed.out.endswith("Would close 1 lease.\n")
+    assert columns(proxy) == before
+
+
+class TestAll:
+    def test_asks_first(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        proxy = new(Proxy)
+        hold(proxy)
+        asked: list[bool] = []
+        monkeypatch.setattr(command.Command, "ask", lambda self, question, *, yes: asked.append(yes))
+        run("close", "--all", "--reason", "x")
+        assert asked == [False]
+
+    def test_is_refused_where_nobody_can_be_asked(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("sys.stdin", None)
+        proxy = new(Proxy)
+        hold(proxy)
+        refused = run("close", "--all", "--reason", "x")
+        assert refused.err.endswith("Close all 1? Nobody is here to be asked: add --yes.\n")
+        assert refused.code == 1
+        assert columns(proxy)["holder"]
+        assert run("close", "--all", "--reason", "x", "--yes").code == 0
+        assert not columns(proxy)["holder"]
+
+
+def test_what_nobody_holds_is_named() -> None:
+    held, free = several(Proxy, 2)
+    hold(held)
+    closed = run("close", "proxy", held.pk, free.pk, "--reason", "x")
+    assert closed.err == f"not held by anybody: {free.pk}\n"
+    assert closed.code == 0
+    again = run("close", "proxy", held.pk, "--reason", "x", "--json")
+    assert again.json["not_held"] == [str(held.pk)]
+    assert again.err == "nothing to close: no such lease is running\n"
+    assert again.code == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--reason", "x"], "say which leases: ids, --holder or --host"),
+        (["--all", "--host", "h", "--reason", "x"], "say which leases"),
+        (["proxy", "1"], "--reason"),
+        (["proxy", "1", "--reason", "two\nlines"], "one line of text"),
+        (["proxy", "one", "--reason", "x"], "id='one' is not allowed: a primary key of resourcepool.Proxy"),
+        (["nope", "1", "--reason", "x"], "one of resourcepool.Proxy"),
+    ],
+)
+def test_bad_input_is_refused_and_changes_nothing(words: list[str], said: str) -> None:
+    proxy: Any = new(Proxy)
+    hold(proxy)
+    refused = run("close", *words)
+    assert said in refused.err
+    assert refused.code == 1
+    assert columns(proxy)["holder"]
+
+
+def test_ctrl_c_says_what_is_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*args: Any, **more: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "_close", interrupt)
+    proxy = new(Proxy)
+    hold(proxy)
+    stopped = run("close", "proxy", proxy.pk, "--reason", "x")
+    assert stopped.err == "interrupted; what was closed stays closed; doing it again closes the rest\n"
+    assert stopped.code == 130

@@ -1,0 +1,175 @@
+"""Out of service and back, from a shell."""
+
+from typing import Any
+
+import pytest
+
+from resourcepool.management import operating
+from resourcepool.management.commands import resourcepool_drain as command
+from resourcepool.models import Event, Proxy
+from resourcepool.resources.state import Status
+from tests.app.models import Device
+from tests.app.rows import columns, hold, new, several
+from tests.eventually import InBackground, eventually
+from tests.history.test_recorder import told
+from tests.management.operated import run
+
+pytestmark = pytest.mark.usefixtures("history")
+
+
+def out(**fields: Any) -> Any:
+    return new(Proxy, in_service=False, status=Status.OUT_OF_SERVICE, reason="cable", **fields)
+
+
+class TestOut:
+    def test_by_id_a_free_one_at_once_and_a_held_one_after_its_lease(self) -> None:
+        free, held, other = several(Proxy, 3)
+        lease = hold(held)
+        done = run("drain", "proxy", free.pk, held.pk, "--reason", "new cable")
+        assert done.out.endswith("Took 2 out of service.\n")
+        assert done.code == 0
+        lease.renew()
+        assert [columns(row)["in_service"] for row in (free, held, other)] == [False, False, True]
+        assert columns(free)["reason"] == "new cable"
+        assert columns(free)["until"] is None
+
+    def test_by_tag_and_by_field(self) -> None:
+        eu, us, old = new(Proxy, tags="eu fast"), new(Proxy, tags="us"), new(Proxy, tags="eu", port=8080)
+        run("drain", "proxy", "--tag", "eu", "--where", "port=3128", "--reason", "x")
+        assert [columns(row)["in_service"] for row in (eu, us, old)] == [False, True, True]
+        rooted = new(Device, is_rooted=True)
+        whole = new(Device)
+        run("drain", "testapp.Device", "--where", "is_rooted=true", "--where", "owner=", "--reason", "x")
+        assert [columns(row)["in_service"] for row in (rooted, whole)] == [False, True]
+        red, blue = new(Proxy, country="DE"), new(Proxy, country="FR")
+        run("drain", "proxy", "--where", "country=DE", "--where", "country=FR", "--reason", "x")
+        assert [columns(row)["in_service"] for row in (red, blue)] == [False, False]
+
+    def test_for_a_while(self) -> None:
+        proxy = new(Proxy)
+        run("drain", "proxy", proxy.pk, "--reason", "x", "--for", "2h")
+        row = columns(proxy)
+        assert row["until"] is not None
+        assert row["status"] == Status.OUT_OF_SERVICE
+
+    def test_the_history_keeps_who_did_it_and_why(self) -> None:
+        proxy = new(Proxy)
+        run("drain", "proxy", proxy.pk, "--reason", "cable")
+        assert told(proxy) == ["taken_out"]
+        event = Event.objects.get()
+        assert (event.reason, event.actor) == ("cable", operating.actor())
+
+    def test_what_is_out_already_stays_as_it_is(self) -> None:
+        retired = new(Proxy, in_service=False, status=Status.RETIRED, reason="broken")
+        refused = run("drain", "proxy", retired.pk, "--reason", "x")
+        assert refused.err == "nothing to do: none of them is in service\n"
+        assert refused.code == 1
+        assert columns(retired)["status"] == Status.RETIRED
+
+    def test_all_asks_first(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("sys.stdin", None)
+        proxy = new(Proxy)
+        refused = run("drain", "proxy", "--all", "--reason", "x")
+        assert "Nobody is here to be asked: add --yes." in refused.err
+        assert columns(proxy)["in_service"]
+        assert run("drain", "proxy", "--all", "--reason", "x", "--yes").code == 0
+        assert not columns(proxy)["in_service"]
+
+    def test_a_dry_run_only_lists_and_counts_what_it_does_not_list(self) -> None:
+        rows = several(Proxy, 4)
+        listed = run("drain", "proxy", "--all", "--reason", "x", "--dry-run", "--limit", 3)
+        *_, more, end = listed.out.splitlines()
+        assert (more, end) == ("1 more; --limit shows more of them", "Would take 4 out of service.")
+        assert all(columns(row)["in_service"] for row in rows)
+
+
+class TestBack:
+    def test_by_tag_what_is_out_of_service_but_nothing_else(self) -> None:
+        away = out(tags="eu")
+        retired = new(Proxy, in_service=False, status=Status.RETIRED, tags="eu")
+        reserved = new(Proxy, in_service=False, status=Status.RESERVED, tags="eu")
+        assert run("drain", "proxy", "--tag", "eu", "--back").out.endswith("Returned 1 to service.\n")
+        assert [columns(row)["in_service"] for row in (away, retired, reserved)] == [True, False, False]
+        assert run("drain", "proxy", retired.pk, "--back").code == 0
+        assert columns(retired)["in_service"]
+
+    def test_where_nothing_is_out_is_said(self) -> None:
+        refused = run("drain", "proxy", new(Proxy).pk, "--back")
+        assert refused.err == "nothing to do: none of them is out of service\n"
+        assert refused.code == 1
+
+
+class TestWaiting:
+    def test_ends_when_the_last_lease_does(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(command, "PAUSE", 0.02)
+        proxy = new(Proxy)
+        lease = hold(proxy)
+        waiting = InBackground(run, "drain", "proxy", proxy.pk, "--reason", "x", "--wait", 30, "--json")
+        eventually(lambda: not columns(proxy)["in_service"])
+        lease.release()
+        done = waiting.result(40)
+        assert done.json == {"dry_run": False, "found": 1, "changed": 1, "still_held": 0}
+        assert done.code == 0
+
+    def test_says_who_still_holds_what_when_its_time_is_over(self) -> None:
+        proxy = new(Proxy)
+        hold(proxy, holder="slow one")
+        ended = run("drain", "proxy", proxy.pk, "--reason", "x", "--wait", 0)
+        assert "slow one" in ended.err
+        assert ended.err.endswith("1 still held; they leave service when their leases end\n")
+        assert ended.code == 1
+        assert not columns(proxy)["in_service"]
+
+    def test_ctrl_c_disturbs_nobody(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def interrupt(*args: Any) -> None:
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(command.Command, "_wait", interrupt)
+        proxy = new(Proxy)
+        lease = hold(proxy)
+        stopped = run("drain", "proxy", proxy.pk, "--reason", "x", "--wait", 30)
+        assert (stopped.err, stopped.code) == (
+            "interrupted; what was changed stays so; nobody was disturbed\n",
+            130,
+        )
+        lease.renew()
+        assert not columns(proxy)["in_service"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["proxy", "--reason", "x"], "say which resources: ids, --tag or --where"),
+        (
+            ["proxy", "99999999", "--reason", "x"],
+            "id='99999999' is not allowed: a primary key of resourcepool.Proxy",
+        ),
+        (["proxy", "--all"], "--reason='' is not allowed"),
+        (["proxy", "--all", "--back", "--for", "2h"], "--for does not go together with --back"),
+        (
+            ["proxy", "--all", "--reason", "x", "--for", "2 fortnights"],
+            "is no span of time; write 90s, 15m, 2h or 7d",
+        ),
+        (["proxy", "--all", "--reason", "x", "--for", "99d"], "--for="),
+        (["proxy", "--where", "country", "--reason", "x"], "FIELD=VALUE, such as country=US"),
+        (
+            ["proxy", "--where", "cuntry=US", "--reason", "x"],
+            "no such selector; resourcepool.Proxy has: country, host",
+        ),
+        (["proxy", "--where", "port=many", "--reason", "x"], "port='many' is not allowed"),
+        (["testapp.Device", "--where", "is_rooted=maybe", "--reason", "x"], "is_rooted='maybe' is not allowed"),
+    ],
+)
+def test_bad_input_is_refused_and_changes_nothing(words: list[str], said: str) -> None:
+    proxy = new(Proxy)
+    refused = run("drain", *words)
+    assert said in refused.err
+    assert refused.code == 1
+    assert columns(proxy)["in_service"]
+
+
+def test_a_password_in_the_wrong_place_is_not_repeated() -> None:
+    for words in (["--where", "password=CANARY"], ["--where", "url=http://joe:CANARY@h:1"]):
+        refused = run("drain", "proxy", *words, "--reason", "x")
+        assert refused.code == 1
+        assert "CANARY" not in refused.all

@@ -1,0 +1,146 @@
+"""How the pools stand, and who holds what, as an operator sees it."""
+
+import threading
+from typing import Any
+
+import pytest
+from django.db import DatabaseError
+
+from resourcepool.dialect import DbLater
+from resourcepool.management.commands import resourcepool_status as command
+from resourcepool.models import Proxy
+from resourcepool.resources.state import Status
+from tests.app.models import Device
+from tests.app.rows import hold, new, several
+from tests.history.test_recorder import told
+from tests.management.operated import run
+from tests.resources.waiters import ticket
+
+pytestmark = pytest.mark.usefixtures("history")
+
+
+def test_a_line_for_each_pool_says_how_many_are_where() -> None:
+    several(Proxy, 3)
+    hold(new(Proxy))
+    new(Proxy, in_service=False, status=Status.OUT_OF_SERVICE)
+    ticket(Proxy, asked_at=DbLater(-70))
+    shown = run("status")
+    head, *lines = shown.out.splitlines()
+    assert head.split() == (
+        ["pool", "free", "leased", "cooling", "draining", "quarantined", "out", "used", "waiting", "oldest"]
+    )
+    (line,) = [line for line in lines if line.startswith("resourcepool.Proxy ")]
+    assert line.split()[:9] == ["resourcepool.Proxy", "3", "1", "0", "0", "0", "1", "25%", "1"]
+    assert shown.code == 0
+
+
+def test_a_pool_without_a_table_says_what_to_type_and_hides_nothing_of_the_others() -> None:
+    shown = run("status", "--leases")
+    assert "testapp.Ghost: " in shown.out
+    assert "migrate" in shown.out
+    assert "resourcepool.Proxy" in shown.out
+    assert "No running lease." in shown.out
+    assert shown.code == 0
+
+
+def test_what_is_wrong_is_said_in_words() -> None:
+    assert (
+        "Problems:\n  The sweep has never run; run `manage.py resourcepool_sweep`."
+        in run("status", "proxy").out
+    )
+
+
+class TestWhoHoldsWhat:
+    def test_with_a_pool(self) -> None:
+        proxy = new(Proxy)
+        hold(proxy, holder="crawler 7", ttl=300)
+        *_, head, line = run("status", "proxy").out.splitlines()
+        assert head.split("  ")[0] == "id"
+        assert line.startswith(f"{proxy.pk} ")
+        assert "crawler 7" in line
+        assert "4 min" in line
+
+    def test_of_one_holder_or_one_host(self) -> None:
+        mine, other = new(Proxy), new(Device)
+        hold(mine, holder="crawler3/77/MainThread/a.1")
+        hold(other, holder="alice")
+        assert [one["id"] for one in run("status", "--host", "crawler3", "--json").json["leases"]] == [mine.pk]
+        assert [one["id"] for one in run("status", "--holder", "alice", "--json").json["leases"]] == [
+            str(other.pk)
+        ]
+        nobody = run("status", "--host", "crawler")
+        assert nobody.code == 1
+        assert "No running lease." in nobody.out
+
+    def test_only_so_many_are_listed_and_the_others_counted(self) -> None:
+        for proxy in several(Proxy, 5):
+            hold(proxy)
+        shown = run("status", "proxy", "--limit", 2)
+        assert shown.out.splitlines()[-1] == "3 more; --limit shows more of them"
+        assert "more;" not in run("status", "proxy", "--limit", 5).out
+
+    def test_since_when_if_the_history_knows(self) -> None:
+        proxy = new(Proxy)
+        lease: Any = Proxy.pool.acquire()
+        assert told(proxy) == ["acquired"]
+        (one,) = run("status", "proxy", "--json").json["leases"]
+        assert one["held"] < 50
+        assert one["pid"] > 0
+        lease.release()
+
+
+def test_json_is_one_object() -> None:
+    new(Proxy)
+    shown = run("status", "--json").json
+    assert set(shown) == {"pools", "jobs", "alarms"}
+    (pool,) = [pool for pool in shown["pools"] if pool["label"] == "resourcepool.Proxy"]
+    assert (pool["counts"]["free"], pool["total"], pool["utilisation"]) == (1, 1, 0.0)
+
+
+def test_hostile_text_reaches_no_terminal() -> None:
+    hold(new(Proxy, username="joe\x1b[2J"), holder="evil\x1b]0;owned\x07\nsecond line")
+    shown = run("status", "proxy").all
+    assert "\x1b" not in shown
+    assert "\x07" not in shown
+    assert "evil?]0;owned??second line" in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["nope"], "pool='nope' is not allowed: one of resourcepool.Proxy, testapp.Device"),
+        (["--watch", "0"], "--watch=0.0 is not allowed: seconds"),
+        (["--limit", "0"], "'0' is not a whole number from 1 to 10000"),
+    ],
+)
+def test_bad_input_is_one_sentence_that_names_it_and_what_is_allowed(words: list[str], said: str) -> None:
+    refused = run("status", *words)
+    assert said in refused.err
+    assert refused.err.count("\n") == 1
+    assert refused.out == ""
+    assert refused.code == 1
+
+
+class TestWatching:
+    def test_goes_on_until_ctrl_c_and_over_an_outage(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        looks: list[str] = []
+        show = command.Command._show
+
+        def once_down(self: Any, models: list[Any], **options: Any) -> None:
+            looks.append("look")
+            if len(looks) == 2:
+                raise DatabaseError("gone away")
+            show(self, models, **options)
+
+        class Pause:
+            def wait(self, seconds: float) -> None:
+                assert seconds == 5.0
+                if len(looks) == 3:
+                    raise KeyboardInterrupt
+
+        monkeypatch.setattr(command.Command, "_show", once_down)
+        monkeypatch.setattr(threading, "Event", Pause)
+        shown = run("status", "proxy", "--watch", 5, "--json")
+        assert len(shown.out.splitlines()) == 2
+        assert shown.err == "gone away\n"
+        assert shown.code == 0

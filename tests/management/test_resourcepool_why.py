@@ -1,0 +1,131 @@
+"""Who has it, since when, and why is somebody not served: as an operator reads it."""
+
+import pytest
+
+from resourcepool.dialect import DbLater
+from resourcepool.models import Event, Proxy
+from resourcepool.resources.state import Status
+from tests.app.models import Device
+from tests.app.rows import hold, new
+from tests.history.test_recorder import told
+from tests.management.operated import run
+from tests.resources.waiters import ticket
+
+pytestmark = pytest.mark.usefixtures("history")
+
+
+class TestAResource:
+    def test_that_is_held(self) -> None:
+        proxy = new(Proxy)
+        lease = hold(proxy, holder="crawler3/77/MainThread/a.1", ttl=60)
+        said = run("why", proxy.pk).out.splitlines()
+        assert said[0] == f"resourcepool.Proxy {proxy.pk}: {proxy}"
+        assert "  held by:      crawler3/77/MainThread/a.1" in said
+        assert "  process:      crawler3 pid 77" in said
+        assert "  since:        not known" in said
+        assert f"  fence:        {lease.fence}" in said
+        assert any(line.startswith("  last renewal: about ") for line in said)
+
+    def test_that_is_put_away_says_why_for_how_long_and_what_to_type(self) -> None:
+        proxy = new(Proxy, in_service=False, status=Status.OUT_OF_SERVICE, reason="new cable")
+        assert "It is out of service: new cable." in run("why", proxy.host).out
+        assert (
+            f"`manage.py resourcepool_drain resourcepool.Proxy {proxy.pk} --back`" in run("why", proxy.host).out
+        )
+        Proxy.objects.filter(pk=proxy.pk).update(until=DbLater(7_300))
+        assert "Back by itself in 2 h." in run("why", proxy.host).out
+
+    def test_tells_how_its_last_leases_ended(self) -> None:
+        proxy = new(Proxy)
+        for _ in range(7):
+            with Proxy.pool.lease(holder="crawler 7"):
+                pass
+        Proxy.pool.acquire(holder="crawler 8")
+        run("close", "proxy", proxy.pk, "--reason", "hangs")
+        told(proxy)
+        ends = run("why", proxy.pk, "--json").json["endings"]
+        assert [end["what"] for end in ends] == ["revoked", *["released"] * 4]
+        assert (ends[0]["reason"], ends[0]["holder"]) == ("hangs", "crawler 8")
+        assert "hangs" in run("why", proxy.pk).out
+
+    def test_by_its_address_with_a_password_that_is_not_repeated(self) -> None:
+        proxy = new(Proxy, host="h.example", username="joe", password="CANARY")
+        for text in (
+            "http://joe:CANARY@h.example:3128",
+            "h.example:3128:joe:CANARY",
+            str(proxy),
+            "h.example:3128",
+        ):
+            said = run("why", text)
+            assert said.out.startswith(f"resourcepool.Proxy {proxy.pk}: ")
+            assert "CANARY" not in said.all
+        for text in ("http://joe:CANARY@other:3128", "other:3128:joe:CANARY"):
+            nobody = run("why", text)
+            assert nobody.code == 1
+            assert "CANARY" not in nobody.all
+
+
+class TestAHolder:
+    def test_that_holds_something(self) -> None:
+        proxy = new(Proxy)
+        hold(proxy, holder="alice's job")
+        said = run("why", "alice").out
+        assert said.startswith("alice's job\n\nIt holds:\n")
+        assert str(proxy) in said
+
+    def test_that_waits_is_told_its_place_and_who_is_in_front(self) -> None:
+        hold(new(Proxy, country="US"), holder="somebody")
+        new(Proxy, country="DE")
+        ticket(Proxy, holder="first", selector='{"country": "US"}', asked_at=DbLater(-300))
+        ticket(Proxy, holder="me", selector='{"country": "US"}', asked_at=DbLater(-150))
+        said = run("why", "me").out
+        assert "Waits for resourcepool.proxy: number 2 in line, for 2 min, priority 0" in said
+        assert "wants:        1 x country=US" in said
+        assert "matching:     1 leased" in said
+        assert "The one that matches is taken" in said
+        assert "first   1 x country=US  5 min" in said
+        (waits,) = run("why", "me", "--json").json["waits"]
+        assert (waits["ahead"], waits["wants"], waits["matching"]["leased"]) == (1, {"country": "US"}, 1)
+
+
+class TestWhoIsMeant:
+    def test_several_are_listed(self) -> None:
+        for number in (1, 2):
+            new(Proxy, host=f"h{number}.example.net")
+        hold(new(Device, name="phone"), holder="example.net job")
+        listed = run("why", "example.net")
+        assert listed.code == 1
+        assert listed.out.count("resourcepool.Proxy") == 2
+        assert "holder example.net job" in listed.out
+        assert listed.err == "'example.net' may be any of these; say which\n"
+        assert len(run("why", "example.net", "--json").json["resources"]) == 2
+
+    def test_only_so_many(self) -> None:
+        for number in range(4):
+            new(Proxy, host=f"h{number}.example.net")
+        listed = run("why", "example.net", "--limit", 2).out.splitlines()
+        assert len(listed) == 3
+        assert listed[-1] == "... and more; say more of it"
+
+    def test_nobody(self) -> None:
+        refused = run("why", "no\x1bone")
+        assert refused.err == "no resource, running lease or place in line is called 'no?one'\n"
+        assert refused.code == 1
+        assert run("why", " ").code == 1
+        assert "one of resourcepool.Proxy" in run("why", "1", "--pool", "nope").err
+
+
+def test_hostile_text_reaches_no_terminal() -> None:
+    proxy = new(Proxy, in_service=False, status=Status.OUT_OF_SERVICE, reason="\x1b[2Jgone")
+    Event.objects.create(
+        at=DbLater(-5),
+        what="revoked",
+        pool="resourcepool.proxy",
+        row=str(proxy.pk),
+        reason="\x1b[31m",
+        holder="\a",
+    )
+    said = run("why", proxy.pk).out
+    assert "?[2Jgone" in said
+    assert "\x1b" not in said
+    assert "\a" not in said
