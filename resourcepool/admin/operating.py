@@ -17,7 +17,7 @@ from django.utils.text import capfirst
 
 from resourcepool.admin.generic import Admin
 from resourcepool.admin.operations import OPERATIONS, Operation
-from resourcepool.admin.selection import AT_ONCE, Selection
+from resourcepool.admin.selection import Selection
 from resourcepool.dialect import read_clock
 from resourcepool.exceptions import ResourcePoolError
 
@@ -56,7 +56,7 @@ class Operating(Admin):
         """Return the page that asks; None once it is done."""
         if not self.has_operate_permission(request):
             raise PermissionDenied
-        selection = Selection.of(rows)
+        selection = Selection.of(rows, operation.most)
         is_answered = request.method == "POST" and "confirmed" in request.POST
         now = read_clock(connections[self.model.pool.using])
         form = operation.form(request.POST if is_answered else None, now=now)
@@ -70,7 +70,7 @@ class Operating(Admin):
             "operation": operation,
             "form": form,
             "selection": selection,
-            "limit": AT_ONCE,
+            "limit": operation.most,
             "listed": [(str(row), self.state(row), row.holder) for row in selection.shown],
             "checkbox": ACTION_CHECKBOX_NAME,
             "chosen": request.POST.getlist(ACTION_CHECKBOX_NAME),
@@ -130,7 +130,7 @@ def action_of(operation: Operation) -> Callable[..., HttpResponse | None]:
     """Return ``operation`` as an action of a list."""
 
     def action(page: Operating, request: HttpRequest, rows: Any) -> HttpResponse | None:
-        return page.operate(request, rows, operation, back=request.get_full_path())
+        return page.operate(request, rows, OPERATIONS[operation.name], back=request.get_full_path())
 
     action.__name__ = operation.name
     return admin.action(action, permissions=["operate"], description=operation.title)

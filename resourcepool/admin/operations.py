@@ -9,7 +9,16 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext_lazy
 
 from resourcepool.admin.forms import OptionalReasonForm, QuarantineForm, ReasonForm, ReserveForm, SpanForm
+from resourcepool.dialect import DbNow
+from resourcepool.exceptions import ResourcePoolError
+from resourcepool.leases.clock import monotonic
+from resourcepool.resources.checking.check import Wishes, check
+from resourcepool.resources.checking.outcome import Tally
 from resourcepool.resources.state import Status
+
+AT_ONCE = 10_000  # the history could not follow more
+CHECKED_AT_ONCE = 20
+CHECKED_WITHIN = 25.0  # seconds
 
 Entered = dict[str, Any]
 
@@ -26,6 +35,7 @@ class Operation:
         do: makes the change (rows, what was entered, the operator); returns how many were changed.
         done, otherwise: what is said of those it was done to and of the others; plural, with ``count``.
         of_a_grant: concerns the lease that was seen, not whoever has the resource by now.
+        most: to how many it is done at once; more would keep the web server busy for too long.
     """
 
     name: str
@@ -37,6 +47,7 @@ class Operation:
     done: Any
     otherwise: Any
     of_a_grant: bool = False
+    most: int = AT_ONCE
 
 
 def _free(rows: Any, entered: Entered, actor: str) -> int:
@@ -57,6 +68,18 @@ def _drain(rows: Any, entered: Entered, actor: str) -> int:
 
 def _reserve(rows: Any, entered: Entered, actor: str) -> int:
     return int(rows.reserve(entered["name"], entered["reason"], duration=entered["duration"], actor=actor))
+
+
+def _check(rows: Any, entered: Entered, actor: str) -> int:
+    tally, until = Tally(), monotonic() + CHECKED_WITHIN
+
+    def go_on() -> None:
+        if monotonic() > until:
+            raise ResourcePoolError(_("Not everything was checked within %d s; try fewer.") % CHECKED_WITHIN)
+
+    pks = list(rows.values_list("pk", flat=True))
+    check(rows.model, pks, wishes=Wishes(every_quarantine=True), tell=tally, go_on=go_on)
+    return sum(tally.verdicts.values())
 
 
 def _everything(rows: Any) -> Any:
@@ -143,6 +166,28 @@ OPERATIONS = {
             do=_reserve,
             done=ngettext_lazy("%(count)d was reserved.", "%(count)d were reserved.", "count"),
             otherwise=_GONE,
+        ),
+        Operation(
+            name="check",
+            title=_("Check now"),
+            effect=_(
+                "Each is leased while it is looked at; what somebody holds is left alone. Bad ones are quarantined,"
+                " good ones that were in quarantine go back to service. This page waits for it."
+            ),
+            form=OptionalReasonForm,
+            concerned=lambda rows: rows.filter(in_service=True).exclude(~Q(holder=""), busy_before__gt=DbNow()),
+            do=_check,
+            done=ngettext_lazy(
+                "%(count)d was checked; the list says what was found.",
+                "%(count)d were checked; the list says what was found.",
+                "count",
+            ),
+            otherwise=ngettext_lazy(
+                "%(count)d was left alone: held, out of service, or somebody waits for it.",
+                "%(count)d were left alone: held, out of service, or somebody waits for them.",
+                "count",
+            ),
+            most=CHECKED_AT_ONCE,
         ),
     )
 }

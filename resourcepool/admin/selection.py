@@ -8,7 +8,6 @@ from django.db.models import Q
 
 from resourcepool.resources.queryset import ResourceQuerySet
 
-AT_ONCE = 10_000  # more would keep the web server busy for too long, and the history could not follow
 NAMED = 200  # grants that are named one by one
 SHOWN = 20
 CHUNK = 1_000
@@ -16,7 +15,7 @@ CHUNK = 1_000
 
 @dataclass(frozen=True)
 class Selection:
-    """Up to AT_ONCE chosen rows.
+    """The chosen rows, up to a limit.
 
     Attributes:
         grants: (primary key, fence) of each.
@@ -32,14 +31,14 @@ class Selection:
     is_cut: bool
 
     @classmethod
-    def of(cls, rows: Any) -> "Selection":
-        """Read the chosen ``rows``, which are annotated with ``db_now``."""
+    def of(cls, rows: Any, most: int) -> "Selection":
+        """Read up to ``most`` of the chosen ``rows``, which are annotated with ``db_now``."""
         columns = rows.values_list("pk", "fence", "holder", "busy_before", "db_now")
-        found = list(columns[: AT_ONCE + 1])
-        chosen = found[:AT_ONCE]
+        found = list(columns[: most + 1])
+        chosen = found[:most]
         held = sum(1 for _, _, holder, busy_before, now in chosen if holder and busy_before > now)
         grants = [(pk, fence) for pk, fence, *_ in chosen]
-        return cls(rows.model, grants, held, list(rows[:SHOWN]), len(found) > AT_ONCE)
+        return cls(rows.model, grants, held, list(rows[: min(SHOWN, most)]), len(found) > most)
 
     @property
     def named(self) -> list[str]:

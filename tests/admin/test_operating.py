@@ -1,6 +1,7 @@
 """Doing things to resources from the admin: it asks first, does it, says what it did, and writes down who did it."""
 
 import datetime
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from django.contrib.admin.models import LogEntry
 from django.test import Client, override_settings
 
 from resourcepool.admin import selection
+from resourcepool.admin.operations import OPERATIONS
 from resourcepool.exceptions import LeaseLost
 from resourcepool.history.recorder import recorder
 from resourcepool.models import Event, Proxy
@@ -154,7 +156,7 @@ def test_all_that_match_are_meant_when_all_are_selected(operator: Client) -> Non
 
 
 def test_no_more_than_so_many_at_once(operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(selection, "AT_ONCE", 3)
+    monkeypatch.setitem(OPERATIONS, "drain", replace(OPERATIONS["drain"], most=3))
     monkeypatch.setattr(selection, "CHUNK", 2)
     rows = several(Proxy, 5)
     assert "More were chosen" in text(ask(operator, "drain", rows))

@@ -1,0 +1,74 @@
+"""Checking from the admin: now, a few at a time, and while the page waits."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+
+from resourcepool.admin import operations
+from resourcepool.models import Proxy
+from resourcepool.resources.state import Status, Verdict
+from tests.admin.conftest import ROLES, lease, sign_in
+from tests.app.rows import columns, new, several
+from tests.committed import transactional_db
+from tests.resources.checking.conftest import scripted
+from tests.resources.checking.scripted import BAD, Scripted
+
+__all__ = ["scripted", "transactional_db"]
+
+LIST = "/admin/resourcepool/proxy/"
+
+
+@pytest.fixture(autouse=True)
+def _nobody_stays(transactional_db: None) -> Iterator[None]:
+    yield
+    User.objects.all().delete()
+
+
+def check(role: str, rows: list[Proxy]) -> str:
+    chosen = {"action": "check", "_selected_action": [row.pk for row in rows], "confirmed": "yes", "reason": ""}
+    said: str = sign_in(role).post(LIST, chosen, follow=True).content.decode()
+    return said
+
+
+def test_the_bad_are_put_away_and_the_held_left_alone(scripted: type[Scripted]) -> None:
+    good, bad, held = several(Proxy, 3)
+    lease(held)
+    before = columns(held)
+    scripted.finds = {bad.pk: BAD}
+    page = check("operator", [good, bad, held])
+    assert "2 were checked" in page
+    assert "1 was left alone" in page
+    assert columns(good)["verdict"] == Verdict.OK
+    assert (columns(bad)["verdict"], columns(bad)["status"]) == (Verdict.BAD, Status.QUARANTINED)
+    assert columns(held) == before
+
+
+def test_one_that_was_put_away_goes_back(scripted: type[Scripted]) -> None:
+    row = new(Proxy)
+    Proxy.objects.filter(pk=row.pk).quarantine("slow", 3_600)
+    assert "1 was checked" in check("operator", [row])
+    assert columns(row)["status"] == Status.IN_SERVICE
+
+
+def test_what_takes_too_long_is_said_and_nothing_stays_leased(
+    scripted: type[Scripted], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(operations, "CHECKED_WITHIN", -1.0)
+    rows = several(Proxy, 3)
+    assert "Not everything was checked" in check("operator", rows)
+    assert not Proxy.objects.held().exists()
+
+
+def test_without_settings_it_says_what_to_set() -> None:
+    row = new(Proxy)
+    assert "docs/validity.md" in check("operator", [row])
+    assert columns(row)["checked_at"] is None
+
+
+@pytest.mark.parametrize("role", ["anonymous", *ROLES, "superuser"])
+def test_only_operators_may(scripted: type[Scripted], role: str) -> None:
+    row: Any = new(Proxy)
+    check(role, [row])
+    assert (columns(row)["checked_at"] is not None) is (role in {"operator", "superuser"})
