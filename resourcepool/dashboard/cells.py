@@ -1,6 +1,6 @@
 """The squares of a card: one for each resource, or, of a large pool, one for each hundredth of it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 
 from django.contrib.admin.utils import quote
 from django.utils.html import format_html, format_html_join
@@ -15,43 +15,43 @@ BANDS = 100
 PLACE = "0pk0"  # stands for the key in the address of a page
 
 
-def squares(cells: Iterable[Cell], address: str, card: str) -> SafeString:
+def squares(cells: Sequence[Cell], address: str, card: str) -> SafeString:
     """Return a square for each resource, which leads to its page.
 
     Args:
         address: of the page of the resource with the key PLACE; "" when there is none.
         card: what the ids of the squares begin with, so that the focus is found again after a renewal.
     """
+    words = Words()
+    texts = [(cell.state.value, card, index, words.of(cell)) for index, cell in enumerate(cells)]
     if not address:
         plain = (
-            '<span class="rp-cell rp-{}" id="{}-{}" tabindex="0" role="img" aria-label="{}" title="{}"></span>'
+            '<span class="rp-cell rp-{}" id="{}-{}" title="{}" tabindex="0" role="img" aria-label="{}"></span>'
         )
-        texts = ((index, cell, described(cell)) for index, cell in enumerate(cells))
-        return format_html_join(
-            "", plain, ((cell.state, card, index, text, text) for index, cell, text in texts)
-        )
+        return format_html_join("", plain, ((*text, text[-1]) for text in texts))
     before, _place, after = address.partition(PLACE)
-    linked = '<a class="rp-cell rp-{}" id="{}-{}" href="{}{}{}" title="{}"></a>'
-    return format_html_join(
-        "",
-        linked,
-        (
-            (cell.state, card, index, before, quote(cell.pk), after, described(cell))
-            for index, cell in enumerate(cells)
-        ),
-    )
+    linked = '<a class="rp-cell rp-{}" id="{}-{}" title="{}" href="{}"></a>'
+    pages = (f"{before}{quote(cell.pk)}{after}" for cell in cells)
+    return format_html_join("", linked, ((*text, page) for text, page in zip(texts, pages, strict=True)))
 
 
-def described(cell: Cell) -> str:
-    """Say what a resource is doing: "17: leased by web1/90/main/3, for 12 min, runs out in 40 s"."""
-    parts = [f"{cell.pk}: {cell.state.label}"]
-    if cell.note:
-        parts[0] += f" ({cell.note})"
-    if cell.held is not None:
-        parts.append(_("for %s") % duration(cell.held))
-    if cell.ends is not None:
-        parts.append(_("%s left") % duration(cell.ends))
-    return ", ".join(parts)
+class Words:
+    """Says what resources are doing; looks each word up once, because there are a thousand."""
+
+    def __init__(self) -> None:
+        self._states = {state: str(state.label) for state in State}
+        self._held, self._left = _("for %s"), _("%s left")
+
+    def of(self, cell: Cell) -> str:
+        """Return a line like "17: leased (web1/90/main/3), for 12 min, 40 s left"."""
+        line = f"{cell.pk}: {self._states[cell.state]}"
+        if cell.note:
+            line += f" ({cell.note})"
+        if cell.held is not None:
+            line += ", " + self._held % duration(cell.held)
+        if cell.ends is not None:
+            line += ", " + self._left % duration(cell.ends)
+        return line
 
 
 def bands(counts: Mapping[State, int]) -> SafeString:

@@ -5,15 +5,20 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext_noop, ngettext
 
 from resourcepool import options
 from resourcepool.conf import setting
-from resourcepool.exceptions import BadOption
+from resourcepool.exceptions import BadOption, CheckerBroken
 from resourcepool.resources.state import State
 from resourcepool.stats.happenings import happenings
 from resourcepool.stats.jobs import JobStatus, jobs
 from resourcepool.stats.pools import PoolStatus, pools
+
+BROKEN = f"{CheckerBroken.__name__}: "  # how the result of a check begins that blames its checker
+
+
+UNITS = ((gettext_noop("%d d"), 86_400), (gettext_noop("%d h"), 3_600), (gettext_noop("%d min"), 60))
 
 
 class Kind(StrEnum):
@@ -22,6 +27,7 @@ class Kind(StrEnum):
     UNREADABLE = "unreadable"
     NOTHING_IN_SERVICE = "nothing_in_service"
     EXHAUSTED = "exhausted"
+    CHECKER_BROKEN = "checker_broken"
     JOB_FAILED = "job_failed"
     SWEEP_STALE = "sweep_stale"
     CHECK_STALE = "check_stale"
@@ -136,7 +142,11 @@ def _of_jobs(jobs: Mapping[str, JobStatus], limits: Limits) -> Iterator[Alarm]:
         text = _("The sweep has not run for %s; is the Celery beat running?") % duration(sweep.done)
         yield Alarm(Kind.SWEEP_STALE, "", text)
     for job in jobs.values():
-        if job.failed is not None:
+        if job.failed is not None and job.result.startswith(BROKEN):
+            text = _("the checker or its target seems broken, nothing was changed: %s")
+            pool = job.name.removeprefix("check ")
+            yield Alarm(Kind.CHECKER_BROKEN, pool, text % job.result.removeprefix(BROKEN))
+        elif job.failed is not None:
             text = _("The job “%(name)s” failed %(ago)s ago: %(result)s")
             numbers = {"name": job.name, "ago": duration(job.failed), "result": job.result}
             yield Alarm(Kind.JOB_FAILED, "", text % numbers)
@@ -158,7 +168,7 @@ def _check_intervals() -> dict[str, float]:
 
 def duration(seconds: float) -> str:
     """Return a span for people: "45 s", "12 min", "3 h", "5 d"."""
-    for unit, size in ((_("%d d"), 86_400), (_("%d h"), 3_600), (_("%d min"), 60)):
+    for unit, size in UNITS:
         if seconds >= 2 * size:
-            return unit % (seconds // size)
+            return _(unit) % (seconds // size)
     return _("%d s") % seconds

@@ -2,7 +2,7 @@
 
 import pytest
 
-from resourcepool.dashboard.cells import described, shared_out, squares
+from resourcepool.dashboard.cells import Words, shared_out, squares
 from resourcepool.resources.state import State
 from resourcepool.stats.grid import Cell
 
@@ -18,7 +18,7 @@ HOSTILE = '"><script>alert(1)</script>'
     ],
 )
 def test_a_square_says_what_its_resource_is_doing(cell: Cell, text: str) -> None:
-    assert described(cell) == text
+    assert Words().of(cell) == text
 
 
 @pytest.mark.parametrize("address", ["", "/admin/app/thing/0pk0/change/"])
