@@ -27,7 +27,7 @@ def tests(session: nox.Session, django: str) -> None:
     limits = Path(session.create_tmp(), "limits.txt")
     limits.write_text("\n".join([*pins, f"Django=={django}.*"]))
     drivers = "mysql,postgres," if "DATABASE_URL" in os.environ else ""
-    session.install("-c", str(limits), "-e", f".[{drivers}dev,celery,rest,demo]")
+    session.install("-c", str(limits), "-e", f".[{drivers}dev,celery,rest,checks,demo]")
     session.run(
         "python", "-m", "pytest", "--numprocesses=2", "--dist=worksteal", "-m", "not alone", *session.posargs
     )

@@ -6,7 +6,9 @@ They take and return JSON only, and are safe to start twice at once: the second 
 
 from celery import shared_task
 
+from resourcepool.exceptions import CheckerBroken
 from resourcepool.sweeps import sweep as sweeps
+from resourcepool.sweeps import validity
 
 ELSEWHERE = "being done elsewhere"
 
@@ -27,3 +29,12 @@ def prune_history() -> str:
 def refresh_statistics() -> str:
     """Write down how the pools stand."""
     return sweeps.refresh_statistics() or ELSEWHERE
+
+
+@shared_task(name="resourcepool.check_validity", ignore_result=True)
+def check_validity(label: str) -> str:
+    """Check the resources of the pool ``label`` that nobody holds and that were not checked lately."""
+    try:
+        return validity.check_validity(label) or ELSEWHERE
+    except CheckerBroken as error:  # the alarm says so
+        return str(error)

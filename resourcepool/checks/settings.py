@@ -10,6 +10,7 @@ from django.core.checks import CheckMessage, Error, register
 
 from resourcepool.conf import DEFAULTS, POOL_OPTIONS, setting, ticket_ttl
 from resourcepool.exceptions import BadOption
+from resourcepool.resources.checking.rules import rules_of
 from resourcepool.resources.order import check_option
 from resourcepool.resources.quarantine import Policy
 from resourcepool.resources.registry import resource_models
@@ -19,7 +20,7 @@ from resourcepool.sweeps.pruning import history_kept, history_rows
 
 @register("resourcepool")
 def check_settings(**_: Any) -> list[CheckMessage]:
-    """Report unknown or wrong settings (E001), and pools that do not exist (E002)."""
+    """Report unknown or wrong settings (E001), and pools and checks of models that do not exist (E002)."""
     chosen = getattr(settings, "RESOURCEPOOL", {})
     if not isinstance(chosen, Mapping):
         return [Error("RESOURCEPOOL is not a dict.", id="resourcepool.E001")]
@@ -37,6 +38,10 @@ def check_settings(**_: Any) -> list[CheckMessage]:
         pools = setting("POOLS")
     for label, pool in pools.items():
         found += _check_pool(label, pool)
+    found += _wrong("", partial(setting, "CHECKS"))
+    if isinstance(chosen.get("CHECKS", {}), Mapping):
+        for label in setting("CHECKS"):
+            found += _check_checker(label)
     return found
 
 
@@ -71,16 +76,31 @@ def _is_fernet_key(key: str | bytes) -> bool:
 
 def _check_pool(label: str, pool: Any) -> Iterator[CheckMessage]:
     where = f"RESOURCEPOOL['POOLS'][{label!r}]"
-    labels = sorted(model._meta.label for model in resource_models())
-    if label not in labels:
-        hint = f"There are: {', '.join(labels)}."
-        yield Error(f"{where}: no such resource model.", hint=hint, id="resourcepool.E002")
+    if label not in _models():
+        yield _no_such_model(where)
     elif not isinstance(pool, Mapping):
         yield Error(f"{where} is not a dict.", id="resourcepool.E001")
     else:
         yield from _unknown(where, pool, POOL_OPTIONS)
         for name in pool.keys() & set(POOL_OPTIONS):
             yield from _wrong(f"{where}[{name!r}]: ", partial(check_option, name, pool[name]))
+
+
+def _check_checker(label: str) -> Iterator[CheckMessage]:
+    model = _models().get(label)
+    if model is None:
+        yield _no_such_model(f"RESOURCEPOOL['CHECKS'][{label!r}]")
+    else:
+        yield from _wrong("", partial(rules_of, model))
+
+
+def _models() -> dict[str, Any]:
+    return {model._meta.label: model for model in resource_models()}
+
+
+def _no_such_model(where: str) -> CheckMessage:
+    hint = f"There are: {', '.join(_models())}."
+    return Error(f"{where}: no such resource model.", hint=hint, id="resourcepool.E002")
 
 
 def _unknown(where: str, chosen: Mapping[str, Any], known: Any) -> Iterator[CheckMessage]:

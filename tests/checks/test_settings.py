@@ -33,6 +33,19 @@ def test_settings_of_a_pool_are_fine() -> None:
         ({"TTL": 0}, "E001", "RESOURCEPOOL['TTL']: ttl=0 is not allowed: seconds or a timedelta", ""),
         ({"STRATEGY": "fair"}, "E001", "RESOURCEPOOL['STRATEGY']: strategy='fair' is not allowed: one of", ""),
         ({"QUARANTINE": {"base": -1}}, "E001", "RESOURCEPOOL['QUARANTINE']['base']=-1 is not allowed", ""),
+        ({"CHECKS": []}, "E001", "RESOURCEPOOL['CHECKS']=[] is not allowed: a dict", ""),
+        (
+            {"CHECKS": {"shop.Till": {}}},
+            "E002",
+            "RESOURCEPOOL['CHECKS']['shop.Till']: no such resource model.",
+            "There are: ",
+        ),
+        (
+            {"CHECKS": {"resourcepool.Proxy": {"url": "ftp://x"}}},
+            "E001",
+            "RESOURCEPOOL['CHECKS']['resourcepool.Proxy']['url']='ftp://x' is not allowed",
+            "",
+        ),
         (
             {"POOLS": {"shop.Till": {}}},
             "E002",

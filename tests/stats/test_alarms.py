@@ -56,6 +56,14 @@ def test_checks_that_stay_away_are_noticed(oldest: float | None, every: float | 
     assert kinds(pool(free=1, oldest_check=oldest), every=every) == expected
 
 
+def test_a_checker_that_seems_broken_is_one_of_its_pool() -> None:
+    result = "CheckerBroken: 9 of 9 failed together"
+    check = JobStatus("check resourcepool.Proxy", done=900, failed=5, result=result, holder="")
+    (alarm,) = judge([], {**SWEPT, check.name: check}, 0, LIMITS, {})
+    assert (alarm.kind, alarm.pool) == (Kind.CHECKER_BROKEN, "resourcepool.Proxy")
+    assert alarm.text.endswith("nothing was changed: 9 of 9 failed together")
+
+
 @pytest.mark.parametrize(
     ("job", "expected"),
     [

@@ -22,7 +22,7 @@ class Candidate:
 
     Attributes:
         is_parked: it is in quarantine.
-        was_bad: the last check found it bad.
+        was_bad: the last check found it bad, or somebody put it in quarantine.
     """
 
     pk: Any
@@ -57,4 +57,4 @@ def due(
 def _read(rows: ResourceQuerySet, *, is_parked: bool) -> list[Candidate]:
     columns = rows.values_list("pk", "fence", "verdict")
     read = retrying(connections[rows.db], lambda: list(columns.all()))
-    return [Candidate(pk, fence, is_parked, verdict == Verdict.BAD) for pk, fence, verdict in read]
+    return [Candidate(pk, fence, is_parked, is_parked or verdict == Verdict.BAD) for pk, fence, verdict in read]

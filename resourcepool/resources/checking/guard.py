@@ -42,6 +42,7 @@ class Guard:
             raise Fault(Verdict.UNKNOWN, f"the name {host} could not be looked up") from None
         except (UnicodeError, OSError):
             raise Fault(Verdict.BAD, f"{host} is no host's name") from None
+        addresses: list[tuple[socket.AddressFamily, str]]
         addresses = list(dict.fromkeys((family, str(where[0])) for family, _, _, _, where in found))
         for _, address in addresses:
             self.check(host, address)

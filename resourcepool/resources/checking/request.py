@@ -121,5 +121,5 @@ class _Https(HTTPSConnection):
         return self._route.connect(self.host, int(self.port))
 
     def _tunnel(self) -> None:
-        super()._tunnel()  # type: ignore[misc]
+        super()._tunnel()
         self._route.ensure_in_time()  # what was cut off in its head looks like a whole answer, here too

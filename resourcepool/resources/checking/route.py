@@ -3,7 +3,7 @@
 import base64
 import errno
 import socket
-from typing import Any
+from typing import Any, cast
 
 import socks
 
@@ -87,12 +87,13 @@ class Route:
         through = socks.socksocket(family, socket.SOCK_STREAM)
         name, password = self._login
         through.set_proxy(socks.SOCKS5, address, self.port, True, name or None, password or None)
-        return through
+        return cast(socket.socket, through)
 
 
 def _fault(error: OSError) -> Fault:
     """Say in our own words why a connection came not about, and whose fault that is."""
-    cause = getattr(error, "socket_err", None) or error  # PySocks wraps what the system said
+    cause: OSError = getattr(error, "socket_err", None) or error  # PySocks wraps what the system said
+    number = cause.errno or 0
     if isinstance(cause, TimeoutError):
         return Fault(Verdict.BAD, TOO_LATE)
     if isinstance(cause, ConnectionRefusedError):
@@ -101,8 +102,8 @@ def _fault(error: OSError) -> Fault:
         return Fault(Verdict.BAD, "refused our login")
     if isinstance(cause, socks.SOCKS5Error):
         return Fault(Verdict.BAD, "could not reach the target, or would not")
-    if cause.errno in OURS:
-        return Fault(Verdict.UNKNOWN, f"this host could not connect ({errno.errorcode[cause.errno]})")
-    if isinstance(error, socks.ProxyError) and not cause.errno:
+    if number in OURS:
+        return Fault(Verdict.UNKNOWN, f"this host could not connect ({errno.errorcode[number]})")
+    if isinstance(error, socks.ProxyError) and not number:
         return Fault(Verdict.BAD, "does not speak SOCKS5")
-    return Fault(Verdict.BAD, f"no connection ({errno.errorcode.get(cause.errno or 0, 'broken off')})")
+    return Fault(Verdict.BAD, f"no connection ({errno.errorcode.get(number, 'broken off')})")

@@ -273,9 +273,7 @@ class TestOptions:
         with pytest.raises(CheckerBroken, match=r"target.test \(10.0.0.1\) is not a public address"):
             checker.prepare()
 
-    def test_a_host_that_knows_no_names_may_have_proxies_that_do(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_host_that_knows_no_names_may_have_proxies_that_do(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def fail(*_: Any, **__: Any) -> None:
             raise socket.gaierror(socket.EAI_NONAME, "")
 

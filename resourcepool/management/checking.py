@@ -1,0 +1,105 @@
+"""What ``resourcepool_check`` and ``resourcepool_fix`` have in common."""
+
+import json
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+from django.utils.translation import gettext as _
+
+from resourcepool.conf import setting
+from resourcepool.exceptions import BadOption, CheckerBroken
+from resourcepool.management.layout import plain
+from resourcepool.management.operating import OperatorCommand
+from resourcepool.resources.checking.check import Wishes, check
+from resourcepool.resources.checking.outcome import Checked, Done, Tally
+from resourcepool.resources.choice import chosen, key
+from resourcepool.resources.registry import resource_model
+from resourcepool.sweeps.validity import check_pool
+
+BROKEN = 2  # exit code
+ELSEWHERE = 3
+
+
+class CheckingCommand(OperatorCommand):
+    """A command that checks resources and prints a line for each."""
+
+    interrupted = "what was checked so far is done; everything else was given back as it was"
+    every_quarantine = False
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "pool",
+            nargs="?",
+            help="only this pool (app.Model, or Model); if not given: all that have a checker",
+        )
+        parser.add_argument("id", nargs="*", help="primary keys; if not given: all that nobody holds")
+        parser.add_argument("--dry-run", action="store_true", help="look, but change nothing")
+        parser.add_argument(
+            "--believe", action="store_true", help="act also when so many fail that the checker may be to blame"
+        )
+        parser.add_argument("--json", action="store_true", help="print one JSON object a line")
+
+    def run(self, **options: Any) -> None:
+        """See ``OperatorCommand``."""
+        self.bad = self.broken = 0
+        wishes = Wishes(
+            dry_run=options["dry_run"], every_quarantine=self.every_quarantine, believe=options["believe"]
+        )
+        for model in _models(options["pool"]):
+            try:
+                self._check(model, wishes, options["id"], as_json=options["json"])
+            except CheckerBroken as error:
+                self.broken += 1
+                self.stderr.write(f"{model._meta.label}: {error}.")
+        if self.broken:
+            raise CommandError(_("the checker seems broken; see docs/validity.md"), returncode=BROKEN)
+
+    def _check(self, model: Any, wishes: Wishes, ids: list[str], *, as_json: bool) -> None:
+        def tell(checked: Checked) -> None:
+            self.bad += checked.verdict == "bad"
+            self.stdout.write(_as_json(model, checked) if as_json else _as_text(checked))
+
+        if ids or wishes.dry_run:
+            tally = Tally(tell)
+            pks = [key(model, one) for one in ids]
+            chosen(model, ids)  # refuses what is not there
+            check(model, pks or None, wishes=wishes, tell=tally)
+            result: str | None = str(tally)
+        else:
+            result = check_pool(model, wishes, tell)
+        if result is None:
+            where = _("%s is being checked elsewhere just now") % model._meta.label
+            raise CommandError(where, returncode=ELSEWHERE)
+        if not as_json:
+            self.stdout.write(f"{model._meta.label}: {result}.")
+
+
+def _models(label: str | None) -> list[Any]:
+    """Return the model of this pool, or all that have a checker; raises BadOption."""
+    labels = [label] if label else sorted(setting("CHECKS"))
+    if not labels:
+        raise BadOption("RESOURCEPOOL['CHECKS']", {}, _("it must say how to check them; see docs/validity.md"))
+    return [resource_model(one) for one in labels]
+
+
+def _as_text(checked: Checked) -> str:
+    parts = [f"{checked.verdict or '-':<8}", plain(checked.pk), plain(checked.name)]
+    if checked.seconds is not None:
+        parts.append(f"{checked.seconds:.2f} s")
+    if checked.why:
+        parts.append(plain(checked.why, 150))
+    line = "  ".join(parts)
+    return f"{line} -> {checked.done}" if checked.done in (Done.QUARANTINED, Done.RETURNED, Done.LOST) else line
+
+
+def _as_json(model: Any, checked: Checked) -> str:
+    shown = {
+        "pool": model._meta.label,
+        "id": str(checked.pk),
+        "name": checked.name,
+        "verdict": checked.verdict and str(checked.verdict),
+        "seconds": checked.seconds,
+        "why": checked.why,
+        "done": str(checked.done),
+    }
+    return json.dumps(shown)

@@ -1,0 +1,25 @@
+"""``manage.py resourcepool_check``: are the resources still usable?"""
+
+from typing import Any
+
+from resourcepool.management.checking import CheckingCommand
+
+
+class Command(CheckingCommand):
+    help = (
+        "Checks resources that nobody holds, as RESOURCEPOOL['CHECKS'] says, and prints a line for each. Those found"
+        " bad are put in quarantine, those that an earlier check had put there are returned if they are good. If many"
+        " fail together, the checker is blamed and nothing is changed. Exit codes of its own: 1 at least one is bad,"
+        " 2 the checker is broken, 3 it is being done elsewhere."
+    )
+    example = (
+        "manage.py resourcepool_check\n"
+        "manage.py resourcepool_check proxy 17 18 --dry-run\n"
+        "manage.py resourcepool_check proxy --json"
+    )
+
+    def run(self, **options: Any) -> None:
+        """See ``OperatorCommand``."""
+        super().run(**options)
+        if self.bad:
+            raise SystemExit(1)

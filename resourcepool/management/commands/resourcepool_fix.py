@@ -1,0 +1,18 @@
+"""``manage.py resourcepool_fix``: put the bad resources away, and return the good ones (R0.6)."""
+
+from resourcepool.management.checking import CheckingCommand
+
+
+class Command(CheckingCommand):
+    help = (
+        "Checks the given resources, or all that nobody holds: the bad ones are put in quarantine, and whatever is in"
+        " quarantine and found good is returned to service, whoever put it there (resourcepool_check returns only what"
+        " a check has put there). If many fail together, the checker is blamed and nothing is changed. Exit codes of"
+        " its own: 2 the checker is broken, 3 it is being done elsewhere."
+    )
+    example = (
+        "manage.py resourcepool_fix proxy 17\n"
+        "manage.py resourcepool_fix proxy --dry-run\n"
+        "manage.py resourcepool_fix proxy --believe"
+    )
+    every_quarantine = True
