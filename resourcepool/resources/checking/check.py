@@ -18,7 +18,8 @@ from resourcepool.resources.checking.outcome import Checked, Done
 from resourcepool.resources.checking.rules import Rules, rules_of
 from resourcepool.resources.state import Verdict
 
-BATCH = 100  # resources that are judged together; the bad ones stay leased until then
+BATCH = 100  # resources that are judged together, at most; the bad ones stay leased until then
+TURNS = 5  # of as many as are checked at once, in one batch
 
 logger = logging.getLogger(__name__)
 
@@ -68,8 +69,9 @@ def check(
     found = due(model, pks, every_quarantine=wishes.every_quarantine, unless_within=wishes.unless_within)
     for pk in _left_out(model, pks, found):
         tell(_skipped(model, pk))
-    for start in range(0, len(found), BATCH):
-        _Batch(model, rules, wishes, tell, go_on).check(found[start : start + BATCH])
+    size = min(BATCH, max(TURNS * rules.at_once, 2 * rules.suspicious))
+    for start in range(0, len(found), size):
+        _Batch(model, rules, wishes, tell, go_on).check(found[start : start + size])
 
 
 class _Batch:
@@ -97,8 +99,7 @@ class _Batch:
                 self._settle(*self._failed.pop())
         finally:
             self._crew.wait()
-            for lease in [*self._crew.leases, *(lease for lease, _ in self._failed)]:
-                _give_back(lease)
+            _give_back([*self._crew.leases, *(lease for lease, _ in self._failed)])
 
     def _look_at(self, candidates: deque[Candidate]) -> None:
         while candidates or len(self._crew):
@@ -133,7 +134,7 @@ class _Batch:
         except LeaseLost:
             done = Done.LOST
         except BaseException:
-            _give_back(lease)
+            _give_back([lease])
             raise
         self._tell(_checked(lease, finding, done))
 
@@ -142,7 +143,7 @@ class _Batch:
             lease.put_back()
             return Done.NOTHING
         if not lease.note(finding):
-            _give_back(lease)
+            _give_back([lease])
             return Done.LOST
         if finding.verdict is Verdict.BAD:
             lease.quarantine(f"{OURS}{finding.why or 'bad'}")
@@ -155,14 +156,17 @@ class _Batch:
         return Done.NOTHING
 
 
-def _give_back(lease: CheckLease) -> None:
-    """Give it back as it was found, without a word; what the database does not take back lapses."""
-    try:
-        with contextlib.suppress(LeaseLost):
-            lease.put_back()
-    except Exception:
-        logger.exception("could not give back %s; it lapses by itself", lease)
-        keeper.forget(lease)
+def _give_back(leases: list[CheckLease]) -> None:
+    """Give these back as they were found, without a word; what the database does not take back lapses."""
+    for number, lease in enumerate(leases):
+        try:
+            with contextlib.suppress(LeaseLost):
+                lease.put_back()
+        except Exception:
+            logger.exception("could not give back %d resources; they lapse by themselves", len(leases) - number)
+            for left in leases[number:]:  # each further try may take seconds
+                keeper.forget(left)
+            return
 
 
 def _checked(lease: CheckLease, finding: Finding, done: Done) -> Checked:

@@ -45,8 +45,9 @@ class Crew:
 
     def begin(self, lease: CheckLease) -> None:
         """Have the leased resource looked at."""
-        look, resource = Look(lease), lease.resource
+        look = Look(lease)
         self._looking.append(look)
+        resource = lease.resource
         background.start("check", lambda: look.finding.set_result(_find(self._checker, resource)))
 
     def finished(self) -> Iterator[tuple[CheckLease, Finding]]:

@@ -1,5 +1,6 @@
 """The lease under which a resource is looked at, and what is done with the resource afterwards."""
 
+import dataclasses
 from functools import partial
 from typing import Any
 
@@ -10,6 +11,7 @@ from resourcepool.leases import verbs
 from resourcepool.leases.clock import monotonic
 from resourcepool.leases.holder import default_holder
 from resourcepool.leases.retry import Unsettled, retrying
+from resourcepool.leases.terms import Terms
 from resourcepool.leases.verbs import Claim, Grant
 from resourcepool.resources.checking.checker import Finding
 from resourcepool.resources.checking.due import Candidate
@@ -75,9 +77,10 @@ def take(model: Any, candidate: Candidate) -> CheckLease | None:
     """Lease this one if it is still as it was read, and nobody stands in line for it; never waits."""
     pool = model.pool
     holder = f"{default_holder()}/check"
-    asked = pool._order(1, {"ttl": TTL, "holder": holder, "cooldown": 0.0})
+    # Not the pool's own terms: its cool-down and max_hold are for those who use the thing.
+    asked = dataclasses.replace(pool._order(1, {"holder": holder}), terms=Terms(ttl=TTL, holder=holder))
     connection = connections[pool.using]
-    wanted = Claim(asked.terms.ttl, holder, holder_is_unique=True, behind_waiters=True)
+    wanted = Claim(TTL, holder, holder_is_unique=True, behind_waiters=True)
     if candidate.is_parked:
         grant = _take_parked(connection, model, candidate, wanted)
     else:

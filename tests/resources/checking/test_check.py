@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from resourcepool.dialect import DbLater
-from resourcepool.exceptions import BadOption, CheckerBroken, LeaseLost
+from resourcepool.exceptions import BadOption, CheckerBroken, DatabaseUnavailable, LeaseLost
 from resourcepool.leases.keeper import keeper
 from resourcepool.models import Proxy
 from resourcepool.resources.checking import check as checking
@@ -14,7 +14,7 @@ from resourcepool.resources.checking.check import Wishes, check
 from resourcepool.resources.checking.checker import Finding
 from resourcepool.resources.checking.crew import MOST_WORDS
 from resourcepool.resources.checking.due import due
-from resourcepool.resources.checking.lease import take
+from resourcepool.resources.checking.lease import CheckLease, take
 from resourcepool.resources.checking.outcome import Checked, Done, Tally
 from resourcepool.resources.state import Status, Verdict
 from resourcepool.signals import Fact, What
@@ -75,6 +75,15 @@ class TestFree:
         row = new(Proxy)
         checked()
         assert busy_for(row) <= 0
+
+    def test_the_longest_hold_of_the_pool_is_not_for_checks(self, settings: Any) -> None:
+        settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "MAX_HOLD": 0.1, "LEAK_AFTER": 0.001}
+        row = new(Proxy)
+        (candidate,) = due(Proxy, [row.pk], every_quarantine=False, unless_within=0)
+        lease: Any = take(Proxy, candidate)
+        assert lease.remaining > 50
+        assert lease.terms.leak_after is None
+        lease.release()
 
 
 class TestLeftAlone:
@@ -305,6 +314,30 @@ class TestAtOnce:
 
 
 class TestEndings:
+    def test_a_database_that_has_gone_away_is_not_asked_again_for_each(
+        self, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        several(Proxy, 5)
+        asked = []
+
+        def gone(lease: Any) -> None:
+            asked.append(lease)
+            raise DatabaseUnavailable("gone")
+
+        def fail() -> None:
+            if keeper.kept():
+                monkeypatch.setattr(CheckLease, "put_back", gone)
+                gate.set()
+                raise DatabaseUnavailable("gone")
+
+        gate = threading.Event()
+        Scripted.meanwhile = staticmethod(lambda _: gate.wait(10))
+        with pytest.raises(DatabaseUnavailable):
+            check(Proxy, go_on=fail)
+        assert len(asked) == 1
+        assert "could not give back 5 resources" in caplog.text
+        assert not keeper.kept()  # nothing renews them: they lapse
+
     def test_an_interruption_gives_everything_back_as_it_was(self) -> None:
         rows = [*several(Proxy, 5), parked()]
         Scripted.finds = {row.pk: BAD for row in rows[:3]}
