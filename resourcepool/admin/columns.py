@@ -54,7 +54,7 @@ class Columns(Admin):
         if not self._is_busy(resource):
             return ""
         begun = getattr(resource, "begun", None)
-        return str(begun.host) if begun else origin(resource.holder)[0]
+        return (begun.host if begun else "") or origin(resource.holder)[0]
 
     @admin.display(description=_("since"))
     def since(self, resource: AbstractResource) -> datetime.datetime | None:

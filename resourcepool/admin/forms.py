@@ -29,6 +29,7 @@ class ReasonForm(forms.Form):
     reason = forms.CharField(
         label=_("Reason"),
         max_length=MAX_REASON,
+        widget=forms.TextInput(attrs={"class": "vTextField"}),
         help_text=_("One line for whoever asks later. Everybody who may see this list can read it."),
     )
 

@@ -93,7 +93,7 @@ class Importing(Operating):
     def _show_plan(self, request: HttpRequest, form: UploadForm) -> HttpResponse:
         wanted = {name: form.cleaned_data[name] for name in CHOICES}
         file = form.cleaned_data["file"]
-        content, name = file.read(MOST + 1), str(file.name)[:100]
+        content, name = file.read(MOST + 1), _plain(file.name)
         try:
             plan = _carry_out(content, name, wanted, dry_run=True)
             sealed = pack(content, name, wanted, request.user.pk)
@@ -122,6 +122,11 @@ class Importing(Operating):
         }
         request.current_app = self.admin_site.name
         return TemplateResponse(request, self.import_template, {**shared, **context})
+
+
+def _plain(name: str) -> str:
+    """Return the name of an uploaded file as it can stand in a reason."""
+    return "".join(c for c in name if c.isprintable())[:100]
 
 
 def _carry_out(content: bytes, name: str, wanted: dict[str, bool], *, dry_run: bool) -> Imported:

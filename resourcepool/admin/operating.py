@@ -6,7 +6,7 @@ from typing import Any
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.models import CHANGE, LogEntry
-from django.contrib.admin.utils import unquote
+from django.contrib.admin.utils import quote, unquote
 from django.contrib.auth import get_permission_codename
 from django.core.exceptions import PermissionDenied
 from django.db import connections
@@ -107,12 +107,12 @@ class Operating(Admin):
         said = f"{operation.title}: {reason}" if reason else str(operation.title)
         LogEntry.objects.log_actions(request.user.pk, rows, CHANGE, said)  # type: ignore[arg-type]
 
-    def buttons(self, request: HttpRequest, resource: Any) -> list[tuple[str, Any, str]]:
-        """Return (name, title, URL) of everything this user may do to ``resource``."""
+    def buttons(self, request: HttpRequest, resource: Any) -> list[tuple[Operation, str]]:
+        """Return (operation, URL) of everything this user may do to ``resource``."""
         if not self.has_operate_permission(request, resource):
             return []
         return [
-            (name, operation.title, self.url_of("operate", resource.pk, name))
+            (operation, self.url_of("operate", quote(resource.pk), name))
             for name, operation in OPERATIONS.items()
         ]
 

@@ -28,7 +28,7 @@ class Operation:
     """One kind of change.
 
     Attributes:
-        title: what the button says.
+        button: what the button says; ``title``: the same with what it means.
         effect: what it does to leases, for somebody who has never done it.
         form: what is asked.
         concerned: narrows rows to those it changes something about.
@@ -39,6 +39,7 @@ class Operation:
     """
 
     name: str
+    button: Any
     title: Any
     effect: Any
     form: type[ReasonForm]
@@ -93,6 +94,7 @@ OPERATIONS = {
     for operation in (
         Operation(
             name="free",
+            button=_("Free"),
             title=_("Free (take the running lease away)"),
             effect=_(
                 "The lease ends now and the next one in line gets the resource at once. The holder is told within a"
@@ -111,6 +113,7 @@ OPERATIONS = {
         ),
         Operation(
             name="quarantine",
+            button=_("Quarantine"),
             title=_("Quarantine (put away as bad for a while)"),
             effect=_(
                 "Handed to nobody until the time is over, then again by itself. A running lease is not disturbed."
@@ -127,6 +130,7 @@ OPERATIONS = {
         ),
         Operation(
             name="return_to_service",
+            button=_("Return to service"),
             title=_("Return to service (end a quarantine, a drain or a reservation)"),
             effect=_("Handed out again at once. Strikes are forgotten. A running lease is not disturbed."),
             form=OptionalReasonForm,
@@ -141,6 +145,7 @@ OPERATIONS = {
         ),
         Operation(
             name="drain",
+            button=_("Drain"),
             title=_("Drain (take out of service after the running lease)"),
             effect=_(
                 "Handed to nobody any more. A running lease is not disturbed: it ends when its holder is done. Without"
@@ -156,6 +161,7 @@ OPERATIONS = {
         ),
         Operation(
             name="reserve",
+            button=_("Reserve"),
             title=_("Reserve for a person"),
             effect=_(
                 "Handed to no program. If it is held, it is theirs as soon as the running lease ends. Without an end it"
@@ -169,6 +175,7 @@ OPERATIONS = {
         ),
         Operation(
             name="check",
+            button=_("Check now"),
             title=_("Check now"),
             effect=_(
                 "Each is leased while it is looked at; what somebody holds is left alone. Bad ones are quarantined,"

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.contrib.admin.utils import unquote
+from django.contrib.admin.utils import quote, unquote
 from django.core.exceptions import PermissionDenied
 from django.db import router
 from django.db.models import Q
@@ -60,7 +60,7 @@ class Page(Columns, Operating):
             "title": _("What happened to %s") % resource,
             "opts": self.opts,
             "resource": resource,
-            "page": self.url_of("change", resource.pk),
+            "page": self.url_of("change", quote(resource.pk)),
             "media": self.media,
             **self._timeline(resource, request.GET.get("before", "")),
         }
@@ -72,7 +72,7 @@ class Page(Columns, Operating):
         for event in events:
             event.lasted = "" if event.seconds is None else lasted(event.seconds)
         last = events[EVENTS - 1] if len(events) > EVENTS else None
-        older = f"{self.url_of('timeline', resource.pk)}?before={last.fence}-{last.pk}" if last else ""
+        older = f"{self.url_of('timeline', quote(resource.pk))}?before={last.fence}-{last.pk}" if last else ""
         return {"events": events[:EVENTS], "older": older}
 
 

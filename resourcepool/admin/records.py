@@ -3,8 +3,11 @@
 from typing import Any, ClassVar
 
 from django.contrib import admin
+from django.contrib.admin.utils import quote
 from django.db.models import Max, QuerySet
 from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 
 from resourcepool.admin.filters import TextFilter
@@ -28,7 +31,11 @@ class ReadOnlyAdmin(Admin):
     show_facets = admin.ShowFacets.NEVER
     paginator = CappedPaginator
     actions = None
+    sortable_by: ClassVar[tuple[str, ...]] = ()  # there is no index for it
     ordering: ClassVar[tuple[str, ...]] = ("-pk",)
+
+    class Media:
+        css = {"all": ("resourcepool/admin.css",)}
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
@@ -94,7 +101,7 @@ class EventHolderFilter(TextFilter):
 class ActorFilter(TextFilter):
     """By the operator."""
 
-    title, parameter_name, hint = _("by whom"), "by", _("the user's name")
+    title, parameter_name, hint = _("operator"), "by", _("the user's name")
 
     def narrow(self, rows: Any, text: str) -> Any:
         return rows.filter(actor=text)
@@ -104,12 +111,26 @@ class ActorFilter(TextFilter):
 class EventAdmin(ReadOnlyAdmin):
     """The newest events; of one resource, all that are kept."""
 
-    list_display = ("at", "what", "pool", "row", "fence", "holder", "host", "seconds", "actor", "reason")
+    list_display = ("at", "what", "pool", "resource", "fence", "holder", "host", "seconds", "actor", "reason")
     list_filter = (PoolFilter, WhatFilter, PastFilter, EventHolderFilter, ActorFilter)
     search_fields = ("row",)
     search_help_text = _(
         "The number of a resource shows all of its events. Filters look at the newest 100,000 events."
     )
+
+    @admin.display(description=_("resource"))
+    def resource(self, event: Event) -> str:
+        """Show which one it was, with a link to its page."""
+        page = self._pages.get(event.pool)
+        if page is None:
+            return str(event.row)
+        url = reverse(page, args=[quote(event.row)], current_app=self.admin_site.name)
+        return format_html('<a href="{}">{}</a>', url, event.row)
+
+    @property
+    def _pages(self) -> dict[str, str]:
+        shown = (model._meta for model in resource_models() if self.admin_site.is_registered(model))
+        return {meta.label_lower: f"admin:{meta.app_label}_{meta.model_name}_change" for meta in shown}
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str

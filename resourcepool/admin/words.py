@@ -41,7 +41,7 @@ def sentences(resource: Any, state: State, now: datetime.datetime, begun: Any) -
 
 def _of_the_lease(resource: Any, now: datetime.datetime, begun: Any) -> Iterator[str]:
     yield _("Held by %s.") % resource.holder
-    host, pid = (begun.host, begun.pid) if begun else origin(resource.holder)
+    host, pid = (begun.host, begun.pid) if begun and begun.host else origin(resource.holder)
     if host:
         yield _("On host %(host)s, process %(pid)d.") % {"host": host, "pid": pid}
     if begun:

@@ -18,7 +18,8 @@ from resourcepool.safety.routing import undecided
 
 @register("resourcepool")
 def check_models(**_: Any) -> list[CheckMessage]:
-    """Report resource models without the index that claims use (W001), or whose fields are hidden by options (W002)."""
+    """Report resource models without the index that claims use (W001), whose fields are hidden by options (W002), or
+    that have no permission to operate them (W025)."""
     found: list[CheckMessage] = []
     for model in resource_models():
         if not any(index.fields[:2] == ["in_service", "busy_before"] for index in model._meta.indexes):
@@ -28,6 +29,10 @@ def check_models(**_: Any) -> list[CheckMessage]:
             found.append(
                 CheckWarning("no index for claims: slow.", hint=hint, obj=model, id="resourcepool.W001")
             )
+        if "operate" not in model._meta.default_permissions:
+            hint = "Write class Meta(AbstractResource.Meta), or default_permissions with operate; then makemigrations."
+            text = "no permission to operate it: only superusers may."
+            found.append(CheckWarning(text, hint=hint, obj=model, id="resourcepool.W025"))
         for name in sorted(selectable(model).keys() & RESERVED):
             hint = f"acquire({name}=...) is the option of that name; rename the field to select by it."
             found.append(

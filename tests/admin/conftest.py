@@ -63,11 +63,11 @@ def lease(row: Any, holder: str = "web1/41/main/ab.1", seconds: float = 60) -> N
     row.refresh_from_db()
 
 
-def event(row: Any, what: What = What.ACQUIRED, ago: float = 0.0, **more: Any) -> Event:
+def event(row: Any, what: What = What.ACQUIRED, /, ago: float = 0.0, **more: Any) -> Event:
     """Have the history tell this of the row."""
     at = DbLater(-ago) if ago else DbNow()
-    told = {"fence": row.fence, "holder": row.holder, **more}
-    made: Event = Event.objects.create(at=at, what=what, pool=row._meta.label_lower, row=str(row.pk), **told)
+    usual = {"pool": row._meta.label_lower, "row": str(row.pk), "fence": row.fence, "holder": row.holder}
+    made: Event = Event.objects.create(at=at, what=what, **{**usual, **more})
     return made
 
 

@@ -78,6 +78,15 @@ def test_a_bad_line_is_named_with_its_field_and_nothing_is_imported(administrato
     assert Proxy.objects.count() == 1
 
 
+def test_the_name_of_the_file_may_be_anything(administrator: Client) -> None:
+    new(Proxy)
+    file = SimpleUploadedFile("a\x07\u202e<b>" + "n" * 90 + ".txt", LIST.encode())
+    answer = administrator.post(URL, {"file": file, "sync": "on"})
+    assert "<b>" not in text(answer)
+    assert "1 is retired." in confirm(administrator, answer)
+    assert Proxy.objects.filter(reason__startswith="not in a").exists()
+
+
 @pytest.mark.parametrize("content", [b"", b"\0\1", b"\xff\xfea", b"\xff", b"host,port\n", b"nonsense\n"])
 def test_what_is_no_list_is_refused_at_its_field(administrator: Client, content: bytes) -> None:
     answer = upload(administrator, content)

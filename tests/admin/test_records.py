@@ -11,6 +11,7 @@ from resourcepool.admin import records
 from resourcepool.models import Event, Job, Proxy, Ticket
 from resourcepool.signals import What
 from tests.admin.conftest import event, sign_in, text
+from tests.app.models import Device
 from tests.app.rows import new, several
 
 EVENTS = "/admin/resourcepool/event/"
@@ -96,3 +97,14 @@ def test_hostile_text_is_text(viewer: Client) -> None:
     for said in ("<script>x", "<script>y", "<script>z"):
         assert said not in page
         assert said.replace("<", "&lt;").replace(">", "&gt;") in page
+
+
+def test_an_event_leads_to_its_resource_if_that_has_a_page(viewer: Client) -> None:
+    proxy, device = new(Proxy), new(Device)
+    event(proxy)
+    event(device)
+    event(proxy, row='"><b>')
+    page = text(viewer.get(EVENTS))
+    assert f'<a href="/admin/resourcepool/proxy/{proxy.pk}/change/">{proxy.pk}</a>' in page
+    assert f'<td class="field-resource">{device.pk}</td>' in page
+    assert "<b>" not in page

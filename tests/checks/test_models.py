@@ -45,3 +45,9 @@ def test_a_class_that_nobody_can_import_is_nobodys_fault() -> None:
     made = crawler(occupation_delta=1)
     assert made in Resource.__subclasses__()
     assert run_checks(tags=["resourcepool"]) == []
+
+
+def test_a_model_that_nobody_can_be_allowed_to_operate(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Proxy._meta, "default_permissions", ("add", "change", "delete", "view"))
+    (message,) = run_checks(tags=["resourcepool"])
+    assert (message.id, message.obj) == ("resourcepool.W025", Proxy)
