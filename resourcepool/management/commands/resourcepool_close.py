@@ -105,6 +105,6 @@ def _close(models: Iterable[Any], which: dict[str, Any], reason: str) -> int:
 
 def _sentence(total: int, closed: int, *, dry_run: bool) -> str:
     if dry_run:
-        return ngettext("Would close %d lease.", "Would close %d leases.", total) % total
+        return ngettext("Would close %s lease.", "Would close %s leases.", total) % f"{total:,}"
     told = _("Holders that are alive are told within a third of their ttl.")
-    return f"{ngettext('Closed %d lease.', 'Closed %d leases.', closed) % closed} {told}"
+    return ngettext("Closed %s lease.", "Closed %s leases.", closed) % f"{closed:,}" + f" {told}"

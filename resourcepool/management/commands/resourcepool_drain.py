@@ -7,7 +7,6 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from resourcepool import options as checked
 from resourcepool.leases.clock import monotonic
@@ -146,9 +145,9 @@ def _state(options: dict[str, Any]) -> str:
 
 def _sentence(number: int, options: dict[str, Any]) -> str:
     texts = {
-        (False, False): ngettext("Took %d out of service.", "Took %d out of service.", number),
-        (False, True): ngettext("Would take %d out of service.", "Would take %d out of service.", number),
-        (True, False): ngettext("Returned %d to service.", "Returned %d to service.", number),
-        (True, True): ngettext("Would return %d to service.", "Would return %d to service.", number),
+        (False, False): _("Took %s out of service."),
+        (False, True): _("Would take %s out of service."),
+        (True, False): _("Returned %s to service."),
+        (True, True): _("Would return %s to service."),
     }
-    return texts[options["back"], options["dry_run"]] % number
+    return texts[options["back"], options["dry_run"]] % f"{number:,}"

@@ -1,0 +1,46 @@
+"""Tables and words for people."""
+
+import datetime
+
+import pytest
+
+from resourcepool.management.layout import ago, moment, more, plain, table
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("as it is", "as it is"),
+        (17, "17"),
+        ("a\x1b[31mb\nc\td\x00", "a?[31mb?c?d?"),
+        ("\u202egnp.exe", "?gnp.exe"),  # would turn the line around
+        ("x" * 100, "x" * 57 + "..."),
+    ],
+)
+def test_text_is_one_printable_line(value: object, shown: str) -> None:
+    assert plain(value) == shown
+
+
+def test_columns_stand_below_each_other_and_numbers_end_flush() -> None:
+    assert table(["id", "name"], [[1, "a"], [1_000, "bcdef"]], numbers=["id"]) == [
+        "  id  name",
+        "   1  a",
+        "1000  bcdef",
+    ]
+
+
+def test_wide_characters_take_two_places() -> None:
+    assert table(["name", "n"], [["代理", 1], ["abcd", 2]]) == ["name  n", "代理  1", "abcd  2"]
+
+
+def test_what_is_not_listed_is_counted() -> None:
+    assert list(more(20, 20)) == []
+    assert list(more(20, 12_345)) == ["12,325 more; --limit shows more of them"]
+
+
+def test_a_moment_is_shown_with_how_long_ago_it_was() -> None:
+    at = datetime.datetime.now(datetime.UTC) - datetime.timedelta(minutes=5)
+    assert moment(at) == f"{at:%Y-%m-%d %H:%M:%S} (5 min ago)"
+    assert moment(at.replace(tzinfo=None)) == moment(at)
+    assert moment(None) == "not known"
+    assert (ago(None), ago(7_200)) == ("never", "2 h ago")

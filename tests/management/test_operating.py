@@ -1,0 +1,129 @@
+"""How the operator's commands ask, end, and are explained."""
+
+import io
+import os
+import signal
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, get_commands, load_command_class
+from django.db import OperationalError
+
+from resourcepool.management import operating
+from resourcepool.management.operating import OperatorCommand, actor
+from resourcepool.models import Proxy
+from tests.app.rows import new
+from tests.spawned import ROOT
+
+OURS = [name for name in sorted(get_commands()) if name.startswith("resourcepool_")]
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def ask(monkeypatch: pytest.MonkeyPatch, answer: str, *, yes: bool = False) -> str:
+    monkeypatch.setattr("sys.stdin", Terminal(answer))
+    out, err = io.StringIO(), io.StringIO()
+    OperatorCommand(stdout=out, stderr=err).ask("Close all 3?", yes=yes)
+    assert out.getvalue() == ""  # which may be read by a program
+    return err.getvalue()
+
+
+class TestAsking:
+    @pytest.mark.parametrize("answer", ["y\n", "Yes\n"])
+    def test_yes_goes_on(self, monkeypatch: pytest.MonkeyPatch, answer: str) -> None:
+        assert ask(monkeypatch, answer) == "Close all 3? [y/N] "
+
+    @pytest.mark.parametrize("answer", ["n\n", "\n", "", "yeah\n"])
+    def test_anything_else_does_not(self, monkeypatch: pytest.MonkeyPatch, answer: str) -> None:
+        with pytest.raises(CommandError, match="not confirmed; nothing was changed"):
+            ask(monkeypatch, answer)
+
+    def test_is_left_out_when_it_was_answered_before(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        assert ask(monkeypatch, "", yes=True) == ""
+
+
+def test_a_database_that_fails_is_one_sentence() -> None:
+    class Broken(OperatorCommand):
+        def run(self, **options: Any) -> None:
+            raise OperationalError("server has gone away")
+
+    with pytest.raises(CommandError, match=r"^the database says: server has gone away$"):
+        Broken().handle()
+
+
+class TestTheActor:
+    def test_is_who_sits_at_the_keyboard(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.delenv("SUDO_USER", raising=False)
+        monkeypatch.setenv("LOGNAME", "alice")
+        monkeypatch.setattr("socket.gethostname", lambda: "ops1")
+        assert actor() == "alice@ops1 (shell)"
+        monkeypatch.setenv("SUDO_USER", "bob")
+        assert actor() == "bob@ops1 (shell)"
+
+    def test_has_a_number_where_nobody_has_a_name(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def nobody() -> str:
+            raise KeyError("uid not found")
+
+        monkeypatch.delenv("SUDO_USER", raising=False)
+        monkeypatch.setattr(operating.getpass, "getuser", nobody)
+        assert actor().startswith(f"uid {os.getuid()}@")
+
+    def test_fits_into_the_history(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("SUDO_USER", "a" * 500)
+        monkeypatch.setattr("socket.gethostname", lambda: "h" * 500)
+        assert len(actor()) <= 150
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_help_shows_an_example_of_every_operator_s_command(name: str) -> None:
+    command = load_command_class("resourcepool", name)
+    if isinstance(command, OperatorCommand):
+        text = command.create_parser("manage.py", name).format_help()
+        assert f"\n  manage.py {name}" in text
+        assert "Exit codes: 0" in text
+
+
+class TestAsAProgram:
+    def start(self, url: str, *words: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, str(ROOT / "manage.py"), *words],
+            env={**os.environ, "DATABASE_URL": url},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            process_group=0,
+        )
+
+    def test_ctrl_c_ends_a_watch_quietly(self, database_url: str) -> None:
+        with self.start(database_url, "resourcepool_status", "proxy", "--watch", "0.2") as watch:
+            assert watch.stdout
+            assert watch.stderr
+            assert watch.stdout.readline().startswith("pool ")
+            watch.send_signal(signal.SIGINT)
+            watch.stdout.read()
+            assert watch.stderr.read() == ""
+        assert watch.returncode == 0
+
+    def test_a_reader_that_has_seen_enough_is_no_error(self, database_url: str) -> None:
+        Proxy.objects.bulk_create([Proxy(host=f"h{number}.example", port=1) for number in range(3_000)])
+        with self.start(database_url, "resourcepool_export") as export:
+            assert export.stdout
+            assert export.stderr
+            export.stdout.readline()
+            export.stdout.close()
+            assert export.stderr.read() == ""
+        assert export.returncode == operating.BROKEN_PIPE
+
+    def test_an_unknown_pool_ends_with_1_and_an_unknown_option_with_2(self, database_url: str) -> None:
+        new(Proxy)
+        for words, code in ((["nope"], 1), (["--nope"], 2)):
+            with self.start(database_url, "resourcepool_status", *words) as ended:
+                out, err = ended.communicate()
+            assert ended.returncode == code
+            assert out == ""
+            assert "nope" in err
