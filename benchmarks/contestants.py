@@ -160,13 +160,15 @@ class Ours:
 
     databases = ("mysql", "postgres", "sqlite")
     strategy: ClassVar[str]
+    has_history: ClassVar[bool] = False
 
     @classmethod
     def prepare(cls, url: str, rows: int) -> None:
         from django.db import connections
 
-        from resourcepool.models import Proxy, Ticket
+        from resourcepool.models import Event, Proxy, Ticket
 
+        Event.objects.all()._raw_delete("default")
         Ticket.objects.all()._raw_delete("default")
         Proxy.objects.all()._raw_delete("default")
         numbers = list(range(rows))
@@ -177,11 +179,13 @@ class Ours:
         connections.close_all()
 
     def __init__(self, url: str, number: int) -> None:
+        from django.conf import settings
         from django.db import connection
 
         from resourcepool.leases.poller import poller
         from resourcepool.models import Proxy
 
+        settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "HISTORY": self.has_history}
         connection.ensure_connection()
         self.pool: Any = Proxy.pool
         self.notes: list[tuple[int, float]] = []  # (ticket, moment of the claim) if this cycle stood in line
@@ -219,4 +223,21 @@ class Spread(Ours):
     strategy = "spread"
 
 
-CONTESTANTS: tuple[Any, ...] = (RawLimit, Document, SkipLocked, BlockingPop, Sticky, Spread)
+class StickyWithHistory(Sticky):
+    """The same, and everything that happens is written down."""
+
+    name = "resourcepool, sticky with history"
+    has_history = True
+
+
+class SpreadWithHistory(Spread):
+    """The same, and everything that happens is written down, as by default."""
+
+    name = "resourcepool, spread with history"
+    has_history = True
+
+
+CONTESTANTS: tuple[Any, ...] = (
+    *(RawLimit, Document, SkipLocked, BlockingPop),
+    *(Sticky, Spread, StickyWithHistory, SpreadWithHistory),
+)

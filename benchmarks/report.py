@@ -64,6 +64,12 @@ def _targets(measured: dict[str, Any]) -> Iterator[str]:
         if small and large:
             ratio = large["rate"] / small["rate"]
             yield f"| `{strategy}`, 100,000 rows against 40, 32 processes | >= 0.9 | {ratio:.2f} |"
+    for point in ("1 on 40", "8 on 40", "32 on 40"):
+        for strategy in ("sticky", "spread"):
+            without, having = (rate.get((point, f"{OURS}, {strategy}{more}")) for more in ("", " with history"))
+            if without and having:
+                ratio = having["rate"] / without["rate"]
+                yield f"| `{strategy}` with history against without, {point} | >= 0.75 | {ratio:.2f} |"
     waited = rate.get((str(EXHAUSTED), f"{OURS}, spread"))
     if waited:
         yield f"| {EXHAUSTED}: rate against the ideal 800/s | >= 0.9 | {waited['rate'] / IDEAL_RATE:.2f} |"
