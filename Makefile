@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format run bench mutations chaos proof simulation matrix clean
+.PHONY: help demo test lint format run bench mutations chaos proof simulation matrix screenshots clean
 
 # What make test passes on, e.g. make test ARGS="--only mariadb -- tests/leases -k renew"
 ARGS ?=
@@ -57,6 +57,10 @@ simulation: ## Play SEEDS=100000 seeded schedules on a simulated clock, statemen
 matrix:  ## The tests on SQLite for every Python and Django that is supported and installed
 	@.ci/bootstrap lint
 	@.venv/bin/python -m nox
+
+screenshots: ## Take the pictures in docs/screenshots anew, with Debian's chromium
+	@.ci/bootstrap test
+	@.venv/bin/python -m tests.browser.screenshots
 
 clean:   ## Remove what the targets above have made, except var/ with its data
 	rm -rf .venv .nox build dist .hypothesis .*_cache

@@ -104,7 +104,7 @@ def measure(client: Client, url: str) -> None:
         answer = client.get(url)
         took.append((time.perf_counter() - began) * 1_000)
     print(
-        f"{url:45} {statistics.median(took):6.0f} ms, slowest {max(took):5.0f} ms,"
+        f"{url:45} fastest {min(took):4.0f} ms, median {statistics.median(took):4.0f}, slowest {max(took):4.0f},"
         f" {len(asked)} queries, {len(answer.content) / 1_000:.0f} kB"
     )
     for query in asked[:3]:
