@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from resourcepool import options as checked
 from resourcepool.leases.clock import monotonic
 from resourcepool.management import arguments
-from resourcepool.management.layout import as_text, more, plain
+from resourcepool.management.layout import more, plain
 from resourcepool.management.operating import OperatorCommand, actor
 from resourcepool.management.status_report import holdings_as_text
 from resourcepool.resources.choice import chosen
@@ -71,12 +71,16 @@ class Command(OperatorCommand):
         if total and options["all"] and not options["dry_run"]:
             self.ask(_("Change all %s?") % f"{total:,}", yes=options["yes"])
         changed = 0 if options["dry_run"] or not total else self._change(meant, options)
+        if total and not options["json"]:
+            self.stdout.write(_sentence(total if options["dry_run"] else changed, options))
         held = None if wait is None or options["dry_run"] else self._wait(model, rows, wait)
-        self._end(total, changed, held, options)
-        if not total and not held and not (wait is not None and rows.exists()):
-            raise CommandError(_("nothing to do: none of them is %s") % _state(options))
+        if options["json"]:
+            end = {"dry_run": options["dry_run"], "found": total, "changed": changed, "still_held": held}
+            self.stdout.write(json.dumps(end))
         if held:
             raise CommandError(_("%s still held; they leave service when their leases end") % f"{held:,}")
+        if not total and not (wait is not None and rows.exists()):
+            raise CommandError(_("nothing to do: none of them is %s") % _state(options))
 
     def _change(self, meant: Any, options: dict[str, Any]) -> int:
         if options["back"]:
@@ -100,13 +104,6 @@ class Command(OperatorCommand):
         lines = [f"{plain(row.pk)}  {plain(row)}" for row in meant.order_by("pk")[:limit]]
         for line in [*lines, *more(len(lines), total)]:
             self.stdout.write(line)
-
-    def _end(self, total: int, changed: int, held: int | None, options: dict[str, Any]) -> None:
-        if options["json"]:
-            end = {"dry_run": options["dry_run"], "found": total, "changed": changed, "still_held": held}
-            self.stdout.write(json.dumps(end, default=as_text))
-        elif total:
-            self.stdout.write(_sentence(total if options["dry_run"] else changed, options))
 
 
 def _chosen(model: Any, options: dict[str, Any]) -> Any:
