@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from resourcepool.admin.filters import TextFilter
 from resourcepool.admin.generic import Admin
 from resourcepool.admin.paging import CappedList, CappedPaginator
-from resourcepool.dialect import DbLater
+from resourcepool.dialect import DbLater, MicrosUntil
 from resourcepool.history.models import Event, Sample
 from resourcepool.jobs.models import Job
 from resourcepool.leases.models import Ticket
@@ -153,10 +153,20 @@ class SampleAdmin(ReadOnlyAdmin):
 
 @admin.register(Ticket)
 class TicketAdmin(ReadOnlyAdmin):
-    """Who waits."""
+    """Who waits; the tickets of processes that died stay until the sweep."""
 
-    list_display = ("pool", "holder", "count", "priority", "asked_at", "busy_before", "selector")
+    list_display = ("pool", "holder", "is_alive", "count", "priority", "asked_at", "selector")
     list_filter = (PoolFilter,)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        """Return the tickets together with how long they are still good."""
+        rows: QuerySet[Any] = super().get_queryset(request).annotate(left=MicrosUntil("busy_before"))
+        return rows
+
+    @admin.display(description=_("still waits"), boolean=True)
+    def is_alive(self, ticket: Any) -> bool:
+        """Show whether its process is still there."""
+        return bool(ticket.left > 0 and ticket.holder)
 
 
 @admin.register(Job)

@@ -8,6 +8,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from resourcepool.admin import records
+from resourcepool.dialect import DbLater
 from resourcepool.models import Event, Job, Proxy, Ticket
 from resourcepool.signals import What
 from tests.admin.conftest import event, sign_in, text
@@ -108,3 +109,17 @@ def test_an_event_leads_to_its_resource_if_that_has_a_page(viewer: Client) -> No
     assert f'<a href="/admin/resourcepool/proxy/{proxy.pk}/change/">{proxy.pk}</a>' in page
     assert f'<td class="field-resource">{device.pk}</td>' in page
     assert "<b>" not in page
+
+
+def test_the_ticket_of_a_dead_process_is_told_from_one_that_waits(viewer: Client) -> None:
+    new(Ticket, holder="dead", busy_before=DbLater(-5))
+    new(Ticket, holder="waiting <b>", busy_before=DbLater(60))
+    answer = viewer.get("/admin/resourcepool/ticket/")
+    page = text(answer)
+    assert page.count('alt="True"') == page.count('alt="False"') == 1
+    assert (
+        page.index("waiting &lt;b&gt;")
+        < page.index('alt="True"')
+        < page.index(">dead<")
+        < page.index('alt="False"')
+    )
