@@ -52,7 +52,8 @@ class CheckingCommand(OperatorCommand):
                 self.broken += 1
                 self.stderr.write(f"{model._meta.label}: {error}.")
         if self.broken:
-            raise CommandError(_("the checker seems broken; see docs/validity.md"), returncode=BROKEN)
+            told = _("the checker or its target seems broken; if it is not: --believe (docs/validity.md)")
+            raise CommandError(told, returncode=BROKEN)
 
     def _check(self, model: Any, wishes: Wishes, ids: list[str], *, as_json: bool) -> None:
         def tell(checked: Checked) -> None:

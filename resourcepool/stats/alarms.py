@@ -143,7 +143,7 @@ def _of_jobs(jobs: Mapping[str, JobStatus], limits: Limits) -> Iterator[Alarm]:
         yield Alarm(Kind.SWEEP_STALE, "", text)
     for job in jobs.values():
         if job.failed is not None and job.result.startswith(BROKEN):
-            text = _("the checker or its target seems broken, nothing was changed: %s")
+            text = _("the checker or its target seems broken: %s")
             pool = job.name.removeprefix("check ")
             yield Alarm(Kind.CHECKER_BROKEN, pool, text % job.result.removeprefix(BROKEN))
         elif job.failed is not None:

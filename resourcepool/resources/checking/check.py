@@ -126,7 +126,7 @@ class _Batch:
             return
         for lease, finding in self._failed:
             self._tell(_checked(lease, finding, Done.NOTHING))
-        raise CheckerBroken(f"{why}; so it is probably the checker or its target, and nothing was changed")
+        raise CheckerBroken(f"{why}; nothing was changed about these")
 
     def _settle(self, lease: CheckLease, finding: Finding) -> None:
         try:
