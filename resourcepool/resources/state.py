@@ -45,19 +45,23 @@ class State(models.TextChoices):
     RETIRED = "retired", _("retired")
 
 
-PUT_AWAY = {Status.RESERVED: State.RESERVED, Status.RETIRED: State.RETIRED}
+PUT_AWAY: dict[str, State] = {Status.RESERVED: State.RESERVED, Status.RETIRED: State.RETIRED}
 
 
 def state_of(resource: Any, now: datetime.datetime) -> State:
     """Return the state of ``resource`` at ``now``, by the database's clock (``DbNow``)."""
-    busy = resource.busy_before > now
-    if not resource.in_service:
-        if busy and resource.holder:
-            return State.DRAINING
-        return PUT_AWAY.get(resource.status, State.OUT)
-    if not busy:
+    is_parked = resource.until is not None and resource.until > now
+    return state(
+        resource.in_service, resource.status, resource.busy_before > now, bool(resource.holder), is_parked
+    )
+
+
+def state(in_service: bool, status: str, is_busy: bool, has_holder: bool, is_parked: bool) -> State:
+    """Return the state that follows from these: ``is_parked`` is whether ``until`` is in the future."""
+    if not in_service:
+        return State.DRAINING if is_busy and has_holder else PUT_AWAY.get(status, State.OUT)
+    if not is_busy:
         return State.FREE
-    if resource.holder:
+    if has_holder:
         return State.LEASED
-    parked = resource.status == Status.QUARANTINED and resource.until is not None and resource.until > now
-    return State.QUARANTINED if parked else State.COOLING
+    return State.QUARANTINED if is_parked and status == Status.QUARANTINED else State.COOLING
