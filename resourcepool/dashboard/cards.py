@@ -17,7 +17,7 @@ from resourcepool.stats.grid import MOST, Cell, grid
 from resourcepool.stats.happenings import Happenings, happenings
 from resourcepool.stats.jobs import JobStatus, jobs
 from resourcepool.stats.pools import PoolStatus, pools
-from resourcepool.stats.trend import Point, Span, trends
+from resourcepool.stats.trend import Point, Span, trends, up_to_now
 
 MOST_ALARMS = 100
 IMPORT = "manage.py resourcepool_import proxies.csv"
@@ -89,6 +89,7 @@ def overview(models: Sequence[Any], span: Span, site_name: str) -> Overview:
             cells.get(pool.label, []),
             happened.get(pool.label.lower(), Happenings()),
             history[pool.label.lower()],
+            span,
             site_name,
         )
         for number, (model, pool) in enumerate(zip(models, standing, strict=True))
@@ -104,9 +105,10 @@ def _card(
     cells: list[Cell],
     happened: Happenings,
     points: list[Point | None],
+    span: Span,
     site_name: str,
 ) -> Card:
-    card, is_single = f"rp{number}", pool.total <= MOST
+    card, is_single, keeps_history = f"rp{number}", pool.total <= MOST, model.pool.keeps_history
     return Card(
         id=card,
         pool=pool,
@@ -118,8 +120,8 @@ def _card(
         is_single=is_single,
         each=round(pool.total / 100),
         happened=happened,
-        keeps_history=model.pool.keeps_history,
-        charts=charts(points),
+        keeps_history=keeps_history,
+        charts=charts(up_to_now(points, _now(pool, happened, keeps_history), span)) if any(points) else [],
         hint=_hint(model) if not (pool.total or pool.trouble) else "",
     )
 
@@ -136,9 +138,7 @@ def shares(pool: PoolStatus) -> list[Share]:
 
 
 def charts(points: Sequence[Point | None]) -> list[Chart]:
-    """Return the charts of a pool, or none when nothing is known."""
-    if not any(points):
-        return []
+    """Return the charts of a pool."""
 
     def series(name: str, css: str, style: str, column: str) -> Series:
         return Series(name, css, style, [None if point is None else getattr(point, column) for point in points])
@@ -155,6 +155,16 @@ def charts(points: Sequence[Point | None]) -> list[Chart]:
         chart(_("Acquired per minute"), [series(_("Acquired"), "rp-area-acquired", "area", "acquired")]),
         chart(_("Lost or expired"), [series(_("Lost or expired"), "rp-bars-lost", "bars", "lost")]),
     ]
+
+
+def _now(pool: PoolStatus, happened: Happenings, keeps_history: bool) -> Point:
+    return Point(
+        leased=pool.counts[State.LEASED],
+        capacity=pool.working,
+        waiters=pool.waiters,
+        acquired=happened.acquired if keeps_history else None,
+        lost=None,
+    )
 
 
 def _address(model: Any, page: str, site_name: str, *args: str) -> str:

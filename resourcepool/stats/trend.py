@@ -42,14 +42,14 @@ class Point:
 
     Attributes:
         leased, capacity: at the busiest moment: how many were leased, and how many were leased or free.
-        waiters: at most; acquired, lost: per minute on average, and all of them together.
+        waiters: at most; acquired, lost: per minute on average, and all of them together; None: not counted.
     """
 
     leased: int
     capacity: int
     waiters: int
-    acquired: float
-    lost: int
+    acquired: float | None
+    lost: int | None
 
 
 # Minutes ago, free, leased, waiters, acquired, lost.
@@ -66,6 +66,11 @@ def trends(labels: Iterable[str], span: Span) -> dict[str, list[Point | None]]:
         # A sample is of a minute that is over: the latest is between one and two minutes old, and that is "now".
         found[pool].append((max(0, -until // MINUTE - 1), *rest))
     return {pool: fold(rows, span) for pool, rows in found.items()}
+
+
+def up_to_now(points: Sequence[Point | None], now: Point, span: Span) -> list[Point | None]:
+    """Let the points end with how the pool stands ``now``; where one stands for many minutes, that says nothing."""
+    return [*points[1:], now] if span.step == 1 else list(points)
 
 
 def fold(rows: Sequence[Row], span: Span) -> list[Point | None]:

@@ -70,6 +70,11 @@ class TestSomebody:
             assert "resourcepool.Proxy" in text
             assert "testapp" not in text
 
+    def test_who_may_operate_one_pool_sees_it_if_they_may_view_it(self) -> None:
+        assert somebody("operate_proxy").get(PAGE).status_code == 403
+        User.objects.all().delete()
+        assert "resourcepool.Proxy" in text_of(somebody("operate_proxy", "view_proxy"))
+
     def test_superior_sees_every_pool(self) -> None:
         text = text_of(somebody(is_superuser=True))
         for model in (Proxy, Device, Ghost):
@@ -119,6 +124,11 @@ class TestThePage:
         assert "<style" not in text
         assert all("src=" in script.split(">")[0] for script in text.split("<script")[1:])
         assert "onclick" not in text
+
+    def test_draws_up_to_this_moment(self) -> None:
+        hold(new(Proxy))
+        Sample.objects.create(pool="resourcepool.proxy", minute=DbLater(-90), free=7, leased=0)
+        assert "Leased: 1 at the end, between 0 and 1" in text_of(somebody("view_proxy"))
 
     def test_of_an_empty_pool_says_what_to_type_next(self) -> None:
         assert "manage.py resourcepool_import proxies.csv" in text_of(somebody("view_proxy"))

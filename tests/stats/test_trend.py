@@ -6,7 +6,7 @@ import pytest
 
 from resourcepool.dialect import DbLater
 from resourcepool.models import Sample
-from resourcepool.stats.trend import Point, Row, Span, fold, trends
+from resourcepool.stats.trend import Point, Row, Span, fold, trends, up_to_now
 
 
 @pytest.fixture(autouse=True)
@@ -32,6 +32,16 @@ def test_of_a_day_fifteen_minutes_are_one_point_that_tells_the_worst_of_them() -
     assert len(points) == 96
     assert points[-1] == Point(leased=8, capacity=10, waiters=6, acquired=6, lost=3)
     assert points[-2] == Point(leased=3, capacity=3, waiters=0, acquired=0, lost=0)
+
+
+@pytest.mark.parametrize(("span", "last"), [(Span.QUARTER, 9), (Span.HOUR, 9), (Span.DAY, 1)])
+def test_a_chart_of_minutes_ends_with_this_moment(span: Span, last: int) -> None:
+    points = fold([row(0, leased=1)], span)
+    now = Point(leased=9, capacity=9, waiters=0, acquired=None, lost=None)
+    shown = up_to_now(points, now, span)
+    assert len(shown) == len(points)
+    assert shown[-1] is not None
+    assert shown[-1].leased == last
 
 
 def test_what_is_older_is_left_out() -> None:
