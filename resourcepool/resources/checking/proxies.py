@@ -3,6 +3,7 @@
 import ipaddress
 from collections.abc import Collection, Sequence
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -22,7 +23,8 @@ class ProxyChecker(Checker):
     """Gets a page through the proxy: ok if it answers with the right status and text in time.
 
     Options: ``url``; ``status``, one or a list, of which the answer must have one (default: 200 to 299); ``text``,
-    which must be within its first 64 KB; ``allow``, networks and hosts that may be spoken to though not public.
+    which must be within its first 64 KB; ``allow``, networks and hosts that may be spoken to though not public; ``ca``,
+    a file with the certificates to trust.
     """
 
     def __init__(
@@ -32,13 +34,14 @@ class ProxyChecker(Checker):
         status: int | Collection[int] = range(200, 300),
         text: str = "",
         allow: Sequence[str] = (),
+        ca: str = "",
         **general: Any,
     ) -> None:
         super().__init__(**general)
         if find_spec("requests") is None or find_spec("socks") is None:
             raise BadOption("checker", type(self).__name__, f"it needs requests and PySocks; {PIP}")
         self._host, self._port = _target(url)
-        self._url, self._status, self._text = url, _statuses(status), _text(text)
+        self._url, self._status, self._text, self._ca = url, _statuses(status), _text(text), _file(ca)
         self._guard = Guard(allow)
         if _is_address(self._host):
             self._refuse_target()
@@ -68,7 +71,7 @@ class ProxyChecker(Checker):
         from resourcepool.resources.checking.route import Route
 
         with Lifeline(self.timeout) as lifeline:
-            answer = get(self._url, Route(proxy, self._guard, lifeline), lifeline)
+            answer = get(self._url, Route(proxy, self._guard, lifeline), lifeline, self._ca)
         if answer.status == 407:
             raise Fault(Verdict.BAD, "refused our login (407)")
         if answer.status not in self._status:
@@ -107,6 +110,12 @@ def _text(text: object) -> str:
     if not isinstance(text, str):
         raise BadOption("text", text, "some text that the answer has in it")
     return text
+
+
+def _file(path: object) -> str:
+    if path and not Path(str(path)).is_file():
+        raise BadOption("ca", path, "the path of a file with certificates")
+    return str(path or "")
 
 
 def _is_address(host: str) -> bool:

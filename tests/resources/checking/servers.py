@@ -3,6 +3,7 @@
 import contextlib
 import socket
 import socketserver
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -68,6 +69,16 @@ def plain(sock: socket.socket, seen: Seen) -> None:
     """A target that knows nothing of TLS."""
     sock.recv(CHUNK)
     sock.sendall(b"HTTP/1.1 400 What\r\n\r\n")
+
+
+def over_tls(behave: Behaviour, context: ssl.SSLContext) -> Behaviour:
+    """The same, over TLS."""
+
+    def wrapped(sock: socket.socket, seen: Seen) -> None:
+        with context.wrap_socket(sock, server_side=True) as safe:
+            behave(safe, seen)
+
+    return wrapped
 
 
 def answering(text: bytes) -> Behaviour:

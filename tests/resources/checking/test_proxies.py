@@ -2,9 +2,11 @@
 
 import base64
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +18,7 @@ from resourcepool.resources.checking.checker import Finding
 from resourcepool.resources.checking.proxies import ProxyChecker
 from resourcepool.resources.state import Verdict
 from tests.eventually import eventually
-from tests.resources.checking import servers
+from tests.resources.checking import certificates, servers
 from tests.resources.checking.servers import PAGE, Behaviour, serving
 
 CANARY = "c4n4ry:pass@word"
@@ -165,6 +167,48 @@ class TestBad:
         assert verdict is Verdict.BAD
 
 
+class TestOverTls:
+    """The target, or the proxy, or both."""
+
+    @pytest.fixture
+    def certificate(self, tmp_path: Path) -> tuple[str, ssl.SSLContext]:
+        return certificates.make(tmp_path, "target.test")
+
+    @pytest.fixture
+    def safe_target(self, certificate: tuple[str, ssl.SSLContext]) -> Iterator[int]:
+        with serving(servers.over_tls(servers.page, certificate[1])) as (port, _):
+            yield port
+
+    @pytest.mark.parametrize("scheme", ["http", "https", "socks5h"])
+    def test_the_page_comes_through(self, scheme: str, safe_target: int, certificate: Any) -> None:
+        behave = proxy_of(scheme, safe_target, certificate[1])
+        wanted = {"url": "https://target.test/", "text": PAGE.decode(), "ca": certificate[0]}
+        assert finding_of(behave, scheme=scheme, **wanted) == (Verdict.OK, "")
+
+    def test_a_page_without_tls_through_a_proxy_with_it(self, target: int, certificate: Any) -> None:
+        behave = proxy_of("https", target, certificate[1])
+        assert finding_of(behave, scheme="https", text=PAGE.decode(), ca=certificate[0]) == (Verdict.OK, "")
+
+    @pytest.mark.parametrize("scheme", ["http", "https", "socks5h"])
+    def test_a_certificate_that_nobody_vouches_for_is_bad(
+        self, scheme: str, safe_target: int, certificate: Any
+    ) -> None:
+        behave = proxy_of(scheme, safe_target, certificate[1])
+        found = finding_of(behave, scheme=scheme, url="https://target.test/")
+        assert found == (Verdict.BAD, "TLS failed: a wrong certificate, or none")
+
+    def test_a_proxy_that_nobody_vouches_for_is_not_told_the_password(self, certificate: Any) -> None:
+        with serving(servers.over_tls(servers.status(200), certificate[1])) as (port, seen):
+            found = find(port, scheme="https", username="joe", password=CANARY)
+        assert found.why == "TLS failed: a wrong certificate, or none"
+        assert seen.heads == []
+
+    def test_so_is_one_for_another_name(self, safe_target: int, certificate: Any) -> None:
+        wanted = {"url": "https://other.test/", "ca": certificate[0]}
+        found = finding_of(servers.http_proxy(safe_target), **wanted)
+        assert found == (Verdict.BAD, "TLS failed: a wrong certificate, or none")
+
+
 class TestUnknown:
     @pytest.mark.parametrize("code", [429, 500, 502, 503])
     def test_the_target_is_in_trouble(self, code: int) -> None:
@@ -260,6 +304,7 @@ class TestOptions:
             {"status": 99},
             {"text": b"bytes"},
             {"allow": "127.0.0.1"},
+            {"ca": "/nowhere/at/all.pem"},
         ],
     )
     def test_a_wrong_one_is_named(self, wrong: dict[str, Any]) -> None:
@@ -291,6 +336,14 @@ class TestOptions:
 
 def test_no_more_is_read_than_64_kib() -> None:
     assert request.MOST_BYTES == 65_536
+
+
+def proxy_of(scheme: str, target: int, context: ssl.SSLContext) -> Behaviour:
+    """Return a good proxy of this kind."""
+    if scheme == "socks5h":
+        return servers.socks_proxy(target)
+    behave = servers.http_proxy(target)
+    return servers.over_tls(behave, context) if scheme == "https" else behave
 
 
 def answers(*addresses: str) -> Any:
