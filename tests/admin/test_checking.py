@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 
 from resourcepool.admin import operations
@@ -43,6 +44,8 @@ def test_the_bad_are_put_away_and_the_held_left_alone(scripted: type[Scripted]) 
     assert columns(good)["verdict"] == Verdict.OK
     assert (columns(bad)["verdict"], columns(bad)["status"]) == (Verdict.BAD, Status.QUARANTINED)
     assert columns(held) == before
+    logged = LogEntry.objects.filter(change_message__startswith="Check now").values_list("object_id", flat=True)
+    assert set(logged) == {str(good.pk), str(bad.pk)}
 
 
 def test_one_that_was_put_away_goes_back(scripted: type[Scripted]) -> None:

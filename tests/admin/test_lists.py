@@ -40,6 +40,16 @@ def test_a_row_says_who_has_it_where_since_when_and_for_how_long(viewer: Client,
     assert "field-since nowrap" in page
 
 
+def test_each_row_has_the_beginning_of_its_own_lease(viewer: Client) -> None:
+    rows = several(Proxy, 3)
+    for row, host in zip(rows, ("alpha", "beta", ""), strict=True):
+        lease(row, "crawler")
+        if host:
+            event(row, host=host)
+    found = {row.pk: row.begun for row in viewer.get(LIST).context["cl"].result_list}
+    assert [found[row.pk] and found[row.pk].host for row in rows] == ["alpha", "beta", None]
+
+
 def test_without_a_history_the_host_is_read_off_the_holder_and_since_is_unknown(
     viewer: Client, proxy: Proxy
 ) -> None:
@@ -138,6 +148,11 @@ class TestPages:
         assert seen == {row.pk for row in rows[-120:]}
         assert len(shown(viewer, "?p=3")) == 20
         assert viewer.get(f"{LIST}?p=4").status_code == 302
+
+    def test_read_no_more_than_the_cap(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(paging, "MOST", 3)
+        several(Proxy, 6)
+        assert len(CappedPaginator(Proxy.objects.order_by("pk"), 50).keys) == 4
 
     def test_below_the_cap_are_counted(self, viewer: Client) -> None:
         several(Proxy, 51)

@@ -63,7 +63,12 @@ def test_filters_look_at_the_newest_events_and_a_resource_at_all_of_its(
     event(other, reason="newer")
     assert found(viewer, "") == {"new", "newer"}
     assert found(viewer, "?pool=resourcepool.proxy") == {"new", "newer"}
-    assert found(viewer, f"?q={proxy.pk}") == {"old"}
+    with CaptureQueriesContext(connection) as queries:
+        assert found(viewer, f"?q={proxy.pk}") == {"old"}
+    # Without the pool, the database would read every event there is.
+    looked = [query["sql"] for query in queries.captured_queries if "resourcepool_event" in query["sql"]]
+    assert looked
+    assert all("pool" in sql.split("WHERE")[1] for sql in looked)
 
 
 @pytest.mark.parametrize("model", [Event, Job, Ticket])

@@ -112,6 +112,14 @@ def test_an_operation_is_for_operators_from_the_list_and_from_the_page(role: str
         assert (columns(row) != before) is (role in OPERATORS)
 
 
+@pytest.mark.parametrize("role", sorted(set(EVERYBODY) - OPERATORS - {"anonymous"}))
+def test_who_may_not_operate_does_not_learn_what_there_is(role: str) -> None:
+    client, row = sign_in(role), new(Proxy)
+    for pk in (row.pk, row.pk + 1):
+        assert client.get(f"{LIST}{pk}/operate/free/").status_code == 403
+        assert client.get(f"{LIST}{pk}/operate/explode/").status_code == 403
+
+
 @pytest.mark.parametrize("role", EVERYBODY)
 def test_the_export_is_for_those_who_may_see_the_list(role: str) -> None:
     client, row = sign_in(role), new(Proxy)
