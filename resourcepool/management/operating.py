@@ -10,6 +10,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser, DjangoHelpFormatter
 from django.db import DatabaseError, InterfaceError
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from resourcepool.exceptions import ResourcePoolError
 
@@ -26,7 +27,7 @@ class OperatorCommand(BaseCommand):
     """
 
     example = ""  # lines to type, shown by --help
-    interrupted = "nothing was changed"
+    interrupted: Any = gettext_lazy("nothing was changed")  # what Ctrl-C leaves behind
     requires_system_checks = []  # what they find is not what stands in the way at 3 a.m.
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:

@@ -35,6 +35,8 @@ def chosen(model: Any, pks: Sequence[str] = (), wishes: Mapping[str, Any] | None
 def key(model: Any, text: str) -> Any:
     """Return ``text`` as a primary key of ``model``; raises BadOption."""
     try:
-        return model._meta.pk.to_python(text)
+        value = model._meta.pk.to_python(text)
+        model._meta.pk.run_validators(value)  # SQLite's driver fails on numbers that are too large
     except (ValidationError, ValueError, TypeError):
         raise BadOption("id", text, f"a primary key of {model._meta.label}") from None
+    return value

@@ -102,6 +102,7 @@ def test_what_nobody_holds_is_named() -> None:
         (["proxy", "1"], "--reason"),
         (["proxy", "1", "--reason", "two\nlines"], "one line of text"),
         (["proxy", "one", "--reason", "x"], "id='one' is not allowed: a primary key of resourcepool.Proxy"),
+        (["proxy", "9" * 30, "--reason", "x"], "a primary key of resourcepool.Proxy"),
         (["nope", "1", "--reason", "x"], "one of resourcepool.Proxy"),
     ],
 )

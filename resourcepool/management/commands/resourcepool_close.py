@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext_lazy, ngettext
 
 from resourcepool import options as checked
 from resourcepool.management import arguments
@@ -29,7 +29,7 @@ class Command(OperatorCommand):
         'manage.py resourcepool_close --host crawler3 --reason "crawler3 is gone" --dry-run\n'
         'manage.py resourcepool_close proxy --all --reason "restart of everything"'
     )
-    interrupted = "what was closed stays closed; doing it again closes the rest"
+    interrupted = gettext_lazy("what was closed stays closed; doing it again closes the rest")
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("pool", nargs="?", help="only this pool (app.Model, or Model); needed with ids")

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from resourcepool import options as checked
 from resourcepool.leases.clock import monotonic
@@ -33,7 +34,7 @@ class Command(OperatorCommand):
         'manage.py resourcepool_drain proxy --tag eu --where port=3128 --reason "moving" --wait 600\n'
         "manage.py resourcepool_drain proxy --tag eu --back"
     )
-    interrupted = "what was changed stays so; nobody was disturbed"
+    interrupted = gettext_lazy("what was changed stays so; nobody was disturbed")
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("pool", help="the pool (app.Model, or Model)")

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from resourcepool import options as checked
 from resourcepool.management import arguments, writing
@@ -34,7 +35,7 @@ class Command(OperatorCommand):
         "manage.py resourcepool_export proxy --events --since 2h --format lines\n"
         "manage.py resourcepool_export proxy --with-secrets --output backup.csv"
     )
-    interrupted = "a file that was not finished is removed"
+    interrupted = gettext_lazy("a file that was not finished is removed")
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("pool", nargs="?", default="resourcepool.Proxy", help="default: resourcepool.Proxy")
@@ -93,7 +94,9 @@ class _Plain:
 
 def _records(model: Any, options: dict[str, Any]) -> tuple[list[str], Iterator[records.Record]]:
     if options["events"]:
-        since = checked.seconds("--since", options["since"] or checked.DAY, least=1, most=LONGEST)
+        since = checked.seconds(
+            "--since", checked.DAY if options["since"] is None else options["since"], least=1, most=LONGEST
+        )
         return records.event_columns(), records.of_events(model, since)
     rows = chosen(model, (), arguments.wishes(model, options["tag"], options["where"]))
     secret = options["with_secrets"]
