@@ -43,7 +43,7 @@ class Card:
         shares: the states that any resource is in.
         is_single: whether each square is one resource; else one stands for ``each``.
         charts: [] when there is no sample of the time.
-        hint: the command to type next when the pool is empty, if there is one.
+        hint: the command to type next when the pool is empty; else "".
         keeps_history: whether ``happened`` tells anything.
     """
 
@@ -177,4 +177,6 @@ def _address(model: Any, page: str, site_name: str, *args: str) -> str:
 
 
 def _hint(model: Any) -> str:
-    return IMPORT if issubclass(model, Proxy) else ""
+    if issubclass(model, Proxy):
+        return IMPORT
+    return f'manage.py shell -c "from {model.__module__} import {model.__name__} as M; M.objects.create(...)"'

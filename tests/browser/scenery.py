@@ -32,12 +32,12 @@ def proxies() -> None:
 def standing(number: int) -> dict[str, Any]:
     holder = f"crawler{number % 3 + 1}/{4_100 + number}/main/{number}"
     if number <= 24:
-        return {"holder": holder, "fence": 2 * number + 1, "busy_before": DbLater(20 + number)}
+        return {"holder": holder, "fence": 2 * number + 1, "busy_before": DbLater(90 + number)}
     if number in (25, 26):
-        return {"busy_before": DbLater(8)}
+        return {"busy_before": DbLater(60)}
     if number == 38:
         parked = {"in_service": False, "status": Status.OUT_OF_SERVICE, "reason": "being moved"}
-        return {"holder": holder, "fence": 3, "busy_before": DbLater(35), **parked}
+        return {"holder": holder, "fence": 3, "busy_before": DbLater(110), **parked}
     if number == 39:
         return {"in_service": False, "status": Status.RESERVED, "reason": "maria: debugging the checkout"}
     if number == 40:
@@ -48,7 +48,7 @@ def standing(number: int) -> dict[str, Any]:
 def devices() -> None:
     """Six, all in use, and people wait."""
     for number in range(1, 7):
-        columns = {"holder": f"ci{number}/900/main/1", "fence": 5, "busy_before": DbLater(50)}
+        columns = {"holder": f"ci{number}/900/main/1", "fence": 5, "busy_before": DbLater(100)}
         begun(new(Device, name=f"phone {number}", **columns), 300 * number)
     for waited in (140, 65, 4):
         ticket(Device, asked_at=DbLater(-waited))
@@ -82,7 +82,8 @@ def counted() -> None:
         Event.objects.bulk_create(
             Event(at=DbLater(-ago), what=what, pool="resourcepool.proxy", row="1") for _number in range(count)
         )
-    Event.objects.create(at=DbLater(-30), what=What.ACQUIRED, pool="testapp.device", row="1")
+    for _number in range(12):
+        Event.objects.create(at=DbLater(-20), what=What.ACQUIRED, pool="testapp.device", row="1")
 
 
 def jobs() -> None:
@@ -92,6 +93,6 @@ def jobs() -> None:
 def operator() -> User:
     """Somebody who may see these two pools."""
     user = User.objects.create_user("maria", is_staff=True)
-    names = [f"{action}_{model}" for action in ("view", "change") for model in ("proxy", "device")]
+    names = [f"{action}_{model}" for action in ("view", "change", "operate") for model in ("proxy", "device")]
     user.user_permissions.set(Permission.objects.filter(codename__in=names))
     return user

@@ -22,6 +22,8 @@ PICTURES: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("dashboard-day", f"{DASHBOARD}?span=24h", {}),
     ("dashboard-dark", DASHBOARD, {"color_scheme": "dark"}),
     ("dashboard-narrow", DASHBOARD, {"viewport": {"width": 390, "height": 844}}),
+    ("resources", "/admin/resourcepool/proxy/", {}),
+    ("resource", "/admin/resourcepool/proxy/17/change/", {}),
 )
 
 

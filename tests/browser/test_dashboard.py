@@ -1,5 +1,6 @@
 """The dashboard in a real browser, under a strict Content-Security-Policy."""
 
+import os
 import signal
 from collections.abc import Callable
 from typing import Any
@@ -51,7 +52,7 @@ def test_it_is_found_from_the_index_and_nothing_on_it_breaks_the_policy(window: 
     Sample.objects.all().delete()
 
 
-def test_it_follows_what_twenty_holders_do(window: Callable[..., Any], spawn: Spawner) -> None:
+def test_it_follows_what_twenty_processes_do(window: Callable[..., Any], spawn: Spawner) -> None:
     several(Proxy, 8)
     page = window()
     page.goto(PAGE)
@@ -63,7 +64,7 @@ def test_it_follows_what_twenty_holders_do(window: Callable[..., Any], spawn: Sp
     page.locator(LEASED).nth(5).wait_for()
     page.get_by_text("the first for").wait_for()
     for child in children:
-        child.send(signal.SIGINT)
+        os.killpg(child.pid, signal.SIGINT)
     page.locator(LEASED).first.wait_for(state="detached")
     assert page.locator(".rp-grid .rp-free").count() == 8
 
