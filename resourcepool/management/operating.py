@@ -44,7 +44,8 @@ class OperatorCommand(BaseCommand):
         except ResourcePoolError as error:
             raise CommandError(str(error)) from error
         except (DatabaseError, InterfaceError) as error:
-            raise CommandError(_("the database says: %s") % error) from error
+            said = _("the database says: %s; `manage.py resourcepool_doctor` examines it")
+            raise CommandError(said % error) from error
         except KeyboardInterrupt:
             told = _("interrupted; %s") % self.interrupted
             raise CommandError(told, returncode=INTERRUPTED) from None
