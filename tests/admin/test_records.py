@@ -1,5 +1,6 @@
 """Events, tickets, samples and jobs: to be read, never to be changed."""
 
+import re
 from typing import Any
 
 import pytest
@@ -68,7 +69,7 @@ def test_filters_look_at_the_newest_events_and_a_resource_at_all_of_its(
     # Without the pool, the database would read every event there is.
     looked = [query["sql"] for query in queries.captured_queries if "resourcepool_event" in query["sql"]]
     assert looked
-    assert all("pool" in sql.split("WHERE")[1] for sql in looked)
+    assert all(re.search("pool.? IN", sql) for sql in looked)
 
 
 @pytest.mark.parametrize("model", [Event, Job, Ticket])

@@ -118,6 +118,8 @@ def test_who_may_not_operate_does_not_learn_what_there_is(role: str) -> None:
     for pk in (row.pk, row.pk + 1):
         assert client.get(f"{LIST}{pk}/operate/free/").status_code == 403
         assert client.get(f"{LIST}{pk}/operate/explode/").status_code == 403
+        if role not in VIEWERS:
+            assert client.get(f"{LIST}{pk}/timeline/").status_code == 403
 
 
 @pytest.mark.parametrize("role", EVERYBODY)
