@@ -6,16 +6,22 @@ It fills the database of DATABASE_URL, which must be an empty one to be thrown a
     DATABASE_URL=... python -m benchmarks.admin
 """
 
+import os
 from typing import Any
 
-from django.conf import settings
-from django.contrib.auth.models import Permission, User
-from django.core.management import call_command
-from django.db import connection
-from django.test import Client
+import django
 
-from benchmarks.dashboard import EVENTS, RESOURCES, busy, event, many, measure
-from resourcepool.models import Event, Proxy
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
+django.setup()
+
+from django.conf import settings  # noqa: E402
+from django.contrib.auth.models import Permission, User  # noqa: E402
+from django.core.management import call_command  # noqa: E402
+from django.db import connection  # noqa: E402
+from django.test import Client  # noqa: E402
+
+from benchmarks.dashboard import EVENTS, RESOURCES, busy, event, many, measure  # noqa: E402
+from resourcepool.models import Event, Proxy  # noqa: E402
 
 MANY = 20_000  # events of one resource
 LIST = "/admin/resourcepool/proxy/"
