@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db import connections
+from django.db import DatabaseError, connections
 from django.db.models import BooleanField, CharField, Count, ExpressionWrapper, Max, Min, Q, Value
 
 from resourcepool.dialect import DbNow, MicrosUntil
@@ -136,11 +136,14 @@ def _status(model: Any, waiters: int, oldest_wait: float, groups: list[Any] | No
 
 
 def _all_groups(using: str, models: Sequence[Any]) -> dict[str, list[Any]]:
-    """Return {label: its groups}, in one query; {} if that fails, because one has no table, and each is to be asked."""
+    """Return {label: its groups}, in one query; {} if that fails and each is to be asked by itself.
+
+    It fails when one has no table, and on MySQL when their texts are of different collations.
+    """
     first, *rest = [_groups_of(model) for model in models]
     try:
         rows = retrying(connections[using], lambda: list(first.union(*rest, all=True) if rest else first))
-    except ResourcePoolError:
+    except (ResourcePoolError, DatabaseError):
         return {}
     groups: dict[str, list[Any]] = {model._meta.label: [] for model in models}
     for row in rows:
