@@ -14,6 +14,7 @@ class Mutation(NamedTuple):
 
 
 CONTRACT = ("tests/leases/test_contract.py", "tests/leases/test_contract_in_time.py")
+CHECKING = ("tests/resources/checking",)
 VERBS, LEASE, LINE = "leases/verbs.py", "leases/lease.py", "leases/line.py"
 
 MUTATIONS = (
@@ -362,5 +363,75 @@ MUTATIONS = (
         "raise SystemExit(1)",
         "return",
         ("tests/management/test_resourcepool_doctor.py",),
+    ),
+    Mutation(
+        "a check takes what was parked anew",
+        "resources/checking/lease.py",
+        "parked.filter(pk=candidate.pk, fence=candidate.fence)",
+        "parked.filter(pk=candidate.pk)",
+        CHECKING,
+    ),
+    Mutation(
+        "a check writes to a successor's row",
+        "resources/checking/lease.py",
+        ".filter(pk=self.pk, fence=self.fence)",
+        ".filter(pk=self.pk)",
+        CHECKING,
+    ),
+    Mutation(
+        "a check goes before those who stand in line",
+        "resources/checking/lease.py",
+        "behind_waiters=True",
+        "behind_waiters=False",
+        CHECKING,
+    ),
+    Mutation(
+        "a check that cannot tell ends a quarantine",
+        "resources/checking/lease.py",
+        "if not self.candidate.is_parked:",
+        "if True:",
+        CHECKING,
+    ),
+    Mutation(
+        "a broken checker condemns the pool",
+        "resources/checking/check.py",
+        "        if not why:\n",
+        "        if True:\n",
+        CHECKING,
+    ),
+    Mutation(
+        "a check is sent inside",
+        "resources/checking/guard.py",
+        "if not is_public(plain):",
+        "if False:",
+        CHECKING,
+    ),
+    Mutation(
+        "a proxy's name is looked up again",
+        "resources/checking/route.py",
+        "else (address, self.port))",
+        "else (self.host, self.port))",
+        CHECKING,
+    ),
+    Mutation(
+        "a proxy that trickles is waited for",
+        "resources/checking/lifeline.py",
+        "self._timer.start()",
+        "pass",
+        CHECKING,
+    ),
+    Mutation(
+        "what was cut off looks whole",
+        "resources/checking/request.py",
+        "    if lifeline.is_cut:  # what",
+        "    if False:  # what",
+        CHECKING,
+    ),
+    Mutation(
+        "a proxy over TLS is not verified",
+        "resources/checking/request.py",
+        '"https://" if conn.scheme == "https" else url',
+        "url",
+        CHECKING,
     ),
 )
