@@ -22,7 +22,6 @@ from resourcepool.resources.secret import EncryptedTextField
 from resourcepool.resources.state import MAX_REASON, STATE_COLUMNS, Status, Verdict
 from resourcepool.resources.tags import TagsField
 
-
 # Besides Django's own: to free, quarantine, drain, reserve and return.
 PERMISSIONS = ("add", "change", "delete", "view", "operate")
 
