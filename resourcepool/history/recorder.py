@@ -51,7 +51,8 @@ class Recorder:
         """Have ``fact`` written, if its pool keeps a history; a receiver of the signals."""
         if not getattr(getattr(sender, "pool", None), "keeps_history", False):
             return
-        if len(self._waiting) >= MOST:
+        # What an operator does is never dropped: as many as there are rows, and it answers for somebody.
+        if len(self._waiting) >= MOST and not fact.actor:
             self.dropped += 1
             return
         self._waiting.append(fact)

@@ -10,6 +10,7 @@ from django.utils.translation import gettext_noop, ngettext
 from resourcepool import options
 from resourcepool.conf import setting
 from resourcepool.exceptions import BadOption, CheckerBroken
+from resourcepool.resources.checking.rules import intervals
 from resourcepool.resources.state import State
 from resourcepool.stats.happenings import happenings
 from resourcepool.stats.jobs import JobStatus, jobs
@@ -77,7 +78,7 @@ def alarms() -> list[Alarm]:
 
 def alarms_of(pools: Sequence[PoolStatus], jobs: Mapping[str, JobStatus], leaked: int) -> list[Alarm]:
     """Return what is wrong with these, judged by the settings: ``judge`` tells of the arguments."""
-    return judge(pools, jobs, leaked, Limits.from_settings(), _check_intervals())
+    return judge(pools, jobs, leaked, Limits.from_settings(), intervals())
 
 
 def judge(
@@ -160,10 +161,6 @@ def _of_leaks(leaked: int) -> Iterator[Alarm]:
             leaked,
         )
         yield Alarm(Kind.LEAKED, "", text % {"count": leaked})
-
-
-def _check_intervals() -> dict[str, float]:
-    return {label: float(chosen.get("every", 600)) for label, chosen in setting("CHECKS").items()}
 
 
 def duration(seconds: float) -> str:

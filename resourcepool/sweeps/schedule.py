@@ -10,8 +10,8 @@ from django.apps import apps
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from resourcepool.conf import setting
 from resourcepool.exceptions import BadOption
+from resourcepool.resources.checking.rules import intervals
 
 MINUTE, HOUR = 60, 3_600  # seconds
 NOTE = "By resourcepool_beat --install, every {every} s. What you change here is kept."
@@ -57,8 +57,7 @@ def wanted() -> list[Entry]:
         Entry("resourcepool: statistics", "resourcepool.refresh_statistics", MINUTE),
         Entry("resourcepool: prune history", "resourcepool.prune_history", 10 * MINUTE),
     ]
-    for label, chosen in sorted(setting("CHECKS").items()):
-        every = int(chosen.get("every", 10 * MINUTE))
+    for label, every in sorted(intervals().items()):
         entries.append(Entry(f"resourcepool: check {label}", "resourcepool.check_validity", every, (label,)))
     return entries
 

@@ -138,3 +138,5 @@ class TestTheWayItIsWritten:
         for number in range(5):
             mine.note(Proxy, Fact(What.ACQUIRED, Proxy, "default", number))
         assert (len(mine._waiting), mine.dropped) == (3, 2)
+        mine.note(Proxy, Fact(What.REVOKED, Proxy, "default", 6, actor="alice"))
+        assert len(mine._waiting) == 4, "what an operator does is kept"

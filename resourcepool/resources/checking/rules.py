@@ -43,14 +43,27 @@ def rules_of(model: Any) -> Rules:
     chosen = setting("CHECKS").get(model._meta.label)
     if chosen is None:
         raise BadOption(where, chosen, "it must say how to check them; see docs/validity.md")
-    if not isinstance(chosen, Mapping):
-        raise BadOption(where, chosen, "a dict")
+    every = _every(where, chosen)
     return Rules(
         checker=_checker(model, where, chosen),
-        every=options.whole(f"{where}['every']", chosen.get("every", 600), least=10, most=WEEK),
+        every=every,
         at_once=options.whole(f"{where}['at_once']", chosen.get("at_once", 20), least=1, most=200),
         suspicious=options.whole(f"{where}['suspicious']", chosen.get("suspicious", 5), least=1, most=100),
     )
+
+
+def intervals() -> dict[str, int]:
+    """Return {label of a model that is checked: how often, in seconds}; raises BadOption."""
+    return {
+        label: _every(f"RESOURCEPOOL['CHECKS'][{label!r}]", chosen)
+        for label, chosen in setting("CHECKS").items()
+    }
+
+
+def _every(where: str, chosen: Any) -> int:
+    if not isinstance(chosen, Mapping):
+        raise BadOption(where, chosen, "a dict")
+    return options.whole(f"{where}['every']", chosen.get("every", 600), least=10, most=WEEK)
 
 
 def _checker(model: Any, where: str, chosen: Mapping[str, Any]) -> Checker:

@@ -32,7 +32,9 @@ def lines_of(name: str, stream: BinaryIO | None = None) -> Iterator[tuple[int, s
     """
     try:
         with contextlib.ExitStack() as stack:
-            yield from _lines(stream or (_stdin() if name == "-" else stack.enter_context(Path(name).open("rb"))))
+            yield from _lines(
+                stream or (_stdin() if name == "-" else stack.enter_context(Path(name).open("rb")))
+            )
     except OSError as error:
         raise ImportRefused(f"cannot be read: {error.strerror or error}") from error
 
