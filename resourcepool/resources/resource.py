@@ -222,7 +222,8 @@ class Resource(threading.Thread):
             try:
                 valid = self.is_valid()
             except BaseException:
-                self._give_back()  # the checker failed, which says nothing about the resource
+                if (held := self._swap(None)) is not None:
+                    held.abandon()  # the checker failed, which says nothing about the resource
                 raise
             if valid:
                 logger.info("%s is valid", self)
@@ -240,6 +241,9 @@ class Resource(threading.Thread):
                 lease.quarantine("is_valid() said no")
             except LeaseLost as lost:
                 logger.info("%s", lost)
+            except Exception:
+                lease.abandon()  # nobody has its handle any more, so nobody could release it later
+                raise
 
     def _swap(self, lease: ResourceLease | None) -> ResourceLease | None:
         with self._swapping:

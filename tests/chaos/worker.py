@@ -199,9 +199,16 @@ class Worker:
         self.note_end(lease.pk, lease.fence)
 
     def note(self, what: str, lease: Any) -> None:
-        """Note it in the log if the lease is held; raises LeaseLost if not."""
-        at = self.log.note(what, lease, since=self.asked_at)
-        self.seen[lease.pk, lease.fence] = at
+        """Note it in the log if the lease is held; raises LeaseLost if not.
+
+        SIGTERM may come between any two lines: what is in the log as used is never over before that.
+        """
+        at, grant = time.monotonic(), (lease.pk, lease.fence)
+        lease.ensure_held()
+        if grant in self.seen:
+            self.seen[grant] = at
+        self.log.tell(what, at=at, pk=lease.pk, fence=lease.fence, since=self.asked_at)
+        self.seen[grant] = at
 
     def note_end(self, pk: int, fence: int) -> None:
         """Note that the grant is over since it was last seen; what happened after that is not known so exactly."""

@@ -6,13 +6,41 @@ from typing import Any
 
 import pytest
 
-from resourcepool.exceptions import AcquireTimeout, LeaseLost, LeaseReleased
+from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable, LeaseLost, LeaseReleased
+from resourcepool.leases import verbs
 from resourcepool.leases.keeper import keeper
 from resourcepool.models import Proxy
+from resourcepool.resources.lease import ResourceLease
 from tests.app.rows import busy_for, columns, granted, new, several, steal
 from tests.concurrency.tickets import in_line
 from tests.eventually import eventually
+from tests.leases.test_lease import unavailable
 from tests.resources.kept import Changes, Kept, kind, quarantined
+
+
+class TestInAnOutage:
+    """Nobody has the handle of what is given up then, so it must lapse."""
+
+    @pytest.fixture(autouse=True)
+    def _the_database_takes_nothing_back(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(verbs, "release", unavailable)
+        monkeypatch.setattr(ResourceLease, "_park", unavailable)
+
+    def test_what_is_not_valid_is_not_renewed_any_more(self) -> None:
+        new(Proxy)
+        with pytest.raises(DatabaseUnavailable):
+            kind(is_valid=lambda self: False)()
+        assert [lease for lease in keeper.kept() if lease.model is Proxy] == []
+
+    def test_what_interrupts_the_checker_is_not_lost(self) -> None:
+        new(Proxy)
+
+        def is_valid(_: Any) -> bool:
+            raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            kind(is_valid=is_valid)()
+        assert [lease for lease in keeper.kept() if lease.model is Proxy] == []
 
 
 class TestClose:
