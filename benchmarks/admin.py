@@ -30,7 +30,7 @@ EVENT_LIST = "/admin/resourcepool/event/"
 PAGES = (
     "",
     "?p=200",
-    "?o=6",
+    "?o=5",
     "?o=-3",
     "?state=held",
     "?state=free",

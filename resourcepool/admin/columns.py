@@ -1,17 +1,20 @@
 """The columns of a list of resources."""
 
-import datetime
 from typing import Any
 
 from django.contrib import admin
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from resourcepool.admin import words
+from resourcepool.admin.countdown import countdown
 from resourcepool.admin.generic import Admin
 from resourcepool.admin.paging import CappedList
-from resourcepool.admin.words import left
 from resourcepool.resources.models import AbstractResource
 from resourcepool.resources.state import state_of
+from resourcepool.stats.alarms import duration
 from resourcepool.stats.holdings import beginnings, origin
 
 
@@ -35,9 +38,7 @@ def note_beginnings(model: Any, resources: Any) -> None:
 class Columns(Admin):
     """They judge by the database's clock, which each row brings along as ``db_now``."""
 
-    list_display: tuple[str, ...] = (
-        *("__str__", "state", "holder", "on_host", "since", "expires_in", "fence", "last_check", "tags"),
-    )
+    list_display: tuple[str, ...] = ("__str__", "standing", "held_by", "since", "expires_in", "fence", "labels")
 
     @admin.display(description=_("state"))
     def state(self, resource: AbstractResource) -> str:
@@ -48,30 +49,57 @@ class Columns(Admin):
         state = state_of(resource, now)
         return format_html('<span class="resourcepool-state {}">{}</span>', state.value, state.label)
 
-    @admin.display(description=_("host"))
-    def on_host(self, resource: AbstractResource) -> str:
-        """Show where the holder runs, as the history or its name tells."""
-        if not self._is_busy(resource):
-            return ""
-        begun = getattr(resource, "begun", None)
-        return (begun.host if begun else "") or origin(resource.holder)[0]
+    @admin.display(description=_("state"))
+    def standing(self, resource: AbstractResource) -> str:
+        """Show the state, and what the last check found."""
+        verdict = resource.get_verdict_display() if resource.verdict else ""
+        return lines(self.state(resource), gettext("check: %s") % verdict if verdict else "")
+
+    @admin.display(description=_("holder or reason"))
+    def held_by(self, resource: AbstractResource) -> str:
+        """Show who has it and on which host, as the history or its name tells; and why it was put away."""
+        return lines(resource.holder, self._place(resource), resource.reason)
 
     @admin.display(description=_("since"))
-    def since(self, resource: AbstractResource) -> datetime.datetime | None:
+    def since(self, resource: AbstractResource) -> str:
         """Show when the running lease began, as the history tells."""
         begun = getattr(resource, "begun", None)
-        return begun.at if begun else None
+        if begun is None:
+            return ""
+        passed = (resource.db_now - begun.at).total_seconds()  # type: ignore[attr-defined]
+        return lines(duration(max(0.0, passed)), words.short_moment(begun.at, resource.db_now))  # type: ignore[attr-defined]
 
     @admin.display(description=_("expires in"), ordering="busy_before")
     def expires_in(self, resource: AbstractResource) -> str:
         """Show how long the lease, cool-down or quarantine still lasts, unless it is renewed."""
-        return left(resource.busy_before, resource.db_now) if self._is_busy(resource) else ""  # type: ignore[attr-defined]
+        if not self._is_busy(resource):
+            return ""
+        left = (resource.busy_before - resource.db_now).total_seconds()  # type: ignore[attr-defined]
+        return countdown(left, "%s", gettext("over, or renewed") if resource.holder else gettext("over"))
 
-    @admin.display(description=_("last check"), ordering="verdict")
-    def last_check(self, resource: AbstractResource) -> str:
-        """Show what the last check found."""
-        return resource.get_verdict_display()
+    @admin.display(description=_("tags"))
+    def labels(self, resource: AbstractResource) -> str:
+        """Show what it is chosen by."""
+        return str(resource.tags).strip()
+
+    def _place(self, resource: AbstractResource) -> str:
+        if not resource.holder:
+            return ""
+        if not self._is_busy(resource):
+            return gettext("ran out, was not released")
+        begun = getattr(resource, "begun", None)
+        return (begun.host if begun else "") or origin(resource.holder)[0]
 
     def _is_busy(self, resource: AbstractResource) -> bool:
         now = getattr(resource, "db_now", None)
         return now is not None and resource.busy_before > now
+
+
+def lines(first: str, *rest: str) -> SafeString:
+    """Return these one below the other, those after the first in small print; the empty ones are left out."""
+    small = format_html_join("", "<small>{}</small>", ((line,) for line in rest if line))
+    return (
+        format_html('{}<span class="resourcepool-small">{}</span>', first, small)
+        if small
+        else format_html("{}", first)
+    )

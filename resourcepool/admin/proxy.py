@@ -6,6 +6,7 @@ from django import forms
 from django.contrib import admin
 from django.utils.translation import gettext_lazy as _
 
+from resourcepool.admin.columns import lines
 from resourcepool.admin.filters import CountryFilter
 from resourcepool.admin.generic import ModelForm
 from resourcepool.admin.importing import Importing
@@ -13,6 +14,7 @@ from resourcepool.admin.resource import ResourceAdmin
 from resourcepool.exceptions import SecretUnreadable
 from resourcepool.resources.models import Proxy
 from resourcepool.resources.secret import seal
+from resourcepool.stats.phrases import shown
 
 
 class ProxyForm(ModelForm):
@@ -36,7 +38,7 @@ class ProxyForm(ModelForm):
             if password:
                 self.instance.password = seal(password)
         except SecretUnreadable as error:
-            raise forms.ValidationError(str(error)) from None
+            raise forms.ValidationError(shown(error)) from None
         return ""
 
 
@@ -45,9 +47,13 @@ class ProxyAdmin(Importing, ResourceAdmin):
     """Proxies."""
 
     form = ProxyForm
-    list_display: tuple[str, ...] = (*ResourceAdmin.list_display, "country")
     list_filter: ClassVar[tuple[Any, ...]] = (*ResourceAdmin.list_filter, CountryFilter)
     search_fields: ClassVar[tuple[str, ...]] = (*ResourceAdmin.search_fields, "host", "username")
+
+    @admin.display(description=_("tags, country"))
+    def labels(self, resource: Any) -> str:
+        """Show what it is chosen by."""
+        return lines(super().labels(resource), resource.country)
 
     def edited(self, form: ModelForm) -> list[str]:
         """Return the changed fields; the password by its name in the model."""

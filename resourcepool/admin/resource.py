@@ -4,8 +4,10 @@ from typing import Any, ClassVar
 
 from django.contrib import admin, messages
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.utils.decorators import method_decorator
 from django.utils.translation import gettext_lazy as _
+from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 
 from resourcepool.admin.columns import ResourceList
 from resourcepool.admin.exporting import export
@@ -35,6 +37,7 @@ class ResourceAdmin(Page):
 
     class Media:
         css = {"all": ("resourcepool/admin.css",)}
+        js = ("resourcepool/admin.js",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """Return the rows together with the database's clock, by which their state is judged."""
@@ -44,6 +47,12 @@ class ResourceAdmin(Page):
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ResourceList]:
         """Return the list that knows since when its leases run."""
         return ResourceList
+
+    @method_decorator(sensitive_post_parameters())
+    @sensitive_variables()
+    def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Keep what was typed in, which may be a password, out of error reports."""
+        return super().changeform_view(request, *args, **kwargs)
 
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
         """Delete one, or say that it was held."""

@@ -8,9 +8,11 @@ from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
+from resourcepool.admin.countdown import countdown
 from resourcepool.resources.state import State, Verdict
 from resourcepool.stats.alarms import duration
 from resourcepool.stats.holdings import origin
+from resourcepool.stats.phrases import shown
 
 HELD = (State.LEASED, State.DRAINING)
 AWAY = (State.DRAINING, State.OUT, State.RESERVED, State.RETIRED)
@@ -29,11 +31,12 @@ def sentences(resource: Any, state: State, now: datetime.datetime, begun: Any) -
     elif state == State.FREE:
         said += _of_a_free_one(resource)
     elif state in (State.COOLING, State.QUARANTINED):
-        said.append(_("It is handed out again in %s.") % left(resource.busy_before, now))
+        text, over = _("It is handed out again in %s."), _("Its time is over: reload this page.")
+        said.append(countdown(left(resource.busy_before, now), text, over))
     if state in AWAY:
         said.append(_until(resource, state))
     if resource.reason:
-        said.append(_("Why: %s") % resource.reason)
+        said.append(_("Why: %s") % shown(resource.reason))
     if resource.strikes:
         said.append(_("Found bad %d times in a row.") % resource.strikes)
     return [*said, _of_the_check(resource, now)]
@@ -49,7 +52,9 @@ def _of_the_lease(resource: Any, now: datetime.datetime, begun: Any) -> Iterator
         yield _("Since %(at)s (%(ago)s ago).") % since
     else:
         yield _("Since when is not known: the history does not tell.")
-    yield _("It runs out in %s unless its holder renews it.") % left(resource.busy_before, now)
+    text = _("It runs out in %s unless its holder renews it.")
+    over = _("By now it has run out, or its holder has renewed it: reload this page to see which.")
+    yield countdown(left(resource.busy_before, now), text, over)
 
 
 def _of_a_free_one(resource: Any) -> Iterator[str]:
@@ -72,9 +77,9 @@ def _of_the_check(resource: Any, now: datetime.datetime) -> str:
     return _("Last check: %(verdict)s, %(ago)s ago.") % {"verdict": verdict, "ago": ago}
 
 
-def left(end: datetime.datetime, now: datetime.datetime) -> str:
-    """Return how long it is until ``end``, for people."""
-    return duration(max(0.0, (end - now).total_seconds()))
+def left(end: datetime.datetime, now: datetime.datetime) -> float:
+    """Return how many seconds it is until ``end``."""
+    return max(0.0, (end - now).total_seconds())
 
 
 def lasted(seconds: float) -> str:
@@ -85,3 +90,9 @@ def lasted(seconds: float) -> str:
 def moment(at: datetime.datetime) -> str:
     """Return a moment in the time zone of whoever reads it."""
     return date_format(timezone.localtime(at) if timezone.is_aware(at) else at, "DATETIME_FORMAT")
+
+
+def short_moment(at: datetime.datetime, now: datetime.datetime) -> str:
+    """Return a moment as it fits into a table: of the day that it is ``now`` the time alone."""
+    at, now = (timezone.localtime(one) if timezone.is_aware(one) else one for one in (at, now))
+    return date_format(at, "TIME_FORMAT" if at.date() == now.date() else "SHORT_DATETIME_FORMAT")

@@ -35,9 +35,29 @@ def test_a_row_says_who_has_it_where_since_when_and_for_how_long(viewer: Client,
     change(proxy, tags="eu fast", verdict="bad")
     event(proxy, ago=600, host="web1", pid=41)
     page = text(viewer.get(LIST))
-    for said in ("crawler 7", "web1", "16 min", "eu fast", "bad", '<span class="resourcepool-state leased">'):
+    for said in (
+        "crawler 7",
+        "web1",
+        "16 min",
+        "eu fast",
+        "check: bad",
+        '<span class="resourcepool-state leased">',
+    ):
         assert said in page
-    assert "field-since nowrap" in page
+    assert '<td class="field-since">10 min<' in page
+
+
+def test_a_row_that_was_put_away_says_why(viewer: Client, proxy: Proxy) -> None:
+    Proxy.objects.filter(pk=proxy.pk).take_out("smells <b>odd</b>")
+    assert "smells &lt;b&gt;odd" in text(viewer.get(LIST))
+
+
+def test_a_lease_that_ran_out_is_told_from_one_that_runs(viewer: Client, proxy: Proxy) -> None:
+    lease(proxy, "crawler 7", seconds=-5)
+    page = text(viewer.get(LIST))
+    assert "crawler 7" in page
+    assert "ran out, was not released" in page
+    assert "data-left" not in page
 
 
 def test_each_row_has_the_beginning_of_its_own_lease(viewer: Client) -> None:
@@ -55,7 +75,8 @@ def test_without_a_history_the_host_is_read_off_the_holder_and_since_is_unknown(
 ) -> None:
     lease(proxy, "web7/41/main/ab.1")
     page = text(viewer.get(LIST))
-    assert '<td class="field-on_host">web7</td>' in page
+    assert "<small>web7</small>" in page
+    assert '<td class="field-since">-</td>' in page
 
 
 def test_the_beginning_of_an_older_lease_is_not_taken_for_that_of_this_one(

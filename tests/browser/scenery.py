@@ -78,9 +78,16 @@ def sample(pool: str, ago: int, leased: int, capacity: int, acquired: int, waite
 
 def counted() -> None:
     """What has happened in the last minute and hour."""
-    for what, count, ago in ((What.ACQUIRED, 870, 20), (What.LOST, 3, 900), (What.REVOKED, 1, 1_200)):
+    for what, count, ago in ((What.ACQUIRED, 870, 20), (What.REVOKED, 1, 1_200), (What.LOST, 3, 900)):
         Event.objects.bulk_create(
-            Event(at=DbLater(-ago), what=what, pool="resourcepool.proxy", row="1") for _number in range(count)
+            Event(
+                **{"at": DbLater(-ago), "what": what, "pool": "resourcepool.proxy", "row": str(number % 24 + 1)},
+                **{"fence": 2 * number + 1, "host": f"crawler{number % 3 + 1}", "pid": 4_100 + number % 40},
+                holder=f"crawler{number % 3 + 1}/{4_100 + number % 40}/main/{number}",
+                reason="stuck since the deploy" if what == What.REVOKED else "",
+                actor="maria" if what == What.REVOKED else "",
+            )
+            for number in range(count)
         )
     for _number in range(12):
         Event.objects.create(at=DbLater(-20), what=What.ACQUIRED, pool="testapp.device", row="1")
@@ -94,5 +101,6 @@ def operator() -> User:
     """Somebody who may see these two pools."""
     user = User.objects.create_user("maria", is_staff=True)
     names = [f"{action}_{model}" for action in ("view", "change", "operate") for model in ("proxy", "device")]
+    names += ["add_proxy", "view_event", "view_ticket"]
     user.user_permissions.set(Permission.objects.filter(codename__in=names))
     return user

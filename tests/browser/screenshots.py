@@ -1,4 +1,6 @@
-"""Pictures of the pages for docs/screenshots, of a demo database in a temporary folder: ``make screenshots``."""
+"""Pictures of the pages for docs/screenshots, of a demo database in a temporary folder: ``make screenshots``.
+
+Only some of them: ``python -m tests.browser.screenshots resources resource-dark``."""
 
 import os
 import sys
@@ -14,6 +16,10 @@ from tests.browser.chromium import MISSING, chromium, logged_in
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "screenshots"
 DASHBOARD = "/admin/resourcepool/dashboard/"
+PROXIES = "/admin/resourcepool/proxy/"
+PHONE = {"viewport": {"width": 375, "height": 812}}
+TALL = {"viewport": {"width": 1280, "height": 1100}}
+LONG = ("resources", "events")  # of these the beginning is enough
 
 # name, address, how the window is opened
 EMPTY = ("dashboard-empty", DASHBOARD, {"viewport": {"width": 1280, "height": 500}})
@@ -22,8 +28,17 @@ PICTURES: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("dashboard-day", f"{DASHBOARD}?span=24h", {}),
     ("dashboard-dark", DASHBOARD, {"color_scheme": "dark"}),
     ("dashboard-narrow", DASHBOARD, {"viewport": {"width": 390, "height": 844}}),
-    ("resources", "/admin/resourcepool/proxy/", {}),
-    ("resource", "/admin/resourcepool/proxy/17/change/", {}),
+    ("resources", PROXIES, TALL),
+    ("resources-dark", PROXIES, {**TALL, "color_scheme": "dark"}),
+    ("resources-1024", PROXIES, {"viewport": {"width": 1024, "height": 768}}),
+    ("resources-phone", PROXIES, PHONE),
+    ("resource", f"{PROXIES}17/change/", {}),
+    ("resource-dark", f"{PROXIES}37/change/", {"color_scheme": "dark"}),
+    ("resource-phone", f"{PROXIES}17/change/", PHONE),
+    ("free", f"{PROXIES}17/operate/free/", {}),
+    ("quarantine-phone", f"{PROXIES}17/operate/quarantine/", PHONE),
+    ("import", f"{PROXIES}import/", {}),
+    ("events", "/admin/resourcepool/event/", {}),
 )
 
 
@@ -40,11 +55,17 @@ def main() -> None:
         client.force_login(scenery.operator())
         session = client.cookies["sessionid"].value
         with chromium() as browser:
-            take(browser, origin, session, *EMPTY)
+            if wanted(EMPTY[0]):
+                take(browser, origin, session, *EMPTY)
             for fill in (scenery.proxies, scenery.devices, scenery.day, scenery.counted, scenery.jobs):
                 fill()
-            for picture in PICTURES:
+            for picture in (one for one in PICTURES if wanted(one[0])):
                 take(browser, origin, session, *picture)
+
+
+def wanted(name: str) -> bool:
+    """Tell whether this picture is to be taken: those named on the command line; without names, all."""
+    return not sys.argv[1:] or name in sys.argv[1:]
 
 
 @contextmanager
@@ -78,7 +99,7 @@ def take(browser: Any, origin: str, session: str, name: str, address: str, optio
     ) as context:
         page = context.new_page()
         page.goto(address)
-        page.screenshot(path=FOLDER / f"{name}.png", full_page=True)
+        page.screenshot(path=FOLDER / f"{name}.png", full_page=not name.startswith(LONG))
     print(f"docs/screenshots/{name}.png", file=sys.stderr)
 
 

@@ -1,0 +1,25 @@
+"""Spans that count down: what the server says is right without a script, and tells the script all it needs."""
+
+import re
+
+import pytest
+
+from resourcepool.admin.countdown import countdown
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said", "left"),
+    [(48.26, "ends in 48 s", "48.3"), (-3, "ends in 0 s", "0.0"), (7_300, "ends in 2 h", "7300.0")],
+)
+def test_it_says_how_long_is_left(seconds: float, said: str, left: str) -> None:
+    shown = countdown(seconds, "ends in %s", "over")
+    assert re.sub("<.*?>", "", shown) == said
+    assert f'data-left="{left}"' in shown
+    assert 'data-over="over"' in shown
+    assert 'data-units="86400 %d d|3600 %d h|60 %d min|1 %d s"' in shown
+
+
+def test_hostile_text_stays_text() -> None:
+    shown = countdown(1, "<b>%s", '"><script>')
+    assert "<b>" not in shown
+    assert "<script>" not in shown
