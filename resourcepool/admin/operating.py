@@ -9,17 +9,25 @@ from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.admin.utils import quote, unquote
 from django.contrib.auth import get_permission_codename
 from django.core.exceptions import PermissionDenied
-from django.db import connections
+from django.db import connections, transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.text import capfirst
+from django.utils.translation import ngettext_lazy
 
+from resourcepool.admin.checking import Unfinished
 from resourcepool.admin.generic import Admin
 from resourcepool.admin.operations import OPERATIONS, Operation
 from resourcepool.admin.selection import Selection
 from resourcepool.dialect import read_clock
 from resourcepool.exceptions import ResourcePoolError
+
+_UNKNOWN = ngettext_lazy(
+    "%(count)d more: not done, or not known to be; the list shows how it stands.",
+    "%(count)d more: not done, or not known to be; the list shows how they stand.",
+    "count",
+)
 
 
 class Operating(Admin):
@@ -33,10 +41,18 @@ class Operating(Admin):
         return bool(request.user.has_perm(permission)) and self.has_view_or_change_permission(request, obj)
 
     def get_urls(self) -> list[URLPattern]:
-        """Add the page that asks."""
-        name = f"{self.opts.app_label}_{self.opts.model_name}_operate"
+        """Add the page that asks; what it and the list do to leases is seen at once, whatever ATOMIC_REQUESTS says."""
+        prefix = f"{self.opts.app_label}_{self.opts.model_name}"
         page = self.admin_site.admin_view(self.operate_view)
-        return [path("<path:object_id>/operate/<slug:name>/", page, name=name), *super().get_urls()]
+        urls = [
+            path("<path:object_id>/operate/<slug:name>/", page, name=f"{prefix}_operate"),
+            *super().get_urls(),
+        ]
+        for url in urls:
+            if url.name in (f"{prefix}_operate", f"{prefix}_changelist"):
+                for alias in connections:
+                    transaction.non_atomic_requests(using=alias)(url.callback)
+        return urls
 
     def operate_view(self, request: HttpRequest, object_id: str, name: str) -> HttpResponse:
         """Ask, and do it to one resource."""
@@ -86,18 +102,19 @@ class Operating(Admin):
         self, request: HttpRequest, selection: Selection, operation: Operation, entered: dict[str, Any]
     ) -> None:
         seen = request.POST.getlist("grant") if operation.of_a_grant else []
-        done, actor = 0, request.user.get_username()
-        try:
-            for rows in selection.chunks(seen):
-                concerned = list(operation.concerned(rows))
-                changed = operation.do(rows, entered, actor)
-                if changed:
-                    self._log(request, concerned, operation, entered["reason"])
-                done += changed
-        except ResourcePoolError as error:
-            self.message_user(request, str(error), messages.ERROR)
+        done, actor, trouble = 0, request.user.get_username(), None
+        for rows in selection.chunks(seen):
+            concerned = list(operation.concerned(rows))
+            changed, trouble = _attempt(operation, rows, entered, actor)
+            if changed:
+                self._log(request, concerned, operation, entered["reason"])
+            done += changed
+            if trouble:
+                self.message_user(request, str(trouble), messages.ERROR)
+                break
         self._say(request, operation.done, done, messages.SUCCESS)
-        self._say(request, operation.otherwise, len(selection.grants) - done, messages.WARNING)
+        rest = _UNKNOWN if trouble else operation.otherwise
+        self._say(request, rest, len(selection.grants) - done, messages.WARNING)
 
     def _say(self, request: HttpRequest, text: Any, count: int, level: int) -> None:
         if count > 0:
@@ -124,6 +141,18 @@ class Operating(Admin):
     def state(self, resource: Any) -> str:
         """Return the state of ``resource`` for people."""
         raise NotImplementedError
+
+
+def _attempt(
+    operation: Operation, rows: Any, entered: dict[str, Any], actor: str
+) -> tuple[int, ResourcePoolError | None]:
+    """Do it; return how many were changed, and what went wrong."""
+    try:
+        return operation.do(rows, entered, actor), None
+    except Unfinished as error:
+        return error.done, error
+    except ResourcePoolError as error:
+        return 0, error
 
 
 def action_of(operation: Operation) -> Callable[..., HttpResponse | None]:

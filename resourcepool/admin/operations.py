@@ -8,17 +8,13 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext_lazy
 
+from resourcepool.admin import checking
+from resourcepool.admin.checking import check_now
 from resourcepool.admin.forms import OptionalReasonForm, QuarantineForm, ReasonForm, ReserveForm, SpanForm
 from resourcepool.dialect import DbNow
-from resourcepool.exceptions import ResourcePoolError
-from resourcepool.leases.clock import monotonic
-from resourcepool.resources.checking.check import Wishes, check
-from resourcepool.resources.checking.outcome import Tally
 from resourcepool.resources.state import Status
 
 AT_ONCE = 10_000  # the history could not follow more
-CHECKED_AT_ONCE = 20
-CHECKED_WITHIN = 25.0  # seconds
 
 Entered = dict[str, Any]
 
@@ -72,15 +68,7 @@ def _reserve(rows: Any, entered: Entered, actor: str) -> int:
 
 
 def _check(rows: Any, entered: Entered, actor: str) -> int:
-    tally, until = Tally(), monotonic() + CHECKED_WITHIN
-
-    def go_on() -> None:
-        if monotonic() > until:
-            raise ResourcePoolError(_("Not everything was checked within %d s; try fewer.") % CHECKED_WITHIN)
-
-    pks = list(rows.values_list("pk", flat=True))
-    check(rows.model, pks, wishes=Wishes(every_quarantine=True), tell=tally, go_on=go_on)
-    return sum(tally.verdicts.values())
+    return check_now(rows.model, list(rows.values_list("pk", flat=True)))
 
 
 def _everything(rows: Any) -> Any:
@@ -179,7 +167,7 @@ OPERATIONS = {
             title=_("Check now"),
             effect=_(
                 "Each is leased while it is looked at; what somebody holds is left alone. Bad ones are quarantined,"
-                " good ones that were in quarantine go back to service. This page waits for it."
+                " good ones that were in quarantine go back to service. This page waits for it, half a minute at most."
             ),
             form=OptionalReasonForm,
             concerned=lambda rows: rows.filter(in_service=True).exclude(~Q(holder=""), busy_before__gt=DbNow()),
@@ -194,7 +182,7 @@ OPERATIONS = {
                 "%(count)d were left alone: held, out of service, or somebody waits for them.",
                 "count",
             ),
-            most=CHECKED_AT_ONCE,
+            most=checking.AT_ONCE,
         ),
     )
 }

@@ -1,18 +1,22 @@
 """Checking from the admin: now, a few at a time, and while the page waits."""
 
+import threading
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
+from django.db import connections
+from django.urls import resolve
 
-from resourcepool.admin import operations
+from resourcepool.admin import checking
 from resourcepool.models import Proxy
 from resourcepool.resources.state import Status, Verdict
 from tests.admin.conftest import ROLES, lease, sign_in
 from tests.app.rows import columns, new, several
 from tests.committed import transactional_db
+from tests.eventually import eventually
 from tests.resources.checking.conftest import scripted
 from tests.resources.checking.scripted import BAD, Scripted
 
@@ -58,7 +62,7 @@ def test_one_that_was_put_away_goes_back(scripted: type[Scripted]) -> None:
 def test_what_takes_too_long_is_said_and_nothing_stays_leased(
     scripted: type[Scripted], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(operations, "CHECKED_WITHIN", -1.0)
+    monkeypatch.setattr(checking, "WITHIN", -1.0)
     rows = several(Proxy, 3)
     assert "Not everything was checked" in check("operator", rows)
     assert not Proxy.objects.held().exists()
@@ -68,6 +72,33 @@ def test_without_settings_it_says_what_to_set() -> None:
     row = new(Proxy)
     assert "docs/validity.md" in check("operator", [row])
     assert columns(row)["checked_at"] is None
+
+
+def test_a_checker_that_never_comes_back_does_not_keep_the_page(
+    scripted: type[Scripted], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checking, "WITHIN", 0.2)
+    monkeypatch.setattr(checking, "GRACE", 0.0)
+    row, answered = new(Proxy), threading.Event()
+    scripted.meanwhile = staticmethod(lambda _: answered.wait(30))
+    page = check("operator", [row])
+    assert "Not everything was checked" in page
+    assert "1 more: not done" in page
+    assert "left alone" not in page
+    assert Proxy.objects.held().exists(), "it is still being looked at"
+    answered.set()
+    eventually(lambda: not Proxy.objects.held().exists(), within=20)
+
+
+def test_it_works_where_every_request_is_a_transaction(
+    scripted: type[Scripted], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(connections.settings["default"], "ATOMIC_REQUESTS", True)
+    row = new(Proxy)
+    assert "1 was checked" in check("operator", [row])
+    assert columns(row)["checked_at"] is not None
+    for page in (LIST, f"{LIST}{row.pk}/operate/check/"):
+        assert set(connections) <= resolve(page).func._non_atomic_requests
 
 
 @pytest.mark.parametrize("role", ["anonymous", *ROLES, "superuser"])
