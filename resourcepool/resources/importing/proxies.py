@@ -65,6 +65,7 @@ def import_proxies(
     dry_run: bool = False,
     tell: Tell = silent,
     stream: BinaryIO | None = None,
+    actor: str = "",
 ) -> Imported:
     """Import the file ``name`` ("-": standard input) in one transaction; returns what was done.
 
@@ -77,6 +78,7 @@ def import_proxies(
         dry_run: only find out what would be done.
         tell: hears how far things are.
         stream: where the file's bytes are read from, if not from the file of this name.
+        actor: the operator who does it, for the history of what is retired or returned.
 
     Raises:
         BadLines: the file has bad lines; nothing was imported.
@@ -92,7 +94,9 @@ def import_proxies(
         error.args = (f"{label(name)}: {error}",)
         raise
     plan = retrying(connections[using], lambda: make_plan(reading, using, update=update, sync=sync, tell=tell))
-    retired = len(plan.retiring) if dry_run else store(plan, using, f"not in {Path(label(name)).name}", tell)
+    if dry_run:
+        return _imported(plan, len(plan.retiring), reading)
+    retired = store(plan, using, f"not in {Path(label(name)).name}", tell, actor)
     return _imported(plan, retired, reading)
 
 

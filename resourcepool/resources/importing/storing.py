@@ -19,8 +19,8 @@ BATCH = 500  # SQLite may allow only 999 values in a list; MariaDB takes stateme
 Item = TypeVar("Item")
 
 
-def store(plan: Plan, using: str, reason: str, tell: Tell) -> int:
-    """Do what ``plan`` says in one transaction; returns how many proxies were retired, for ``reason``.
+def store(plan: Plan, using: str, reason: str, tell: Tell, actor: str = "") -> int:
+    """Do what ``plan`` says in one transaction; returns how many proxies ``actor`` has retired, for ``reason``.
 
     No lease is touched: what is held and retired, or changed, stays with its holder.
 
@@ -35,8 +35,8 @@ def store(plan: Plan, using: str, reason: str, tell: Tell) -> int:
             _insert(plan, table, tell)
             _change(plan, table, tell)
             for batch in _batches(plan.returning):
-                _rows(using).filter(pk__in=batch, status=Status.RETIRED).return_to_service()
-            return sum(_retire(batch, using, reason) for batch in _batches(plan.retiring))
+                _rows(using).filter(pk__in=batch, status=Status.RETIRED).return_to_service(actor=actor)
+            return sum(_retire(batch, using, reason, actor) for batch in _batches(plan.retiring))
 
     def settle() -> int:
         raise DatabaseUnavailable(
@@ -71,8 +71,8 @@ def _change(plan: Plan, table: ProxyTable, tell: Tell) -> None:
             tell("changed", done, len(plan.changes))
 
 
-def _retire(pks: Sequence[Any], using: str, reason: str) -> int:
-    retired: int = _rows(using).filter(pk__in=pks).exclude(status=Status.RETIRED).retire(reason)
+def _retire(pks: Sequence[Any], using: str, reason: str, actor: str) -> int:
+    retired: int = _rows(using).filter(pk__in=pks).exclude(status=Status.RETIRED).retire(reason, actor=actor)
     return retired
 
 
