@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format run bench mutations chaos proof simulation matrix screenshots clean
+.PHONY: help demo test lint format messages run bench mutations chaos proof simulation matrix screenshots clean
 
 # What make test passes on, e.g. make test ARGS="--only mariadb -- tests/leases -k renew"
 ARGS ?=
@@ -53,6 +53,10 @@ proof:   ## See the judge of chaos object: a server that forgets, one guard afte
 simulation: ## Play SEEDS=100000 seeded schedules on a simulated clock, statement by statement (10 min)
 	@.ci/bootstrap lint
 	@.venv/bin/python -m tests.simulation --seeds $(SEEDS) $(ARGS)
+
+messages: ## Collect the texts for translation, and compile what is translated (needs Debian's gettext)
+	@.ci/bootstrap lint
+	@.venv/bin/python -m tests.messages
 
 matrix:  ## The tests on SQLite for every Python and Django that is supported and installed
 	@.ci/bootstrap lint

@@ -8,6 +8,7 @@ ALLOWED_HOSTS            comma-separated; default: this machine only
 CSRF_TRUSTED_ORIGINS     comma-separated, e.g. https://pool.example.com
 HTTPS                    1 when served over https only: cookies are then never sent over http
 CELERY_BROKER_URL        used when Celery is installed
+LANGUAGE_CODE            zh-hans: commands speak Chinese, and pages to browsers that ask for another language; default: en
 VAR_DIR                  where all of the above is kept; default: var/
 """
 
@@ -53,6 +54,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -87,7 +89,8 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-LANGUAGE_CODE = "en"
+LANGUAGE_CODE = os.environ.get("LANGUAGE_CODE") or "en"
+LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]
 TIME_ZONE = "UTC"
 USE_TZ = True
 STATIC_URL = "static/"

@@ -21,6 +21,7 @@ from resourcepool.exceptions import ResourcePoolError, SecretUnreadable
 from resourcepool.resources.importing.formats import COLUMNS
 from resourcepool.resources.importing.proxies import BadLines, Imported, import_proxies
 from resourcepool.resources.secret import Sealed, seal
+from resourcepool.stats.phrases import shown
 
 MOST = 1_000_000  # bytes; sealed, it must fit into a form (DATA_UPLOAD_MAX_MEMORY_SIZE)
 KEPT = 3_600  # seconds between the plan and the answer
@@ -157,9 +158,9 @@ def explained(error: ResourcePoolError) -> list[str]:
     """Return what went wrong, a line each."""
     if isinstance(error, BadLines):
         more = error.bad_count - len(error.bad)
-        shown = [str(line) for line in error.bad]
-        return [*shown, _("and %d more bad lines") % more] if more > 0 else shown
-    return [str(error)]
+        lines = [shown(line) for line in error.bad]
+        return [*lines, _("and %d more bad lines") % more] if more > 0 else lines
+    return [shown(error)]
 
 
 def sentences(done: Imported) -> list[str]:

@@ -16,6 +16,7 @@ from resourcepool.admin.operating import Operating
 from resourcepool.admin.words import lasted, sentences
 from resourcepool.history.models import Event
 from resourcepool.resources.state import state_of
+from resourcepool.stats.phrases import shown
 
 EVENTS = 50
 
@@ -71,6 +72,7 @@ class Page(Columns, Operating):
         events: list[Any] = timeline(resource, before)
         for event in events:
             event.lasted = "" if event.seconds is None else lasted(event.seconds)
+            event.why = shown(event.reason)
         last = events[EVENTS - 1] if len(events) > EVENTS else None
         older = f"{self.url_of('timeline', quote(resource.pk))}?before={last.fence}-{last.pk}" if last else ""
         return {"events": events[:EVENTS], "older": older}

@@ -19,6 +19,7 @@ from resourcepool.jobs.models import Job
 from resourcepool.leases.models import Ticket
 from resourcepool.resources.registry import resource_models
 from resourcepool.signals import What
+from resourcepool.stats.phrases import shown
 
 NEWEST = 100_000  # events that filters look at: no index serves every filter
 
@@ -111,7 +112,7 @@ class ActorFilter(TextFilter):
 class EventAdmin(ReadOnlyAdmin):
     """The newest events; of one resource, all that are kept."""
 
-    list_display = ("at", "what", "pool", "resource", "fence", "holder", "host", "seconds", "actor", "reason")
+    list_display = ("at", "what", "pool", "resource", "fence", "holder", "host", "seconds", "actor", "why")
     list_filter = (PoolFilter, WhatFilter, PastFilter, EventHolderFilter, ActorFilter)
     search_fields = ("row",)
     search_help_text = _(
@@ -126,6 +127,11 @@ class EventAdmin(ReadOnlyAdmin):
             return str(event.row)
         url = reverse(page, args=[quote(event.row)], current_app=self.admin_site.name)
         return format_html('<a href="{}">{}</a>', url, event.row)
+
+    @admin.display(description=_("reason"))
+    def why(self, event: Event) -> str:
+        """Show the reason, in the reader's language if it is one of the program's."""
+        return shown(event.reason)
 
     @property
     def _pages(self) -> dict[str, str]:
@@ -173,6 +179,11 @@ class TicketAdmin(ReadOnlyAdmin):
 class JobAdmin(ReadOnlyAdmin):
     """What is done now and then, and when it was done last."""
 
-    list_display = ("name", "done_at", "seconds", "result", "failed_at", "holder", "busy_before")
+    list_display = ("name", "done_at", "seconds", "outcome", "failed_at", "holder", "busy_before")
     ordering = ("name",)
-    fields = ("name", "done_at", "seconds", "result", "failed_at", "holder", "busy_before", "fence")
+    fields = ("name", "done_at", "seconds", "outcome", "failed_at", "holder", "busy_before", "fence")
+
+    @admin.display(description=_("result"))
+    def outcome(self, job: Job) -> str:
+        """Show what came of it, in the reader's language."""
+        return shown(job.result)

@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 from resourcepool.resources.state import State
 from resourcepool.stats.alarms import duration
 from resourcepool.stats.grid import Cell
+from resourcepool.stats.phrases import shown
 
 BANDS = 100
 PLACE = "0pk0"  # stands for the key in the address of a page
@@ -46,7 +47,7 @@ class Words:
         """Return a line like "17: leased (web1/90/main/3), for 12 min, 40 s left"."""
         line = f"{cell.pk}: {self._states[cell.state]}"
         if cell.note:
-            line += f" ({cell.note})"
+            line += f" ({shown(cell.note)})"
         if cell.held is not None:
             line += ", " + self._held % duration(cell.held)
         if cell.ends is not None:

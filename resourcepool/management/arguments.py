@@ -40,21 +40,27 @@ def limit(text: str) -> int:
 def add_limit(parser: CommandParser, default: int) -> None:
     """Add ``--limit``."""
     parser.add_argument(
-        "--limit", type=limit, default=default, metavar="N", help=f"list at most so many; default: {default}"
+        "--limit",
+        type=limit,
+        default=default,
+        metavar="N",
+        help=_("list at most so many; default: %d") % default,
     )
 
 
 def add_selection(parser: CommandParser) -> None:
     """Add ``--tag`` and ``--where``; ``wishes`` reads them."""
     parser.add_argument(
-        "--tag", action="append", default=[], help="only with this tag; may be repeated: all of them"
+        "--tag", action="append", default=[], help=_("only with this tag; may be repeated: all of them")
     )
     parser.add_argument(
         "--where",
         action="append",
         default=[],
         metavar="FIELD=VALUE",
-        help="only where a field has this value, as in pool.acquire; the same field again: any of the values",
+        help=_(
+            "only where a field has this value, as in pool.acquire; the same field again: any of the values"
+        ),
     )
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from resourcepool.conf import setting
 from resourcepool.exceptions import BadOption, CheckerBroken
@@ -14,6 +15,8 @@ from resourcepool.resources.checking.check import Wishes, check
 from resourcepool.resources.checking.outcome import Checked, Done, Tally
 from resourcepool.resources.choice import chosen, key
 from resourcepool.resources.registry import resource_model
+from resourcepool.resources.state import Verdict
+from resourcepool.stats.phrases import shown
 from resourcepool.sweeps.validity import check_pool
 
 BROKEN = 2  # exit code
@@ -23,21 +26,23 @@ ELSEWHERE = 3
 class CheckingCommand(OperatorCommand):
     """A command that checks resources and prints a line for each."""
 
-    interrupted = "what was checked so far is done; everything else was given back as it was"
+    interrupted = gettext_lazy("what was checked so far is done; everything else was given back as it was")
     every_quarantine = False
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
             "pool",
             nargs="?",
-            help="only this pool (app.Model, or Model); if not given: all that have a checker",
+            help=_("only this pool (app.Model, or Model); if not given: all that have a checker"),
         )
-        parser.add_argument("id", nargs="*", help="primary keys; if not given: all that nobody holds")
-        parser.add_argument("--dry-run", action="store_true", help="look, but change nothing")
+        parser.add_argument("id", nargs="*", help=_("primary keys; if not given: all that nobody holds"))
+        parser.add_argument("--dry-run", action="store_true", help=_("look, but change nothing"))
         parser.add_argument(
-            "--believe", action="store_true", help="act also when so many fail that the checker may be to blame"
+            "--believe",
+            action="store_true",
+            help=_("act also when so many fail that the checker may be to blame"),
         )
-        parser.add_argument("--json", action="store_true", help="print one JSON object a line")
+        parser.add_argument("--json", action="store_true", help=_("print one JSON object a line"))
 
     def run(self, **options: Any) -> None:
         """See ``OperatorCommand``."""
@@ -50,7 +55,7 @@ class CheckingCommand(OperatorCommand):
                 self._check(model, wishes, options["id"], as_json=options["json"])
             except CheckerBroken as error:
                 self.broken += 1
-                self.stderr.write(f"{model._meta.label}: {error}.")
+                self.stderr.write(f"{model._meta.label}: {shown(error)}.")
         if self.broken:
             told = _("the checker or its target seems broken; if it is not: --believe (docs/validity.md)")
             raise CommandError(told, returncode=BROKEN)
@@ -72,25 +77,30 @@ class CheckingCommand(OperatorCommand):
             where = _("%s is being checked elsewhere just now") % model._meta.label
             raise CommandError(where, returncode=ELSEWHERE)
         if not as_json:
-            self.stdout.write(f"{model._meta.label}: {result}.")
+            self.stdout.write(f"{model._meta.label}: {shown(result)}.")
 
 
 def _models(label: str | None) -> list[Any]:
     """Return the model of this pool, or all that have a checker; raises BadOption."""
     labels = [label] if label else sorted(setting("CHECKS"))
     if not labels:
-        raise BadOption("RESOURCEPOOL['CHECKS']", {}, _("it must say how to check them; see docs/validity.md"))
+        raise BadOption("RESOURCEPOOL['CHECKS']", {}, "it must say how to check them; see docs/validity.md")
     return [resource_model(one) for one in labels]
 
 
 def _as_text(checked: Checked) -> str:
-    parts = [f"{checked.verdict or '-':<8}", plain(checked.pk), plain(checked.name)]
+    verdict = "-" if checked.verdict is None else str(Verdict(checked.verdict).label)
+    parts = [f"{verdict:<8}", plain(checked.pk), plain(checked.name)]
     if checked.seconds is not None:
         parts.append(f"{checked.seconds:.2f} s")
     if checked.why:
-        parts.append(plain(checked.why, 150))
+        parts.append(plain(shown(checked.why), 150))
     line = "  ".join(parts)
-    return f"{line} -> {checked.done}" if checked.done in (Done.QUARANTINED, Done.RETURNED, Done.LOST) else line
+    return (
+        f"{line} -> {shown(checked.done)}"
+        if checked.done in (Done.QUARANTINED, Done.RETURNED, Done.LOST)
+        else line
+    )
 
 
 def _as_json(model: Any, checked: Checked) -> str:

@@ -26,7 +26,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[object]], *, numbers: Seq
     cells = [[plain(cell) for cell in row] for row in (head, *rows)]
     widths = [max(map(_width, column)) for column in zip(*cells, strict=True)]
     flush = [name in numbers for name in head]
-    return [GAP.join(_padded(*one) for one in zip(row, widths, flush, strict=True)).rstrip() for row in cells]
+    return [GAP.join(padded(*one) for one in zip(row, widths, flush, strict=True)).rstrip() for row in cells]
 
 
 def more(shown: int, total: int, option: str = "--limit") -> Iterator[str]:
@@ -68,6 +68,7 @@ def _width(text: str) -> int:
     )
 
 
-def _padded(text: str, width: int, flush: bool) -> str:
+def padded(text: str, width: int, flush: bool = False) -> str:
+    """Return ``text`` with blanks until it is ``width`` columns wide; with ``flush`` before it."""
     space = " " * (width - _width(text))
     return space + text if flush else text + space

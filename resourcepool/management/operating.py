@@ -7,19 +7,23 @@ import sys
 import textwrap
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser, DjangoHelpFormatter
-from django.db import DatabaseError, InterfaceError
+from django.core.management.base import CommandError, CommandParser, DjangoHelpFormatter
+from django.db import DatabaseError, InterfaceError, connections
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from resourcepool import dialect
+from resourcepool.dialect import Trouble
 from resourcepool.exceptions import ResourcePoolError
+from resourcepool.management.translated import TranslatedCommand
+from resourcepool.stats.phrases import shown
 
 INTERRUPTED = 130  # what shells call a process that Ctrl-C has ended
 BROKEN_PIPE = 141  # and one whose reader has gone away
 WIDTH = 100
 
 
-class OperatorCommand(BaseCommand):
+class OperatorCommand(TranslatedCommand):
     """A command that ends with one sentence and a code, whatever happens; ``run`` is what it does.
 
     Exit code 0: done; 1: nothing found, refused, or the database did not answer; 2: words it does not understand;
@@ -42,10 +46,9 @@ class OperatorCommand(BaseCommand):
         try:
             self.run(**options)
         except ResourcePoolError as error:
-            raise CommandError(str(error)) from error
+            raise CommandError(shown(error)) from error
         except (DatabaseError, InterfaceError) as error:
-            said = _("the database says: %s; `manage.py resourcepool_doctor` examines it")
-            raise CommandError(said % error) from error
+            raise CommandError(_said(error)) from error
         except KeyboardInterrupt:
             told = _("interrupted; %s") % self.interrupted
             raise CommandError(told, returncode=INTERRUPTED) from None
@@ -68,6 +71,13 @@ class OperatorCommand(BaseCommand):
         self.stderr.flush()
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):
             raise CommandError(_("not confirmed; nothing was changed"))
+
+
+def _said(error: Exception) -> str:
+    connected = connections.all(initialized_only=True)
+    if any(dialect.trouble(one, error) is Trouble.NOT_MIGRATED for one in connected):
+        return _("the database says: %s; run `manage.py migrate`") % error
+    return _("the database says: %s; `manage.py resourcepool_doctor` examines it") % error
 
 
 class _KeepsLines(DjangoHelpFormatter):

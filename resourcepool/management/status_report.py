@@ -5,32 +5,37 @@ from dataclasses import asdict
 from typing import Any
 
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from resourcepool.management.layout import age, ago, moment, plain, table
 from resourcepool.resources.state import State
 from resourcepool.stats.alarms import Alarm, duration
 from resourcepool.stats.holdings import Holding
 from resourcepool.stats.jobs import JobStatus
+from resourcepool.stats.phrases import shown
 from resourcepool.stats.pools import PoolStatus
 
 ALWAYS = (State.FREE, State.LEASED, State.COOLING, State.DRAINING, State.QUARANTINED, State.OUT)
 IF_ANY = (State.RESERVED, State.RETIRED)
+HEADS = {State.COOLING: gettext_lazy("cooling"), State.OUT: gettext_lazy("out")}  # where the label is long
 
 
 def pools_as_text(pools: Sequence[PoolStatus]) -> list[str]:
     """Return a table of the pools; one that cannot be read says why."""
     states = [*ALWAYS, *(state for state in IF_ANY if any(pool.counts[state] for pool in pools))]
-    names = [state.value for state in states]
+    names = [str(HEADS.get(state, state.label)) for state in states]
     numbers = [*names, _("used"), _("waiting"), _("oldest")]
     rows = [_pool(pool, states) for pool in pools if not pool.trouble]
     lines = table([_("pool"), *numbers], rows, numbers=numbers) if rows else []
     # In full: it says what to type.
-    return [*lines, *(f"{pool.label}: {plain(pool.trouble, 300)}" for pool in pools if pool.trouble)]
+    return [*lines, *(f"{pool.label}: {plain(shown(pool.trouble), 300)}" for pool in pools if pool.trouble)]
 
 
 def jobs_as_text(jobs: Mapping[str, JobStatus]) -> list[str]:
     """Return one line for each kind of periodic work."""
-    return [f"{plain(job.name)}: {_done(job)}" for job in jobs.values()] or [_("No periodic job has ever run.")]
+    return [f"{plain(shown(job.name))}: {_done(job)}" for job in jobs.values()] or [
+        _("No periodic job has ever run.")
+    ]
 
 
 def holdings_as_text(holdings: Sequence[Holding]) -> list[str]:
@@ -79,8 +84,9 @@ def _holding(one: Holding) -> list[object]:
 
 
 def _done(job: JobStatus) -> str:
+    result = plain(shown(job.result), 200)
     if job.failed is not None:
-        return _("failed %(ago)s: %(result)s") % {"ago": ago(job.failed), "result": plain(job.result, 200)}
+        return _("failed %(ago)s: %(result)s") % {"ago": ago(job.failed), "result": result}
     if job.done is None:
         return _("never done")
-    return _("done %(ago)s: %(result)s") % {"ago": ago(job.done), "result": plain(job.result, 200)}
+    return _("done %(ago)s: %(result)s") % {"ago": ago(job.done), "result": result}

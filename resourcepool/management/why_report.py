@@ -6,10 +6,11 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from resourcepool.history.models import Event
-from resourcepool.management.layout import ago, moment, plain, table
+from resourcepool.management.layout import ago, moment, padded, plain, table
 from resourcepool.management.status_report import holding_as_json, holdings_as_text
 from resourcepool.stats.alarms import duration
 from resourcepool.stats.lines import InLine, Waiting
+from resourcepool.stats.phrases import shown
 from resourcepool.stats.search import Found
 from resourcepool.stats.why import Holder, Resource
 
@@ -30,7 +31,7 @@ def resource_as_text(one: Resource) -> Iterator[str]:
         yield _line(_("last renewal"), about)
         yield _line(_("fence"), str(one.holding.fence))
     yield _line(_("why"), plain(one.because, 600))
-    verdict = plain(one.row.verdict) or _("none")
+    verdict = plain(one.row.get_verdict_display()) or _("none")
     yield _line(_("last check"), verdict if one.checked is None else f"{verdict}, {ago(one.checked)}")
     yield ""
     if one.endings:
@@ -107,7 +108,7 @@ def _endings(events: list[Event]) -> list[str]:
                 "-" if event.seconds is None else duration(event.seconds),
                 event.holder or "-",
                 event.actor or "-",
-                event.reason or "-",
+                shown(event.reason) or "-",
             ]
             for event in events
         ],
@@ -116,10 +117,13 @@ def _endings(events: list[Event]) -> list[str]:
 
 def _waiting(one: Waiting) -> Iterator[str]:
     place = one.place
-    place_in_line = {"place": f"{one.ahead + 1:,}", "pool": place.pool, "time": duration(place.waited)}
-    yield _("Waits for %(pool)s: number %(place)s in line, for %(time)s, priority ") % place_in_line + str(
-        place.priority
-    )
+    place_in_line = {
+        "place": f"{one.ahead + 1:,}",
+        "pool": place.pool,
+        "time": duration(place.waited),
+        "priority": place.priority,
+    }
+    yield _("Waits for %(pool)s: number %(place)s in line, for %(time)s, priority %(priority)d") % place_in_line
     yield _line(_("wants"), f"{place.count} x {_wants(place)}")
     yield _line(_("matching"), _counts(one))
     yield _line(_("why"), plain(one.because, LONG))
@@ -172,7 +176,7 @@ def _ending_as_json(event: Event) -> dict[str, Any]:
 
 
 def _line(name: str, value: str) -> str:
-    return f"  {name + ':':<14}{value}"
+    return f"  {padded(f'{name}:', 14)}{value}"
 
 
 def _rounded(seconds: float | None) -> float | None:

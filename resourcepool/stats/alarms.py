@@ -14,6 +14,7 @@ from resourcepool.resources.checking.rules import intervals
 from resourcepool.resources.state import State
 from resourcepool.stats.happenings import happenings
 from resourcepool.stats.jobs import JobStatus, jobs
+from resourcepool.stats.phrases import shown
 from resourcepool.stats.pools import PoolStatus, pools
 
 BROKEN = f"{CheckerBroken.__name__}: "  # how the result of a check begins that blames its checker
@@ -104,7 +105,7 @@ def judge(
 
 def _of_pool(pool: PoolStatus, limits: Limits) -> Iterator[Alarm]:
     if pool.trouble:
-        yield Alarm(Kind.UNREADABLE, pool.label, _("cannot be read: %s") % pool.trouble)
+        yield Alarm(Kind.UNREADABLE, pool.label, _("cannot be read: %s") % shown(pool.trouble))
     elif pool.waiters and not pool.working:
         text = _("nothing is in service: %(count)d wait, and nothing can come free.") % {"count": pool.waiters}
         yield Alarm(Kind.NOTHING_IN_SERVICE, pool.label, text)
@@ -146,10 +147,10 @@ def _of_jobs(jobs: Mapping[str, JobStatus], limits: Limits) -> Iterator[Alarm]:
         if job.failed is not None and job.result.startswith(BROKEN):
             text = _("the checker or its target seems broken: %s")
             pool = job.name.removeprefix("check ")
-            yield Alarm(Kind.CHECKER_BROKEN, pool, text % job.result.removeprefix(BROKEN))
+            yield Alarm(Kind.CHECKER_BROKEN, pool, text % shown(job.result.removeprefix(BROKEN)))
         elif job.failed is not None:
             text = _("The job “%(name)s” failed %(ago)s ago: %(result)s")
-            numbers = {"name": job.name, "ago": duration(job.failed), "result": job.result}
+            numbers = {"name": shown(job.name), "ago": duration(job.failed), "result": shown(job.result)}
             yield Alarm(Kind.JOB_FAILED, "", text % numbers)
 
 

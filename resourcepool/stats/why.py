@@ -16,6 +16,7 @@ from resourcepool.signals import What
 from resourcepool.stats.alarms import duration
 from resourcepool.stats.holdings import Holding, counts, holdings
 from resourcepool.stats.lines import Waiting, waiting
+from resourcepool.stats.phrases import shown
 
 ENDINGS = (
     What.RELEASED,
@@ -109,7 +110,7 @@ def renewed_ago(ttl: float, expires_in: float) -> float | None:
 
 def explanation(one: Resource) -> str:
     """Return why this resource is, or is not, handed out."""
-    row, reason = one.row, str(one.row.reason or _("no reason given"))
+    row, reason = one.row, shown(one.row.reason) or _("no reason given")
     match one.state:
         case State.FREE if row.holder:
             text = _(

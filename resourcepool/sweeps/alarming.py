@@ -5,6 +5,7 @@ import logging
 from typing import Any
 
 from django.db import connections
+from django.utils import translation
 
 from resourcepool.jobs.models import Job
 from resourcepool.leases import verbs
@@ -19,7 +20,9 @@ def tell_alarms(lease: Lease) -> int:
     """Tell what has begun and ended since the job with this ``lease`` looked last; returns how many there are."""
     row = verbs.rows_of(connections[lease.using], Job).filter(pk=lease.pk)
     known = _read(row.values_list("memory", flat=True).get())
-    now = {(alarm.kind.value, alarm.pool): alarm for alarm in alarms() if alarm.kind is not Kind.SWEEP_STALE}
+    with translation.override("en"):  # as all logs, and so that they can be compared with what is known
+        found = alarms()
+    now = {(alarm.kind.value, alarm.pool): alarm for alarm in found if alarm.kind is not Kind.SWEEP_STALE}
     for alarm in (now[which] for which in now.keys() - known.keys()):
         logger.warning("%s", alarm)
         alarm_raised.send_robust(sender=Alarm, alarm=alarm)

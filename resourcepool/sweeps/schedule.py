@@ -7,10 +7,10 @@ from enum import StrEnum
 from typing import Any
 
 from django.apps import apps
-from django.db import transaction
-from django.utils.translation import gettext as _
+from django.db import connections, transaction
 
 from resourcepool.exceptions import BadOption
+from resourcepool.leases.retry import retrying
 from resourcepool.resources.checking.rules import intervals
 
 MINUTE, HOUR = 60, 3_600  # seconds
@@ -77,9 +77,15 @@ def _step(entry: Entry, found: Found | None) -> Step:
 
 
 def found() -> dict[str, Found]:
-    """Return the entries of ours that django-celery-beat has; raises BadOption when it is not installed."""
+    """Return the entries of ours that django-celery-beat has.
+
+    Raises:
+        BadOption: it is not installed.
+        DatabaseUnavailable, NotMigrated: they could not be read.
+    """
     ours = _model("PeriodicTask").objects.filter(name__startswith="resourcepool: ").select_related("interval")
-    return {task.name: Found(_seconds(task.interval), task.enabled, task.description) for task in ours}
+    tasks = retrying(connections[ours.db], lambda: list(ours.all()))
+    return {task.name: Found(_seconds(task.interval), task.enabled, task.description) for task in tasks}
 
 
 def install(steps: Sequence[tuple[Step, Entry]]) -> None:
@@ -112,6 +118,6 @@ def _seconds(interval: Any) -> int:
 
 def _model(name: str) -> Any:
     if not apps.is_installed("django_celery_beat"):
-        what = _("add it, and run `pip install django-celery-beat` and `manage.py migrate`")
+        what = "add it, and run `pip install django-celery-beat` and `manage.py migrate`"
         raise BadOption("INSTALLED_APPS", "without django_celery_beat", what)
     return apps.get_model("django_celery_beat", name)

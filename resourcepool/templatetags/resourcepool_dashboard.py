@@ -7,8 +7,10 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from resourcepool.stats.alarms import duration
+from resourcepool.stats.phrases import shown
 
 register = template.Library()
+register.filter(shown)
 
 
 @register.filter

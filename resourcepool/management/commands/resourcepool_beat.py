@@ -2,28 +2,34 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
 
 from resourcepool.exceptions import ResourcePoolError
+from resourcepool.management.translated import TranslatedCommand
+from resourcepool.stats.phrases import shown
 from resourcepool.sweeps import schedule
 from resourcepool.sweeps.schedule import Entry, Found, Step
 
 WORDS = {
-    Step.ADD: "+ {entry.name}: every {entry.every} s",
-    Step.CHANGE: "~ {entry.name}: every {entry.every} s (was: {found.every} s)",
-    Step.KEEP: "  {entry.name}: kept as you changed it ({state}; ours: every {entry.every} s)",
-    Step.NOTHING: "  {entry.name}: every {entry.every} s",
+    Step.ADD: gettext_lazy("+ %(name)s: every %(every)d s"),
+    Step.CHANGE: gettext_lazy("~ %(name)s: every %(every)d s (was: %(before)d s)"),
+    Step.KEEP: gettext_lazy("  %(name)s: kept as you changed it (%(state)s; ours: every %(every)d s)"),
+    Step.NOTHING: gettext_lazy("  %(name)s: every %(every)d s"),
 }
 
 
-class Command(BaseCommand):
-    help = (
+class Command(TranslatedCommand):
+    about = gettext_lazy(
         "Shows which entries django-celery-beat needs to sweep, to check and to count; with --install, writes them."
         " What you have changed in the admin is kept. May be repeated. Example: manage.py resourcepool_beat --install"
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--install", action="store_true", help="write them; without it, nothing is changed")
+        parser.add_argument(
+            "--install", action="store_true", help=_("write them; without it, nothing is changed")
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
@@ -32,7 +38,7 @@ class Command(BaseCommand):
             if options["install"]:
                 schedule.install(steps)
         except ResourcePoolError as error:
-            raise CommandError(str(error)) from error
+            raise CommandError(shown(error)) from error
         for step, entry in steps:
             self.stdout.write(_line(step, entry, found.get(entry.name)))
         self.stdout.write(_summary([step for step, _ in steps], installed=options["install"]))
@@ -40,17 +46,20 @@ class Command(BaseCommand):
 
 def _line(step: Step, entry: Entry, found: Found | None) -> str:
     state = "" if found is None else _state(found)
-    return WORDS[step].format(entry=entry, found=found, state=state)
+    before = found.every if found else 0
+    return WORDS[step] % {"name": entry.name, "every": entry.every, "before": before, "state": state}
 
 
 def _state(found: Found) -> str:
     if not found.is_enabled:
-        return "switched off"
-    return f"every {found.every} s" if found.every else "on another schedule"
+        return _("switched off")
+    return _("every %d s") % found.every if found.every else _("on another schedule")
 
 
 def _summary(steps: list[Step], *, installed: bool) -> str:
     changes = sum(step in (Step.ADD, Step.CHANGE) for step in steps)
     if not changes:
-        return "Nothing to do."
-    return f"{changes} written." if installed else f"{changes} to write: add --install."
+        return _("Nothing to do.")
+    if installed:
+        return ngettext("%d written.", "%d written.", changes) % changes
+    return ngettext("%d to write: add --install.", "%d to write: add --install.", changes) % changes

@@ -2,11 +2,13 @@
 
 from typing import Any
 
+from django.utils.translation import gettext_lazy
+
 from resourcepool.management.checking import CheckingCommand
 
 
 class Command(CheckingCommand):
-    help = (
+    about = gettext_lazy(
         "Checks resources that nobody holds, as RESOURCEPOOL['CHECKS'] says, and prints a line for each. Those found"
         " bad are put in quarantine, those that an earlier check had put there are returned if they are good. If many"
         " fail together, the checker is blamed and nothing is changed. Exit codes of its own: 1 at least one is bad,"

@@ -19,7 +19,7 @@ from resourcepool.stats.holdings import Holding, counts, holdings, running
 
 
 class Command(OperatorCommand):
-    help = (
+    about = gettext_lazy(
         "Takes running leases away: the resources are free at once, their fences go up, and their holders are told"
         " within a third of their ttl (the next call raises LeaseLost). What a holder is doing with the thing at that"
         " moment is not stopped. By id, by holder, by host, or all of them."
@@ -32,15 +32,15 @@ class Command(OperatorCommand):
     interrupted = gettext_lazy("what was closed stays closed; doing it again closes the rest")
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("pool", nargs="?", help="only this pool (app.Model, or Model); needed with ids")
-        parser.add_argument("id", nargs="*", help="primary keys of resources")
-        parser.add_argument("--holder", default="", help="leases of exactly this holder")
-        parser.add_argument("--host", default="", help="leases of processes on this host")
-        parser.add_argument("--all", action="store_true", help="every running lease; asks first")
-        parser.add_argument("--reason", required=True, help="why, one line; the history keeps it")
-        parser.add_argument("--yes", action="store_true", help="do not ask")
-        parser.add_argument("--dry-run", action="store_true", help="only list them")
-        parser.add_argument("--json", action="store_true", help="print one JSON object")
+        parser.add_argument("pool", nargs="?", help=_("only this pool (app.Model, or Model); needed with ids"))
+        parser.add_argument("id", nargs="*", help=_("primary keys of resources"))
+        parser.add_argument("--holder", default="", help=_("leases of exactly this holder"))
+        parser.add_argument("--host", default="", help=_("leases of processes on this host"))
+        parser.add_argument("--all", action="store_true", help=_("every running lease; asks first"))
+        parser.add_argument("--reason", required=True, help=_("why, one line; the history keeps it"))
+        parser.add_argument("--yes", action="store_true", help=_("do not ask"))
+        parser.add_argument("--dry-run", action="store_true", help=_("only list them"))
+        parser.add_argument("--json", action="store_true", help=_("print one JSON object"))
         arguments.add_limit(parser, 20)
 
     def run(self, **options: Any) -> None:

@@ -25,7 +25,7 @@ LONGEST_WAIT = 7 * checked.DAY
 
 
 class Command(OperatorCommand):
-    help = (
+    about = gettext_lazy(
         "Takes resources out of service: free ones at once, held ones when their lease ends, nobody is disturbed."
         " With --back, returns to service what is out of service; what is quarantined, reserved or retired only by id."
     )
@@ -37,28 +37,28 @@ class Command(OperatorCommand):
     interrupted = gettext_lazy("what was changed stays so; nobody was disturbed")
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("pool", help="the pool (app.Model, or Model)")
-        parser.add_argument("id", nargs="*", help="primary keys of resources")
+        parser.add_argument("pool", help=_("the pool (app.Model, or Model)"))
+        parser.add_argument("id", nargs="*", help=_("primary keys of resources"))
         arguments.add_selection(parser)
-        parser.add_argument("--all", action="store_true", help="the whole pool; asks first")
-        parser.add_argument("--reason", default="", help="why, one line; needed, except with --back")
+        parser.add_argument("--all", action="store_true", help=_("the whole pool; asks first"))
+        parser.add_argument("--reason", default="", help=_("why, one line; needed, except with --back"))
         parser.add_argument(
             "--for",
             dest="duration",
             type=arguments.span,
             metavar="SPAN",
-            help="back in service by itself after so long, e.g. 90s, 15m, 2h, 7d; default: until --back",
+            help=_("back in service by itself after so long, e.g. 90s, 15m, 2h, 7d; default: until --back"),
         )
-        parser.add_argument("--back", action="store_true", help="return to service")
+        parser.add_argument("--back", action="store_true", help=_("return to service"))
         parser.add_argument(
             "--wait",
             type=float,
             metavar="SECONDS",
-            help="wait until none of them is held any more, at most so long",
+            help=_("wait until none of them is held any more, at most so long"),
         )
-        parser.add_argument("--yes", action="store_true", help="do not ask")
-        parser.add_argument("--dry-run", action="store_true", help="only list them")
-        parser.add_argument("--json", action="store_true", help="print one JSON object")
+        parser.add_argument("--yes", action="store_true", help=_("do not ask"))
+        parser.add_argument("--dry-run", action="store_true", help=_("only list them"))
+        parser.add_argument("--json", action="store_true", help=_("print one JSON object"))
         arguments.add_limit(parser, 20)
 
     def run(self, **options: Any) -> None:

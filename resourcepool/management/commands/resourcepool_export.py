@@ -25,7 +25,7 @@ LONGEST = 3_650 * checked.DAY
 
 
 class Command(OperatorCommand):
-    help = (
+    about = gettext_lazy(
         "Writes the resources of a pool for people and spreadsheets: every field but the passwords, and the state."
         " With --events, what happened to them instead. With --with-secrets, proxies and their passwords as"
         " resourcepool_import takes them back, into a new file that you alone can read."
@@ -38,21 +38,25 @@ class Command(OperatorCommand):
     interrupted = gettext_lazy("a file that was not finished is removed")
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("pool", nargs="?", default="resourcepool.Proxy", help="default: resourcepool.Proxy")
         parser.add_argument(
-            "--format", choices=["csv", "json", "lines"], default="csv", help="lines: one JSON object a line"
+            "pool", nargs="?", default="resourcepool.Proxy", help=_("default: resourcepool.Proxy")
         )
-        parser.add_argument("--output", metavar="FILE", help="a new file instead of standard output")
+        parser.add_argument(
+            "--format", choices=["csv", "json", "lines"], default="csv", help=_("lines: one JSON object a line")
+        )
+        parser.add_argument("--output", metavar="FILE", help=_("a new file instead of standard output"))
         arguments.add_selection(parser)
-        parser.add_argument("--with-secrets", action="store_true", help="for resourcepool_import; asks first")
-        parser.add_argument("--events", action="store_true", help="the history of the pool")
+        parser.add_argument(
+            "--with-secrets", action="store_true", help=_("for resourcepool_import; asks first")
+        )
+        parser.add_argument("--events", action="store_true", help=_("the history of the pool"))
         parser.add_argument(
             "--since",
             type=arguments.span,
             metavar="SPAN",
-            help="events of the last 90s, 15m, 2h, 7d; default: 24h",
+            help=_("events of the last 90s, 15m, 2h, 7d; default: 24h"),
         )
-        parser.add_argument("--yes", action="store_true", help="do not ask")
+        parser.add_argument("--yes", action="store_true", help=_("do not ask"))
 
     def run(self, **options: Any) -> None:
         """See ``OperatorCommand``."""
@@ -83,12 +87,14 @@ class Command(OperatorCommand):
 
 
 class _Plain:
-    """Django's output adds a new line to what has none."""
+    """Django's output adds a new line to what has none; and a terminal obeys control characters, a file does not."""
 
     def __init__(self, out: Any) -> None:
         self._out = out
 
     def write(self, text: str) -> None:
+        if self._out.isatty():
+            text = "".join(c if c.isprintable() or c in "\r\n" else "?" for c in text)
         self._out.write(text, ending="")
 
 

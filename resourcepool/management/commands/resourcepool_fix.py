@@ -1,10 +1,12 @@
 """``manage.py resourcepool_fix``: put the bad resources away, and return the good ones (R0.6)."""
 
+from django.utils.translation import gettext_lazy
+
 from resourcepool.management.checking import CheckingCommand
 
 
 class Command(CheckingCommand):
-    help = (
+    about = gettext_lazy(
         "Checks the given resources, or all that nobody holds: the bad ones are put in quarantine, and whatever is in"
         " quarantine and found good is returned to service, whoever put it there (resourcepool_check returns only what"
         " a check has put there). If many fail together, the checker is blamed and nothing is changed. Exit codes of"

@@ -5,43 +5,54 @@ import time
 from dataclasses import asdict
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
+from django.utils.text import format_lazy
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
 
 from resourcepool.exceptions import ResourcePoolError
+from resourcepool.management.translated import TranslatedCommand
 from resourcepool.resources.importing.formats import COLUMNS
 from resourcepool.resources.importing.proxies import BadLines, Imported, import_proxies, listed
+from resourcepool.stats.phrases import shown
 
 INTERRUPTED = 130  # what shells call a process that Ctrl-C has ended
 
 
-class Command(BaseCommand):
-    help = (
-        "Imports proxies from a UTF-8 file: CSV with a header (columns: "
-        f"{', '.join(COLUMNS)}; host and port are needed, or a column url; separated by , ; or tab), or one "
-        "address a line (scheme://user:password@host:port, host:port or host:port:user:password; lines that "
-        "begin with # are comments). A proxy is known by scheme, host, port and username. All is imported in "
-        "one transaction, or nothing. Doing it again changes nothing."
+class Command(TranslatedCommand):
+    about = format_lazy(
+        gettext_lazy(
+            "Imports proxies from a UTF-8 file: CSV with a header (columns: {columns}; host and port are needed, or a"
+            " column url; separated by , ; or tab), or one address a line (scheme://user:password@host:port, host:port"
+            " or host:port:user:password; lines that begin with # are comments). A proxy is known by scheme, host,"
+            " port and username. All is imported in one transaction, or nothing. Doing it again changes nothing."
+        ),
+        columns=", ".join(COLUMNS),
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("file", help="the file; - reads standard input")
+        parser.add_argument("file", help=_("the file; - reads standard input"))
         parser.add_argument(
             "--update",
             action="store_true",
-            help="give proxies that exist the values of the columns the file has; an empty cell empties the field,"
-            " but an empty password leaves the stored one",
+            help=_(
+                "give proxies that exist the values of the columns the file has; an empty cell empties the field,"
+                " but an empty password leaves the stored one"
+            ),
         )
         parser.add_argument(
             "--sync",
             action="store_true",
-            help="retire proxies that are not in the file (held ones when their lease ends), return retired ones"
-            " that are in it to service; retires nothing while lines are skipped",
+            help=_(
+                "retire proxies that are not in the file (held ones when their lease ends), return retired ones"
+                " that are in it to service; retires nothing while lines are skipped"
+            ),
         )
         parser.add_argument(
-            "--skip-bad", action="store_true", help="import the good lines in spite of bad ones"
+            "--skip-bad", action="store_true", help=_("import the good lines in spite of bad ones")
         )
-        parser.add_argument("--dry-run", action="store_true", help="only say what would be done")
-        parser.add_argument("--json", action="store_true", help="print the result as one JSON object")
+        parser.add_argument("--dry-run", action="store_true", help=_("only say what would be done"))
+        parser.add_argument("--json", action="store_true", help=_("print the result as one JSON object"))
 
     def handle(self, *args: Any, **options: Any) -> None:
         chosen = {name: options[name] for name in ("update", "sync", "skip_bad", "dry_run")}
@@ -51,14 +62,15 @@ class Command(BaseCommand):
         except ResourcePoolError as error:
             if options["json"]:
                 self.stdout.write(_as_json(error))
-            raise CommandError(str(error)) from error
+            raise CommandError(shown(error)) from error
         except KeyboardInterrupt:
-            raise CommandError("interrupted: nothing was imported", returncode=INTERRUPTED) from None
+            raise CommandError(_("interrupted: nothing was imported"), returncode=INTERRUPTED) from None
         self._show(done, **options)
 
     def _show(self, done: Imported, *, sync: bool, dry_run: bool, **options: Any) -> None:
         if done.bad:
-            self.stderr.write(f"Skipped bad lines: {done.bad_count:,}\n{listed(done.bad, done.bad_count)}")
+            told = _("Skipped bad lines: %s") % f"{done.bad_count:,}"
+            self.stderr.write(f"{told}\n{shown(listed(done.bad, done.bad_count))}")
         if options["json"]:
             self.stdout.write(json.dumps({"ok": True, "dry_run": dry_run, "total": done.total, **asdict(done)}))
         elif options["verbosity"]:
@@ -77,29 +89,48 @@ class _Progress:
         if self._stderr and time.monotonic() >= self._due:
             self._due = time.monotonic() + self.every
             of = "" if total is None else f" of {total:,}"
-            self._stderr.write(f"{what} {done:,}{of}", style_func=str)
+            self._stderr.write(shown(f"{what} {done:,}{of}"), style_func=str)
 
 
 def _sentences(done: Imported, *, sync: bool, dry_run: bool) -> list[str]:
-    would = "Would import" if dry_run else "Imported"
-    proxies = "proxy" if done.total == 1 else "proxies"
-    numbers = (
-        f"{done.new:,} new, {done.changed:,} changed, {done.unchanged:,} unchanged, {done.retired:,} retired"
-    )
-    said = [f"{would} {done.total:,} {proxies}: {numbers}."]
+    said = [_main_sentence(done, dry_run=dry_run)]
     if done.returned:
-        said.append(f"Back in service: {done.returned:,} of the changed.")
+        said.append(_("Back in service: %s of the changed.") % f"{done.returned:,}")
     if done.differing:
-        said.append(f"Unchanged though the file says otherwise: {done.differing:,}; --update takes its values.")
+        text = _("Unchanged though the file says otherwise: %s; --update takes its values.")
+        said.append(text % f"{done.differing:,}")
     if done.staying_retired:
-        said.append(f"Retired and still so: {done.staying_retired:,}; --sync returns them to service.")
+        text = _("Retired and still so: %s; --sync returns them to service.")
+        said.append(text % f"{done.staying_retired:,}")
     if sync and done.bad:
-        said.append("Nothing was retired, because lines were skipped.")
+        said.append(_("Nothing was retired, because lines were skipped."))
     return said
 
 
+def _main_sentence(done: Imported, *, dry_run: bool) -> str:
+    names = ("total", "new", "changed", "unchanged", "retired")
+    numbers = {name: f"{getattr(done, name):,}" for name in names}
+    if dry_run:
+        text = ngettext(
+            "Would import %(total)s proxy: %(new)s new, %(changed)s changed, %(unchanged)s unchanged,"
+            " %(retired)s retired.",
+            "Would import %(total)s proxies: %(new)s new, %(changed)s changed, %(unchanged)s unchanged,"
+            " %(retired)s retired.",
+            done.total,
+        )
+    else:
+        text = ngettext(
+            "Imported %(total)s proxy: %(new)s new, %(changed)s changed, %(unchanged)s unchanged,"
+            " %(retired)s retired.",
+            "Imported %(total)s proxies: %(new)s new, %(changed)s changed, %(unchanged)s unchanged,"
+            " %(retired)s retired.",
+            done.total,
+        )
+    return text % numbers
+
+
 def _as_json(error: ResourcePoolError) -> str:
-    shown: dict[str, Any] = {"ok": False, "error": str(error)}
+    result: dict[str, Any] = {"ok": False, "error": str(error)}
     if isinstance(error, BadLines):
-        shown |= {"bad": [asdict(line) for line in error.bad], "bad_count": error.bad_count}
-    return json.dumps(shown)
+        result |= {"bad": [asdict(line) for line in error.bad], "bad_count": error.bad_count}
+    return json.dumps(result)

@@ -2,20 +2,25 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from resourcepool.exceptions import ResourcePoolError
+from resourcepool.management.translated import TranslatedCommand
 from resourcepool.resources.rotation import rotate_secrets
+from resourcepool.stats.phrases import shown
 
 
-class Command(BaseCommand):
-    help = (
+class Command(TranslatedCommand):
+    about = gettext_lazy(
         "Encrypts every stored secret anew with the first key in RESOURCEPOOL['SECRET_KEYS']. May be repeated."
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             for label, done in rotate_secrets():
-                self.stdout.write(f"{label}: {done} encrypted anew")
+                self.stdout.write(_("%(pool)s: %(count)s encrypted anew") % {"pool": label, "count": done})
         except ResourcePoolError as error:
-            raise CommandError(f"{error} What was rotated before stays rotated; nothing is lost.") from error
+            told = _("%s What was rotated before stays rotated; nothing is lost.")
+            raise CommandError(told % shown(error)) from error

@@ -9,6 +9,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from django.db import DatabaseError, InterfaceError, connections
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from resourcepool import options as checked
 from resourcepool.exceptions import ResourcePoolError
@@ -20,6 +21,7 @@ from resourcepool.stats.alarms import alarms_of
 from resourcepool.stats.happenings import happenings
 from resourcepool.stats.holdings import Holding, counts, holdings
 from resourcepool.stats.jobs import jobs
+from resourcepool.stats.phrases import shown
 from resourcepool.stats.pools import pools
 
 CLEAR = "\x1b[H\x1b[2J"
@@ -28,7 +30,7 @@ Leases = list[tuple[list[Holding], int]]
 
 
 class Command(OperatorCommand):
-    help = (
+    about = gettext_lazy(
         "Shows each pool: how many are free, leased and away, who waits and for how long, what is wrong; with a pool,"
         " or --leases, --holder or --host, also who holds what, since when, and when it runs out unless renewed."
     )
@@ -39,20 +41,22 @@ class Command(OperatorCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("pool", nargs="?", help="only this pool (app.Model, or Model)")
-        parser.add_argument("--leases", action="store_true", help="list the running leases of every pool, too")
-        parser.add_argument("--holder", default="", help="only leases of exactly this holder")
-        parser.add_argument("--host", default="", help="only leases of processes on this host")
+        parser.add_argument("pool", nargs="?", help=_("only this pool (app.Model, or Model)"))
+        parser.add_argument(
+            "--leases", action="store_true", help=_("list the running leases of every pool, too")
+        )
+        parser.add_argument("--holder", default="", help=_("only leases of exactly this holder"))
+        parser.add_argument("--host", default="", help=_("only leases of processes on this host"))
         parser.add_argument(
             "--watch",
             nargs="?",
             type=float,
             const=2.0,
             metavar="SECONDS",
-            help="repeat until Ctrl-C; default: every 2 s",
+            help=_("repeat until Ctrl-C; default: every 2 s"),
         )
         parser.add_argument(
-            "--json", action="store_true", help="print one JSON object; with --watch, one a line"
+            "--json", action="store_true", help=_("print one JSON object; with --watch, one a line")
         )
         arguments.add_limit(parser, 50)
 
@@ -79,7 +83,7 @@ class Command(OperatorCommand):
         except CommandError:
             raise
         except (ResourcePoolError, DatabaseError, InterfaceError) as error:
-            self.stderr.write(str(error))
+            self.stderr.write(shown(error))
             connections.close_all()
         self.stdout.flush()
 
@@ -118,19 +122,19 @@ def _as_text(stand: _Stand, found: Leases | None) -> Iterator[str]:
         yield from ["", *report.jobs_as_text(stand.jobs)]
     if stand.alarms:
         yield from ["", _("Problems:"), *(f"  {line}" for line in report.alarms_as_text(stand.alarms))]
-    for shown, total in found or []:
-        yield from ["", *report.holdings_as_text(shown), *more(len(shown), total)]
+    for some, total in found or []:
+        yield from ["", *report.holdings_as_text(some), *more(len(some), total)]
     if found == []:
         yield from ["", _("No running lease.")]
 
 
 def _as_json(stand: _Stand, found: Leases | None) -> dict[str, Any]:
-    shown: dict[str, Any] = {
+    result: dict[str, Any] = {
         "pools": [report.pool_as_json(one) for one in stand.pools],
         "jobs": [asdict(job) for job in stand.jobs.values()],
         "alarms": [asdict(alarm) for alarm in stand.alarms],
     }
     if found is not None:
         leases = [report.holding_as_json(one) for some, _total in found for one in some]
-        shown |= {"leases": leases, "leases_total": sum(total for _some, total in found)}
-    return shown
+        result |= {"leases": leases, "leases_total": sum(total for _some, total in found)}
+    return result

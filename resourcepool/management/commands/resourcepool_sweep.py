@@ -3,25 +3,29 @@
 import threading
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from resourcepool import options as checked
 from resourcepool.exceptions import ResourcePoolError
+from resourcepool.management.translated import TranslatedCommand
+from resourcepool.stats.phrases import shown
 from resourcepool.sweeps import sweep as sweeps
 
 INTERRUPTED = 130  # what shells call a process that Ctrl-C has ended
 JOBS = (("sweep", sweeps.sweep), ("statistics", sweeps.refresh_statistics), ("history", sweeps.prune))
 
 
-class Command(BaseCommand):
-    help = (
+class Command(TranslatedCommand):
+    about = gettext_lazy(
         "Returns to service what is due, tells of leases that ran out, writes down how the pools stand, and removes old"
         " history. Nothing depends on it for being correct; the dashboard's charts and alarms do."
         " Example: manage.py resourcepool_sweep --every 60"
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--every", type=float, metavar="SECONDS", help="repeat until Ctrl-C or SIGTERM")
+        parser.add_argument("--every", type=float, metavar="SECONDS", help=_("repeat until Ctrl-C or SIGTERM"))
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
@@ -31,10 +35,10 @@ class Command(BaseCommand):
             else:
                 self._repeat(checked.seconds("--every", every, least=1))
         except ResourcePoolError as error:
-            raise CommandError(str(error)) from error
+            raise CommandError(shown(error)) from error
         except KeyboardInterrupt:
             raise CommandError(
-                "interrupted; what is left is done by the next one", returncode=INTERRUPTED
+                _("interrupted; what is left is done by the next one"), returncode=INTERRUPTED
             ) from None
 
     def _repeat(self, pause: float) -> None:
@@ -42,10 +46,10 @@ class Command(BaseCommand):
             try:
                 self._sweep()
             except ResourcePoolError as error:  # the next one may find the database back
-                self.stderr.write(str(error))
+                self.stderr.write(shown(error))
             threading.Event().wait(pause)
 
     def _sweep(self) -> None:
         for name, job in JOBS:
             done = job()
-            self.stdout.write(f"{name}: {'being done elsewhere' if done is None else done}")
+            self.stdout.write(f"{shown(name)}: {shown('being done elsewhere' if done is None else done)}")

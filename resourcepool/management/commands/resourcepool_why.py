@@ -5,6 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from resourcepool.exceptions import BadOption
 from resourcepool.management import arguments
@@ -16,7 +17,7 @@ from resourcepool.stats.search import find, without_password
 
 
 class Command(OperatorCommand):
-    help = (
+    about = gettext_lazy(
         "Says of a resource who has it, since when, for how long still, how its last leases ended, and why it is not"
         " handed out; of a holder what it has, and why it waits: its place in line, what it wants, who is in front."
         " A resource is known by id, name or address, a holder by name, host or host/pid; part of it will do."
@@ -28,15 +29,15 @@ class Command(OperatorCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("what", help="a resource or a holder")
-        parser.add_argument("--pool", help="look only there (app.Model, or Model)")
-        parser.add_argument("--json", action="store_true", help="print one JSON object")
+        parser.add_argument("what", help=_("a resource or a holder"))
+        parser.add_argument("--pool", help=_("look only there (app.Model, or Model)"))
+        parser.add_argument("--json", action="store_true", help=_("print one JSON object"))
         arguments.add_limit(parser, 10)
 
     def run(self, **options: Any) -> None:
         """See ``OperatorCommand``."""
         if not options["what"].strip():
-            raise BadOption("what", options["what"], _("a resource or a holder"))
+            raise BadOption("what", options["what"], "a resource or a holder")
         models = arguments.pools(options["pool"])
         found = find(options["what"], models, options["limit"])
         if not found.rows and not found.holders:

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from django.utils.translation import gettext as _
-
 from resourcepool.resources.state import Verdict
 
 
@@ -50,14 +48,12 @@ class Tally:
 
     def __str__(self) -> str:
         """Say "38 ok, 2 bad, 1 unknown; 2 quarantined, 1 returned to service, 4 skipped"."""
-        verdicts = _("%(ok)d ok, %(bad)d bad, %(unknown)d unknown") % {
-            verdict.value: self.verdicts[verdict] for verdict in Verdict
-        }
+        verdicts = ", ".join(f"{self.verdicts[verdict]} {verdict.value}" for verdict in Verdict)
         words = {
-            Done.QUARANTINED: _("%d quarantined"),
-            Done.RETURNED: _("%d returned to service"),
-            Done.SKIPPED: _("%d skipped"),
-            Done.LOST: _("%d taken away meanwhile"),
+            Done.QUARANTINED: "quarantined",
+            Done.RETURNED: "returned to service",
+            Done.SKIPPED: "skipped",
+            Done.LOST: "taken away meanwhile",
         }
-        done = [text % self.done[what] for what, text in words.items() if self.done[what]]
+        done = [f"{self.done[what]} {text}" for what, text in words.items() if self.done[what]]
         return "; ".join([verdicts, *([", ".join(done)] if done else [])])

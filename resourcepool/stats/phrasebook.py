@@ -1,0 +1,174 @@
+"""The sentences that the program writes into rows, events and errors, to be recognised when they are shown.
+
+Places: "%(count)s" and "%(count_..)s" are numbers, "%(why)s" may be one of these sentences again, all others are any
+text. The first one that fits is taken, so the general ones come last. A test finds those that are missing.
+"""
+
+from django.utils.translation import gettext_noop as _
+
+# Why a check says what it says, and what quarantines because of it give as their reason.
+CHECKS = (
+    _("refused the connection"),
+    _("refused our login"),
+    _("refused our login (407)"),
+    _("would not connect us (%(count)s)"),
+    _("could not reach the target, or would not"),
+    _("this host could not connect (%(error)s)"),
+    _("does not speak SOCKS5"),
+    _("no connection (%(error)s)"),
+    _("no connection in time"),
+    _("no answer in time"),
+    _("no proper answer (%(error)s)"),
+    _("the answer was %(count)s"),
+    _("the answer does not have the text it should have"),
+    _("TLS failed: a wrong certificate, or none"),
+    _("there is no host %(host)s"),
+    _("the name %(host)s could not be looked up"),
+    _("%(host)s is no host's name"),
+    _("%(host)s is not a public address; allow it in RESOURCEPOOL['CHECKS'] if that is meant"),
+    _("its password cannot be decrypted"),
+    _("the checker did not come back in time"),
+    _("the checker failed (%(error)s)"),
+    _("in use, or out of service"),
+    _("the target: %(why)s"),
+    _(
+        "%(count)s of %(count_all)s failed together (%(count_times)s times: %(why)s); nothing was changed about these"
+    ),
+    _("check: %(why)s"),
+    _("ok"),
+    _("bad"),
+    _("unknown"),
+    _("bad: %(why)s"),
+    _("unknown: %(why)s"),
+)
+
+# Why a lease ended, or seems forgotten.
+LEASES = (
+    _("the check found it good"),
+    _("somebody else has acquired it since"),
+    _("found %(seconds)s s after it ran out"),
+    _("another holder or an operator took it, or it ran out"),
+    _("held for max_hold=%(seconds)s s"),
+    _("not renewed within ttl=%(seconds)s s"),
+    _("nobody has its handle any more"),
+    _("nobody has its handle any more, acquired at %(place)s"),
+    _("held for more than %(seconds)s s, acquired at %(place)s"),
+    _("held for more than %(seconds)s s"),
+    _("not in %(file)s"),
+    _("retired"),
+)
+
+# What jobs are called, and what came of them.
+JOBS = (
+    _("sweep"),
+    _("history"),
+    _("statistics"),
+    _("prune history"),
+    _("being done elsewhere"),
+    _("%(count)s removed"),
+    _("%(count)s samples"),
+    _("%(count)s leases ran out"),
+    _("%(count)s of these overtaken"),
+    _("%(count)s alarms"),
+    _("%(count_ok)s ok, %(count_bad)s bad, %(count_unknown)s unknown"),
+    _("%(count)s quarantined"),
+    _("%(count)s returned to service"),
+    _("%(count)s skipped"),
+    _("%(count)s taken away meanwhile"),
+    _("%(count)s in use"),
+    _("quarantined"),
+    _("returned"),
+    _("lost"),
+)
+
+# What is allowed where something is refused.
+ALLOWED = (
+    _("True or False"),
+    _("a dict"),
+    _("one line of text, 1 to %(count)s printable characters"),
+    _("a whole number from %(count_least)s to %(count_most)s"),
+    _("seconds or a timedelta, from %(least)s to %(most)s seconds"),
+    _("words of 1 to 50 of the characters a-z 0-9 . _ : / = -"),
+    _("FIELD=VALUE, such as country=US"),
+    _("a resource or a holder"),
+    _("it must say how to check them; see docs/validity.md"),
+    _("add it, and run `pip install django-celery-beat` and `manage.py migrate`"),
+    _("1 to %(count)s values"),
+    _("a primary key of %(pool)s"),
+    _("a value for %(field)s"),
+    _("no such selector; %(pool)s has: %(fields)s"),
+    _("one of %(names)s"),
+)
+
+# Why a file, or a line of it, was not imported; how far an import is.
+IMPORTS = (
+    _("missing"),
+    _("empty: there are no proxies in it"),
+    _("empty: there is a header, but no proxy"),
+    _("cannot be read: %(error)s"),
+    _("UTF-16 text; save it as UTF-8"),
+    _("too large: at most %(count_lines)s lines and %(count_bytes)s MB; split it"),
+    _("line %(count)s, byte %(count_byte)s is a NUL: this is a binary file, not text"),
+    _("line %(count)s is longer than %(count_most)s bytes: this is no list of proxies"),
+    _("line %(count)s, byte %(count_byte)s: %(byte)s is not UTF-8; save the file as UTF-8"),
+    _("line %(count)s has a carriage return in the middle; save the file with Unix or Windows line ends"),
+    _("line %(count)s: the quotes of this CSV row do not match (%(error)s)"),
+    _("the header has unknown columns: %(names)s; there are: %(known)s"),
+    _("the header has unknown columns; there are: %(known)s"),
+    _("the header has a column twice: %(names)s"),
+    _("the header has url and %(names)s, which url already says"),
+    _("the header lacks %(names)s (or url)"),
+    _("not imported, because somebody else has entered some of the same proxies meanwhile; try again"),
+    _("nothing was imported; bad lines: %(count)s"),
+    _("and %(count)s more"),
+    _("line %(count)s (%(host)s): %(field)s: %(why)s"),
+    _("line %(count)s: %(field)s: %(why)s"),
+    _("not one of %(names)s"),
+    _("not ASCII; write an international name in its xn-- form"),
+    _("not a host name or an IP address (at most %(count)s characters)"),
+    _("not an %(kind)s address"),
+    _("not at most %(count)s printable characters without blanks around them"),
+    _("not at most %(count)s characters without control characters"),
+    _("not two letters such as US"),
+    _("not words of 1 to 50 of the characters a-z 0-9 . _ : / = -"),
+    _("longer than %(count)s characters in all"),
+    _("not a whole number from 1 to %(count)s"),
+    _("can be read in two ways; write scheme://user:password@host:port, with %%3A for :"),
+    _("looks like CSV, which begins with a header such as host,port,username,password"),
+    _("not %(forms)s; an IPv6 address is written in brackets: [::1]:8080"),
+    _("a / ? or # in the user name or password is written %%2F %%3F %%23"),
+    _("something follows the port"),
+    _("missing; it follows the bracket and a colon: [::1]:8080"),
+    _("more than one colon; an IPv6 address is written in brackets: [::1]:8080"),
+    _("its percent-encoding is not UTF-8"),
+    _("%(count)s cells, but the header has %(count_columns)s (a cell with a %(delimiter)s in it needs quotes)"),
+    _("the same scheme, host, port and username as line %(count)s"),
+    _("read %(count)s"),
+    _("compared %(count)s"),
+    _("encrypted %(count)s of %(count_all)s"),
+    _("stored %(count)s of %(count_all)s"),
+    _("changed %(count)s of %(count_all)s"),
+)
+
+ERRORS = (
+    _(
+        "there is no key for secrets: put a key first in the list RESOURCEPOOL['SECRET_KEYS'];"
+        " make one with: %(command)s"
+    ),
+    _(
+        "one of the %(count)s keys for secrets is not a Fernet key: put a key first in the list"
+        " RESOURCEPOOL['SECRET_KEYS']; make one with: %(command)s"
+    ),
+    _("none of the keys in RESOURCEPOOL['SECRET_KEYS'] decrypts this secret: was a key removed?"),
+    _("database %(alias)s: %(error)s; run `manage.py migrate`"),
+    _("database %(alias)s: %(error)s"),
+    _("%(name)s=%(value)s is not allowed: %(why)s"),
+    _("BadOption: %(why)s"),
+    _("CheckerBroken: %(why)s"),
+    _("DatabaseUnavailable: %(why)s"),
+)
+
+# Something of somebody's before one of the others: only if that is known, because people write such things, too.
+AFTER_A_NAME = (_("%(name)s: %(why)s"),)
+
+PHRASES = (*CHECKS, *LEASES, *JOBS, *ALLOWED, *IMPORTS, *ERRORS, *AFTER_A_NAME)
