@@ -203,7 +203,7 @@ class Ours:
         began = time.monotonic()
         lease = self.pool.acquire(timeout=60, strategy=self.strategy)
         waited = time.monotonic() - began
-        self.notes = [(waiter.number, lease._granted_at) for waiter in self._waiters]
+        self.notes = [(waiter.number, lease.trust.granted_at) for waiter in self._waiters]
         time.sleep(hold) if hold else None
         lease.release()
         return waited

@@ -48,7 +48,7 @@ def forget_everything() -> None:
             waiter.outcome.cancel()
         polling.poller.look_now(lines.model, lines.using)
     eventually(lambda: not any(lines.waiters for lines in polling.poller._lines.values()), within=10)
-    for one in keeping.keeper.kept():
+    for one in keeping.keeper.not_given_back():
         keeping.keeper.forget(one)
     keeping.keeper._in_trouble.clear()
     for model in leased_models():

@@ -41,6 +41,7 @@ class Keeper:
 
     def __init__(self) -> None:
         self._kept: dict[Lease, None] = {}
+        self._let_go: dict[Lease, None] = {}  # not renewed any more, and perhaps not given back yet
         self._lock = threading.Lock()
         self._beat = Alarm()
         self._watch = Alarm()
@@ -57,18 +58,31 @@ class Keeper:
             self._kept[lease] = None
             if len(self._running) < 2:
                 self._start()
-        self._beat.bring_forward(lease.due_at)
-        self._watch.bring_forward(lease.trusted_until)
+        self._beat.bring_forward(lease.trust.due_at)
+        self._watch.bring_forward(lease.trust.until)
+
+    def let_go(self, lease: "Lease") -> None:
+        """Renew ``lease`` no more, for good; unless it is given back before, the end of this process releases it."""
+        with self._lock:
+            if lease in self._kept:
+                self._let_go[lease] = None
+                del self._kept[lease]
 
     def forget(self, lease: "Lease") -> None:
         """Stop looking after ``lease``. A renewal that is on its way finds another fence, or nobody to tell."""
         with self._lock:
             self._kept.pop(lease, None)
+            self._let_go.pop(lease, None)
 
     def kept(self) -> list["Lease"]:
         """Return every lease that this process holds now."""
         with self._lock:
             return list(self._kept)
+
+    def not_given_back(self) -> list["Lease"]:
+        """Return every lease that this process holds now, or has given up in vain and still might hold."""
+        with self._lock:
+            return [*self._kept, *self._let_go]
 
     def is_kept(self, lease: "Lease") -> bool:
         """Tell whether ``lease`` is being looked after."""
@@ -79,10 +93,10 @@ class Keeper:
         return all(thread.is_alive() for thread in self._threads.values())
 
     def release_at_exit(self) -> None:
-        """Have whatever is kept by then released when this process ends in an orderly way."""
+        """Have whatever is not given back by then released when this process ends in an orderly way."""
         if not self._releases_at_exit:
             self._releases_at_exit = True
-            shutdown.at_exit(0, lambda: shutdown.release_everything(self.kept()))
+            shutdown.at_exit(0, lambda: shutdown.release_everything(self.not_given_back()))
 
     def _start(self) -> None:
         self.release_at_exit()
@@ -121,12 +135,12 @@ class Keeper:
         self._look_for_leaks()
         now, due, wake_at = monotonic(), defaultdict(list), math.inf
         for lease in self.kept():
-            if lease.is_in_transaction:
+            if lease.is_in_transaction or lease.is_ending:
                 wake_at = min(wake_at, now + lease.terms.ttl / 10)
-            elif lease.due_at <= now + lease.terms.ttl / 12:  # those due soon come along in one statement
-                due[lease.model, lease.using, round(lease.next_ttl(now), 3)].append(lease)
+            elif lease.trust.due_at <= now + lease.terms.ttl / 12:  # those due soon come along in one statement
+                due[lease.model, lease.using, round(lease.trust.next_ttl(now), 3)].append(lease)
             else:
-                wake_at = min(wake_at, lease.due_at)
+                wake_at = min(wake_at, lease.trust.due_at)
         for (_, using, ttl), leases in due.items():
             for start in range(0, len(leases), verbs.BATCH):
                 wake_at = min(wake_at, self._renew(using, ttl, leases[start : start + verbs.BATCH]))
@@ -156,7 +170,7 @@ class Keeper:
             renewed_all = False
         else:
             self._in_trouble.discard(using)
-        return min(lease.due_at for lease in batch) if renewed_all else monotonic() + PAUSE_AFTER_FAILURE
+        return min(lease.trust.due_at for lease in batch) if renewed_all else monotonic() + PAUSE_AFTER_FAILURE
 
     def _watch_loop(self) -> None:
         while True:
@@ -171,11 +185,15 @@ class Keeper:
     def _watch_once(self) -> float:
         """Tell of what is not trusted any more; return when to look again."""
         now, wake_at = monotonic(), math.inf
-        for lease in self.kept():
-            if lease.trusted_until <= now:
-                lease.lose(lease.why_not_trusted())
+        for lease in self.not_given_back():
+            if lease.trust.until > now:
+                wake_at = min(wake_at, lease.trust.until)
+            elif lease.is_ending:  # whoever gives it up tells what it was, unless that fails
+                wake_at = min(wake_at, now + PAUSE_AFTER_FAILURE)
+            elif self.is_kept(lease):
+                lease.lose(lease.trust.why_over(now))
             else:
-                wake_at = min(wake_at, lease.trusted_until)
+                self.forget(lease)
         return wake_at
 
 
@@ -204,7 +222,7 @@ def renew_together(using: str, ttl: float, leases: list["Lease"]) -> bool:
     if renewed != len(_grants(leases)):
         return False  # which of them were renewed is not known
     for lease in leases:
-        lease.confirm(sent_at)
+        lease.trust.confirm(sent_at)
     return complete
 
 

@@ -27,7 +27,8 @@ from resourcepool.leases.holder import MAX_LENGTH
 from resourcepool.leases.keeper import keeper
 from resourcepool.leases.open_transaction import OpenTransaction
 from resourcepool.leases.table import Model
-from resourcepool.leases.terms import MIN_TTL, Terms, margin
+from resourcepool.leases.terms import MIN_TTL, Terms
+from resourcepool.leases.trust import Trust
 from resourcepool.leases.verbs import Grant
 from resourcepool.signals import Fact, What, tell
 
@@ -64,10 +65,8 @@ class Lease:
         self.holder = self.terms.holder
         self._pid = os.getpid()
         self._state = Ending()
-        self._granted_at = self._sent_at = grant.sent_at
         self._transaction = OpenTransaction.of(self._connection)  # invisible to the keeper until it commits
-        self._is_proven = self._transaction is None  # a rollback would undo the claim
-        self._is_in_doubt = False  # given up, and nobody knows whether that took effect, or will
+        self.trust = Trust(self.terms, grant.sent_at, is_proven=self._transaction is None)
         keeper.keep(self)
 
     @property
@@ -78,8 +77,8 @@ class Lease:
     @property
     def remaining(self) -> float:
         """Seconds for which the lease can be relied on without another renewal; 0 when it is not held."""
-        over = self._state.ended is not None or self._state.is_ending or self._pid != os.getpid()
-        return 0.0 if over or self._is_in_doubt else max(0.0, self.trusted_until - monotonic())
+        over = self._state.is_near or self._pid != os.getpid()
+        return 0.0 if over else max(0.0, self.trust.until - monotonic())
 
     def ensure_held(self) -> None:
         """Return if this process may still rely on the lease. No I/O, so call it before each use.
@@ -89,16 +88,9 @@ class Lease:
             LeaseReleased: it has been released.
         """
         self._check_process()
-        if self._state.ended is None and monotonic() >= self.trusted_until:
-            self.lose(self.why_not_trusted())
-        if self._state.ended is not None:
-            raise self._state.ended
-        if self._state.is_ending:
-            raise LeaseReleased(f"{self} is being given up by another thread")
-        if self._is_in_doubt:
-            raise LeaseReleased(
-                f"{self} was given up, and the database did not answer: that may have taken effect"
-            )
+        if self._state.ended is None and (now := monotonic()) >= self.trust.until:
+            self.lose(self.trust.why_over(now))
+        self._state.refuse(self)
 
     def renew(self) -> None:
         """Extend the lease to now + ``ttl``. The keeper does so by itself; raises LeaseLost when it is lost."""
@@ -119,6 +111,10 @@ class Lease:
         row = (self._connection, self.model, self.pk, self.fence)
         self._give_up(What.RELEASED, "released", partial(verbs.release, *row, self.terms.cooldown))
 
+    def let_go(self) -> None:
+        """Have it renewed no more, for good: if it is not given back, it lapses or is released at the process's end."""
+        keeper.let_go(self)
+
     def give_back(self) -> None:
         """Release for good: what the database does not take back is not renewed any more, so that it lapses.
 
@@ -126,11 +122,8 @@ class Lease:
             LeaseReleased, LeaseLost: see ``release``.
             DatabaseUnavailable: it lapses.
         """
-        try:
-            self.release()
-        except Exception:
-            keeper.forget(self)
-            raise
+        self.let_go()  # before the statement: whatever interrupts it, nobody gives this back later
+        self.release()
 
     def abandon(self) -> None:
         """Give back without a word, for those who have something more important to tell."""
@@ -205,17 +198,9 @@ class Lease:
     # What the keeper needs
 
     @property
-    def trusted_until(self) -> float:
-        """The moment of this process's clock at which the handle stops trusting itself."""
-        until = self._sent_at + self.terms.ttl - margin(self.terms.ttl)
-        if self.terms.max_hold is None:
-            return until
-        return min(until, self._granted_at + self.terms.max_hold - margin(self.terms.ttl))
-
-    @property
-    def due_at(self) -> float:
-        """The moment of this process's clock at which it should be renewed next."""
-        return self._sent_at + self.terms.ttl / 3 if self._is_proven else 0.0
+    def is_ending(self) -> bool:
+        """Whether somebody is giving it up at this moment."""
+        return self._state.is_ending
 
     @property
     def is_in_transaction(self) -> bool:
@@ -228,7 +213,7 @@ class Lease:
     def leaks_at(self) -> float:
         """The moment of this process's clock from which on it counts as leaked; infinity: never, or told."""
         after = self.terms.leak_after
-        return math.inf if after is None or self._is_leak_told else self._granted_at + after
+        return math.inf if after is None or self._is_leak_told else self.trust.granted_at + after
 
     def report_leak(self, why: str) -> None:
         """Tell once that it was probably forgotten, and where it was acquired. It is renewed all the same."""
@@ -239,27 +224,10 @@ class Lease:
         logger.warning("%s may be leaked: %s%s", self, why, where)
         self._tell(What.LEAKED, f"{why}{where}")
 
-    def next_ttl(self, now: float) -> float:
-        """Return how long to renew it for, in seconds: its ttl, but not beyond ``max_hold``."""
-        if self.terms.max_hold is None:
-            return self.terms.ttl
-        return max(0.0, min(self.terms.ttl, self._granted_at + self.terms.max_hold - now))
-
-    def confirm(self, sent_at: float) -> None:
-        """Note that a renewal which left at ``sent_at`` was granted."""
-        self._sent_at, self._is_proven = max(self._sent_at, sent_at), True
-
     def was_released(self) -> None:
         """Note that it has been released together with others."""
         self._finish("released")
         self._tell(What.RELEASED)
-
-    def why_not_trusted(self) -> str:
-        """Return why the trust window closed, in words."""
-        hold = self.terms.max_hold
-        if hold is not None and monotonic() >= self._granted_at + hold - margin(self.terms.ttl):
-            return f"held for max_hold={hold:g} s"
-        return f"not renewed within ttl={self.terms.ttl:g} s"
 
     def lose(self, reason: str) -> None:
         """Note the loss once: set ``lost``, run ``on_lost``."""
@@ -286,31 +254,20 @@ class Lease:
         sent_at = monotonic()
         self._transaction = OpenTransaction.of(self._connection)
         held = [(self.pk, self.fence)]
-        if not verbs.renew(self._connection, self.model, held, self.next_ttl(sent_at)):
+        if not verbs.renew(self._connection, self.model, held, self.trust.next_ttl(sent_at)):
             self.lose(verbs.TAKEN)
             self.ensure_held()
         if self._transaction is None:
-            self.confirm(sent_at)
+            self.trust.confirm(sent_at)
         else:  # it counts once it is committed: a rollback undoes it
-            transaction.on_commit(partial(self.confirm, sent_at), using=self.using)
+            transaction.on_commit(partial(self.trust.confirm, sent_at), using=self.using)
 
     def _give_up(self, what: What, done_to: str, send: Callable[[], object], reason: str = "") -> None:
         """End the grant by ``send``, which says whether it was still ours; if it fails, nothing has ended."""
-        if not self._state.begin_ending():
-            raise LeaseReleased(f"{self} is being given up by another thread")
-        keeper.forget(self)
-        try:
-            done = send()
-        except BaseException:
-            self._is_in_doubt = True  # for good: what was sent may arrive late. It can be given up again
-            self._state.is_ending = False
-            if self._state.ended is None:
-                keeper.keep(self)
-            raise
-        if done:
-            self._finish(done_to)
-            self._tell(what, reason)
-        self._state.is_ending = False
+        with self._state.attempt(self):
+            if done := send():
+                self._finish(done_to)
+                self._tell(what, reason)
         if not done:
             self.lose(verbs.TAKEN)
         if not isinstance(self._state.ended, LeaseReleased) and self._state.ended is not None:
@@ -318,10 +275,11 @@ class Lease:
 
     def _finish(self, done_to: str) -> None:
         self._state.end(LeaseReleased(f"{self} was {done_to} before"))
+        keeper.forget(self)
 
     def _tell(self, what: What, reason: str = "") -> None:
         if self.model.is_told:
-            held = None if what is What.ACQUIRED else monotonic() - self._granted_at
+            held = None if what is What.ACQUIRED else monotonic() - self.trust.granted_at
             tell(Fact(what, self.model, self.using, self.pk, self.fence, self.holder, reason, seconds=held))
 
     def _check_process(self) -> None:

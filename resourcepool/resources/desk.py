@@ -63,7 +63,7 @@ class Desk:
         except TimeoutError as error:
             return self._too_late(asked, waiter, error, troubles)
         except BaseException:
-            self._walk_away(waiter)
+            _abandon(self._leave(waiter))
             raise
         self._crowd.served(waiter, began)
         return leases
@@ -76,17 +76,12 @@ class Desk:
         if leases is not None:
             return leases
         waiter = poller.join(self._request(asked))
-        outcome = asyncio.shield(asyncio.wrap_future(waiter.outcome))
         try:
-            leases = _granted(await asyncio.wait_for(outcome, began + asked.timeout - monotonic()))
-        except TimeoutError as error:
-            leases = await in_thread(self._too_late, asked, waiter, error, troubles, undo=_abandon)
+            return await self._aoutcome(waiter, asked, began, troubles)
         except BaseException:
-            await in_thread(self._walk_away, waiter)
+            if granted := self._leave(waiter):
+                await in_thread(_abandon, granted)
             raise
-        self._crowd.served(waiter, began)
-        await in_thread(_loaded, lambda: leases, undo=_abandon)
-        return leases
 
     def try_now(self, asked: Order) -> Leases | None:
         """Return what was ordered if it is free and nobody in line has a better right to it, else None."""
@@ -208,10 +203,23 @@ class Desk:
             trouble = DatabaseUnavailable(NO_TICKET)
         raise timed_out(self._pool, asked, trouble) from error
 
-    def _walk_away(self, waiter: Waiter) -> None:
-        if not waiter.outcome.done() or waiter.outcome.exception() is None:
-            _abandon(_granted(waiter.give_up()))
-            poller.look_now(self._model, self._pool.using)
+    async def _aoutcome(self, waiter: Waiter, asked: Order, began: float, troubles: list[Exception]) -> Leases:
+        try:
+            async with asyncio.timeout(began + asked.timeout - monotonic()):
+                leases = _granted(await asyncio.shield(asyncio.wrap_future(waiter.outcome)))
+        except TimeoutError as error:
+            leases = await in_thread(self._too_late, asked, waiter, error, troubles)
+        self._crowd.served(waiter, began)
+        await in_thread(_load, leases)
+        return leases
+
+    def _leave(self, waiter: Waiter) -> Leases:
+        """Have ``waiter`` leave the line, whatever came of it; returns what it was granted before. No I/O."""
+        if waiter.outcome.cancel():  # the question comes first: the answer to any other may change meanwhile
+            poller.look_now(self._model, self._pool.using)  # takes the ticket out of the line
+        elif waiter.outcome.exception() is None:
+            return _granted(waiter.outcome.result())
+        return []
 
     def _refuse_impossible(self, connection: BaseDatabaseWrapper, asked: Order) -> None:
         """An order that can never be filled would keep what there is reserved, and starve those behind it."""
@@ -245,15 +253,21 @@ def _loaded(obtain: Callable[..., Leases | None], *args: Any) -> Leases | None:
     """Obtain leases and read their resources: under asyncio ``lease.resource`` must not touch the database."""
     leases = obtain(*args)
     try:
-        for lease in leases or ():
-            lease.resource  # noqa: B018 (reads it)
+        _load(leases)
     except BaseException:
         _abandon(leases)
         raise
     return leases
 
 
+def _load(leases: Leases | None) -> None:
+    for lease in leases or ():
+        lease.resource  # noqa: B018 (reads it)
+
+
 def _abandon(leases: Leases | None) -> None:
+    for lease in leases or ():
+        lease.let_go()  # all of them first: what interrupts the release of one does not keep the others
     for lease in leases or ():
         lease.abandon()
 

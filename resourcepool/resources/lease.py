@@ -9,7 +9,6 @@ from django.db import connections, models
 from resourcepool import options
 from resourcepool.dialect import DbLater, DbNow
 from resourcepool.leases import verbs
-from resourcepool.leases.keeper import keeper
 from resourcepool.leases.lease import Lease
 from resourcepool.leases.retry import retrying
 from resourcepool.leases.verbs import Grant
@@ -85,11 +84,10 @@ class ResourceLease(Lease):
         self._become(self.pool.obtain(again)[0])
 
     def _become(self, other: "ResourceLease") -> None:
-        keeper.forget(other)
         other._finish("moved to another handle")
         self.order, self.terms, self._resource = other.order, other.terms, other._resource
         self.lost.clear()
-        self._take(Grant(other.pk, other.fence, other._sent_at))
+        self._take(Grant(other.pk, other.fence, other.trust.sent_at))
 
     def _park(self, reason: str, policy: Policy) -> int:
         mine = verbs.rows_of(self._connection, self.model).filter(pk=self.pk, fence=self.fence)

@@ -242,12 +242,15 @@ class Resource(threading.Thread):
             except LeaseLost as lost:
                 logger.info("%s", lost)
             except Exception:
-                lease.abandon()  # nobody has its handle any more, so nobody could release it later
+                lease.abandon()  # free sooner than it would lapse
                 raise
 
     def _swap(self, lease: ResourceLease | None) -> ResourceLease | None:
         with self._swapping:
-            before, self._lease = self._lease, lease
+            before = self._lease
+            if before is not None:
+                before.let_go()  # nobody has its handle any more, so nobody could give it back later
+            self._lease = lease
         return before
 
     def _pool(self) -> Any:

@@ -1,44 +1,57 @@
-"""Runs blocking code for asyncio without losing what it returns when the caller is cancelled."""
+"""Runs blocking code for asyncio: nothing is lost that it returns, or cleans up, when its task is cancelled."""
 
 import asyncio
+import logging
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from asgiref.sync import sync_to_async
 
 Result = TypeVar("Result")
 
-_undoing: set[asyncio.Future[Any]] = set()  # strong references: the event loop keeps only weak ones
+logger = logging.getLogger(__name__)
+
+_started: set["_Steady"] = set()  # strong references: the event loop keeps only weak ones
+
+
+class _Steady(asyncio.Task[None]):
+    """Cannot be cancelled, so ``asyncio.run``, which cancels all tasks before it ends, waits for it."""
+
+    def cancel(self, msg: Any = None) -> bool:
+        return False
 
 
 class _Work(Generic[Result]):
     """One call, and who has to undo it if nobody wants its result any more: the thread, or who walks away."""
 
+    result: Result
+
     def __init__(self, call: Callable[[], Result], undo: Callable[[Result], object] | None) -> None:
         self._call, self._undo = call, undo
         self._lock = threading.Lock()
-        self._is_unwanted = False
-        self._results: list[Result] = []
+        self._is_unwanted = self._is_done = False
 
-    def run(self) -> Result:
-        result = self._call()
+    def run(self) -> None:
+        if self._is_unwanted and self._undo is not None:
+            return  # it would only be undone
+        self.result = self._call()
         with self._lock:
-            self._results.append(result)
+            self._is_done = True
             unwanted = self._is_unwanted
         if unwanted:
             self.undo()
-        return result
 
     def walk_away(self) -> bool:
         """Note that nobody waits for the result; returns whether there is one already, to be undone."""
         with self._lock:
             self._is_unwanted = True
-            return bool(self._results)
+            return self._is_done and self._undo is not None
 
     def undo(self) -> None:
         if self._undo is not None:
-            self._undo(self._results[0])
+            self._undo(self.result)
 
 
 async def in_thread(
@@ -46,17 +59,34 @@ async def in_thread(
 ) -> Result:
     """Run ``call`` in Django's thread for blocking code and return its result.
 
+    If the awaiting task is cancelled meanwhile, it learns so without delay; ``call`` is carried out all the same,
+    also when it has not begun yet because other blocking code runs.
+
     Args:
-        undo: called with the result, in that thread, when the awaiting task was cancelled meanwhile: a
-            thread cannot be stopped, and a lease that nobody knows of would be renewed for ever.
+        undo: called with the result then, in that thread: a thread cannot be stopped, and a lease that nobody
+            knows of would be renewed for ever. With it, a ``call`` that has not begun yet never does.
     """
-    work = _Work(lambda: call(*args), undo)
+    work = _Work(partial(call, *args), undo)
+    task = _start(work.run)
     try:
-        return await sync_to_async(work.run)()
+        await asyncio.wait([task])  # which does not cancel what it waits for
     except asyncio.CancelledError:
+        task.add_done_callback(_note_failure)
         if work.walk_away():
-            undoing = asyncio.ensure_future(sync_to_async(work.undo)())
-            _undoing.add(undoing)
-            undoing.add_done_callback(_undoing.discard)
-            await asyncio.shield(undoing)
+            await asyncio.wait([_start(work.undo)])
         raise
+    task.result()
+    return work.result
+
+
+def _start(job: Callable[[], None]) -> _Steady:
+    # It is on its way to the thread before its starter can be cancelled: tasks take their steps in turn.
+    task = _Steady(sync_to_async(job)(), loop=asyncio.get_running_loop())
+    _started.add(task)
+    task.add_done_callback(_started.discard)
+    return task
+
+
+def _note_failure(task: asyncio.Task[None]) -> None:
+    if not task.cancelled() and (error := task.exception()) is not None:
+        logger.info("nobody waits any more for what failed: %s", error)

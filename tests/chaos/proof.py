@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.chaos.run import FORGETFUL
-from tests.guards import LEASE, MUTATIONS, Mutation
+from tests.guards import MUTATIONS, Mutation
 from tests.mutations import copy_without, in_tree
 from tests.spawned import ROOT
 
@@ -27,9 +27,9 @@ CRASHES = {"server_killed_every": 6, "stops": 0, "held_up": 0}
 
 TRUST = Mutation(
     "the trust window",
-    LEASE,
-    "until = self._sent_at + self.terms.ttl - margin(self.terms.ttl)",
-    "until = self._sent_at + 1_000 * self.terms.ttl",
+    "leases/trust.py",
+    "until = self.sent_at + self._terms.ttl - margin(self._terms.ttl)",
+    "until = self.sent_at + 1_000 * self._terms.ttl",
 )
 KNOWN = {mutation.name: mutation for mutation in (*MUTATIONS, TRUST)}
 

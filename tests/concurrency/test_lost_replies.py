@@ -113,12 +113,12 @@ class TestRenew:
 
     def test_of_many_at_once_by_the_keeper_loses_none(self, wire: Wire) -> None:
         leases = [hold(row) for row in several(Bare, 5)]
-        sent = [lease._sent_at for lease in leases]
+        sent = [lease.trust.sent_at for lease in leases]
         wire.cut_after("UPDATE")
         assert renew_together("default", 60, leases)
         assert wire.cuts == 1
         assert not any(lease.lost.is_set() for lease in leases)
-        assert all(lease._sent_at > before for lease, before in zip(leases, sent, strict=True))
+        assert all(lease.trust.sent_at > before for lease, before in zip(leases, sent, strict=True))
 
     def test_inside_guard_the_callers_transaction_fails_and_nothing_is_written(self, wire: Wire) -> None:
         lease: Any = hold(new(Bare))

@@ -168,7 +168,7 @@ class TestRowLock:
         lease, another = hold(row, ttl=60), hold(new(Bare), ttl=60)
         with transaction.atomic(), lease.guard():
             process_clock.advance(30)
-            eventually(lambda: another.due_at > process_clock())
+            eventually(lambda: another.trust.due_at > process_clock())
             renewals = [
                 one.sql for one in statements if one.thread == "resourcepool-beat" and "UPDATE" in one.sql
             ]
@@ -184,7 +184,7 @@ class TestTheKeeper:
             assert lease.is_in_transaction
         assert not lease.is_in_transaction
         process_clock.advance(30)
-        eventually(lambda: lease.due_at > process_clock())
+        eventually(lambda: lease.trust.due_at > process_clock())
 
     @pytest.mark.only("mysql", "postgresql")  # on SQLite any open transaction holds up every other writer
     def test_renews_while_a_later_transaction_of_the_same_connection_is_open(
@@ -195,7 +195,7 @@ class TestTheKeeper:
             pass
         with transaction.atomic():
             process_clock.advance(30)
-            eventually(lambda: lease.due_at > process_clock())
+            eventually(lambda: lease.trust.due_at > process_clock())
 
     @pytest.mark.only("mysql", "postgresql")
     def test_renews_after_a_rollback(self, row: Any, process_clock: Clock) -> None:
@@ -204,7 +204,7 @@ class TestTheKeeper:
             raise LookupError
         with transaction.atomic():
             process_clock.advance(30)
-            eventually(lambda: lease.due_at > process_clock())
+            eventually(lambda: lease.trust.due_at > process_clock())
 
     @pytest.mark.only("mysql", "postgresql")
     def test_renews_the_others_while_somebody_elses_transaction_locks_one_row(
@@ -215,10 +215,10 @@ class TestTheKeeper:
         with transaction.atomic():
             Bare.objects.select_for_update().get(pk=row.pk)
             process_clock.advance(30)
-            eventually(lambda: all(lease.due_at > process_clock() for lease in others), within=8)
-            assert locked.due_at < process_clock()
+            eventually(lambda: all(lease.trust.due_at > process_clock() for lease in others), within=8)
+            assert locked.trust.due_at < process_clock()
         wake_keeper()
-        eventually(lambda: locked.due_at > process_clock(), within=8)
+        eventually(lambda: locked.trust.due_at > process_clock(), within=8)
 
 
 def test_an_error_of_the_database_inside_guard_reaches_the_caller(row: Any) -> None:

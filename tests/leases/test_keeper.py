@@ -28,7 +28,7 @@ def renewals(statements: list[Statement], model: Any) -> list[str]:
 
 
 def renewed(leases: list[Any], now: Callable[[], float]) -> Callable[[], bool]:
-    return lambda: all(lease.due_at > now() for lease in leases)
+    return lambda: all(lease.trust.due_at > now() for lease in leases)
 
 
 class TestBeat:
@@ -47,11 +47,11 @@ class TestBeat:
         self, process_clock: Clock, statements: list[Statement]
     ) -> None:
         lease = hold(new(Bare), ttl=60)
-        assert lease.due_at == pytest.approx(process_clock() + 20, abs=1)
+        assert lease.trust.due_at == pytest.approx(process_clock() + 20, abs=1)
         process_clock.advance(14)
         another = hold(new(Bare), ttl=3)  # makes the keeper look
-        eventually(lambda: another.due_at > process_clock() + 0.9)
-        assert lease.due_at < process_clock() + 6.1
+        eventually(lambda: another.trust.due_at > process_clock() + 0.9)
+        assert lease.trust.due_at < process_clock() + 6.1
         assert len(renewals(statements, Bare)) <= 2
 
     def test_takes_along_what_is_due_soon(self, process_clock: Clock, statements: list[Statement]) -> None:
@@ -203,7 +203,7 @@ class TestTrouble:
         outage.error, outage.only = ProgrammingError("this table is broken"), Bare
         process_clock.advance(25)
         eventually(renewed([works], process_clock))
-        assert broken.due_at < process_clock()
+        assert broken.trust.due_at < process_clock()
 
 
 class TestConnections:

@@ -66,7 +66,7 @@ def test_what_is_held_for_longer_than_leak_after_is_reported_once(
     assert reports(caplog) == []
     for _ in range(4):
         process_clock.advance(25)
-        eventually(lambda: lease.due_at > process_clock())
+        eventually(lambda: lease.trust.due_at > process_clock())
     (told,) = reports(caplog)
     assert f"fence {lease.fence} may be leaked: held for more than 100 s, acquired at " in told
     assert lease.is_held

@@ -40,16 +40,16 @@ class TestTrust:
         process_clock.ahead += 59
         with pytest.raises(LeaseLost):
             lease.ensure_held()
-        lease.confirm(process_clock())
+        lease.trust.confirm(process_clock())
         assert not lease.is_held
         with pytest.raises(LeaseLost):
             lease.renew()
 
     def test_an_older_confirmation_does_not_shorten_it(self, row: Any, process_clock: Clock) -> None:
         lease = hold(row)
-        until = lease.trusted_until
-        lease.confirm(process_clock() - 30)
-        assert lease.trusted_until == until
+        until = lease.trust.until
+        lease.trust.confirm(process_clock() - 30)
+        assert lease.trust.until == until
 
 
 class TestLoss:

@@ -32,7 +32,7 @@ SHARED = (
     "quarantine without the fence",
     "acquiring in a transaction",
 )
-VERBS, LEASE, KEEPER = "leases/verbs.py", "leases/lease.py", "leases/keeper.py"
+VERBS, ENDING, KEEPER = "leases/verbs.py", "leases/ending.py", "leases/keeper.py"
 
 # Guards for the case that a reply is lost, which `make mutations` leaves to the tests with real servers.
 FURTHER = (
@@ -60,16 +60,16 @@ FURTHER = (
     Mutation("settling out of hand over", VERBS, "return int(row == (fence + 1, to))", "return 0"),
     Mutation(
         "a lease is trusted though it may be given up",
-        LEASE,
-        "self._is_in_doubt = True",
-        "self._is_in_doubt = False",
+        ENDING,
+        "self.is_in_doubt = True",
+        "self.is_in_doubt = False",
     ),
-    Mutation("a lease is trusted while it is given up", LEASE, "or self._state.is_ending or", "or False or"),
+    Mutation("a lease is trusted while it is given up", ENDING, "or self.is_ending or", "or False or"),
     Mutation(
         "the keeper's trust counts from the reply",
         KEEPER,
-        "        lease.confirm(sent_at)\n    return complete",
-        "        lease.confirm(monotonic())\n    return complete",
+        "        lease.trust.confirm(sent_at)\n    return complete",
+        "        lease.trust.confirm(monotonic())\n    return complete",
     ),
 )
 TIMEOUT = 600
