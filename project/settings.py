@@ -102,6 +102,8 @@ CELERY_TIMEZONE = TIME_ZONE
 if "django_celery_beat" in OPTIONAL_APPS:
     CELERY_BEAT_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"
 
+DEFAULT_EXCEPTION_REPORTER_FILTER = "project.reporting.WithoutAddresses"
+
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,

@@ -63,7 +63,7 @@ class Claim:
 
 def claim(connection: BaseDatabaseWrapper, model: Model, pk: Any, wanted: Claim) -> Grant | None:
     """Take one row if it is free; None when somebody else was faster. Raises DatabaseUnavailable."""
-    sql, fence_after_update = _claim_text(connection, model, wanted), dialect.of(connection).fence_after_update
+    fence_after_update = dialect.of(connection).fence_after_update
     params = [micros(wanted.ttl), wanted.holder, key(connection, model, pk), *wanted.where.params]
     if wanted.behind_waiters:
         params.append(model._meta.label_lower)
@@ -71,6 +71,7 @@ def claim(connection: BaseDatabaseWrapper, model: Model, pk: Any, wanted: Claim)
 
     def send() -> Grant | None:
         nonlocal first_sent_at
+        sql = _claim_text(connection, model, wanted)  # here, because it may ask the server what it is
         sent_at = monotonic()
         first_sent_at = first_sent_at or sent_at
         fence = dialect.run(connection, sql, params, fence_after_update)

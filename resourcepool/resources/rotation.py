@@ -1,10 +1,13 @@
 """Encrypts stored secrets anew after a new key was put first (see ``secret``)."""
 
 from collections.abc import Iterator
+from functools import partial
+from typing import Any
 
 from django.apps import apps
-from django.db import router, transaction
+from django.db import connections, router, transaction
 
+from resourcepool.leases.retry import retrying
 from resourcepool.resources.secret import EncryptedTextField, Sealed
 
 CHUNK = 200
@@ -15,6 +18,7 @@ def rotate_secrets() -> Iterator[tuple[str, int]]:
 
     Raises:
         SecretUnreadable: a secret that no key decrypts.
+        DatabaseUnavailable, NotMigrated: it could not be read or written.
     """
     for model in apps.get_models():
         for field in model._meta.local_concrete_fields:
@@ -22,17 +26,25 @@ def rotate_secrets() -> Iterator[tuple[str, int]]:
                 yield from _rotate(model, field.name)
 
 
-def _rotate(model: type, name: str) -> Iterator[tuple[str, int]]:
-    rows = model._base_manager.using(router.db_for_write(model))  # type: ignore[attr-defined]
-    label, done, last = f"{model._meta.label}.{name}", 0, None  # type: ignore[attr-defined]
+def _rotate(model: Any, name: str) -> Iterator[tuple[str, int]]:
+    rows = model._base_manager.using(router.db_for_write(model))
+    label, done, last = f"{model._meta.label}.{name}", 0, None
     while True:
         later = rows.order_by("pk") if last is None else rows.filter(pk__gt=last).order_by("pk")
-        # Locked, because somebody may be entering a new password this moment.
-        with transaction.atomic(using=rows.db):
-            chunk = list(later.select_for_update().only("pk", name)[:CHUNK])
-            sealed = [row for row in chunk if isinstance(row.__dict__[name], Sealed)]
-            done += rows.bulk_update(sealed, [name])  # reading decrypts, writing encrypts with the first key
-        if not chunk:
+        count, last = retrying(connections[rows.db], partial(_rotate_some, later, name))
+        if last is None:
             return
-        last = chunk[-1].pk
+        done += count
         yield label, done
+
+
+def _rotate_some(rows: Any, name: str) -> tuple[int, Any]:
+    """Rotate the first of ``rows``; return how many were, and the last key (None: there are no rows)."""
+    # Locked, because somebody may be entering a new password this moment.
+    with transaction.atomic(using=rows.db):
+        chunk = list(rows.select_for_update().only("pk", name)[:CHUNK])
+        sealed = [row for row in chunk if isinstance(row.__dict__[name], Sealed)]
+        done = rows.model._base_manager.using(rows.db).bulk_update(
+            sealed, [name]
+        )  # reading decrypts, writing encrypts
+    return done, chunk[-1].pk if chunk else None

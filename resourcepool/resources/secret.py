@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.db import models
 from django.db.models.query_utils import DeferredAttribute
+from django.views.decorators.debug import sensitive_variables
 
 from resourcepool.conf import setting
 from resourcepool.exceptions import SecretUnreadable
@@ -41,6 +42,7 @@ class Sealed:
             ) from None
 
 
+@sensitive_variables()
 def seal(secret: str) -> Sealed:
     """Encrypt ``secret`` with the first key; raises SecretUnreadable when there is none."""
     return Sealed(_cipher().encrypt(secret.encode()).decode())

@@ -2,18 +2,17 @@
 
 import datetime
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from django.db import connections, router
 
 from resourcepool.dialect import MicrosUntil
-from resourcepool.exceptions import NotMigrated
 from resourcepool.history.models import Event
 from resourcepool.leases.retry import retrying
 from resourcepool.resources.queryset import ResourceQuerySet
 from resourcepool.signals import What
+from resourcepool.stats.readable import of_each
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +68,14 @@ def counts(
 ) -> dict[Any, int]:
     """Return {model: how many leases ``running`` has} of the pools that have any.
 
-    A pool whose table does not exist yet has none.
+    A pool whose table does not exist yet has none; raises NotMigrated when no pool has a table.
     """
-    found = {}
-    for model in models:
+
+    def count(model: Any) -> int:
         rows = running(model, holder=holder, host=host, pks=pks)
-        with suppress(NotMigrated):
-            found[model] = retrying(connections[model.pool.using], rows.count)
-    return {model: count for model, count in found.items() if count}
+        return retrying(connections[model.pool.using], rows.count)
+
+    return {model: found for model, found in of_each(models, count).items() if found}
 
 
 def beginnings(model: Any, grants: list[tuple[Any, int]]) -> dict[tuple[str, int], Event]:

@@ -2,15 +2,14 @@
 
 import re
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import connections
 from django.db.models import CharField, IntegerField, Q
 
-from resourcepool.exceptions import NotMigrated
 from resourcepool.leases import verbs
 from resourcepool.leases.models import Ticket
 from resourcepool.leases.retry import retrying
@@ -19,6 +18,7 @@ from resourcepool.resources.importing.address import address
 from resourcepool.resources.importing.fields import BadField
 from resourcepool.resources.selectors import selectable
 from resourcepool.resources.tags import TagsField
+from resourcepool.stats.readable import of_each
 
 _WORDS = re.compile(r"\[[^\]]*\]|[^\s/@:\[\]]+")
 
@@ -36,18 +36,24 @@ class Found:
 
 
 def find(text: str, models: Sequence[Any], limit: int = 10) -> Found:
-    """Return whom ``text`` means: what it names exactly; else what all its words name; else what contains them."""
+    """Return whom ``text`` means: what it names exactly; else what all its words name; else what contains them.
+
+    Raises:
+        NotMigrated: no pool has a table.
+    """
     text = without_password(text.strip())
     for of_rows, of_holders in ((_exactly, _named), (_by_words, _on_host), (_loosely, _like)):
-        rows: list[Any] = []
-        names: set[str] = set()
-        for model in models:
-            with suppress(NotMigrated):  # a pool that does not exist yet hides nobody in the others
-                rows += _rows(model, of_rows(model, text), limit)
-                names |= _holders(model, of_holders(text), limit)
+        read = partial(_in_one, text=text, of_rows=of_rows, of_holders=of_holders, limit=limit)
+        found = of_each(models, read).values()
+        rows = [row for some, _ in found for row in some]
+        names = {name for _, some in found for name in some}
         if rows or names:
             return Found(rows[:limit], sorted(names)[:limit], len(rows) > limit or len(names) > limit)
     return Found()
+
+
+def _in_one(model: Any, *, text: str, of_rows: Any, of_holders: Any, limit: int) -> tuple[list[Any], set[str]]:
+    return _rows(model, of_rows(model, text), limit), _holders(model, of_holders(text), limit)
 
 
 def without_password(text: str) -> str:

@@ -85,7 +85,7 @@ class ProxyChecker(Checker):
         try:
             self._guard.check(self._host, self._host)
         except Fault as fault:
-            raise BadOption("url", self._url, fault.why) from None
+            raise BadOption("url", _without_secrets(self._url), fault.why) from None
 
 
 def _target(url: object) -> tuple[str, int]:
@@ -95,8 +95,19 @@ def _target(url: object) -> tuple[str, int]:
     except ValueError:
         parts, port = urlsplit(""), 0
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
-        raise BadOption("url", url, "an address that begins with http:// or https://, without a login")
+        allowed = "an address that begins with http:// or https://, without a login"
+        raise BadOption("url", _without_secrets(url), allowed)
     return parts.hostname, port
+
+
+def _without_secrets(url: object) -> str:
+    """Return as much of ``url`` as may be shown: a login or a key may stand in what follows."""
+    scheme, _, rest = str(url).partition("://")
+    return (
+        f"{scheme}://..."
+        if rest and scheme.isalnum()
+        else f"{type(url).__name__} of {len(str(url))} characters"
+    )
 
 
 def _statuses(status: object) -> Collection[int]:

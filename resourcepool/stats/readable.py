@@ -1,0 +1,25 @@
+"""Reads one pool after the other; one that does not exist yet hides nobody in the others."""
+
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+from resourcepool.exceptions import NotMigrated
+
+Result = TypeVar("Result")
+
+
+def of_each(models: Iterable[Any], read: Callable[[Any], Result]) -> dict[Any, Result]:
+    """Return {model: what ``read`` makes of it}, without those whose table does not exist yet.
+
+    Raises:
+        NotMigrated: there is none that has a table.
+    """
+    found, missing = {}, None
+    for model in models:
+        try:
+            found[model] = read(model)
+        except NotMigrated as error:
+            missing = error
+    if missing is not None and not found:
+        raise missing
+    return found

@@ -1,0 +1,57 @@
+"""Every test here works on committed rows, with a history, and with secrets in the settings."""
+
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import User
+
+from resourcepool.history.recorder import recorder
+from resourcepool.models import Event, Job, Proxy, Sample
+from tests.canary.planted import DATABASE_URLS, TARGET, found_in, plant
+from tests.committed import transactional_db
+from tests.resources.checking.servers import closed_port
+
+__all__ = ["transactional_db"]
+
+
+@pytest.fixture(autouse=True)
+def _secrets(settings: Any, transactional_db: None) -> Iterator[None]:
+    checks = {"url": TARGET, "allow": ["127.0.0.0/8"], "timeout": 5}
+    settings.RESOURCEPOOL = {
+        **settings.RESOURCEPOOL,
+        "HISTORY": True,
+        "CHECKS": {"resourcepool.Proxy": checks},
+    }
+    settings.DATABASE_URL = DATABASE_URLS["mysql"]
+    yield
+    recorder.flush()
+    for model in (Event, Sample, Job, LogEntry, User):
+        model.objects.all().delete()
+
+
+@pytest.fixture
+def planted() -> Proxy:
+    return plant()
+
+
+@pytest.fixture
+def checkable(planted: Proxy) -> Proxy:
+    """Have one more proxy: it refuses connections, and nobody holds it."""
+    made: Proxy = Proxy.objects.create(
+        host="127.0.0.1", port=closed_port(), username="joe", password=planted.password
+    )
+    return made
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_logged(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """Whatever a test here does: no record of any level gives a secret away, its arguments and its error included."""
+    caplog.set_level(logging.NOTSET)
+    yield
+    form = logging.Formatter("%(name)s %(message)s %(args)s")
+    for when in ("setup", "call"):
+        for record in caplog.get_records(when):  # type: ignore[arg-type]
+            assert not found_in(form.format(record)), record.name

@@ -1,0 +1,58 @@
+"""What is planted, and how it is looked for."""
+
+import csv
+import io
+from typing import Any
+
+from resourcepool.dialect import DbLater, DbNow
+from resourcepool.models import Event, Job, Proxy, Sample
+from tests.app.rows import change, expire, granted, new
+from tests.resources.waiters import ticket
+
+PASSWORD = "c4nary-p4ss"  # of a proxy
+TOKEN = "c4nary-t0ken"  # in the address of the page that checks ask for
+DATABASE = "c4nary-d4tabase"  # the password of the database
+SECRETS = (PASSWORD, TOKEN, DATABASE)
+SEALED = "gAAAA"  # how whatever is encrypted with Fernet begins
+
+TARGET = f"http://8.8.8.8/?key={TOKEN}"
+DATABASE_URLS = {
+    "mysql": f"mysql://joe:{DATABASE}@127.0.0.1:1/pool",
+    "postgresql": f"postgres://joe:{DATABASE}@127.0.0.1:1/pool",
+}
+
+SCRIPT = "<script>alert(1)</script>"
+TERMINAL = "\x1b[31m\x1b]0;owned\x07"
+HOSTILE = f"=1+1{SCRIPT}{TERMINAL}\u202e\n"
+FORMULAS = tuple("=+-@\t\r")
+
+
+def plant() -> Proxy:
+    """Return a leased proxy with a password, beside a row of everything else there is; every text is hostile."""
+    proxy: Proxy = new(Proxy, host="held.example", username="joe", password=PASSWORD, notes=HOSTILE)
+    granted(proxy, "somebody")
+    change(proxy, holder=HOSTILE, reason=HOSTILE)
+    proxy.refresh_from_db()
+    about = {"pool": "resourcepool.proxy", "row": str(proxy.pk), "fence": proxy.fence}
+    hostile = {"holder": HOSTILE, "actor": HOSTILE, "reason": HOSTILE, "host": HOSTILE}
+    for what in ("acquired", "revoked", "leaked"):
+        Event.objects.create(at=DbNow(), what=what, seconds=3, **about, **hostile)
+    Sample.objects.create(pool="resourcepool.proxy", minute=DbLater(-90), free=1)
+    Job.objects.create(name="check resourcepool.Proxy", failed_at=DbNow(), result=HOSTILE, memory="")
+    Job.objects.create(name=HOSTILE, done_at=DbNow(), result=HOSTILE, holder=HOSTILE)
+    ticket(Proxy, holder=HOSTILE)
+    left = new(Proxy, username=SCRIPT, password=PASSWORD, notes="=1+1")
+    granted(left, "dead")
+    expire(left)
+    change(left, holder=HOSTILE)
+    return proxy
+
+
+def found_in(text: Any) -> list[str]:
+    """Return the secrets that ``text`` gives away."""
+    return [secret for secret in SECRETS if secret in str(text)]
+
+
+def formulas_in(text: str) -> list[str]:
+    """Return the cells of this CSV that a spreadsheet would carry out."""
+    return [cell for row in csv.reader(io.StringIO(text)) for cell in row if cell.startswith(FORMULAS)]
