@@ -1,12 +1,18 @@
 """Which pools somebody may see: those whose resources they may view."""
 
+import dataclasses
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.contrib.admin import AdminSite
 from django.contrib.auth import get_permission_codename
 from django.http import HttpRequest
+from django.utils.translation import gettext as _
 
 from resourcepool.resources.registry import resource_models
+from resourcepool.stats.jobs import JobStatus
+
+CHECK = "check "  # how the name of a job begins that checks one pool
 
 
 def visible_models(site: AdminSite, request: HttpRequest) -> list[Any]:
@@ -20,3 +26,22 @@ def _may_view(site: AdminSite, request: HttpRequest, model: Any) -> bool:
     opts = model._meta
     names = (f"{opts.app_label}.{get_permission_codename(action, opts)}" for action in ("view", "change"))
     return any(request.user.has_perm(name) for name in names)
+
+
+def visible_jobs(jobs: Mapping[str, JobStatus], models: Sequence[Any]) -> dict[str, JobStatus]:
+    """Return what somebody may know of ``jobs`` who may see ``models`` alone: nothing that names another pool."""
+    labels = {model._meta.label for model in models}
+    if labels.issuperset(model._meta.label for model in resource_models()):
+        return dict(jobs)
+    return {name: _discreet(job, labels) for name, job in jobs.items() if _is_of_all_or_of(labels, name)}
+
+
+def _is_of_all_or_of(labels: set[str], name: str) -> bool:
+    return not name.startswith(CHECK) or name.removeprefix(CHECK) in labels
+
+
+def _discreet(job: JobStatus, labels: set[str]) -> JobStatus:
+    """Keep the words of an error to oneself, which may be about any pool; not those of a check of one that is seen."""
+    if job.failed is None or job.name.removeprefix(CHECK) in labels:
+        return job
+    return dataclasses.replace(job, result=_("the server's log says more"))

@@ -8,6 +8,7 @@ from django.urls import NoReverseMatch, reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
+from resourcepool.dashboard.access import visible_jobs
 from resourcepool.dashboard.cells import PLACE, bands, squares
 from resourcepool.dashboard.chart import Chart, Series, chart
 from resourcepool.resources.models import Proxy
@@ -76,7 +77,7 @@ def overview(models: Sequence[Any], span: Span, site_name: str) -> Overview:
     Raises:
         DatabaseError, DatabaseUnavailable: the database does not answer.
     """
-    standing, done = pools(models), jobs()
+    standing, done = pools(models), visible_jobs(jobs(), models)
     labels = [pool.label for pool in standing]
     happened, history = happenings(labels), trends(labels, span)
     small = [model for model, pool in zip(models, standing, strict=True) if 0 < pool.total <= MOST]

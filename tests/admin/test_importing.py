@@ -3,13 +3,17 @@
 from typing import Any
 
 import pytest
+from django.conf import settings
+from django.contrib.admin.models import LogEntry
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client, override_settings
 
 from resourcepool.admin import importing
 from resourcepool.admin.importing import pack, unpack
 from resourcepool.exceptions import SecretUnreadable
-from resourcepool.models import Proxy
+from resourcepool.history.recorder import recorder
+from resourcepool.models import Event, Proxy
+from resourcepool.signals import What
 from tests.admin.conftest import lease, sign_in, text
 from tests.app.rows import columns, new
 
@@ -61,6 +65,31 @@ def test_updating_and_retiring_are_asked_for(administrator: Client) -> None:
     assert "1 is retired." in page
     assert columns(known)["country"] == "DE"
     assert (columns(old)["in_service"], columns(old)["holder"]) == (False, old.holder)
+
+
+def test_who_imported_what_is_written_down(administrator: Client) -> None:
+    confirm(administrator, upload(administrator, LIST))
+    entry = LogEntry.objects.get()
+    assert (entry.user.get_username(), entry.object_id) == ("administrator", None)
+    assert entry.object_repr == "import of proxies.txt"
+    assert "2 in the file: 2 new" in entry.change_message
+    assert SECRET not in str(LogEntry.objects.values())
+    assert "import of proxies.txt" in text(administrator.get("/admin/"))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_history_says_who_retired_and_who_returned_by_an_import() -> None:
+    old, back = new(Proxy), new(Proxy, host="a.example", port=80, username="joe")
+    Proxy.objects.filter(pk=back.pk).retire()
+    client = sign_in("administrator")
+    with override_settings(RESOURCEPOOL={**settings.RESOURCEPOOL, "HISTORY": True}):
+        confirm(client, upload(client, LIST, sync="on"))
+        recorder.flush()
+    told = Event.objects.order_by("what").values_list("what", "row", "actor")
+    assert list(told) == [
+        (What.RETURNED, str(back.pk), "administrator"),
+        (What.TAKEN_OUT, str(old.pk), "administrator"),
+    ]
 
 
 def test_a_bad_line_is_named_with_its_field_and_nothing_is_imported(administrator: Client) -> None:

@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 
 from resourcepool.dashboard import cards, views
 from resourcepool.dialect import DbLater
-from resourcepool.models import Event, Proxy, Sample
+from resourcepool.models import Event, Job, Proxy, Sample
 from resourcepool.templatetags.resourcepool_dashboard import commands
 from tests.app.models import Device, Ghost
 from tests.app.rows import hold, new, several
@@ -88,6 +88,51 @@ class TestSomebody:
     @pytest.mark.parametrize("address", [PAGE, LIVE])
     def test_can_only_look(self, address: str) -> None:
         assert somebody("view_proxy").post(address).status_code == 405
+
+
+def failed(name: str, result: str) -> None:
+    Job.objects.create(name=name, failed_at=DbLater(-60), result=result)
+
+
+BROKEN = "CheckerBroken: 9 of 10 failed at proxy.internal"
+
+
+class TestProblemsOfJobs:
+    """Who may see a pool learns what is wrong with it, and nobody else does."""
+
+    @pytest.fixture(autouse=True)
+    def _all_fail(self) -> None:
+        failed("check resourcepool.Proxy", BROKEN)
+        failed("check testapp.Device", "OperationalError: phone 7 of testapp.Device")
+        failed("prune history", "DatabaseUnavailable: testapp.Device stayed locked")
+        new(Proxy)
+
+    @pytest.mark.parametrize(
+        ("who", "is_told", "is_not_told"),
+        [
+            (["view_proxy"], ["proxy.internal", "prune history", "log says more"], ["testapp", "phone 7"]),
+            (
+                ["view_device"],
+                ["phone 7", "prune history", "log says more"],
+                ["resourcepool.Proxy", "proxy.internal"],
+            ),
+            (["view_proxy", "view_device", "view_ghost"], ["proxy.internal", "phone 7", "stayed locked"], []),
+            (["operate_proxy", "view_job", "view_device"], ["phone 7"], ["proxy.internal"]),
+        ],
+    )
+    def test_are_told_to_those_who_may_see_the_pool(
+        self, who: list[str], is_told: list[str], is_not_told: list[str]
+    ) -> None:
+        client = somebody(*who)
+        for address in (PAGE, LIVE):
+            text = text_of(client, address)
+            assert [said for said in is_told if said not in text] == []
+            assert [said for said in is_not_told if said in text] == []
+
+    def test_are_all_told_to_a_superior(self) -> None:
+        text = text_of(somebody(is_superuser=True))
+        for said in ("proxy.internal", "phone 7", "stayed locked"):
+            assert said in text
 
 
 class TestThePage:
