@@ -58,7 +58,7 @@ class Fact:
         holder: who had the lease; "" when nobody.
         reason: why, one line for people.
         actor: the operator who did it; "" when a program did.
-        seconds: for how long the lease was held, or how long the check took.
+        seconds: for how long the lease was held, or how long the check took; None: whoever told it does not know.
         at: when, by this process's clock (``time.monotonic``).
     """
 

@@ -9,12 +9,14 @@ import math
 import os
 import socket
 from collections import deque
+from functools import partial
 from typing import Any
 
 from django.db import DatabaseError, InterfaceError, connections, router
 
 from resourcepool.dialect import DbLater
 from resourcepool.exceptions import ResourcePoolError
+from resourcepool.history.held import grant, held
 from resourcepool.history.models import MAX_ACTOR, MAX_ROW, MAX_TEXT, Event
 from resourcepool.leases import background
 from resourcepool.leases.alarm import Alarm
@@ -22,7 +24,7 @@ from resourcepool.leases.background import own_connections
 from resourcepool.leases.clock import monotonic
 from resourcepool.leases.retry import retrying
 from resourcepool.leases.shutdown import at_exit
-from resourcepool.signals import SIGNALS, Fact
+from resourcepool.signals import SIGNALS, Fact, What
 
 EVERY = 1.0  # seconds between two writes
 BATCH = 500  # events in one statement; as soon as so many wait they are written
@@ -139,9 +141,15 @@ class Recorder:
 
 def write(facts: list[Fact]) -> None:
     """Add these facts to the history; raises DatabaseUnavailable."""
-    now, using = monotonic(), router.db_for_write(Event)
-    events = [_event(fact, now) for fact in facts]
-    retrying(connections[using], lambda: Event.objects.using(using).bulk_create(events, batch_size=BATCH))
+    using = router.db_for_write(Event)
+    retrying(connections[using], partial(_write, facts, using))
+
+
+def _write(facts: list[Fact], using: str) -> None:
+    now = monotonic()
+    lasted = held(facts, now, using)
+    events = [_event(fact, now, lasted.get(grant(fact))) for fact in facts]
+    Event.objects.using(using).bulk_create(events, batch_size=BATCH)
 
 
 def listen() -> None:
@@ -154,7 +162,7 @@ def _note(sender: Any, fact: Fact, **_: Any) -> None:
     recorder.note(sender, fact)
 
 
-def _event(fact: Fact, now: float) -> Event:
+def _event(fact: Fact, now: float, lasted: float | None) -> Event:
     return Event(
         at=DbLater(fact.at - now),
         what=fact.what,
@@ -164,7 +172,7 @@ def _event(fact: Fact, now: float) -> Event:
         holder=fact.holder[:MAX_TEXT],
         actor=fact.actor[:MAX_ACTOR],
         reason=fact.reason[:MAX_TEXT],
-        seconds=fact.seconds,
+        seconds=lasted if fact.what is What.REVOKED else fact.seconds,
         host=_host,
         pid=os.getpid(),
     )

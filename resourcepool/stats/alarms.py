@@ -127,13 +127,14 @@ def _of_pool(pool: PoolStatus, limits: Limits) -> Iterator[Alarm]:
 
 
 def _of_checks(pool: PoolStatus, every: float | None) -> Iterator[Alarm]:
-    if every is None or pool.trouble or not pool.working:
+    # Nothing that is held can be checked: only what was free counts.
+    if every is None or pool.trouble or not pool.counts[State.FREE]:
         return
     if pool.oldest_check is None:
         yield Alarm(Kind.CHECK_STALE, pool.label, _("was never checked; run `manage.py resourcepool_check`."))
-    elif pool.oldest_check > 3 * every:
-        text = _("the oldest check is %s old; is the Celery beat running?")
-        yield Alarm(Kind.CHECK_STALE, pool.label, text % duration(pool.oldest_check))
+    elif pool.passed_over is not None and pool.passed_over > 3 * every:
+        text = _("free ones were not checked for %s; is the Celery beat running?")
+        yield Alarm(Kind.CHECK_STALE, pool.label, text % duration(pool.passed_over))
 
 
 def _of_jobs(jobs: Mapping[str, JobStatus], limits: Limits) -> Iterator[Alarm]:

@@ -1,11 +1,23 @@
 """How each pool stands: how many are free, leased and away, who waits and for how long."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from django.db import DatabaseError, connections
-from django.db.models import BooleanField, CharField, Count, ExpressionWrapper, Max, Min, Q, Value
+from django.db.models import (
+    BooleanField,
+    Case,
+    CharField,
+    Count,
+    ExpressionWrapper,
+    F,
+    Max,
+    Min,
+    Q,
+    Value,
+    When,
+)
 
 from resourcepool.dialect import DbNow, MicrosUntil
 from resourcepool.exceptions import ResourcePoolError
@@ -32,6 +44,7 @@ class PoolStatus:
         expired: free, but their last lease was never released: its holder died or lost it.
         bad: found bad by the last check; ``unchecked``: in service and never checked.
         oldest_check: since the check that is longest ago of those in service; None: none was ever checked.
+        passed_over: for how long one that nobody holds has not been checked; None: there is none that ever was.
         trouble: why nothing is known, in words; "" if all is well.
     """
 
@@ -45,6 +58,7 @@ class PoolStatus:
     bad: int = 0
     unchecked: int = 0
     oldest_check: float | None = None
+    passed_over: float | None = None
     trouble: str = ""
 
     @property
@@ -129,9 +143,8 @@ def _status(model: Any, waiters: int, oldest_wait: float, groups: list[Any] | No
         expired=sum(one["n_rows"] for one in groups if one["n_held"] and not one["n_busy"]),
         bad=sum(one["n_bad"] for one in serving),
         unchecked=sum(one["n_rows"] - one["n_checked"] for one in serving),
-        oldest_check=_seconds(
-            min((one["n_due"] for one in serving if one["n_checked"]), default=None), sign=-1
-        ),
+        oldest_check=_longest_ago(one["n_due"] for one in serving),
+        passed_over=_longest_ago(one["n_idle"] for one in serving if not one["n_busy"]),
     )
 
 
@@ -171,8 +184,15 @@ def _groups_of(model: Any) -> Any:
             n_bad=Count("pk", filter=Q(verdict=Verdict.BAD)),
             n_checked=Count("checked_at"),
             n_due=MicrosUntil(Min("checked_at")),
+            n_idle=MicrosUntil(Min(_checkable_since())),
         )
     )
+
+
+def _checkable_since() -> Case:
+    """When a free row was checked last, or came free after that: checks pass over what somebody holds."""
+    was_checked = When(checked_at__gte=F("busy_before"), then=F("checked_at"))
+    return Case(was_checked, When(checked_at__isnull=False, then=F("busy_before")), default=None)
 
 
 def _whether(condition: Q) -> Any:
@@ -185,6 +205,10 @@ def _lines(using: str) -> dict[str, tuple[int, float]]:
     waited = Max(-1 * MicrosUntil("asked_at"))
     lines = tickets.values("pool").annotate(waiters=Count("pk"), waited=waited)
     return {line["pool"]: (line["waiters"], max(0.0, line["waited"] / 1_000_000)) for line in lines}
+
+
+def _longest_ago(micros: Iterable[int | None]) -> float | None:
+    return _seconds(min((one for one in micros if one is not None), default=None), sign=-1)
 
 
 def _seconds(micros: int | None, sign: int = 1) -> float | None:

@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 from django.db import OperationalError, transaction
 
+from resourcepool.dialect import DbLater
 from resourcepool.history import recorder as recording
-from resourcepool.history.recorder import Recorder, recorder
-from resourcepool.leases import verbs
+from resourcepool.history.recorder import Recorder, recorder, write
+from resourcepool.leases import clock, verbs
 from resourcepool.models import Event, Proxy
 from resourcepool.signals import Fact, What
 from tests.app.models import Device
@@ -51,6 +52,25 @@ class TestWhatIsWritten:
             lease.renew()
         assert told(proxy) == ["acquired", "lost"]
         assert Event.objects.get(what="lost").reason == verbs.TAKEN
+
+    def test_for_how_long_a_revoked_lease_was_held(self, proxy: Any) -> None:
+        lease: Any = Proxy.pool.acquire()
+        assert told(proxy) == ["acquired"]
+        Event.objects.update(at=DbLater(-90))
+        Proxy.objects.all().revoke("hangs", actor="alice")
+        assert told(proxy) == ["acquired", "revoked"]
+        event = Event.objects.get(what="revoked")
+        assert (event.fence, event.actor) == (lease.fence, "alice")
+        assert 89 < event.seconds < 150
+
+    def test_also_if_it_began_a_moment_ago(self, proxy: Any) -> None:
+        began = Fact(What.ACQUIRED, Proxy, "default", proxy.pk, 1, at=clock.monotonic() - 3)
+        write([began, Fact(What.REVOKED, Proxy, "default", proxy.pk, 1, at=began.at + 2)])
+        assert Event.objects.get(what="revoked").seconds == pytest.approx(2)
+
+    def test_a_revoked_lease_of_which_nothing_is_known(self, proxy: Any) -> None:
+        write([Fact(What.REVOKED, Proxy, "default", proxy.pk, 7)])
+        assert Event.objects.get(what="revoked").seconds is None
 
     def test_a_fix_of_the_bad_one_and_the_lease_of_the_next(self, proxy: Any) -> None:
         lease: Any = Proxy.pool.acquire()

@@ -49,11 +49,20 @@ def test_a_pool_is_in_trouble_when(status: PoolStatus, expected: list[Kind]) -> 
 
 
 @pytest.mark.parametrize(
-    ("oldest", "every", "expected"),
-    [(None, 600, [Kind.CHECK_STALE]), (1_800, 600, []), (1_801, 600, [Kind.CHECK_STALE]), (10**6, None, [])],
+    ("passed_over", "every", "expected"),
+    [(1_800, 600, []), (1_801, 600, [Kind.CHECK_STALE]), (10**6, None, []), (None, 600, [])],
 )
-def test_checks_that_stay_away_are_noticed(oldest: float | None, every: float | None, expected: Any) -> None:
-    assert kinds(pool(free=1, oldest_check=oldest), every=every) == expected
+def test_checks_that_stay_away_are_noticed(
+    passed_over: float | None, every: float | None, expected: Any
+) -> None:
+    assert kinds(pool(free=1, oldest_check=10**6, passed_over=passed_over), every=every) == expected
+
+
+@pytest.mark.parametrize(("count", "expected"), [({"free": 1}, [Kind.CHECK_STALE]), ({"leased": 40}, [])])
+def test_checks_that_never_came_are_noticed_where_there_was_anything_to_check(
+    count: dict[str, int], expected: Any
+) -> None:
+    assert kinds(pool(**count), every=600) == expected
 
 
 def test_a_checker_that_seems_broken_is_one_of_its_pool() -> None:

@@ -97,3 +97,21 @@ class TestAPool:
         status = pool(Proxy)
         assert (status.unchecked, status.bad) == (1, 1)
         assert 199 < (status.oldest_check or 0) < 260
+
+    @pytest.mark.parametrize(
+        ("free_since", "checked", "expected"),
+        [(-900, -300, 300), (-300, -900, 300), (60, -900, None), (-900, None, None)],
+    )
+    def test_tells_for_how_long_checks_passed_over_what_was_free(
+        self, free_since: int, checked: int | None, expected: int | None
+    ) -> None:
+        new(Proxy, busy_before=DbLater(-9), checked_at=DbLater(-9))
+        new(
+            Proxy,
+            busy_before=DbLater(free_since),
+            holder="me" if free_since > 0 else "",
+            checked_at=None if checked is None else DbLater(checked),
+        )
+        new(Proxy, busy_before=DbLater(-5_000), checked_at=DbLater(-5_000), in_service=False)
+        found = pool(Proxy).passed_over or 0
+        assert (expected or 9) - 1 < found < (expected or 9) + 60
