@@ -4,6 +4,7 @@ Needs xgettext, msgmerge and msgfmt (Debian: gettext). What it makes is committe
 """
 
 import ast
+import re
 import shutil
 import subprocess
 import sys
@@ -49,10 +50,10 @@ def texts_of(po: Path) -> Texts:
     """Return what a catalogue has, its head ("") included; raises ValueError where a text is marked as fuzzy."""
     found: Texts = {}
     for block in po.read_text().split("\n\n"):
-        if any(line.startswith("#,") and "fuzzy" in line for line in block.splitlines()):
-            raise ValueError(f"fuzzy: {block}")
         fields = _fields(block)
         if "msgid" in fields:
+            if fields["msgid"] and re.search(r"^#,.*fuzzy", block, re.MULTILINE):
+                raise ValueError(f"fuzzy: {block}")
             forms = [text for name, text in fields.items() if name.startswith("msgstr")]
             found[fields["msgid"], fields.get("msgid_plural", "")] = forms
     return found

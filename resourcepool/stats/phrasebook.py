@@ -31,9 +31,8 @@ CHECKS = (
     _("the checker failed (%(error)s)"),
     _("in use, or out of service"),
     _("the target: %(why)s"),
-    _(
-        "%(count)s of %(count_all)s failed together (%(count_times)s times: %(why)s); nothing was changed about these"
-    ),
+    _("%(why)s; nothing was changed about these"),
+    _("%(count)s of %(count_all)s failed together (%(count_times)s times: %(why)s)"),
     _("check: %(why)s"),
     _("ok"),
     _("bad"),
@@ -106,6 +105,7 @@ IMPORTS = (
     _("empty: there are no proxies in it"),
     _("empty: there is a header, but no proxy"),
     _("cannot be read: %(error)s"),
+    _("closed"),
     _("UTF-16 text; save it as UTF-8"),
     _("too large: at most %(count_lines)s lines and %(count_bytes)s MB; split it"),
     _("line %(count)s, byte %(count_byte)s is a NUL: this is a binary file, not text"),
@@ -170,5 +170,8 @@ ERRORS = (
 
 # Something of somebody's before one of the others: only if that is known, because people write such things, too.
 AFTER_A_NAME = (_("%(name)s: %(why)s"),)
+
+# What stands between the items of a list of them, the longest items first.
+BETWEEN = ("\n", _("; "), _(", "))
 
 PHRASES = (*CHECKS, *LEASES, *JOBS, *ALLOWED, *IMPORTS, *ERRORS, *AFTER_A_NAME)

@@ -11,11 +11,10 @@ from functools import lru_cache
 
 from django.utils.translation import get_language, gettext
 
-from resourcepool.stats.phrasebook import AFTER_A_NAME, PHRASES
+from resourcepool.stats.phrasebook import AFTER_A_NAME, BETWEEN, PHRASES
 
 MOST = 4_000  # characters; a longer text is none of ours
 DEPTH = 3  # the reason of an error in the result of a job
-BETWEEN = ("\n", "; ", ", ")  # items of a list, the longest items first
 
 _PLACE = re.compile(r"%\((\w+)\)s")
 
@@ -57,7 +56,7 @@ def _list(text: str, between: str, depth: int) -> str | None:
         if translated is None:
             return None
         found.append(item[: len(item) - len(bare)] + translated)
-    return between.join(found)
+    return gettext(between).join(found)
 
 
 def _matches(text: str) -> Iterator[tuple[str, re.Match[str]]]:
@@ -82,4 +81,6 @@ def pattern(phrase: str) -> re.Pattern[str]:
 
 
 def _shape(place: str) -> str:
-    return "[0-9][0-9,]*" if place.startswith("count") else ".+?"
+    if place.startswith("count"):
+        return "[0-9][0-9,]*"
+    return "[^,;]+?" if place == "name" else ".+?"  # a name must not swallow the items of a list before it

@@ -114,9 +114,11 @@ def significant(text: str) -> bool:
 def _check_header(names: list[str]) -> None:
     unknown = sorted({name[:40] for name in names if name not in {"url", *COLUMNS}})
     if unknown:
-        # Where little is known the line may be no header, but a proxy with a password.
-        named = f": {', '.join(map(repr, unknown))}" if 2 * len(unknown) <= len(names) else ""
-        raise ImportRefused(f"the header has unknown columns{named}; there are: url, {', '.join(COLUMNS)}")
+        known = f"url, {', '.join(COLUMNS)}"
+        if 2 * len(unknown) > len(names):  # then the line may be no header, but a proxy with a password
+            raise ImportRefused(f"the header has unknown columns; there are: {known}")
+        named = ", ".join(map(repr, unknown))
+        raise ImportRefused(f"the header has unknown columns: {named}; there are: {known}")
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ImportRefused(f"the header has a column twice: {', '.join(twice)}")

@@ -55,25 +55,25 @@ def _lines(stream: BinaryIO) -> Iterator[tuple[int, str]]:
             raise ImportRefused(
                 f"too large: at most {MAX_LINES:,} lines and {MAX_BYTES // 1_000_000} MB; split it"
             )
-        text = _text(raw, f"line {number}")
+        text = _text(raw, number)
         yield number, text.removeprefix(_BOM) if number == 1 else text
 
 
-def _text(raw: bytes, where: str) -> str:
+def _text(raw: bytes, number: int) -> str:
     if b"\0" in raw:
-        raise ImportRefused(f"{where}, byte {raw.index(0) + 1} is a NUL: this is a binary file, not text")
+        raise ImportRefused(f"line {number}, byte {raw.index(0) + 1} is a NUL: this is a binary file, not text")
     if len(raw) > MAX_LINE:
-        raise ImportRefused(f"{where} is longer than {MAX_LINE:,} bytes: this is no list of proxies")
+        raise ImportRefused(f"line {number} is longer than {MAX_LINE:,} bytes: this is no list of proxies")
     try:
         text = raw.decode()
     except UnicodeDecodeError as error:
         # Not chained: the error carries the whole line.
         raise ImportRefused(
-            f"{where}, byte {error.start + 1}: 0x{raw[error.start]:02x} is not UTF-8; save the file as UTF-8"
+            f"line {number}, byte {error.start + 1}: 0x{raw[error.start]:02x} is not UTF-8; save the file as UTF-8"
         ) from None
     text = text.removesuffix("\n").removesuffix("\r")
     if "\r" in text:
         raise ImportRefused(
-            f"{where} has a carriage return in the middle; save the file with Unix or Windows line ends"
+            f"line {number} has a carriage return in the middle; save the file with Unix or Windows line ends"
         )
     return text
