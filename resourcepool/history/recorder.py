@@ -46,6 +46,7 @@ class Recorder:
         self.dropped = 0
         self._waiting: deque[Fact] = deque()
         self._in_hand: list[Fact] = []
+        self._database: Any = None
         self._alarm = Alarm()
         self._is_running = self._writes_at_exit = False
 
@@ -53,6 +54,7 @@ class Recorder:
         """Have ``fact`` written, if its pool keeps a history; a receiver of the signals."""
         if not getattr(getattr(sender, "pool", None), "keeps_history", False):
             return
+        self._stay_with(_database())
         # What an operator does is never dropped: as many as there are rows, and it answers for somebody.
         if len(self._waiting) >= MOST and not fact.actor:
             self.dropped += 1
@@ -74,6 +76,7 @@ class Recorder:
         Raises:
             DatabaseUnavailable: what could not be written still waits.
         """
+        self._stay_with(_database())
         while self._waiting:
             self._in_hand = [self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))]
             try:
@@ -83,6 +86,12 @@ class Recorder:
                 raise
             finally:
                 self._in_hand = []
+
+    def _stay_with(self, database: Any) -> None:
+        """Forget what was told of another database: a test's, which is gone, and this is the real one again."""
+        if database != self._database:
+            self._waiting.clear()
+            self._database = database
 
     def _start(self) -> None:
         self._is_running = True
@@ -150,6 +159,11 @@ def _write(facts: list[Fact], using: str) -> None:
     lasted = held(facts, now, using)
     events = [_event(fact, now, lasted.get(grant(fact))) for fact in facts]
     Event.objects.using(using).bulk_create(events, batch_size=BATCH)
+
+
+def _database() -> Any:
+    """Return the name of the database in which the history is."""
+    return connections.settings[router.db_for_write(Event)].get("NAME")
 
 
 def listen() -> None:

@@ -160,3 +160,19 @@ class TestTheWayItIsWritten:
         assert (len(mine._waiting), mine.dropped) == (3, 2)
         mine.note(Proxy, Fact(What.REVOKED, Proxy, "default", 6, actor="alice"))
         assert len(mine._waiting) == 4, "what an operator does is kept"
+
+
+def test_what_a_test_has_told_is_not_written_into_the_real_database(
+    proxy: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorder = Recorder()
+    monkeypatch.setattr(recorder, "_start", lambda: None)
+    monkeypatch.setattr(recording, "_database", lambda: "test_pool")
+    recorder.note(Proxy, Fact(What.ACQUIRED, Proxy, "default", proxy.pk, 1))
+    monkeypatch.setattr(recording, "_database", lambda: "pool")
+    recorder.flush()
+    assert recorder.is_idle
+    assert told(proxy) == []
+    recorder.note(Proxy, Fact(What.ACQUIRED, Proxy, "default", proxy.pk, 2))
+    recorder.flush()
+    assert told(proxy) == ["acquired"]
