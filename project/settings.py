@@ -8,7 +8,7 @@ ALLOWED_HOSTS            comma-separated; default: this machine only
 CSRF_TRUSTED_ORIGINS     comma-separated, e.g. https://pool.example.com
 HTTPS                    1 when served over https only: cookies are then never sent over http
 CELERY_BROKER_URL        used when Celery is installed
-LANGUAGE_CODE            zh-hans: commands speak Chinese, and pages to browsers that ask for another language; default: en
+LANGUAGE_CODE            zh-hans: Chinese in commands, and for browsers that ask for neither language; default: en
 VAR_DIR                  where all of the above is kept; default: var/
 """
 

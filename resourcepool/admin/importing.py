@@ -24,10 +24,10 @@ from django.views.decorators.debug import sensitive_post_parameters, sensitive_v
 
 from resourcepool.admin.operating import Operating
 from resourcepool.exceptions import ResourcePoolError, SecretUnreadable
+from resourcepool.phrases import shown
 from resourcepool.resources.importing.formats import COLUMNS
 from resourcepool.resources.importing.proxies import BadLines, Imported, import_proxies
 from resourcepool.resources.secret import Sealed, seal
-from resourcepool.stats.phrases import shown
 
 MOST = 1_000_000  # bytes; sealed, it must fit into a form (DATA_UPLOAD_MAX_MEMORY_SIZE)
 KEPT = 3_600  # seconds between the plan and the answer

@@ -15,8 +15,8 @@ from resourcepool.admin.columns import Columns, note_beginnings
 from resourcepool.admin.operating import Operating
 from resourcepool.admin.words import lasted, sentences
 from resourcepool.history.models import Event
+from resourcepool.phrases import shown
 from resourcepool.resources.state import state_of
-from resourcepool.stats.phrases import shown
 
 EVENTS = 50
 

@@ -12,9 +12,9 @@ from resourcepool.admin.generic import ModelForm
 from resourcepool.admin.importing import Importing
 from resourcepool.admin.resource import ResourceAdmin
 from resourcepool.exceptions import SecretUnreadable
+from resourcepool.phrases import shown
 from resourcepool.resources.models import Proxy
 from resourcepool.resources.secret import seal
-from resourcepool.stats.phrases import shown
 
 
 class ProxyForm(ModelForm):

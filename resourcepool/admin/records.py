@@ -17,9 +17,9 @@ from resourcepool.dialect import DbLater, MicrosUntil
 from resourcepool.history.models import Event, Sample
 from resourcepool.jobs.models import Job
 from resourcepool.leases.models import Ticket
+from resourcepool.phrases import shown
 from resourcepool.resources.registry import resource_models
 from resourcepool.signals import What
-from resourcepool.stats.phrases import shown
 
 NEWEST = 100_000  # events that filters look at: no index serves every filter
 

@@ -9,10 +9,10 @@ from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
 from resourcepool.admin.countdown import countdown
+from resourcepool.phrases import shown
 from resourcepool.resources.state import State, Verdict
 from resourcepool.stats.alarms import duration
 from resourcepool.stats.holdings import origin
-from resourcepool.stats.phrases import shown
 
 HELD = (State.LEASED, State.DRAINING)
 AWAY = (State.DRAINING, State.OUT, State.RESERVED, State.RETIRED)

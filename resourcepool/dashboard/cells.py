@@ -7,10 +7,10 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
+from resourcepool.phrases import shown
 from resourcepool.resources.state import State
 from resourcepool.stats.alarms import duration
 from resourcepool.stats.grid import Cell
-from resourcepool.stats.phrases import shown
 
 BANDS = 100
 PLACE = "0pk0"  # stands for the key in the address of a page

@@ -11,12 +11,12 @@ from resourcepool.conf import setting
 from resourcepool.exceptions import BadOption, CheckerBroken
 from resourcepool.management.layout import plain
 from resourcepool.management.operating import OperatorCommand
+from resourcepool.phrases import shown
 from resourcepool.resources.checking.check import Wishes, check
 from resourcepool.resources.checking.outcome import Checked, Done, Tally
 from resourcepool.resources.choice import chosen, key
 from resourcepool.resources.registry import resource_model
 from resourcepool.resources.state import Verdict
-from resourcepool.stats.phrases import shown
 from resourcepool.sweeps.validity import check_pool
 
 BROKEN = 2  # exit code

@@ -16,7 +16,7 @@ from resourcepool import dialect
 from resourcepool.dialect import Trouble
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.management.translated import TranslatedCommand
-from resourcepool.stats.phrases import shown
+from resourcepool.phrases import shown
 
 INTERRUPTED = 130  # what shells call a process that Ctrl-C has ended
 BROKEN_PIPE = 141  # and one whose reader has gone away
@@ -37,7 +37,8 @@ class OperatorCommand(TranslatedCommand):
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
         """See ``BaseCommand``; with the examples below the options."""
         codes = _("Exit codes: 0 done; 1 nothing found, or refused; 2 not understood; 130 interrupted.")
-        epilog = f"{_('Examples')}:\n{textwrap.indent(self.example, '  ')}\n\n{codes}"
+        head = _("Examples:")
+        epilog = f"{head}\n{textwrap.indent(self.example, '  ')}\n\n{codes}"
         return super().create_parser(
             prog_name, subcommand, epilog=epilog, formatter_class=_KeepsLines, **kwargs
         )

@@ -8,11 +8,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from resourcepool.management.layout import age, ago, moment, plain, table
+from resourcepool.phrases import shown
 from resourcepool.resources.state import State
 from resourcepool.stats.alarms import Alarm, duration
 from resourcepool.stats.holdings import Holding
 from resourcepool.stats.jobs import JobStatus
-from resourcepool.stats.phrases import shown
 from resourcepool.stats.pools import PoolStatus
 
 ALWAYS = (State.FREE, State.LEASED, State.COOLING, State.DRAINING, State.QUARANTINED, State.OUT)

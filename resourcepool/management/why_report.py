@@ -8,9 +8,9 @@ from django.utils.translation import gettext as _
 from resourcepool.history.models import Event
 from resourcepool.management.layout import ago, moment, padded, plain, table
 from resourcepool.management.status_report import holding_as_json, holdings_as_text
+from resourcepool.phrases import shown
 from resourcepool.stats.alarms import duration
 from resourcepool.stats.lines import InLine, Waiting
-from resourcepool.stats.phrases import shown
 from resourcepool.stats.search import Found
 from resourcepool.stats.why import Holder, Resource
 

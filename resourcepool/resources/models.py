@@ -14,6 +14,7 @@ from resourcepool.dialect import KeyField
 from resourcepool.leases.models import AbstractLease
 from resourcepool.leases.retry import retrying
 from resourcepool.leases.where import Where
+from resourcepool.phrases import shown
 from resourcepool.resources import selectors
 from resourcepool.resources.importing import fields
 from resourcepool.resources.pool import Pool
@@ -155,7 +156,7 @@ class Proxy(AbstractResource):
             try:
                 setattr(self, name, spell(getattr(self, name)))
             except fields.BadField as error:
-                raise ValidationError({name: str(error)}) from None
+                raise ValidationError({name: shown(error)}) from None
 
     @property
     def url(self) -> str:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 from django.core.exceptions import ValidationError
 from django.db import models
 
+from resourcepool.phrases import shown
+
 TAG = re.compile(r"[a-z0-9][a-z0-9._:/=-]{0,49}")
 ALLOWED = "words of 1 to 50 of the characters a-z 0-9 . _ : / = -"
 
@@ -45,8 +47,8 @@ class TagsField(CharField):
         try:
             found = " ".join(words(value or ""))
         except ValueError as error:
-            raise ValidationError(str(error)) from None
+            raise ValidationError(shown(error)) from None
         longest = (self.max_length or 0) - 2  # the blanks around it
         if len(found) > longest:
-            raise ValidationError(f"{len(found)} characters in all; at most {longest}")
+            raise ValidationError(shown(f"{len(found)} characters in all; at most {longest}"))
         return found

@@ -10,11 +10,11 @@ from django.utils.translation import gettext_noop, ngettext
 from resourcepool import options
 from resourcepool.conf import setting
 from resourcepool.exceptions import BadOption, CheckerBroken
+from resourcepool.phrases import shown
 from resourcepool.resources.checking.rules import intervals
 from resourcepool.resources.state import State
 from resourcepool.stats.happenings import happenings
 from resourcepool.stats.jobs import JobStatus, jobs
-from resourcepool.stats.phrases import shown
 from resourcepool.stats.pools import PoolStatus, pools
 
 BROKEN = f"{CheckerBroken.__name__}: "  # how the result of a check begins that blames its checker

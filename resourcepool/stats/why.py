@@ -10,13 +10,13 @@ from django.utils.translation import gettext as _
 from resourcepool.dialect import DbNow, MicrosUntil
 from resourcepool.history.models import Event
 from resourcepool.leases.retry import retrying
+from resourcepool.phrases import shown
 from resourcepool.resources.choice import everything
 from resourcepool.resources.state import State, state_of
 from resourcepool.signals import What
 from resourcepool.stats.alarms import duration
 from resourcepool.stats.holdings import Holding, counts, holdings
 from resourcepool.stats.lines import Waiting, waiting
-from resourcepool.stats.phrases import shown
 
 ENDINGS = (
     What.RELEASED,

@@ -6,8 +6,8 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
+from resourcepool.phrases import shown
 from resourcepool.stats.alarms import duration
-from resourcepool.stats.phrases import shown
 
 register = template.Library()
 register.filter(shown)

@@ -1,5 +1,6 @@
 """The translations: complete, compiled, and of the texts that the code has now."""
 
+import ast
 import gettext
 import re
 import shutil
@@ -61,6 +62,17 @@ def test_the_catalogue_has_the_texts_of_the_code_and_no_others(language: str, tm
     collect(package)
     there, wanted = (set(texts_of(catalogue(language, where))) - {("", "")} for where in (PACKAGE, package))
     assert there == wanted, "run make messages, and translate what is new"
+
+
+def test_no_text_hides_where_xgettext_does_not_look() -> None:
+    names = {"_", "gettext", "gettext_lazy", "gettext_noop", "ngettext", "ngettext_lazy"}
+    for path in PACKAGE.rglob("*.py"):
+        for string in (
+            node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.JoinedStr)
+        ):
+            for node in ast.walk(string):
+                is_marked = isinstance(node, ast.Call) and getattr(node.func, "id", "") in names
+                assert not is_marked or isinstance(node.args[0], ast.Name), f"{path}:{string.lineno}"
 
 
 def test_what_is_fuzzy_is_refused(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.management.translated import TranslatedCommand
-from resourcepool.stats.phrases import shown
+from resourcepool.phrases import shown
 from resourcepool.sweeps import schedule
 from resourcepool.sweeps.schedule import Entry, Found, Step
 

@@ -12,9 +12,9 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.management.translated import TranslatedCommand
+from resourcepool.phrases import shown
 from resourcepool.resources.importing.formats import COLUMNS
 from resourcepool.resources.importing.proxies import BadLines, Imported, import_proxies, listed
-from resourcepool.stats.phrases import shown
 
 INTERRUPTED = 130  # what shells call a process that Ctrl-C has ended
 

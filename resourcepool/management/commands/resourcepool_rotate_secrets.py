@@ -8,8 +8,8 @@ from django.utils.translation import gettext_lazy
 
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.management.translated import TranslatedCommand
+from resourcepool.phrases import shown
 from resourcepool.resources.rotation import rotate_secrets
-from resourcepool.stats.phrases import shown
 
 
 class Command(TranslatedCommand):

@@ -17,11 +17,11 @@ from resourcepool.management import arguments
 from resourcepool.management import status_report as report
 from resourcepool.management.layout import as_text, more
 from resourcepool.management.operating import OperatorCommand
+from resourcepool.phrases import shown
 from resourcepool.stats.alarms import alarms_of
 from resourcepool.stats.happenings import happenings
 from resourcepool.stats.holdings import Holding, counts, holdings
 from resourcepool.stats.jobs import jobs
-from resourcepool.stats.phrases import shown
 from resourcepool.stats.pools import pools
 
 CLEAR = "\x1b[H\x1b[2J"

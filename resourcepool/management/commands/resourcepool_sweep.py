@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy
 from resourcepool import options as checked
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.management.translated import TranslatedCommand
-from resourcepool.stats.phrases import shown
+from resourcepool.phrases import shown
 from resourcepool.sweeps import sweep as sweeps
 
 INTERRUPTED = 130  # what shells call a process that Ctrl-C has ended

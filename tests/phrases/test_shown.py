@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from django.utils import translation
 
-from resourcepool.stats.phrasebook import AFTER_A_NAME, PHRASES
-from resourcepool.stats.phrases import pattern, shown
+from resourcepool.phrases.book import AFTER_A_NAME, PHRASES
+from resourcepool.phrases.shown import pattern, shown
 from tests.spawned import ROOT
 
 SAID = [

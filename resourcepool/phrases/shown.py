@@ -1,7 +1,7 @@
 """What the program itself has written down, in the reader's language.
 
 Rows, events, errors and log lines are in English whoever caused them, so that they can be searched, compared and sent
-to somebody else. Only when a page or a command shows one is it translated, by the sentences of ``phrasebook``; what
+to somebody else. Only when a page or a command shows one is it translated, by the sentences of ``book``; what
 people have written is none of these and stays as it is.
 """
 
@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from django.utils.translation import get_language, gettext
 
-from resourcepool.stats.phrasebook import AFTER_A_NAME, BETWEEN, PHRASES
+from resourcepool.phrases.book import AFTER_A_NAME, BETWEEN, PHRASES
 
 MOST = 4_000  # characters; a longer text is none of ours
 DEPTH = 3  # the reason of an error in the result of a job

@@ -88,6 +88,8 @@ ALLOWED = (
     _("a whole number from %(count_least)s to %(count_most)s"),
     _("seconds or a timedelta, from %(least)s to %(most)s seconds"),
     _("words of 1 to 50 of the characters a-z 0-9 . _ : / = -"),
+    _("%(tag)s is not a tag; allowed: words of 1 to 50 of the characters a-z 0-9 . _ : / = -"),
+    _("%(count)s characters in all; at most %(count_most)s"),
     _("FIELD=VALUE, such as country=US"),
     _("a resource or a holder"),
     _("it must say how to check them; see docs/validity.md"),
