@@ -1,5 +1,7 @@
 """Everything this package raises. One tree, so that one ``except ResourcePoolError`` catches it all."""
 
+from typing import Any
+
 
 class ResourcePoolError(Exception):
     """The root of every error raised by resourcepool."""
@@ -11,6 +13,9 @@ class BadOption(ResourcePoolError, ValueError):
     def __init__(self, name: str, value: object, allowed: str) -> None:
         super().__init__(f"{name}={_shown(value)} is not allowed: {allowed}")
         self.name, self.value, self.allowed = name, value, allowed
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.name, self.value, self.allowed)  # to other processes, as it was made
 
 
 class AcquireTimeout(ResourcePoolError, TimeoutError):

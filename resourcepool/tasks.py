@@ -2,39 +2,55 @@
 
 They take and return JSON only, and are safe to start twice at once: the second one finds the job taken, and says so.
 ``manage.py resourcepool_beat --install`` has django-celery-beat start them.
+
+While the database is away, or settings are wrong, they fail with a line in the log; only the next beat tries again.
 """
+
+import logging
+from collections.abc import Callable
 
 from celery import shared_task
 
-from resourcepool.exceptions import CheckerBroken
+from resourcepool.exceptions import BadOption, CheckerBroken, DatabaseUnavailable, NotMigrated
 from resourcepool.sweeps import sweep as sweeps
 from resourcepool.sweeps import validity
 
 ELSEWHERE = "being done elsewhere"
+EXPECTED = (BadOption, DatabaseUnavailable, NotMigrated)  # Celery logs these without a traceback
+
+logger = logging.getLogger(__name__)
 
 
-@shared_task(name="resourcepool.sweep", ignore_result=True)
+@shared_task(name="resourcepool.sweep", ignore_result=True, throws=EXPECTED)
 def sweep() -> str:
     """Return to service what is due, clear and tell what ran out."""
-    return sweeps.sweep() or ELSEWHERE
+    return _done("sweep", sweeps.sweep)
 
 
-@shared_task(name="resourcepool.prune_history", ignore_result=True)
+@shared_task(name="resourcepool.prune_history", ignore_result=True, throws=EXPECTED)
 def prune_history() -> str:
     """Remove what is old from the history."""
-    return sweeps.prune() or ELSEWHERE
+    return _done("prune_history", sweeps.prune)
 
 
-@shared_task(name="resourcepool.refresh_statistics", ignore_result=True)
+@shared_task(name="resourcepool.refresh_statistics", ignore_result=True, throws=EXPECTED)
 def refresh_statistics() -> str:
     """Write down how the pools stand."""
-    return sweeps.refresh_statistics() or ELSEWHERE
+    return _done("refresh_statistics", sweeps.refresh_statistics)
 
 
-@shared_task(name="resourcepool.check_validity", ignore_result=True)
+@shared_task(name="resourcepool.check_validity", ignore_result=True, throws=EXPECTED)
 def check_validity(label: str) -> str:
     """Check the resources of the pool ``label`` that nobody holds and that were not checked lately."""
     try:
-        return validity.check_validity(label) or ELSEWHERE
+        return _done("check_validity", lambda: validity.check_validity(label))
     except CheckerBroken as error:  # the alarm says so
         return str(error)
+
+
+def _done(name: str, job: Callable[[], str | None]) -> str:
+    try:
+        return job() or ELSEWHERE
+    except EXPECTED as error:
+        logger.warning("%s was not done, the next one will: %s", name, error)
+        raise

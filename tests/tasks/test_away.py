@@ -1,0 +1,39 @@
+"""The Celery tasks while the database is away: a line in the log each, no traceback, and nothing that tries again."""
+
+import pickle
+import re
+
+from resourcepool import tasks
+from resourcepool.exceptions import BadOption
+from tests.canary.planted import DATABASE_URLS
+from tests.spawned import Spawner
+
+TASKS = ("sweep", "prune_history", "refresh_statistics", "check_validity")
+
+
+def do_all() -> None:
+    """Do each task once, as a worker does, and print how it ended."""
+    for name in TASKS:
+        arguments = ("resourcepool.Proxy",) if name == "check_validity" else ()
+        done = getattr(tasks, name).apply(args=arguments)
+        print(name, "is", done.state, flush=True)
+
+
+def test_each_fails_with_one_warning(spawn: Spawner) -> None:
+    said = spawn(do_all, DATABASE_URL=DATABASE_URLS["mysql"]).succeed(timeout=60)
+    assert "Traceback" not in said, said
+    for name in TASKS:
+        assert f"{name} is FAILURE" in said
+        assert len(re.findall(f"WARNING .*{name} was not done, the next one will: ", said)) == 1, said
+
+
+def test_celery_never_starts_one_again_by_itself() -> None:
+    for name in TASKS:
+        task = getattr(tasks, name)
+        assert not getattr(task, "autoretry_for", ())
+        assert not task.acks_late
+
+
+def test_a_wrong_setting_keeps_its_kind_on_its_way_to_another_process() -> None:
+    error = pickle.loads(pickle.dumps(BadOption("ttl", -1, "more than 0")))
+    assert (type(error), str(error)) == (BadOption, "ttl=-1 is not allowed: more than 0")
