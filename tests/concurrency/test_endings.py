@@ -12,7 +12,7 @@ from django.db import connection
 
 import resourcepool
 from resourcepool.exceptions import LeaseReleased
-from resourcepool.leases import tickets
+from resourcepool.leases import tickets, verbs
 from resourcepool.models import Proxy
 from tests.app.rows import busy_for, columns, new
 from tests.concurrency.tickets import in_line
@@ -64,6 +64,24 @@ def test_sigterm_releases_where_the_program_asked_for_it_and_ctrl_c_always(
     assert child.wait() == code, child.output
     for row in rows:
         assert (columns(row)["fence"], columns(row)["holder"]) == (2, "")
+
+
+def end_while_giving_back() -> None:
+    """Be told to end just as the statement is under way, which does not come to its end."""
+
+    def interrupt(*_: Any) -> bool:
+        raise SystemExit(3)
+
+    setattr(verbs, "release", interrupt)  # noqa: B010 (for the type checker a module is not to be changed)
+    with Proxy.pool.acquire(ttl=LONG, cooldown=0):
+        pass
+
+
+def test_what_an_end_interrupts_while_it_is_given_back_is_released_at_that_end(spawn: Spawner) -> None:
+    row = new(Proxy)
+    child = spawn(end_while_giving_back)
+    assert child.wait() == 3, child.output
+    assert (columns(row)["fence"], columns(row)["holder"]) == (2, "")
 
 
 SLOW = {"mysql": "SELECT SLEEP(2)", "postgresql": "SELECT pg_sleep(2)"}

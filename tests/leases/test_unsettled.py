@@ -10,15 +10,11 @@ from resourcepool.exceptions import DatabaseUnavailable, LeaseReleased
 from resourcepool.leases.keeper import keeper
 from resourcepool.models import Proxy
 from tests.app.rows import columns, new
-from tests.concurrency.test_transient import by_postgresql
 from tests.concurrency.wire import Interference
+from tests.resources.clients import LOST_CONNECTION
 
 pytestmark = pytest.mark.only("mysql", "postgresql")  # SQLite has no server that could go away
 
-LOST_CONNECTION: dict[str, Callable[[], OperationalError]] = {
-    "mysql": lambda: OperationalError(2013, "Lost connection to server during query"),
-    "postgresql": lambda: by_postgresql("08006"),
-}
 ENDINGS: dict[str, Callable[[Any], object]] = {
     "release": lambda lease: lease.release(),
     "hand over": lambda lease: lease.hand_over("heir"),

@@ -57,6 +57,11 @@ class Holding:
     is_told: bool = False  # the handle knows that it is lost
 
     @property
+    def is_resource(self) -> bool:
+        """Whether it was acquired from the pool, and not by the bare verbs."""
+        return hasattr(self.lease, "quarantine")
+
+    @property
     def is_current(self) -> bool:
         """Whether nobody has had the row since."""
         return self.thing.fence == self.fence

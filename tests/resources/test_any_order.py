@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from django.db import DatabaseError, OperationalError, connection, connections, transaction
+from django.db import DatabaseError, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -27,19 +27,12 @@ from tests.any_order import check
 from tests.app.models import Team
 from tests.app.rows import expire, several, wanted
 from tests.committed import Clock
-from tests.concurrency.test_transient import by_postgresql
-from tests.concurrency.wire import Interference
+from tests.resources.clients import CAN_LOSE, Clients
 from tests.resources.model import Holding, Thing
 
 TTL = 1_000.0  # seconds: nothing runs out by itself while this runs, and the keeper has nothing to do
-LOST_CONNECTION: dict[str, Callable[[], OperationalError]] = {
-    "mysql": lambda: OperationalError(2013, "Lost connection to server during query"),
-    "postgresql": lambda: by_postgresql("08006"),
-}
-SQLITE = connection.vendor == "sqlite"  # has no connection that could be lost
-
 a_client = st.sampled_from([0, 1])
-a_lost_reply = st.just(False) if SQLITE else st.sampled_from([False, False, True])
+a_lost_reply = st.sampled_from([False, False, True]) if CAN_LOSE else st.just(False)
 a_cooldown = st.sampled_from([0.0, TTL])
 the_data = st.data()
 
@@ -47,7 +40,7 @@ the_data = st.data()
 class APool(RuleBasedStateMachine):
     """Three rows, two clients with a connection each, and every handle there ever was."""
 
-    clients: tuple[BaseDatabaseWrapper, ...] = ()
+    connections: tuple[BaseDatabaseWrapper, ...] = ()
     clock: Clock
 
     def __init__(self) -> None:
@@ -59,17 +52,14 @@ class APool(RuleBasedStateMachine):
         self.granted: set[tuple[int, int]] = set()
         self.written: list[str] = []
         self.names = itertools.count(1)
-        self.interference = Interference()
-        self.stack = contextlib.ExitStack()
-        for client in self.clients:
-            self.stack.enter_context(client.execute_wrapper(self.interference))
+        self.clients = Clients(self.connections)
 
     # Getting
 
     @rule(client=a_client, count=st.sampled_from([1, 1, 2, 3]), cooldown=a_cooldown, loses=a_lost_reply)
     def acquire(self, client: int, count: int, cooldown: float, loses: bool) -> None:
         free = [thing for thing in self.things if thing.is_free]
-        with self._playing(client), self._losing_a_reply(loses):
+        with self.clients.playing(client, loses=loses):
             leases = Proxy.pool.acquire_many(count, wait=False, ttl=TTL, cooldown=cooldown)
         if len(free) < count:
             assert leases is None
@@ -88,7 +78,7 @@ class APool(RuleBasedStateMachine):
         things = data.draw(st.permutations(self.things))[:count]
         pks = [thing.row.pk for thing in things]
         order = wanted(f"holder {next(self.names)}", TTL, holder_is_unique=True)
-        with self._playing(client) as own, self._losing_a_reply(loses):
+        with self.clients.playing(client, loses=loses) as own:
             if count == 1:
                 grant = verbs.claim(own, Proxy, pks[0], order)
                 grants = None if grant is None else [grant]
@@ -105,7 +95,7 @@ class APool(RuleBasedStateMachine):
     @precondition(lambda self: self.handed_over)
     def adopt(self, client: int, loses: bool) -> None:
         thing, fence = self.handed_over.pop(0)
-        with self._playing(client), self._losing_a_reply(loses):
+        with self.clients.playing(client, loses=loses):
             if thing.fence == fence and thing.is_busy:
                 self._keep(Proxy.pool.adopt(thing.row.pk, fence, ttl=TTL), thing, fence)
             else:
@@ -118,7 +108,7 @@ class APool(RuleBasedStateMachine):
     @precondition(lambda self: self.holdings)
     def renew(self, data: st.DataObject, client: int, loses: bool) -> None:
         one = data.draw(st.sampled_from(self.holdings))
-        with self._playing(client), self._losing_a_reply(loses), self._told_unless(one, one.is_live):
+        with self.clients.playing(client, loses=loses), self._told_unless(one, one.is_live):
             one.lease.renew()
 
     @rule(data=the_data, client=a_client, loses=a_lost_reply)
@@ -128,7 +118,7 @@ class APool(RuleBasedStateMachine):
         usable = [one for one in self.holdings if one.is_usable]
         batch = [one for one in usable if data.draw(st.booleans())]
         if batch:
-            with self._playing(client), self._losing_a_reply(loses):
+            with self.clients.playing(client, loses=loses):
                 assert renew_together("default", TTL, [one.lease for one in batch])
         for one in batch:
             one.is_told = not one.is_live
@@ -146,9 +136,9 @@ class APool(RuleBasedStateMachine):
                     if not commits:
                         transaction.set_rollback(True)
 
-        with self._playing(client):
+        with self.clients.playing(client):
             if loses and one.is_usable:
-                with self._losing_a_reply(loses), pytest.raises(DatabaseError):
+                with self.clients.losing_a_reply(loses), pytest.raises(DatabaseError):
                     work()
                 return
             with self._told_unless(one, one.is_live):
@@ -173,7 +163,7 @@ class APool(RuleBasedStateMachine):
         one = data.draw(st.sampled_from(self.holdings))
         # Of a lost reply nobody can tell, once the row has been through other hands, whose statement began that.
         done = one.is_current or (loses and one.thing.fence >= one.fence + 2)
-        with self._playing(client), self._losing_a_reply(loses):
+        with self.clients.playing(client, loses=loses):
             self._end(one, one.lease.release, told=one.is_told or not done)
         if one.is_current:
             one.thing.pass_on("", is_busy=one.lease.terms.cooldown > 0)
@@ -181,11 +171,12 @@ class APool(RuleBasedStateMachine):
     @rule(data=the_data, client=a_client, loses=a_lost_reply)
     @precondition(lambda self: self.holdings)
     def quarantine(self, data: st.DataObject, client: int, loses: bool) -> None:
-        one = data.draw(st.sampled_from([*filter(_is_resource, self.holdings), self.holdings[0]]))
-        if not _is_resource(one):
+        resources = [one for one in self.holdings if one.is_resource]
+        if not resources:
             return
+        one = data.draw(st.sampled_from(resources))
         done = one.is_usable and one.is_current
-        with self._playing(client), self._losing_a_reply(loses):
+        with self.clients.playing(client, loses=loses):
             self._end(one, lambda: one.lease.quarantine("banned"), told=not done)
         if done:
             one.thing.park()
@@ -195,7 +186,7 @@ class APool(RuleBasedStateMachine):
     def hand_over(self, data: st.DataObject, client: int, loses: bool) -> None:
         one = data.draw(st.sampled_from(self.holdings))
         done, heir = one.is_usable and one.is_current, f"heir {next(self.names)}"
-        with self._playing(client), self._losing_a_reply(loses):
+        with self.clients.playing(client, loses=loses):
             fence = self._end(one, lambda: one.lease.hand_over(heir, ttl=TTL), told=not done)
         if done:
             assert fence == one.thing.pass_on(heir)
@@ -264,7 +255,7 @@ class APool(RuleBasedStateMachine):
         assert sorted(Team.objects.values_list("name", flat=True)) == sorted(self.written)
 
     def teardown(self) -> None:
-        self.stack.close()
+        self.clients.close()
         for lease in keeper.kept():
             keeper.forget(lease)
         Proxy._base_manager.all()._raw_delete("default")
@@ -300,29 +291,8 @@ class APool(RuleBasedStateMachine):
             with pytest.raises(LeaseLost):
                 yield
 
-    @contextlib.contextmanager
-    def _playing(self, client: int) -> Iterator[BaseDatabaseWrapper]:
-        before, connections["default"] = connections["default"], self.clients[client]
-        try:
-            yield self.clients[client]
-        finally:
-            connections["default"] = before
-
-    @contextlib.contextmanager
-    def _losing_a_reply(self, loses: bool) -> Iterator[None]:
-        if loses:
-            self.interference.expect("UPDATE", LOST_CONNECTION[connection.vendor], after=True)
-        try:
-            yield
-        finally:
-            self.interference.expect("", OperationalError, times=0)
-
-
-def _is_resource(one: Holding) -> bool:
-    return hasattr(one.lease, "quarantine")
-
 
 @pytest.mark.timeout(1_200)  # the long form takes minutes
 def test_a_pool_is_never_anything_else(other: BaseDatabaseWrapper, process_clock: Clock) -> None:
-    clients = (connections["default"], other)
-    check(type("APool", (APool,), {"clients": clients, "clock": process_clock}), steps=50)
+    both = (connections["default"], other)
+    check(type("APool", (APool,), {"connections": both, "clock": process_clock}), steps=50)

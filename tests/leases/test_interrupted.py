@@ -1,0 +1,168 @@
+"""Giving up is interrupted, fails, or is done by two threads at once: nothing is renewed that nobody will give back."""
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from resourcepool.exceptions import DatabaseUnavailable, LeaseReleased
+from resourcepool.leases import verbs
+from resourcepool.leases.keeper import keeper
+from tests.app.models import Bare
+from tests.app.rows import busy_for, columns, hold, new
+from tests.committed import Clock
+from tests.eventually import InBackground, eventually
+from tests.leases.test_lease import unavailable
+
+INTERRUPTIONS = [KeyboardInterrupt, SystemExit]
+
+
+@pytest.fixture
+def row() -> Any:
+    return new(Bare)
+
+
+@pytest.fixture(params=INTERRUPTIONS)
+def interrupted(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> type[BaseException]:
+    """Whoever releases is interrupted by this."""
+    interruption: type[BaseException] = request.param
+
+    def interrupt(*_: Any) -> bool:
+        raise interruption
+
+    monkeypatch.setattr(verbs, "release", interrupt)
+    return interruption
+
+
+class HangingHandOver:
+    """Another thread hands a lease over, and the database does not answer until it is told to."""
+
+    def __init__(self, lease: Any, monkeypatch: pytest.MonkeyPatch, answer: Callable[..., bool]) -> None:
+        self._begun, self._go_on = threading.Event(), threading.Event()
+
+        def hang(*args: Any, **options: Any) -> bool:
+            self._begun.set()
+            assert self._go_on.wait(10)
+            return answer(*args, **options)
+
+        monkeypatch.setattr(verbs, "hand_over", hang)
+        self._thread = InBackground(lambda: lease.hand_over("heir"))
+        assert self._begun.wait(10)
+
+    def end(self) -> Any:
+        self._go_on.set()
+        return self._thread.result()
+
+
+class TestAnInterruption:
+    def test_of_what_is_given_up_for_good_leaves_nothing_that_is_renewed(
+        self, row: Any, interrupted: type[BaseException]
+    ) -> None:
+        lease = hold(row)
+        with pytest.raises(interrupted):
+            lease.give_back()
+        assert not keeper.is_kept(lease)
+        assert lease in keeper.not_given_back(), "the end of the process releases it"
+
+    def test_of_the_end_of_a_block_does_neither(self, row: Any, interrupted: type[BaseException]) -> None:
+        with pytest.raises(interrupted), hold(row) as lease:
+            pass
+        assert not keeper.is_kept(lease)
+
+    def test_of_the_end_of_a_block_that_failed_does_neither(
+        self, row: Any, interrupted: type[BaseException]
+    ) -> None:
+        with pytest.raises(interrupted), hold(row) as lease:
+            raise LookupError
+        assert not keeper.is_kept(lease)
+
+    def test_of_a_release_leaves_it_to_the_caller_to_call_again(
+        self, row: Any, interrupted: type[BaseException], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        lease = hold(row)
+        with pytest.raises(interrupted):
+            lease.release()
+        assert keeper.is_kept(lease)
+        assert not lease.is_held, "it may have taken effect"
+        monkeypatch.undo()
+        lease.release()
+        assert (columns(row)["fence"], busy_for(row) <= 0) == (2, True)
+        assert lease not in keeper.not_given_back()
+
+
+class TestWhatWasLetGo:
+    def test_can_still_be_released_and_is_forgotten_then(self, row: Any) -> None:
+        lease = hold(row)
+        lease.let_go()
+        lease.release()
+        assert columns(row)["fence"] == 2
+        assert lease not in keeper.not_given_back()
+
+    def test_is_forgotten_without_a_word_when_it_has_lapsed(
+        self, row: Any, process_clock: Clock, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        lease = hold(row, ttl=60)
+        lease.let_go()
+        process_clock.advance(61)
+        eventually(lambda: lease not in keeper.not_given_back())
+        assert not lease.lost.is_set()
+        assert caplog.text == ""
+
+    def test_is_not_remembered_when_it_had_ended_before(self, row: Any) -> None:
+        lease = hold(row)
+        lease.release()
+        lease.let_go()
+        assert lease not in keeper.not_given_back()
+
+
+class TestTwoThreads:
+    def test_what_one_gave_up_for_good_is_not_renewed_when_the_other_fails(
+        self, row: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        lease = hold(row)
+        other = HangingHandOver(lease, monkeypatch, unavailable)
+        lease.abandon()
+        with pytest.raises(DatabaseUnavailable):
+            other.end()
+        assert not keeper.is_kept(lease)
+
+    def test_the_second_is_told_that_it_is_being_given_up(
+        self, row: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        lease = hold(row)
+        other = HangingHandOver(lease, monkeypatch, verbs.hand_over)
+        for use in (lease.release, lease.ensure_held):
+            with pytest.raises(LeaseReleased, match="is being given up by another thread"):
+                use()
+        assert other.end() == 2
+        assert columns(row)["holder"] == "heir"
+        assert lease not in keeper.not_given_back()
+
+
+class TestWhileItIsGivenUp:
+    def test_it_is_not_renewed_and_is_again_when_that_failed(
+        self, row: Any, process_clock: Clock, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        lease, another = hold(row, ttl=60), hold(new(Bare), ttl=60)
+        other = HangingHandOver(lease, monkeypatch, unavailable)
+        sent_at = lease.trust.sent_at
+        process_clock.advance(25)
+        eventually(lambda: another.trust.due_at > process_clock())
+        assert lease.trust.sent_at == sent_at
+        with pytest.raises(DatabaseUnavailable):
+            other.end()
+        process_clock.advance(0)
+        eventually(lambda: lease.trust.sent_at > sent_at)
+
+    def test_its_loss_is_told_when_that_failed(
+        self, row: Any, process_clock: Clock, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        lease, another = hold(row, ttl=60), hold(new(Bare), ttl=60)
+        other = HangingHandOver(lease, monkeypatch, unavailable)
+        process_clock.advance(61)
+        assert another.lost.wait(5), "the watch has looked"
+        assert not lease.lost.is_set()
+        with pytest.raises(DatabaseUnavailable):
+            other.end()
+        assert lease.lost.wait(5)

@@ -1,0 +1,72 @@
+"""For how long a handle relies on its grant, moment by moment."""
+
+import pytest
+
+from resourcepool.leases.terms import Terms
+from resourcepool.leases.trust import Trust
+
+GRANTED = 1_000.0
+
+
+def trust(ttl: float = 60, max_hold: float | None = None, *, is_proven: bool = True) -> Trust:
+    return Trust(Terms(ttl=ttl, holder="me", max_hold=max_hold), GRANTED, is_proven=is_proven)
+
+
+@pytest.mark.parametrize(
+    ("ttl", "max_hold", "seconds"),
+    [
+        (10, None, 9),  # a tenth before
+        (60, None, 58),  # but 2 s at most
+        (60, 600, 58),
+        (60, 30, 28),
+        (10, 10, 9),
+    ],
+)
+def test_ends_a_margin_before_ttl_and_max_hold(ttl: float, max_hold: float | None, seconds: float) -> None:
+    assert trust(ttl, max_hold).until == GRANTED + seconds
+
+
+def test_goes_on_from_when_a_confirmed_renewal_was_sent() -> None:
+    it = trust()
+    it.confirm(GRANTED + 20)
+    assert (it.until, it.due_at) == (GRANTED + 78, GRANTED + 40)
+
+
+def test_is_not_shortened_by_a_confirmation_that_comes_late() -> None:
+    it = trust()
+    it.confirm(GRANTED + 20)
+    it.confirm(GRANTED + 5)
+    assert it.sent_at == GRANTED + 20
+
+
+def test_a_renewal_does_not_move_max_hold() -> None:
+    it = trust(60, 70)
+    it.confirm(GRANTED + 40)
+    assert it.until == GRANTED + 68
+
+
+def test_is_renewed_after_a_third_of_the_ttl_and_at_once_when_a_rollback_could_undo_the_claim() -> None:
+    assert trust().due_at == GRANTED + 20
+    unproven = trust(is_proven=False)
+    assert unproven.due_at < GRANTED
+    unproven.confirm(GRANTED + 1)
+    assert unproven.due_at == GRANTED + 21
+
+
+@pytest.mark.parametrize(
+    ("max_hold", "after", "ttl"), [(None, 500, 60), (600, 0, 60), (600, 550, 50), (600, 601, 0)]
+)
+def test_is_not_renewed_beyond_max_hold(max_hold: float | None, after: float, ttl: float) -> None:
+    assert trust(60, max_hold).next_ttl(GRANTED + after) == ttl
+
+
+@pytest.mark.parametrize(
+    ("max_hold", "after", "why"),
+    [
+        (None, 58, "not renewed within ttl=60 s"),
+        (600, 58, "not renewed within ttl=60 s"),
+        (600, 598, "held for max_hold=600 s"),
+    ],
+)
+def test_says_why_it_is_over(max_hold: float | None, after: float, why: str) -> None:
+    assert trust(60, max_hold).why_over(GRANTED + after) == why

@@ -1,0 +1,33 @@
+"""Django's thread for blocking code, busy with something else for as long as a test likes."""
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import AsyncIterator, Callable
+
+from asgiref.sync import sync_to_async
+
+
+async def soon(predicate: Callable[[], object]) -> None:
+    """Wait until it is true, without that thread."""
+    async with asyncio.timeout(10):
+        while not predicate():
+            await asyncio.sleep(0.005)
+
+
+@contextlib.asynccontextmanager
+async def occupied() -> AsyncIterator[None]:
+    """Keep that thread busy for a block: whatever is to run in it waits for the end of the block."""
+    begun, go_on = threading.Event(), threading.Event()
+
+    def work() -> None:
+        begun.set()
+        assert go_on.wait(20)
+
+    task = asyncio.ensure_future(sync_to_async(work)())
+    await soon(begun.is_set)
+    try:
+        yield
+    finally:
+        go_on.set()
+        await task

@@ -1,0 +1,166 @@
+"""A task is cancelled while other blocking code keeps its clean-up waiting: nothing is renewed that nobody has."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.db import connections
+
+from resourcepool.leases.keeper import keeper
+from resourcepool.leases.poller import poller
+from resourcepool.models import Proxy
+from resourcepool.resources import threads
+from tests.app.rows import columns, hold, new, several
+from tests.eventually import closing, eventually
+from tests.resources.occupied import occupied, soon
+from tests.resources.test_threads import cancel, cancelled, everything_has_run
+
+Test = Callable[[], Any]
+
+
+def run(main: Test) -> None:
+    async def to_its_end() -> None:
+        await main()
+        await everything_has_run()
+        await sync_to_async(connections.close_all)()
+
+    asyncio.run(to_its_end())
+
+
+def kept(*others: Any) -> list[Any]:
+    return [lease for lease in keeper.kept() if lease.model is Proxy and lease not in others]
+
+
+def waiters() -> list[Any]:
+    return [waiter for line in poller._lines.values() for waiter in line.waiters]
+
+
+async def release_elsewhere(lease: Any) -> None:
+    await asyncio.get_running_loop().run_in_executor(None, closing, lease.release)
+
+
+@pytest.mark.parametrize("times", [1, 2, 3])
+def test_the_end_of_a_block_releases(times: int) -> None:
+    row = new(Proxy)
+
+    async def main() -> None:
+        go_on = asyncio.Event()
+
+        async def work() -> None:
+            async with await Proxy.pool.aacquire():
+                await go_on.wait()
+
+        task = asyncio.create_task(work())
+        await soon(kept)
+        await everything_has_run()
+        async with occupied():
+            go_on.set()
+            await soon(lambda: threads._started)
+            await cancelled(task, times)
+
+    run(main)
+    assert kept() == []
+    assert (columns(row)["fence"], columns(row)["holder"]) == (2, "")
+
+
+@pytest.mark.parametrize("times", [1, 2, 3])
+def test_what_was_granted_and_is_only_to_be_read_yet_is_given_back(times: int) -> None:
+    row = new(Proxy)
+    first = hold(row)
+
+    async def main() -> None:
+        task = asyncio.create_task(Proxy.pool.aacquire(timeout=20))
+        await soon(waiters)
+        async with occupied():
+            await release_elsewhere(first)
+            await soon(lambda: kept(first) and threads._started)
+            await cancel(task, times)
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    run(main)
+    assert kept() == []
+    assert (columns(row)["fence"], columns(row)["holder"]) == (4, "")
+
+
+@pytest.mark.parametrize("times", [1, 2, 3])
+def test_a_waiter_leaves_the_line(times: int) -> None:
+    first = hold(new(Proxy))
+
+    async def main() -> None:
+        task = asyncio.create_task(Proxy.pool.aacquire(timeout=20))
+        await soon(waiters)
+        async with occupied():
+            await cancelled(task, times)
+            await soon(lambda: not waiters())
+
+    run(main)
+    first.release()
+    eventually(lambda: not waiters())
+    assert kept() == []
+
+
+def test_a_waiter_whose_time_was_up_just_then_leaves_the_line() -> None:
+    first = hold(new(Proxy))
+
+    async def main() -> None:
+        task = asyncio.create_task(Proxy.pool.aacquire(timeout=0.3))
+        await soon(waiters)
+        async with occupied():
+            await soon(lambda: threads._started)  # it is to be said why it was too late
+            await cancelled(task)
+            await soon(lambda: not waiters())
+
+    run(main)
+    first.release()
+    assert kept() == []
+
+
+def test_a_first_look_that_has_not_begun_takes_nothing() -> None:
+    row = new(Proxy)
+
+    async def main() -> None:
+        async with occupied():
+            task = asyncio.create_task(Proxy.pool.aacquire())
+            await soon(lambda: threads._started)
+            await cancelled(task)
+
+    run(main)
+    assert columns(row)["fence"] == 0
+
+
+def test_a_handle_that_moves_to_another_resource_can_be_released() -> None:
+    several(Proxy, 2)
+
+    async def main() -> None:
+        lease: Any = await Proxy.pool.aacquire()
+        task: Any = asyncio.current_task()
+        try:
+            asyncio.get_running_loop().call_soon(task.cancel)
+            await lease.afix("banned")
+        finally:
+            await lease.arelease() if lease.is_held else None
+
+    with pytest.raises(asyncio.CancelledError):
+        run(main)
+    assert kept() == []
+
+
+def test_a_cancellation_is_not_replaced_by_an_error_of_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = hold(new(Proxy))
+    leave = type(Proxy.pool._desk)._leave
+
+    def fails_just_then(self: Any, waiter: Any) -> Any:
+        waiter.fail(LookupError("the line is broken"))
+        return leave(self, waiter)
+
+    async def main() -> None:
+        task = asyncio.create_task(Proxy.pool.aacquire(timeout=20))
+        await soon(waiters)
+        monkeypatch.setattr(type(Proxy.pool._desk), "_leave", fails_just_then)
+        await cancelled(task)
+
+    run(main)
+    first.release()
