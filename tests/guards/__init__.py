@@ -1,0 +1,13 @@
+"""The guards that can be taken out one at a time, and the tests that should miss them; by layer."""
+
+from tests.guards.checking import CHECKING
+from tests.guards.leases import LEASES
+from tests.guards.mutation import VERBS, Mutation
+from tests.guards.records import RECORDS
+from tests.guards.resources import RESOURCES
+from tests.guards.surfaces import SURFACES
+from tests.guards.waiting import WAITING
+
+MUTATIONS = (*LEASES, *WAITING, *RESOURCES, *CHECKING, *RECORDS, *SURFACES)
+
+__all__ = ["MUTATIONS", "VERBS", "Mutation"]

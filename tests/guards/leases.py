@@ -1,0 +1,159 @@
+"""The guards of a single lease: its verbs, its handle, its end."""
+
+from tests.guards.mutation import CONTRACT, LEASE, VERBS, Mutation
+
+LEASES = (
+    Mutation(
+        "the end waits for a ticket being taken",
+        "leases/shutdown.py",
+        "with quiet():",
+        "if True:",
+        ("tests/concurrency/test_endings.py",),
+    ),
+    Mutation(
+        "a fork waits for background threads",
+        "leases/background.py",
+        "    before=_before_fork, after_in_parent",
+        "    before=_held_back.clear, after_in_parent",
+        ("tests/concurrency/test_forks.py",),
+    ),
+    Mutation(
+        "fence out of renew, release, hand over",
+        VERBS,
+        'match = f"{table.pk} = %s AND {fence} = %s"',
+        'match = f"{table.pk} = %s AND ({fence} = %s OR 1 = 1)"',
+        CONTRACT,
+    ),
+    *(
+        Mutation(
+            f"fence out of {verb} alone",
+            VERBS,
+            'match = f"{table.pk} = %s AND {fence} = %s"',
+            'match = f"{table.pk} = %s AND ({fence} = %s" + (" OR 1 = 1)" if verb == "' + verb + '" else ")")',
+            CONTRACT,
+        )
+        for verb in ("renew", "release", "hand over")
+    ),
+    Mutation(
+        "fences out of a batch",
+        VERBS,
+        "IN ({keys}) AND {fence} = CASE {table.pk}{cases} END",
+        "IN ({keys}) AND {fence} >= 0 * CASE {table.pk}{cases} END",
+        CONTRACT,
+    ),
+    Mutation(
+        "expiry out of claim",
+        "leases/table.py",
+        'self.free = f"{self.busy_before} <= {speaks.now}{self.claimable}"',
+        'self.free = f"1 = 1{self.claimable}"',
+        CONTRACT,
+    ),
+    Mutation("expiry out of renew", VERBS, 'if verb == "renew" else ""', 'if verb == "" else ""', CONTRACT),
+    Mutation(
+        "in_service out of claim",
+        "leases/table.py",
+        'self.free = f"{self.busy_before} <= {speaks.now}{self.claimable}"',
+        'self.free = f"{self.busy_before} <= {speaks.now}"',
+        CONTRACT,
+    ),
+    Mutation(
+        "busy rows into claim_all", VERBS, ".available().filter(pk__in=pks)", ".filter(pk__in=pks)", CONTRACT
+    ),
+    Mutation(
+        "all or nothing out of claim_all", VERBS, "if len(fences) < len(pks):", "if not fences:", CONTRACT
+    ),
+    Mutation(
+        "a shorter renewal shortens",
+        VERBS,
+        "{speaks.greatest}({busy}, {speaks.later})",
+        "{speaks.later}",
+        CONTRACT,
+    ),
+    Mutation(
+        "a claim does not raise the fence",
+        VERBS,
+        "{fence} = {speaks.next_fence.format(fence=fence)}, {holder} = %s",
+        "{fence} = {fence}, {holder} = %s",
+        CONTRACT,
+    ),
+    Mutation(
+        "a release does not raise the fence",
+        VERBS,
+        '''"release": f"{busy} = {speaks.later}, {fence} = {fence} + 1, {holder} = ''"''',
+        '''"release": f"{busy} = {speaks.later}, {fence} = {fence}, {holder} = ''"''',
+        CONTRACT,
+    ),
+    Mutation(
+        "the margin out of the trust window",
+        "leases/trust.py",
+        "until = self.sent_at + self._terms.ttl - margin(self._terms.ttl)",
+        "until = self.sent_at + self._terms.ttl",
+        (
+            "tests/leases/test_trust.py",
+            "tests/leases/test_lease.py",
+            "tests/leases/test_lease_endings.py",
+        ),
+    ),
+    Mutation(
+        "save() writes lease columns", "leases/models.py", "return name not in LEASE_COLUMNS", "return True"
+    ),
+    Mutation(
+        "the end does not release what was given up in vain",
+        "leases/keeper.py",
+        "shutdown.release_everything(self.not_given_back())",
+        "shutdown.release_everything(self.kept())",
+        ("tests/concurrency/test_endings.py",),
+    ),
+    Mutation(
+        "the renewal out of guard",
+        LEASE,
+        "        self._renew()\n        yield self",
+        "        yield self",
+        ("tests/leases/test_guard.py",),
+    ),
+    Mutation(
+        "fence out of guard",
+        VERBS,
+        'match = f"{table.pk} = %s AND {fence} = %s"',
+        'match = f"{table.pk} = %s AND ({fence} = %s" + (" OR 1 = 1)" if verb == "renew" else ")")',
+        ("tests/leases/test_guard.py",),
+    ),
+    Mutation(
+        "guard without a transaction",
+        LEASE,
+        "if not self._connection.in_atomic_block:",
+        "if False:",
+        ("tests/leases/test_guard.py",),
+    ),
+    Mutation(
+        "a renewal counts before its commit",
+        LEASE,
+        "        if self._transaction is None:\n            self.trust.confirm(sent_at)",
+        "        if True:\n            self.trust.confirm(sent_at)",
+        ("tests/leases/test_guard.py", "tests/leases/test_lease.py", "tests/leases/test_lease_endings.py"),
+    ),
+    Mutation(
+        "trust from the reply, not from the sending",
+        LEASE,
+        "Trust(self.terms, grant.sent_at,",
+        "Trust(self.terms, monotonic(),",
+        (
+            "tests/leases/test_lease.py",
+            "tests/leases/test_lease_endings.py",
+        ),
+    ),
+    Mutation(
+        "a forked child may use the handle",
+        LEASE,
+        "        if self._pid != os.getpid():",
+        "        if False:",
+        ("tests/concurrency/test_forks.py",),
+    ),
+    Mutation(
+        "given up in vain, renewed for ever",
+        LEASE,
+        "        self.let_go()\n",
+        "",
+        ("tests/leases/test_lease_endings.py", "tests/leases/test_interrupted.py"),
+    ),
+)

@@ -1,0 +1,18 @@
+"""What a guard that can be taken out is."""
+
+from typing import NamedTuple
+
+
+class Mutation(NamedTuple):
+    """One guard, where it stands, what is left without it, and who should miss it."""
+
+    name: str
+    file: str
+    guard: str
+    without: str
+    tests: tuple[str, ...] = ("tests/leases",)
+
+
+CONTRACT = ("tests/leases/test_contract.py", "tests/leases/test_contract_in_time.py")
+CHECKS = ("tests/resources/checking",)
+VERBS, LEASE, LINE = "leases/verbs.py", "leases/lease.py", "leases/line.py"
