@@ -32,6 +32,7 @@ class Chart:
         gaps: the path over the times of which nothing is known.
         top: the figure at the upper end of the axis.
         text: what the chart shows, for those who do not see it.
+        key: (class, name) of each series, if there are several to be told apart.
     """
 
     title: str
@@ -39,6 +40,7 @@ class Chart:
     gaps: str
     top: str
     text: str
+    key: list[tuple[str, str]]
 
 
 def chart(title: str, series: Sequence[Series]) -> Chart:
@@ -52,6 +54,7 @@ def chart(title: str, series: Sequence[Series]) -> Chart:
         gaps=area(missing, 1.0),
         top=number(top),
         text=". ".join(in_words(one) for one in series),
+        key=[(one.css, one.name) for one in series] if len(series) > 1 else [],
     )
 
 

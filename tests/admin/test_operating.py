@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
+from django.db import connection
 from django.test import Client, override_settings
+from django.test.utils import CaptureQueriesContext
 
 from resourcepool.admin import selection
 from resourcepool.admin.operations import OPERATIONS
@@ -198,3 +200,14 @@ def test_a_quarantined_one_goes_back_at_once(operator: Client, proxy: Proxy) -> 
     do(operator, "quarantine", [proxy], amount=1, unit="days")
     do(operator, "return_to_service", [proxy])
     assert busy_for(proxy) <= 0
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_the_page_that_asks_takes_ten_queries_at_most(operator: Client, name: str) -> None:
+    rows = several(Proxy, 40)
+    for row in rows:
+        lease(row)
+    ask(operator, name, rows)
+    with CaptureQueriesContext(connection) as queries:
+        text(ask(operator, name, rows))
+    assert len(queries) <= 10, [query["sql"] for query in queries.captured_queries]

@@ -36,11 +36,30 @@ def session(transactional_db: None) -> Iterator[str]:
 
 
 @pytest.fixture
-def window(browser: Any, session: str, spawn: Spawner) -> Callable[..., Any]:
-    """Serve the project, and return a window on it: ``window()``; environment variables are the server's."""
+def tolerated() -> list[str]:
+    """How complaints of the browser begin that a test brings about itself; it adds them here."""
+    return []
+
+
+@pytest.fixture
+def window(browser: Any, session: str, spawn: Spawner, tolerated: list[str]) -> Iterator[Callable[..., Any]]:
+    """Serve the project, and return a window on it: ``window()``; environment variables are the server's.
+
+    What the browser complains about (errors of scripts, what the Content-Security-Policy refuses, answers that are
+    missing) fails the test.
+    """
+    complaints: list[str] = []
+
+    def note(message: Any) -> None:
+        if message.type == "error" and not message.location["url"].endswith("/favicon.ico"):
+            complaints.append(message.text)
 
     def opened(**environment: str) -> Any:
         port = spawn(serve, 1, **environment).line("port").split()[1]
-        return logged_in(browser, f"http://127.0.0.1:{port}", session).new_page()
+        page = logged_in(browser, f"http://127.0.0.1:{port}", session).new_page()
+        page.on("console", note)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        return page
 
-    return opened
+    yield opened
+    assert [one for one in complaints if not one.startswith(tuple(tolerated))] == []

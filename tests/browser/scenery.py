@@ -81,8 +81,13 @@ def counted() -> None:
     for what, count, ago in ((What.ACQUIRED, 870, 20), (What.REVOKED, 1, 1_200), (What.LOST, 3, 900)):
         Event.objects.bulk_create(
             Event(
-                **{"at": DbLater(-ago), "what": what, "pool": "resourcepool.proxy", "row": str(number % 24 + 1)},
-                **{"fence": 2 * number + 1, "host": f"crawler{number % 3 + 1}", "pid": 4_100 + number % 40},
+                at=DbLater(-ago),
+                what=what,
+                pool="resourcepool.proxy",
+                row=str(number % 24 + 1),
+                fence=2 * number + 1,
+                host=f"crawler{number % 3 + 1}",
+                pid=4_100 + number % 40,
                 holder=f"crawler{number % 3 + 1}/{4_100 + number % 40}/main/{number}",
                 reason="stuck since the deploy" if what == What.REVOKED else "",
                 actor="maria" if what == What.REVOKED else "",

@@ -1,0 +1,90 @@
+"""The list of resources in a real browser: it fits, and what runs out counts down."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from resourcepool.models import Proxy
+from tests.app.rows import hold, new
+from tests.browser.test_dashboard import hide
+
+LIST = "/admin/resourcepool/proxy/"
+
+pytestmark = [pytest.mark.alone, pytest.mark.timeout(120)]
+
+# By how many pixels the first one sticks out of itself.
+OVERFLOW = "selector => { const e = document.querySelector(selector); return e.scrollWidth - e.clientWidth }"
+
+
+@pytest.mark.parametrize("width", [1280, 1024, 375])
+def test_all_of_a_row_is_seen(window: Callable[..., Any], width: int) -> None:
+    for number in range(3):
+        row = new(Proxy, host=f"{'gate.' * 8}example{number}", tags="eu fast residential", country="DE")
+        hold(row, holder="crawler-12.internal.example/41234/MainThread/9f3c.12")
+        Proxy.objects.filter(pk=row.pk).take_out("it will be moved to the other data centre next week")
+    page = window()
+    page.set_viewport_size({"width": width, "height": 800})
+    page.goto(LIST)
+    page.locator("#result_list").wait_for()
+    assert page.evaluate(OVERFLOW, "html") <= 0
+    assert page.evaluate(OVERFLOW, "#changelist-form .results") <= 0
+    for column in ("__str__", "standing", "held_by", "expires_in"):
+        assert page.locator(f".field-{column}").first.is_visible()
+    page.locator(".field-__str__ a").first.click()
+    page.locator("#resourcepool-now").wait_for()
+    assert page.evaluate(OVERFLOW, "html") <= 0
+
+
+def left(page: Any) -> int:
+    match = re.search(r"(\d+) s", page.locator(".resourcepool-left").inner_text())
+    assert match
+    return int(match[1])
+
+
+@pytest.mark.parametrize("place", ["", "{}/change/"])
+def test_what_runs_out_counts_down_by_itself_and_rests_while_nobody_looks(
+    window: Callable[..., Any], place: str
+) -> None:
+    proxy = new(Proxy)
+    hold(proxy, ttl=119)
+    page = window()
+    page.clock.install()
+    page.goto(LIST + place.format(proxy.pk))
+    first = left(page)
+    page.clock.run_for(10_000)
+    second = left(page)
+    assert second <= first - 9
+    page.clock.set_system_time(0)  # somebody sets the clock
+    page.clock.run_for(1_000)
+    assert second - 60 < left(page) < second
+    hide(page, hidden=True)
+    third = left(page)
+    page.clock.run_for(10_000)
+    assert left(page) == third
+    hide(page, hidden=False)
+    assert left(page) <= third - 9
+    page.clock.run_for(120_000)
+    over = page.locator(".resourcepool-left.resourcepool-over")
+    assert "renewed" in over.inner_text()
+    assert "119" not in over.inner_text()
+
+
+def test_it_is_worked_with_keys_alone(window: Callable[..., Any]) -> None:
+    proxy = new(Proxy)
+    hold(proxy, holder="web1")
+    page = window()
+    page.goto(f"{LIST}{proxy.pk}/change/")
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.id") == "operate-free":
+            break
+    style = "(() => { const s = getComputedStyle(document.activeElement); return s.outlineStyle })()"
+    assert page.evaluate(style) != "none"
+    page.keyboard.press("Enter")
+    page.locator("#operate-form").wait_for()
+    page.get_by_label("Reason").focus()
+    page.keyboard.type("stuck")
+    page.keyboard.press("Enter")
+    page.get_by_text("1 was freed.").wait_for()

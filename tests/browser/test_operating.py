@@ -1,0 +1,100 @@
+"""An operator at work in a real browser: finds who has a resource, frees it, puts it away and brings it back."""
+
+import datetime
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from resourcepool.exceptions import LeaseLost
+from resourcepool.models import Event, Proxy
+from tests.app.rows import columns, new, now, several
+from tests.eventually import eventually
+from tests.spawned import Spawner
+
+LIST = "/admin/resourcepool/proxy/"
+WITH_HISTORY = {"DJANGO_SETTINGS_MODULE": "tests.browser.settings"}
+
+pytestmark = [pytest.mark.alone, pytest.mark.timeout(120)]
+
+
+@pytest.fixture(autouse=True)
+def _no_history_stays(transactional_db: None) -> Iterator[None]:
+    yield
+    Event.objects.all().delete()
+
+
+def crawl(holder: str, ttl: float) -> None:
+    """Hold a proxy and say what becomes of it."""
+    told = threading.Event()
+    lease = Proxy.pool.acquire(holder=holder, ttl=ttl, on_lost=lambda lease: told.set())
+    assert lease is not None
+    print("held", flush=True)
+    lease.lost.wait(60)
+    print("on_lost ran" if told.wait(30) else "on_lost did not run", flush=True)
+    try:
+        lease.ensure_held()
+    except LeaseLost:
+        print("LeaseLost", flush=True)
+
+
+def test_one_finds_who_holds_a_resource_and_frees_it_and_the_holder_is_told(
+    window: Callable[..., Any], spawn: Spawner
+) -> None:
+    proxy = new(Proxy, host="wanted.example")
+    crawler = spawn(crawl, "crawler-7/stuck", 6.0, **WITH_HISTORY)
+    crawler.line("held")
+    several(Proxy, 3)
+    page = window(**WITH_HISTORY)
+    page.goto(LIST)
+    page.locator("#searchbar").fill("wanted.example")
+    page.get_by_role("button", name="Search").click()
+    page.wait_for_url("**q=wanted.example")
+    page.locator("#result_list tbody tr").wait_for()
+    assert "crawler-7/stuck" in page.locator(".field-held_by").inner_text()
+    page.locator(".field-__str__ a").click()
+    now_said = page.locator("#resourcepool-now")
+    assert "Held by crawler-7/stuck." in now_said.inner_text()
+    page.get_by_role("link", name="Free", exact=True).click()
+    page.get_by_role("button", name="Free").click()
+    page.get_by_text("This field is required.").wait_for()
+    assert columns(proxy)["holder"] == "crawler-7/stuck", "nobody is freed without a reason"
+    page.get_by_label("Reason").fill("stuck since <b>the deploy</b>")
+    page.get_by_role("button", name="Free").click()
+    page.get_by_text("1 was freed.").wait_for()
+    assert "Whoever asks next may get it." in now_said.inner_text()
+    crawler.line("on_lost ran")
+    crawler.line("LeaseLost")
+    eventually(lambda: Event.objects.filter(what="revoked").exists(), within=20)
+    page.reload()
+    happened = page.locator("#resourcepool-events tr", has_text="revoked").inner_text()
+    assert "operator" in happened
+    assert "stuck since <b>the deploy</b>" in happened
+
+
+def test_one_puts_a_resource_away_until_a_moment_and_brings_it_back(window: Callable[..., Any]) -> None:
+    proxy = new(Proxy)
+    until = (now() + datetime.timedelta(hours=2)).strftime("%Y-%m-%dT%H:%M")
+    page = window()
+    page.goto(LIST)
+    page.locator(".action-select").check()
+    page.get_by_label("Action:").select_option("quarantine")
+    page.get_by_role("button", name="Go").click()
+    page.get_by_label("Reason").fill("answers with 403")
+    page.get_by_label("Or until").fill(until)
+    page.get_by_role("button", name="Quarantine").click()
+    page.get_by_text("1 was quarantined.").wait_for()
+    assert Proxy.pool.acquire(wait=False) is None
+    page.get_by_role("link", name="quarantined", exact=True).click()
+    row = page.locator("#result_list tbody tr")
+    assert "answers with 403" in row.inner_text()
+    row.get_by_role("link").click()
+    page.get_by_text("It is handed out again in").wait_for()
+    page.get_by_role("link", name="Return to service").click()
+    page.get_by_role("button", name="Return to service").click()
+    page.get_by_text("1 was returned to service.").wait_for()
+    lease = Proxy.pool.acquire(wait=False)
+    assert lease is not None
+    assert lease.pk == proxy.pk
+    lease.release()
