@@ -73,4 +73,25 @@ CHECKING = (
         "url",
         CHECKS,
     ),
+    Mutation(
+        "a check looks at what is held",
+        "resources/checking/due.py",
+        "_read(rows.available(), is_parked=False)",
+        "_read(rows, is_parked=False)",
+        ("tests/resources/checking",),
+    ),
+    Mutation(
+        "a check follows redirects",
+        "resources/checking/request.py",
+        "allow_redirects=False",
+        "allow_redirects=True",
+        ("tests/resources/checking",),
+    ),
+    Mutation(
+        "a target inside is asked for",
+        "resources/checking/proxies.py",
+        "except NotPublic as fault:\n            raise CheckerBroken",
+        "except NotPublic as fault:\n            return\n            raise CheckerBroken",
+        ("tests/resources/checking",),
+    ),
 )

@@ -93,4 +93,25 @@ RESOURCES = (
             "tests/resources/test_pool_statements.py",
         ),
     ),
+    Mutation(
+        "a revocation does not raise the fence",
+        "resources/queryset.py",
+        "partial(verbs.release_all, connection, self.model, rows, 0.0)",
+        'partial(_update, self.model._base_manager.filter(pk__in=[pk for pk, _ in rows]), busy_before=DbNow(), holder="")',
+        ("tests/resources/test_operating.py",),
+    ),
+    Mutation(
+        "a revocation frees whoever came next",
+        "resources/queryset.py",
+        "return [one for one in held if fences.get(one[0]) == one[1] + 1]",
+        "return held",
+        ("tests/resources/test_operating.py",),
+    ),
+    Mutation(
+        "a quarantine takes from the holder",
+        "resources/queryset.py",
+        'self.filter(busy_before__lte=DbNow(), in_service=True) | self.filter(holder="", in_service=True)',
+        "self.filter(in_service=True)",
+        ("tests/resources/test_operating.py",),
+    ),
 )

@@ -5,13 +5,16 @@ from typing import Any
 import pytest
 
 from resourcepool.dialect import DbLater
+from resourcepool.exceptions import LeaseLost
 from resourcepool.history.recorder import recorder
 from resourcepool.models import Event, Job, Proxy, Sample
 from resourcepool.resources.state import Status
 from resourcepool.signals import What
+from resourcepool.sweeps.pruning import prune_history
 from resourcepool.sweeps.samples import take_samples
 from resourcepool.sweeps.sweep import prune, refresh_statistics, sweep
-from tests.app.rows import change, columns, expire, granted, new
+from tests.app.rows import change, columns, expire, granted, hold, new, steal
+from tests.committed import Statement
 from tests.eventually import eventually
 
 
@@ -130,8 +133,25 @@ class TestPruning:
         assert prune() == "2 removed"
         assert sorted(Event.objects.values_list("row", flat=True)) == ["2", "3", "4"]
 
-    def test_many_go_a_batch_at_a_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    @pytest.fixture
+    def old(self) -> None:
+        events = [Event(at=DbLater(-(10**8)), what="acquired", pool="p", row="1") for _ in range(5)]
+        Event.objects.bulk_create(events)
+
+    def test_many_go_a_batch_at_a_time(
+        self, old: None, monkeypatch: pytest.MonkeyPatch, statements: list[Statement]
+    ) -> None:
         monkeypatch.setattr("resourcepool.sweeps.pruning.BATCH", 2)
-        old = [Event(at=DbLater(-(10**8)), what="acquired", pool="p", row="1") for _ in range(5)]
-        Event.objects.bulk_create(old)
         assert prune() == "5 removed"
+        removals = [one.sql for one in statements if one.sql.startswith("DELETE") and "event" in one.sql]
+        assert [sql.count("%s") for sql in removals] == [2, 2, 1]
+
+    def test_who_has_lost_the_job_leaves_the_rest_to_whoever_has_it_now(self, old: None) -> None:
+        job = new(Job)
+        lease = hold(job)
+        steal(job)
+        with pytest.raises(LeaseLost):
+            lease.renew()
+        with pytest.raises(LeaseLost):
+            prune_history(lease)
+        assert Event.objects.count() == 5

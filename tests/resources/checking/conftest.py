@@ -7,7 +7,9 @@ import pytest
 
 from resourcepool.signals import SIGNALS, Fact
 from tests.committed import *  # noqa: F403 (fixtures)
+from tests.resources.checking import servers
 from tests.resources.checking.scripted import Scripted
+from tests.resources.checking.servers import serving
 
 
 @pytest.fixture(autouse=True)
@@ -37,3 +39,9 @@ def told() -> Iterator[list[Fact]]:
     yield facts
     for signal in set(SIGNALS.values()):
         signal.disconnect(note)
+
+
+@pytest.fixture
+def target() -> Iterator[int]:
+    with serving(servers.page) as (port, _):
+        yield port
