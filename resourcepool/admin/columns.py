@@ -12,6 +12,7 @@ from resourcepool.admin import words
 from resourcepool.admin.countdown import countdown
 from resourcepool.admin.generic import Admin
 from resourcepool.admin.paging import CappedList
+from resourcepool.phrases import shown
 from resourcepool.resources.models import AbstractResource
 from resourcepool.resources.state import state_of
 from resourcepool.stats.alarms import duration
@@ -58,7 +59,7 @@ class Columns(Admin):
     @admin.display(description=_("holder or reason"))
     def held_by(self, resource: AbstractResource) -> str:
         """Show who has it and on which host, as the history or its name tells; and why it was put away."""
-        return lines(resource.holder, self._place(resource), resource.reason)
+        return lines(resource.holder, self._place(resource), shown(resource.reason))
 
     @admin.display(description=_("since"))
     def since(self, resource: AbstractResource) -> str:

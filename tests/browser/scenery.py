@@ -78,24 +78,32 @@ def sample(pool: str, ago: int, leased: int, capacity: int, acquired: int, waite
 
 def counted() -> None:
     """What has happened in the last minute and hour."""
-    for what, count, ago in ((What.ACQUIRED, 870, 20), (What.REVOKED, 1, 1_200), (What.LOST, 3, 900)):
-        Event.objects.bulk_create(
-            Event(
-                at=DbLater(-ago),
-                what=what,
-                pool="resourcepool.proxy",
-                row=str(number % 24 + 1),
-                fence=2 * number + 1,
-                host=f"crawler{number % 3 + 1}",
-                pid=4_100 + number % 40,
-                holder=f"crawler{number % 3 + 1}/{4_100 + number % 40}/main/{number}",
-                reason="stuck since the deploy" if what == What.REVOKED else "",
-                actor="maria" if what == What.REVOKED else "",
-            )
-            for number in range(count)
-        )
+    for what, count, ago in ((What.ACQUIRED, 870, 20), (What.LOST, 3, 900)):
+        Event.objects.bulk_create(told(number, what, ago) for number in range(count))
     for _number in range(12):
         Event.objects.create(at=DbLater(-20), what=What.ACQUIRED, pool="testapp.device", row="1")
+    story()
+
+
+def told(number: int, what: What, ago: float, **more: Any) -> Event:
+    """Of one of those that are free by now."""
+    columns: dict[str, Any] = {"row": str(number % 8 + 27), "fence": 2 * number + 1, "pid": 4_100 + number % 40}
+    host = f"crawler{number % 3 + 1}"
+    columns |= {"host": host, "holder": f"{host}/{columns['pid']}/main/{number}", **more}
+    return Event(at=DbLater(-ago), what=what, pool="resourcepool.proxy", **columns)
+
+
+def story() -> None:
+    """How proxy 17 came to its holder."""
+    before = {"row": "17", "fence": 33}
+    stuck = {"reason": "stuck since the deploy", "actor": "maria", "seconds": 2_640.0}
+    checked = {"row": "17", "fence": 31, "holder": "", "seconds": 0.21, "reason": "ok"}
+    for event in (
+        told(16, What.CHECKED, 4_000, **checked),
+        told(16, What.ACQUIRED, 3_840, **before),
+        told(16, What.REVOKED, 1_200, **before, **stuck),
+    ):
+        event.save()
 
 
 def jobs() -> None:
