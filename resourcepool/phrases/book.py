@@ -164,6 +164,7 @@ ERRORS = (
     _("none of the keys in RESOURCEPOOL['SECRET_KEYS'] decrypts this secret: was a key removed?"),
     _("database %(alias)s: %(error)s; run `manage.py migrate`"),
     _("database %(alias)s: %(error)s"),
+    _("run `manage.py migrate`"),
     _("%(name)s=%(value)s is not allowed: %(why)s"),
     _("BadOption: %(why)s"),
     _("CheckerBroken: %(why)s"),

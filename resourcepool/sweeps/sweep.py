@@ -55,4 +55,4 @@ def _sweep(lease: Lease) -> str:
         except ResourcePoolError as error:  # one pool in trouble must not keep the others from being swept
             broken.append(f"{model._meta.label}: {error}")
     counts["alarms"] = tell_alarms(lease)
-    return ", ".join([*(f"{count} {what}" for what, count in counts.items()), *broken])
+    return "; ".join([", ".join(f"{count} {what}" for what, count in counts.items()), *broken])

@@ -54,7 +54,7 @@ def parser_of(name: str) -> CommandParser:
     return load_command_class("resourcepool", name).create_parser("manage.py", name)
 
 
-def test_status_and_why(transactional_db: None, chinese: None) -> None:
+def test_status_and_why(committed: None, chinese: None) -> None:
     proxy = Proxy.objects.create(host="a.example", port=80)
     lease(proxy)
     event(proxy, ago=600, host="web1", pid=41)
@@ -65,7 +65,7 @@ def test_status_and_why(transactional_db: None, chinese: None) -> None:
     assert "没有名为 'nobody' 的" in run("why", "nobody").err
 
 
-def test_close_drain_and_what_is_refused(transactional_db: None, chinese: None) -> None:
+def test_close_drain_and_what_is_refused(committed: None, chinese: None) -> None:
     proxy = Proxy.objects.create(host="a.example", port=80)
     lease(proxy)
     assert "已收回 1 个租约。" in run("close", "proxy", proxy.pk, "--reason", "x").out
@@ -74,7 +74,7 @@ def test_close_drain_and_what_is_refused(transactional_db: None, chinese: None) 
     assert "不允许 pool='nix'：以下之一：" in run("drain", "nix", 1, "--reason", "x").err
 
 
-def test_import(transactional_db: None, chinese: None, tmp_path: Path) -> None:
+def test_import(committed: None, chinese: None, tmp_path: Path) -> None:
     file = tmp_path / "p.csv"
     file.write_text("host,port\na.example,80\n")
     assert "已导入 1 个代理：新增 1 个" in run("import", file).out
@@ -82,16 +82,14 @@ def test_import(transactional_db: None, chinese: None, tmp_path: Path) -> None:
     assert "第 2 行：port：缺失" in run("import", file).err
 
 
-def test_sweep(transactional_db: None, chinese: None) -> None:
+def test_sweep(committed: None, chinese: None) -> None:
     done = run("sweep").out
-    assert re.match("清扫: 0 个恢复服务，0 个租约到期，其中 0 个已被他人获取，[0-9]+ 个告警，", done)
+    assert re.match("清扫: 0 个恢复服务，0 个租约到期，其中 0 个已被他人获取，[0-9]+ 个告警；", done)
     assert "testapp.Ghost：数据库 'default'：" in done
     assert "returned to service" in Job.objects.get(pk="sweep").result
 
 
-def test_alarms_are_logged_in_english(
-    transactional_db: None, chinese: None, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_alarms_are_logged_in_english(committed: None, chinese: None, caplog: pytest.LogCaptureFixture) -> None:
     run("sweep")
     assert "testapp.Ghost: cannot be read" in caplog.text
     assert not CHINESE.search(caplog.text)
@@ -100,9 +98,7 @@ def test_alarms_are_logged_in_english(
 @pytest.mark.parametrize(
     "words", [("status",), ("why", "1"), ("drain", "proxy", "1", "--reason", "x", "--dry-run")]
 )
-def test_programs_are_answered_in_english(
-    transactional_db: None, chinese: None, words: tuple[str, ...]
-) -> None:
+def test_programs_are_answered_in_english(committed: None, chinese: None, words: tuple[str, ...]) -> None:
     Proxy.objects.create(pk=1, host="a.example", port=80)
     ran = run(*words, "--json")
     assert ran.code == 0
@@ -110,7 +106,7 @@ def test_programs_are_answered_in_english(
     assert ran.json
 
 
-def test_csv_is_in_english(transactional_db: None, chinese: None) -> None:
+def test_csv_is_in_english(committed: None, chinese: None) -> None:
     Proxy.objects.create(host="a.example", port=80)
     assert not CHINESE.search(run("export", "proxy").out)
 

@@ -29,12 +29,12 @@ PAGES = {
 
 
 @pytest.fixture
-def client(db: None) -> Client:
+def client(committed: None) -> Client:
     return sign_in("superuser")
 
 
 @pytest.fixture
-def held(db: None) -> Proxy:
+def held(committed: None) -> Proxy:
     proxy = Proxy.objects.create(host="a.example", port=80)
     lease(proxy, "web1/41/main/ab.1")
     event(proxy, ago=600, host="web1", pid=41)
