@@ -101,7 +101,7 @@ RESOURCES = (
         ("tests/resources/test_operating.py",),
     ),
     Mutation(
-        "a revocation frees whoever came next",
+        "a revocation tells of whoever came next",
         "resources/queryset.py",
         "return [one for one in held if fences.get(one[0]) == one[1] + 1]",
         "return held",

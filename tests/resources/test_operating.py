@@ -9,10 +9,11 @@ from django.db import connection, transaction
 
 from resourcepool.dialect import DbLater, DbNow
 from resourcepool.exceptions import BadOption, LeaseLost
+from resourcepool.leases import verbs
 from resourcepool.models import Proxy
 from resourcepool.resources.state import State, Status, state_of
 from resourcepool.signals import SIGNALS, Fact, What
-from tests.app.rows import busy_for, change, columns, expire, new
+from tests.app.rows import busy_for, change, columns, expire, granted, new, steal
 from tests.eventually import InBackground, eventually
 
 
@@ -78,6 +79,23 @@ class TestRevoke:
         assert (fact.pk, fact.fence, fact.holder, fact.reason, fact.actor) == (
             *(proxy.pk, lease.fence, "crawler", "stuck", "alice"),
         )
+
+    def test_spares_and_does_not_tell_of_who_came_next_meanwhile(
+        self, facts: list[Fact], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        one, other = new(Proxy), new(Proxy)
+        for row in (one, other):
+            granted(row, "crawler")
+        release_all = verbs.release_all
+
+        def meanwhile(*arguments: Any) -> int:
+            steal(other, "next")
+            return release_all(*arguments)
+
+        monkeypatch.setattr(verbs, "release_all", meanwhile)
+        assert Proxy.objects.revoke("stuck") == 1
+        assert columns(other)["holder"] == "next"
+        assert [fact.pk for fact in facts if fact.what == What.REVOKED] == [one.pk]
 
     def test_waits_for_the_commit_of_a_guarded_transaction(self, proxy: Any) -> None:
         if connection.vendor == "sqlite":
