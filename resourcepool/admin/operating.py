@@ -22,6 +22,7 @@ from resourcepool.admin.operations import OPERATIONS, Operation
 from resourcepool.admin.selection import Selection
 from resourcepool.dialect import read_clock
 from resourcepool.exceptions import ResourcePoolError
+from resourcepool.phrases import shown
 
 _UNKNOWN = ngettext_lazy(
     "%(count)d more: not done, or not known to be; the list shows how it stands.",
@@ -110,7 +111,7 @@ class Operating(Admin):
                 self._log(request, concerned, operation, entered["reason"])
             done += changed
             if trouble:
-                self.message_user(request, str(trouble), messages.ERROR)
+                self.message_user(request, shown(trouble), messages.ERROR)
                 break
         self._say(request, operation.done, done, messages.SUCCESS)
         rest = _UNKNOWN if trouble else operation.otherwise
