@@ -11,7 +11,7 @@ from resourcepool import options
 from resourcepool.dialect import DbLater, DbNow
 from resourcepool.leases import verbs
 from resourcepool.leases.models import LeaseQuerySet
-from resourcepool.leases.retry import retrying
+from resourcepool.leases.retry import Unsettled, retrying
 from resourcepool.resources.state import MAX_REASON, Status
 from resourcepool.signals import Fact, What, tell
 
@@ -100,13 +100,12 @@ class ResourceQuerySet(LeaseQuerySet):
         """
         reason = _reason(reason)
         self._for_write = True
-        connection, total = connections[self.db], 0
-        for held in _chunks(self.using(self.db).held().values_list("pk", "fence", "holder")):
-            rows = [(pk, fence) for pk, fence, _ in held]
-            done = retrying(connection, partial(verbs.release_all, connection, self.model, rows, 0.0))
-            gone = held if done == len(held) else _gone(self, held)
-            total += len(gone)
-            for pk, fence, holder in gone:
+        total = 0
+        for seen in _chunks(self.using(self.db).held().values_list("pk", "fence", "holder")):
+            free, settle = partial(_free, self, seen), partial(_settled, self, seen)
+            taken = retrying(connections[self.db], free, settle=settle)
+            total += len(taken)
+            for pk, fence, holder in taken:
                 tell(Fact(What.REVOKED, self.model, self.db, pk, fence, holder, reason, actor))
         return total
 
@@ -157,11 +156,27 @@ def _return(away: Any) -> int:
     return returned + int(away.update(**BACK))
 
 
-def _gone(rows: Any, held: list[Any]) -> list[Any]:
-    """Return those of ``held`` that nobody holds under that fence any more."""
-    now = rows.model._base_manager.using(rows.db).filter(pk__in=[pk for pk, *_ in held])
-    fences = dict(now.values_list("pk", "fence"))
-    return [one for one in held if fences.get(one[0]) == one[1] + 1]
+def _free(rows: Any, seen: list[Any]) -> list[Any]:
+    """Take those of the ``seen`` leases away that still run; return which these were."""
+    again = ResourceQuerySet(model=rows.model, using=rows.db).held().filter(pk__in=[pk for pk, *_ in seen])
+    with transaction.atomic(using=rows.db):
+        # Locked, because the next one's fence may look like that of a row which has just been freed.
+        now = dict(again.select_for_update().order_by("pk").values_list("pk", "fence"))
+        running = [one for one in seen if now.get(one[0]) == one[1]]
+        if running:
+            held = [(pk, fence) for pk, fence, _ in running]
+            verbs.release_all(connections[rows.db], rows.model, held, 0.0)
+    return running
+
+
+def _settled(rows: Any, seen: list[Any]) -> list[Any]:
+    """Return those that were freed before the connection was lost; raises Unsettled when there are none."""
+    freed = rows.model._base_manager.using(rows.db).filter(pk__in=[pk for pk, *_ in seen], holder="")
+    fences = dict(freed.values_list("pk", "fence"))
+    gone = [one for one in seen if fences.get(one[0]) == one[1] + 1]
+    if not gone:
+        raise Unsettled
+    return gone
 
 
 def _chunks(rows: Any) -> Iterator[list[Any]]:

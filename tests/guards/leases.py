@@ -152,8 +152,8 @@ LEASES = (
     Mutation(
         "given up in vain, renewed for ever",
         LEASE,
-        "        self.let_go()\n",
-        "",
+        "        self.let_go()  # before the statement",
+        "        # before the statement",
         ("tests/leases/test_lease_endings.py", "tests/leases/test_interrupted.py"),
     ),
 )

@@ -96,15 +96,15 @@ RESOURCES = (
     Mutation(
         "a revocation does not raise the fence",
         "resources/queryset.py",
-        "partial(verbs.release_all, connection, self.model, rows, 0.0)",
-        'partial(_update, self.model._base_manager.filter(pk__in=[pk for pk, _ in rows]), busy_before=DbNow(), holder="")',
+        "verbs.release_all(connections[rows.db], rows.model, held, 0.0)",
+        "rows.model._base_manager.filter(pk__in=[pk for pk, _ in held]).update(busy_before=DbNow())",
         ("tests/resources/test_operating.py",),
     ),
     Mutation(
         "a revocation tells of whoever came next",
         "resources/queryset.py",
-        "return [one for one in held if fences.get(one[0]) == one[1] + 1]",
-        "return held",
+        "running = [one for one in seen if now.get(one[0]) == one[1]]",
+        "running = seen",
         ("tests/resources/test_operating.py",),
     ),
     Mutation(

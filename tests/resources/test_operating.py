@@ -9,8 +9,8 @@ from django.db import connection, transaction
 
 from resourcepool.dialect import DbLater, DbNow
 from resourcepool.exceptions import BadOption, LeaseLost
-from resourcepool.leases import verbs
 from resourcepool.models import Proxy
+from resourcepool.resources import queryset
 from resourcepool.resources.state import State, Status, state_of
 from resourcepool.signals import SIGNALS, Fact, What
 from tests.app.rows import busy_for, change, columns, expire, granted, new, steal
@@ -86,13 +86,13 @@ class TestRevoke:
         one, other = new(Proxy), new(Proxy)
         for row in (one, other):
             granted(row, "crawler")
-        release_all = verbs.release_all
+        free = queryset._free
 
-        def meanwhile(*arguments: Any) -> int:
+        def meanwhile(*arguments: Any) -> Any:
             steal(other, "next")
-            return release_all(*arguments)
+            return free(*arguments)
 
-        monkeypatch.setattr(verbs, "release_all", meanwhile)
+        monkeypatch.setattr(queryset, "_free", meanwhile)
         assert Proxy.objects.revoke("stuck") == 1
         assert columns(other)["holder"] == "next"
         assert [fact.pk for fact in facts if fact.what == What.REVOKED] == [one.pk]
