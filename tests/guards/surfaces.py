@@ -108,4 +108,32 @@ SURFACES = (
         "False",
         ("tests/canary/test_pages.py",),
     ),
+    Mutation(
+        "a page waits for as long as a checker likes",
+        "admin/checking.py",
+        "wait([ended], timeout=WITHIN + GRACE)",
+        "wait([ended])",
+        ("tests/admin/test_checking.py",),
+    ),
+    Mutation(
+        "a request of the admin is one transaction",
+        "admin/operating.py",
+        "transaction.non_atomic_requests(using=alias)(url.callback)",
+        "pass",
+        ("tests/admin/test_checking.py",),
+    ),
+    Mutation(
+        "an import is done by nobody",
+        "admin/importing.py",
+        "actor=request.user.get_username()",
+        'actor=""',
+        ("tests/admin/test_importing.py",),
+    ),
+    Mutation(
+        "everybody reads of all pools' problems",
+        "dashboard/access.py",
+        "if labels.issuperset(model._meta.label for model in resource_models()):",
+        "if True:",
+        ("tests/dashboard/test_views.py",),
+    ),
 )
