@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from resourcepool.exceptions import DatabaseUnavailable, LeaseReleased
+from resourcepool.leases import keeper as keeping
 from resourcepool.leases import verbs
 from resourcepool.leases.keeper import keeper
 from tests.app.models import Bare
@@ -158,6 +159,7 @@ class TestWhileItIsGivenUp:
     def test_its_loss_is_told_when_that_failed(
         self, row: Any, process_clock: Clock, monkeypatch: pytest.MonkeyPatch
     ) -> None:
+        monkeypatch.setattr(keeping, "renew_together", unavailable)
         lease, another = hold(row, ttl=60), hold(new(Bare), ttl=60)
         other = HangingHandOver(lease, monkeypatch, unavailable)
         process_clock.advance(61)
