@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from resourcepool.exceptions import CheckerBroken, LeaseLost
-from resourcepool.leases.keeper import keeper
 from resourcepool.resources.checking.blame import Evidence, blame
 from resourcepool.resources.checking.checker import Finding
 from resourcepool.resources.checking.crew import Crew
@@ -158,14 +157,14 @@ class _Batch:
 
 def _give_back(leases: list[CheckLease]) -> None:
     """Give these back as they were found, without a word; what the database does not take back lapses."""
+    for lease in leases:
+        lease.let_go()  # all of them first: what interrupts one does not keep the others
     for number, lease in enumerate(leases):
         try:
             with contextlib.suppress(LeaseLost):
                 lease.put_back()
-        except Exception:
+        except Exception:  # each further try may take seconds
             logger.exception("could not give back %d resources; they lapse by themselves", len(leases) - number)
-            for left in leases[number:]:  # each further try may take seconds
-                keeper.forget(left)
             return
 
 

@@ -69,6 +69,19 @@ class TestEndings:
         assert {columns(row)["holder"] for row in rows} == {""}
         assert [columns(row)["verdict"] for row in rows] == ["", "", "", "ok", "", ""]
 
+    def test_an_interruption_of_the_giving_back_leaves_nothing_that_is_renewed(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        several(Proxy, 3)
+
+        def interrupted(lease: Any, *_: Any) -> None:
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(CheckLease, "put_back", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            check(Proxy)
+        assert not keeper.kept()
+
     def test_it_waits_for_those_that_are_being_looked_at(self) -> None:
         row, gate = new(Proxy), threading.Event()
         Scripted.meanwhile = staticmethod(lambda _: gate.wait(10))
