@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
+from resourcepool.history.recorder import recorder
 from resourcepool.management.commands import resourcepool_import as command
-from resourcepool.models import Proxy
+from resourcepool.models import Event, Proxy
+from resourcepool.signals import What
 from tests.spawned import ROOT
 
 pytestmark = pytest.mark.django_db
@@ -48,6 +50,16 @@ def test_the_end_says_what_was_done(run: Run) -> None:
     assert run("a.example:80") == "Imported 1 proxy: 0 new, 0 changed, 1 unchanged, 0 retired.\n"
     assert run("a.example:80", "--sync") == "Imported 1 proxy: 0 new, 0 changed, 1 unchanged, 1 retired.\n"
     assert run.err == ""
+
+
+@pytest.mark.usefixtures("history")
+def test_the_history_says_who_retired_what(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SUDO_USER", "alice")
+    run("a.example:80\nb.example:80")
+    run("a.example:80", "--sync")
+    recorder.flush()
+    (event,) = Event.objects.filter(what=What.TAKEN_OUT)
+    assert event.actor.startswith("alice@")
 
 
 def test_the_end_says_what_else_to_know(run: Run) -> None:

@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from resourcepool.exceptions import ResourcePoolError
+from resourcepool.management.operating import actor
 from resourcepool.management.translated import TranslatedCommand
 from resourcepool.phrases import shown
 from resourcepool.resources.importing.formats import COLUMNS
@@ -58,7 +59,7 @@ class Command(TranslatedCommand):
         chosen = {name: options[name] for name in ("update", "sync", "skip_bad", "dry_run")}
         tell = _Progress(self.stderr if options["verbosity"] else None)
         try:
-            done = import_proxies(options["file"], **chosen, tell=tell)
+            done = import_proxies(options["file"], **chosen, actor=actor(), tell=tell)
         except ResourcePoolError as error:
             if options["json"]:
                 self.stdout.write(_as_json(error))

@@ -74,11 +74,16 @@ class CheckLease(ResourceLease):
 
 
 def take(model: Any, candidate: Candidate) -> CheckLease | None:
-    """Lease this one if it is still as it was read, and nobody stands in line for it; never waits."""
+    """Lease this one if it is still as it was read, and nobody stands in line for it; never waits.
+
+    Raises:
+        ClaimInTransaction: a transaction is open: nobody else would see the lease before its end.
+    """
     pool = model.pool
     holder = f"{default_holder()}/check"
     # Not the pool's own terms: its cool-down and max_hold are for those who use the thing.
     asked = dataclasses.replace(pool._order(1, {"holder": holder}), terms=Terms(ttl=TTL, holder=holder))
+    pool.refuse_open_transaction(asked)
     connection = connections[pool.using]
     wanted = Claim(TTL, holder, holder_is_unique=True, behind_waiters=True)
     if candidate.is_parked:

@@ -3,9 +3,10 @@
 from typing import Any
 
 import pytest
+from django.db import transaction
 
 from resourcepool.dialect import DbLater
-from resourcepool.exceptions import BadOption
+from resourcepool.exceptions import BadOption, ClaimInTransaction
 from resourcepool.models import Proxy
 from resourcepool.resources.checking import check as checking
 from resourcepool.resources.checking.check import check
@@ -20,6 +21,14 @@ from tests.resources.checking.scripted import BAD, UNKNOWN, Scripted
 from tests.resources.waiters import ticket
 
 pytestmark = pytest.mark.usefixtures("scripted")
+
+
+def test_nothing_is_checked_inside_an_open_transaction() -> None:
+    row = new(Proxy)
+    before = columns(row)
+    with pytest.raises(ClaimInTransaction, match="a transaction is open"), transaction.atomic():
+        check(Proxy)
+    assert columns(row) == before
 
 
 class TestFree:
