@@ -19,7 +19,8 @@ PAGE = "/admin/resourcepool/dashboard/"
 LEASED = ".rp-grid .rp-leased"
 NO_ANSWER = "Failed to load resource"
 
-pytestmark = [pytest.mark.alone, pytest.mark.timeout(120)]
+# A browser takes its time; what differs between databases is tested without one.
+pytestmark = [pytest.mark.alone, pytest.mark.timeout(120), pytest.mark.only("mysql")]
 
 
 @pytest.fixture(autouse=True)
@@ -131,7 +132,6 @@ def test_it_works_without_a_script(window: Callable[..., Any], browser: Any) -> 
     assert plain.get_by_text("As of").first.is_visible()
 
 
-@pytest.mark.only("mysql", "postgresql")
 def test_it_stays_when_the_database_goes_away_and_recovers(
     window: Callable[..., Any], database_url: str, tolerated: list[str]
 ) -> None:
