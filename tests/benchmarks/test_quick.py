@@ -23,7 +23,7 @@ def test_a_quick_bench_measures_everything_and_no_caller_sees_an_error(tmp_path:
     assert done.returncode == 0, done.stdout + done.stderr
     measured: dict[str, Any] = json.loads(result.read_text())
     ours = [one for one in measured["cycles"] if one["contestant"].startswith("resourcepool")]
-    assert len(ours) == 6
+    assert len(ours) == 12
     assert all(one["rate"] > SLOW and one["errors"] == 0 for one in ours)
     others = {one["contestant"] for one in measured["cycles"]} - {one["contestant"] for one in ours}
     assert others >= {"raw limit", "document 000", "SKIP LOCKED"}
