@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from resourcepool.resources.state import State
 from resourcepool.resources.tags import words
+from resourcepool.stats.holdings import on_host
 from resourcepool.stats.pools import in_state
 
 HELD = "held"
@@ -74,12 +75,12 @@ class HolderFilter(TextFilter):
 
 
 class HostFilter(TextFilter):
-    """By the host of the holder, as the default name of holders tells it."""
+    """By the host of the holder, as its default name or the history tells it."""
 
     title, parameter_name, hint = _("host of the holder"), "on_host", _("its whole name")
 
     def narrow(self, rows: Any, text: str) -> Any:
-        return rows.held().filter(holder__startswith=f"{text}/")
+        return on_host(rows.held(), text)
 
 
 class TagFilter(TextFilter):

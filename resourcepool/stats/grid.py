@@ -6,17 +6,16 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
-from django.db import DatabaseError, connections, router
-from django.db.models import CharField, DateTimeField, OuterRef, Subquery, Value
+from django.db import DatabaseError, connections
+from django.db.models import CharField, DateTimeField, Subquery, Value
 from django.db.models.functions import Cast
 
 from resourcepool.dialect import DbNow
 from resourcepool.exceptions import ResourcePoolError
-from resourcepool.history.models import Event
 from resourcepool.leases import verbs
 from resourcepool.leases.retry import retrying
 from resourcepool.resources.state import State, state_of
-from resourcepool.signals import What
+from resourcepool.stats.holdings import beginning_of_outer, is_history_beside
 
 MOST = 1_000  # cells of one pool
 
@@ -81,12 +80,9 @@ def _rows_of(model: Any) -> Any:
 
 def _since(model: Any) -> Any:
     """When the lease of a row was acquired, as the history tells; it must lie in the same database for that."""
-    if router.db_for_read(Event) != model.pool.using:
+    if not is_history_beside(model):
         return Value(None, DateTimeField())
-    events = Event.objects.using(model.pool.using).filter(
-        pool=model._meta.label_lower, row=Cast(OuterRef("pk"), CharField()), fence=OuterRef("fence")
-    )
-    return Subquery(events.filter(what=What.ACQUIRED).order_by().values("at")[:1])
+    return Subquery(beginning_of_outer(model).values("at")[:1])
 
 
 def _cell(pk: str, now: datetime.datetime, since: datetime.datetime | None, row: Any) -> Cell:

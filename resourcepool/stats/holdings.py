@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import connections, router
+from django.db.models import CharField, Exists, OuterRef, Q, UUIDField, Value
+from django.db.models.functions import Cast, Concat, Substr
 
 from resourcepool.dialect import MicrosUntil
 from resourcepool.history.models import Event
@@ -42,7 +44,7 @@ def holdings(
 
     Args:
         holder: only leases of exactly this holder.
-        host: only leases of holders whose default name begins with this host.
+        host: only leases of processes on this host: see ``on_host``.
         pks: only these resources.
     """
     rows = running(model, holder=holder, host=host, pks=pks)
@@ -57,10 +59,42 @@ def running(model: Any, *, holder: str = "", host: str = "", pks: Iterable[Any] 
     if holder:
         rows = rows.filter(holder=holder)
     if host:
-        rows = rows.filter(holder__startswith=f"{host}/")
+        rows = on_host(rows, host)
     if keys := list(pks):
         rows = rows.filter(pk__in=keys)
     return rows
+
+
+def on_host(rows: Any, host: str) -> Any:
+    """Return those of ``rows`` that were leased there, as the holder's default name or the history tells.
+
+    A history in another database than the pool cannot be asked: then the name alone counts.
+    """
+    named, model = Q(holder__startswith=f"{host}/"), rows.model
+    if not is_history_beside(model):
+        return rows.filter(named)
+    return rows.filter(named | Exists(beginning_of_outer(model).filter(host=host)))
+
+
+def is_history_beside(model: Any) -> bool:
+    """Tell whether one statement can ask the pool of ``model`` and the history."""
+    return bool(router.db_for_read(Event) == model.pool.using)
+
+
+def beginning_of_outer(model: Any) -> Any:
+    """Return the acquisition of the lease on the row of the outer query, for a subquery: by index, one for each row."""
+    events = Event.objects.using(model.pool.using).order_by()
+    key = _as_text(model._meta.pk, connections[model.pool.using])
+    return events.filter(pool=model._meta.label_lower, row=key, fence=OuterRef("fence"), what=What.ACQUIRED)
+
+
+def _as_text(key: Any, connection: Any) -> Any:
+    """Return the outer query's primary key as events have it: ``str`` of it."""
+    if not isinstance(key, UUIDField) or connection.features.has_native_uuid_field:
+        return Cast(OuterRef("pk"), CharField())
+    digits = Cast(OuterRef("pk"), CharField())  # 32 of them, without dashes
+    first, *rest = (Substr(digits, *part) for part in ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12)))
+    return Concat(first, *(one for part in rest for one in (Value("-"), part)))
 
 
 def counts(

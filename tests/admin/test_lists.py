@@ -129,6 +129,14 @@ def test_what_the_filters_and_the_search_find(viewer: Client, query: str, expect
     assert shown(viewer, query) == {rows[name].pk for name in expected}
 
 
+def test_the_filter_by_host_knows_holders_with_a_name_of_their_own(viewer: Client) -> None:
+    here, there = several(Proxy, 2)
+    for row, host in ((here, "web1"), (there, "web2")):
+        lease(row, "crawler-1")
+        event(row, host=host)
+    assert shown(viewer, "?on_host=web1") == {here.pk}
+
+
 def test_a_typed_filter_keeps_the_others_and_shows_hostile_text_as_text(viewer: Client) -> None:
     page = text(viewer.get(f"{LIST}?state=free&tag=%22%3E%3Cscript%3E&q=a"))
     assert '<input type="hidden" name="state" value="free">' in page

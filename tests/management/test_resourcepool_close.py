@@ -8,6 +8,7 @@ from resourcepool.exceptions import LeaseLost
 from resourcepool.management import operating
 from resourcepool.management.commands import resourcepool_close as command
 from resourcepool.models import Event, Proxy
+from tests.admin.conftest import event as begun
 from tests.app.models import Device
 from tests.app.rows import busy_for, columns, hold, new, several
 from tests.history.test_recorder import told
@@ -49,6 +50,22 @@ def test_by_holder_and_by_host_in_every_pool() -> None:
     assert columns(others)["holder"]
     assert run("close", "--holder", "crawler33/1/MainThread/a.1", "--reason", "gone").code == 0
     assert not columns(others)["holder"]
+
+
+def test_by_host_also_those_with_a_name_of_their_own() -> None:
+    proxy, device, elsewhere, earlier = new(Proxy), new(Device), new(Proxy), new(Proxy)
+    for row in (proxy, device, elsewhere, earlier):
+        hold(row, holder="crawler-1")
+        row.refresh_from_db()
+    begun(proxy, host="vm")
+    begun(device, host="vm")
+    begun(elsewhere, host="vm2")
+    begun(earlier, host="vm", fence=earlier.fence - 1)
+    listed = run("status", "--host", "vm", "--json").json
+    assert {one["id"] for one in listed["leases"]} == {proxy.pk, str(device.pk)}
+    closed = run("close", "--host", "vm", "--reason", "gone", "--json").json
+    assert closed["closed"] == 2
+    assert columns(elsewhere)["holder"] == columns(earlier)["holder"] == "crawler-1"
 
 
 def test_a_dry_run_only_lists() -> None:
