@@ -137,11 +137,26 @@ class ResourceQuerySet(LeaseQuerySet):
             return change(rows)
         rows._for_write = True
         using, total = rows.db, 0
-        for chunk in _chunks(rows.using(using).values_list("pk", "fence")):
-            total += change(rows.using(using).filter(pk__in=[pk for pk, _ in chunk]))
-            for pk, fence in chunk:
-                tell(Fact(what, self.model, using, pk, fence, reason=reason, actor=actor))
+        say = partial(Fact, what, self.model, using, reason=reason, actor=actor)
+        for chunk in _chunks(rows.using(using).values_list("pk", flat=True)):
+            total += retrying(
+                connections[using],
+                partial(_change_and_tell, rows.using(using).filter(pk__in=chunk), change, say),
+            )
         return total
+
+
+def _change_and_tell(rows: Any, change: Callable[[Any], int], say: Callable[..., Fact]) -> int:
+    """Make the change to those of ``rows`` that are still as they were found, and tell it of these alone."""
+    with transaction.atomic(using=rows.db):
+        found = rows.using(rows.db).select_for_update().order_by("pk").values_list("pk", "fence")
+        still = dict(found)  # locked: nobody claims or changes them before the update
+        if not still:
+            return 0
+        changed = change(rows.using(rows.db).filter(pk__in=list(still)))
+        for pk, fence in still.items():
+            tell(say(pk=pk, fence=fence))
+    return changed
 
 
 def _update(rows: Any, **values: Any) -> int:

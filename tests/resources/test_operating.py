@@ -185,3 +185,42 @@ class TestWhatIsTold:
         away, here = new(Proxy, in_service=False, status=Status.OUT_OF_SERVICE), new(Proxy)
         assert Proxy.objects.filter(pk__in=[away.pk, here.pk]).return_to_service(actor="alice") == 1
         assert [(fact.what, fact.pk, fact.actor) for fact in facts] == [(What.RETURNED, away.pk, "alice")]
+
+
+class TestWhatIsToldIsWhatWasDone:
+    """Between the look at the rows and the change, somebody else may come first."""
+
+    @pytest.fixture
+    def before_the_change(self, monkeypatch: pytest.MonkeyPatch) -> Any:
+        """Have something done once, after the rows were read and before they are changed."""
+
+        def do(what: Any) -> None:
+            read = queryset._chunks
+
+            def late(rows: Any) -> Any:
+                monkeypatch.setattr(queryset, "_chunks", read)
+                for chunk in read(rows):
+                    what()
+                    yield chunk
+
+            monkeypatch.setattr(queryset, "_chunks", late)
+
+        return do
+
+    def test_a_return_that_somebody_else_made_first_is_told_of_them_alone(
+        self, proxy: Any, facts: list[Fact], before_the_change: Any
+    ) -> None:
+        Proxy.objects.take_out("new cable")
+        before_the_change(lambda: Proxy.objects.return_to_service(actor="bob"))
+        assert Proxy.objects.return_to_service(actor="alice") == 0
+        assert [fact.actor for fact in facts if fact.what is What.RETURNED] == ["bob"]
+
+    def test_a_quarantine_of_what_is_claimed_meanwhile_is_told_once_under_the_lease(
+        self, proxy: Any, facts: list[Fact], before_the_change: Any
+    ) -> None:
+        claimed: list[Any] = []
+        before_the_change(lambda: claimed.append(Proxy.pool.acquire()))
+        assert Proxy.objects.quarantine("smells", 60) == 1
+        (told,) = [fact for fact in facts if fact.what is What.QUARANTINED]
+        assert told.fence == claimed[0].fence
+        claimed[0].release()
