@@ -30,15 +30,20 @@ def run(name: str, work: Callable[[Lease], str]) -> str | None:
     lease = _claim(name)
     if lease is None:
         return None
-    mine = verbs.rows_of(connections[lease.using], Job).filter(pk=name, fence=lease.fence)
+    connection = connections[lease.using]
+    mine = verbs.rows_of(connection, Job).filter(pk=name, fence=lease.fence)
+
+    def note(**came_of_it: Any) -> None:
+        retrying(connection, lambda: mine.update(**came_of_it))
+
     with lease:
         began_at = monotonic()
         try:
             result = work(lease)
         except Exception as error:
-            mine.update(failed_at=DbNow(), result=_line(f"{type(error).__name__}: {error}"))
+            note(failed_at=DbNow(), result=_line(f"{type(error).__name__}: {error}"))
             raise
-        mine.update(done_at=DbNow(), failed_at=None, seconds=monotonic() - began_at, result=_line(result))
+        note(done_at=DbNow(), failed_at=None, seconds=monotonic() - began_at, result=_line(result))
     return result
 
 

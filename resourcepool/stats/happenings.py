@@ -3,10 +3,12 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from django.db import connections
 from django.db.models import Count, Q
 
 from resourcepool.dialect import DbLater
 from resourcepool.history.models import Event
+from resourcepool.leases.retry import retrying
 from resourcepool.signals import What
 
 MINUTE, HOUR = 60.0, 3_600.0  # seconds
@@ -29,7 +31,8 @@ def happenings(labels: Iterable[str]) -> dict[str, Happenings]:
     minute = Q(what=What.ACQUIRED, at__gt=DbLater(-MINUTE))
     hour = Q(what__in=RARE, at__gt=DbLater(-HOUR))
     events = Event.objects.filter(minute | hour, pool__in=[label.lower() for label in labels]).order_by()
+    counts = events.values_list("pool", "what").annotate(Count("pk"))
     found: dict[str, dict[str, int]] = {}
-    for pool, what, count in events.values_list("pool", "what").annotate(Count("pk")):
+    for pool, what, count in retrying(connections[events.db], lambda: list(counts.all())):
         found.setdefault(pool, {})[what] = count
-    return {pool: Happenings(**counts) for pool, counts in found.items()}
+    return {pool: Happenings(**those) for pool, those in found.items()}

@@ -7,6 +7,7 @@ from django.db import connections, router
 from resourcepool.dialect import MicrosUntil
 from resourcepool.jobs.models import Job
 from resourcepool.leases import verbs
+from resourcepool.leases.retry import retrying
 
 MOST = 200
 
@@ -31,7 +32,8 @@ class JobStatus:
 
 def jobs() -> dict[str, JobStatus]:
     """Return {name: how the job of this name stands}."""
-    rows = verbs.rows_of(connections[router.db_for_read(Job)], Job).annotate(
+    connection = connections[router.db_for_read(Job)]
+    rows = verbs.rows_of(connection, Job).annotate(
         left=MicrosUntil("busy_before"), done=MicrosUntil("done_at"), failed=MicrosUntil("failed_at")
     )
     return {
@@ -42,7 +44,7 @@ def jobs() -> dict[str, JobStatus]:
             result=row.result,
             holder=row.holder if row.left > 0 else "",
         )
-        for row in rows.order_by("name")[:MOST]
+        for row in retrying(connection, lambda: list(rows.order_by("name")[:MOST]))
     }
 
 

@@ -204,7 +204,8 @@ def _lines(using: str) -> dict[str, tuple[int, float]]:
     tickets = verbs.rows_of(connections[using], Ticket).held().order_by()
     waited = Max(-1 * MicrosUntil("asked_at"))
     lines = tickets.values("pool").annotate(waiters=Count("pk"), waited=waited)
-    return {line["pool"]: (line["waiters"], max(0.0, line["waited"] / 1_000_000)) for line in lines}
+    found = retrying(connections[using], lambda: list(lines.all()))
+    return {line["pool"]: (line["waiters"], max(0.0, line["waited"] / 1_000_000)) for line in found}
 
 
 def _longest_ago(micros: Iterable[int | None]) -> float | None:

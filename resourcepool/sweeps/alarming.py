@@ -10,6 +10,7 @@ from django.utils import translation
 from resourcepool.jobs.models import Job
 from resourcepool.leases import verbs
 from resourcepool.leases.lease import Lease
+from resourcepool.leases.retry import retrying
 from resourcepool.signals import alarm_cleared, alarm_raised
 from resourcepool.stats.alarms import Alarm, Kind, alarms
 
@@ -18,8 +19,9 @@ logger = logging.getLogger("resourcepool.alarms")
 
 def tell_alarms(lease: Lease) -> int:
     """Tell what has begun and ended since the job with this ``lease`` looked last; returns how many there are."""
-    row = verbs.rows_of(connections[lease.using], Job).filter(pk=lease.pk)
-    known = _read(row.values_list("memory", flat=True).get())
+    connection = connections[lease.using]
+    row = verbs.rows_of(connection, Job).filter(pk=lease.pk)
+    known = _read(retrying(connection, lambda: row.values_list("memory", flat=True).get()))
     with translation.override("en"):  # as all logs, and so that they can be compared with what is known
         found = alarms()
     now = {(alarm.kind.value, alarm.pool): alarm for alarm in found if alarm.kind is not Kind.SWEEP_STALE}
@@ -31,7 +33,7 @@ def tell_alarms(lease: Lease) -> int:
         logger.info("over: %s", alarm)
         alarm_cleared.send_robust(sender=Alarm, alarm=alarm)
     memory = json.dumps([[*which, alarm.text] for which, alarm in sorted(now.items())])
-    row.filter(fence=lease.fence).update(memory=memory)
+    retrying(connection, lambda: row.filter(fence=lease.fence).update(memory=memory))
     return len(now)
 
 

@@ -2,10 +2,11 @@
 
 from typing import Any
 
-from django.db import router
+from django.db import connections, router
 from django.db.models import Exists, OuterRef
 
 from resourcepool.history.models import Event
+from resourcepool.leases.retry import retrying
 from resourcepool.signals import Fact, What, tell
 
 MOST = 1_000  # events in one sweep
@@ -25,7 +26,7 @@ def tell_overtaken(model: Any) -> int:
     told = same_row.filter(fence=OuterRef("fence"), what__in=(What.EXPIRED, What.HANDED_OVER, What.REVOKED))
     begun = events.filter(what=What.ACQUIRED).since(LOOK_BACK)
     lost = begun.filter(Exists(successor), ~Exists(told)).order_by("pk")
-    found = list(lost.values_list("row", "fence", "holder")[:MOST])
+    found = retrying(connections[using], lambda: list(lost.values_list("row", "fence", "holder")[:MOST]))
     for row, fence, holder in found:
         tell(Fact(What.EXPIRED, model, using, row, fence, holder, "somebody else has acquired it since"))
     return len(found)

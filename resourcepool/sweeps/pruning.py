@@ -35,8 +35,13 @@ def prune_history(lease: Lease | None = None) -> int:
     """
     old = DbLater(-history_kept())
     removed = _remove(Event, lease, at__lt=old) + _remove(Sample, lease, minute__lt=old)
-    newest = Event.objects.using(router.db_for_write(Event)).aggregate(newest=Max("pk"))["newest"] or 0
-    return removed + _remove(Event, lease, pk__lte=newest - history_rows())
+    return removed + _remove(Event, lease, pk__lte=_newest() - history_rows())
+
+
+def _newest() -> int:
+    events = Event.objects.using(router.db_for_write(Event))
+    found = retrying(connections[events.db], lambda: events.aggregate(newest=Max("pk")))
+    return found["newest"] or 0
 
 
 def _remove(model: Any, lease: Lease | None, **old: Any) -> int:

@@ -30,11 +30,15 @@ def take_samples() -> int:
         if not pool.trouble and pool.label.lower() not in known
     ]
     try:
-        with transaction.atomic(using=using):
-            Sample.objects.using(using).bulk_create(samples)
+        retrying(connection, lambda: _write(using, samples))
     except IntegrityError:
         return 0  # somebody else just has
     return len(samples)
+
+
+def _write(using: str, samples: list[Sample]) -> None:
+    with transaction.atomic(using=using):
+        Sample.objects.using(using).bulk_create(samples)
 
 
 def _happened(using: str, minute: datetime.datetime) -> dict[str, tuple[int, int]]:
