@@ -1,19 +1,15 @@
 """The dashboard's place on the admin site: on its index, for those who may view a pool."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.contrib import admin
 from django.http import HttpRequest
 from django.urls import URLPattern
 
+from resourcepool.admin.generic import Admin
 from resourcepool.dashboard.access import visible_models
 from resourcepool.dashboard.urls import urls
 from resourcepool.history.models import Dashboard
-
-if TYPE_CHECKING:
-    Admin = admin.ModelAdmin[Any]
-else:  # Django's class takes no type parameters when it runs
-    Admin = admin.ModelAdmin
 
 
 @admin.register(Dashboard)

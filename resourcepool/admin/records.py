@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from resourcepool.admin.filters import TextFilter
 from resourcepool.admin.generic import Admin
 from resourcepool.admin.paging import CappedList, CappedPaginator
-from resourcepool.dialect import DbLater, MicrosUntil
+from resourcepool.dialect import MicrosUntil
 from resourcepool.history.models import Event, Sample
 from resourcepool.jobs.models import Job
 from resourcepool.leases.models import Ticket
@@ -87,7 +87,7 @@ class PastFilter(admin.SimpleListFilter):
 
     def queryset(self, request: Any, queryset: Any) -> Any:
         seconds = self.spans.get(self.value() or "")
-        return queryset.filter(at__gt=DbLater(-seconds)) if seconds else queryset
+        return queryset.since(seconds) if seconds else queryset
 
 
 class EventHolderFilter(TextFilter):
@@ -159,7 +159,7 @@ class SampleAdmin(ReadOnlyAdmin):
 
 @admin.register(Ticket)
 class TicketAdmin(ReadOnlyAdmin):
-    """Who waits; the tickets of processes that died stay until the sweep."""
+    """Who waits; the tickets of processes that died stay until somebody next waits for the same pool."""
 
     list_display = ("pool", "holder", "is_alive", "count", "priority", "asked_at", "selector")
     list_filter = (PoolFilter,)

@@ -9,10 +9,9 @@ from django.contrib.auth import get_permission_codename
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
+from resourcepool.jobs.names import CHECK
 from resourcepool.resources.registry import resource_models
 from resourcepool.stats.jobs import JobStatus
-
-CHECK = "check "  # how the name of a job begins that checks one pool
 
 
 def visible_models(site: AdminSite, request: HttpRequest) -> list[Any]:

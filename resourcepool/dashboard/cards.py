@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from resourcepool.dashboard.access import visible_jobs
 from resourcepool.dashboard.cells import PLACE, bands, squares
 from resourcepool.dashboard.chart import Chart, Series, chart
+from resourcepool.jobs.names import SWEEP
 from resourcepool.resources.models import Proxy
 from resourcepool.resources.state import State
 from resourcepool.stats.alarms import Alarm, alarms_of
@@ -96,7 +97,7 @@ def overview(models: Sequence[Any], span: Span, site_name: str) -> Overview:
         for number, (model, pool) in enumerate(zip(models, standing, strict=True))
     ]
     leaked = sum(those.leaked for those in happened.values())
-    return Overview(alarms_of(standing, done, leaked)[:MOST_ALARMS], cards, done.get("sweep"), span)
+    return Overview(alarms_of(standing, done, leaked)[:MOST_ALARMS], cards, done.get(SWEEP), span)
 
 
 def _card(

@@ -60,7 +60,6 @@ LEASES = (
 # What jobs are called, and what came of them.
 JOBS = (
     _("sweep"),
-    _("history"),
     _("statistics"),
     _("prune history"),
     _("being done elsewhere"),

@@ -10,6 +10,7 @@ from django.utils.translation import gettext_noop, ngettext
 from resourcepool import options
 from resourcepool.conf import setting
 from resourcepool.exceptions import BadOption, CheckerBroken
+from resourcepool.jobs.names import CHECK, SWEEP
 from resourcepool.phrases import shown
 from resourcepool.resources.checking.rules import intervals
 from resourcepool.resources.state import State
@@ -138,7 +139,7 @@ def _of_checks(pool: PoolStatus, every: float | None) -> Iterator[Alarm]:
 
 
 def _of_jobs(jobs: Mapping[str, JobStatus], limits: Limits) -> Iterator[Alarm]:
-    sweep = jobs.get("sweep")
+    sweep = jobs.get(SWEEP)
     if sweep is None or sweep.done is None:
         yield Alarm(Kind.SWEEP_STALE, "", _("The sweep has never run; run `manage.py resourcepool_sweep`."))
     elif sweep.done > limits.sweep:
@@ -147,7 +148,7 @@ def _of_jobs(jobs: Mapping[str, JobStatus], limits: Limits) -> Iterator[Alarm]:
     for job in jobs.values():
         if job.failed is not None and job.result.startswith(BROKEN):
             text = _("the checker or its target seems broken: %s")
-            pool = job.name.removeprefix("check ")
+            pool = job.name.removeprefix(CHECK)
             yield Alarm(Kind.CHECKER_BROKEN, pool, text % shown(job.result.removeprefix(BROKEN)))
         elif job.failed is not None:
             text = _("The job “%(name)s” failed %(ago)s ago: %(result)s")

@@ -5,6 +5,7 @@ from typing import Any
 from django.db import connections
 
 from resourcepool.exceptions import ResourcePoolError
+from resourcepool.jobs.names import PRUNE, STATISTICS, SWEEP
 from resourcepool.jobs.running import run
 from resourcepool.leases.lease import Lease
 from resourcepool.leases.retry import retrying
@@ -15,8 +16,6 @@ from resourcepool.sweeps.expired import clear_expired
 from resourcepool.sweeps.overtaken import tell_overtaken
 from resourcepool.sweeps.pruning import prune_history
 from resourcepool.sweeps.samples import take_samples
-
-SWEEP, PRUNE, STATISTICS = "sweep", "prune history", "statistics"
 
 
 def sweep() -> str | None:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from resourcepool.jobs.names import CHECK
 from resourcepool.jobs.running import run
 from resourcepool.leases.lease import Lease
 from resourcepool.resources.checking.check import Wishes, check
@@ -28,7 +29,7 @@ def check_pool(model: Any, wishes: Wishes, tell: Callable[[Checked], object] = l
         in_use = ResourceQuerySet(model=model, using=model.pool.using).held().filter(in_service=True).count()
         return f"{tally}; {in_use} in use" if in_use else str(tally)
 
-    return run(f"check {model._meta.label}", work)
+    return run(f"{CHECK}{model._meta.label}", work)
 
 
 def check_validity(label: str) -> str | None:

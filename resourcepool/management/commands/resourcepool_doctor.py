@@ -10,11 +10,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from resourcepool.management.doctor_report import as_json, as_text, from_check, is_safe
+from resourcepool.management.operating import INTERRUPTED
 from resourcepool.management.translated import TranslatedCommand
 from resourcepool.safety.doctor import examine
 from resourcepool.safety.routing import used_aliases
-
-INTERRUPTED = 130  # what shells call a process that Ctrl-C has ended
 
 
 class Command(TranslatedCommand):

@@ -11,13 +11,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from resourcepool.exceptions import ResourcePoolError
-from resourcepool.management.operating import actor
+from resourcepool.management.operating import INTERRUPTED, actor
 from resourcepool.management.translated import TranslatedCommand
 from resourcepool.phrases import shown
 from resourcepool.resources.importing.formats import COLUMNS
 from resourcepool.resources.importing.proxies import BadLines, Imported, import_proxies, listed
-
-INTERRUPTED = 130  # what shells call a process that Ctrl-C has ended
 
 
 class Command(TranslatedCommand):

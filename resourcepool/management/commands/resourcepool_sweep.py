@@ -9,12 +9,13 @@ from django.utils.translation import gettext_lazy
 
 from resourcepool import options as checked
 from resourcepool.exceptions import ResourcePoolError
+from resourcepool.jobs.names import PRUNE, STATISTICS, SWEEP
+from resourcepool.management.operating import INTERRUPTED
 from resourcepool.management.translated import TranslatedCommand
 from resourcepool.phrases import shown
 from resourcepool.sweeps import sweep as sweeps
 
-INTERRUPTED = 130  # what shells call a process that Ctrl-C has ended
-JOBS = (("sweep", sweeps.sweep), ("statistics", sweeps.refresh_statistics), ("history", sweeps.prune))
+JOBS = ((SWEEP, sweeps.sweep), (STATISTICS, sweeps.refresh_statistics), (PRUNE, sweeps.prune))
 
 
 class Command(TranslatedCommand):
