@@ -15,7 +15,7 @@ from resourcepool.admin.paging import CappedList
 from resourcepool.phrases import shown
 from resourcepool.resources.models import AbstractResource
 from resourcepool.resources.state import state_of
-from resourcepool.stats.alarms import duration
+from resourcepool.stats.durations import duration
 from resourcepool.stats.holdings import beginnings, origin
 
 

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from resourcepool.admin.countdown import countdown
 from resourcepool.phrases import shown
 from resourcepool.resources.state import State, Verdict
-from resourcepool.stats.alarms import duration
+from resourcepool.stats.durations import duration
 from resourcepool.stats.holdings import origin
 
 HELD = (State.LEASED, State.DRAINING)

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 
 from resourcepool.phrases import shown
 from resourcepool.resources.state import State
-from resourcepool.stats.alarms import duration
+from resourcepool.stats.durations import duration
 from resourcepool.stats.grid import Cell
 
 BANDS = 100

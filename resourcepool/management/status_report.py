@@ -10,7 +10,8 @@ from django.utils.translation import gettext_lazy
 from resourcepool.management.layout import age, ago, moment, plain, table
 from resourcepool.phrases import shown
 from resourcepool.resources.state import State
-from resourcepool.stats.alarms import Alarm, duration
+from resourcepool.stats.alarms import Alarm
+from resourcepool.stats.durations import duration
 from resourcepool.stats.holdings import Holding
 from resourcepool.stats.jobs import JobStatus
 from resourcepool.stats.pools import PoolStatus

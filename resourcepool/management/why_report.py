@@ -9,7 +9,7 @@ from resourcepool.history.models import Event
 from resourcepool.management.layout import ago, moment, padded, plain, table
 from resourcepool.management.status_report import holding_as_json, holdings_as_text
 from resourcepool.phrases import shown
-from resourcepool.stats.alarms import duration
+from resourcepool.stats.durations import duration
 from resourcepool.stats.lines import InLine, Waiting
 from resourcepool.stats.search import Found
 from resourcepool.stats.why import Holder, Resource

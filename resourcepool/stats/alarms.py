@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop, ngettext
+from django.utils.translation import ngettext
 
 from resourcepool import options
 from resourcepool.conf import setting
@@ -14,14 +14,12 @@ from resourcepool.jobs.names import CHECK, SWEEP
 from resourcepool.phrases import shown
 from resourcepool.resources.checking.rules import intervals
 from resourcepool.resources.state import State
+from resourcepool.stats.durations import duration
 from resourcepool.stats.happenings import happenings
 from resourcepool.stats.jobs import JobStatus, jobs
 from resourcepool.stats.pools import PoolStatus, pools
 
 BROKEN = f"{CheckerBroken.__name__}: "  # how the result of a check begins that blames its checker
-
-
-UNITS = ((gettext_noop("%d d"), 86_400), (gettext_noop("%d h"), 3_600), (gettext_noop("%d min"), 60))
 
 
 class Kind(StrEnum):
@@ -164,11 +162,3 @@ def _of_leaks(leaked: int) -> Iterator[Alarm]:
             leaked,
         )
         yield Alarm(Kind.LEAKED, "", text % {"count": leaked})
-
-
-def duration(seconds: float) -> str:
-    """Return a span for people: "45 s", "12 min", "3 h", "5 d"."""
-    for unit, size in UNITS:
-        if seconds >= 2 * size:
-            return _(unit) % (seconds // size)
-    return _("%d s") % seconds

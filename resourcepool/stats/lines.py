@@ -18,7 +18,7 @@ from resourcepool.leases.retry import retrying
 from resourcepool.resources.choice import everything
 from resourcepool.resources.selectors import wanted
 from resourcepool.resources.state import State
-from resourcepool.stats.alarms import duration
+from resourcepool.stats.durations import duration
 from resourcepool.stats.pools import in_state
 
 SHOWN = 5  # of those in front

@@ -14,7 +14,7 @@ from resourcepool.phrases import shown
 from resourcepool.resources.choice import everything
 from resourcepool.resources.state import State, state_of
 from resourcepool.signals import What
-from resourcepool.stats.alarms import duration
+from resourcepool.stats.durations import duration
 from resourcepool.stats.holdings import Holding, counts, holdings
 from resourcepool.stats.lines import Waiting, waiting
 

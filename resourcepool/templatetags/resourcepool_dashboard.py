@@ -7,7 +7,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from resourcepool.phrases import shown
-from resourcepool.stats.alarms import duration
+from resourcepool.stats.durations import duration
 
 register = template.Library()
 register.filter(shown)

@@ -10,7 +10,8 @@ from resourcepool.dialect import DbLater
 from resourcepool.models import Proxy
 from resourcepool.resources.state import State, Status
 from resourcepool.signals import alarm_cleared, alarm_raised
-from resourcepool.stats.alarms import Kind, Limits, alarms, duration, judge
+from resourcepool.stats.alarms import Kind, Limits, alarms, judge
+from resourcepool.stats.durations import duration
 from resourcepool.stats.jobs import JobStatus
 from resourcepool.stats.pools import PoolStatus
 from resourcepool.sweeps.sweep import sweep

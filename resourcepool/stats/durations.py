@@ -1,0 +1,14 @@
+"""Spans of time for people."""
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
+UNITS = ((gettext_noop("%d d"), 86_400), (gettext_noop("%d h"), 3_600), (gettext_noop("%d min"), 60))
+
+
+def duration(seconds: float) -> str:
+    """Return a span for people: "45 s", "12 min", "3 h", "5 d"."""
+    for unit, size in UNITS:
+        if seconds >= 2 * size:
+            return _(unit) % (seconds // size)
+    return _("%d s") % seconds
