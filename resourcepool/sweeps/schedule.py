@@ -48,6 +48,7 @@ class Step(StrEnum):
     CHANGE = "change"
     KEEP = "keep"  # somebody has changed it
     NOTHING = "nothing"
+    REMOVE = "remove"  # it is of a check that the settings do not name any more
 
 
 def wanted() -> list[Entry]:
@@ -63,8 +64,12 @@ def wanted() -> list[Entry]:
 
 
 def plan(entries: Sequence[Entry], found: Mapping[str, Found]) -> list[tuple[Step, Entry]]:
-    """Decide what to do about each entry: what an operator has changed is kept as it is."""
-    return [(_step(entry, found.get(entry.name)), entry) for entry in entries]
+    """Decide what to do about each entry: what an operator has changed, or made, is kept as it is."""
+    steps = [(_step(entry, found.get(entry.name)), entry) for entry in entries]
+    others = sorted(found.keys() - {entry.name for entry in entries})
+    return steps + [
+        (Step.REMOVE, Entry(name, "", found[name].every)) for name in others if _is_ours(found[name])
+    ]
 
 
 def _step(entry: Entry, found: Found | None) -> Step:
@@ -72,8 +77,12 @@ def _step(entry: Entry, found: Found | None) -> Step:
         return Step.ADD
     if found.every == entry.every and found.is_enabled:
         return Step.NOTHING
-    untouched = found.is_enabled and found.note == NOTE.format(every=found.every)
-    return Step.CHANGE if untouched else Step.KEEP
+    return Step.CHANGE if _is_ours(found) else Step.KEEP
+
+
+def _is_ours(found: Found) -> bool:
+    """Whether it is as an earlier run has written it."""
+    return found.is_enabled and found.note == NOTE.format(every=found.every)
 
 
 def found() -> dict[str, Found]:
@@ -94,6 +103,8 @@ def install(steps: Sequence[tuple[Step, Entry]]) -> None:
         for step, entry in steps:
             if step in (Step.ADD, Step.CHANGE):
                 _write(entry)
+            elif step is Step.REMOVE:
+                _model("PeriodicTask").objects.filter(name=entry.name).delete()
 
 
 def _write(entry: Entry) -> None:

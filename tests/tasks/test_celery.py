@@ -97,6 +97,20 @@ class TestBeat:
         assert "  resourcepool: statistics: kept as you changed it (switched off; ours: every 60 s)" in lines
         assert PeriodicTask.objects.get(name=SWEEP).interval == hourly
 
+    def test_removes_the_check_of_a_pool_that_is_not_checked_any_more(self, settings: Any) -> None:
+        mine = "resourcepool: my own"
+        checks = {"resourcepool.Proxy": {"url": "https://example.com/"}}
+        settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "CHECKS": checks}
+        assert shown("--install")[-1] == "4 written."
+        minutely = IntervalSchedule.objects.get(every=60, period="seconds")
+        PeriodicTask.objects.create(name=mine, task="mine", interval=minutely)
+        settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "CHECKS": {}}
+        assert "- resourcepool: check resourcepool.Proxy: not in the settings any more" in shown()
+        assert shown("--install")[-1] == "1 written."
+        names = set(PeriodicTask.objects.values_list("name", flat=True))
+        assert "resourcepool: check resourcepool.Proxy" not in names
+        assert mine in names
+
     def test_without_django_celery_beat_says_what_to_install(self, settings: Any) -> None:
         settings.INSTALLED_APPS = [name for name in settings.INSTALLED_APPS if name != "django_celery_beat"]
         with pytest.raises(CommandError, match="pip install django-celery-beat"):

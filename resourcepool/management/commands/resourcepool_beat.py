@@ -17,6 +17,7 @@ WORDS = {
     Step.CHANGE: gettext_lazy("~ %(name)s: every %(every)d s (was: %(before)d s)"),
     Step.KEEP: gettext_lazy("  %(name)s: kept as you changed it (%(state)s; ours: every %(every)d s)"),
     Step.NOTHING: gettext_lazy("  %(name)s: every %(every)d s"),
+    Step.REMOVE: gettext_lazy("- %(name)s: not in the settings any more"),
 }
 
 
@@ -57,7 +58,7 @@ def _state(found: Found) -> str:
 
 
 def _summary(steps: list[Step], *, installed: bool) -> str:
-    changes = sum(step in (Step.ADD, Step.CHANGE) for step in steps)
+    changes = sum(step in (Step.ADD, Step.CHANGE, Step.REMOVE) for step in steps)
     if not changes:
         return _("Nothing to do.")
     if installed:
