@@ -94,4 +94,11 @@ RECORDS = (
         "",
         ("tests/stats",),
     ),
+    Mutation(
+        "a moment's failure ends a job",
+        "jobs/running.py",
+        "retrying(connection, lambda: mine.update(**came_of_it))",
+        "mine.update(**came_of_it)",
+        ("tests/sweeps/test_trouble.py",),
+    ),
 )

@@ -114,4 +114,18 @@ RESOURCES = (
         "self.filter(in_service=True)",
         ("tests/resources/test_operating.py",),
     ),
+    Mutation(
+        "what nobody listens to is not done",
+        "resources/queryset.py",
+        "            return change(rows)\n",
+        "            return 0\n",
+        ("tests/resources/test_unheard.py",),
+    ),
+    Mutation(
+        "a change is told that nobody made",
+        "resources/queryset.py",
+        "found = rows.using(rows.db).select_for_update()",
+        "found = type(rows)(model=rows.model, using=rows.db)",
+        ("tests/resources/test_operating.py",),
+    ),
 )

@@ -1,0 +1,56 @@
+"""Signals only notify (invariant 9): whether or not anybody listens, the rows change the same way."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from resourcepool.models import Proxy
+from resourcepool.signals import SIGNALS, What
+from tests.app.rows import change, columns, expire, granted, new
+
+CHANGES: dict[str, Callable[[Any], object]] = {
+    "take_out": lambda rows: rows.take_out("new cable", duration=60),
+    "reserve": lambda rows: rows.reserve("alice", "tests"),
+    "retire": lambda rows: rows.retire(),
+    "quarantine": lambda rows: rows.quarantine("smells", 60),
+    "return_to_service": lambda rows: rows.return_to_service(),
+    "return_due": lambda rows: rows.return_due(),
+    "revoke": lambda rows: rows.revoke("stuck"),
+    "delete": lambda rows: rows.delete(),
+}
+
+
+def rows() -> list[Any]:
+    """Return a free row, a held one, one in quarantine, one whose time is over, and one whose holder died."""
+    _free, held, parked, due, dead = found = [new(Proxy) for _ in range(5)]
+    granted(held)
+    Proxy.objects.filter(pk=parked.pk).quarantine("smells", 60)
+    Proxy.objects.filter(pk=due.pk).take_out("new cable", duration=60)
+    change(due, until="2000-01-01T00:00:00Z")
+    granted(dead)
+    expire(dead)
+    return found
+
+
+def outcome(do: Callable[[Any], object]) -> list[Any]:
+    """Do it to such rows; return how each stands then, without the moments."""
+    made = rows()
+    pks = [row.pk for row in made]
+    answer = do(Proxy.objects.filter(pk__in=pks))
+    there = set(Proxy.objects.filter(pk__in=pks).values_list("pk", flat=True))
+    found = [columns(row) if row.pk in there else {} for row in made]
+    left_out = ("id", "host", "holder", "busy_before", "until")
+    alike = [{name: value for name, value in one.items() if name not in left_out} for one in found]
+    ends = [(bool(one.get("holder")), one.get("until") is None) for one in found]
+    return [answer, alike, ends]
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_whether_or_not_anybody_listens(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    heard = outcome(CHANGES[name])
+    Proxy.objects.all()._raw_delete("default")
+    for signal in set(SIGNALS.values()):
+        monkeypatch.setattr(signal, "receivers", [])
+    assert not any(what.is_heard for what in What)
+    assert outcome(CHANGES[name]) == heard
