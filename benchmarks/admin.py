@@ -65,9 +65,9 @@ EVENT_PAGES = (
 
 def fill() -> None:
     many(Proxy, RESOURCES, proxy)
-    many(Event, EVENTS - MANY, event)
     first = Proxy.objects.order_by("pk")[0]
     many(Event, MANY, lambda n: {**event(n), "row": str(first.pk), "fence": n // 2})
+    many(Event, EVENTS - MANY, lambda n: event(MANY + n))
     with connection.cursor() as cursor:
         for model in (Proxy, Event):
             cursor.execute(f"ANALYZE {'TABLE ' if connection.vendor == 'mysql' else ''}{model._meta.db_table}")

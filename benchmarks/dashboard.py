@@ -63,7 +63,7 @@ def busy(number: int) -> dict[str, Any]:
 
 def event(number: int) -> dict[str, Any]:
     return {
-        "at": DbLater(-number * 0.036),
+        "at": DbLater((number - EVENTS) * 0.036),  # as in life: the newest has the highest key
         "what": KINDS[number % len(KINDS)],
         "pool": "resourcepool.proxy",
         "row": str(number % RESOURCES),
