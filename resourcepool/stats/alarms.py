@@ -1,6 +1,6 @@
 """What is wrong, in words: worked out of how the pools and the jobs stand, never stored."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -20,7 +20,6 @@ from resourcepool.stats.jobs import JobStatus, jobs
 from resourcepool.stats.pools import PoolStatus, pools
 
 BROKEN = f"{CheckerBroken.__name__}: "  # how the result of a check begins that blames its checker
-
 
 class Kind(StrEnum):
     """The kinds of alarms, the worst first."""
@@ -94,7 +93,11 @@ def judge(
         leaked: how many leases were reported as leaked within the last hour.
         checked_every: {label of a pool that is checked: how often that should be done, in seconds}.
     """
-    found = [*_of_jobs(jobs, limits), *_of_leaks(leaked)]
+    found = [
+        *_of_sweep(jobs.get(SWEEP), limits),
+        *_of_jobs(_still_done(jobs, checked_every)),
+        *_of_leaks(leaked),
+    ]
     for pool in pools:
         found += _of_pool(pool, limits)
         found += _of_checks(pool, checked_every.get(pool.label))
@@ -136,14 +139,23 @@ def _of_checks(pool: PoolStatus, every: float | None) -> Iterator[Alarm]:
         yield Alarm(Kind.CHECK_STALE, pool.label, text % duration(pool.passed_over))
 
 
-def _of_jobs(jobs: Mapping[str, JobStatus], limits: Limits) -> Iterator[Alarm]:
-    sweep = jobs.get(SWEEP)
+def _still_done(jobs: Mapping[str, JobStatus], checked: Container[str]) -> Iterator[JobStatus]:
+    """Yield the jobs without the checks of pools that are not checked any more: nothing could clear their alarms."""
+    for job in jobs.values():
+        if not job.name.startswith(CHECK) or job.name.removeprefix(CHECK) in checked:
+            yield job
+
+
+def _of_sweep(sweep: JobStatus | None, limits: Limits) -> Iterator[Alarm]:
     if sweep is None or sweep.done is None:
         yield Alarm(Kind.SWEEP_STALE, "", _("The sweep has never run; run `manage.py resourcepool_sweep`."))
     elif sweep.done > limits.sweep:
         text = _("The sweep has not run for %s; is the Celery beat running?") % duration(sweep.done)
         yield Alarm(Kind.SWEEP_STALE, "", text)
-    for job in jobs.values():
+
+
+def _of_jobs(jobs: Iterable[JobStatus]) -> Iterator[Alarm]:
+    for job in jobs:
         if job.failed is not None and job.result.startswith(BROKEN):
             text = _("the checker or its target seems broken: %s")
             pool = job.name.removeprefix(CHECK)

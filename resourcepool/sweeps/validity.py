@@ -21,7 +21,9 @@ def check_pool(model: Any, wishes: Wishes, tell: Callable[[Checked], object] = l
 
     Raises:
         CheckerBroken: too many failed together; the job has failed, and an alarm says so.
+        BadOption: the settings do not say how to check them, or are wrong; no job has begun.
     """
+    rules_of(model)
 
     def work(lease: Lease) -> str:
         tally = Tally(tell)

@@ -69,9 +69,17 @@ def test_checks_that_never_came_are_noticed_where_there_was_anything_to_check(
 def test_a_checker_that_seems_broken_is_one_of_its_pool() -> None:
     result = "CheckerBroken: 9 of 9 failed together"
     check = JobStatus("check resourcepool.Proxy", done=900, failed=5, result=result, holder="")
-    (alarm,) = judge([], {**SWEPT, check.name: check}, 0, LIMITS, {})
+    (alarm,) = judge([], {**SWEPT, check.name: check}, 0, LIMITS, {"resourcepool.Proxy": 600})
     assert (alarm.kind, alarm.pool) == (Kind.CHECKER_BROKEN, "resourcepool.Proxy")
     assert alarm.text == "the checker or its target seems broken: 9 of 9 failed together"
+
+
+@pytest.mark.parametrize("result", ["CheckerBroken: 9 of 9 failed together", "BadOption: no such text"])
+def test_a_check_that_failed_is_forgotten_once_its_pool_is_not_checked_any_more(result: str) -> None:
+    check = JobStatus("check shop.Licence", done=None, failed=5, result=result, holder="")
+    jobs = {**SWEPT, check.name: check}
+    assert len(judge([], jobs, 0, LIMITS, {"shop.Licence": 600})) == 1
+    assert judge([], jobs, 0, LIMITS, {"resourcepool.Proxy": 600}) == []
 
 
 @pytest.mark.parametrize(

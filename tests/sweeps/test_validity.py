@@ -9,9 +9,10 @@ from resourcepool import tasks
 from resourcepool.dialect import DbLater
 from resourcepool.exceptions import BadOption, CheckerBroken
 from resourcepool.models import Proxy
+from resourcepool.resources.checking.check import Wishes
 from resourcepool.stats.jobs import jobs
 from resourcepool.sweeps.schedule import wanted
-from resourcepool.sweeps.validity import check_validity
+from resourcepool.sweeps.validity import check_pool, check_validity
 from tests.app.rows import change, columns, new, several
 from tests.resources.checking.scripted import BAD, Scripted
 
@@ -69,3 +70,10 @@ def test_new_ones_are_looked_at_by_the_next_run() -> None:
     row = new(Proxy)
     check_validity(LABEL)
     assert columns(row)["verdict"] == "ok"
+
+
+def test_a_pool_that_nothing_is_said_about_is_refused_and_no_job_has_failed(settings: Any) -> None:
+    settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "CHECKS": {}}
+    with pytest.raises(BadOption, match="it must say how to check them"):
+        check_pool(Proxy, Wishes())
+    assert f"check {LABEL}" not in jobs()
