@@ -1,5 +1,6 @@
 """What is known of one resource or one holder, for people and for programs."""
 
+import shlex
 from collections.abc import Iterator
 from typing import Any
 
@@ -60,6 +61,13 @@ def candidates_as_text(found: Found) -> Iterator[str]:
         yield _("holder %s") % plain(name, 200)
     if found.is_cut_short:
         yield _("... and more; say more of it")
+
+
+def first_as_typed(found: Found) -> str:
+    """Return the words by which ``resourcepool_why`` knows the first of them alone."""
+    for row in found.rows:
+        return f"{row._meta.label} {shlex.quote(plain(row.pk))}"
+    return shlex.quote(plain(found.holders[0]))
 
 
 def resource_as_json(one: Resource) -> dict[str, Any]:

@@ -1,5 +1,7 @@
 """Who has it, since when, and why is somebody not served: as an operator reads it."""
 
+import shlex
+
 import pytest
 
 from resourcepool.dialect import DbLater
@@ -97,8 +99,30 @@ class TestWhoIsMeant:
         assert listed.code == 1
         assert listed.out.count("resourcepool.Proxy") == 2
         assert "holder example.net job" in listed.out
-        assert listed.err == "'example.net' may be any of these; say which\n"
+        assert "'example.net' may be any of these; say which, for example: manage.py resource" in listed.err
         assert len(run("why", "example.net", "--json").json["resources"]) == 2
+
+    def test_the_refusal_ends_with_a_command_that_finds_one(self) -> None:
+        proxy = new(Proxy)
+        new(Device, name=str(proxy.pk))  # called like the other's key
+        refused = run("why", proxy.pk)
+        command = refused.err.strip().partition("for example: manage.py resourcepool_why ")[2]
+        assert command
+        assert run("why", *command.split()).code == 0
+
+    def test_that_is_a_holder_is_quoted_for_the_shell(self) -> None:
+        for name in ("alice's job", "alice's job 2"):
+            hold(new(Proxy), holder=name)
+        refused = run("why", "alice")
+        command = refused.err.strip().partition("for example: manage.py resourcepool_why ")[2]
+        assert run("why", *shlex.split(command)).out.startswith("alice's job\n")
+
+    @pytest.mark.parametrize("words", [["device", "{}"], ["{}", "--pool", "device"], ["testapp.Device", "{}"]])
+    def test_the_pool_may_be_said_first_or_as_an_option(self, words: list[str]) -> None:
+        device = new(Device, name="phone")
+        hold(new(Device, name="tablet"), holder=str(device.pk))
+        said = run("why", *(word.format(device.pk) for word in words))
+        assert said.out.startswith(f"{Device._meta.label} {device.pk}: ")
 
     def test_only_so_many(self) -> None:
         for number in range(4):

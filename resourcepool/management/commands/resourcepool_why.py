@@ -1,6 +1,7 @@
 """``manage.py resourcepool_why``: who has it, since when, and why is it, or somebody, not served?"""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
@@ -13,7 +14,7 @@ from resourcepool.management import why_report as report
 from resourcepool.management.layout import as_text, plain
 from resourcepool.management.operating import OperatorCommand
 from resourcepool.stats import why
-from resourcepool.stats.search import find, without_password
+from resourcepool.stats.search import Found, find, without_password
 
 
 class Command(OperatorCommand):
@@ -24,13 +25,15 @@ class Command(OperatorCommand):
     )
     example = (
         "manage.py resourcepool_why 17\n"
+        "manage.py resourcepool_why proxy 17\n"
         "manage.py resourcepool_why 198.51.100.7:3128\n"
         "manage.py resourcepool_why crawler3/4711 --json"
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("pool", nargs="?", help=_("look only there (app.Model, or Model)"))
         parser.add_argument("what", help=_("a resource or a holder"))
-        parser.add_argument("--pool", help=_("look only there (app.Model, or Model)"))
+        parser.add_argument("--pool", dest="in_pool", metavar="POOL", help=_("the same as the first word"))
         parser.add_argument("--json", action="store_true", help=_("print one JSON object"))
         arguments.add_limit(parser, 10)
 
@@ -38,16 +41,17 @@ class Command(OperatorCommand):
         """See ``OperatorCommand``."""
         if not options["what"].strip():
             raise BadOption("what", options["what"], "a resource or a holder")
-        models = arguments.pools(options["pool"])
-        found = find(options["what"], models, options["limit"])
+        label = options["pool"] or options["in_pool"]
+        models = arguments.pools(label)
+        found = _found(options["what"], models, options["limit"], by_key=label is not None)
+        said = plain(without_password(options["what"]), 120)
         if not found.rows and not found.holders:
-            said = plain(without_password(options["what"]), 120)
             raise CommandError(_("no resource, running lease or place in line is called %r") % said)
         if len(found.rows) + len(found.holders) > 1:
             self._show(report.candidates_as_json(found), report.candidates_as_text(found), options)
-            raise CommandError(
-                _("%r may be any of these; say which") % plain(without_password(options["what"]), 120)
-            )
+            told = _("%(said)r may be any of these; say which, for example: %(command)s")
+            command = f"manage.py resourcepool_why {report.first_as_typed(found)}"
+            raise CommandError(told % {"said": said, "command": command})
         if found.rows:
             resource = why.resource(found.rows[0])
             self._show(report.resource_as_json(resource), report.resource_as_text(resource), options)
@@ -57,3 +61,10 @@ class Command(OperatorCommand):
 
     def _show(self, shown: dict[str, Any], lines: Any, options: dict[str, Any]) -> None:
         self.stdout.write(json.dumps(shown, default=as_text) if options["json"] else "\n".join(lines))
+
+
+def _found(what: str, models: Sequence[Any], limit: int, *, by_key: bool) -> Found:
+    """Return who may be meant; ``by_key``: a primary key means that resource, whatever else is called so."""
+    found = find(what, models, limit)
+    of_this_key = [row for row in found.rows if str(row.pk) == what.strip()] if by_key else []
+    return Found(of_this_key) if of_this_key else found
