@@ -71,7 +71,9 @@ def ticket_ttl() -> float:
 def pool_setting(label: str, option: str, declared: Mapping[str, Any]) -> Any:
     """Return ``option`` for the model ``label`` ("app.Model"): from the settings for this model, else as its
     class declared it, else the general setting."""
-    per_model: Mapping[str, Any] = setting("POOLS").get(label, {})
+    per_model = setting("POOLS").get(label, {})
+    if not isinstance(per_model, Mapping):
+        raise BadOption(f"RESOURCEPOOL['POOLS'][{label!r}]", per_model, "a dict of options")
     if option in per_model:
         return per_model[option]
     if option in declared:

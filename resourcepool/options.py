@@ -22,7 +22,7 @@ def seconds(name: str, value: object, *, least: float = 0.0, most: float = DAY) 
     if isinstance(value, timedelta):
         number = value.total_seconds()
     elif isinstance(value, int | float) and not isinstance(value, bool):
-        number = float(value)
+        number = float(value) if abs(value) <= most else math.inf  # float() itself refuses what is too large
     else:
         raise BadOption(name, value, allowed)
     if not math.isfinite(number) or not least <= number <= most:

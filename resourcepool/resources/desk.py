@@ -22,6 +22,7 @@ from resourcepool.resources import selectors
 from resourcepool.resources.crowd import Crowd
 from resourcepool.resources.lease import ResourceLease
 from resourcepool.resources.order import Order
+from resourcepool.resources.state import Status
 from resourcepool.resources.strategy import Spread, by_weight
 from resourcepool.resources.threads import in_thread
 from resourcepool.resources.timeout import timed_out
@@ -225,10 +226,10 @@ class Desk:
         """An order that can never be filled would keep what there is reserved, and starve those behind it."""
         if asked.count > 1:
             wanted = selectors.wanted(self._model, asked.selector)
-            rows = verbs.rows_of(connection, self._model).filter(wanted, in_service=True)
+            rows = verbs.rows_of(connection, self._model).filter(wanted).exclude(status=Status.RETIRED)
             there_are = retrying(connection, rows.count)
             if there_are < asked.count:
-                raise BadOption("count", asked.count, f"at most {there_are}: so many match and are in service")
+                raise BadOption("count", asked.count, f"at most {there_are}: so many match and are not retired")
 
 
 def _rememberer(asked: Order) -> object:

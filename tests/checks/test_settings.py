@@ -88,6 +88,17 @@ def test_settings_are_read_when_they_are_used() -> None:
         assert setting("QUARANTINE") == {"base": 300, "cap": 900}
 
 
+@override_settings(RESOURCEPOOL={"POOLS": {"a.B": None}})
+def test_options_of_a_pool_that_are_no_dict_are_refused_by_name() -> None:
+    with pytest.raises(BadOption, match=r"RESOURCEPOOL\['POOLS'\]\['a.B'\]=None .* a dict of options"):
+        pool_setting("a.B", "ttl", {})
+
+
+def test_a_span_that_no_float_can_hold_is_refused_by_name() -> None:
+    ((_, said, _),) = found({"TTL": 10**400})
+    assert "RESOURCEPOOL['TTL']" in said
+
+
 def test_a_setting_for_the_model_comes_before_its_own_and_that_before_the_general_one() -> None:
     pools = {"POOLS": {"a.B": {"ttl": 1}}, "TTL": 3}
     with override_settings(RESOURCEPOOL=pools):

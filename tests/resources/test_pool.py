@@ -216,9 +216,15 @@ class TestMany:
         several(Proxy, 3, country="US")
         Proxy.objects.filter(pk=new(Proxy, country="US").pk).retire()
         with pytest.raises(
-            BadOption, match="count=4 is not allowed: at most 3: so many match and are in service"
+            BadOption, match="count=4 is not allowed: at most 3: so many match and are not retired"
         ):
             Proxy.pool.acquire_many(4, timeout=5, country="US")
+
+    def test_waits_for_what_an_operator_has_taken_out_of_service(self) -> None:
+        several(Proxy, 3)
+        Proxy.objects.filter(pk=new(Proxy).pk).take_out("maintenance")
+        with pytest.raises(AcquireTimeout):
+            Proxy.pool.acquire_many(4, timeout=0.05)
 
     def test_takes_only_what_matches(self) -> None:
         several(Proxy, 3)

@@ -15,6 +15,8 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 NAT64 = ipaddress.ip_network("64:ff9b::/96")
+GLOBAL_UNICAST = ipaddress.ip_network("2000::/3")  # all that IANA has given to the internet so far
+CLOUD_HOSTS = {ipaddress.ip_address("168.63.129.16")}  # Azure's host service: public in name only
 
 
 class Guard:
@@ -65,7 +67,9 @@ class Guard:
 def is_public(address: Address) -> bool:
     """Tell whether an address, or the one that it stands for, belongs to the public internet."""
     meant = embedded(address)
-    return meant.is_global and not meant.is_multicast
+    if isinstance(meant, ipaddress.IPv6Address) and meant not in GLOBAL_UNICAST:
+        return False
+    return meant.is_global and not meant.is_multicast and meant not in CLOUD_HOSTS
 
 
 def embedded(address: Address) -> Address:
