@@ -39,7 +39,12 @@ def note_beginnings(model: Any, resources: Any) -> None:
 class Columns(Admin):
     """They judge by the database's clock, which each row brings along as ``db_now``."""
 
-    list_display: tuple[str, ...] = ("__str__", "standing", "held_by", "since", "expires_in", "fence", "labels")
+    list_display: tuple[str, ...] = ("named", "standing", "held_by", "since", "expires_in", "fence", "labels")
+
+    @admin.display(description=_("resource"))
+    def named(self, resource: AbstractResource) -> str:
+        """Show its key, by which logs, events and commands speak of it, and its name."""
+        return words.named(resource)
 
     @admin.display(description=_("state"))
     def state(self, resource: AbstractResource) -> str:

@@ -20,6 +20,7 @@ from resourcepool.admin.checking import Unfinished
 from resourcepool.admin.generic import Admin
 from resourcepool.admin.operations import OPERATIONS, Operation
 from resourcepool.admin.selection import Selection
+from resourcepool.admin.words import named
 from resourcepool.dialect import read_clock
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.phrases import shown
@@ -88,7 +89,7 @@ class Operating(Admin):
             "form": form,
             "selection": selection,
             "limit": operation.most,
-            "listed": [(str(row), self.state(row), row.holder) for row in selection.shown],
+            "listed": [(named(row), self.state(row), row.holder) for row in selection.shown],
             "checkbox": ACTION_CHECKBOX_NAME,
             "chosen": request.POST.getlist(ACTION_CHECKBOX_NAME),
             "select_across": request.POST.get("select_across", "0"),

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 
 from resourcepool.admin.columns import Columns, note_beginnings
 from resourcepool.admin.operating import Operating
-from resourcepool.admin.words import lasted, sentences
+from resourcepool.admin.words import lasted, sentences, titled
 from resourcepool.history.models import Event
 from resourcepool.phrases import shown
 from resourcepool.resources.state import state_of
@@ -40,6 +40,7 @@ class Page(Columns, Operating):
             note_beginnings(self.model, [resource])
             state = state_of(resource, resource.db_now)
             context |= {
+                "subtitle": titled(resource),
                 "state": self.state(resource),
                 "sentences": sentences(resource, state, resource.db_now, resource.begun),
                 "buttons": self.buttons(request, resource),
@@ -58,7 +59,7 @@ class Page(Columns, Operating):
             raise PermissionDenied
         context = {
             **self.admin_site.each_context(request),
-            "title": _("What happened to %s") % resource,
+            "title": _("What happened to %s") % titled(resource),
             "opts": self.opts,
             "resource": resource,
             "page": self.url_of("change", quote(resource.pk)),

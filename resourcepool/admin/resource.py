@@ -17,6 +17,7 @@ from resourcepool.admin.operating import ACTIONS
 from resourcepool.admin.page import Page
 from resourcepool.admin.paging import CappedPaginator
 from resourcepool.dialect import DbNow
+from resourcepool.stats.search import named
 
 
 class ResourceAdmin(Page):
@@ -29,6 +30,9 @@ class ResourceAdmin(Page):
     paginator = CappedPaginator
     sortable_by = ("expires_in", "fence")  # 100,000 texts take too long to sort
     search_fields: ClassVar[tuple[str, ...]] = ("holder", "tags")
+    search_help_text = _(
+        "A number, or an address as one pastes it, shows that resource; other words, what contains them."
+    )
     readonly_fields = (
         *("holder", "busy_before", "fence"),
         *("in_service", "status", "reason", "until", "strikes", "verdict", "checked_at", "latency"),
@@ -43,6 +47,15 @@ class ResourceAdmin(Page):
         """Return the rows together with the database's clock, by which their state is judged."""
         rows: QuerySet[Any] = super().get_queryset(request).annotate(db_now=DbNow())
         return rows
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """Find what the term names; if that is nothing, what contains its words."""
+        condition = named(self.model, search_term.strip()) if search_term.strip() else None
+        if condition is not None and (exactly := queryset.filter(condition)).exists():
+            return exactly, False
+        return super().get_search_results(request, queryset, search_term)
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ResourceList]:
         """Return the list that knows since when its leases run."""

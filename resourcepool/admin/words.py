@@ -6,6 +6,7 @@ from typing import Any
 
 from django.utils import timezone
 from django.utils.formats import date_format
+from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 
 from resourcepool.admin.countdown import countdown
@@ -16,6 +17,17 @@ from resourcepool.stats.holdings import origin
 
 HELD = (State.LEASED, State.DRAINING)
 AWAY = (State.DRAINING, State.OUT, State.RESERVED, State.RETIRED)
+
+
+def named(resource: Any) -> str:
+    """Return "17: http://..", because logs, events and commands speak of a resource by its key."""
+    key, name = str(resource.pk), str(resource)
+    return name if key == name else f"{key}: {name}"
+
+
+def titled(resource: Any) -> str:
+    """Return "Proxy 17: http://.."."""
+    return f"{capfirst(resource._meta.verbose_name)} {named(resource)}"
 
 
 def sentences(resource: Any, state: State, now: datetime.datetime, begun: Any) -> list[str]:

@@ -52,6 +52,16 @@ def find(text: str, models: Sequence[Any], limit: int = 10) -> Found:
     return Found()
 
 
+def named(model: Any, text: str) -> Q | None:
+    """Return the condition by which ``text`` names single rows: their key, or an address, in one of its forms.
+
+    None: it is neither.
+    """
+    key = _key(model, text)
+    address_ = _by_words(model, without_password(text)) if ":" in text else None
+    return key | address_ if key and address_ else key or address_
+
+
 def _in_one(model: Any, *, text: str, of_rows: Any, of_holders: Any, limit: int) -> tuple[list[Any], set[str]]:
     return _rows(model, of_rows(model, text), limit), _holders(model, of_holders(text), limit)
 
@@ -96,12 +106,15 @@ def _names(connection: Any, rows: Any, condition: Q, limit: int) -> list[str]:
 
 
 def _exactly(model: Any, text: str) -> Q | None:
-    condition = _any_field(model, text, "exact", numbers=False)
+    condition, key = _any_field(model, text, "exact", numbers=False), _key(model, text)
+    return key | condition if key else condition
+
+
+def _key(model: Any, text: str) -> Q | None:
     try:
-        pk = model._meta.pk.to_python(text)
+        return Q(pk=model._meta.pk.to_python(text))
     except (ValidationError, ValueError, TypeError):
-        return condition
-    return Q(pk=pk) | condition
+        return None
 
 
 def _by_words(model: Any, text: str) -> Q | None:

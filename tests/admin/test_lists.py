@@ -1,6 +1,7 @@
 """The list of resources: what it shows, what it finds, and what it costs."""
 
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from django.contrib import admin
@@ -135,6 +136,35 @@ def test_the_filter_by_host_knows_holders_with_a_name_of_their_own(viewer: Clien
         lease(row, "crawler-1")
         event(row, host=host)
     assert shown(viewer, "?on_host=web1") == {here.pk}
+
+
+@pytest.mark.parametrize(
+    "term",
+    [
+        *("{pk}", " {pk} ", "10.0.0.17:3128", "http://10.0.0.17:3128", "http://joe:secret@10.0.0.17:3128"),
+        "http://joe:***@10.0.0.17:3128",
+    ],
+)
+def test_the_search_finds_the_one_that_a_number_or_a_pasted_address_names(viewer: Client, term: str) -> None:
+    proxy = new(Proxy, host="10.0.0.17", port=3128, username="joe")
+    new(Proxy, host="10.0.0.17", port=3129, username="joe", tags=str(proxy.pk))
+    new(Proxy, host=f"h{proxy.pk}.example", port=3128)
+    assert shown(viewer, "?" + urlencode({"q": term.format(pk=proxy.pk)})) == {proxy.pk}
+
+
+def test_a_number_that_is_no_key_is_searched_for_like_any_word(viewer: Client) -> None:
+    proxy = new(Proxy, host="h987654321.example")
+    assert shown(viewer, "?q=987654321") == {proxy.pk}
+    assert shown(viewer, f"?q={'9' * 40}") == set()
+
+
+def test_the_search_stays_within_the_filters(viewer: Client) -> None:
+    proxy = new(Proxy)
+    assert shown(viewer, f"?q={proxy.pk}&state=held") == set()
+
+
+def test_a_row_begins_with_the_key_that_logs_and_commands_speak_of(viewer: Client, proxy: Proxy) -> None:
+    assert f">{proxy.pk}: http://joe@a.example:80</a>" in text(viewer.get(LIST))
 
 
 def test_a_typed_filter_keeps_the_others_and_shows_hostile_text_as_text(viewer: Client) -> None:

@@ -42,6 +42,11 @@ def test_it_says_what_the_resource_is_doing_and_what_happened(operator: Client, 
         assert f'id="operate-{name}" href="{url(proxy, f"operate/{name}")}"' in page
 
 
+@pytest.mark.parametrize("name", ["change", "timeline"])
+def test_the_heading_says_which_one_it_is(viewer: Client, proxy: Proxy, name: str) -> None:
+    assert f"Proxy {proxy.pk}: http://joe@a.example:80</h" in text(viewer.get(url(proxy, name)))
+
+
 def test_who_may_only_look_gets_no_buttons(viewer: Client, proxy: Proxy) -> None:
     page = text(viewer.get(url(proxy)))
     assert "Whoever asks next may get it." in page

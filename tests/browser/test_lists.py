@@ -31,9 +31,9 @@ def test_all_of_a_row_is_seen(window: Callable[..., Any], width: int) -> None:
     page.locator("#result_list").wait_for()
     assert page.evaluate(OVERFLOW, "html") <= 0
     assert page.evaluate(OVERFLOW, "#changelist-form .results") <= 0
-    for column in ("__str__", "standing", "held_by", "expires_in"):
+    for column in ("named", "standing", "held_by", "expires_in"):
         assert page.locator(f".field-{column}").first.is_visible()
-    page.locator(".field-__str__ a").first.click()
+    page.locator(".field-named a").first.click()
     page.locator("#resourcepool-now").wait_for()
     assert page.evaluate(OVERFLOW, "html") <= 0
 

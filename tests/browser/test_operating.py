@@ -54,7 +54,7 @@ def test_one_finds_who_holds_a_resource_and_frees_it_and_the_holder_is_told(
     page.wait_for_url("**q=wanted.example")
     page.locator("#result_list tbody tr").wait_for()
     assert "crawler-7/stuck" in page.locator(".field-held_by").inner_text()
-    page.locator(".field-__str__ a").click()
+    page.locator(".field-named a").click()
     now_said = page.locator("#resourcepool-now")
     assert "Held by crawler-7/stuck." in now_said.inner_text()
     page.get_by_role("link", name="Free", exact=True).click()
