@@ -31,8 +31,13 @@ class Unfinished(ResourcePoolError):
         self.done = done
 
 
-def check_now(model: Any, pks: Collection[Any]) -> int:
+def check_now(model: Any, pks: Collection[Any], actor: str) -> int:
     """Check these and return how many were checked; answers within WITHIN and GRACE seconds.
+
+    What somebody else than a check has put in quarantine is left alone: they have said until when.
+
+    Args:
+        actor: the operator, as the history tells.
 
     Raises:
         Unfinished: it took longer.
@@ -46,7 +51,7 @@ def check_now(model: Any, pks: Collection[Any]) -> int:
 
     def work() -> None:
         try:
-            check(model, pks, wishes=Wishes(every_quarantine=True), tell=tally, go_on=go_on)
+            check(model, pks, wishes=Wishes(actor=actor), tell=tally, go_on=go_on)
         except Exception as error:  # noqa: BLE001 (raised where it is waited for)
             ended.set_exception(error)
         else:

@@ -50,6 +50,16 @@ class OptionalReasonForm(ReasonForm):
         self.fields["reason"].required = False
 
 
+class NoReasonForm(ReasonForm):
+    """Asks nothing but whether: what is found is the reason."""
+
+    reason = None  # type: ignore[assignment]
+
+    def clean(self) -> dict[str, Any]:
+        """Give none."""
+        return {"reason": ""}
+
+
 class SpanForm(ReasonForm):
     """Asks why and for how long; ``cleaned_data["duration"]`` is a timedelta, or None for "until further notice"."""
 

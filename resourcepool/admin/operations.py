@@ -10,8 +10,15 @@ from django.utils.translation import ngettext_lazy
 
 from resourcepool.admin import checking
 from resourcepool.admin.checking import check_now
-from resourcepool.admin.forms import OptionalReasonForm, QuarantineForm, ReasonForm, ReserveForm, SpanForm
-from resourcepool.dialect import DbNow
+from resourcepool.admin.forms import (
+    NoReasonForm,
+    OptionalReasonForm,
+    QuarantineForm,
+    ReasonForm,
+    ReserveForm,
+    SpanForm,
+)
+from resourcepool.resources.checking.due import OURS
 from resourcepool.resources.state import Status
 
 AT_ONCE = 10_000  # the history could not follow more
@@ -56,7 +63,7 @@ def _quarantine(rows: Any, entered: Entered, actor: str) -> int:
 
 
 def _return(rows: Any, entered: Entered, actor: str) -> int:
-    return int(rows.return_to_service(actor=actor))
+    return int(rows.return_to_service(reason=entered["reason"], actor=actor))
 
 
 def _drain(rows: Any, entered: Entered, actor: str) -> int:
@@ -68,7 +75,12 @@ def _reserve(rows: Any, entered: Entered, actor: str) -> int:
 
 
 def _check(rows: Any, entered: Entered, actor: str) -> int:
-    return check_now(rows.model, list(rows.values_list("pk", flat=True)))
+    return check_now(rows.model, list(rows.values_list("pk", flat=True)), actor)
+
+
+def _checkable(rows: Any) -> Any:
+    parked = rows.quarantined()
+    return rows.available() | parked.filter(reason__startswith=OURS)
 
 
 def _everything(rows: Any) -> Any:
@@ -167,10 +179,11 @@ OPERATIONS = {
             title=_("Check now"),
             effect=_(
                 "Each is leased while it is looked at; what somebody holds is left alone. Bad ones are quarantined,"
-                " good ones that were in quarantine go back to service. This page waits for it, half a minute at most."
+                " good ones that a check had put in quarantine go back to service. A quarantine that a person or a"
+                " program decided is left alone. This page waits for it, half a minute at most."
             ),
-            form=OptionalReasonForm,
-            concerned=lambda rows: rows.filter(in_service=True).exclude(~Q(holder=""), busy_before__gt=DbNow()),
+            form=NoReasonForm,
+            concerned=_checkable,
             do=_check,
             done=ngettext_lazy(
                 "%(count)d was checked; the list says what was found.",
@@ -178,8 +191,10 @@ OPERATIONS = {
                 "count",
             ),
             otherwise=ngettext_lazy(
-                "%(count)d was left alone: held, out of service, or somebody waits for it.",
-                "%(count)d were left alone: held, out of service, or somebody waits for them.",
+                "%(count)d was left alone: held, out of service, in a quarantine that no check decided, or somebody"
+                " waits for it.",
+                "%(count)d were left alone: held, out of service, in a quarantine that no check decided, or somebody"
+                " waits for them.",
                 "count",
             ),
             most=checking.AT_ONCE,

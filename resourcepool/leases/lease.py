@@ -49,6 +49,8 @@ class Lease:
     The theory: docs/how-it-works.md. Requirements R0.2, R0.5, R0.6 and their holes.
     """
 
+    actor = ""  # the operator who has it done, as the history tells; "": a program
+
     def __init__(self, model: Model, using: str, grant: Grant, terms: Terms) -> None:
         self.model = model
         self.using = using
@@ -280,7 +282,8 @@ class Lease:
     def _tell(self, what: What, reason: str = "") -> None:
         if self.model.is_told:
             held = None if what is What.ACQUIRED else monotonic() - self.trust.granted_at
-            tell(Fact(what, self.model, self.using, self.pk, self.fence, self.holder, reason, seconds=held))
+            who = (self.model, self.using, self.pk, self.fence, self.holder)
+            tell(Fact(what, *who, reason, self.actor, seconds=held))
 
     def _check_process(self) -> None:
         if self._pid != os.getpid():

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy
 from resourcepool.conf import setting
 from resourcepool.exceptions import BadOption, CheckerBroken
 from resourcepool.management.layout import plain
-from resourcepool.management.operating import OperatorCommand
+from resourcepool.management.operating import OperatorCommand, actor
 from resourcepool.phrases import shown
 from resourcepool.resources.checking.check import Wishes, check
 from resourcepool.resources.checking.outcome import Checked, Done, Tally
@@ -48,7 +48,10 @@ class CheckingCommand(OperatorCommand):
         """See ``OperatorCommand``."""
         self.bad = self.broken = 0
         wishes = Wishes(
-            dry_run=options["dry_run"], every_quarantine=self.every_quarantine, believe=options["believe"]
+            dry_run=options["dry_run"],
+            every_quarantine=self.every_quarantine,
+            believe=options["believe"],
+            actor=actor(),
         )
         for model in _models(options["pool"]):
             try:

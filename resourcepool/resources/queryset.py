@@ -79,10 +79,15 @@ class ResourceQuerySet(LeaseQuerySet):
         held = self.held().filter(in_service=True)
         return parked + held._put_away(What.QUARANTINED, Status.OUT_OF_SERVICE, reason, duration, actor)
 
-    def return_to_service(self, *, actor: str = "") -> int:
-        """Hand these out again, and forget their strikes; ends a quarantine."""
+    def return_to_service(self, *, reason: str = "", actor: str = "") -> int:
+        """Hand these out again, and forget their strikes; ends a quarantine.
+
+        Args:
+            reason: why, one line for the history; "": none is told.
+        """
+        reason = _reason(reason) if reason else ""
         away = self.filter(models.Q(in_service=False) | ~models.Q(status=Status.IN_SERVICE))
-        return self._change(What.RETURNED, away, _return, "", actor)
+        return self._change(What.RETURNED, away, _return, reason, actor)
 
     def return_due(self) -> int:
         """Return to service what was out of service until a moment that has passed."""

@@ -13,6 +13,7 @@ from django.urls import resolve
 from resourcepool.admin import checking
 from resourcepool.models import Proxy
 from resourcepool.resources.state import Status, Verdict
+from resourcepool.signals import Fact, resource_checked, resource_quarantined
 from tests.admin.conftest import ROLES, lease, sign_in
 from tests.app.rows import columns, new, several
 from tests.committed import transactional_db
@@ -52,11 +53,45 @@ def test_the_bad_are_put_away_and_the_held_left_alone(scripted: type[Scripted]) 
     assert set(logged) == {str(good.pk), str(bad.pk)}
 
 
-def test_one_that_was_put_away_goes_back(scripted: type[Scripted]) -> None:
+def test_one_that_a_check_had_put_away_goes_back(scripted: type[Scripted]) -> None:
     row = new(Proxy)
-    Proxy.objects.filter(pk=row.pk).quarantine("slow", 3_600)
+    Proxy.objects.filter(pk=row.pk).quarantine("check: slow", 3_600)
     assert "1 was checked" in check("operator", [row])
     assert columns(row)["status"] == Status.IN_SERVICE
+
+
+@pytest.mark.parametrize("is_bad", [True, False])
+def test_one_that_an_operator_had_put_away_is_left_alone(scripted: type[Scripted], is_bad: bool) -> None:
+    row = new(Proxy)
+    Proxy.objects.filter(pk=row.pk).quarantine("vendor has it, ticket 4711", 3_600)
+    before = columns(row)
+    scripted.finds = {row.pk: BAD} if is_bad else {}
+    assert "in a quarantine that no check decided" in check("operator", [row])
+    assert columns(row) == before
+
+
+def test_the_history_names_the_operator(scripted: type[Scripted]) -> None:
+    row = new(Proxy)
+    scripted.finds = {row.pk: BAD}
+    heard: list[Fact] = []
+
+    def note(fact: Fact, **_: Any) -> None:
+        heard.append(fact)
+
+    for signal in (resource_checked, resource_quarantined):
+        signal.connect(note, weak=False, dispatch_uid="test")
+    try:
+        check("operator", [row])
+    finally:
+        for signal in (resource_checked, resource_quarantined):
+            signal.disconnect(dispatch_uid="test")
+    assert [fact.actor for fact in heard] == ["operator", "operator"]
+
+
+def test_no_reason_is_asked_because_what_is_found_is_the_reason(scripted: type[Scripted]) -> None:
+    page = sign_in("operator").get(f"{LIST}{new(Proxy).pk}/operate/check/").content.decode()
+    assert 'id="confirm"' in page
+    assert 'name="reason"' not in page
 
 
 def test_what_takes_too_long_is_said_and_nothing_stays_leased(

@@ -211,3 +211,13 @@ def test_the_page_that_asks_takes_ten_queries_at_most(operator: Client, name: st
     with CaptureQueriesContext(connection) as queries:
         text(ask(operator, name, rows))
     assert len(queries) <= 10, [query["sql"] for query in queries.captured_queries]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_history_has_why_it_was_returned(proxy: Proxy) -> None:
+    Proxy.objects.filter(pk=proxy.pk).take_out("new cable")
+    with override_settings(RESOURCEPOOL={"HISTORY": True}):
+        do(sign_in("operator"), "return_to_service", [proxy], reason="the cable is in")
+        recorder.flush()
+    told = Event.objects.get(what=What.RETURNED)
+    assert (told.reason, told.actor) == ("the cable is in", "operator")

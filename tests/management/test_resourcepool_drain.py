@@ -59,7 +59,19 @@ class TestOut:
         event = Event.objects.get()
         assert (event.reason, event.actor) == ("cable", operating.actor())
 
-    def test_what_is_out_already_stays_as_it_is(self) -> None:
+    def test_by_id_what_is_out_already_gets_the_new_reason_and_end(self) -> None:
+        away = out()
+        assert run("drain", "proxy", away.pk, "--reason", "longer", "--for", "5h").code == 0
+        now = columns(away)
+        assert (now["reason"], now["in_service"]) == ("longer", False)
+        assert now["until"] is not None
+
+    def test_otherwise_what_is_out_already_stays_as_it_is(self) -> None:
+        away = out(tags="eu")
+        assert "nothing to do" in run("drain", "proxy", "--tag", "eu", "--reason", "longer").err
+        assert columns(away)["reason"] == "cable"
+
+    def test_what_is_reserved_or_retired_stays_as_it_is(self) -> None:
         retired = new(Proxy, in_service=False, status=Status.RETIRED, reason="broken")
         refused = run("drain", "proxy", retired.pk, "--reason", "x")
         assert refused.err == "nothing to do: none of them is in service\n"
@@ -84,6 +96,13 @@ class TestOut:
 
 
 class TestBack:
+    def test_the_history_keeps_why(self) -> None:
+        away = out()
+        assert run("drain", "proxy", away.pk, "--back", "--reason", "the cable is in").code == 0
+        assert told(away) == ["returned"]
+        event = Event.objects.get()
+        assert (event.reason, event.actor) == ("the cable is in", operating.actor())
+
     def test_by_tag_what_is_out_of_service_but_nothing_else(self) -> None:
         away = out(tags="eu")
         retired = new(Proxy, in_service=False, status=Status.RETIRED, tags="eu")

@@ -183,8 +183,10 @@ class TestWhatIsTold:
 
     def test_a_return_is_told_of_those_that_were_away(self, facts: list[Fact]) -> None:
         away, here = new(Proxy, in_service=False, status=Status.OUT_OF_SERVICE), new(Proxy)
-        assert Proxy.objects.filter(pk__in=[away.pk, here.pk]).return_to_service(actor="alice") == 1
-        assert [(fact.what, fact.pk, fact.actor) for fact in facts] == [(What.RETURNED, away.pk, "alice")]
+        both = Proxy.objects.filter(pk__in=[away.pk, here.pk])
+        assert both.return_to_service(reason="new cable is in", actor="alice") == 1
+        told = [(fact.what, fact.pk, fact.reason, fact.actor) for fact in facts]
+        assert told == [(What.RETURNED, away.pk, "new cable is in", "alice")]
 
 
 class TestWhatIsToldIsWhatWasDone:

@@ -27,7 +27,8 @@ LONGEST_WAIT = 7 * checked.DAY
 class Command(OperatorCommand):
     about = gettext_lazy(
         "Takes resources out of service: free ones at once, held ones when their lease ends, nobody is disturbed."
-        " With --back, returns to service what is out of service; what is quarantined, reserved or retired only by id."
+        " Given by id, what is out already gets the new reason and end. With --back, returns to service what is out of"
+        " service; what is quarantined, reserved or retired only by id."
     )
     example = (
         'manage.py resourcepool_drain proxy 17 18 --reason "new cable" --for 2h\n'
@@ -41,7 +42,9 @@ class Command(OperatorCommand):
         parser.add_argument("id", nargs="*", help=_("primary keys of resources"))
         arguments.add_selection(parser)
         parser.add_argument("--all", action="store_true", help=_("the whole pool; asks first"))
-        parser.add_argument("--reason", default="", help=_("why, one line; needed, except with --back"))
+        parser.add_argument(
+            "--reason", default="", help=_("why, one line for the history; needed, except with --back")
+        )
         parser.add_argument(
             "--for",
             dest="duration",
@@ -65,7 +68,7 @@ class Command(OperatorCommand):
         """See ``OperatorCommand``."""
         (model,) = arguments.pools(options["pool"])
         rows, wait = _chosen(model, options), _checked(options)
-        meant = _to_return(rows, by_id=bool(options["id"])) if options["back"] else rows.filter(in_service=True)
+        meant = (_to_return if options["back"] else _to_take_out)(rows, by_id=bool(options["id"]))
         total = meant.count()
         if not options["json"]:
             self._list(meant, total, options["limit"])
@@ -85,7 +88,7 @@ class Command(OperatorCommand):
 
     def _change(self, meant: Any, options: dict[str, Any]) -> int:
         if options["back"]:
-            return int(meant.return_to_service(actor=actor()))
+            return int(meant.return_to_service(reason=options["reason"], actor=actor()))
         return int(meant.take_out(options["reason"], duration=options["duration"], actor=actor()))
 
     def _wait(self, model: Any, rows: Any, seconds: float) -> int:
@@ -117,8 +120,8 @@ def _chosen(model: Any, options: dict[str, Any]) -> Any:
 def _checked(options: dict[str, Any]) -> float | None:
     """Check what is not about which resources; return for how long to wait."""
     if options["back"]:
-        _refuse_beside_back(name for name in ("reason", "duration", "wait") if options[name])
-    else:
+        _refuse_beside_back(name for name in ("duration", "wait") if options[name])
+    if options["reason"] or not options["back"]:
         checked.text("--reason", options["reason"], most=MAX_REASON)
     if options["duration"] is not None:
         checked.seconds("--for", options["duration"], least=1, most=LONGEST)
@@ -129,6 +132,11 @@ def _refuse_beside_back(names: Iterable[str]) -> None:
     for name in names:
         option = "for" if name == "duration" else name
         raise CommandError(_("--%s does not go together with --back") % option)
+
+
+def _to_take_out(rows: Any, *, by_id: bool) -> Any:
+    serving = rows.filter(in_service=True)
+    return serving | rows.filter(status=Status.OUT_OF_SERVICE) if by_id else serving
 
 
 def _to_return(rows: Any, *, by_id: bool) -> Any:

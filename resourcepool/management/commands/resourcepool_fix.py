@@ -9,8 +9,9 @@ class Command(CheckingCommand):
     about = gettext_lazy(
         "Checks the given resources, or all that nobody holds: the bad ones are put in quarantine, and whatever is in"
         " quarantine and found good is returned to service, whoever put it there (resourcepool_check returns only what"
-        " a check has put there). If many fail together, the checker is blamed and nothing is changed. Exit codes of"
-        " its own: 2 the checker is broken, 3 it is being done elsewhere."
+        " a check has put there). What is found bad in a quarantine that no check decided stays there as it is. If"
+        " many fail together, the checker is blamed and nothing is changed. Exit codes of its own: 2 the checker is"
+        " broken, 3 it is being done elsewhere."
     )
     example = (
         "manage.py resourcepool_fix proxy 17\n"

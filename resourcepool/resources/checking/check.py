@@ -33,12 +33,14 @@ class Wishes:
             it if it is good.
         unless_within: leave out what was checked within the last so many seconds.
         believe: never blame the checker, however many fail.
+        actor: the operator who wishes it, as the history tells; "": a program.
     """
 
     dry_run: bool = False
     every_quarantine: bool = False
     unless_within: float = 0.0
     believe: bool = False
+    actor: str = ""
 
 
 def check(
@@ -52,7 +54,7 @@ def check(
     """Check resources of ``model``: quarantine the bad ones, and return to service what a check had put there.
 
     Each is leased while it is looked at; what somebody holds, or is out of service, is left alone, and so is
-    everything that is free while anybody stands in line.
+    everything that is free while anybody stands in line. No verdict shortens a quarantine that somebody else decided.
 
     Args:
         pks: only these, as the model has them; None: all.
@@ -113,7 +115,7 @@ class _Batch:
                     self._settle(*self._failed.pop())
 
     def _begin(self, candidate: Candidate) -> None:
-        lease = take(self._model, candidate)
+        lease = take(self._model, candidate, self._wishes.actor)
         if lease is None:
             self._tell(_skipped(self._model, candidate.pk))
         else:
@@ -144,7 +146,8 @@ class _Batch:
         if not lease.note(finding):
             _give_back([lease])
             return Done.LOST
-        if finding.verdict is Verdict.BAD:
+        # Whoever decided a quarantine has said for how long, and why.
+        if finding.verdict is Verdict.BAD and not lease.candidate.is_theirs:
             lease.quarantine(f"{OURS}{finding.why or 'bad'}")
             return Done.QUARANTINED
         is_back = finding.verdict is Verdict.OK and lease.candidate.is_parked and lease.return_to_service()

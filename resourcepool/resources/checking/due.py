@@ -21,13 +21,14 @@ class Candidate:
     """A resource that nobody held a moment ago.
 
     Attributes:
-        is_parked: it is in quarantine.
+        is_parked: it is in quarantine; ``is_theirs``: where an operator or a crawler has put it, not a check.
         was_bad: the last check found it bad, or somebody put it in quarantine.
     """
 
     pk: Any
     fence: int
     is_parked: bool
+    is_theirs: bool
     was_bad: bool
 
 
@@ -55,6 +56,11 @@ def due(
 
 
 def _read(rows: ResourceQuerySet, *, is_parked: bool) -> list[Candidate]:
-    columns = rows.values_list("pk", "fence", "verdict")
+    columns = rows.values_list("pk", "fence", "reason", "verdict")
     read = retrying(connections[rows.db], lambda: list(columns.all()))
-    return [Candidate(pk, fence, is_parked, is_parked or verdict == Verdict.BAD) for pk, fence, verdict in read]
+    return [
+        Candidate(
+            pk, fence, is_parked, is_parked and not reason.startswith(OURS), is_parked or verdict == Verdict.BAD
+        )
+        for pk, fence, reason, verdict in read
+    ]

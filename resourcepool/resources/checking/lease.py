@@ -41,7 +41,8 @@ class CheckLease(ResourceLease):
         parked = self._mine().filter(in_service=True, status=Status.QUARANTINED)
         if not self._update(parked, **BACK):
             return False
-        tell(Fact(What.RETURNED, self.model, self.using, self.pk, self.fence, reason="the check found it good"))
+        who = (self.model, self.using, self.pk, self.fence)
+        tell(Fact(What.RETURNED, *who, reason="the check found it good", actor=self.actor))
         return True
 
     def put_back(self) -> None:
@@ -66,15 +67,18 @@ class CheckLease(ResourceLease):
     def _tell_check(self, finding: Finding) -> None:
         reason = f"{finding.verdict}: {finding.why}" if finding.why else str(finding.verdict)
         who = (self.model, self.using, self.pk, self.fence, self.holder)
-        tell(Fact(What.CHECKED, *who, reason=reason, seconds=finding.seconds))
+        tell(Fact(What.CHECKED, *who, reason=reason, actor=self.actor, seconds=finding.seconds))
 
     def _tell(self, what: What, reason: str = "") -> None:
         if what not in (What.ACQUIRED, What.RELEASED):
             super()._tell(what, reason)
 
 
-def take(model: Any, candidate: Candidate) -> CheckLease | None:
+def take(model: Any, candidate: Candidate, actor: str = "") -> CheckLease | None:
     """Lease this one if it is still as it was read, and nobody stands in line for it; never waits.
+
+    Args:
+        actor: the operator who has it checked, as the history tells; "" for a program.
 
     Raises:
         ClaimInTransaction: a transaction is open: nobody else would see the lease before its end.
@@ -93,7 +97,7 @@ def take(model: Any, candidate: Candidate) -> CheckLease | None:
     if grant is None:
         return None
     lease = CheckLease(pool, pool.using, grant, asked)
-    lease.candidate = candidate
+    lease.candidate, lease.actor = candidate, actor
     return lease
 
 

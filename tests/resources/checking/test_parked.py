@@ -55,6 +55,24 @@ class TestInQuarantine:
         row = parked("403 from the shop")
         assert checked(every_quarantine=True)[row.pk].done is Done.RETURNED
 
+    def test_then_a_bad_verdict_neither_shortens_it_nor_takes_its_reason(self) -> None:
+        row = parked("vendor has it, ticket 4711")
+        before = columns(row)
+        Scripted.finds = {row.pk: BAD}
+        assert checked(every_quarantine=True)[row.pk].done is Done.NOTHING
+        now = columns(row)
+        kept = ("busy_before", "until", "reason", "status", "strikes")
+        assert [now[name] for name in kept] == [before[name] for name in kept]
+        assert (now["verdict"], now["holder"]) == ("bad", "")
+
+    def test_what_comes_of_it_is_told_with_the_name_of_who_asked(self, told: list[Fact]) -> None:
+        returned, away = parked(), new(Proxy)
+        Scripted.finds = {away.pk: BAD}
+        checked(actor="alice")
+        assert {fact.what for fact in told} == {What.CHECKED, What.RETURNED, What.QUARANTINED}
+        assert {fact.actor for fact in told} == {"alice"}
+        assert {fact.pk for fact in told} == {returned.pk, away.pk}
+
     def test_nobody_is_handed_it_while_it_is_looked_at(self) -> None:
         row = parked()
         seen: list[Any] = []
