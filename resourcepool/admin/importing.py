@@ -1,10 +1,10 @@
 """Proxies from an uploaded file: first the plan, then the question, then all of it or nothing."""
 
 import base64
+import datetime
 import io
 import json
 import logging
-import time
 import traceback
 import zlib
 from typing import Any
@@ -14,6 +14,7 @@ from django.contrib import messages
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.contenttypes.models import ContentType
 from django.core.exceptions import PermissionDenied
+from django.db import connections
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
@@ -23,10 +24,13 @@ from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 
 from resourcepool.admin.operating import Operating
+from resourcepool.dialect import read_clock
 from resourcepool.exceptions import ResourcePoolError, SecretUnreadable
+from resourcepool.leases.retry import retrying
 from resourcepool.phrases import shown
 from resourcepool.resources.importing.formats import COLUMNS
 from resourcepool.resources.importing.proxies import BadLines, Imported, import_proxies
+from resourcepool.resources.models import Proxy
 from resourcepool.resources.secret import Sealed, seal
 
 MOST = 1_000_000  # bytes; sealed, it must fit into a form (DATA_UPLOAD_MAX_MEMORY_SIZE)
@@ -37,7 +41,7 @@ logger = logging.getLogger(__name__)
 
 
 class UploadForm(forms.Form):
-    """A file, and what to do with it."""
+    """A file, and what to do with it; retiring and returning is for those who may operate proxies."""
 
     file = forms.FileField(
         label=gettext_lazy("File"),
@@ -58,6 +62,13 @@ class UploadForm(forms.Form):
         label=gettext_lazy("Import the good lines in spite of bad ones"), required=False
     )
 
+    def __init__(self, *args: Any, may_operate: bool) -> None:
+        super().__init__(*args)
+        if not may_operate:
+            sync = self.fields["sync"]
+            sync.disabled = True  # what is sent all the same counts for nothing
+            sync.help_text = _("You need the permission to operate proxies for this.")
+
     def clean_file(self) -> Any:
         """Refuse what is too large before it is read."""
         file = self.cleaned_data["file"]
@@ -69,7 +80,7 @@ class UploadForm(forms.Form):
 
 
 class Importing(Operating):
-    """For those who may add and change proxies."""
+    """For those who may add and change proxies; retiring and returning, for those who may also operate them."""
 
     change_list_template = "resourcepool/admin/proxies.html"
     import_template = "resourcepool/admin/import.html"
@@ -96,7 +107,8 @@ class Importing(Operating):
             raise PermissionDenied
         if request.method == "POST" and "sealed" in request.POST:
             return self._do(request)
-        form = UploadForm(request.POST or None, request.FILES or None)
+        may_operate = self.has_operate_permission(request)
+        form = UploadForm(request.POST or None, request.FILES or None, may_operate=may_operate)
         if request.method == "POST" and form.is_valid():
             return self._show_plan(request, form)
         return self._answer(request, form=form)
@@ -116,6 +128,8 @@ class Importing(Operating):
     def _do(self, request: HttpRequest) -> HttpResponse:
         try:
             content, name, wanted = unpack(request.POST["sealed"], request.user.pk)
+            if wanted["sync"] and not self.has_operate_permission(request):
+                raise PermissionDenied  # it was taken away since the plan was made
             done = _carry_out(content, name, wanted, dry_run=False, actor=request.user.get_username())
         except ResourcePoolError as error:
             for line in explained(error):
@@ -171,18 +185,33 @@ def pack(content: bytes, name: str, wanted: dict[str, bool], user: Any) -> str:
 
     Raises:
         SecretUnreadable: there is no key.
+        DatabaseUnavailable: the time is the database's, and it does not answer.
     """
-    kept = {"at": time.time(), "user": str(user), "name": name, "wanted": wanted}
+    kept = {"at": _now(), "user": str(user), "name": name, "wanted": wanted}
     squeezed = base64.b64encode(zlib.compress(content)).decode()
     return seal(json.dumps({**kept, "content": squeezed})).token
 
 
 def unpack(token: str, user: Any) -> tuple[bytes, str, dict[str, bool]]:
-    """Return what ``pack`` was given by the same user within the last hour; raises SecretUnreadable."""
+    """Return what ``pack`` was given by the same user within the last hour.
+
+    Raises:
+        SecretUnreadable: it is nothing that was packed, somebody else's, or too old.
+        DatabaseUnavailable: the time is the database's, and it does not answer.
+    """
     kept = json.loads(Sealed(token).open())
-    if kept["user"] != str(user) or not 0 <= time.time() - kept["at"] < KEPT:
-        raise SecretUnreadable(_("This plan is too old, or not yours: upload the file again."))
+    if kept["user"] != str(user):
+        raise SecretUnreadable(_("This plan is somebody else's: upload the file yourself."))
+    if _now() - kept["at"] >= KEPT:
+        raise SecretUnreadable(_("This plan is more than an hour old: upload the file again."))
     return zlib.decompress(base64.b64decode(kept["content"])), kept["name"], kept["wanted"]
+
+
+def _now() -> float:
+    """Return the time by the database's clock, which all web servers share, in seconds."""
+    connection = connections[Proxy.pool.using]
+    now = retrying(connection, lambda: read_clock(connection))
+    return now.replace(tzinfo=datetime.UTC).timestamp()
 
 
 def explained(error: ResourcePoolError) -> list[str]:

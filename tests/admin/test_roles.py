@@ -4,6 +4,9 @@ from typing import Any
 
 import pytest
 from django.contrib import admin
+from django.contrib.auth.models import Permission, User
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
 from django.urls import NoReverseMatch, URLPattern, reverse
 
 from resourcepool.admin.operations import OPERATIONS
@@ -127,6 +130,38 @@ def test_the_export_is_for_those_who_may_see_the_list(role: str) -> None:
     client, row = sign_in(role), new(Proxy)
     answer = client.post(LIST, {"action": "export", "_selected_action": [row.pk], "index": 0})
     assert (answer.get("Content-Type", "").startswith("text/csv")) is (role in VIEWERS)
+
+
+IMPORT = f"{LIST}import/"
+ONE = b"http://a.example:80\n"
+
+
+def upload(client: Client) -> Any:
+    """Bring in a file, and ask that what is not in it be retired."""
+    return client.post(IMPORT, {"file": SimpleUploadedFile("one.txt", ONE), "sync": "on"})
+
+
+@pytest.mark.parametrize("role", sorted(ADMINISTRATORS))
+def test_an_import_retires_and_returns_only_for_who_may_operate(role: str) -> None:
+    client, old, retired = sign_in(role), new(Proxy), new(Proxy, host="a.example", port=80)
+    Proxy.objects.filter(pk=retired.pk).retire()
+    offered = client.get(IMPORT).context["form"].fields["sync"]
+    assert offered.disabled is (role not in OPERATORS)
+    client.post(IMPORT, {"sealed": upload(client).context["sealed"]})
+    assert columns(old)["in_service"] is (role not in OPERATORS)
+    assert columns(retired)["in_service"] is (role in OPERATORS)
+
+
+def test_a_plan_that_retires_is_not_carried_out_for_who_may_not_operate_any_more() -> None:
+    client, old = sign_in("superuser"), new(Proxy)
+    sealed = upload(client).context["sealed"]
+    user = User.objects.get()
+    user.is_superuser = False
+    user.save()
+    user.user_permissions.set(Permission.objects.filter(codename__in=ROLES["administrator"]))
+    assert client.post(IMPORT, {"sealed": sealed}).status_code == 403
+    assert columns(old)["in_service"] is True
+    assert Proxy.objects.count() == 1
 
 
 @pytest.mark.parametrize("role", EVERYBODY)
