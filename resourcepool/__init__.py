@@ -4,16 +4,29 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
-__all__ = ["Resource", "ResourceLease", "__version__", "release_on_sigterm"]
+__all__ = [
+    "Checker",
+    "Finding",
+    "Resource",
+    "ResourceLease",
+    "Verdict",
+    "__version__",
+    "release_on_sigterm",
+]
 
 if TYPE_CHECKING:
     from resourcepool.leases.shutdown import release_on_sigterm
+    from resourcepool.resources.checking.checker import Checker, Finding
     from resourcepool.resources.lease import ResourceLease
     from resourcepool.resources.resource import Resource
+    from resourcepool.resources.state import Verdict
 
 _HOMES = {
+    "Checker": "resourcepool.resources.checking.checker",
+    "Finding": "resourcepool.resources.checking.checker",
     "Resource": "resourcepool.resources.resource",
     "ResourceLease": "resourcepool.resources.lease",
+    "Verdict": "resourcepool.resources.state",
     "release_on_sigterm": "resourcepool.leases.shutdown",
 }
 
