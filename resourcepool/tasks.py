@@ -51,6 +51,9 @@ def check_validity(label: str) -> str:
 def _done(name: str, job: Callable[[], str | None]) -> str:
     try:
         return job() or ELSEWHERE
+    except BadOption as error:
+        logger.warning("%s was not done, nor will be before the settings are mended: %s", name, error)
+        raise
     except EXPECTED as error:
         logger.warning("%s was not done, the next one will: %s", name, error)
         raise
