@@ -4,12 +4,13 @@ import re
 from typing import Any
 
 import pytest
+from django.contrib.admin.utils import quote
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from resourcepool.admin import records
-from resourcepool.dialect import DbLater
+from resourcepool.dialect import DbLater, DbNow
 from resourcepool.models import Event, Job, Proxy, Ticket
 from resourcepool.signals import What
 from tests.admin.conftest import event, sign_in, text
@@ -33,6 +34,11 @@ FOUND = [
     ("?pool=testapp.device", set()),
     ("?what=lost", {"b"}),
     ("?what=nonsense", set()),
+    ("?pool=%00", set()),
+    ("?what=%00", set()),
+    ("?held_by=%00", set()),
+    ("?row=%00", set()),
+    ("?holder__regex=%00", set()),
     ("?held_by=craw", {"a"}),
     ("?by=ann", {"b"}),
     ("?by=an", set()),
@@ -72,6 +78,16 @@ def test_filters_look_at_the_newest_events_and_a_resource_at_all_of_its(
     assert all(re.search("pool.? IN", sql) for sql in looked)
 
 
+@pytest.mark.parametrize("kind", ["event", "job", "proxy", "sample", "ticket"])
+def test_a_key_that_no_database_can_hold_is_not_there(kind: str) -> None:
+    client = sign_in("superuser")
+    for key in ("%00", "a%00b", "_00"):
+        for page in ("change", "history", "delete"):
+            answer = client.get(f"/admin/resourcepool/{kind}/{key}/{page}/")
+            assert answer.status_code in (302, 403), page
+            assert client.get("/admin/").status_code == 200
+
+
 @pytest.mark.parametrize("model", [Event, Job, Ticket])
 def test_even_a_superuser_changes_nothing(model: Any) -> None:
     client = sign_in("superuser")
@@ -96,6 +112,17 @@ def test_a_list_takes_at_most_ten_queries_and_counts_nothing(viewer: Client, kin
         text(viewer.get(f"/admin/resourcepool/{kind}/"))
     assert len(queries) <= 10
     assert not [query["sql"] for query in queries.captured_queries if "COUNT(" in query["sql"]]
+
+
+@pytest.mark.parametrize("kind", ["event", "job"])
+def test_lists_and_pages_spell_spans_and_moments_for_people(viewer: Client, kind: str) -> None:
+    seconds = 2.061030466000375
+    row = event(new(Proxy), seconds=seconds) if kind == "event" else new(Job, seconds=seconds, done_at=DbNow())
+    for page in ("", f"{quote(row.pk)}/change/"):
+        said = text(viewer.get(f"/admin/resourcepool/{kind}/{page}"))
+        assert "2.06 s" in said
+        assert "2.0610" not in said
+        assert re.search(r">20\d\d-\d\d-\d\d \d\d:\d\d:\d\d<", said)
 
 
 def test_hostile_text_is_text(viewer: Client) -> None:
