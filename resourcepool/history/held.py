@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from resourcepool.dialect import MicrosUntil
-from resourcepool.history.models import Event
+from resourcepool.history.models import MAX_ROW, Event, storable
 from resourcepool.signals import Fact, What
 
 Grant = tuple[str, str, int]  # pool, row, fence
@@ -12,7 +12,7 @@ Grant = tuple[str, str, int]  # pool, row, fence
 
 def grant(fact: Fact) -> Grant:
     """Return which grant ``fact`` is about, as events name it."""
-    return fact.model._meta.label_lower, str(fact.pk), fact.fence
+    return fact.model._meta.label_lower, storable(fact.pk, MAX_ROW), fact.fence
 
 
 def held(facts: Sequence[Fact], now: float, using: str) -> dict[Grant, float]:

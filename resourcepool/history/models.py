@@ -13,6 +13,11 @@ MAX_ROW = 100
 MAX_ACTOR = 150
 
 
+def storable(value: object, most: int) -> str:
+    """Return ``value`` as text that every database takes: without NUL, and with ? for what is no character."""
+    return str(value).encode("utf-8", "replace").decode().replace("\0", "")[:most]
+
+
 class EventQuerySet(models.QuerySet[Any]):
     """Filters over events."""
 

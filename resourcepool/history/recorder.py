@@ -7,40 +7,34 @@ fork, and rests without a connection when nothing happens.
 import logging
 import math
 import os
-import socket
+import threading
 from collections import deque
-from functools import partial
 from typing import Any
 
-from django.db import DatabaseError, InterfaceError, connections, router
+from django.db import connections, router
 
-from resourcepool.dialect import DbLater
-from resourcepool.exceptions import ResourcePoolError
-from resourcepool.history.held import grant, held
-from resourcepool.history.models import MAX_ACTOR, MAX_ROW, MAX_TEXT, Event
+from resourcepool.history.models import Event
+from resourcepool.history.writing import BATCH, write, write_gap
 from resourcepool.leases import background
 from resourcepool.leases.alarm import Alarm
 from resourcepool.leases.background import own_connections
 from resourcepool.leases.clock import monotonic
-from resourcepool.leases.retry import retrying
 from resourcepool.leases.shutdown import at_exit
-from resourcepool.signals import SIGNALS, Fact, What
+from resourcepool.signals import SIGNALS, Fact
 
-EVERY = 1.0  # seconds between two writes
-BATCH = 500  # events in one statement; as soon as so many wait they are written
+EVERY = 1.0  # seconds between two writes; as soon as a batch waits it is written
 MOST = 20_000  # events that wait to be written; what comes on top is dropped
+MOST_BY_OPERATORS = (
+    200_000  # the same for what operators do: all rows of a large pool, and it answers for somebody
+)
 IDLE = 30.0  # seconds without events after which the connection is closed
 PAUSE_AFTER_FAILURE = 5.0  # seconds
 
-FAILURES = (DatabaseError, InterfaceError, ResourcePoolError)
-
 logger = logging.getLogger(__name__)
-
-_host = socket.gethostname()[:80]
 
 
 class Recorder:
-    """What this process has still to write; ``dropped`` counts what it never could."""
+    """What this process has still to write; ``dropped`` counts what it could not keep and has not yet said so."""
 
     def __init__(self) -> None:
         self.dropped = 0
@@ -48,6 +42,7 @@ class Recorder:
         self._in_hand: list[Fact] = []
         self._database: Any = None
         self._alarm = Alarm()
+        self._writing = threading.Lock()
         self._is_running = self._writes_at_exit = False
 
     def note(self, sender: Any, fact: Fact, **_: Any) -> None:
@@ -55,9 +50,8 @@ class Recorder:
         if not getattr(getattr(sender, "pool", None), "keeps_history", False):
             return
         self._stay_with(_database())
-        # What an operator does is never dropped: as many as there are rows, and it answers for somebody.
-        if len(self._waiting) >= MOST and not fact.actor:
-            self.dropped += 1
+        if len(self._waiting) >= (MOST_BY_OPERATORS if fact.actor else MOST):
+            self._drop()
             return
         self._waiting.append(fact)
         if not self._is_running:
@@ -71,26 +65,44 @@ class Recorder:
         return not self._waiting and not self._in_hand
 
     def flush(self) -> None:
-        """Write everything that waits, now, on this thread's connections.
+        """Write everything that waits, now, on this thread's connections; what another thread writes is waited for.
 
         Raises:
             DatabaseUnavailable: what could not be written still waits.
         """
-        self._stay_with(_database())
-        while self._waiting:
-            self._in_hand = [self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))]
-            try:
-                write(self._in_hand)
-            except Exception:
-                self._waiting.extendleft(reversed(self._in_hand))
-                raise
-            finally:
-                self._in_hand = []
+        with self._writing:
+            self._stay_with(_database())
+            while self._waiting:
+                self._write_some()
+            if self.dropped:
+                self._own_up(self.dropped)
+
+    def _write_some(self) -> None:
+        self._in_hand = [self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))]
+        try:
+            write(self._in_hand)
+        except Exception:
+            self._waiting.extendleft(reversed(self._in_hand))
+            raise
+        finally:
+            self._in_hand = []
+
+    def _drop(self) -> None:
+        if not self.dropped:
+            logger.error("%d events wait to be written: what comes on top is dropped", len(self._waiting))
+        self.dropped += 1
+
+    def _own_up(self, count: int) -> None:
+        """Say once how many were dropped, where they are missing and in the log."""
+        write_gap(count)
+        self.dropped -= count
+        logger.error("%d events were dropped; from now on they are written again", count)
 
     def _stay_with(self, database: Any) -> None:
         """Forget what was told of another database: a test's, which is gone, and this is the real one again."""
         if database != self._database:
             self._waiting.clear()
+            self.dropped = 0
             self._database = database
 
     def _start(self) -> None:
@@ -123,8 +135,9 @@ class Recorder:
         try:
             with own.turn:
                 self.flush()
-        except FAILURES as error:
-            logger.warning("%d events wait to be written: %s", len(self._waiting), error)
+        except Exception as error:  # noqa: BLE001 (whatever it is: this thread must not die of it)
+            why = f"{type(error).__name__}: {error}"
+            logger.warning("%d events wait to be written: %s", len(self._waiting), why)
             return monotonic() + PAUSE_AFTER_FAILURE
         return self._due_at
 
@@ -136,29 +149,17 @@ class Recorder:
         try:
             return self._waiting[0].at + EVERY
         except IndexError:
-            return math.inf
+            return 0.0 if self.dropped else math.inf
 
     def _last_flush(self) -> None:
-        if not self._waiting:
+        if not self._waiting and not self.dropped:
             return
         with own_connections():
             try:
                 self.flush()
-            except FAILURES as error:
-                logger.warning("%d events were not written: %s", len(self._waiting), error)
-
-
-def write(facts: list[Fact]) -> None:
-    """Add these facts to the history; raises DatabaseUnavailable."""
-    using = router.db_for_write(Event)
-    retrying(connections[using], partial(_write, facts, using))
-
-
-def _write(facts: list[Fact], using: str) -> None:
-    now = monotonic()
-    lasted = held(facts, now, using)
-    events = [_event(fact, now, lasted.get(grant(fact))) for fact in facts]
-    Event.objects.using(using).bulk_create(events, batch_size=BATCH)
+            except Exception as error:  # noqa: BLE001 (there is nobody left to raise it to)
+                count = len(self._waiting) + self.dropped
+                logger.warning("%d events were not written: %s: %s", count, type(error).__name__, error)
 
 
 def _database() -> Any:
@@ -174,22 +175,6 @@ def listen() -> None:
 
 def _note(sender: Any, fact: Fact, **_: Any) -> None:
     recorder.note(sender, fact)
-
-
-def _event(fact: Fact, now: float, lasted: float | None) -> Event:
-    return Event(
-        at=DbLater(fact.at - now),
-        what=fact.what,
-        pool=fact.model._meta.label_lower,
-        row=str(fact.pk)[:MAX_ROW],
-        fence=fact.fence,
-        holder=fact.holder[:MAX_TEXT],
-        actor=fact.actor[:MAX_ACTOR],
-        reason=fact.reason[:MAX_TEXT],
-        seconds=lasted if fact.what is What.REVOKED else fact.seconds,
-        host=_host,
-        pid=os.getpid(),
-    )
 
 
 def _after_fork() -> None:

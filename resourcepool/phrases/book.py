@@ -55,6 +55,7 @@ LEASES = (
     _("held for more than %(seconds)s s"),
     _("not in %(file)s"),
     _("retired"),
+    _("%(count)s events of this process were not written down: too many waited"),
 )
 
 # What jobs are called, and what came of them.

@@ -4,10 +4,11 @@ import threading
 from typing import Any
 
 import pytest
-from django.db import OperationalError, transaction
+from django.db import DataError, OperationalError, transaction
 
 from resourcepool.dialect import DbLater
 from resourcepool.history import recorder as recording
+from resourcepool.history import writing
 from resourcepool.history.recorder import Recorder, recorder, write
 from resourcepool.leases import clock, verbs
 from resourcepool.models import Event, Proxy
@@ -42,7 +43,7 @@ class TestWhatIsWritten:
         assert told(proxy) == ["acquired", "released"]
         for event in Event.objects.of(proxy):
             assert (event.fence, event.holder, event.pool) == (lease.fence, "crawler 7", "resourcepool.proxy")
-            assert (event.host, event.pid) == (recording._host, recording.os.getpid())
+            assert (event.host, event.pid) == (writing._host, writing.os.getpid())
         assert 0 <= Event.objects.get(what="released").seconds < 30
 
     def test_a_loss_with_its_reason(self, proxy: Any) -> None:
@@ -152,15 +153,91 @@ class TestTheWayItIsWritten:
         monkeypatch.setattr(recording, "write", write)
         assert told(proxy) == ["acquired", "released"]
 
-    def test_no_more_than_fits_and_the_rest_is_counted(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    @pytest.fixture
+    def stays(self, monkeypatch: pytest.MonkeyPatch) -> Recorder:
+        """A recorder that writes when it is told to, and has room for three."""
         monkeypatch.setattr(recording, "MOST", 3)
+        monkeypatch.setattr(recording, "MOST_BY_OPERATORS", 4)
         monkeypatch.setattr(Recorder, "_start", lambda _: None)
-        mine = Recorder()
+        return Recorder()
+
+    def test_no_more_than_fits_and_the_rest_is_counted(self, stays: Recorder) -> None:
         for number in range(5):
-            mine.note(Proxy, Fact(What.ACQUIRED, Proxy, "default", number))
-        assert (len(mine._waiting), mine.dropped) == (3, 2)
-        mine.note(Proxy, Fact(What.REVOKED, Proxy, "default", 6, actor="alice"))
-        assert len(mine._waiting) == 4, "what an operator does is kept"
+            stays.note(Proxy, Fact(What.ACQUIRED, Proxy, "default", number))
+        assert (len(stays._waiting), stays.dropped) == (3, 2)
+        for number in range(2):
+            stays.note(Proxy, Fact(What.REVOKED, Proxy, "default", number, actor="alice"))
+        assert (len(stays._waiting), stays.dropped) == (4, 3), "for what an operator does there is more room"
+
+    def test_the_log_and_the_history_say_once_how_many_are_missing(
+        self, stays: Recorder, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        for number in range(5):
+            stays.note(Proxy, Fact(What.ACQUIRED, Proxy, "default", number))
+        stays.flush()
+        stays.flush()
+        said = [one.getMessage() for one in caplog.records if one.levelname == "ERROR"]
+        assert [text.partition(":")[0] for text in said] == [
+            "3 events wait to be written",
+            "2 events were dropped; from now on they are written again",
+        ]
+        gap = Event.objects.get(pool="")
+        assert gap.reason == "2 events of this process were not written down: too many waited"
+        assert gap.pid == writing.os.getpid()
+        assert stays.dropped == 0
+
+
+class TestWhatTheDatabaseCannotTake:
+    def test_text_that_is_none_is_written_as_far_as_it_goes(self, proxy: Any) -> None:
+        write([Fact(What.REVOKED, Proxy, "default", "1\udcff", 7, "h\udcfford", "a\0b", actor="al\udcffice")])
+        event = Event.objects.get()
+        assert (event.row, event.holder, event.reason, event.actor) == ("1?", "h?ord", "ab", "al?ice")
+
+    def test_is_left_out_and_the_others_are_written(
+        self, proxy: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        add = writing._add
+
+        def picky(facts: Any, using: str) -> None:
+            if any(fact.holder == "hostile" for fact in facts):
+                raise DataError("hostile, at position 7")
+            add(facts, using)
+
+        monkeypatch.setattr(writing, "_add", picky)
+        for holder in ("first", "hostile", "last"):
+            Proxy.pool.acquire(holder=holder).release()
+        assert told(proxy) == ["acquired", "released"] * 2
+        said = [text for text in caplog.messages if "cannot be written, and is left out" in text]
+        assert len(said) == 2
+        assert "hostile" not in "".join(said)
+
+    def test_is_not_one_that_only_cannot_be_written_now(
+        self, proxy: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def full(*_: Any) -> None:
+            raise OperationalError("the disk is full")
+
+        monkeypatch.setattr(writing, "_add", full)
+        mine = Recorder()
+        monkeypatch.setattr(mine, "_start", lambda: None)
+        mine.note(Proxy, Fact(What.ACQUIRED, Proxy, "default", proxy.pk, 1))
+        with pytest.raises(OperationalError):
+            mine.flush()
+        assert len(mine._waiting) == 1
+
+    def test_does_not_end_the_thread_that_writes(self, proxy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        failed, write = threading.Event(), recording.write
+        monkeypatch.setattr(recording, "PAUSE_AFTER_FAILURE", 0.1)
+
+        def broken(_: Any) -> None:
+            failed.set()
+            raise ArithmeticError("nobody thought of this one")
+
+        monkeypatch.setattr(recording, "write", broken)
+        Proxy.pool.acquire().release()
+        assert failed.wait(10)
+        monkeypatch.setattr(recording, "write", write)
+        assert told(proxy) == ["acquired", "released"], "and nothing more had to happen for it"
 
 
 def test_what_a_test_has_told_is_not_written_into_the_real_database(
