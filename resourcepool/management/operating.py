@@ -27,18 +27,20 @@ class OperatorCommand(TranslatedCommand):
     """A command that ends with one sentence and a code, whatever happens; ``run`` is what it does.
 
     Exit code 0: done; 1: nothing found, refused, or the database did not answer; 2: words it does not understand;
-    130: interrupted.
+    130: interrupted. One with other codes says so in ``codes``.
     """
 
     example = ""  # lines to type, shown by --help
+    codes: Any = gettext_lazy(
+        "Exit codes: 0 done; 1 nothing found, or refused; 2 not understood; 130 interrupted."
+    )
     interrupted: Any = gettext_lazy("nothing was changed")  # what Ctrl-C leaves behind
     requires_system_checks = []  # what they find is not what stands in the way at 3 a.m.
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
         """See ``BaseCommand``; with the examples below the options."""
-        codes = _("Exit codes: 0 done; 1 nothing found, or refused; 2 not understood; 130 interrupted.")
         head = _("Examples:")
-        epilog = f"{head}\n{textwrap.indent(self.example, '  ')}\n\n{codes}"
+        epilog = f"{head}\n{textwrap.indent(self.example, '  ')}\n\n{self.codes}"
         return super().create_parser(
             prog_name, subcommand, epilog=epilog, formatter_class=_KeepsLines, **kwargs
         )
@@ -92,4 +94,5 @@ def actor() -> str:
         name = os.environ.get("SUDO_USER") or getpass.getuser()
     except (KeyError, OSError):  # containers know no names
         name = f"uid {os.getuid()}"
-    return f"{name[:40]}@{socket.gethostname()[:80]} (shell)"
+    said = f"{name[:40]}@{socket.gethostname()[:80]} (shell)"
+    return said.encode(errors="replace").decode()  # no database takes a byte that is no letter

@@ -21,6 +21,7 @@ from resourcepool.stats.pools import PoolStatus, pools
 
 BROKEN = f"{CheckerBroken.__name__}: "  # how the result of a check begins that blames its checker
 
+
 class Kind(StrEnum):
     """The kinds of alarms, the worst first."""
 

@@ -76,6 +76,11 @@ class TestTheActor:
         monkeypatch.setattr(operating.getpass, "getuser", nobody)
         assert actor().startswith(f"uid {os.getuid()}@")
 
+    def test_is_text_that_a_database_takes(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("SUDO_USER", "al\udcffice")
+        monkeypatch.setattr("socket.gethostname", lambda: "ops1")
+        assert actor() == "al?ice@ops1 (shell)"
+
     def test_fits_into_the_history(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("SUDO_USER", "a" * 500)
         monkeypatch.setattr("socket.gethostname", lambda: "h" * 500)
@@ -91,11 +96,18 @@ def test_help_shows_an_example_of_every_operator_s_command(name: str) -> None:
         assert "Exit codes: 0" in text
 
 
+@pytest.mark.parametrize("name", OURS)
+def test_help_tells_of_exit_codes_once(name: str) -> None:
+    text = load_command_class("resourcepool", name).create_parser("manage.py", name).format_help()
+    assert text.lower().count("exit code") <= 1
+
+
 class TestAsAProgram:
-    def start(self, url: str, *words: str) -> subprocess.Popen[str]:
+    def start(self, url: str, *words: str | bytes, **environment: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
             [sys.executable, str(ROOT / "manage.py"), *words],
-            env={**os.environ, "DATABASE_URL": url},
+            env={**os.environ, "DATABASE_URL": url, **environment},
+            stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -121,6 +133,41 @@ class TestAsAProgram:
             export.stdout.close()
             assert export.stderr.read() == ""
         assert export.returncode == operating.BROKEN_PIPE
+
+    def test_what_the_terminal_cannot_show_is_a_question_mark(self, database_url: str) -> None:
+        new(Proxy, host="bücher.example", notes="ü", tags=" eu ")
+        german = {"PYTHONIOENCODING": "ascii", "LC_ALL": "C"}
+        for words in (["resourcepool_why", "bücher.example:80"], ["resourcepool_status", "proxy", "--help"]):
+            with self.start(database_url, *words, **german) as ended:
+                out, err = ended.communicate()
+            assert (ended.returncode, err) == (0, "")
+            assert out.isascii()
+
+    def test_an_export_is_utf_8_whatever_the_terminal_can_show(self, database_url: str) -> None:
+        new(Proxy, notes="Bücher")
+        with self.start(database_url, "resourcepool_export", PYTHONIOENCODING="ascii") as export:
+            out, err = export.communicate()
+        assert (export.returncode, err) == (0, "")
+        assert "Bücher" in out
+
+    @pytest.mark.parametrize(
+        "words",
+        [
+            ["resourcepool_why", b"\xff"],
+            ["resourcepool_close", "proxy", "--holder", b"a\xff", "--reason", "x"],
+            ["resourcepool_drain", "proxy", "--all", "--yes", "--reason", b"\xff"],
+            ["resourcepool_drain", "proxy", b"\xff", "--reason", "x"],
+            ["resourcepool_export", "proxy", "--output", b"\xff"],
+            ["resourcepool_import", b"\xff"],
+            ["resourcepool_doctor", "--database", b"\xff"],
+        ],
+    )
+    def test_words_that_are_no_text_are_refused(self, database_url: str, words: list[str | bytes]) -> None:
+        with self.start(database_url, *words) as ended:
+            out, err = ended.communicate()
+        assert (ended.returncode, out) == (2, "")
+        assert "\\udcff' is not text in UTF-8" in err
+        assert "Traceback" not in err
 
     def test_an_unknown_pool_ends_with_1_and_an_unknown_option_with_2(self, database_url: str) -> None:
         new(Proxy)

@@ -11,8 +11,11 @@ class Command(CheckingCommand):
     about = gettext_lazy(
         "Checks resources that nobody holds, as RESOURCEPOOL['CHECKS'] says, and prints a line for each. Those found"
         " bad are put in quarantine, those that an earlier check had put there are returned if they are good. If many"
-        " fail together, the checker is blamed and nothing is changed. Exit codes of its own: 1 at least one is bad,"
-        " 2 the checker is broken, 3 it is being done elsewhere."
+        " fail together, the checker is blamed and nothing is changed."
+    )
+    codes = gettext_lazy(
+        "Exit codes: 0 none is bad; 1 at least one is bad, or refused; 2 the checker seems broken, or not understood;"
+        " 3 being done elsewhere; 130 interrupted."
     )
     example = (
         "manage.py resourcepool_check\n"

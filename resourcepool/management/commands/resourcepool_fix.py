@@ -10,8 +10,11 @@ class Command(CheckingCommand):
         "Checks the given resources, or all that nobody holds: the bad ones are put in quarantine, and whatever is in"
         " quarantine and found good is returned to service, whoever put it there (resourcepool_check returns only what"
         " a check has put there). What is found bad in a quarantine that no check decided stays there as it is. If"
-        " many fail together, the checker is blamed and nothing is changed. Exit codes of its own: 2 the checker is"
-        " broken, 3 it is being done elsewhere."
+        " many fail together, the checker is blamed and nothing is changed."
+    )
+    codes = gettext_lazy(
+        "Exit codes: 0 done; 1 refused; 2 the checker seems broken, or not understood; 3 being done elsewhere;"
+        " 130 interrupted."
     )
     example = (
         "manage.py resourcepool_fix proxy 17\n"

@@ -39,6 +39,10 @@ class Command(OperatorCommand):
         "manage.py resourcepool_status proxy --host crawler3\n"
         "manage.py resourcepool_status proxy --watch 5"
     )
+    codes = gettext_lazy(
+        "Exit codes: 0 done, or --watch ended by Ctrl-C; 1 nothing found, or refused; 2 not understood;"
+        " 130 interrupted."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("pool", nargs="?", help=_("only this pool (app.Model, or Model)"))
