@@ -14,7 +14,7 @@ from resourcepool.admin.generic import Admin
 from resourcepool.admin.paging import CappedList
 from resourcepool.phrases import shown
 from resourcepool.resources.models import AbstractResource
-from resourcepool.resources.state import state_of
+from resourcepool.resources.state import standing_of, state_of
 from resourcepool.stats.durations import duration
 from resourcepool.stats.holdings import beginnings, origin
 
@@ -64,7 +64,9 @@ class Columns(Admin):
     @admin.display(description=_("holder or reason"))
     def held_by(self, resource: AbstractResource) -> str:
         """Show who has it and on which host, as the history or its name tells; and why it was put away."""
-        return lines(resource.holder, self._place(resource), shown(resource.reason))
+        now = getattr(resource, "db_now", None)
+        reason = standing_of(resource, now).reason if now else ""
+        return lines(resource.holder, self._place(resource), shown(reason))
 
     @admin.display(description=_("since"))
     def since(self, resource: AbstractResource) -> str:

@@ -9,6 +9,7 @@ from django.utils.decorators import method_decorator
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 
+from resourcepool.admin import standing
 from resourcepool.admin.columns import ResourceList
 from resourcepool.admin.exporting import export
 from resourcepool.admin.filters import HolderFilter, HostFilter, StateFilter, TagFilter
@@ -16,6 +17,7 @@ from resourcepool.admin.generic import ModelForm
 from resourcepool.admin.operating import ACTIONS
 from resourcepool.admin.page import Page
 from resourcepool.admin.paging import CappedPaginator
+from resourcepool.admin.words import moments, spans
 from resourcepool.dialect import DbNow
 from resourcepool.stats.search import named
 
@@ -34,8 +36,17 @@ class ResourceAdmin(Page):
         "A number, or an address as one pastes it, shows that resource; other words, what contains them."
     )
     readonly_fields = (
-        *("holder", "busy_before", "fence"),
-        *("in_service", "status", "reason", "until", "strikes", "verdict", "checked_at", "latency"),
+        *("holder", moments("busy_before", _("busy before")), "fence"),
+        *(
+            "in_service",
+            standing.status,
+            standing.reason,
+            standing.until,
+            "strikes",
+            "verdict",
+            moments("checked_at", _("checked at")),
+            spans("latency", _("latency")),
+        ),
     )
     actions = (*ACTIONS, export)
 

@@ -1,17 +1,18 @@
 """What a resource is doing, in sentences."""
 
 import datetime
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
+from django.conf import settings
+from django.contrib import admin
 from django.utils import timezone
-from django.utils.formats import date_format
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 
 from resourcepool.admin.countdown import countdown
 from resourcepool.phrases import shown
-from resourcepool.resources.state import State, Verdict
+from resourcepool.resources.state import State, Status, Verdict, standing_of
 from resourcepool.stats.durations import duration
 from resourcepool.stats.holdings import origin
 
@@ -45,10 +46,12 @@ def sentences(resource: Any, state: State, now: datetime.datetime, begun: Any) -
     elif state in (State.COOLING, State.QUARANTINED):
         text, over = _("It is handed out again in %s."), _("Its time is over: reload this page.")
         said.append(countdown(left(resource.busy_before, now), text, over))
+    if state == State.DRAINING:
+        said += _afterwards(resource)
     if state in AWAY:
         said.append(_until(resource, state))
-    if resource.reason:
-        said.append(_("Why: %s") % shown(resource.reason))
+    if reason := standing_of(resource, now).reason:
+        said.append(_("Why: %s") % shown(reason))
     if resource.strikes:
         said.append(_("Found bad %d times in a row.") % resource.strikes)
     return [*said, _of_the_check(resource, now)]
@@ -73,6 +76,11 @@ def _of_a_free_one(resource: Any) -> Iterator[str]:
     yield _("Whoever asks next may get it.")
     if resource.holder:
         yield _("Its last lease, of %s, ran out without being released.") % resource.holder
+
+
+def _afterwards(resource: Any) -> Iterator[str]:
+    if resource.status == Status.RESERVED:
+        yield _("It is reserved as soon as its lease ends.")
 
 
 def _until(resource: Any, state: State) -> str:
@@ -100,11 +108,48 @@ def lasted(seconds: float) -> str:
 
 
 def moment(at: datetime.datetime) -> str:
-    """Return a moment in the time zone of whoever reads it."""
-    return date_format(timezone.localtime(at) if timezone.is_aware(at) else at, "DATETIME_FORMAT")
+    """Return "2026-11-21 03:12:07", as logs have it, in the time zone that ``zone`` tells."""
+    return f"{_local(at):%Y-%m-%d %H:%M:%S}"
 
 
 def short_moment(at: datetime.datetime, now: datetime.datetime) -> str:
     """Return a moment as it fits into a table: of the day that it is ``now`` the time alone."""
-    at, now = (timezone.localtime(one) if timezone.is_aware(one) else one for one in (at, now))
-    return date_format(at, "TIME_FORMAT" if at.date() == now.date() else "SHORT_DATETIME_FORMAT")
+    at, now = _local(at), _local(now)
+    return f"{at:%H:%M:%S}" if at.date() == now.date() else moment(at)
+
+
+def zone() -> str:
+    """Return in which zone moments are shown, in a sentence; "" where the project does without zones."""
+    if not settings.USE_TZ:
+        return ""
+    offset = timezone.localtime().isoformat()[-6:]
+    return _("Moments are in the time zone %(name)s (%(offset)s).") % {
+        "name": timezone.get_current_timezone_name(),
+        "offset": offset,
+    }
+
+
+def _local(at: datetime.datetime) -> datetime.datetime:
+    return timezone.localtime(at) if timezone.is_aware(at) else at
+
+
+def moments(field: str, title: Any) -> Callable[[Any], str]:
+    """Return a column of ``moment``, or a line of a page."""
+
+    def column(row: Any) -> str:
+        at = getattr(row, field)
+        return moment(at) if at else ""
+
+    column.__name__ = field  # what the page calls it by
+    return admin.display(description=title)(column)
+
+
+def spans(field: str, title: Any) -> Callable[[Any], str]:
+    """Return a column of ``lasted``, or a line of a page."""
+
+    def column(row: Any) -> str:
+        seconds = getattr(row, field)
+        return "" if seconds is None else lasted(seconds)
+
+    column.__name__ = field
+    return admin.display(description=title)(column)

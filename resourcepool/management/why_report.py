@@ -78,7 +78,7 @@ def resource_as_json(one: Resource) -> dict[str, Any]:
         "resource": str(one.row),
         "state": one.state.value,
         "because": one.because,
-        "reason": one.row.reason,
+        "reason": one.reason,
         "fence": one.row.fence,
         "lease": holding_as_json(one.holding) if one.holding else None,
         "renewed": _rounded(one.renewed),

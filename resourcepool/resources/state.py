@@ -1,6 +1,7 @@
 """What a resource is doing, in one word."""
 
 import datetime
+from dataclasses import dataclass
 from typing import Any
 
 from django.db import models
@@ -46,6 +47,27 @@ class State(models.TextChoices):
 
 
 PUT_AWAY: dict[str, State] = {Status.RESERVED: State.RESERVED, Status.RETIRED: State.RETIRED}
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How a resource stands at one moment: its state, and what of ``status``, ``reason`` and ``until`` still holds."""
+
+    state: State
+    status: str
+    reason: str
+    until: datetime.datetime | None
+
+
+def standing_of(resource: Any, now: datetime.datetime) -> Standing:
+    """Return how ``resource`` stands at ``now``, by the database's clock.
+
+    Nothing has to run for a quarantine to end, so the row goes on saying why it was put away: that is over then.
+    """
+    state = state_of(resource, now)
+    if resource.in_service and (resource.until is None or resource.until <= now):
+        return Standing(state, Status.IN_SERVICE, "", None)
+    return Standing(state, resource.status, resource.reason, resource.until)
 
 
 def state_of(resource: Any, now: datetime.datetime) -> State:

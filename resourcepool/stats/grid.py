@@ -14,7 +14,7 @@ from resourcepool.dialect import DbNow
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.leases import verbs
 from resourcepool.leases.retry import retrying
-from resourcepool.resources.state import State, state_of
+from resourcepool.resources.state import State, standing_of
 from resourcepool.stats.holdings import beginning_of_outer, is_history_beside
 
 MOST = 1_000  # cells of one pool
@@ -86,13 +86,14 @@ def _since(model: Any) -> Any:
 
 
 def _cell(pk: str, now: datetime.datetime, since: datetime.datetime | None, row: Any) -> Cell:
-    state = state_of(row, now)
+    standing = standing_of(row, now)
+    state = standing.state
     is_held = state in (State.LEASED, State.DRAINING)
     ends = (row.busy_before - now).total_seconds()
     return Cell(
         pk=pk,
         state=state,
-        note=row.holder if is_held else "" if state is State.FREE else row.reason,
+        note=row.holder if is_held else "" if state is State.FREE else standing.reason,
         held=max(0.0, (now - since).total_seconds()) if since and is_held else None,
         ends=ends if ends > 0 else None,
     )

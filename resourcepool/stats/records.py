@@ -12,7 +12,7 @@ from resourcepool.leases.retry import retrying
 from resourcepool.resources.importing.formats import COLUMNS
 from resourcepool.resources.models import AbstractResource
 from resourcepool.resources.secret import EncryptedTextField
-from resourcepool.resources.state import state_of
+from resourcepool.resources.state import standing_of
 
 CHUNK = 1_000
 STATE = "state"
@@ -24,12 +24,16 @@ Record = dict[str, Any]
 def of_resources(rows: Any) -> Iterator[Record]:
     """Yield the ``columns`` of each resource, no secrets among them; ordered by primary key.
 
+    What is over is not told: a quarantine that has ended gives no reason any more.
+
     Not promised: one moment for all of them. Each thousand is read on its own.
     """
     stored = [name for name in columns(rows.model, to_import=False) if name != STATE]
     for row in _in_chunks(rows.annotate(db_now=DbNow())):
         record = {name: getattr(row, name) for name in stored}
-        yield {**record, STATE: state_of(row, row.db_now).value}
+        now = standing_of(row, row.db_now)
+        current = {"status": now.status, "reason": now.reason, "until": now.until}
+        yield {**record, **current, STATE: now.state.value}
 
 
 def for_import(rows: Any) -> Iterator[Record]:

@@ -12,7 +12,7 @@ from resourcepool.history.models import Event
 from resourcepool.leases.retry import retrying
 from resourcepool.phrases import shown
 from resourcepool.resources.choice import everything
-from resourcepool.resources.state import State, state_of
+from resourcepool.resources.state import State, Status, standing_of, state_of
 from resourcepool.signals import What
 from resourcepool.stats.durations import duration
 from resourcepool.stats.holdings import Holding, counts, holdings
@@ -54,6 +54,11 @@ class Resource:
     back_in: float | None
     checked: float | None
     endings: list[Event]
+
+    @property
+    def reason(self) -> str:
+        """What was said when it was put away; "" once that is over."""
+        return standing_of(self.row, self.row.db_now).reason
 
     @property
     def because(self) -> str:
@@ -128,6 +133,9 @@ def explanation(one: Resource) -> str:
         case State.QUARANTINED:
             numbers = {"time": duration(one.busy_for), "reason": reason, "strikes": row.strikes}
             return _("It is in quarantine for another %(time)s: %(reason)s (strikes: %(strikes)d).") % numbers
+        case State.DRAINING if row.status == Status.RESERVED:
+            text = _("When its lease ends it is reserved: %s.")
+            return f"{text % reason} {_return(one)}"
         case State.DRAINING:
             return _("It leaves service when its lease ends: %s.") % reason + f" {_return(one)}"
         case State.RESERVED:

@@ -1,5 +1,6 @@
 """The page of one resource: what it is doing, what can be done, what has happened."""
 
+import re
 from typing import Any
 
 import pytest
@@ -9,10 +10,11 @@ from django.test.utils import CaptureQueriesContext
 
 from resourcepool.admin import page as pages
 from resourcepool.admin.operations import OPERATIONS
+from resourcepool.dialect import DbLater
 from resourcepool.models import Proxy
 from resourcepool.signals import What
 from tests.admin.conftest import event, lease, text
-from tests.app.rows import columns, new
+from tests.app.rows import change, columns, new
 
 LIST = "/admin/resourcepool/proxy/"
 
@@ -45,6 +47,35 @@ def test_it_says_what_the_resource_is_doing_and_what_happened(operator: Client, 
 @pytest.mark.parametrize("name", ["change", "timeline"])
 def test_the_heading_says_which_one_it_is(viewer: Client, proxy: Proxy, name: str) -> None:
     assert f"Proxy {proxy.pk}: http://joe@a.example:80</h" in text(viewer.get(url(proxy, name)))
+
+
+def over(proxy: Proxy) -> None:
+    """Put it in quarantine, and let the time pass."""
+    Proxy.objects.filter(pk=proxy.pk).quarantine("vendor has it", 600)
+    change(proxy, busy_before=DbLater(-1), until=DbLater(-1))
+
+
+@pytest.mark.parametrize("page", ["", "{pk}/change/", "export"])
+def test_a_quarantine_that_is_over_is_shown_nowhere(operator: Client, proxy: Proxy, page: str) -> None:
+    over(proxy)
+    lease(proxy, "crawler <7>")
+    if page == "export":
+        sent = operator.post(LIST, {"action": "export", "_selected_action": [proxy.pk]})
+        shown = b"".join(sent.streaming_content).decode()  # type: ignore[attr-defined]
+        assert "leased" in shown
+        assert "quarantined" not in shown
+    else:
+        shown = text(operator.get(LIST + page.format(pk=proxy.pk)))
+        assert "crawler &lt;7&gt;" in shown
+    assert "vendor has it" not in shown
+
+
+def test_one_that_still_runs_is_shown_with_status_reason_and_end(viewer: Client, proxy: Proxy) -> None:
+    Proxy.objects.filter(pk=proxy.pk).quarantine("vendor has it", 600)
+    page = text(viewer.get(url(proxy)))
+    assert page.count("vendor has it") == 2
+    until = page.partition("field-until")[2].partition("</div>")[0]
+    assert re.search(r"\d\d:\d\d:\d\d", until)
 
 
 def test_who_may_only_look_gets_no_buttons(viewer: Client, proxy: Proxy) -> None:

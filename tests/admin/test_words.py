@@ -5,8 +5,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
-from resourcepool.admin.words import lasted, sentences
+from resourcepool.admin.words import lasted, moment, sentences, short_moment, zone
 from resourcepool.resources.state import State
 
 NOW = datetime.datetime(2026, 11, 21, 3, 0, tzinfo=datetime.UTC)
@@ -18,6 +19,8 @@ def at(seconds: float) -> datetime.datetime:
 
 def resource(**columns: Any) -> Any:
     usual = {
+        "in_service": False,
+        "status": "",
         "holder": "",
         "busy_before": at(-1),
         "until": None,
@@ -51,12 +54,26 @@ SAID = [
     (State.FREE, {"holder": "gone"}, None, ["of gone, ran out without being released"]),
     (State.COOLING, {"busy_before": at(30)}, None, ["handed out again in 30 s"]),
     (State.QUARANTINED, {"busy_before": at(7_300), "strikes": 3}, None, ["in 2 h", "Found bad 3 times"]),
-    (State.OUT, {"until": at(3_600)}, None, ["Handed out no more until Nov. 21, 2026"]),
+    (State.OUT, {"until": at(3_600)}, None, ["Handed out no more until 2026-11-21 "]),
     (State.RESERVED, {"reason": "Ann: a demo"}, None, ["until somebody returns it", "Why: Ann: a demo"]),
     (State.RETIRED, {"until": at(60)}, None, ["until somebody returns it"]),
     (State.FREE, {"checked_at": at(-300), "verdict": "bad"}, None, ["Last check: bad, 5 min ago."]),
     (State.FREE, {"checked_at": at(-300), "verdict": "odd"}, None, ["Last check: ?, 5 min ago."]),
 ]
+
+
+def test_what_is_reserved_while_it_is_held_says_so() -> None:
+    columns = {**HELD, "status": "reserved", "reason": "alice: tests"}
+    said = " ".join(sentences(resource(**columns), State.DRAINING, NOW, BEGUN))
+    assert "It is reserved as soon as its lease ends." in said
+
+
+@pytest.mark.parametrize(
+    ("state", "columns"), [(State.FREE, {}), (State.LEASED, HELD), (State.COOLING, {"busy_before": at(30)})]
+)
+def test_a_quarantine_that_is_over_is_no_reason_any_more(state: State, columns: dict[str, Any]) -> None:
+    over = {"in_service": True, "status": "quarantined", "reason": "vendor has it", "until": at(-5), **columns}
+    assert "vendor has it" not in " ".join(sentences(resource(**over), state, NOW, BEGUN))
 
 
 @pytest.mark.parametrize(("state", "columns", "begun", "expected"), SAID)
@@ -66,6 +83,17 @@ def test_a_resource_is_described(
     said = " ".join(sentences(resource(**columns), state, NOW, begun))
     for part in expected:
         assert part in said
+
+
+def test_a_moment_has_seconds_and_the_zone_that_the_page_tells(settings: Any) -> None:
+    at = datetime.datetime(2026, 11, 21, 18, 41, 50, tzinfo=datetime.UTC)
+    with timezone.override("Asia/Shanghai"):
+        assert moment(at) == "2026-11-22 02:41:50"
+        assert short_moment(at, at + datetime.timedelta(hours=1)) == "02:41:50"
+        assert short_moment(at, at + datetime.timedelta(days=1)) == moment(at)
+        assert zone() == "Moments are in the time zone Asia/Shanghai (+08:00)."
+    settings.USE_TZ = False
+    assert zone() == ""
 
 
 @pytest.mark.parametrize(("seconds", "said"), [(0, "0.00 s"), (0.123, "0.12 s"), (12, "12 s"), (7_300, "2 h")])

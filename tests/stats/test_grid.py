@@ -11,7 +11,7 @@ from resourcepool.signals import What
 from resourcepool.stats.grid import grid
 from resourcepool.stats.happenings import Happenings, happenings
 from tests.app.models import Device, Ghost
-from tests.app.rows import hold, new, several
+from tests.app.rows import change, hold, new, several
 
 
 @pytest.fixture(autouse=True)
@@ -52,6 +52,14 @@ def test_one_that_is_put_away_tells_why_and_until_when() -> None:
     (cell,) = grid([Proxy])["resourcepool.Proxy"]
     assert (cell.state, cell.note, cell.held) == (State.QUARANTINED, "banned", None)
     assert 500 < (cell.ends or 0) <= 600
+
+
+def test_one_whose_quarantine_is_over_gives_no_reason_any_more() -> None:
+    proxy = new(Proxy)
+    Proxy.objects.filter(pk=proxy.pk).quarantine("banned", 600)
+    change(proxy, busy_before=DbLater(50), until=DbLater(-1))
+    (cell,) = grid([Proxy])["resourcepool.Proxy"]
+    assert (cell.state, cell.note) == (State.COOLING, "")
 
 
 def test_what_happened_lately_is_counted_by_pool() -> None:

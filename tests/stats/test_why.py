@@ -10,11 +10,20 @@ from resourcepool.models import Event, Proxy
 from resourcepool.resources.state import State, Status
 from resourcepool.stats import why
 from tests.app.models import Device
-from tests.app.rows import expire, hold, new
+from tests.app.rows import change, expire, hold, new
 
 
-def one(state: State, *, holder: str = "", reason: str = "bad", back_in: float | None = None) -> why.Resource:
-    row: Any = SimpleNamespace(pk=7, holder=holder, reason=reason, strikes=3)
+def over(proxy: Any) -> Any:
+    """Put it in quarantine, and let the time pass."""
+    Proxy.objects.filter(pk=proxy.pk).quarantine("vendor has it", 600)
+    change(proxy, busy_before=DbLater(-1), until=DbLater(-1))
+    return proxy
+
+
+def one(
+    state: State, *, holder: str = "", reason: str = "bad", back_in: float | None = None, status: str = ""
+) -> why.Resource:
+    row: Any = SimpleNamespace(pk=7, holder=holder, reason=reason, strikes=3, status=status)
     return why.Resource("app.Thing", row, state, None, None, 150.0, back_in, None, [])
 
 
@@ -29,6 +38,10 @@ def one(state: State, *, holder: str = "", reason: str = "bad", back_in: float |
         (
             one(State.DRAINING, back_in=60),
             "It leaves service when its lease ends: bad. Back by itself in 60 s.",
+        ),
+        (
+            one(State.DRAINING, reason="alice: tests", status=Status.RESERVED),
+            "When its lease ends it is reserved: alice: tests. Until somebody returns it",
         ),
         (one(State.RESERVED, back_in=7_200), "It is reserved: bad. Back by itself in 2 h."),
         (one(State.RETIRED), "It is retired: bad."),
@@ -73,6 +86,12 @@ class TestAResource:
         assert found.state is State.QUARANTINED
         assert 590 < (found.back_in or 0) <= 600
         assert 89 < (found.checked or 0) < 150
+
+    def test_whose_quarantine_is_over_gives_no_reason_any_more(self) -> None:
+        proxy = over(new(Proxy))
+        hold(proxy, holder="me")
+        found = why.resource(proxy)
+        assert (found.state, found.reason) == (State.LEASED, "")
 
     def test_that_drains_still_has_its_holder(self) -> None:
         proxy = new(Proxy, in_service=False, status=Status.OUT_OF_SERVICE, reason="cable")
