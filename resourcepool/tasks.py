@@ -10,13 +10,16 @@ import logging
 from collections.abc import Callable
 
 from celery import shared_task
+from django.db import InterfaceError, OperationalError
 
-from resourcepool.exceptions import BadOption, CheckerBroken, DatabaseUnavailable, NotMigrated
+from resourcepool.exceptions import BadOption, CheckerBroken, DatabaseUnavailable, LeaseLost, NotMigrated
 from resourcepool.sweeps import sweep as sweeps
 from resourcepool.sweeps import validity
 
 ELSEWHERE = "being done elsewhere"
-EXPECTED = (BadOption, DatabaseUnavailable, NotMigrated)  # Celery logs these without a traceback
+TAKEN_OVER = "being done elsewhere by now"
+# Celery logs these without a traceback.
+EXPECTED = (BadOption, DatabaseUnavailable, NotMigrated, OperationalError, InterfaceError)
 
 logger = logging.getLogger(__name__)
 
@@ -51,6 +54,9 @@ def check_validity(label: str) -> str:
 def _done(name: str, job: Callable[[], str | None]) -> str:
     try:
         return job() or ELSEWHERE
+    except LeaseLost as error:  # it stood still for too long; what it had done until then stands
+        logger.warning("%s is %s: %s", name, TAKEN_OVER, error)
+        return TAKEN_OVER
     except BadOption as error:
         logger.warning("%s was not done, nor will be before the settings are mended: %s", name, error)
         raise

@@ -1,11 +1,13 @@
 """Does a job unless somebody else is just doing it, and writes down what came of it."""
 
+import logging
 from collections.abc import Callable
 from typing import Any
 
-from django.db import IntegrityError, connections, router, transaction
+from django.db import DatabaseError, IntegrityError, InterfaceError, connections, router, transaction
 
 from resourcepool.dialect import DbNow
+from resourcepool.exceptions import ResourcePoolError
 from resourcepool.jobs.models import MAX_RESULT, Job
 from resourcepool.leases import verbs
 from resourcepool.leases.clock import monotonic
@@ -16,6 +18,9 @@ from resourcepool.leases.terms import Terms
 from resourcepool.leases.verbs import Claim
 
 TTL = 60.0  # seconds after which a job whose process died may be done by another one
+TROUBLE = (DatabaseError, InterfaceError, ResourcePoolError)
+
+logger = logging.getLogger(__name__)
 
 
 def run(name: str, work: Callable[[Lease], str]) -> str | None:
@@ -25,7 +30,8 @@ def run(name: str, work: Callable[[Lease], str]) -> str | None:
         work: is given the job's lease: long work looks now and then (``ensure_held``), and returns one line.
 
     Raises:
-        DatabaseUnavailable: and whatever ``work`` raises; that is noted, too.
+        DatabaseUnavailable: and whatever ``work`` raises; that is noted, too, if the database answers.
+        LeaseLost: it took so long, or was stopped for so long, that somebody else may be doing it by now.
     """
     lease = _claim(name)
     if lease is None:
@@ -41,7 +47,10 @@ def run(name: str, work: Callable[[Lease], str]) -> str | None:
         try:
             result = work(lease)
         except Exception as error:
-            note(failed_at=DbNow(), result=_line(f"{type(error).__name__}: {error}"))
+            try:
+                note(failed_at=DbNow(), result=_line(f"{type(error).__name__}: {error}"))
+            except TROUBLE as trouble:  # what ``work`` has met matters more
+                logger.warning("that the job %r failed was not written down: %s", name, trouble)
             raise
         note(done_at=DbNow(), failed_at=None, seconds=monotonic() - began_at, result=_line(result))
     return result

@@ -1,10 +1,12 @@
 """Periodic work: one at a time, and what came of it is written down."""
 
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
+from django.db import OperationalError, connection
 
-from resourcepool.exceptions import LeaseLost
+from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
 from resourcepool.jobs.running import run
 from resourcepool.models import Job
 from resourcepool.stats.jobs import jobs
@@ -70,3 +72,20 @@ def test_one_that_lost_its_lease_is_told_and_overwrites_nothing() -> None:
     row = Job.objects.get()
     assert columns(row)["result"] == ""
     assert columns(row)["holder"] == "another"
+
+
+def test_what_a_job_has_met_is_raised_even_if_it_cannot_be_written_down(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def refuse(send: Any, sql: str, *rest: Any) -> Any:
+        if sql.startswith("UPDATE"):
+            raise OperationalError("gone for good")
+        return send(sql, *rest)
+
+    def fail(_: Any) -> str:
+        stack.enter_context(connection.execute_wrapper(refuse))
+        raise DatabaseUnavailable("in the middle of it")
+
+    with ExitStack() as stack, pytest.raises(DatabaseUnavailable, match="in the middle of it"):
+        run("sweep", fail)
+    assert "that the job 'sweep' failed was not written down: gone for good" in caplog.messages
