@@ -36,6 +36,7 @@ class Command(OperatorCommand):
         "manage.py resourcepool_export proxy --with-secrets --output backup.csv"
     )
     interrupted = gettext_lazy("a file that was not finished is removed")
+    encoding = "utf-8"  # as in a file: what cannot be shown must not get lost
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
