@@ -7,6 +7,7 @@ from django.core.paginator import Page
 from django.utils.functional import cached_property
 
 from resourcepool.admin.generic import ChangeList, Paginator
+from resourcepool.admin.words import zone
 
 MOST = 10_000
 
@@ -49,5 +50,6 @@ class CappedList(ChangeList):
     def get_results(self, request: Any) -> None:
         """Find the rows of this page."""
         super().get_results(request)
+        self.search_help_text = " ".join(filter(None, (str(self.search_help_text or ""), zone())))
         if not self.multi_page:
             self.result_list = self.paginator.page(1).object_list

@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from resourcepool.admin.filters import TextFilter
 from resourcepool.admin.generic import Admin
 from resourcepool.admin.paging import CappedList, CappedPaginator
+from resourcepool.admin.words import moments, spans
 from resourcepool.dialect import MicrosUntil
 from resourcepool.history.models import Event, Sample
 from resourcepool.jobs.models import Job
@@ -112,7 +113,14 @@ class ActorFilter(TextFilter):
 class EventAdmin(ReadOnlyAdmin):
     """The newest events; of one resource, all that are kept."""
 
-    list_display = ("at", "what", "pool", "resource", "fence", "holder", "host", "seconds", "actor", "why")
+    list_display = (
+        *(moments("at", _("at")), "what", "pool", "resource", "fence", "holder", "host"),
+        *(spans("seconds", _("lasted")), "actor", "why"),
+    )
+    fields = (
+        *(moments("at", _("at")), "what", "pool", "row", "fence", "holder", "host", "pid"),
+        *(spans("seconds", _("lasted")), "actor", "why"),
+    )
     list_filter = (PoolFilter, WhatFilter, PastFilter, EventHolderFilter, ActorFilter)
     search_fields = ("row",)
     search_help_text = _(
@@ -153,7 +161,10 @@ class EventAdmin(ReadOnlyAdmin):
 class SampleAdmin(ReadOnlyAdmin):
     """How the pools stood, minute by minute."""
 
-    list_display = ("minute", "pool", "free", "leased", "away", "waiters", "oldest_wait", "acquired", "lost")
+    list_display = fields = (
+        *(moments("minute", _("minute")), "pool", "free", "leased", "away", "waiters"),
+        *(spans("oldest_wait", _("longest wait")), "acquired", "lost"),
+    )
     list_filter = (PoolFilter,)
 
 
@@ -161,7 +172,15 @@ class SampleAdmin(ReadOnlyAdmin):
 class TicketAdmin(ReadOnlyAdmin):
     """Who waits; the tickets of processes that died stay until somebody next waits for the same pool."""
 
-    list_display = ("pool", "holder", "is_alive", "count", "priority", "asked_at", "selector")
+    list_display = (
+        "pool",
+        "holder",
+        "is_alive",
+        "count",
+        "priority",
+        moments("asked_at", _("asked at")),
+        "selector",
+    )
     list_filter = (PoolFilter,)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
@@ -179,9 +198,12 @@ class TicketAdmin(ReadOnlyAdmin):
 class JobAdmin(ReadOnlyAdmin):
     """What is done now and then, and when it was done last."""
 
-    list_display = ("name", "done_at", "seconds", "outcome", "failed_at", "holder", "busy_before")
+    list_display = (
+        *("name", moments("done_at", _("done at")), spans("seconds", _("took")), "outcome"),
+        *(moments("failed_at", _("failed at")), "holder", moments("busy_before", _("busy before"))),
+    )
     ordering = ("name",)
-    fields = ("name", "done_at", "seconds", "outcome", "failed_at", "holder", "busy_before", "fence")
+    fields = (*list_display, "fence")
 
     @admin.display(description=_("result"))
     def outcome(self, job: Job) -> str:

@@ -58,7 +58,7 @@ class AbstractLease(models.Model):
         _("busy before"),
         default=long_ago,
         editable=False,
-        help_text=_("Taken until this moment of the database's clock (UTC); free once it has passed."),
+        help_text=_("Taken until this moment of the database's clock; free once it has passed."),
     )
     fence = models.BigIntegerField(
         _("fence"), default=0, editable=False, help_text=_("Goes up with every grant and every release.")

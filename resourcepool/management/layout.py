@@ -39,11 +39,11 @@ def more(shown: int, total: int, option: str = "--limit") -> Iterator[str]:
 
 
 def moment(at: datetime.datetime | None) -> str:
-    """Return "2026-11-21 03:12:07 (12 min ago)", in the project's time zone."""
+    """Return "2026-11-21 03:12:07+08:00 (12 min ago)", in the project's time zone."""
     if at is None:
         return _("not known")
     shown = timezone.localtime(at) if timezone.is_aware(at) else at
-    return _("%(at)s (%(ago)s ago)") % {"at": f"{shown:%Y-%m-%d %H:%M:%S}", "ago": duration(age(at))}
+    return _("%(at)s (%(ago)s ago)") % {"at": shown.isoformat(" ", "seconds"), "ago": duration(age(at))}
 
 
 def age(at: datetime.datetime) -> float:

@@ -28,7 +28,7 @@ class Migration(migrations.Migration):
                     models.DateTimeField(
                         default=resourcepool.leases.models.long_ago,
                         editable=False,
-                        help_text="Taken until this moment of the database's clock (UTC); free once it has passed.",
+                        help_text="Taken until this moment of the database's clock; free once it has passed.",
                         verbose_name="busy before",
                     ),
                 ),

@@ -3,6 +3,7 @@
 import datetime
 
 import pytest
+from django.utils import timezone
 
 from resourcepool.management.layout import ago, moment, more, plain, table
 
@@ -40,7 +41,9 @@ def test_what_is_not_listed_is_counted() -> None:
 
 def test_a_moment_is_shown_with_how_long_ago_it_was() -> None:
     at = datetime.datetime.now(datetime.UTC) - datetime.timedelta(minutes=5)
-    assert moment(at) == f"{at:%Y-%m-%d %H:%M:%S} (5 min ago)"
-    assert moment(at.replace(tzinfo=None)) == moment(at)
+    assert moment(at) == f"{at:%Y-%m-%d %H:%M:%S}+00:00 (5 min ago)"
+    assert moment(at.replace(tzinfo=None)) == f"{at:%Y-%m-%d %H:%M:%S} (5 min ago)"
+    with timezone.override("Asia/Shanghai"):
+        assert "+08:00 (5 min ago)" in moment(at)
     assert moment(None) == "not known"
     assert (ago(None), ago(7_200)) == ("never", "2 h ago")
