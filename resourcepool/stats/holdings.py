@@ -1,6 +1,7 @@
 """Who holds what, since when, and until when if nothing renews it."""
 
 import datetime
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,8 @@ from resourcepool.leases.retry import retrying
 from resourcepool.resources.queryset import ResourceQuerySet
 from resourcepool.signals import What
 from resourcepool.stats.readable import of_each
+
+DEFAULT_NAME = "^[^/]*/[0-9]+/[^/]*/[^/]*$"  # of a holder: host/pid/thread/number
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +76,8 @@ def on_host(rows: Any, host: str) -> Any:
     named, model = Q(holder__startswith=f"{host}/"), rows.model
     if not is_history_beside(model):
         return rows.filter(named)
-    return rows.filter(named | Exists(beginning_of_outer(model).filter(host=host)))
+    has_own_name = ~Q(holder__regex=DEFAULT_NAME)  # for the others the history would say the same, at some cost
+    return rows.filter(named | has_own_name & Exists(beginning_of_outer(model).filter(host=host)))
 
 
 def is_history_beside(model: Any) -> bool:
@@ -140,5 +144,5 @@ def _holding(row: Any, event: Event | None) -> Holding:
 
 def origin(holder: str) -> tuple[str, int]:
     """Return host and process id out of a holder's default name ("host/pid/thread/number"), or "" and 0."""
-    parts = holder.split("/")
-    return (parts[0], int(parts[1])) if len(parts) == 4 and parts[1].isdecimal() else ("", 0)
+    host, pid, *_rest = holder.split("/") if re.match(DEFAULT_NAME, holder) else ("", "0")
+    return host, int(pid)
