@@ -123,8 +123,8 @@ OPERATIONS = {
             do=_quarantine,
             done=ngettext_lazy("%(count)d was quarantined.", "%(count)d were quarantined.", "count"),
             otherwise=ngettext_lazy(
-                "%(count)d was left alone: it is out of service already.",
-                "%(count)d were left alone: they are out of service already.",
+                "%(count)d was left alone: out of service by then, or not there any more.",
+                "%(count)d were left alone: out of service by then, or not there any more.",
                 "count",
             ),
         ),
@@ -140,7 +140,9 @@ OPERATIONS = {
                 "%(count)d was returned to service.", "%(count)d were returned to service.", "count"
             ),
             otherwise=ngettext_lazy(
-                "%(count)d was in service already.", "%(count)d were in service already.", "count"
+                "%(count)d was in service already, or is not there any more.",
+                "%(count)d were in service already, or are not there any more.",
+                "count",
             ),
         ),
         Operation(

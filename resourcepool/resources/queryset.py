@@ -68,16 +68,8 @@ class ResourceQuerySet(LeaseQuerySet):
         A held one is not taken from its holder: it drains, and is back in service when the time is over.
         """
         reason, seconds = _reason(reason), _span(duration)
-        park: dict[str, Any] = {"status": Status.QUARANTINED, "reason": reason, "until": DbLater(seconds)}
-        parked = self._change(
-            What.QUARANTINED,
-            self.filter(busy_before__lte=DbNow(), in_service=True) | self.filter(holder="", in_service=True),
-            partial(_update, busy_before=DbLater(seconds), fence=models.F("fence") + 1, holder="", **park),
-            reason,
-            actor,
-        )
-        held = self.held().filter(in_service=True)
-        return parked + held._put_away(What.QUARANTINED, Status.OUT_OF_SERVICE, reason, duration, actor)
+        put_away = partial(_update, **_quarantined(reason, seconds))
+        return self._change(What.QUARANTINED, self.filter(in_service=True), put_away, reason, actor)
 
     def return_to_service(self, *, reason: str = "", actor: str = "") -> int:
         """Hand these out again, and forget their strikes; ends a quarantine.
@@ -137,17 +129,13 @@ class ResourceQuerySet(LeaseQuerySet):
         return self._change(what, self, change, reason, actor)
 
     def _change(self, what: What, rows: Self, change: Callable[[Any], int], reason: str, actor: str) -> int:
-        """Make the change to ``rows``, and tell it of each of them if anybody listens."""
-        if not what.is_heard:
-            return change(rows)
+        """Make the change to ``rows``, and tell it of each of them that it was made to; returns how many these were."""
         rows._for_write = True
         using, total = rows.db, 0
         say = partial(Fact, what, self.model, using, reason=reason, actor=actor)
         for chunk in _chunks(rows.using(using).values_list("pk", flat=True)):
-            total += retrying(
-                connections[using],
-                partial(_change_and_tell, rows.using(using).filter(pk__in=chunk), change, say),
-            )
+            send = partial(_change_and_tell, rows.using(using).filter(pk__in=chunk), change, say)
+            total += retrying(connections[using], send)
         return total
 
 
@@ -156,12 +144,34 @@ def _change_and_tell(rows: Any, change: Callable[[Any], int], say: Callable[...,
     with transaction.atomic(using=rows.db):
         found = rows.using(rows.db).select_for_update().order_by("pk").values_list("pk", "fence")
         still = dict(found)  # locked: nobody claims or changes them before the update
-        if not still:
-            return 0
-        changed = change(rows.using(rows.db).filter(pk__in=list(still)))
+        if still:
+            # By their keys alone: what was true of them by the clock may be so no more.
+            change(ResourceQuerySet(model=rows.model, using=rows.db).filter(pk__in=list(still)))
         for pk, fence in still.items():
             tell(say(pk=pk, fence=fence))
-    return changed
+    return len(still)
+
+
+def _quarantined(reason: str, seconds: float) -> dict[str, Any]:
+    """Return the new values: one that is held drains, any other is parked.
+
+    MariaDB and MySQL assign them in this order, and what follows sees what is new. So what is asked comes last.
+    """
+    is_held = ~models.Q(holder="") & models.Q(busy_before__gt=DbNow())
+
+    def either(held: Any, free: Any) -> models.Case:
+        return models.Case(models.When(is_held, then=held), default=free)
+
+    fence, text = models.F("fence"), models.Value
+    return {
+        "reason": reason,
+        "until": DbLater(seconds),
+        "in_service": either(text(False), text(True)),
+        "status": either(text(Status.OUT_OF_SERVICE), text(Status.QUARANTINED)),
+        "fence": either(fence, fence + 1),
+        "holder": either(models.F("holder"), text("")),
+        "busy_before": either(models.F("busy_before"), DbLater(seconds)),
+    }
 
 
 def _update(rows: Any, **values: Any) -> int:

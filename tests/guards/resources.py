@@ -110,16 +110,16 @@ RESOURCES = (
     Mutation(
         "a quarantine takes from the holder",
         "resources/queryset.py",
-        'self.filter(busy_before__lte=DbNow(), in_service=True) | self.filter(holder="", in_service=True)',
-        "self.filter(in_service=True)",
+        '~models.Q(holder="") & models.Q(busy_before__gt=DbNow())',
+        'models.Q(holder="nobody")',
         ("tests/resources/test_operating.py",),
     ),
     Mutation(
-        "what nobody listens to is not done",
+        "a quarantine passes over what is held",
         "resources/queryset.py",
-        "            return change(rows)\n",
-        "            return 0\n",
-        ("tests/resources/test_unheard.py",),
+        "self.filter(in_service=True), put_away",
+        'self.filter(in_service=True, holder=""), put_away',
+        ("tests/resources/test_operating.py",),
     ),
     Mutation(
         "a change is told that nobody made",

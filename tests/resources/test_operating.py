@@ -1,6 +1,7 @@
 """What an operator does to resources: taking leases away, reserving, quarantining; and how it is told."""
 
 import datetime
+import itertools
 import threading
 from typing import Any
 
@@ -9,6 +10,7 @@ from django.db import connection, transaction
 
 from resourcepool.dialect import DbLater, DbNow
 from resourcepool.exceptions import BadOption, LeaseLost
+from resourcepool.leases import verbs
 from resourcepool.models import Proxy
 from resourcepool.resources import queryset
 from resourcepool.resources.state import State, Status, state_of
@@ -35,6 +37,11 @@ def facts() -> Any:
     yield heard
     for signal in set(SIGNALS.values()):
         signal.disconnect(dispatch_uid="test")
+
+
+def steal_and_release(row: Any) -> None:
+    grant = steal(row)
+    assert verbs.release(connection, Proxy, row.pk, grant.fence, 0.0)
 
 
 def state(row: Any) -> State:
@@ -156,6 +163,39 @@ class TestQuarantine:
         assert Proxy.pool.acquire(wait=False) is None
         change(proxy, until=DbLater(-1))
         assert eventually(lambda: Proxy.pool.acquire(wait=False)).pk == proxy.pk
+
+    @pytest.mark.parametrize("statement", range(1, 6))
+    @pytest.mark.parametrize("begins", [False, True])
+    def test_puts_it_away_also_when_a_lease_begins_or_ends_meanwhile(
+        self, proxy: Any, facts: list[Fact], statement: int, begins: bool
+    ) -> None:
+        before = Proxy.pool.acquire()
+        if begins:
+            before.release()
+        sent = itertools.count(1)
+
+        def meanwhile(execute: Any, *asked: Any) -> Any:
+            if next(sent) == statement:
+                granted(proxy) if begins else steal_and_release(proxy)
+            return execute(*asked)
+
+        with connection.execute_wrapper(meanwhile):
+            assert Proxy.objects.quarantine("banned", 600, actor="alice") == 1
+        assert Proxy.pool.acquire(wait=False) is None
+        assert state(proxy) in (State.DRAINING, State.QUARANTINED)
+        assert [fact.actor for fact in facts if fact.what is What.QUARANTINED] == ["alice"]
+
+    def test_whose_lease_had_run_out_is_parked(self, proxy: Any) -> None:
+        late: Any = Proxy.pool.acquire()
+        expire(proxy)
+        Proxy.objects.quarantine("banned", 600)
+        assert state(proxy) == State.QUARANTINED
+        assert (columns(proxy)["fence"], columns(proxy)["holder"]) == (late.fence + 1, "")
+
+    def test_of_one_that_cools_down_lasts_as_long_as_was_said(self, proxy: Any) -> None:
+        Proxy.pool.acquire(cooldown=50).release()
+        Proxy.objects.quarantine("banned", 600)
+        assert 590 < busy_for(proxy) <= 600
 
     def test_leaves_what_is_out_of_service_as_it_is(self, proxy: Any) -> None:
         Proxy.objects.take_out("sold")
