@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Self
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from resourcepool.dialect import DbLater, KeyField
+from resourcepool.dialect import DbLater, KeyField, MicrosUntil
 from resourcepool.signals import What
 
 MAX_TEXT = 200
@@ -28,6 +28,10 @@ class EventQuerySet(models.QuerySet[Any]):
     def since(self, seconds: float) -> Self:
         """Return what happened within the last so many seconds, by the database's clock."""
         return self.filter(at__gt=DbLater(-seconds))
+
+    def with_age(self) -> Self:
+        """Return them with what ``Event.age`` is worked out of."""
+        return self.annotate(micros_until=MicrosUntil("at"))
 
 
 class Event(models.Model):
@@ -61,6 +65,12 @@ class Event(models.Model):
 
     def __str__(self) -> str:
         return f"{self.pool} {self.row} {self.what}"
+
+    @property
+    def age(self) -> float:
+        """How many seconds ago it was when it was read, by the database's clock; only of those read ``with_age``."""
+        micros: int = self.micros_until  # type: ignore[attr-defined]
+        return max(0.0, -micros / 1_000_000)
 
 
 class Sample(models.Model):

@@ -38,18 +38,16 @@ def more(shown: int, total: int, option: str = "--limit") -> Iterator[str]:
         }
 
 
-def moment(at: datetime.datetime | None) -> str:
-    """Return "2026-11-21 03:12:07+08:00 (12 min ago)", in the project's time zone."""
-    if at is None:
+def moment(at: datetime.datetime | None, passed: float | None) -> str:
+    """Return "2026-11-21 03:12:07+08:00 (12 min ago)", in the project's time zone.
+
+    Args:
+        passed: how many seconds ago that was, by the clock that ``at`` is of: not this host's, but the database's.
+    """
+    if at is None or passed is None:
         return _("not known")
     shown = timezone.localtime(at) if timezone.is_aware(at) else at
-    return _("%(at)s (%(ago)s ago)") % {"at": shown.isoformat(" ", "seconds"), "ago": duration(age(at))}
-
-
-def age(at: datetime.datetime) -> float:
-    """Return how many seconds ago that was, by this host's clock; never less than 0."""
-    now = datetime.datetime.now(datetime.UTC)
-    return max(0.0, ((now if timezone.is_aware(at) else now.replace(tzinfo=None)) - at).total_seconds())
+    return _("%(at)s (%(ago)s ago)") % {"at": shown.isoformat(" ", "seconds"), "ago": duration(passed)}
 
 
 def ago(seconds: float | None) -> str:

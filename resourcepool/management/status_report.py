@@ -7,7 +7,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from resourcepool.management.layout import age, ago, moment, plain, table
+from resourcepool.management.layout import ago, moment, plain, table
 from resourcepool.phrases import shown
 from resourcepool.resources.state import State
 from resourcepool.stats.alarms import Alarm
@@ -63,7 +63,7 @@ def holding_as_json(holding: Holding) -> dict[str, Any]:
         "pid": holding.pid,
         "fence": holding.fence,
         "since": holding.since,
-        "held": None if holding.since is None else round(age(holding.since), 1),
+        "held": None if holding.held is None else round(holding.held, 1),
         "expires_in": round(holding.expires_in, 3),
     }
 
@@ -81,7 +81,7 @@ def _pool(pool: PoolStatus, states: Sequence[State]) -> list[str]:
 
 def _holding(one: Holding) -> list[object]:
     where = f"{one.host} pid {one.pid}" if one.pid else one.host or "-"
-    return [one.row.pk, one.row, one.holder, where, moment(one.since), duration(one.expires_in)]
+    return [one.row.pk, one.row, one.holder, where, moment(one.since, one.held), duration(one.expires_in)]
 
 
 def _done(job: JobStatus) -> str:

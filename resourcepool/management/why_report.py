@@ -26,7 +26,7 @@ def resource_as_text(one: Resource) -> Iterator[str]:
         yield _line(_("held by"), plain(one.holding.holder, 200))
         if one.holding.host:
             yield _line(_("process"), plain(f"{one.holding.host} pid {one.holding.pid}", 120))
-        yield _line(_("since"), moment(one.holding.since))
+        yield _line(_("since"), moment(one.holding.since, one.holding.held))
         yield _line(_("runs out in"), _("%s, unless renewed") % duration(one.holding.expires_in))
         about = _("not known") if one.renewed is None else _("about %s") % ago(one.renewed)
         yield _line(_("last renewal"), about)
@@ -111,7 +111,7 @@ def _endings(events: list[Event]) -> list[str]:
         head,
         [
             [
-                moment(event.at),
+                moment(event.at, event.age),
                 event.get_what_display(),
                 "-" if event.seconds is None else duration(event.seconds),
                 event.holder or "-",

@@ -26,7 +26,8 @@ class Holding:
 
     Attributes:
         row: the resource; ``str(row)`` shows no secret.
-        since: when it was acquired, as the history tells; None when it does not.
+        since: when it was acquired, as the history tells; ``held``: for how many seconds it has been, by the
+            database's clock; None when the history does not tell.
         expires_in: seconds until it runs out unless it is renewed.
         host, pid: of the process that acquired it, as the history or the holder's name tells; "" and 0 if neither.
     """
@@ -35,6 +36,7 @@ class Holding:
     holder: str
     fence: int
     since: datetime.datetime | None
+    held: float | None
     expires_in: float
     host: str
     pid: int
@@ -120,13 +122,14 @@ def beginnings(model: Any, grants: list[tuple[Any, int]]) -> dict[tuple[str, int
     """Return {(row, fence): the event of its acquisition} as far as the history knows."""
     if not grants:
         return {}
-    events = Event.objects.using(router.db_for_read(Event)).filter(
+    events = Event.objects.using(router.db_for_read(Event)).with_age()
+    begun = events.filter(
         pool=model._meta.label_lower,
         row__in={str(pk) for pk, _ in grants},
         fence__in={fence for _, fence in grants},
         what=What.ACQUIRED,
     )
-    return {(event.row, event.fence): event for event in events.order_by("pk")}
+    return {(event.row, event.fence): event for event in begun.order_by("pk")}
 
 
 def _holding(row: Any, event: Event | None) -> Holding:
@@ -136,6 +139,7 @@ def _holding(row: Any, event: Event | None) -> Holding:
         holder=row.holder,
         fence=row.fence,
         since=event.at if event else None,
+        held=event.age if event else None,
         expires_in=max(0.0, row.left / 1_000_000),
         host=event.host if event else host,
         pid=event.pid if event else pid,

@@ -104,8 +104,9 @@ def holder(name: str, models: Sequence[Any], limit: int = 20) -> Holder:
 def endings(row: Any) -> list[Event]:
     """Return how the last leases of ``row`` ended, the last one first, as far as the history knows."""
     using = router.db_for_read(Event)
-    events = Event.objects.using(using).of(row).filter(what__in=ENDINGS).order_by("-fence", "-pk")[:LAST]
-    return retrying(connections[using], lambda: list(events.all()))
+    events = Event.objects.using(using).of(row).filter(what__in=ENDINGS).with_age()
+    last = events.order_by("-fence", "-pk")[:LAST]
+    return retrying(connections[using], lambda: list(last.all()))
 
 
 def renewed_ago(ttl: float, expires_in: float) -> float | None:

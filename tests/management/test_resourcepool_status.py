@@ -1,12 +1,15 @@
 """How the pools stand, and who holds what, as an operator sees it."""
 
+import datetime
 import threading
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from django.db import DatabaseError
 
 from resourcepool.dialect import DbLater
+from resourcepool.management import layout
 from resourcepool.management.commands import resourcepool_status as command
 from resourcepool.models import Proxy
 from resourcepool.resources.state import Status
@@ -71,6 +74,21 @@ class TestWhoHoldsWhat:
         nobody = run("status", "--host", "crawler")
         assert nobody.code == 1
         assert "No running lease." in nobody.out
+
+    def test_since_when_by_the_clock_of_the_database_whatever_this_host_believes(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        proxy = new(Proxy)
+        hold(proxy)
+        told(proxy)
+        ahead = datetime.datetime.now(datetime.UTC) + datetime.timedelta(hours=3)
+        wrong = SimpleNamespace(datetime=SimpleNamespace(now=lambda _: ahead), UTC=datetime.UTC)
+        monkeypatch.setattr(layout, "datetime", wrong)
+        monkeypatch.setattr("django.utils.timezone.now", lambda: ahead)
+        (lease,) = run("status", "proxy", "--json").json["leases"]
+        assert lease["held"] < 600
+        assert " h ago" not in run("status", "proxy").out
+        assert " h ago" not in run("why", proxy.pk).out
 
     def test_only_so_many_are_listed_and_the_others_counted(self) -> None:
         for proxy in several(Proxy, 5):
