@@ -19,6 +19,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from django.utils.decorators import method_decorator
+from django.utils.functional import lazy
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
@@ -40,16 +41,19 @@ CHOICES = ("update", "sync", "skip_bad")
 logger = logging.getLogger(__name__)
 
 
+def _of_the_file() -> str:
+    return _(
+        "UTF-8: CSV with a header (%(columns)s), or one address a line. At most 1 MB; for more there is"
+        " manage.py resourcepool_import."
+    ) % {"columns": ", ".join(COLUMNS)}
+
+
 class UploadForm(forms.Form):
     """A file, and what to do with it; retiring and returning is for those who may operate proxies."""
 
     file = forms.FileField(
         label=gettext_lazy("File"),
-        help_text=gettext_lazy(
-            "UTF-8: CSV with a header (%(columns)s), or one address a line. At most 1 MB; for more there is"
-            " manage.py resourcepool_import."
-        )
-        % {"columns": ", ".join(COLUMNS)},
+        help_text=lazy(_of_the_file, str)(),  # "lazy % columns" would be English for good
     )
     update = forms.BooleanField(
         label=gettext_lazy("Give proxies that exist the values of the file"), required=False

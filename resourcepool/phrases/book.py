@@ -65,9 +65,12 @@ JOBS = (
     _("prune history"),
     _("being done elsewhere"),
     _("%(count)s removed"),
+    _("%(count)s sample"),
     _("%(count)s samples"),
+    _("%(count)s lease ran out"),
     _("%(count)s leases ran out"),
     _("%(count)s of these overtaken"),
+    _("%(count)s alarm"),
     _("%(count)s alarms"),
     _("%(count_ok)s ok, %(count_bad)s bad, %(count_unknown)s unknown"),
     _("%(count)s quarantined"),
@@ -153,6 +156,9 @@ IMPORTS = (
 )
 
 ERRORS = (
+    _("BadOption: %(why)s"),  # before what would take the class for a part of the option's name
+    _("CheckerBroken: %(why)s"),
+    _("DatabaseUnavailable: %(why)s"),
     _(
         "there is no key for secrets: put a key first in the list RESOURCEPOOL['SECRET_KEYS'];"
         " make one with: %(command)s"
@@ -166,9 +172,6 @@ ERRORS = (
     _("database %(alias)s: %(error)s"),
     _("run `manage.py migrate`"),
     _("%(name)s=%(value)s is not allowed: %(why)s"),
-    _("BadOption: %(why)s"),
-    _("CheckerBroken: %(why)s"),
-    _("DatabaseUnavailable: %(why)s"),
 )
 
 # Something of somebody's before one of the others: only if that is known, because people write such things, too.

@@ -17,6 +17,8 @@ from resourcepool.sweeps.overtaken import tell_overtaken
 from resourcepool.sweeps.pruning import prune_history
 from resourcepool.sweeps.samples import take_samples
 
+ONE = {"leases ran out": "lease ran out", "alarms": "alarm", "samples": "sample"}
+
 
 def sweep() -> str | None:
     """Return to service what is due, clear and tell what ran out, in every pool.
@@ -34,7 +36,11 @@ def prune() -> str | None:
 
 def refresh_statistics() -> str | None:
     """Write down how the pools stand; see ``sweep`` for what it returns."""
-    return run(STATISTICS, lambda lease: f"{take_samples()} samples")
+    return run(STATISTICS, lambda lease: _counted(take_samples(), "samples"))
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {ONE.get(what, what) if count == 1 else what}"
 
 
 def _returned(model: Any) -> int:
@@ -54,4 +60,4 @@ def _sweep(lease: Lease) -> str:
         except ResourcePoolError as error:  # one pool in trouble must not keep the others from being swept
             broken.append(f"{model._meta.label}: {error}")
     counts["alarms"] = tell_alarms(lease)
-    return "; ".join([", ".join(f"{count} {what}" for what, count in counts.items()), *broken])
+    return "; ".join([", ".join(_counted(count, what) for what, count in counts.items()), *broken])

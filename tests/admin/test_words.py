@@ -32,7 +32,7 @@ def resource(**columns: Any) -> Any:
     return SimpleNamespace(**{**usual, **columns})
 
 
-BEGUN = SimpleNamespace(at=at(-600), host="web1", pid=41)
+BEGUN = SimpleNamespace(at=at(-600), host="web1", pid=41, ttl=60.0)
 HELD = {"holder": "db2/7/main/a.1", "busy_before": at(45)}
 
 SAID = [
@@ -40,7 +40,13 @@ SAID = [
         State.LEASED,
         HELD,
         BEGUN,
-        ["Held by db2/7/main/a.1.", "On host web1, process 41.", "(10 min ago)", "in 45 s"],
+        [
+            "Held by db2/7/main/a.1.",
+            "On host web1, process 41.",
+            "(10 min ago)",
+            "Last renewed 15 s ago (due every 20 s).",
+            "in 45 s",
+        ],
     ),
     (State.LEASED, HELD, None, ["On host db2, process 7.", "Since when is not known"]),
     (State.LEASED, {**HELD, "holder": "Ann"}, None, ["Held by Ann."]),
@@ -96,6 +102,6 @@ def test_a_moment_has_seconds_and_the_zone_that_the_page_tells(settings: Any) ->
     assert zone() == ""
 
 
-@pytest.mark.parametrize(("seconds", "said"), [(0, "0.00 s"), (0.123, "0.12 s"), (12, "12 s"), (7_300, "2 h")])
+@pytest.mark.parametrize(("seconds", "said"), [(0, "0.00 s"), (0.123, "0.12 s"), (12, "12 s"), (7_300, "2 h"), (2 * 86_400 - 1, "48 h")])
 def test_a_span_is_spelled(seconds: float, said: str) -> None:
     assert lasted(seconds) == said

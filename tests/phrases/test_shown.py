@@ -34,6 +34,10 @@ SAID = [
         "--reason='' is not allowed: one line of text, 1 to 200 printable characters",
         "不允许 --reason=''：一行文本，1 到 200 个可打印字符",
     ),
+    (
+        "BadOption: --reason='' is not allowed: one line of text, 1 to 200 printable characters",
+        "BadOption：不允许 --reason=''：一行文本，1 到 200 个可打印字符",
+    ),
     ("url: can be read in two ways; write scheme://user:password@host:port, with %3A for :", None),
 ]
 

@@ -36,12 +36,27 @@ def test_a_lease_that_ran_out_is_cleared_and_told_with_whose_it_was() -> None:
     proxy = new(Proxy)
     grant = granted(proxy, "crawler 7")
     expire(proxy)
-    assert "1 leases ran out" in (sweep() or "")
+    assert "1 lease ran out" in (sweep() or "")
     assert (columns(proxy)["holder"], columns(proxy)["fence"]) == ("", grant.fence + 1)
     assert told(proxy) == ["expired"]
     event = Event.objects.get()
     assert (event.holder, event.fence) == ("crawler 7", grant.fence)
     assert "0 leases ran out" in (sweep() or "")
+
+
+def test_how_long_it_was_held_is_told_if_its_beginning_is_known_whenever_it_is_found() -> None:
+    known, unknown = new(Proxy), new(Proxy)
+    for row in (known, unknown):
+        granted(row, "crawler 7")
+        change(row, busy_before=DbLater(-40))
+    Event.objects.create(
+        at=DbLater(-100), what=What.ACQUIRED, pool="resourcepool.proxy", row=str(known.pk), fence=1
+    )
+    sweep()
+    assert told(known) == ["acquired", "expired"]
+    assert told(unknown) == ["expired"]
+    assert Event.objects.of(known).get(what=What.EXPIRED).seconds == pytest.approx(60, abs=0.1)
+    assert Event.objects.of(unknown).get().seconds is None
 
 
 def test_running_leases_and_released_rows_are_left_alone() -> None:
@@ -63,6 +78,22 @@ def test_a_lease_that_ran_out_and_was_overtaken_is_told_once() -> None:
     assert Event.objects.get(what=What.EXPIRED).fence == dead.fence
     assert "0 of these overtaken" in (sweep() or "")
     following.release()
+
+
+def test_a_lease_that_was_overtaken_is_told_once_by_two_sweeps_in_a_row(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What is told is written by a thread of its own, which may be late."""
+    monkeypatch.setattr("resourcepool.history.recorder.EVERY", 600)
+    proxy = new(Proxy)
+    Proxy.pool.acquire(holder="dead")
+    expire(proxy)
+    following: Any = Proxy.pool.acquire(holder="next")
+    assert "1 of these overtaken" in (sweep() or ""), "also what this process itself has not yet written"
+    assert "0 of these overtaken" in (sweep() or "")
+    assert Event.objects.filter(what=What.EXPIRED).count() == 1
+    following.release()
+    recorder.flush()
 
 
 def test_a_release_a_hand_over_and_a_revocation_are_no_expiries() -> None:
@@ -90,7 +121,7 @@ def test_a_pool_without_a_table_does_not_keep_the_others_from_being_swept() -> N
     granted(proxy)
     expire(proxy)
     result = sweep() or ""
-    assert "1 leases ran out" in result
+    assert "1 lease ran out" in result
     assert "testapp.Ghost" in result
 
 

@@ -9,7 +9,7 @@
   function spell(seconds, units) {
     const sizes = units.split("|").map((unit) => [parseInt(unit, 10), unit.slice(unit.indexOf(" ") + 1)]);
     const [size, text] = sizes.find(([size]) => seconds >= 2 * size) || sizes[sizes.length - 1];
-    return text.replace("%d", () => Math.floor(seconds / size));
+    return text.replace("%d", () => (size === 1 ? Math.floor(seconds) : Math.round(seconds / size)));
   }
 
   function show() {
