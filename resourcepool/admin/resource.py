@@ -85,7 +85,7 @@ class ResourceAdmin(Page):
     def delete_queryset(self, request: HttpRequest, queryset: Any) -> None:
         """Delete those that are free, and say how many were held."""
         pks = list(queryset.values_list("pk", flat=True))
-        queryset.delete()
+        queryset.delete(actor=request.user.get_username())
         held = queryset.model._default_manager.filter(pk__in=pks).count()
         if held:
             text = _("%(count)d held: retired instead, their holders are not disturbed. Delete again later.")

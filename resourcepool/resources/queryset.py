@@ -106,16 +106,20 @@ class ResourceQuerySet(LeaseQuerySet):
                 tell(Fact(What.REVOKED, self.model, self.db, pk, fence, holder, reason, actor))
         return total
 
-    def delete(self) -> tuple[int, dict[str, int]]:
-        """Delete those that are free; those that are held are retired instead, and their holders not disturbed."""
+    def delete(self, *, actor: str = "") -> tuple[int, dict[str, int]]:
+        """Delete those that are free; those that are held are retired instead, and their holders not disturbed.
+
+        Returns what Django's own does. The history tells of those that stay.
+        """
         deleted: Counter[str] = Counter()
         self._for_write = True  # what a replica knows of leases is old
         using = self.db
         for chunk in _chunks(self.using(using).values_list("pk", flat=True)):
             rows = ResourceQuerySet(model=self.model, using=using).filter(pk__in=chunk)
             with transaction.atomic(using=using):
-                rows.retire("deleted while it was held")  # from here on nobody can claim them
+                rows.update(in_service=False)  # from here on nobody can claim them
                 held = list(rows.held().values_list("pk", flat=True))
+                rows.filter(pk__in=held).retire("deleted while it was held", actor=actor)
                 deleted.update(super(ResourceQuerySet, rows.exclude(pk__in=held)).delete()[1])
         return deleted.total(), dict(deleted)
 

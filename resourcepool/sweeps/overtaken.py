@@ -6,6 +6,7 @@ from django.db import connections, router
 from django.db.models import Exists, OuterRef
 
 from resourcepool.history.models import Event
+from resourcepool.history.recorder import recorder
 from resourcepool.leases.retry import retrying
 from resourcepool.signals import Fact, What, tell
 
@@ -17,8 +18,10 @@ def tell_overtaken(model: Any) -> int:
     """Tell of leases that the history saw begin but not end, and whose row went to somebody else under the next fence.
 
     A release raises the fence, so two grants with fences that follow each other have no release between them.
-    Returns how many.
+    Returns how many. What it tells is written when it returns, so that the next sweep, wherever it runs, tells none of
+    them again; raises DatabaseUnavailable.
     """
+    recorder.flush()
     using = router.db_for_write(Event)
     events = Event.objects.using(using).filter(pool=model._meta.label_lower)
     same_row = events.filter(row=OuterRef("row"))
@@ -29,4 +32,5 @@ def tell_overtaken(model: Any) -> int:
     found = retrying(connections[using], lambda: list(lost.values_list("row", "fence", "holder")[:MOST]))
     for row, fence, holder in found:
         tell(Fact(What.EXPIRED, model, using, row, fence, holder, "somebody else has acquired it since"))
+    recorder.flush()
     return len(found)

@@ -6,7 +6,9 @@ import pytest
 from django.contrib.auth.models import Permission, User
 from django.test import Client, override_settings
 
-from resourcepool.models import Proxy
+from resourcepool.history.recorder import recorder
+from resourcepool.models import Event, Proxy
+from resourcepool.signals import What
 
 LIST = "/admin/resourcepool/proxy/"
 CANARY = "c4nary-s3cret"
@@ -90,8 +92,11 @@ def test_an_edit_does_not_touch_the_lease(operator: Client, proxy: Proxy) -> Non
 def test_deleting_a_held_one_says_that_it_was_retired(operator: Client, proxy: Proxy) -> None:
     lease = Proxy.pool.acquire()
     assert lease is not None
-    answer = operator.post(f"{LIST}{proxy.pk}/delete/", {"post": "yes"}, follow=True)
+    with override_settings(RESOURCEPOOL={"HISTORY": True}):
+        answer = operator.post(f"{LIST}{proxy.pk}/delete/", {"post": "yes"}, follow=True)
+        recorder.flush()
     assert "1 held: retired instead" in answer.content.decode()
+    assert [event.actor for event in Event.objects.filter(what=What.TAKEN_OUT)] == ["operator"]
     lease.release()
     operator.post(LIST, {"action": "delete_selected", "_selected_action": [proxy.pk], "post": "yes"})
     assert not Proxy.objects.exists()

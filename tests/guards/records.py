@@ -4,6 +4,13 @@ from tests.guards.mutation import Mutation
 
 RECORDS = (
     Mutation(
+        "two sweeps tell of the same lease",
+        "sweeps/overtaken.py",
+        "    recorder.flush()\n    return len(found)",
+        "    return len(found)",
+        ("tests/sweeps/test_sweep.py",),
+    ),
+    Mutation(
         "a sweep clears leases that run",
         "sweeps/expired.py",
         "model).expired().annotate",

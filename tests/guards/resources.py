@@ -122,6 +122,13 @@ RESOURCES = (
         ("tests/resources/test_operating.py",),
     ),
     Mutation(
+        "a deletion is told of those that are gone",
+        "resources/queryset.py",
+        'rows.filter(pk__in=held).retire("deleted',
+        'rows.retire("deleted',
+        ("tests/resources/test_operating.py",),
+    ),
+    Mutation(
         "a change is told that nobody made",
         "resources/queryset.py",
         "found = rows.using(rows.db).select_for_update()",

@@ -228,6 +228,14 @@ class TestWhatIsTold:
         told = [(fact.what, fact.pk, fact.reason, fact.actor) for fact in facts]
         assert told == [(What.RETURNED, away.pk, "new cable is in", "alice")]
 
+    def test_a_deletion_is_told_of_those_that_stay_because_they_are_held(self, facts: list[Fact]) -> None:
+        held, _free = new(Proxy), new(Proxy)
+        granted(held)
+        assert Proxy.objects.all().delete(actor="alice")[0] == 1
+        assert [(fact.what, fact.pk, fact.reason, fact.actor) for fact in facts] == [
+            (What.TAKEN_OUT, held.pk, "deleted while it was held", "alice")
+        ]
+
 
 class TestWhatIsToldIsWhatWasDone:
     """Between the look at the rows and the change, somebody else may come first."""
