@@ -59,6 +59,8 @@ class Fact:
         reason: why, one line for people.
         actor: the operator who did it; "" when a program did.
         seconds: for how long the lease was held, or how long the check took; None: whoever told it does not know.
+        ttl: for how many seconds the lease is good after each renewal, told when it is acquired; None: it is not told,
+            or ``max_hold`` cuts the last of them short.
         at: when, by this process's clock (``time.monotonic``).
     """
 
@@ -71,6 +73,7 @@ class Fact:
     reason: str = ""
     actor: str = ""
     seconds: float | None = None
+    ttl: float | None = None
     at: float = field(default_factory=monotonic)
 
 

@@ -35,7 +35,7 @@ class ResourceAdmin(Page):
     search_help_text = _(
         "A number, or an address as one pastes it, shows that resource; other words, what contains them."
     )
-    readonly_fields = (
+    readonly_fields: ClassVar[Any] = (
         *("holder", moments("busy_before", _("busy before")), "fence"),
         *(
             "in_service",

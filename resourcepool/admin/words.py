@@ -1,7 +1,7 @@
 """What a resource is doing, in sentences."""
 
 import datetime
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from django.conf import settings
@@ -15,6 +15,7 @@ from resourcepool.phrases import shown
 from resourcepool.resources.state import State, Status, Verdict, standing_of
 from resourcepool.stats.durations import duration
 from resourcepool.stats.holdings import origin
+from resourcepool.stats.renewal import renewal
 
 HELD = (State.LEASED, State.DRAINING)
 AWAY = (State.DRAINING, State.OUT, State.RESERVED, State.RETIRED)
@@ -67,9 +68,12 @@ def _of_the_lease(resource: Any, now: datetime.datetime, begun: Any) -> Iterator
         yield _("Since %(at)s (%(ago)s ago).") % since
     else:
         yield _("Since when is not known: the history does not tell.")
+    expires_in = left(resource.busy_before, now)
+    if last := renewal(begun.ttl if begun else None, expires_in):
+        yield _("Last renewed %s.") % last
     text = _("It runs out in %s unless its holder renews it.")
     over = _("By now it has run out, or its holder has renewed it: reload this page to see which.")
-    yield countdown(left(resource.busy_before, now), text, over)
+    yield countdown(expires_in, text, over)
 
 
 def _of_a_free_one(resource: Any) -> Iterator[str]:
@@ -133,7 +137,7 @@ def _local(at: datetime.datetime) -> datetime.datetime:
     return timezone.localtime(at) if timezone.is_aware(at) else at
 
 
-def moments(field: str, title: Any) -> Callable[[Any], str]:
+def moments(field: str, title: Any) -> Any:
     """Return a column of ``moment``, or a line of a page."""
 
     def column(row: Any) -> str:
@@ -144,7 +148,7 @@ def moments(field: str, title: Any) -> Callable[[Any], str]:
     return admin.display(description=title)(column)
 
 
-def spans(field: str, title: Any) -> Callable[[Any], str]:
+def spans(field: str, title: Any) -> Any:
     """Return a column of ``lasted``, or a line of a page."""
 
     def column(row: Any) -> str:

@@ -1,10 +1,14 @@
-"""For how long a lease was held that an operator took away: who takes it does not know, the history does."""
+"""For how long a lease was held that somebody else ended, or nobody: they do not know, the history does."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from functools import partial
 from typing import Any
+
+from django.db import connections, router
 
 from resourcepool.dialect import MicrosUntil
 from resourcepool.history.models import MAX_ROW, Event, storable
+from resourcepool.leases.retry import retrying
 from resourcepool.signals import Fact, What
 
 Grant = tuple[str, str, int]  # pool, row, fence
@@ -12,7 +16,7 @@ Grant = tuple[str, str, int]  # pool, row, fence
 
 def grant(fact: Fact) -> Grant:
     """Return which grant ``fact`` is about, as events name it."""
-    return fact.model._meta.label_lower, storable(fact.pk, MAX_ROW), fact.fence
+    return _named(fact.model, fact.pk, fact.fence)
 
 
 def held(facts: Sequence[Fact], now: float, using: str) -> dict[Grant, float]:
@@ -29,6 +33,25 @@ def held(facts: Sequence[Fact], now: float, using: str) -> dict[Grant, float]:
         **{grant(one): now - one.at for one in facts if one.what is What.ACQUIRED},
     }
     return {one: max(0.0, ages[one] - (now - at)) for one, at in revoked.items() if one in ages}
+
+
+def ran_out(model: Any, leases: Collection[tuple[Any, int, float]]) -> dict[tuple[Any, int], float]:
+    """Return {(primary key, fence): for how many seconds it lasted} of leases that ran out, as far as it is known.
+
+    Args:
+        leases: (primary key, fence, how many seconds ago it ran out) of each.
+    """
+    if not leases or not model.pool.keeps_history:
+        return {}
+    names = {(pk, fence): _named(model, pk, fence) for pk, fence, _ in leases}
+    using = router.db_for_write(Event)
+    ages = retrying(connections[using], partial(_ages, list(names.values()), using))
+    ago = {(pk, fence): seconds for pk, fence, seconds in leases}
+    return {one: max(0.0, ages[name] - ago[one]) for one, name in names.items() if name in ages}
+
+
+def _named(model: Any, pk: Any, fence: int) -> Grant:
+    return model._meta.label_lower, storable(pk, MAX_ROW), fence
 
 
 def _ages(grants: Sequence[Grant], using: str) -> dict[Grant, float]:

@@ -49,6 +49,7 @@ class Event(models.Model):
     actor = models.CharField(_("by"), max_length=MAX_ACTOR, default="")
     reason = models.CharField(_("reason"), max_length=MAX_TEXT, default="")
     seconds = models.FloatField(_("seconds"), null=True)
+    ttl = models.FloatField(_("good after each renewal for (s)"), null=True)
     host = models.CharField(_("host"), max_length=80, default="")
     pid = models.PositiveIntegerField(_("process"), default=0)
 

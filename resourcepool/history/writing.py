@@ -77,6 +77,7 @@ def _event(fact: Fact, now: float, lasted: float | None) -> Event:
         actor=storable(fact.actor, MAX_ACTOR),
         reason=storable(fact.reason, MAX_TEXT),
         seconds=lasted if fact.what is What.REVOKED else fact.seconds,
+        ttl=fact.ttl,
         host=_host,
         pid=os.getpid(),
     )

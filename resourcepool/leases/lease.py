@@ -281,9 +281,12 @@ class Lease:
 
     def _tell(self, what: What, reason: str = "") -> None:
         if self.model.is_told:
-            held = None if what is What.ACQUIRED else monotonic() - self.trust.granted_at
             who = (self.model, self.using, self.pk, self.fence, self.holder)
-            tell(Fact(what, *who, reason, self.actor, seconds=held))
+            if what is What.ACQUIRED:
+                tell(Fact(what, *who, reason, self.actor, ttl=self.terms.steady_ttl))
+            else:
+                held = monotonic() - self.trust.granted_at
+                tell(Fact(what, *who, reason, self.actor, seconds=held))
 
     def _check_process(self) -> None:
         if self._pid != os.getpid():

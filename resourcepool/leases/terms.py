@@ -30,6 +30,11 @@ class Terms:
     leak_after: float | None = None
     on_lost: Callable[["Lease"], None] | None = None
 
+    @property
+    def steady_ttl(self) -> float | None:
+        """How long the grant lasts after every renewal; None: ``max_hold`` cuts the last of them short."""
+        return self.ttl if self.max_hold is None else None
+
     def under(self, holder: str) -> "Terms":
         """Return the same terms for another holder."""
         return Terms(self.ttl, holder, self.cooldown, self.max_hold, self.leak_after, self.on_lost)

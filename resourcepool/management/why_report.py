@@ -28,8 +28,8 @@ def resource_as_text(one: Resource) -> Iterator[str]:
             yield _line(_("process"), plain(f"{one.holding.host} pid {one.holding.pid}", 120))
         yield _line(_("since"), moment(one.holding.since, one.holding.held))
         yield _line(_("runs out in"), _("%s, unless renewed") % duration(one.holding.expires_in))
-        about = _("not known") if one.renewed is None else _("about %s") % ago(one.renewed)
-        yield _line(_("last renewal"), about)
+        if one.holding.renewal:
+            yield _line(_("last renewal"), str(one.holding.renewal))
         yield _line(_("fence"), str(one.holding.fence))
     yield _line(_("why"), plain(one.because, 600))
     verdict = plain(one.row.get_verdict_display()) or _("none")
@@ -72,6 +72,7 @@ def first_as_typed(found: Found) -> str:
 
 def resource_as_json(one: Resource) -> dict[str, Any]:
     """Return what is known of a resource; the keys are documented in docs/commands.md and stay as they are."""
+    renewal = one.holding.renewal if one.holding else None
     return {
         "pool": one.pool,
         "id": one.row.pk,
@@ -81,7 +82,8 @@ def resource_as_json(one: Resource) -> dict[str, Any]:
         "reason": one.reason,
         "fence": one.row.fence,
         "lease": holding_as_json(one.holding) if one.holding else None,
-        "renewed": _rounded(one.renewed),
+        "renewed": _rounded(renewal.ago if renewal else None),
+        "overdue": renewal.is_overdue if renewal else None,
         "busy_for": _rounded(one.busy_for),
         "back_in": _rounded(one.back_in),
         "verdict": one.row.verdict,

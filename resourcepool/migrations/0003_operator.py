@@ -150,6 +150,7 @@ class Migration(migrations.Migration):
                 ("actor", models.CharField(default="", max_length=150, verbose_name="by")),
                 ("reason", models.CharField(default="", max_length=200, verbose_name="reason")),
                 ("seconds", models.FloatField(null=True, verbose_name="seconds")),
+                ("ttl", models.FloatField(null=True, verbose_name="good after each renewal for (s)")),
                 ("host", models.CharField(default="", max_length=80, verbose_name="host")),
                 ("pid", models.PositiveIntegerField(default=0, verbose_name="process")),
             ],

@@ -16,6 +16,7 @@ from resourcepool.leases.retry import retrying
 from resourcepool.resources.queryset import ResourceQuerySet
 from resourcepool.signals import What
 from resourcepool.stats.readable import of_each
+from resourcepool.stats.renewal import Renewal, renewal
 
 DEFAULT_NAME = "^[^/]*/[0-9]+/[^/]*/[^/]*$"  # of a holder: host/pid/thread/number
 
@@ -29,6 +30,7 @@ class Holding:
         since: when it was acquired, as the history tells; ``held``: for how many seconds it has been, by the
             database's clock; None when the history does not tell.
         expires_in: seconds until it runs out unless it is renewed.
+        renewal: the last one, as far as the history knows how often they are due; None: it does not.
         host, pid: of the process that acquired it, as the history or the holder's name tells; "" and 0 if neither.
     """
 
@@ -38,6 +40,7 @@ class Holding:
     since: datetime.datetime | None
     held: float | None
     expires_in: float
+    renewal: Renewal | None
     host: str
     pid: int
 
@@ -134,13 +137,15 @@ def beginnings(model: Any, grants: list[tuple[Any, int]]) -> dict[tuple[str, int
 
 def _holding(row: Any, event: Event | None) -> Holding:
     host, pid = origin(row.holder)
+    expires_in = max(0.0, row.left / 1_000_000)
     return Holding(
         row=row,
         holder=row.holder,
         fence=row.fence,
         since=event.at if event else None,
         held=event.age if event else None,
-        expires_in=max(0.0, row.left / 1_000_000),
+        expires_in=expires_in,
+        renewal=renewal(event.ttl if event else None, expires_in),
         host=event.host if event else host,
         pid=event.pid if event else pid,
     )

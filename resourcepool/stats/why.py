@@ -38,7 +38,6 @@ class Resource:
         pool: "app.Model".
         row: the resource; ``str(row)`` shows no secret.
         holding: the running lease; None: there is none.
-        renewed: since its last renewal, about: as if it lasts as long as the pool's ttl says; None: not known.
         busy_for: until its lease, rest or quarantine ends; 0: it is over.
         back_in: until it is back in service by itself; None: no such moment is set.
         checked: since its validity was checked last; None: never.
@@ -49,7 +48,6 @@ class Resource:
     row: Any
     state: State
     holding: Holding | None
-    renewed: float | None
     busy_for: float
     back_in: float | None
     checked: float | None
@@ -86,7 +84,6 @@ def resource(row: Any) -> Resource:
         row=now,
         state=state,
         holding=held[0] if held else None,
-        renewed=renewed_ago(model.pool.ttl, held[0].expires_in) if held else None,
         busy_for=busy_for,
         back_in=now.db_back / 1_000_000 if now.db_back is not None and now.db_back > 0 else None,
         checked=None if now.db_checked is None else max(0.0, -now.db_checked / 1_000_000),
@@ -107,11 +104,6 @@ def endings(row: Any) -> list[Event]:
     events = Event.objects.using(using).of(row).filter(what__in=ENDINGS).with_age()
     last = events.order_by("-fence", "-pk")[:LAST]
     return retrying(connections[using], lambda: list(last.all()))
-
-
-def renewed_ago(ttl: float, expires_in: float) -> float | None:
-    """Return how many seconds ago a lease was renewed that then lasted ``ttl``; None when its ttl must be another."""
-    return ttl - expires_in if expires_in <= ttl else None
 
 
 def explanation(one: Resource) -> str:

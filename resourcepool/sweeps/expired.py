@@ -5,6 +5,7 @@ from typing import Any
 from django.db import connections
 
 from resourcepool.dialect import MicrosUntil
+from resourcepool.history.held import ran_out
 from resourcepool.leases import verbs
 from resourcepool.leases.retry import retrying
 from resourcepool.signals import Fact, What, tell
@@ -24,12 +25,14 @@ def clear_expired(model: Any) -> int:
     held = [(pk, fence) for pk, fence, *_ in rows]
     if not held:
         return 0
+    lasted = ran_out(model, [(pk, fence, -left / 1_000_000) for pk, fence, _holder, left in rows])
     # An expired lease is never renewed: under the same fence it is still the expired one.
     done = retrying(connection, lambda: verbs.release_all(connection, model, held, 0.0))
     cleared = rows if done == len(rows) else _cleared(model, rows)
     for pk, fence, holder, left in cleared:
         reason = f"found {-left / 1_000_000:.0f} s after it ran out"
-        tell(Fact(What.EXPIRED, model, using, pk, fence, holder, reason))
+        seconds = lasted.get((pk, fence))
+        tell(Fact(What.EXPIRED, model, using, pk, fence, holder, reason, seconds=seconds))
     return len(cleared)
 
 

@@ -46,6 +46,14 @@ class TestWhatIsWritten:
             assert (event.host, event.pid) == (writing._host, writing.os.getpid())
         assert 0 <= Event.objects.get(what="released").seconds < 30
 
+    def test_how_long_a_lease_is_good_after_each_renewal_unless_max_hold_cuts_it_short(self) -> None:
+        plain, cut = new(Proxy), new(Device)
+        leases = [Proxy.pool.acquire(ttl=15), Device.pool.acquire(ttl=15, max_hold=40)]
+        assert all(leases)
+        for row, ttl in ((plain, 15), (cut, None)):
+            assert told(row) == ["acquired"]
+            assert Event.objects.of(row).get().ttl == ttl
+
     def test_a_loss_with_its_reason(self, proxy: Any) -> None:
         lease: Any = Proxy.pool.acquire()
         steal(proxy)

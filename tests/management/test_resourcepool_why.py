@@ -26,7 +26,17 @@ class TestAResource:
         assert "  process:      crawler3 pid 77" in said
         assert "  since:        not known" in said
         assert f"  fence:        {lease.fence}" in said
-        assert any(line.startswith("  last renewal: about ") for line in said)
+        assert not any("last renewal" in line for line in said), "the history does not know its ttl"
+
+    def test_tells_when_it_was_renewed_and_how_often_that_is_due(self) -> None:
+        proxy = new(Proxy)
+        lease = Proxy.pool.acquire(ttl=15)
+        assert told(proxy) == ["acquired"]
+        assert "(due every 5 s)" in run("why", proxy.pk).out
+        found = run("why", proxy.pk, "--json").json
+        assert 0 <= found["renewed"] <= 15
+        assert found["overdue"] in (False, True)  # a loaded machine
+        assert lease is not None
 
     def test_that_is_put_away_says_why_for_how_long_and_what_to_type(self) -> None:
         proxy = new(Proxy, in_service=False, status=Status.OUT_OF_SERVICE, reason="new cable")

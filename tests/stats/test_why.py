@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from resourcepool.dialect import DbLater
+from resourcepool.history.recorder import recorder
 from resourcepool.models import Event, Proxy
 from resourcepool.resources.state import State, Status
 from resourcepool.stats import why
@@ -24,7 +25,7 @@ def one(
     state: State, *, holder: str = "", reason: str = "bad", back_in: float | None = None, status: str = ""
 ) -> why.Resource:
     row: Any = SimpleNamespace(pk=7, holder=holder, reason=reason, strikes=3, status=status)
-    return why.Resource("app.Thing", row, state, None, None, 150.0, back_in, None, [])
+    return why.Resource("app.Thing", row, state, None, 150.0, back_in, None, [])
 
 
 @pytest.mark.parametrize(
@@ -53,13 +54,6 @@ def test_each_state_is_explained(resource: why.Resource, said: str) -> None:
     assert said in resource.because
 
 
-@pytest.mark.parametrize(("ttl", "expires_in", "ago"), [(60, 40, 20), (60, 60, 0), (60, 90, None)])
-def test_the_last_renewal_is_worked_out_unless_the_ttl_is_another(
-    ttl: float, expires_in: float, ago: float | None
-) -> None:
-    assert why.renewed_ago(ttl, expires_in) == ago
-
-
 class TestAResource:
     def test_that_is_held(self) -> None:
         device = new(Device)
@@ -69,7 +63,23 @@ class TestAResource:
         assert found.holding is not None
         assert found.holding.holder == "me"
         assert 15 < found.busy_for <= 20
-        assert found.renewed == pytest.approx(30 - found.holding.expires_in)  # the ttl of its pool
+        assert found.holding.renewal is None, "the history does not know its ttl"
+
+    def test_that_is_held_for_another_ttl_than_its_pool_s(self, settings: Any) -> None:
+        settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "HISTORY": True}
+        device = new(Device)
+        lease: Any = Device.pool.acquire(ttl=15)
+        try:
+            recorder.flush()
+            found = why.resource(device).holding
+            assert found is not None
+            assert found.renewal is not None
+            assert found.renewal.every == 5
+            assert found.renewal.ago == pytest.approx(15 - found.expires_in)
+        finally:
+            lease.release()
+            recorder.flush()
+            Event.objects.all().delete()
 
     def test_whose_lease_ran_out(self) -> None:
         proxy = new(Proxy)

@@ -1,6 +1,6 @@
 """The sweep: what ran out is told, what is due comes back, and nothing else changes."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -126,6 +126,8 @@ def test_a_pool_without_a_table_does_not_keep_the_others_from_being_swept() -> N
 
 
 class TestStatistics:
+    common: ClassVar[dict[str, Any]] = {"pool": "resourcepool.proxy", "row": "1"}
+
     def test_one_sample_of_a_pool_a_minute(self) -> None:
         new(Proxy)
         new(Proxy, in_service=False, status=Status.OUT_OF_SERVICE)
@@ -139,12 +141,29 @@ class TestStatistics:
         assert "samples" in (refresh_statistics() or "")
 
     def test_counts_what_happened_in_that_minute(self) -> None:
-        common = {"pool": "resourcepool.proxy", "row": "1"}
-        for seconds, what in ((-60, "acquired"), (-60, "lost"), (-60, "expired"), (-600, "acquired")):
-            Event.objects.create(at=DbLater(seconds), what=what, **common)
+        happened = ((-60, "acquired", 7), (-60, "lost", 5), (-60, "expired", 6), (-600, "acquired", 4))
+        for seconds, what, fence in happened:
+            Event.objects.create(at=DbLater(seconds), what=what, fence=fence, **self.common)
         take_samples()
         sample = Sample.objects.get(pool="resourcepool.proxy")
         assert (sample.acquired, sample.lost) == (1, 2)
+
+    @pytest.mark.parametrize(
+        ("told", "counted"),
+        [
+            ([(-60, "lost"), (-60, "expired")], 1),
+            ([(-60, "expired"), (-60, "lost")], 1),
+            ([(-180, "lost"), (-60, "expired")], 0),  # in the sample of an earlier minute
+            ([(-180, "released"), (-60, "expired")], 1),
+        ],
+    )
+    def test_a_lease_ends_once_however_many_notice(self, told: list[tuple[int, str]], counted: int) -> None:
+        for seconds, what in told:
+            Event.objects.create(at=DbLater(seconds), what=what, fence=3, **self.common)
+        for others in ({"row": "2"}, {"fence": 4}, {"pool": "testapp.device"}):
+            Event.objects.create(at=DbLater(-180), what="lost", **{**self.common, "fence": 3, **others})
+        take_samples()
+        assert Sample.objects.get(pool="resourcepool.proxy").lost == counted
 
 
 class TestPruning:
