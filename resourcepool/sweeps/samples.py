@@ -3,7 +3,7 @@
 import datetime
 
 from django.db import IntegrityError, connections, router, transaction
-from django.db.models import Count, Q
+from django.db.models import Count, Exists, OuterRef, QuerySet
 
 from resourcepool.dialect import read_clock
 from resourcepool.history.models import Event, Sample
@@ -13,6 +13,7 @@ from resourcepool.signals import What
 from resourcepool.stats.pools import PoolStatus, pools
 
 MINUTE = datetime.timedelta(minutes=1)
+ENDINGS = (What.LOST, What.EXPIRED)
 
 
 def take_samples() -> int:
@@ -42,13 +43,21 @@ def _write(using: str, samples: list[Sample]) -> None:
 
 
 def _happened(using: str, minute: datetime.datetime) -> dict[str, tuple[int, int]]:
-    """Return {pool: (leases acquired, leases lost or expired)} in that minute."""
-    events = Event.objects.using(using).filter(at__gte=minute, at__lt=minute + MINUTE).order_by()
-    counts = events.values("pool").annotate(
-        acquired=Count("pk", filter=Q(what=What.ACQUIRED)),
-        lost=Count("pk", filter=Q(what__in=(What.LOST, What.EXPIRED))),
-    )
-    return {found["pool"]: (found["acquired"], found["lost"]) for found in counts}
+    """Return {pool: (leases acquired, leases lost or expired)} in that minute.
+
+    A lease may be lost to its holder *and* found expired by others: it counts once, when it is told of first.
+    """
+    events = Event.objects.using(using).order_by()
+    within = events.filter(at__gte=minute, at__lt=minute + MINUTE)
+    same_lease = events.filter(pool=OuterRef("pool"), row=OuterRef("row"), fence=OuterRef("fence"))
+    told_before = same_lease.filter(what__in=ENDINGS, pk__lt=OuterRef("pk"))
+    acquired = _by_pool(within.filter(what=What.ACQUIRED))
+    ended = _by_pool(within.filter(~Exists(told_before), what__in=ENDINGS))
+    return {pool: (acquired.get(pool, 0), ended.get(pool, 0)) for pool in acquired.keys() | ended.keys()}
+
+
+def _by_pool(events: QuerySet[Event]) -> dict[str, int]:
+    return dict(events.values_list("pool").annotate(Count("pk")))
 
 
 def _sample(pool: PoolStatus, minute: datetime.datetime, acquired: int, lost: int) -> Sample:

@@ -21,12 +21,14 @@ class Candidate:
     """A resource that nobody held a moment ago.
 
     Attributes:
+        holder: whose lease ran out here without being released; "" if none did.
         is_parked: it is in quarantine; ``is_theirs``: where an operator or a crawler has put it, not a check.
         was_bad: the last check found it bad, or somebody put it in quarantine.
     """
 
     pk: Any
     fence: int
+    holder: str
     is_parked: bool
     is_theirs: bool
     was_bad: bool
@@ -56,11 +58,16 @@ def due(
 
 
 def _read(rows: ResourceQuerySet, *, is_parked: bool) -> list[Candidate]:
-    columns = rows.values_list("pk", "fence", "reason", "verdict")
+    columns = rows.values_list("pk", "fence", "holder", "reason", "verdict")
     read = retrying(connections[rows.db], lambda: list(columns.all()))
     return [
         Candidate(
-            pk, fence, is_parked, is_parked and not reason.startswith(OURS), is_parked or verdict == Verdict.BAD
+            pk,
+            fence,
+            holder,
+            is_parked,
+            is_theirs=is_parked and not reason.startswith(OURS),
+            was_bad=is_parked or verdict == Verdict.BAD,
         )
-        for pk, fence, reason, verdict in read
+        for pk, fence, holder, reason, verdict in read
     ]

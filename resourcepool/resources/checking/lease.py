@@ -96,6 +96,11 @@ def take(model: Any, candidate: Candidate, actor: str = "") -> CheckLease | None
         grant = verbs.claim(connection, model, candidate.pk, wanted)
     if grant is None:
         return None
+    if (
+        candidate.holder and grant.fence == candidate.fence + 1
+    ):  # nobody has told of its end, and now nobody else will
+        who = (model, pool.using, candidate.pk, candidate.fence, candidate.holder)
+        tell(Fact(What.EXPIRED, *who, "somebody else has acquired it since"))
     lease = CheckLease(pool, pool.using, grant, asked)
     lease.candidate, lease.actor = candidate, actor
     return lease

@@ -15,7 +15,7 @@ from resourcepool.resources.checking.lease import take
 from resourcepool.resources.checking.outcome import Checked, Done
 from resourcepool.resources.state import Verdict
 from resourcepool.signals import Fact, What
-from tests.app.rows import busy_for, change, columns, hold, new
+from tests.app.rows import busy_for, change, columns, expire, granted, hold, new
 from tests.resources.checking.checked import checked
 from tests.resources.checking.scripted import BAD, UNKNOWN, Scripted
 from tests.resources.waiters import ticket
@@ -32,6 +32,25 @@ def test_nothing_is_checked_inside_an_open_transaction() -> None:
 
 
 class TestFree:
+    def test_the_end_of_a_lease_that_ran_out_is_told_by_the_check_that_takes_it(self, told: list[Fact]) -> None:
+        row = new(Proxy)
+        dead = granted(row, "crawler 7")
+        expire(row)
+        checked()
+        expired, looked = told
+        assert (expired.what, expired.fence, expired.holder) == (What.EXPIRED, dead.fence, "crawler 7")
+        assert looked.what is What.CHECKED
+
+    def test_but_not_of_one_that_others_have_cleared_meanwhile(self, told: list[Fact]) -> None:
+        row = new(Proxy)
+        dead = granted(row, "crawler 7")
+        expire(row)
+        (candidate,) = due(Proxy, None, every_quarantine=False, unless_within=0)
+        change(row, fence=dead.fence + 1, holder="")
+        lease: Any = take(Proxy, candidate)
+        lease.put_back()
+        assert told == []
+
     def test_a_good_one_is_free_again_and_its_verdict_is_kept(self) -> None:
         row = new(Proxy)
         assert checked()[row.pk] == Checked(row.pk, str(row), Verdict.OK, 0.1, "", Done.NOTHING)
