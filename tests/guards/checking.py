@@ -94,4 +94,11 @@ CHECKING = (
         "except NotPublic as fault:\n            return\n            raise CheckerBroken",
         ("tests/resources/checking",),
     ),
+    Mutation(
+        "a check tells of an end that is not one",
+        "resources/checking/lease.py",
+        "    if candidate.holder and grant.fence == candidate.fence + 1:",
+        "    if candidate.holder:",
+        CHECKS,
+    ),
 )

@@ -122,4 +122,18 @@ RECORDS = (
         "mine.update(**came_of_it)",
         ("tests/sweeps/test_trouble.py",),
     ),
+    Mutation(
+        "what was not written down hides what happened",
+        "jobs/running.py",
+        "            except TROUBLE as trouble:",
+        "            except KeyError as trouble:",
+        ("tests/jobs",),
+    ),
+    Mutation(
+        "one end of a lease counts twice",
+        "sweeps/samples.py",
+        "within.filter(~Exists(told_before), what__in=ENDINGS)",
+        "within.filter(what__in=ENDINGS)",
+        ("tests/sweeps/test_sweep.py",),
+    ),
 )
