@@ -32,6 +32,13 @@ CHECKING = (
         CHECKS,
     ),
     Mutation(
+        "a check shortens what an operator decided",
+        "resources/checking/check.py",
+        " and not lease.candidate.is_theirs:",
+        ":",
+        CHECKS,
+    ),
+    Mutation(
         "a broken checker condemns the pool",
         "resources/checking/check.py",
         "        if not why:\n",
