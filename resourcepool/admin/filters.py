@@ -7,12 +7,12 @@ from django.contrib import admin
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from resourcepool.resources.state import State
+from resourcepool.resources.state import State, Verdict
 from resourcepool.resources.tags import words
 from resourcepool.stats.holdings import on_host
 from resourcepool.stats.pools import in_state
 
-HELD = "held"
+HELD, NEVER = "held", "never"
 
 
 class StateFilter(admin.SimpleListFilter):
@@ -29,6 +29,21 @@ class StateFilter(admin.SimpleListFilter):
         if wanted == HELD:
             return queryset.held()
         return queryset.filter(in_state(State(wanted))) if wanted in State.values else queryset
+
+
+class VerdictFilter(admin.SimpleListFilter):
+    """By what the last check found."""
+
+    title, parameter_name = _("last check"), "verdict"
+
+    def lookups(self, request: Any, model_admin: Any) -> list[tuple[str, Any]]:
+        return [*Verdict.choices, (NEVER, _("never checked"))]
+
+    def queryset(self, request: Any, queryset: Any) -> Any:
+        wanted = self.value()
+        if wanted == NEVER:
+            return queryset.filter(checked_at=None)
+        return queryset.filter(verdict=wanted) if wanted in Verdict.values else queryset
 
 
 class TextFilter(admin.SimpleListFilter):

@@ -12,7 +12,7 @@ from django.views.decorators.debug import sensitive_post_parameters, sensitive_v
 from resourcepool.admin import standing
 from resourcepool.admin.columns import ResourceList
 from resourcepool.admin.exporting import export
-from resourcepool.admin.filters import HolderFilter, HostFilter, StateFilter, TagFilter
+from resourcepool.admin.filters import HolderFilter, HostFilter, StateFilter, TagFilter, VerdictFilter
 from resourcepool.admin.generic import ModelForm
 from resourcepool.admin.operating import ACTIONS
 from resourcepool.admin.page import Page
@@ -25,7 +25,7 @@ from resourcepool.stats.search import named
 class ResourceAdmin(Page):
     """The base for the admin of your own resource models."""
 
-    list_filter: ClassVar[tuple[Any, ...]] = (StateFilter, TagFilter, HolderFilter, HostFilter)
+    list_filter: ClassVar[tuple[Any, ...]] = (StateFilter, VerdictFilter, TagFilter, HolderFilter, HostFilter)
     list_per_page = 50
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER

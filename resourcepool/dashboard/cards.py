@@ -1,16 +1,17 @@
 """What the dashboard shows, put together from the read side; the templates only lay it out."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from django.urls import NoReverseMatch, reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from resourcepool.dashboard.access import visible_jobs
 from resourcepool.dashboard.cells import PLACE, bands, squares
 from resourcepool.dashboard.chart import Chart, Series, chart
+from resourcepool.dashboard.links import Links
 from resourcepool.jobs.names import SWEEP
 from resourcepool.resources.models import Proxy
 from resourcepool.resources.state import State
@@ -27,12 +28,16 @@ IMPORT = "manage.py resourcepool_import proxies.csv"
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """How many are in one state, and where that begins on the bar; ``start`` and ``width`` in percent, as text."""
+    """How many are in one state, and where that begins on the bar; ``start`` and ``width`` in percent, as text.
+
+    ``address``: of the list of these; "" when there is none.
+    """
 
     state: State
     count: int
     start: str
     width: str
+    address: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +47,7 @@ class Card:
     Attributes:
         id: of the card on the page.
         address: of the list of its resources; "" when there is none.
+        line, bad: addresses of the lists of those who wait, and of what was found bad; "" when there is none.
         shares: the states that any resource is in.
         is_single: whether each square is one resource; else one stands for ``each``.
         charts: [] when there is no sample of the time.
@@ -52,6 +58,8 @@ class Card:
     id: str
     pool: PoolStatus
     address: str
+    line: str
+    bad: str
     shares: list[Share]
     squares: SafeString
     is_single: bool
@@ -64,15 +72,21 @@ class Card:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """The whole page."""
+    """The whole page.
 
-    alarms: list[Alarm]
+    Attributes:
+        alarms: what is wrong, each with the address of the list that shows it; "" when there is none.
+        waiters: how many wait in all pools.
+    """
+
+    alarms: list[tuple[Alarm, str]]
+    waiters: int
     cards: list[Card]
     sweep: JobStatus | None
     span: Span
 
 
-def overview(models: Sequence[Any], span: Span, site_name: str) -> Overview:
+def overview(models: Sequence[Any], span: Span, links: Links) -> Overview:
     """Return how the pools of ``models`` stand: six queries if they are all in one database.
 
     Raises:
@@ -92,12 +106,13 @@ def overview(models: Sequence[Any], span: Span, site_name: str) -> Overview:
             happened.get(pool.label.lower(), Happenings()),
             history[pool.label.lower()],
             span,
-            site_name,
+            links,
         )
         for number, (model, pool) in enumerate(zip(models, standing, strict=True))
     ]
     leaked = sum(those.leaked for those in happened.values())
-    return Overview(alarms_of(standing, done, leaked)[:MOST_ALARMS], cards, done.get(SWEEP), span)
+    found = [(alarm, links.problem(alarm)) for alarm in alarms_of(standing, done, leaked)[:MOST_ALARMS]]
+    return Overview(found, sum(pool.waiters for pool in standing), cards, done.get(SWEEP), span)
 
 
 def _card(
@@ -108,17 +123,17 @@ def _card(
     happened: Happenings,
     points: list[Point | None],
     span: Span,
-    site_name: str,
+    links: Links,
 ) -> Card:
     card, is_single, keeps_history = f"rp{number}", pool.total <= MOST, model.pool.keeps_history
     return Card(
         id=card,
         pool=pool,
-        address=_address(model, "changelist", site_name),
-        shares=shares(pool),
-        squares=squares(cells, _address(model, "change", site_name, PLACE), card)
-        if is_single
-        else bands(pool.counts),
+        address=links.resources(model),
+        line=links.line(pool.label),
+        bad=links.bad(model),
+        shares=shares(pool, partial(links.state, model)),
+        squares=squares(cells, links.resource(model, PLACE), card) if is_single else bands(pool.counts),
         is_single=is_single,
         each=round(pool.total / 100),
         happened=happened,
@@ -128,13 +143,13 @@ def _card(
     )
 
 
-def shares(pool: PoolStatus) -> list[Share]:
-    """Return the states of a pool one beside the other, as a bar shows them."""
+def shares(pool: PoolStatus, address: Callable[[State], str]) -> list[Share]:
+    """Return the states of a pool one beside the other, as a bar shows them; ``address`` tells where each leads."""
     found, before = [], 0
     for state, count in pool.counts.items():
         if count:
             start, width = 100 * before / pool.total, 100 * count / pool.total
-            found.append(Share(state, count, f"{start:.2f}", f"{width:.2f}"))
+            found.append(Share(state, count, f"{start:.2f}", f"{width:.2f}", address(state)))
             before += count
     return found
 
@@ -167,15 +182,6 @@ def _now(pool: PoolStatus, happened: Happenings, keeps_history: bool) -> Point:
         acquired=happened.acquired if keeps_history else None,
         lost=None,
     )
-
-
-def _address(model: Any, page: str, site_name: str, *args: str) -> str:
-    """Return the address of an admin page, or "" when the model has none."""
-    name = f"admin:{model._meta.app_label}_{model._meta.model_name}_{page}"
-    try:
-        return reverse(name, args=args, current_app=site_name)
-    except NoReverseMatch:
-        return ""
 
 
 def _hint(model: Any) -> str:

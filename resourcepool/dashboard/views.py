@@ -17,6 +17,7 @@ from django.views.decorators.http import require_safe
 
 from resourcepool.dashboard.access import visible_models
 from resourcepool.dashboard.cards import Overview, overview
+from resourcepool.dashboard.links import Links
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.stats.trend import Span
 
@@ -74,7 +75,7 @@ def _overview(request: HttpRequest, site: AdminSite) -> Overview:
     if not models:
         raise PermissionDenied
     span = request.GET.get("span", "")
-    return overview(models, Span(span) if span in list(Span) else Span.HOUR, site.name)
+    return overview(models, Span(span) if span in list(Span) else Span.HOUR, Links(site, request))
 
 
 def _context(shown: Overview) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from django.test.utils import CaptureQueriesContext
 
 from resourcepool.admin import ResourceAdmin, paging
 from resourcepool.admin.paging import Capped, CappedPaginator
+from resourcepool.dialect import DbNow
 from resourcepool.models import Proxy
 from resourcepool.resources.state import State
 from resourcepool.stats.pools import in_state
@@ -32,14 +33,14 @@ def shown(client: Client, query: str) -> set[int]:
 
 
 def test_a_row_says_who_has_it_where_since_when_and_for_how_long(viewer: Client, proxy: Proxy) -> None:
-    lease(proxy, "crawler 7", seconds=1_000)
+    lease(proxy, "crawler 7", seconds=1_025)
     change(proxy, tags="eu fast", verdict="bad")
     event(proxy, ago=600, host="web1", pid=41)
     page = text(viewer.get(LIST))
     for said in (
         "crawler 7",
         "web1",
-        "16 min",
+        "17 min",
         "eu fast",
         "check: bad",
         '<span class="resourcepool-state leased">',
@@ -115,6 +116,9 @@ FOUND = [
     ("?in_country=de", {"tagged"}),
     ("?q=needle", {"tagged"}),
     ("?q=web1", {"mine"}),
+    ("?verdict=bad", {"tagged"}),
+    ("?verdict=never", {"mine"}),
+    ("?verdict=nonsense", {"mine", "tagged"}),
     ("?state=nonsense", {"mine", "tagged"}),
     ("?tag=eu&state=free", {"tagged"}),
 ]
@@ -124,7 +128,9 @@ FOUND = [
 def test_what_the_filters_and_the_search_find(viewer: Client, query: str, expected: set[str]) -> None:
     rows = {
         "mine": new(Proxy, tags="eu"),
-        "tagged": new(Proxy, tags="eu fast", country="DE", host="needle.example"),
+        "tagged": new(
+            Proxy, tags="eu fast", country="DE", host="needle.example", verdict="bad", checked_at=DbNow()
+        ),
     }
     lease(rows["mine"])
     assert shown(viewer, query) == {rows[name].pk for name in expected}

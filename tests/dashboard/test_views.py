@@ -101,7 +101,9 @@ class TestProblemsOfJobs:
     """Who may see a pool learns what is wrong with it, and nobody else does."""
 
     @pytest.fixture(autouse=True)
-    def _all_fail(self) -> None:
+    def _all_fail(self, settings: Any) -> None:
+        checks = {"resourcepool.Proxy": {}, "testapp.Device": {}}
+        settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "CHECKS": checks}
         failed("check resourcepool.Proxy", BROKEN)
         failed("check testapp.Device", "OperationalError: phone 7 of testapp.Device")
         failed("prune history", "DatabaseUnavailable: testapp.Device stayed locked")
@@ -152,6 +154,36 @@ class TestThePage:
         text = text_of(somebody("view_proxy"))
         assert f'href="/admin/resourcepool/proxy/{proxy.pk}/change/"' in text
         assert f'title="{proxy.pk}: leased (web1/90/main/3)' in text
+
+    def test_figures_lead_to_the_lists_of_what_they_count(self) -> None:
+        hold(new(Proxy))
+        new(Proxy, verdict="bad", checked_at=DbLater(-60))
+        ticket(Proxy)
+        text = text_of(somebody("view_proxy", "view_ticket"))
+        for query in ("proxy/?state=leased", "proxy/?verdict=bad", "ticket/?pool=resourcepool.proxy"):
+            assert f'href="/admin/resourcepool/{query}"' in text
+
+    def test_nothing_leads_where_one_may_not_go(self) -> None:
+        ticket(Proxy)
+        text = text_of(somebody("view_proxy"))
+        assert "/ticket/" not in text
+        assert "/job/" not in text
+
+    def test_problems_lead_to_what_they_are_about(self) -> None:
+        new(Proxy)
+        text = text_of(somebody("view_proxy", "view_job"))
+        assert "The sweep has never run" in text
+        assert 'href="/admin/resourcepool/job/">Show</a>' in text
+
+    def test_somebody_who_waits_is_not_nothing(self) -> None:
+        new(Proxy)
+        Job.objects.create(name="sweep", done_at=DbLater(-1))
+        client = somebody("view_proxy")
+        assert "Nothing is wrong." in text_of(client)
+        ticket(Proxy)
+        text = text_of(client)
+        assert "1 waits." in text
+        assert "Nothing is wrong." not in text
 
     def test_shows_hostile_text_as_text_and_no_password(self) -> None:
         hold(new(Proxy, password=CANARY, username=HOSTILE), holder=HOSTILE)
