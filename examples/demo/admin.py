@@ -1,4 +1,4 @@
-"""Serves the admin once the run is over, so that you can look at the pool."""
+"""Serves the admin once the run is over, so that you can look at the pool; and sweeps, so that there are charts."""
 
 import secrets
 import socket
@@ -21,15 +21,12 @@ def serve_admin(console: Console, processes: Processes) -> None:
     user.is_staff = user.is_superuser = True
     user.set_password(password)
     user.save()
-    processes.start(
-        "admin",
-        "django",
-        *("runserver", "--settings=project.settings", "--pythonpath=."),
-        *("--noreload", "--insecure", f"127.0.0.1:{port}"),
-    )
+    _start(processes, "admin", "runserver", "--noreload", "--insecure", f"127.0.0.1:{port}")
     url = f"http://127.0.0.1:{port}/admin/"
     _wait_for(url, processes)
+    _start(processes, "sweep", "resourcepool_sweep", "--every", "60")
     console.print(f"\n[bold]The admin[/]: {url}   user: {USER}   password: {password}")
+    console.print(f"The dashboard: {url}resourcepool/dashboard/")
     console.print("A few crawlers go on, so that there is something to see. Ctrl-C ends it all.")
     try:
         while True:
@@ -37,6 +34,10 @@ def serve_admin(console: Console, processes: Processes) -> None:
             time.sleep(0.5)
     except KeyboardInterrupt:
         console.print("\nStopping ...")
+
+
+def _start(processes: Processes, name: str, *command: str) -> None:
+    processes.start(name, "django", *command, "--settings=project.settings", "--pythonpath=.")
 
 
 def _free_port() -> int:

@@ -1,0 +1,30 @@
+"""What is served when the demo's run is over."""
+
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from examples.demo import admin
+
+
+class Interrupted:
+    """Starts nothing, remembers what it was to start; the user presses Ctrl-C at the first look."""
+
+    def __init__(self) -> None:
+        self.commands: list[str] = []
+
+    def start(self, _name: str, _module: str, *command: str) -> None:
+        self.commands.append(" ".join(command))
+
+    def check(self) -> None:
+        raise KeyboardInterrupt
+
+
+@pytest.mark.django_db
+def test_a_sweep_runs_beside_the_admin_so_that_its_dashboard_has_figures(monkeypatch: Any) -> None:
+    monkeypatch.setattr(admin, "_wait_for", lambda url, processes: None)
+    processes, console = Interrupted(), Console(record=True)
+    admin.serve_admin(console, processes)
+    assert [command.split()[0] for command in processes.commands] == ["runserver", "resourcepool_sweep"]
+    assert "/admin/resourcepool/dashboard/" in console.export_text()
