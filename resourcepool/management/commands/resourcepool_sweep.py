@@ -30,8 +30,9 @@ class Command(OperatorCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--every", type=float, metavar="SECONDS", help=_("repeat until Ctrl-C or SIGTERM"))
 
-    def run(self, *, every: float | None, **options: Any) -> None:
+    def run(self, **options: Any) -> None:
         """Sweep once, or again and again; then no failure ends it, for the next one may find the database back."""
+        every = options["every"]
         if every is None:
             self._sweep()
             return
