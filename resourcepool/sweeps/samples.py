@@ -22,14 +22,12 @@ def take_samples() -> int:
     connection = connections[using]
     now = retrying(connection, lambda: read_clock(connection))
     minute = now.replace(second=0, microsecond=0) - MINUTE
-    happened = retrying(connection, lambda: _happened(using, minute))
     there = Sample.objects.using(using).filter(minute=minute)
     known = set(retrying(connection, lambda: list(there.values_list("pool", flat=True))))
-    samples = [
-        _sample(pool, minute, *happened.get(pool.label.lower(), (0, 0)))
-        for pool in pools()
-        if not pool.trouble and pool.label.lower() not in known
-    ]
+    standing = {pool.label.lower(): pool for pool in pools() if not pool.trouble}
+    labels = [label for label in standing if label not in known]
+    happened = retrying(connection, lambda: _happened(using, labels, minute))
+    samples = [_sample(standing[label], minute, *happened.get(label, (0, 0))) for label in labels]
     try:
         retrying(connection, lambda: _write(using, samples))
     except IntegrityError:
@@ -42,13 +40,13 @@ def _write(using: str, samples: list[Sample]) -> None:
         Sample.objects.using(using).bulk_create(samples)
 
 
-def _happened(using: str, minute: datetime.datetime) -> dict[str, tuple[int, int]]:
+def _happened(using: str, labels: list[str], minute: datetime.datetime) -> dict[str, tuple[int, int]]:
     """Return {pool: (leases acquired, leases lost or expired)} in that minute.
 
     A lease may be lost to its holder *and* found expired by others: it counts once, when it is told of first.
     """
     events = Event.objects.using(using).order_by()
-    within = events.filter(at__gte=minute, at__lt=minute + MINUTE)
+    within = events.filter(pool__in=labels, at__gte=minute, at__lt=minute + MINUTE)
     same_lease = events.filter(pool=OuterRef("pool"), row=OuterRef("row"), fence=OuterRef("fence"))
     told_before = same_lease.filter(what__in=ENDINGS, pk__lt=OuterRef("pk"))
     acquired = _by_pool(within.filter(what=What.ACQUIRED))
