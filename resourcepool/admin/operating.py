@@ -9,7 +9,7 @@ from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.admin.utils import quote, unquote
 from django.contrib.auth import get_permission_codename
 from django.core.exceptions import PermissionDenied
-from django.db import connections, transaction
+from django.db import DatabaseError, InterfaceError, connections, transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
@@ -22,8 +22,9 @@ from resourcepool.admin.operations import OPERATIONS, Operation
 from resourcepool.admin.selection import Selection
 from resourcepool.admin.words import named
 from resourcepool.dialect import read_clock
-from resourcepool.exceptions import ResourcePoolError
+from resourcepool.exceptions import DatabaseUnavailable, ResourcePoolError
 from resourcepool.phrases import shown
+from resourcepool.resources.state import State
 
 _UNKNOWN = ngettext_lazy(
     "%(count)d more: not done, or not known to be; the list shows how it stands.",
@@ -106,8 +107,7 @@ class Operating(Admin):
         seen = request.POST.getlist("grant") if operation.of_a_grant else []
         done, actor, trouble = 0, request.user.get_username(), None
         for rows in selection.chunks(seen):
-            concerned = list(operation.concerned(rows))
-            changed, trouble = _attempt(operation, rows, entered, actor)
+            concerned, changed, trouble = _attempt(operation, rows, entered, actor)
             if changed:
                 self._log(request, concerned, operation, entered["reason"])
             done += changed
@@ -126,13 +126,14 @@ class Operating(Admin):
         said = f"{operation.title}: {reason}" if reason else str(operation.title)
         LogEntry.objects.log_actions(request.user.pk, rows, CHANGE, said)  # type: ignore[arg-type]
 
-    def buttons(self, request: HttpRequest, resource: Any) -> list[tuple[Operation, str]]:
-        """Return (operation, URL) of everything this user may do to ``resource``."""
+    def buttons(self, request: HttpRequest, resource: Any, state: State) -> list[tuple[Operation, str]]:
+        """Return (operation, URL) of everything that this user may do to ``resource`` and that makes sense now."""
         if not self.has_operate_permission(request, resource):
             return []
         return [
             (operation, self.url_of("operate", quote(resource.pk), name))
             for name, operation in OPERATIONS.items()
+            if state in operation.states
         ]
 
     def url_of(self, page: str, *args: Any) -> str:
@@ -147,14 +148,18 @@ class Operating(Admin):
 
 def _attempt(
     operation: Operation, rows: Any, entered: dict[str, Any], actor: str
-) -> tuple[int, ResourcePoolError | None]:
-    """Do it; return how many were changed, and what went wrong."""
+) -> tuple[list[Any], int, ResourcePoolError | None]:
+    """Do it; return the rows that it concerned, how many were changed, and what went wrong."""
+    concerned: list[Any] = []
     try:
-        return operation.do(rows, entered, actor), None
+        concerned = list(operation.concerned(rows))
+        return concerned, operation.do(rows, entered, actor), None
     except Unfinished as error:
-        return error.done, error
+        return concerned, error.done, error
     except ResourcePoolError as error:
-        return 0, error
+        return concerned, 0, error
+    except (DatabaseError, InterfaceError) as error:
+        return concerned, 0, DatabaseUnavailable(f"database {rows.db!r}: {error}")
 
 
 def action_of(operation: Operation) -> Callable[..., HttpResponse | None]:

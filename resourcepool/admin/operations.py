@@ -1,6 +1,6 @@
 """What an operator can do to resources: what is asked, whom it concerns, and what is said afterwards."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ from resourcepool.admin.forms import (
     SpanForm,
 )
 from resourcepool.resources.checking.due import OURS
-from resourcepool.resources.state import Status
+from resourcepool.resources.state import State, Status
 
 AT_ONCE = 10_000  # the history could not follow more
 
@@ -37,6 +37,7 @@ class Operation:
         concerned: narrows rows to those it changes something about.
         do: makes the change (rows, what was entered, the operator); returns how many were changed.
         done, otherwise: what is said of those it was done to and of the others; plural, with ``count``.
+        states: in which the page of a resource offers it: elsewhere it would change nothing.
         of_a_grant: concerns the lease that was seen, not whoever has the resource by now.
         most: to how many it is done at once; more would keep the web server busy for too long.
     """
@@ -50,6 +51,7 @@ class Operation:
     do: Callable[[Any, Entered, str], int]
     done: Any
     otherwise: Any
+    states: Collection[State] = tuple(State)
     of_a_grant: bool = False
     most: int = AT_ONCE
 
@@ -101,6 +103,7 @@ OPERATIONS = {
                 " third of its ttl; nothing can stop it from using the resource until then."
             ),
             form=ReasonForm,
+            states=(State.LEASED, State.DRAINING),
             concerned=lambda rows: rows.held(),
             do=_free,
             done=ngettext_lazy("%(count)d was freed.", "%(count)d were freed.", "count"),
@@ -119,6 +122,7 @@ OPERATIONS = {
                 "Handed to nobody until the time is over, then again by itself. A running lease is not disturbed."
             ),
             form=QuarantineForm,
+            states=(State.FREE, State.LEASED, State.COOLING, State.QUARANTINED),
             concerned=lambda rows: rows.filter(in_service=True),
             do=_quarantine,
             done=ngettext_lazy("%(count)d was quarantined.", "%(count)d were quarantined.", "count"),
@@ -134,6 +138,7 @@ OPERATIONS = {
             title=_("Return to service (end a quarantine, a drain or a reservation)"),
             effect=_("Handed out again at once. Strikes are forgotten. A running lease is not disturbed."),
             form=OptionalReasonForm,
+            states=(State.QUARANTINED, State.DRAINING, State.OUT, State.RESERVED, State.RETIRED),
             concerned=lambda rows: rows.filter(Q(in_service=False) | ~Q(status=Status.IN_SERVICE)),
             do=_return,
             done=ngettext_lazy(
@@ -185,10 +190,11 @@ OPERATIONS = {
                 " program decided is left alone. This page waits for it, half a minute at most."
             ),
             form=NoReasonForm,
+            states=(State.FREE, State.COOLING, State.QUARANTINED),
             concerned=_checkable,
             do=_check,
             done=ngettext_lazy(
-                "%(count)d was checked; the list says what was found.",
+                "%(count)d was checked; its last check says what was found.",
                 "%(count)d were checked; the list says what was found.",
                 "count",
             ),

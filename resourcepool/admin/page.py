@@ -43,7 +43,7 @@ class Page(Columns, Operating):
                 "subtitle": titled(resource),
                 "state": self.state(resource),
                 "sentences": sentences(resource, state, resource.db_now, resource.begun),
-                "buttons": self.buttons(request, resource),
+                "buttons": self.buttons(request, resource, state),
                 **self._timeline(resource, ""),
             }
         return super().render_change_form(request, context, *args, **kwargs)

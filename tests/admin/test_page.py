@@ -40,8 +40,24 @@ def test_it_says_what_the_resource_is_doing_and_what_happened(operator: Client, 
     ):
         assert said in page
     assert "of another one" not in page
-    for name in OPERATIONS:
+    for name in ("free", "quarantine", "drain", "reserve"):
         assert f'id="operate-{name}" href="{url(proxy, f"operate/{name}")}"' in page
+
+
+@pytest.mark.parametrize(
+    ("status", "in_service", "offered"),
+    [
+        ("in_service", True, {"quarantine", "drain", "reserve", "check"}),
+        ("out_of_service", False, {"return_to_service", "drain", "reserve"}),
+        ("retired", False, {"return_to_service", "drain", "reserve"}),
+    ],
+)
+def test_only_what_makes_sense_is_offered(
+    operator: Client, proxy: Proxy, status: str, in_service: bool, offered: set[str]
+) -> None:
+    change(proxy, status=status, in_service=in_service)
+    page = text(operator.get(url(proxy)))
+    assert {name for name in OPERATIONS if f'id="operate-{name}"' in page} == offered
 
 
 @pytest.mark.parametrize("name", ["change", "timeline"])

@@ -102,6 +102,9 @@ def test_a_moment_has_seconds_and_the_zone_that_the_page_tells(settings: Any) ->
     assert zone() == ""
 
 
-@pytest.mark.parametrize(("seconds", "said"), [(0, "0.00 s"), (0.123, "0.12 s"), (12, "12 s"), (7_300, "2 h"), (2 * 86_400 - 1, "48 h")])
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(0, "0.00 s"), (0.123, "0.12 s"), (12, "12 s"), (7_300, "2 h"), (2 * 86_400 - 1, "48 h")],
+)
 def test_a_span_is_spelled(seconds: float, said: str) -> None:
     assert lasted(seconds) == said
