@@ -56,12 +56,12 @@ def test_what_is_wrong_is_said_in_words() -> None:
 class TestWhoHoldsWhat:
     def test_with_a_pool(self) -> None:
         proxy = new(Proxy)
-        hold(proxy, holder="crawler 7", ttl=300)
+        hold(proxy, holder="crawler 7", ttl=320)
         *_, head, line = run("status", "proxy").out.splitlines()
         assert head.split("  ")[0] == "id"
         assert line.startswith(f"{proxy.pk} ")
         assert "crawler 7" in line
-        assert "4 min" in line
+        assert "5 min" in line
 
     def test_of_one_holder_or_one_host(self) -> None:
         mine, other = new(Proxy), new(Device)

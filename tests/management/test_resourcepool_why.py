@@ -89,7 +89,7 @@ class TestAHolder:
         hold(new(Proxy, country="US"), holder="somebody")
         new(Proxy, country="DE")
         ticket(Proxy, holder="first", selector='{"country": "US"}', asked_at=DbLater(-300))
-        ticket(Proxy, holder="me", selector='{"country": "US"}', asked_at=DbLater(-150))
+        ticket(Proxy, holder="me", selector='{"country": "US"}', asked_at=DbLater(-125))
         said = run("why", "me").out
         assert "Waits for resourcepool.proxy: number 2 in line, for 2 min, priority 0" in said
         assert "wants:        1 x country=US" in said
