@@ -15,6 +15,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import options
 from resourcepool.exceptions import (
+    DatabaseUnavailable,
     GuardOutsideTransaction,
     LeaseFromAnotherProcess,
     LeaseLost,
@@ -133,6 +134,8 @@ class Lease:
             self.give_back()
         except LeaseLost as lost:
             logger.warning("%s", lost)
+        except DatabaseUnavailable as error:
+            logger.warning("could not release %s; it lapses by itself: %s", self, error)
         except Exception:
             logger.exception("could not release %s; it lapses by itself", self)
 

@@ -117,6 +117,17 @@ class TestWhatWasLetGo:
         assert lease not in keeper.not_given_back()
 
 
+def test_one_abandoned_while_the_database_is_away_is_a_line_in_the_log_without_a_traceback(
+    row: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    lease = hold(row)
+    monkeypatch.setattr(verbs, "release", unavailable)
+    lease.abandon()
+    (said,) = caplog.records
+    assert said.getMessage() == f"could not release {lease}; it lapses by itself: database 'default' is gone"
+    assert said.exc_info is None
+
+
 class TestTwoThreads:
     def test_what_one_gave_up_for_good_is_not_renewed_when_the_other_fails(
         self, row: Any, monkeypatch: pytest.MonkeyPatch
