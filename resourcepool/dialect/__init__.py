@@ -4,6 +4,7 @@ Facts and their sources are in docs/databases.md. Every SQL text here takes mome
 """
 
 from resourcepool.dialect.base import Dialect, Trouble, micros
+from resourcepool.dialect.brief import brief_transaction
 from resourcepool.dialect.clock import read_clock
 from resourcepool.dialect.expressions import DbLater, DbNow, MicrosUntil
 from resourcepool.dialect.fields import KeyField
@@ -21,6 +22,7 @@ __all__ = [
     "Trouble",
     "abandon_inherited_connections",
     "all_rows",
+    "brief_transaction",
     "close_files",
     "close_quietly",
     "limit_lock_waits",

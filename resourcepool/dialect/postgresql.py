@@ -27,6 +27,7 @@ class PostgreSQL(Dialect):
     lock_wait = """
         SELECT SET_CONFIG('lock_timeout', %s * 1000 || 'ms', false), SET_CONFIG('statement_timeout', '5s', false)
     """
+    brief_lock_wait = "SELECT SET_CONFIG('lock_timeout', %s * 1000 || 'ms', true)"
     timeouts = {
         "connect_timeout": 3,
         "tcp_user_timeout": 3_000,

@@ -169,6 +169,10 @@ ERRORS = (
     ),
     _("none of the keys in RESOURCEPOOL['SECRET_KEYS'] decrypts this secret: was a key removed?"),
     _("database %(alias)s: %(error)s; run `manage.py migrate`"),
+    _(
+        "database %(alias)s: a row is locked by somebody's transaction, perhaps its holder's (guard); try again in a"
+        " moment"
+    ),
     _("database %(alias)s: %(error)s"),
     _("run `manage.py migrate`"),
     _("%(name)s=%(value)s is not allowed: %(why)s"),

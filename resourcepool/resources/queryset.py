@@ -10,6 +10,7 @@ from django.db import connections, models, transaction
 from resourcepool import options
 from resourcepool.dialect import DbLater, DbNow
 from resourcepool.leases import verbs
+from resourcepool.leases.briefly import briefly
 from resourcepool.leases.models import LeaseQuerySet
 from resourcepool.leases.retry import Unsettled, retrying
 from resourcepool.resources.state import MAX_REASON, Status
@@ -18,6 +19,8 @@ from resourcepool.signals import Fact, What, tell
 CHUNK = 1_000
 LONGEST = 30 * options.DAY  # seconds for which something is put away at most
 BACK = {"in_service": True, "status": Status.IN_SERVICE, "reason": "", "until": None, "strikes": 0}
+
+Change = Callable[[Any], int]  # makes it to these rows
 
 
 class ResourceQuerySet(LeaseQuerySet):
@@ -87,7 +90,8 @@ class ResourceQuerySet(LeaseQuerySet):
             in_service=False, status__in=(Status.OUT_OF_SERVICE, Status.RESERVED), until__lte=DbNow()
         )
         back = partial(_update, in_service=True, status=Status.IN_SERVICE, reason="", until=None)
-        return self._change(What.RETURNED, due, back, "its time was over", "")
+        # What is locked is returned next time: whoever waits for a free one must not wait for somebody's transaction.
+        return self._change(What.RETURNED, due, back, "its time was over", "", skips=True)
 
     def revoke(self, reason: str, *, actor: str = "") -> int:
         """Take the running leases of these away: they are free at once, and the fence goes up.
@@ -99,8 +103,7 @@ class ResourceQuerySet(LeaseQuerySet):
         self._for_write = True
         total = 0
         for seen in _chunks(self.using(self.db).held().values_list("pk", "fence", "holder")):
-            free, settle = partial(_free, self, seen), partial(_settled, self, seen)
-            taken = retrying(connections[self.db], free, settle=settle)
+            taken = briefly(self.db, partial(_free, self, seen), settle=partial(_settled, self, seen))
             total += len(taken)
             for pk, fence, holder in taken:
                 tell(Fact(What.REVOKED, self.model, self.db, pk, fence, holder, reason, actor))
@@ -132,27 +135,33 @@ class ResourceQuerySet(LeaseQuerySet):
         change = partial(_update, in_service=False, status=status, reason=reason, until=until)
         return self._change(what, self, change, reason, actor)
 
-    def _change(self, what: What, rows: Self, change: Callable[[Any], int], reason: str, actor: str) -> int:
-        """Make the change to ``rows``, and tell it of each of them that it was made to; returns how many these were."""
+    def _change(
+        self, what: What, rows: Self, change: Change, reason: str, actor: str, *, skips: bool = False
+    ) -> int:
+        """Make the change to ``rows``, and tell it of each of them that it was made to; returns how many these were.
+
+        Args:
+            skips: leaves out what somebody has locked, where the database can tell.
+        """
         rows._for_write = True
         using, total = rows.db, 0
         say = partial(Fact, what, self.model, using, reason=reason, actor=actor)
+        skips = skips and connections[using].features.has_select_for_update_skip_locked
         for chunk in _chunks(rows.using(using).values_list("pk", flat=True)):
-            send = partial(_change_and_tell, rows.using(using).filter(pk__in=chunk), change, say)
-            total += retrying(connections[using], send)
+            chosen = rows.using(using).filter(pk__in=chunk)
+            total += briefly(using, partial(_change_and_tell, chosen, change, say, skips))
         return total
 
 
-def _change_and_tell(rows: Any, change: Callable[[Any], int], say: Callable[..., Fact]) -> int:
+def _change_and_tell(rows: Any, change: Change, say: Callable[..., Fact], skips: bool) -> int:
     """Make the change to those of ``rows`` that are still as they were found, and tell it of these alone."""
-    with transaction.atomic(using=rows.db):
-        found = rows.using(rows.db).select_for_update().order_by("pk").values_list("pk", "fence")
-        still = dict(found)  # locked: nobody claims or changes them before the update
-        if still:
-            # By their keys alone: what was true of them by the clock may be so no more.
-            change(ResourceQuerySet(model=rows.model, using=rows.db).filter(pk__in=list(still)))
-        for pk, fence in still.items():
-            tell(say(pk=pk, fence=fence))
+    found = rows.using(rows.db).select_for_update(skip_locked=skips).order_by("pk")
+    still = dict(found.values_list("pk", "fence"))  # locked: nobody claims or changes them before the update
+    if still:
+        # By their keys alone: what was true of them by the clock may be so no more.
+        change(ResourceQuerySet(model=rows.model, using=rows.db).filter(pk__in=list(still)))
+    for pk, fence in still.items():
+        tell(say(pk=pk, fence=fence))
     return len(still)
 
 
@@ -193,13 +202,12 @@ def _return(away: Any) -> int:
 def _free(rows: Any, seen: list[Any]) -> list[Any]:
     """Take those of the ``seen`` leases away that still run; return which these were."""
     again = ResourceQuerySet(model=rows.model, using=rows.db).held().filter(pk__in=[pk for pk, *_ in seen])
-    with transaction.atomic(using=rows.db):
-        # Locked, because the next one's fence may look like that of a row which has just been freed.
-        now = dict(again.select_for_update().order_by("pk").values_list("pk", "fence"))
-        running = [one for one in seen if now.get(one[0]) == one[1]]
-        if running:
-            held = [(pk, fence) for pk, fence, _ in running]
-            verbs.release_all(connections[rows.db], rows.model, held, 0.0)
+    # Locked, because the next one's fence may look like that of a row which has just been freed.
+    now = dict(again.select_for_update().order_by("pk").values_list("pk", "fence"))
+    running = [one for one in seen if now.get(one[0]) == one[1]]
+    if running:
+        held = [(pk, fence) for pk, fence, _ in running]
+        verbs.release_all(connections[rows.db], rows.model, held, 0.0)
     return running
 
 
@@ -214,7 +222,7 @@ def _settled(rows: Any, seen: list[Any]) -> list[Any]:
 
 
 def _chunks(rows: Any) -> Iterator[list[Any]]:
-    everything = list(rows)
+    everything = retrying(connections[rows.db], lambda: list(rows))
     for start in range(0, len(everything), CHUNK):
         yield everything[start : start + CHUNK]
 

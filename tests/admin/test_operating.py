@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
-from django.db import connection
+from django.db import InterfaceError, OperationalError, connection
 from django.test import Client, override_settings
 from django.test.utils import CaptureQueriesContext
 
 from resourcepool.admin import selection
 from resourcepool.admin.operations import OPERATIONS
-from resourcepool.exceptions import LeaseLost
+from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
 from resourcepool.history.recorder import recorder
 from resourcepool.models import Event, Proxy
 from resourcepool.resources.state import Status
@@ -21,6 +21,7 @@ from tests.admin.conftest import lease, sign_in, text
 from tests.app.rows import busy_for, columns, new, several
 
 LIST = "/admin/resourcepool/proxy/"
+OPERATIONS_AS_THEY_ARE = dict(OPERATIONS)
 
 pytestmark = pytest.mark.django_db
 
@@ -165,6 +166,25 @@ def test_no_more_than_so_many_at_once(operator: Client, monkeypatch: pytest.Monk
     assert "More were chosen" in text(ask(operator, "drain", rows))
     assert "3 were taken out of service." in do(operator, "drain", rows)
     assert Proxy.objects.filter(in_service=True).count() == 2
+
+
+@pytest.mark.parametrize("error", [OperationalError, InterfaceError, DatabaseUnavailable])
+def test_what_was_done_before_the_database_failed_is_said_and_logged(
+    operator: Client, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+) -> None:
+    def fails_later(rows: Any, entered: Any, actor: str) -> int:
+        if LogEntry.objects.exists():
+            raise error("the server went away")
+        return OPERATIONS_AS_THEY_ARE["drain"].do(rows, entered, actor)
+
+    monkeypatch.setitem(OPERATIONS, "drain", replace(OPERATIONS["drain"], do=fails_later))
+    monkeypatch.setattr(selection, "CHUNK", 2)
+    rows = several(Proxy, 5)
+    page = do(operator, "drain", rows)
+    assert "2 were taken out of service." in page
+    assert "went away" in page
+    assert "3 more: not done, or not known to be" in page
+    assert LogEntry.objects.count() == Proxy.objects.filter(in_service=False).count() == 2
 
 
 def test_django_s_own_log_has_who_did_what_and_why(operator: Client, proxy: Proxy) -> None:

@@ -131,7 +131,7 @@ RESOURCES = (
     Mutation(
         "a change is told that nobody made",
         "resources/queryset.py",
-        "found = rows.using(rows.db).select_for_update()",
+        "found = rows.using(rows.db).select_for_update(skip_locked=skips)",
         "found = type(rows)(model=rows.model, using=rows.db)",
         ("tests/resources/test_operating.py",),
     ),

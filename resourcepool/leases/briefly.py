@@ -1,0 +1,36 @@
+"""Changes that an operator waits for: a holder in the middle of a long transaction must not keep them waiting."""
+
+from collections.abc import Callable
+from typing import NoReturn, TypeVar
+
+from django.db import connections
+
+from resourcepool.dialect import brief_transaction
+from resourcepool.exceptions import DatabaseUnavailable
+from resourcepool.leases.retry import retrying
+
+Result = TypeVar("Result")
+
+
+def briefly(using: str, work: Callable[[], Result], *, settle: Callable[[], Result] | None = None) -> Result:
+    """Return what ``work`` returns, done in one transaction on ``using``, which waits for no lock for long.
+
+    Args:
+        settle: as ``retrying`` says.
+
+    Raises:
+        DatabaseUnavailable: a row is locked, or the database did not answer; nothing was changed, or it is not known.
+    """
+    connection = connections[using]
+
+    def send() -> Result:
+        with brief_transaction(connection):
+            return work()
+
+    def locked() -> NoReturn:
+        raise DatabaseUnavailable(
+            f"database {using!r}: a row is locked by somebody's transaction, perhaps its holder's (guard); try again in"
+            " a moment"
+        )
+
+    return retrying(connection, send, settle=settle, busy=locked)
