@@ -8,6 +8,7 @@ from resourcepool.exceptions import ImportRefused
 from resourcepool.resources.importing.address import address
 from resourcepool.resources.importing.fields import BadField
 from resourcepool.resources.importing.row import DETAILS, IDENTITY
+from resourcepool.resources.models import Proxy
 
 COLUMNS = (*IDENTITY, *DETAILS)
 ADDRESS_COLUMNS = frozenset({*IDENTITY, "password"})  # what a column "url" stands for
@@ -115,7 +116,9 @@ def _check_header(names: list[str]) -> None:
     unknown = sorted({name[:40] for name in names if name not in {"url", *COLUMNS}})
     if unknown:
         known = f"url, {', '.join(COLUMNS)}"
-        if 2 * len(unknown) > len(names):  # then the line may be no header, but a proxy with a password
+        exported = {field.name for field in Proxy._meta.concrete_fields} | {"state"}
+        # With many others the line may be no header, but a proxy with a password.
+        if 2 * len(unknown) > len(names) and not exported.issuperset(unknown):
             raise ImportRefused(f"the header has unknown columns; there are: {known}")
         named = ", ".join(map(repr, unknown))
         raise ImportRefused(f"the header has unknown columns: {named}; there are: {known}")

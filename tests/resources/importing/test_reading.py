@@ -9,6 +9,12 @@ from hypothesis import strategies as st
 from resourcepool.exceptions import ImportRefused
 from resourcepool.resources.importing.reading import Reading, read
 
+# What ``resourcepool_export`` writes for people to read.
+EXPORTED = (
+    "id,scheme,host,port,username,country,busy_before,fence,holder,in_service,status,reason,until,strikes,struck_at,"
+    "verdict,checked_at,latency,tags,weight,notes,state"
+)
+
 
 def reading(text: str) -> Reading:
     return read(iter(enumerate(text.split("\n"), 1)))
@@ -98,6 +104,8 @@ class TestCsv:
         [
             ("host,port,ip,hue", "unknown columns: 'hue', 'ip'; there are: url, scheme, host, port, username"),
             ("host,port,", "unknown columns: ''"),
+            (EXPORTED, "unknown columns: 'busy_before', 'checked_at', 'fence', 'holder', 'id', 'in_service', "),
+            (f"{EXPORTED},secret", "unknown columns; there are: url, scheme, host"),
             ("a.example,80,host,secret", "unknown columns; there are: url, scheme, host"),
             ("host,port,Host", "a column twice: host"),
             ("url,host,password", "url and host, password"),
