@@ -67,7 +67,7 @@ def test_the_page_of_a_resource_is_in_chinese(client: Client, held: Proxy) -> No
         "位于主机 web1，进程 41。",
         "10 分钟前",
         "从未检查。",
-        "恢复服务",
+        "收回",
     ):
         assert sentence in page
 
