@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from resourcepool.models import Proxy
+from resourcepool.models import Event, Proxy
+from resourcepool.signals import What
+from tests.admin.conftest import event
 from tests.app.rows import hold, new
 from tests.browser.test_dashboard import hide
 
@@ -36,6 +38,28 @@ def test_all_of_a_row_is_seen(window: Callable[..., Any], width: int) -> None:
     page.locator(".field-named a").first.click()
     page.locator("#resourcepool-now").wait_for()
     assert page.evaluate(OVERFLOW, "html") <= 0
+
+
+def test_all_of_an_event_is_seen_on_a_telephone(window: Callable[..., Any]) -> None:
+    row = new(Proxy)
+    event(
+        row,
+        What.REVOKED,
+        reason="hangs since 3 am",
+        holder=f"crawler{'-12.internal' * 4}/1/main/a.1",
+        actor="ann",
+    )
+    page = window()
+    page.set_viewport_size({"width": 375, "height": 800})
+    page.goto("/admin/resourcepool/event/")
+    page.locator("#result_list").wait_for()
+    assert page.evaluate(OVERFLOW, "html") <= 0
+    assert page.evaluate(OVERFLOW, "#changelist-form .results") <= 0
+    for said in ("hangs since 3 am", "crawler-12", "ann"):
+        box = page.locator("#result_list td", has_text=said).first.bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= 375
+    Event.objects.all().delete()
 
 
 def left(page: Any) -> int:
