@@ -44,8 +44,9 @@ class Words:
         self._held, self._left = _("for %s"), _("%s left")
 
     def of(self, cell: Cell) -> str:
-        """Return a line like "17: leased (web1/90/main/3), for 12 min, 40 s left"."""
-        line = f"{cell.pk}: {self._states[cell.state]}"
+        """Return a line like "17: a.example:3128, leased (web1/90/main/3), for 12 min, 40 s left"."""
+        name = f"{cell.name}, " if cell.name else ""
+        line = f"{cell.pk}: {name}{self._states[cell.state]}"
         if cell.note:
             line += f" ({shown(cell.note)})"
         if cell.held is not None:

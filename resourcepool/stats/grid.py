@@ -7,13 +7,15 @@ from types import SimpleNamespace
 from typing import Any
 
 from django.db import DatabaseError, connections
-from django.db.models import CharField, DateTimeField, Subquery, Value
-from django.db.models.functions import Cast
+from django.db.models import CharField, DateTimeField, F, Subquery, Value
+from django.db.models.functions import Cast, Concat
 
 from resourcepool.dialect import DbNow
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.leases import verbs
 from resourcepool.leases.retry import retrying
+from resourcepool.resources.models import Proxy
+from resourcepool.resources.selectors import selectable
 from resourcepool.resources.state import State, standing_of
 from resourcepool.stats.holdings import beginning_of_outer, is_history_beside
 
@@ -29,12 +31,14 @@ class Cell:
 
     Attributes:
         pk: its primary key as text.
+        name: what people call it: "host:port", or its ``name``, or its first unique text; "" if it has none.
         note: the holder of a lease; else why it was put away.
         held: for how long it has been leased, as the history tells; None when it does not.
         ends: until the lease, cool-down or quarantine ends, unless it is renewed; None: none runs.
     """
 
     pk: str
+    name: str
     state: State
     note: str
     held: float | None
@@ -48,9 +52,11 @@ def grid(models: Sequence[Any]) -> dict[str, list[Cell]]:
     """
     cells: dict[str, list[Cell]] = {model._meta.label: [] for model in models}
     for using in sorted({model.pool.using for model in models}):
-        for label, pk, now, since, *columns in _rows([model for model in models if model.pool.using == using]):
+        for label, pk, name, now, since, *columns in _rows(
+            [model for model in models if model.pool.using == using]
+        ):
             cells[label].append(
-                _cell(pk, now, since, SimpleNamespace(**dict(zip(COLUMNS, columns, strict=True))))
+                _cell(pk, name, now, since, SimpleNamespace(**dict(zip(COLUMNS, columns, strict=True))))
             )
     return {
         label: sorted(those, key=lambda cell: (len(cell.pk), cell.pk))[:MOST] for label, those in cells.items()
@@ -72,10 +78,21 @@ def _rows_of(model: Any) -> Any:
     rows = rows.annotate(
         grid_pool=Value(model._meta.label, CharField()),
         grid_pk=Cast("pk", CharField()),
+        grid_name=Cast(_name(model), CharField()),  # of one collation for all pools
         grid_now=DbNow(),
         grid_since=_since(model),
     )
-    return rows.values_list("grid_pool", "grid_pk", "grid_now", "grid_since", *COLUMNS)
+    return rows.values_list("grid_pool", "grid_pk", "grid_name", "grid_now", "grid_since", *COLUMNS)
+
+
+def _name(model: Any) -> Any:
+    """What its people call a resource, without secrets; its ``str`` would need all of the row."""
+    if issubclass(model, Proxy):
+        return Concat("host", Value(":"), Cast("port", CharField()))
+    texts = {name: field for name, field in selectable(model).items() if isinstance(field, CharField)}
+    unique = (name for name, field in texts.items() if field.unique and not field.primary_key)
+    named = "name" if "name" in texts else next(unique, None)
+    return F(named) if named else Value("")
 
 
 def _since(model: Any) -> Any:
@@ -85,13 +102,14 @@ def _since(model: Any) -> Any:
     return Subquery(beginning_of_outer(model).values("at")[:1])
 
 
-def _cell(pk: str, now: datetime.datetime, since: datetime.datetime | None, row: Any) -> Cell:
+def _cell(pk: str, name: str, now: datetime.datetime, since: datetime.datetime | None, row: Any) -> Cell:
     standing = standing_of(row, now)
     state = standing.state
     is_held = state in (State.LEASED, State.DRAINING)
     ends = (row.busy_before - now).total_seconds()
     return Cell(
         pk=pk,
+        name=name or "",
         state=state,
         note=row.holder if is_held else "" if state is State.FREE else standing.reason,
         held=max(0.0, (now - since).total_seconds()) if since and is_held else None,

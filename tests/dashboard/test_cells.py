@@ -12,9 +12,10 @@ HOSTILE = '"><script>alert(1)</script>'
 @pytest.mark.parametrize(
     ("cell", "text"),
     [
-        (Cell("17", State.FREE, "", None, None), "17: free"),
-        (Cell("17", State.LEASED, "web1", 720.0, 40.0), "17: leased (web1), for 12 min, 40 s left"),
-        (Cell("17", State.QUARANTINED, "banned", None, 7_300.0), "17: quarantined (banned), 2 h left"),
+        (Cell("17", "", State.FREE, "", None, None), "17: free"),
+        (Cell("17", "", State.LEASED, "web1", 720.0, 40.0), "17: leased (web1), for 12 min, 40 s left"),
+        (Cell("17", "a.example:80", State.FREE, "", None, None), "17: a.example:80, free"),
+        (Cell("17", "", State.QUARANTINED, "banned", None, 7_300.0), "17: quarantined (banned), 2 h left"),
     ],
 )
 def test_a_square_says_what_its_resource_is_doing(cell: Cell, text: str) -> None:
@@ -23,13 +24,13 @@ def test_a_square_says_what_its_resource_is_doing(cell: Cell, text: str) -> None
 
 @pytest.mark.parametrize("address", ["", "/admin/app/thing/0pk0/change/"])
 def test_hostile_text_stays_text(address: str) -> None:
-    html = squares([Cell(HOSTILE, State.LEASED, HOSTILE, None, None)], address, "rp0")
+    html = squares([Cell(HOSTILE, HOSTILE, State.LEASED, HOSTILE, None, None)], address, "rp0")
     assert "<script>" not in html
     assert html.count("<") == html.count(">") == 2
 
 
 def test_a_square_leads_to_the_page_of_its_resource() -> None:
-    html = squares([Cell("a/b", State.FREE, "", None, None)], "/admin/app/thing/0pk0/change/", "rp0")
+    html = squares([Cell("a/b", "", State.FREE, "", None, None)], "/admin/app/thing/0pk0/change/", "rp0")
     assert 'href="/admin/app/thing/a_2Fb/change/"' in html
 
 

@@ -153,7 +153,7 @@ class TestThePage:
         hold(proxy, holder="web1/90/main/3")
         text = text_of(somebody("view_proxy"))
         assert f'href="/admin/resourcepool/proxy/{proxy.pk}/change/"' in text
-        assert f'title="{proxy.pk}: leased (web1/90/main/3)' in text
+        assert f'title="{proxy.pk}: {proxy.host}:3128, leased (web1/90/main/3)' in text
 
     def test_figures_lead_to_the_lists_of_what_they_count(self) -> None:
         hold(new(Proxy))

@@ -25,6 +25,8 @@ def test_a_cell_for_each_resource_of_each_pool_in_the_order_of_their_keys() -> N
     cells = grid([Proxy, Device])
     assert [cell.pk for cell in cells["resourcepool.Proxy"]] == [str(proxy.pk) for proxy in proxies]
     assert [cell.pk.replace("-", "") for cell in cells["testapp.Device"]] == [device.pk.hex]
+    assert [cell.name for cell in cells["resourcepool.Proxy"]] == [f"{proxy.host}:3128" for proxy in proxies]
+    assert [cell.name for cell in cells["testapp.Device"]] == [device.name]
 
 
 def test_a_pool_without_a_table_has_none_and_hides_no_other() -> None:
