@@ -96,9 +96,8 @@ def take(model: Any, candidate: Candidate, actor: str = "") -> CheckLease | None
         grant = verbs.claim(connection, model, candidate.pk, wanted)
     if grant is None:
         return None
-    if (
-        candidate.holder and grant.fence == candidate.fence + 1
-    ):  # nobody has told of its end, and now nobody else will
+    # Nobody has told of the end of that lease, and from now on nobody else will.
+    if candidate.holder and grant.fence == candidate.fence + 1:
         who = (model, pool.using, candidate.pk, candidate.fence, candidate.holder)
         tell(Fact(What.EXPIRED, *who, "somebody else has acquired it since"))
     lease = CheckLease(pool, pool.using, grant, asked)
