@@ -15,6 +15,8 @@ Result = TypeVar("Result")
 def briefly(using: str, work: Callable[[], Result], *, settle: Callable[[], Result] | None = None) -> Result:
     """Return what ``work`` returns, done in one transaction on ``using``, which waits for no lock for long.
 
+    Inside a transaction of the caller its errors are the database's own: whoever began it tries again, or not.
+
     Args:
         settle: as ``retrying`` says.
 
@@ -33,4 +35,4 @@ def briefly(using: str, work: Callable[[], Result], *, settle: Callable[[], Resu
             " a moment"
         )
 
-    return retrying(connection, send, settle=settle, busy=locked)
+    return retrying(connection, send, settle=settle, busy=None if connection.in_atomic_block else locked)
