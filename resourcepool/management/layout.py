@@ -46,8 +46,12 @@ def moment(at: datetime.datetime | None, passed: float | None) -> str:
     """
     if at is None or passed is None:
         return _("not known")
-    shown = timezone.localtime(at) if timezone.is_aware(at) else at
-    return _("%(at)s (%(ago)s ago)") % {"at": shown.isoformat(" ", "seconds"), "ago": duration(passed)}
+    return _("%(at)s (%(ago)s ago)") % {"at": local(at), "ago": duration(passed)}
+
+
+def local(at: datetime.datetime) -> str:
+    """Return "2026-11-21 03:12:07+08:00", in the project's time zone; without it where the project has none."""
+    return (timezone.localtime(at) if timezone.is_aware(at) else at).isoformat(" ", "seconds")
 
 
 def ago(seconds: float | None) -> str:

@@ -52,6 +52,13 @@ class TestOut:
         assert row["until"] is not None
         assert row["status"] == Status.OUT_OF_SERVICE
 
+    def test_what_would_be_changed_is_listed_in_json_too(self) -> None:
+        first, second = several(Proxy, 2)
+        listed = run("drain", "proxy", "--all", "--reason", "x", "--dry-run", "--json", "--limit", 1).json
+        assert (listed["found"], listed["changed"]) == (2, 0)
+        assert listed["resources"] == [{"id": first.pk, "name": str(first)}]
+        assert columns(second)["in_service"]
+
     def test_the_history_keeps_who_did_it_and_why(self) -> None:
         proxy = new(Proxy)
         run("drain", "proxy", proxy.pk, "--reason", "cable")
@@ -127,7 +134,9 @@ class TestWaiting:
         eventually(lambda: not columns(proxy)["in_service"])
         lease.release()
         done = waiting.result(40)
-        assert done.json == {"dry_run": False, "found": 1, "changed": 1, "still_held": 0}
+        assert done.json == {"dry_run": False, "found": 1, "changed": 1, "still_held": 0} | {
+            "resources": [{"id": proxy.pk, "name": str(proxy)}]
+        }
         assert done.code == 0
 
     def test_says_who_still_holds_what_when_its_time_is_over(self) -> None:

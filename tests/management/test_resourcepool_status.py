@@ -162,3 +162,12 @@ class TestWatching:
         assert len(shown.out.splitlines()) == 2
         assert shown.err == "gone away\n"
         assert shown.code == 0
+
+    def test_each_look_says_when_it_was(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        class Pause:
+            def wait(self, seconds: float) -> None:
+                raise KeyboardInterrupt
+
+        monkeypatch.setattr(threading, "Event", Pause)
+        first = run("status", "--watch").out.splitlines()[0]
+        assert datetime.datetime.fromisoformat(first).tzinfo is not None

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy
 from resourcepool import options as checked
 from resourcepool.leases.clock import monotonic
 from resourcepool.management import arguments
-from resourcepool.management.layout import more, plain
+from resourcepool.management.layout import as_text, more, plain
 from resourcepool.management.operating import OperatorCommand, actor
 from resourcepool.management.status_report import holdings_as_text
 from resourcepool.resources.choice import chosen
@@ -74,13 +74,15 @@ class Command(OperatorCommand):
             self._list(meant, total, options["limit"])
         if total and options["all"] and not options["dry_run"]:
             self.ask(_("Change all %s?") % f"{total:,}", yes=options["yes"])
+        listed = [{"id": row.pk, "name": str(row)} for row in meant.order_by("pk")[: options["limit"]]]
         changed = 0 if options["dry_run"] or not total else self._change(meant, options)
         if total and not options["json"]:
             self.stdout.write(_sentence(total if options["dry_run"] else changed, options))
         held = None if wait is None or options["dry_run"] else self._wait(model, rows, wait)
         if options["json"]:
             end = {"dry_run": options["dry_run"], "found": total, "changed": changed, "still_held": held}
-            self.stdout.write(json.dumps(end))
+            end["resources"] = listed
+            self.stdout.write(json.dumps(end, default=as_text))
         if held:
             raise CommandError(_("%s still held; they leave service when their leases end") % f"{held:,}")
         if not total and not (wait is not None and rows.exists()):

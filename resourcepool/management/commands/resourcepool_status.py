@@ -8,6 +8,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 from django.db import DatabaseError, InterfaceError, connections
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -15,7 +16,7 @@ from resourcepool import options as checked
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.management import arguments
 from resourcepool.management import status_report as report
-from resourcepool.management.layout import as_text, more
+from resourcepool.management.layout import as_text, local, more
 from resourcepool.management.operating import OperatorCommand
 from resourcepool.phrases import shown
 from resourcepool.stats.alarms import alarms_of
@@ -83,6 +84,8 @@ class Command(OperatorCommand):
         if self.stdout.isatty() and not options["json"]:
             self.stdout.write(CLEAR, ending="")
         try:
+            if not options["json"]:
+                self.stdout.write(local(timezone.now()))
             self._show(models, **options)
         except CommandError:
             raise
