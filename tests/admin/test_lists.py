@@ -244,3 +244,11 @@ def test_the_list_of_another_kind_of_resource_works_the_same(rf: Any, admin_user
     found = site._registry[Device].get_changelist_instance(request)
     assert [row.pk for row in found.result_list] == [device.pk]
     assert {name.split("_")[0] for name in site._registry[Device].get_actions(request)} >= {"free", "drain"}
+
+
+@pytest.mark.parametrize("name", ["q", "tag"])
+def test_more_words_than_a_database_compares_at_once_find_nothing(administrator: Client, name: str) -> None:
+    new(Proxy)
+    answer = administrator.get("/admin/resourcepool/proxy/", {name: " ".join("w" for _ in range(1_500))})
+    assert answer.status_code == 200
+    assert answer.context["cl"].result_count == 0
