@@ -10,7 +10,7 @@ from resourcepool.resources.queryset import ResourceQuerySet
 
 NAMED = 200  # grants that are named one by one
 SHOWN = 20
-CHUNK = 1_000
+CHUNK = 500  # as many as a queryset changes at once: all of them or none
 
 
 @dataclass(frozen=True)

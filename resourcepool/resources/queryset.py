@@ -16,7 +16,7 @@ from resourcepool.leases.retry import Unsettled, retrying
 from resourcepool.resources.state import MAX_REASON, Status
 from resourcepool.signals import Fact, What, tell
 
-CHUNK = 1_000
+CHUNK = 500  # rows in one transaction; of lists of 1,000 MariaDB makes a table, and locks rows in no order
 LONGEST = 30 * options.DAY  # seconds for which something is put away at most
 BACK = {"in_service": True, "status": Status.IN_SERVICE, "reason": "", "until": None, "strikes": 0}
 
