@@ -119,6 +119,7 @@ class TestAsAProgram:
         with self.start(database_url, "resourcepool_status", "proxy", "--watch", "0.2") as watch:
             assert watch.stdout
             assert watch.stderr
+            assert watch.stdout.readline().startswith("20")  # the time of the look
             assert watch.stdout.readline().startswith("pool ")
             watch.send_signal(signal.SIGINT)
             watch.stdout.read()
