@@ -1,4 +1,4 @@
-"""Django's classes as the type checker wants them (they take no type parameters when they run), safe from odd addresses.
+"""Django's classes as the type checker wants them (they take no type parameters at run time), safe from odd addresses.
 
 Anybody can write NUL into one, which PostgreSQL refuses, or more words than SQLite compares at once.
 """
