@@ -1,6 +1,5 @@
 """``make matrix``: the tests for every supported Python and Django, on SQLite or on the database in DATABASE_URL."""
 
-import os
 from pathlib import Path
 
 import nox
@@ -26,8 +25,7 @@ def tests(session: nox.Session, django: str) -> None:
     pins = [pin for pin in Path("requirements.txt").read_text().splitlines() if not pin.startswith("Django==")]
     limits = Path(session.create_tmp(), "limits.txt")
     limits.write_text("\n".join([*pins, f"Django=={django}.*"]))
-    drivers = "mysql,postgres," if "DATABASE_URL" in os.environ else ""
-    session.install("-c", str(limits), "-e", f".[{drivers}dev,celery,rest,checks,demo]")
+    session.install("-c", str(limits), "-e", ".[mysql,postgres,dev,celery,rest,checks,demo,bench]")
     session.run(
         "python", "-m", "pytest", "--numprocesses=2", "--dist=worksteal", "-m", "not alone", *session.posargs
     )

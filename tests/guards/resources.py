@@ -126,13 +126,13 @@ RESOURCES = (
         "resources/queryset.py",
         'rows.filter(pk__in=held).retire("deleted',
         'rows.retire("deleted',
-        ("tests/resources/test_operating.py",),
+        ("tests/resources/test_told.py",),
     ),
     Mutation(
         "a change is told that nobody made",
         "resources/queryset.py",
         "found = rows.using(rows.db).select_for_update(skip_locked=skips)",
         "found = type(rows)(model=rows.model, using=rows.db)",
-        ("tests/resources/test_operating.py",),
+        ("tests/resources/test_told.py",),
     ),
 )

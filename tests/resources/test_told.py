@@ -1,0 +1,92 @@
+"""How the world is told of what an operator did: of each row once, and of nothing that was not done."""
+
+from typing import Any
+
+import pytest
+
+from resourcepool.models import Proxy
+from resourcepool.resources import queryset
+from resourcepool.resources.state import Status
+from resourcepool.signals import Fact, What
+from tests.app.rows import granted, new
+from tests.resources.told import facts
+
+__all__ = ["facts"]
+
+
+@pytest.fixture
+def proxy() -> Any:
+    return new(Proxy)
+
+
+class TestWhatIsTold:
+    @pytest.mark.parametrize(
+        ("act", "what", "reason"),
+        [
+            (lambda rows: rows.take_out("sold", actor="alice"), What.TAKEN_OUT, "sold"),
+            (lambda rows: rows.reserve("bob", "tests", actor="alice"), What.RESERVED, "bob: tests"),
+            (lambda rows: rows.quarantine("banned", 60, actor="alice"), What.QUARANTINED, "banned"),
+            (lambda rows: rows.retire("broken", actor="alice"), What.TAKEN_OUT, "broken"),
+        ],
+    )
+    def test_each_change_is_told_once_for_each_row(
+        self, facts: list[Fact], act: Any, what: What, reason: str
+    ) -> None:
+        rows = [new(Proxy) for _ in range(3)]
+        assert act(Proxy.objects.all()) == 3
+        assert sorted(fact.pk for fact in facts) == [row.pk for row in rows]
+        assert {(fact.what, fact.reason, fact.actor) for fact in facts} == {(what, reason, "alice")}
+
+    def test_a_return_is_told_of_those_that_were_away(self, facts: list[Fact]) -> None:
+        away, here = new(Proxy, in_service=False, status=Status.OUT_OF_SERVICE), new(Proxy)
+        both = Proxy.objects.filter(pk__in=[away.pk, here.pk])
+        assert both.return_to_service(reason="new cable is in", actor="alice") == 1
+        told = [(fact.what, fact.pk, fact.reason, fact.actor) for fact in facts]
+        assert told == [(What.RETURNED, away.pk, "new cable is in", "alice")]
+
+    def test_a_deletion_is_told_of_those_that_stay_because_they_are_held(self, facts: list[Fact]) -> None:
+        held, _free = new(Proxy), new(Proxy)
+        granted(held)
+        assert Proxy.objects.all().delete(actor="alice")[0] == 1
+        assert [(fact.what, fact.pk, fact.reason, fact.actor) for fact in facts] == [
+            (What.TAKEN_OUT, held.pk, "deleted while it was held", "alice")
+        ]
+
+
+class TestWhatIsToldIsWhatWasDone:
+    """Between the look at the rows and the change, somebody else may come first."""
+
+    @pytest.fixture
+    def before_the_change(self, monkeypatch: pytest.MonkeyPatch) -> Any:
+        """Have something done once, after the rows were read and before they are changed."""
+
+        def do(what: Any) -> None:
+            read = queryset._chunks
+
+            def late(rows: Any) -> Any:
+                monkeypatch.setattr(queryset, "_chunks", read)
+                for chunk in read(rows):
+                    what()
+                    yield chunk
+
+            monkeypatch.setattr(queryset, "_chunks", late)
+
+        return do
+
+    def test_a_return_that_somebody_else_made_first_is_told_of_them_alone(
+        self, proxy: Any, facts: list[Fact], before_the_change: Any
+    ) -> None:
+        Proxy.objects.take_out("new cable")
+        before_the_change(lambda: Proxy.objects.return_to_service(actor="bob"))
+        assert Proxy.objects.return_to_service(actor="alice") == 0
+        assert [fact.actor for fact in facts if fact.what is What.RETURNED] == ["bob"]
+
+    def test_a_quarantine_of_what_is_claimed_meanwhile_is_told_once_under_the_lease(
+        self, proxy: Any, facts: list[Fact], before_the_change: Any
+    ) -> None:
+        claimed: list[Any] = []
+        before_the_change(lambda: claimed.append(Proxy.pool.acquire()))
+        assert Proxy.objects.quarantine("smells", 60) == 1
+        (told,) = [fact for fact in facts if fact.what is What.QUARANTINED]
+        assert told.fence == claimed[0].fence
+        claimed[0].release()
