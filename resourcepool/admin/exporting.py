@@ -8,8 +8,8 @@ from django.contrib import admin
 from django.http import HttpRequest, StreamingHttpResponse
 from django.utils.translation import gettext_lazy as _
 
-from resourcepool.stats.export import harmless, header
-from resourcepool.stats.records import of_resources
+from resourcepool.stats.cells import harmless
+from resourcepool.stats.records import columns, of_resources
 
 
 class _Echo:
@@ -28,11 +28,7 @@ def export(page: Any, request: HttpRequest, rows: Any) -> StreamingHttpResponse:
 
 
 def _lines(rows: Any) -> Iterator[str]:
-    write, names = csv.writer(_Echo()).writerow, header(rows.model)
+    write, names = csv.writer(_Echo()).writerow, columns(rows.model, to_import=False)
     yield write(names)
     for record in of_resources(rows):
-        yield write([_cell(record[name]) for name in names])
-
-
-def _cell(value: Any) -> Any:
-    return value if value is None or isinstance(value, int | float) else harmless(str(value))
+        yield write([harmless(record[name]) for name in names])

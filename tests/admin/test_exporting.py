@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 
 from resourcepool.models import Proxy
-from resourcepool.stats.export import harmless
+from resourcepool.stats.cells import harmless
 from tests.admin.conftest import lease
 from tests.app.rows import new, several
 

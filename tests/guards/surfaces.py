@@ -103,8 +103,8 @@ SURFACES = (
     ),
     Mutation(
         "a spreadsheet executes what is exported",
-        "stats/export.py",
-        "value.startswith(FORMULAS)",
+        "stats/cells.py",
+        "text.startswith(FORMULAS)",
         "False",
         ("tests/canary/test_pages.py",),
     ),

@@ -16,7 +16,7 @@ from resourcepool.management.operating import OperatorCommand, actor
 from resourcepool.models import Proxy
 from resourcepool.resources.choice import chosen
 from resourcepool.stats import records
-from resourcepool.stats.export import harmless
+from resourcepool.stats.cells import harmless
 
 logger = logging.getLogger(__name__)
 
