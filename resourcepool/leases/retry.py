@@ -61,7 +61,7 @@ def retrying(
         except (DatabaseError, InterfaceError) as error:
             trouble = dialect.trouble(connection, error)
             if trouble is Trouble.NOT_MIGRATED:
-                raise NotMigrated(f"database {connection.alias!r}: {error}; run `manage.py migrate`") from error
+                raise NotMigrated(f"{_said(connection, error)}; run `manage.py migrate`") from error
             if trouble is Trouble.BUSY and busy is not None:
                 return busy()
             if trouble is None or connection.in_atomic_block:
@@ -70,7 +70,13 @@ def retrying(
                 unsure = True
                 connection.close()
             if turn == TRIES - 1 or monotonic() > gives_up_at:
-                raise DatabaseUnavailable(f"database {connection.alias!r}: {error}") from error
+                raise DatabaseUnavailable(_said(connection, error)) from error
             logger.debug("database %r: %s; trying again", connection.alias, error)
             time.sleep(random.uniform(0, 0.03 * 2**turn))  # noqa: S311 (jitter, not a secret)
     raise AssertionError("unreachable")
+
+
+def _said(connection: BaseDatabaseWrapper, error: Exception) -> str:
+    """Return which database said what, without the excerpt of the statement that PostgreSQL adds."""
+    said, _, _ = str(error).partition("\nLINE ")
+    return f"database {connection.alias!r}: {said}"

@@ -83,7 +83,9 @@ def test_it_can_be_read_without_seeing_it(window: Callable[..., Any]) -> None:
     page.goto(PAGE)
     page.get_by_role("img", name="In use. Leased: 1 at the end").wait_for()
     page.get_by_role("img", name="100 % in use").wait_for()
-    page.get_by_role("group", name="Proxies").get_by_role("link", name=f"{proxy.pk}: leased (web1)").wait_for()
+    page.get_by_role("group", name="Proxies").get_by_role(
+        "link", name=f"{proxy.pk}: {proxy.host}:{proxy.port}, leased (web1)"
+    ).wait_for()
     page.get_by_role("status").get_by_text("Live").wait_for()
     assert page.locator("#rp-live svg:not([role=img]):not([aria-hidden])").count() == 0
 

@@ -20,7 +20,7 @@ def sweep(**options: Any) -> tuple[str, str]:
     return out.getvalue(), err.getvalue()
 
 
-@pytest.mark.django_db
+@pytest.mark.django_db(transaction=True)
 def test_it_says_what_each_job_did() -> None:
     out, err = sweep()
     assert [line.partition(":")[0] for line in out.splitlines()] == ["sweep", "statistics", "prune history"]

@@ -67,6 +67,7 @@ class TestTablesNotMigrated:
         assert seconds < 3
         assert "run `manage.py migrate`" in text
         assert "resourcepool_" in text
+        assert "LINE 1" not in text
 
     def test_names_the_command_to_somebody_who_wants_several(self, spawn: Spawner, empty: str) -> None:
         name, seconds, text = told(spawn(acquire_many, DATABASE_URL=empty))

@@ -61,8 +61,9 @@ class TestInQuarantine:
         Scripted.finds = {row.pk: BAD}
         assert checked(every_quarantine=True)[row.pk].done is Done.NOTHING
         now = columns(row)
-        kept = ("busy_before", "until", "reason", "status", "strikes")
+        kept = ("until", "reason", "status", "strikes")
         assert [now[name] for name in kept] == [before[name] for name in kept]
+        assert now["busy_before"] == before["until"]
         assert (now["verdict"], now["holder"]) == ("bad", "")
 
     def test_what_comes_of_it_is_told_with_the_name_of_who_asked(self, told: list[Fact]) -> None:
