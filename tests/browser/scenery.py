@@ -72,7 +72,7 @@ def day() -> None:
 def sample(pool: str, ago: int, leased: int, capacity: int, acquired: int, waiters: int) -> None:
     leased = max(0, min(leased, capacity))
     figures = {"leased": leased, "free": capacity - leased, "waiters": waiters, "acquired": max(0, acquired)}
-    lost = ago % 3 + 1 if ago % 241 < 3 else 0
+    lost = 3 if pool == "resourcepool.proxy" and ago % 241 == 14 else 0  # as many as ``counted`` tells of
     Sample.objects.create(pool=pool, minute=DbLater(-60.0 * (ago + 1) - 10), lost=lost, **figures)
 
 
