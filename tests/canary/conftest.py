@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
+from django.test import Client
 
 from resourcepool.history.recorder import recorder
 from resourcepool.models import Event, Job, Proxy, Sample
@@ -15,6 +16,14 @@ from tests.committed import transactional_db
 from tests.resources.checking.servers import closed_port
 
 __all__ = ["transactional_db"]
+
+
+@pytest.fixture
+def client() -> Client:
+    """An operator who may do everything; errors are answered, not raised."""
+    found = Client(raise_request_exception=False)
+    found.force_login(User.objects.create_superuser("operator"))
+    return found
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,6 @@ from typing import Any
 
 import django
 import pytest
-from django.contrib.auth.models import User
 from django.core import mail
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
@@ -19,13 +18,6 @@ from tests.canary.test_pages import FORM, LIST
 
 def fail(*_: Any, **__: Any) -> Any:
     raise RuntimeError("deep inside")
-
-
-@pytest.fixture
-def client() -> Client:
-    found = Client(raise_request_exception=False)
-    found.force_login(User.objects.create_superuser("operator"))
-    return found
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.admin.utils import quote
-from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import URLPattern, get_resolver, reverse
@@ -64,13 +63,6 @@ def reversed_of(name: str, pattern: URLPattern, rows: dict[str, Any]) -> Iterato
 def key_in(name: str, rows: dict[str, Any]) -> str:
     """Return the key of the row that pages of this name are tried with, as it stands in addresses."""
     return str(quote(rows[name.split("_")[1]].pk))
-
-
-@pytest.fixture
-def client() -> Client:
-    found = Client(raise_request_exception=False)
-    found.force_login(User.objects.create_superuser("operator"))
-    return found
 
 
 @pytest.fixture
