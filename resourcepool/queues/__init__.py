@@ -1,0 +1,19 @@
+"""Queues assigned to servers: each is worked by one server at a time, and all share them evenly (document 001)."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__all__ = ["HeldQueue", "QueueServer"]
+
+if TYPE_CHECKING:
+    from resourcepool.queues.held import HeldQueue
+    from resourcepool.queues.server import QueueServer
+
+_HOMES = {"HeldQueue": "resourcepool.queues.held", "QueueServer": "resourcepool.queues.server"}
+
+
+def __getattr__(name: str) -> Any:
+    # Lazy, because Django imports this package before its models may be loaded.
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'resourcepool.queues' has no attribute {name!r}")
