@@ -3,6 +3,7 @@
 from resourcepool.history.models import Dashboard, Event, Sample
 from resourcepool.jobs.models import Job
 from resourcepool.leases.models import AbstractLease, Ticket
+from resourcepool.queues.models import Move, Queue, Server, TaskType
 from resourcepool.resources.models import AbstractResource, Proxy
 from resourcepool.resources.pool import Pool
 
@@ -12,8 +13,12 @@ __all__ = [
     "Dashboard",
     "Event",
     "Job",
+    "Move",
     "Pool",
     "Proxy",
+    "Queue",
     "Sample",
+    "Server",
+    "TaskType",
     "Ticket",
 ]

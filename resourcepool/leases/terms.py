@@ -1,7 +1,7 @@
 """What a lease was asked for with."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ class Terms:
         cooldown: how long the row rests after the release.
         max_hold: it is not renewed beyond this long after the grant; None: as long as the holder lives.
         leak_after: held for longer it is reported as leaked; None: never.
+        renew_every: how often it is renewed; None: three times per ttl.
         on_lost: called with the lease, once, from a background thread, as soon as the loss is noticed.
     """
 
@@ -28,6 +29,7 @@ class Terms:
     cooldown: float = 0.0
     max_hold: float | None = None
     leak_after: float | None = None
+    renew_every: float | None = None
     on_lost: Callable[["Lease"], None] | None = None
 
     @property
@@ -37,7 +39,7 @@ class Terms:
 
     def under(self, holder: str) -> "Terms":
         """Return the same terms for another holder."""
-        return Terms(self.ttl, holder, self.cooldown, self.max_hold, self.leak_after, self.on_lost)
+        return replace(self, holder=holder)
 
 
 def margin(ttl: float) -> float:

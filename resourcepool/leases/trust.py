@@ -24,7 +24,8 @@ class Trust:
     @property
     def due_at(self) -> float:
         """The moment at which it should be renewed next."""
-        return self.sent_at + self._terms.ttl / 3 if self._is_proven else 0.0
+        every = self._terms.renew_every or self._terms.ttl / 3
+        return self.sent_at + every if self._is_proven else 0.0
 
     def next_ttl(self, now: float) -> float:
         """Return how long to renew it for, in seconds: its ttl, but not beyond ``max_hold``."""

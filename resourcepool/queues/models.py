@@ -1,0 +1,237 @@
+"""Task types, the servers that work on them, their queues, and every move of a queue from server to server (R1.1)."""
+
+from typing import Any, ClassVar, Self
+
+from django.core.exceptions import ValidationError
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from resourcepool.dialect import DbNow, KeyField, MicrosUntil
+from resourcepool.leases.models import AbstractLease, LeaseQuerySet
+from resourcepool.leases.terms import MIN_TTL
+
+MAX_NAME = 100
+MAX_QUEUE_ID = 100
+MAX_PARAMETER = 2_000
+MAX_REASON = 200
+MOST_WEIGHT = 1_000
+DAY = 86_400.0
+
+
+def _seconds(name: Any, default: float, help_text: Any, least: float = 0.1) -> Any:
+    limits = [MinValueValidator(least), MaxValueValidator(DAY)]
+    return models.FloatField(name, default=default, validators=limits, help_text=help_text)
+
+
+def check_labels(value: Any) -> None:
+    """Refuse what is not a small object of texts, such as {"zone": "eu"}; raises ValidationError."""
+    if not isinstance(value, dict) or len(value) > 20:
+        raise ValidationError(_('Labels are an object of at most 20 texts, e.g. {"zone": "eu"}.'))
+    for part in (*value.keys(), *value.values()):
+        if not isinstance(part, str) or not 0 < len(part) <= 50 or not part.isprintable():
+            raise ValidationError(_("A label and its value are texts of 1 to 50 printable characters."))
+
+
+class TaskType(models.Model):
+    """One kind of work that is split into queues, and how its servers are watched.
+
+    Its row is the mutex of everything that changes who has which queue: each such transaction begins by updating it
+    (R1.1, R1.4). ``generation`` goes up with every change that its servers must know of.
+    """
+
+    class Strategy(models.TextChoices):
+        STICKY = "sticky", _("sticky: the fewest moves")
+        ROUND_ROBIN = "round_robin", _("round robin: in turn")
+
+    name = KeyField(_("name"), max_length=MAX_NAME, unique=True)
+    strategy = models.CharField(
+        _("strategy"), max_length=20, choices=Strategy.choices, default=Strategy.STICKY
+    )
+    heartbeat_every = _seconds(
+        _("heartbeat every (s)"), 1.0, _("So often a server renews itself, and looks for changes.")
+    )
+    judge_dead_after = _seconds(
+        _("judged dead after (s)"),
+        6.0,
+        _("A server without a heartbeat for so long has lost its queues; at least two heartbeats."),
+        MIN_TTL,
+    )
+    reload_every = _seconds(
+        _("reload every (s)"), 0.2, _("No server looks for changes more often than that."), 0.01
+    )
+    drain_within = _seconds(
+        _("drained within (s)"),
+        60.0,
+        _("So long a server may finish its work on a queue that is to go elsewhere; then it is taken over."),
+        MIN_TTL,
+    )
+    is_paused = models.BooleanField(
+        _("paused"), default=False, help_text=_("Nobody begins work on its queues; who has which stays.")
+    )
+    generation = models.BigIntegerField(_("generation"), default=0, editable=False)
+    is_assignment_due = models.BooleanField(default=False, editable=False)
+    assigned_at = models.DateTimeField(_("last assigned at"), null=True, editable=False)
+    assigned_by = models.CharField(_("last assigned by"), max_length=MAX_NAME, default="", editable=False)
+
+    class Meta:
+        verbose_name = _("task type")
+        verbose_name_plural = _("task types")
+        default_permissions = ("add", "change", "delete", "view", "operate")
+
+    def __str__(self) -> str:
+        return str(self.name)
+
+    def clean(self) -> None:
+        """Refuse intervals that contradict each other."""
+        if self.judge_dead_after < 2 * self.heartbeat_every:
+            text = _("At least two heartbeats (%(least)g s): one may be late.")
+            raise ValidationError({"judge_dead_after": text % {"least": 2 * self.heartbeat_every}})
+        if self.drain_within < self.judge_dead_after:
+            text = _("At least as long as until a server is judged dead (%(least)g s).")
+            raise ValidationError({"drain_within": text % {"least": self.judge_dead_after}})
+        if self.reload_every > self.heartbeat_every:
+            text = _("At most a heartbeat (%(most)g s).")
+            raise ValidationError({"reload_every": text % {"most": self.heartbeat_every}})
+
+
+class ServerQuerySet(LeaseQuerySet):
+    """Filters over servers, by the database's clock."""
+
+    def alive(self) -> Self:
+        """Return those that are not judged dead."""
+        return self.filter(busy_before__gt=DbNow())
+
+    def with_ages(self) -> Self:
+        """Return them with whole microseconds: until judged dead, since registered, and since it has had no queue."""
+        return self.annotate(
+            micros_left=MicrosUntil("busy_before"),
+            micros_registered=MicrosUntil("registered_at"),
+            micros_idle=MicrosUntil("idle_since"),
+        )
+
+
+class Server(AbstractLease):
+    """One run of a process that works on queues of a task type. Its heartbeat is the renewal of this row's lease.
+
+    A process that comes back is another row: ``name`` is for people and pins, the primary key for everything else.
+    The row goes when it has left, or was found dead.
+    """
+
+    class State(models.TextChoices):
+        UP = "up", _("up")
+        DRAINING = "draining", _("draining")
+
+    is_told: ClassVar[bool] = False
+
+    task_type = models.ForeignKey(TaskType, on_delete=models.PROTECT, related_name="servers")
+    name = KeyField(_("name"), max_length=MAX_NAME)
+    weight = models.PositiveIntegerField(
+        _("weight"), default=1, validators=[MinValueValidator(1), MaxValueValidator(MOST_WEIGHT)]
+    )
+    labels = models.JSONField(_("labels"), default=dict, blank=True, validators=[check_labels])
+    limit = models.PositiveIntegerField(_("at most"), null=True, blank=True)
+    state = models.CharField(_("state"), max_length=10, choices=State.choices, default=State.UP)
+    ttl = models.FloatField(_("judged dead after (s)"))
+    registered_at = models.DateTimeField(_("registered at"))
+    idle_since = models.DateTimeField(_("without a queue since"), null=True)
+
+    objects: ClassVar[Any] = ServerQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = _("server")
+        verbose_name_plural = _("servers")
+        default_permissions = ("view", "operate")
+
+    def __str__(self) -> str:
+        return f"{self.name} #{self.pk}"
+
+
+class Queue(models.Model):
+    """A part of a task type's work. ``fence`` goes up whenever ``cur_server`` changes.
+
+    Who has it is decided by ``cur_server`` and that server's lease together; all four columns below change only in a
+    transaction that holds the task type's row.
+    """
+
+    task_type = models.ForeignKey(TaskType, on_delete=models.PROTECT, related_name="queues")
+    queue_id = KeyField(_("queue"), max_length=MAX_QUEUE_ID)
+    parameter = models.TextField(
+        _("parameter"), default="", blank=True, max_length=MAX_PARAMETER, help_text=_("Given to its server.")
+    )
+    labels = models.JSONField(
+        _("labels"),
+        default=dict,
+        blank=True,
+        validators=[check_labels],
+        help_text=_('Only servers with all of these get it, e.g. {"zone": "eu"}.'),
+    )
+    pin = KeyField(
+        _("pinned to"), max_length=MAX_NAME, default="", blank=True, help_text=_("A server's name.")
+    )
+    # No constraint: it would lock the server's row, which its heartbeat renews.
+    cur_server = models.ForeignKey(
+        Server, null=True, editable=False, on_delete=models.DO_NOTHING, db_constraint=False, related_name="+"
+    )
+    req_server = models.ForeignKey(
+        Server,
+        null=True,
+        editable=False,
+        on_delete=models.DO_NOTHING,
+        db_constraint=False,
+        db_index=False,
+        related_name="+",
+    )
+    fence = models.BigIntegerField(_("fence"), default=0, editable=False)
+    requested_at = models.DateTimeField(_("asked for at"), null=True, editable=False)
+    since = models.DateTimeField(_("there since"), null=True, editable=False)
+    is_retiring = models.BooleanField(_("being removed"), default=False, editable=False)
+
+    class Meta:
+        verbose_name = _("queue")
+        verbose_name_plural = _("queues")
+        default_permissions = ("add", "change", "delete", "view", "operate")
+        constraints = [
+            models.UniqueConstraint(fields=["task_type", "queue_id"], name="resourcepool_queue_identity")
+        ]
+        indexes = [models.Index(fields=["task_type", "requested_at"], name="resourcepool_queue_overdue")]
+
+    def __str__(self) -> str:
+        return f"{self.task_type_id}/{self.queue_id}"
+
+
+class Move(models.Model):
+    """One change of who has, or is to have, a queue; only added and, when old, removed."""
+
+    class What(models.TextChoices):
+        ASSIGNED = "assigned", _("assigned")
+        REQUESTED = "requested", _("asked for")
+        HANDED_OVER = "handed_over", _("handed over")
+        TAKEN_OVER = "taken_over", _("taken over")
+        CANCELLED = "cancelled", _("not asked for any more")
+        FREED = "freed", _("freed")
+        REMOVED = "removed", _("removed")
+
+    task_type = KeyField(_("task type"), max_length=MAX_NAME)
+    generation = models.BigIntegerField(_("generation"))
+    queue_pk = models.BigIntegerField()
+    queue_id = KeyField(_("queue"), max_length=MAX_QUEUE_ID)
+    what = models.CharField(_("what"), max_length=12, choices=What.choices)
+    from_server = models.CharField(_("from"), max_length=MAX_NAME, default="")
+    to_server = models.CharField(_("to"), max_length=MAX_NAME, default="")
+    to_pk = models.BigIntegerField(null=True)
+    fence = models.BigIntegerField(_("fence"))
+    reason = models.CharField(_("reason"), max_length=MAX_REASON, default="")
+    at = models.DateTimeField(_("at"))
+
+    class Meta:
+        verbose_name = _("move")
+        verbose_name_plural = _("moves")
+        default_permissions = ("view",)
+        indexes = [
+            models.Index(fields=["task_type", "generation", "queue_pk"], name="resourcepool_move_applied"),
+            models.Index(fields=["at"], name="resourcepool_move_old"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.task_type} {self.queue_id} {self.what}"
