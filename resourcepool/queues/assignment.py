@@ -21,6 +21,9 @@ class Member:
     labels: Mapping[str, str] = field(default_factory=dict)
     limit: int | None = None
 
+    def __str__(self) -> str:
+        return f"{self.name} #{self.pk}"
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -41,7 +44,9 @@ class Place:
     pin: str = ""
 
 
-Targets = dict[int, int | None]  # {pk of a queue: pk of the server that should have it; None: there is none for it}
+Targets = dict[
+    int, int | None
+]  # {pk of a queue: pk of the server that should have it; None: there is none for it}
 Strategy = Callable[[Sequence[Place], Sequence[Member]], Targets]
 
 

@@ -12,9 +12,11 @@ from resourcepool.leases.models import AbstractLease, LeaseQuerySet
 from resourcepool.leases.terms import MIN_TTL
 
 MAX_NAME = 100
+MAX_SERVER = MAX_NAME + 22  # its name and its key
 MAX_QUEUE_ID = 100
 MAX_PARAMETER = 2_000
 MAX_REASON = 200
+MAX_BY = 150
 MOST_WEIGHT = 1_000
 DAY = 86_400.0
 
@@ -45,9 +47,7 @@ class TaskType(models.Model):
         ROUND_ROBIN = "round_robin", _("round robin: in turn")
 
     name = KeyField(_("name"), max_length=MAX_NAME, unique=True)
-    strategy = models.CharField(
-        _("strategy"), max_length=20, choices=Strategy.choices, default=Strategy.STICKY
-    )
+    strategy = models.CharField(_("strategy"), max_length=20, choices=Strategy.choices, default=Strategy.STICKY)
     heartbeat_every = _seconds(
         _("heartbeat every (s)"), 1.0, _("So often a server renews itself, and looks for changes.")
     )
@@ -72,7 +72,7 @@ class TaskType(models.Model):
     generation = models.BigIntegerField(_("generation"), default=0, editable=False)
     is_assignment_due = models.BooleanField(default=False, editable=False)
     assigned_at = models.DateTimeField(_("last assigned at"), null=True, editable=False)
-    assigned_by = models.CharField(_("last assigned by"), max_length=MAX_NAME, default="", editable=False)
+    assigned_by = models.CharField(_("last assigned by"), max_length=MAX_BY, default="", editable=False)
 
     class Meta:
         verbose_name = _("task type")
@@ -166,9 +166,7 @@ class Queue(models.Model):
         validators=[check_labels],
         help_text=_('Only servers with all of these get it, e.g. {"zone": "eu"}.'),
     )
-    pin = KeyField(
-        _("pinned to"), max_length=MAX_NAME, default="", blank=True, help_text=_("A server's name.")
-    )
+    pin = KeyField(_("pinned to"), max_length=MAX_NAME, default="", blank=True, help_text=_("A server's name."))
     # No constraint: it would lock the server's row, which its heartbeat renews.
     cur_server = models.ForeignKey(
         Server, null=True, editable=False, on_delete=models.DO_NOTHING, db_constraint=False, related_name="+"
@@ -217,8 +215,8 @@ class Move(models.Model):
     queue_pk = models.BigIntegerField()
     queue_id = KeyField(_("queue"), max_length=MAX_QUEUE_ID)
     what = models.CharField(_("what"), max_length=12, choices=What.choices)
-    from_server = models.CharField(_("from"), max_length=MAX_NAME, default="")
-    to_server = models.CharField(_("to"), max_length=MAX_NAME, default="")
+    from_server = models.CharField(_("from"), max_length=MAX_SERVER, default="")
+    to_server = models.CharField(_("to"), max_length=MAX_SERVER, default="")
     to_pk = models.BigIntegerField(null=True)
     fence = models.BigIntegerField(_("fence"))
     reason = models.CharField(_("reason"), max_length=MAX_REASON, default="")

@@ -1,0 +1,157 @@
+"""The handle of one queue that this process's server has: what work on it begins, checks and protects itself with."""
+
+import contextlib
+import math
+import threading
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Self
+
+from django.db import connections
+from django.db.models import Exists, F
+
+from resourcepool.exceptions import GuardOutsideTransaction, LeaseLost, LeaseReleased
+from resourcepool.leases.clock import monotonic
+from resourcepool.queues.models import Queue, Server
+from resourcepool.queues.planning import Standing
+
+if TYPE_CHECKING:
+    from resourcepool.queues.membership import Membership
+
+TAKEN = "another server has it by now"
+
+
+class HeldQueue:
+    """One queue, this server's until it is handed over, taken over, or the server is judged dead.
+
+    ``(queue_id, fence)`` names one stay of the queue with one server, for ever: give ``fence`` to whatever can check
+    it.
+
+    Not promised: that work which does not look (``ensure_held``, ``guard``) stops in time.
+
+    Attributes:
+        queue_id, parameter: as the operator entered them.
+        lost: set when it is gone for good.
+    """
+
+    def __init__(self, membership: "Membership", standing: Standing, parameter: str) -> None:
+        self.pk, self.queue_id, self.fence = standing.pk, standing.queue_id, standing.fence
+        self.parameter = parameter
+        self.lost = threading.Event()
+        self._membership = membership
+        self._ended: LeaseLost | None = None
+        self._in_hand = 0
+        self.asked_until = (
+            math.inf
+        )  # this process's clock, at which others may take it over; infinity: not asked for
+        self.is_leaving = False  # it is being given up at this moment
+        self.is_doubtful = False  # that failed, and nobody knows whether it took effect
+
+    def __str__(self) -> str:
+        return f"queue {self.queue_id}, fence {self.fence}"
+
+    def __repr__(self) -> str:
+        return (
+            f"<{type(self).__name__} {self.queue_id} fence={self.fence} {'held' if self.is_held else 'ended'}>"
+        )
+
+    @property
+    def is_held(self) -> bool:
+        """Whether this process may still rely on having it. No I/O."""
+        return self._why_not() is None
+
+    @property
+    def is_in_hand(self) -> bool:
+        """Whether work on it goes on, so that it is not handed over."""
+        return self._in_hand > 0
+
+    @property
+    def is_asked_for(self) -> bool:
+        """Whether it is to go to another server as soon as no work on it is in hand."""
+        return not math.isinf(self.asked_until)
+
+    @property
+    def should_stop(self) -> bool:
+        """Whether long work had better end soon: asked for, lost, paused, or this server is to stop. No I/O."""
+        return self.is_asked_for or self._membership.is_resting or not self.is_held
+
+    def ensure_held(self) -> None:
+        """Return if this process may still rely on having it. No I/O, so call it as often as you like.
+
+        Raises:
+            LeaseLost: it was taken over, handed over, or its server's heartbeat was not confirmed in time.
+        """
+        self._membership.lease.ensure_held()
+        why_not = self._why_not()
+        if why_not is not None:
+            raise why_not
+
+    @contextlib.contextmanager
+    def working(self) -> Iterator[Self]:
+        """Work on it: until the block ends it is not handed over, unless that takes longer than ``drain_within``.
+
+        Raises:
+            LeaseLost: it is not this server's any more, or is just going; or, at the end: it was taken over
+                while the block ran, so somebody else may have done the same work.
+        """
+        self.ensure_held()
+        if not self._membership.begin(self, is_first=False):
+            raise LeaseReleased(f"{self} has been asked for by another server; no work on it begins any more")
+        try:
+            yield self
+        finally:
+            self._membership.finish(self)
+        self.ensure_held()
+
+    @contextlib.contextmanager
+    def guard(self) -> Iterator[Self]:
+        """Let the caller's open transaction commit only while this server has the queue.
+
+        The queue's row is locked from then on, so that nobody can take it over before the commit.
+
+        Raises:
+            LeaseLost: it is not this server's; let it leave the ``atomic`` block, so that the transaction rolls back.
+            GuardOutsideTransaction: no transaction is open on the database of the queues.
+        """
+        self.ensure_held()
+        using, server = self._membership.using, self._membership.lease
+        if not connections[using].in_atomic_block:
+            raise GuardOutsideTransaction(
+                f"guard() protects an open transaction on database {using!r}; there is none. "
+                "Write: with transaction.atomic(), queue.guard(): ..."
+            )
+        alive = Exists(Server.objects.alive().filter(pk=server.pk, fence=server.fence))
+        mine = Queue.objects.using(using).filter(pk=self.pk, cur_server=server.pk, fence=self.fence)
+        if mine.filter(alive).update(fence=F("fence")) != 1:
+            self.end(LeaseLost(f"{self} is lost: {TAKEN}"))
+            self.ensure_held()
+        yield self
+
+    # What the membership needs
+
+    def take(self) -> None:
+        """Note that one more piece of work goes on."""
+        self._in_hand += 1
+
+    def put_down(self) -> None:
+        """Note that one piece of work has ended."""
+        self._in_hand -= 1
+
+    def end(self, how: LeaseLost) -> None:
+        """Note that it is gone for good."""
+        if self._ended is None:
+            self._ended = how
+            self.lost.set()
+
+    def _why_not(self) -> LeaseLost | None:
+        if self._ended is not None:
+            return self._ended
+        if self.is_leaving or self.is_doubtful:
+            return LeaseReleased(f"{self} is being handed over")
+        now = monotonic()
+        if now >= self._membership.trusted_until or not self._membership.lease.is_held:
+            return LeaseLost(
+                f"{self} is not confirmed: its server was not, or the database did not answer in time"
+            )
+        if now >= self.asked_until:
+            return LeaseLost(f"{self} should have been handed over by now; another server may have it")
+        return None

@@ -1,0 +1,78 @@
+"""What a server looks at with every heartbeat: one statement, however many queues there are."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connections
+from django.db.models import Min, OuterRef, Subquery
+
+from resourcepool.dialect import MicrosUntil
+from resourcepool.leases.clock import monotonic
+from resourcepool.leases.retry import retrying
+from resourcepool.queues.models import Queue, Server, TaskType
+from resourcepool.queues.planning import Standing
+from resourcepool.queues.standing import of_server, with_parameters
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How a task type stands. ``sent_at``: this process's clock before the question left; spans in seconds.
+
+    ``plan_in``: when a plan will be due; 0: it is due now; infinity: not before something else changes.
+    """
+
+    sent_at: float
+    generation: int
+    is_paused: bool
+    heartbeat_every: float
+    reload_every: float
+    drain_within: float
+    plan_in: float
+
+
+def look(using: str, task_type: int) -> Look:
+    """Look once.
+
+    Raises:
+        DatabaseUnavailable: the database does not answer.
+        TaskType.DoesNotExist: it is gone.
+    """
+    rows = (
+        TaskType.objects.using(using)
+        .filter(pk=task_type)
+        .annotate(
+            next_dead=MicrosUntil(Subquery(_least(Server, "busy_before"))),
+            first_asked=MicrosUntil(Subquery(_least(Queue.objects.exclude(requested_at=None), "requested_at"))),
+        )
+    )
+    sent_at = monotonic()
+    found = retrying(connections[using], rows.get)
+    return Look(
+        sent_at,
+        found.generation,
+        found.is_paused,
+        found.heartbeat_every,
+        found.reload_every,
+        found.drain_within,
+        _plan_in(found),
+    )
+
+
+def _least(rows: Any, moment: str) -> Any:
+    rows = getattr(rows, "objects", rows).filter(task_type=OuterRef("pk")).order_by()
+    return rows.values("task_type").annotate(least=Min(moment)).values("least")
+
+
+def _plan_in(found: Any) -> float:
+    if found.is_assignment_due:
+        return 0.0
+    dead = math.inf if found.next_dead is None else found.next_dead / 1_000_000
+    late = math.inf if found.first_asked is None else found.first_asked / 1_000_000 + found.drain_within
+    return max(0.0, min(dead, late))
+
+
+def load(using: str, task_type: int, server: int) -> list[tuple[Standing, str]]:
+    """Return the queues that ``server`` has or has asked for, each with its parameter; one statement."""
+    rows = Queue.objects.using(using).filter(of_server(server), task_type=task_type).order_by("pk")
+    return retrying(connections[using], lambda: with_parameters(rows))

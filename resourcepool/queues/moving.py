@@ -1,0 +1,211 @@
+"""Changes who has which queue, in transactions that hold the task type's row (R1.4): one statement for many queues.
+
+A queue whose row somebody's ``guard`` keeps locked is left for the next time: whoever guards must not hold up the
+others.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connections
+from django.db.models import Exists, F, OuterRef, Subquery, Value
+from django.db.models.functions import Coalesce
+
+from resourcepool.dialect import DbNow
+from resourcepool.leases.briefly import briefly
+from resourcepool.queues import planning
+from resourcepool.queues.models import MAX_REASON, Move, Queue, Server, TaskType
+from resourcepool.queues.planning import Change, What
+from resourcepool.queues.standing import names, read_queues, read_workers
+from resourcepool.queues.strategies import STRATEGIES
+
+CHUNK = 5_000  # rows in one statement
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a transaction has changed. ``left``: what was to be changed, but is locked; it is due again."""
+
+    changes: Sequence[Change]
+    left: Sequence[Change] = ()
+
+
+def reassign(
+    using: str,
+    task_type: int,
+    by: str,
+    *,
+    first: Callable[[TaskType], object] | None = None,
+    leaving: Collection[int] = (),
+    if_due: bool = False,
+    settle: Callable[[], Outcome] | None = None,
+) -> Outcome:
+    """Plan, and do what the plan says, in one transaction.
+
+    Args:
+        task_type: primary key; ``by``: who does it, for people.
+        first: done in the same transaction, before the plan.
+        leaving: servers that have nothing in work any more: their rows go.
+        if_due: only when a plan is due: many notice a dead server, and one of them plans.
+        settle: asked after a lost connection, see ``retrying``; without it, it must be safe to do it twice.
+
+    Raises:
+        DatabaseUnavailable: nothing was changed, or it is not known.
+        TaskType.DoesNotExist: it is gone.
+    """
+
+    def work() -> Outcome:
+        locked = lock(using, task_type)
+        if first is not None:
+            first(locked)
+        workers, queues = read_workers(locked, using), read_queues(locked, using)
+        if if_due and not is_due(locked, workers, queues):
+            return Outcome([])
+        strategy = STRATEGIES[locked.strategy]
+        changes = planning.plan(queues, workers, strategy, locked.drain_within, leaving=leaving)
+        outcome = _apply(using, locked, changes, names(workers))
+        dead = [worker.member.pk for worker in workers if not worker.is_alive]
+        gone = _remove_servers(using, [*dead, *leaving])
+        _note_idle(using, locked)
+        _finish(using, locked, by, outcome, moved=bool(outcome.changes or gone or first))
+        return outcome
+
+    return briefly(using, work, settle=settle)
+
+
+def release(
+    using: str, task_type: int, by: str, server: int, queues: Collection[int], doubtful: Collection[int]
+) -> Outcome:
+    """Give up those of ``queues`` that ``server`` has, nobody works on, and somebody has asked for (R1.5)."""
+
+    def work() -> Outcome:
+        locked = lock(using, task_type)
+        workers = read_workers(locked, using)
+        mine = [queue for queue in read_queues(locked, using, only=queues) if queue.cur == server]
+        outcome = _apply(using, locked, planning.hand_over(mine, workers, doubtful), names(workers))
+        if any(change.changes_owner for change in outcome.changes):
+            _note_idle(using, locked)
+        is_due = locked.is_assignment_due or any(
+            change.what is not What.HANDED_OVER for change in outcome.changes
+        )
+        _finish(using, locked, by, outcome, moved=bool(outcome.changes), is_due=is_due)
+        return outcome
+
+    return briefly(using, work)
+
+
+def lock(using: str, task_type: int) -> TaskType:
+    """Begin a change: whoever holds this row changes queues, and nobody else does until the commit."""
+    # An UPDATE, and nothing before it: on SQLite a transaction that begins with a look cannot write any more.
+    TaskType.objects.using(using).filter(pk=task_type).update(generation=F("generation"))
+    return TaskType.objects.using(using).get(pk=task_type)
+
+
+def is_due(
+    task_type: TaskType, workers: Sequence[planning.Worker], queues: Sequence[planning.Standing]
+) -> bool:
+    """Whether anything happened since the last plan."""
+    late = [
+        queue for queue in queues if queue.asked_ago is not None and queue.asked_ago >= task_type.drain_within
+    ]
+    return task_type.is_assignment_due or bool(late) or not all(worker.is_alive for worker in workers)
+
+
+def _apply(using: str, task_type: TaskType, changes: Sequence[Change], known: dict[int | None, str]) -> Outcome:
+    if not changes:
+        return Outcome([])
+    unlocked = _unlocked(using, [change.queue.pk for change in changes])
+    done = [change for change in changes if change.queue.pk in unlocked]
+    generation = task_type.generation + 1
+    moves = [_move(task_type, generation, change, known) for change in done]
+    Move.objects.using(using).bulk_create(moves, batch_size=CHUNK)
+    for is_of, update in _UPDATES:
+        for pks in _chunks([change.queue.pk for change in done if is_of(change)]):
+            steps = Move.objects.filter(
+                task_type=task_type.name, generation=generation, queue_pk=OuterRef("pk")
+            )
+            update(Queue.objects.using(using).filter(pk__in=pks), Subquery(steps.values("to_pk")))
+    return Outcome(done, [change for change in changes if change.queue.pk not in unlocked])
+
+
+def _unlocked(using: str, pks: Sequence[int]) -> set[int]:
+    if not connections[using].features.has_select_for_update_skip_locked:
+        return set(pks)
+    found: set[int] = set()
+    for some in _chunks(pks):
+        rows = Queue.objects.using(using).filter(pk__in=some).order_by("pk")
+        found.update(rows.select_for_update(skip_locked=True).values_list("pk", flat=True))
+    return found
+
+
+def _move(task_type: TaskType, generation: int, change: Change, known: dict[int | None, str]) -> Move:
+    queue = change.queue
+    return Move(
+        task_type=task_type.name,
+        generation=generation,
+        queue_pk=queue.pk,
+        queue_id=queue.queue_id,
+        what=change.what,
+        from_server=known.get(queue.cur, ""),
+        to_server=known.get(change.to, ""),
+        to_pk=change.to,
+        fence=queue.fence + change.changes_owner,
+        reason=change.reason[:MAX_REASON],
+        at=DbNow(),
+    )
+
+
+def _change_owner(rows: Any, to: Any) -> None:
+    rows.update(cur_server_id=to, req_server_id=None, requested_at=None, fence=F("fence") + 1, since=DbNow())
+
+
+def _request(rows: Any, to: Any) -> None:
+    # The time of the first request stays: who is asked for something else in the end has no longer for it.
+    rows.update(req_server_id=to, requested_at=Coalesce(F("requested_at"), DbNow()))
+
+
+def _cancel(rows: Any, to: Any) -> None:
+    rows.update(req_server_id=None, requested_at=None)
+
+
+def _remove(rows: Any, to: Any) -> None:
+    rows.delete()
+
+
+_UPDATES: list[tuple[Callable[[Change], bool], Callable[[Any, Any], None]]] = [
+    (lambda change: change.changes_owner, _change_owner),
+    (lambda change: change.what is What.REQUESTED, _request),
+    (lambda change: change.what is What.CANCELLED, _cancel),
+    (lambda change: change.what is What.REMOVED, _remove),
+]
+
+
+def _remove_servers(using: str, pks: Sequence[int]) -> bool:
+    """Remove these servers, except one that still has a queue whose row is locked."""
+    if not pks:
+        return False
+    has_queues = Exists(Queue.objects.filter(cur_server=OuterRef("pk")))
+    return bool(Server.objects.using(using).filter(pk__in=pks).exclude(has_queues).delete()[0])
+
+
+def _note_idle(using: str, task_type: TaskType) -> None:
+    """Note since when a server has had no queue: from its first moment on, whatever it asks (the alarm of R1.7)."""
+    servers = Server.objects.using(using).filter(task_type=task_type)
+    has_queues = Exists(Queue.objects.filter(cur_server=OuterRef("pk")))
+    servers.filter(has_queues, idle_since__isnull=False).update(idle_since=None)
+    servers.filter(~has_queues, idle_since=None).update(idle_since=DbNow())
+
+
+def _finish(
+    using: str, task_type: TaskType, by: str, outcome: Outcome, *, moved: bool, is_due: bool = False
+) -> None:
+    is_due = is_due or bool(outcome.left)
+    changed: dict[str, Any] = {"is_assignment_due": Value(is_due)}
+    if moved:
+        changed |= {"generation": F("generation") + 1, "assigned_at": DbNow(), "assigned_by": by}
+    TaskType.objects.using(using).filter(pk=task_type.pk).update(**changed)
+
+
+def _chunks(pks: Sequence[int]) -> Iterator[Sequence[int]]:
+    return (pks[start : start + CHUNK] for start in range(0, len(pks), CHUNK))

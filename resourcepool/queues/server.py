@@ -1,0 +1,273 @@
+"""A server: what a process that works on queues holds, from registering to leaving (document 001)."""
+
+import logging
+import os
+import signal
+import socket
+import threading
+from collections.abc import Iterator, Mapping
+from types import TracebackType
+from typing import Self
+
+from django.core.exceptions import ValidationError
+from django.db import router
+
+from resourcepool import options
+from resourcepool.exceptions import BadOption, DatabaseUnavailable, LeaseFromAnotherProcess, ResourcePoolError
+from resourcepool.leases import background
+from resourcepool.leases.alarm import Alarm
+from resourcepool.leases.background import own_connections
+from resourcepool.leases.clock import monotonic
+from resourcepool.queues.held import HeldQueue
+from resourcepool.queues.membership import Application, Membership
+from resourcepool.queues.models import MAX_NAME, MOST_WEIGHT, TaskType, check_labels
+from resourcepool.queues.standing import find_task_type
+
+logger = logging.getLogger(__name__)
+
+PAUSE_AFTER_FAILURE = 0.5  # seconds
+STOPS_WITHIN = 0.2  # seconds in which whoever waits notices ``stop``
+MOST_LIMIT = 1_000_000
+
+
+class QueueServer:
+    """This process as one of the servers of a task type: it gets its share of the queues, and gives them up again.
+
+    Example::
+
+        with QueueServer("orders") as server:
+            while not server.stopping:
+                for queue in server.queues():
+                    process(queue.queue_id, queue.parameter)
+
+    A background thread looks for changes with every heartbeat, plans when a server came, went or died, and hands over
+    the queues that others have asked for, unless work on them is in hand. A server that was judged dead (its process
+    was stopped, or cut off from the database) registers again by itself, and gets queues anew.
+
+    Not promised: that work which does not look stops when its queue was taken over; see ``HeldQueue``.
+    """
+
+    def __init__(
+        self,
+        task_type: str,
+        *,
+        name: str | None = None,
+        weight: int = 1,
+        labels: Mapping[str, str] | None = None,
+        limit: int | None = None,
+    ) -> None:
+        """Describe the server; ``start`` registers it.
+
+        Args:
+            name: for people and pins; the host's name if not given. Several may share it.
+            weight: how many queues it gets in proportion to the others, 1 to 1000.
+            labels: e.g. {"zone": "eu"}; queues may ask for them.
+            limit: it gets no more queues than that; None: its share.
+
+        Raises:
+            BadOption: one of them is not allowed.
+        """
+        self.task_type = options.text("task_type", task_type, most=MAX_NAME)
+        self._application = Application(
+            options.text("name", socket.gethostname()[:80] if name is None else name, most=MAX_NAME),
+            options.whole("weight", weight, least=1, most=MOST_WEIGHT),
+            _labels(labels),
+            None if limit is None else options.whole("limit", limit, least=1, most=MOST_LIMIT),
+        )
+        self._using = router.db_for_write(TaskType)
+        self._membership: Membership | None = None
+        self._alarm = Alarm()
+        self._stop = threading.Event()
+        self._is_over = False
+        self._thread: threading.Thread | None = None
+        self._pid = os.getpid()
+
+    @property
+    def name(self) -> str:
+        """What people call it; the number tells two of one name apart, and changes when it registers again."""
+        return self._application.name if self._membership is None else str(self._membership)
+
+    @property
+    def stopping(self) -> bool:
+        """Whether no more work should begin, because ``stop`` was called."""
+        return self._stop.is_set()
+
+    @property
+    def is_registered(self) -> bool:
+        """Whether it is among the servers, as far as this process can tell without asking."""
+        return self._membership is not None and self._membership.lease.is_held
+
+    @property
+    def held(self) -> list[HeldQueue]:
+        """The queues it has now. No I/O; ``queues`` is what loops want."""
+        return [queue for queue in self._known.held if queue.is_held]
+
+    def start(self) -> Self:
+        """Register, and look after it in the background from now on.
+
+        Raises:
+            BadOption: there is no such task type (names those that exist), or it has no queues.
+            ClaimInTransaction, DatabaseUnavailable, NotMigrated: it is not registered.
+        """
+        if self._membership is None:
+            self._membership = self._register()
+            self._thread = background.start("queues", self._watch)
+        return self
+
+    def queues(self) -> Iterator[HeldQueue]:
+        """Yield the queues it has, one after the other, each in hand until the next one is asked for.
+
+        What is in hand is not handed over; what has been asked for, is paused or is in hand elsewhere in this process
+        is passed over. With nothing to yield it waits for a change, a heartbeat at most.
+
+        Raises:
+            LeaseFromAnotherProcess: this is a child of the process that registered.
+        """
+        membership, found = self._known, False
+        for queue in membership.held:
+            if self.stopping or membership.is_resting:
+                return
+            if not membership.begin(queue, is_first=True):
+                continue
+            found = True
+            try:
+                yield queue
+            finally:
+                membership.finish(queue)
+        if not found:
+            self.wait(membership.task_type.heartbeat_every)
+
+    def wait(self, timeout: float) -> None:
+        """Wait until queues come or go, or it is to stop; ``timeout`` seconds at most."""
+        news, until = self._known.news, monotonic() + timeout
+        with news:
+            while not self.stopping and (left := until - monotonic()) > 0:
+                if news.wait(min(left, STOPS_WITHIN)):
+                    return
+
+    def stop(self) -> None:
+        """Have ``stopping`` true, so that loops end; from any thread, or from a signal handler."""
+        # Without a lock: a signal handler may interrupt whoever holds it.
+        self._stop.set()
+        membership = self._membership
+        if membership is not None:
+            membership.is_stopping = True
+
+    def stop_on_signals(self, *numbers: int) -> None:
+        """Have these signals (SIGTERM and SIGINT if none are given) call ``stop``; in the main thread."""
+        if threading.current_thread() is not threading.main_thread():
+            raise BadOption(
+                "thread", threading.current_thread().name, "call stop_on_signals() in the main thread"
+            )
+        for number in numbers or (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: self.stop())
+
+    def close(self, timeout: float | None = None) -> None:
+        """Finish: wait for the work in hand, hand everything over at once, and leave.
+
+        Args:
+            timeout: seconds to wait for work in hand; ``drain_within`` of the task type if not given. What still goes
+                on then loses its queue.
+        """
+        membership = self._membership
+        if membership is None or self._pid != os.getpid():
+            return
+        self.stop()
+        try:
+            if membership.is_working:
+                self._await_work(membership, timeout)
+        finally:
+            self._end_watch()
+            self._leave()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.task_type} {self.name}>"
+
+    @property
+    def _known(self) -> Membership:
+        if self._pid != os.getpid():
+            raise LeaseFromAnotherProcess(
+                f"{self!r} belongs to process {self._pid}; this is process {os.getpid()}. Start a server after the fork"
+            )
+        if self._membership is None:
+            raise BadOption(
+                "server", self.name, "start() it first, or write: with QueueServer(..) as server: ..."
+            )
+        return self._membership
+
+    def _register(self) -> Membership:
+        task_type = find_task_type(self.task_type, self._using)
+        return Membership(self._using, task_type, self._application, self._alarm.ring)
+
+    def _watch(self) -> None:
+        is_in_trouble = False
+        with own_connections() as own:
+            while not self._is_over:
+                self._alarm.reset()
+                try:
+                    with own.turn:
+                        wake_at = self._turn()
+                    is_in_trouble = False
+                except Exception as error:  # noqa: BLE001 (whatever it is: this thread must not die of it)
+                    level = logging.DEBUG if is_in_trouble else logging.WARNING
+                    logger.log(level, "server %s: %s: %s; trying again", self.name, type(error).__name__, error)
+                    is_in_trouble = True
+                    wake_at = monotonic() + PAUSE_AFTER_FAILURE
+                if not self._is_over:
+                    self._alarm.sleep_until(wake_at)
+
+    def _turn(self) -> float:
+        membership = self._known
+        if not membership.lease.is_held and not self.stopping:
+            membership = self._register_again(membership)
+        return membership.turn()
+
+    def _register_again(self, lost: Membership) -> Membership:
+        found = self._register()
+        found.inherit(lost)
+        logger.warning("server %s was judged dead, or may have been; it goes on as %s", lost, found)
+        self._membership = found
+        return found
+
+    def _await_work(self, membership: Membership, timeout: float | None) -> None:
+        try:
+            membership.drain()
+        except ResourcePoolError as error:
+            logger.warning("server %s could not say that it drains: %s", membership, error)
+        self._alarm.ring()
+        within = membership.task_type.drain_within if timeout is None else timeout
+        with membership.news:
+            if not membership.news.wait_for(lambda: not membership.is_working, within):
+                logger.warning("server %s leaves with work in hand, after %g s", membership, within)
+
+    def _end_watch(self) -> None:
+        self._is_over = True
+        self._alarm.ring()
+        if self._thread is not None:
+            self._thread.join(timeout=10.0)
+
+    def _leave(self) -> None:
+        membership, self._membership = self._known, None
+        if not membership.lease.is_held:
+            return
+        try:
+            membership.leave()
+        except DatabaseUnavailable as error:
+            logger.warning("server %s could not sign off; the others will judge it dead: %s", membership, error)
+
+
+def _labels(labels: Mapping[str, str] | None) -> dict[str, str]:
+    found = dict(labels or {})
+    try:
+        check_labels(found)
+    except ValidationError as error:
+        raise BadOption("labels", labels, " ".join(error.messages)) from None
+    return found
