@@ -1,5 +1,6 @@
 """Task types, the servers that work on them, their queues, and every move of a queue from server to server (R1.1)."""
 
+import math
 from typing import Any, ClassVar, Self
 
 from django.core.exceptions import ValidationError
@@ -10,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from resourcepool.dialect import DbNow, KeyField, MicrosUntil
 from resourcepool.leases.models import AbstractLease, LeaseQuerySet
 from resourcepool.leases.terms import MIN_TTL
+from resourcepool.queues.labels import check_labels
 
 MAX_NAME = 100
 MAX_SERVER = MAX_NAME + 22  # its name and its key
@@ -21,18 +23,15 @@ MOST_WEIGHT = 1_000
 DAY = 86_400.0
 
 
+def check_finite(value: float) -> None:
+    """Refuse what compares with nothing; raises ValidationError."""
+    if not math.isfinite(value):
+        raise ValidationError(_("Enter a number of seconds."))
+
+
 def _seconds(name: Any, default: float, help_text: Any, least: float = 0.1) -> Any:
-    limits = [MinValueValidator(least), MaxValueValidator(DAY)]
+    limits = [check_finite, MinValueValidator(least), MaxValueValidator(DAY)]
     return models.FloatField(name, default=default, validators=limits, help_text=help_text)
-
-
-def check_labels(value: Any) -> None:
-    """Refuse what is not a small object of texts, such as {"zone": "eu"}; raises ValidationError."""
-    if not isinstance(value, dict) or len(value) > 20:
-        raise ValidationError(_('Labels are an object of at most 20 texts, e.g. {"zone": "eu"}.'))
-    for part in (*value.keys(), *value.values()):
-        if not isinstance(part, str) or not 0 < len(part) <= 50 or not part.isprintable():
-            raise ValidationError(_("A label and its value are texts of 1 to 50 printable characters."))
 
 
 class TaskType(models.Model):
@@ -84,6 +83,9 @@ class TaskType(models.Model):
 
     def clean(self) -> None:
         """Refuse intervals that contradict each other."""
+        spans = (self.heartbeat_every, self.judge_dead_after, self.reload_every, self.drain_within)
+        if not all(isinstance(span, int | float) and math.isfinite(span) for span in spans):
+            return  # what is no number is told for its own field
         if self.judge_dead_after < 2 * self.heartbeat_every:
             text = _("At least two heartbeats (%(least)g s): one may be late.")
             raise ValidationError({"judge_dead_after": text % {"least": 2 * self.heartbeat_every}})

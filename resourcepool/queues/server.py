@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import Self
 
-from django.core.exceptions import ValidationError
 from django.db import router
 
 from resourcepool import options
@@ -19,8 +18,9 @@ from resourcepool.leases.alarm import Alarm
 from resourcepool.leases.background import own_connections
 from resourcepool.leases.clock import monotonic
 from resourcepool.queues.held import HeldQueue
+from resourcepool.queues.labels import labels_of
 from resourcepool.queues.membership import Application, Membership
-from resourcepool.queues.models import MAX_NAME, MOST_WEIGHT, TaskType, check_labels
+from resourcepool.queues.models import MAX_NAME, MOST_WEIGHT, TaskType
 from resourcepool.queues.standing import find_task_type
 
 logger = logging.getLogger(__name__)
@@ -71,7 +71,7 @@ class QueueServer:
         self._application = Application(
             options.text("name", socket.gethostname()[:80] if name is None else name, most=MAX_NAME),
             options.whole("weight", weight, least=1, most=MOST_WEIGHT),
-            _labels(labels),
+            labels_of(labels),
             None if limit is None else options.whole("limit", limit, least=1, most=MOST_LIMIT),
         )
         self._using = router.db_for_write(TaskType)
@@ -262,12 +262,3 @@ class QueueServer:
             membership.leave()
         except DatabaseUnavailable as error:
             logger.warning("server %s could not sign off; the others will judge it dead: %s", membership, error)
-
-
-def _labels(labels: Mapping[str, str] | None) -> dict[str, str]:
-    found = dict(labels or {})
-    try:
-        check_labels(found)
-    except ValidationError as error:
-        raise BadOption("labels", labels, " ".join(error.messages)) from None
-    return found

@@ -62,8 +62,9 @@ def with_parameters(rows: Any) -> list[tuple[Standing, str]]:
 
 
 def _standing(*row: Any) -> Standing:
-    *columns, asked = row
-    return Standing(*columns, None if asked is None else -asked / 1_000_000)
+    pk, queue_id, cur, req, fence, labels, pin, is_retiring, asked = row
+    asked_ago = None if asked is None else -asked / 1_000_000
+    return Standing(pk, queue_id, cur, req, fence, labels, pin, is_retiring, asked_ago)
 
 
 def of_server(server: int) -> Q:

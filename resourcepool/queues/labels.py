@@ -1,0 +1,33 @@
+"""Labels: what a server is or has, and what a queue asks for, such as {"zone": "eu"}."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.utils.translation import gettext_lazy as _
+
+from resourcepool.exceptions import BadOption
+
+MOST = 20
+MAX_LENGTH = 50
+
+
+def check_labels(value: Any) -> None:
+    """Refuse what is not a small object of texts; a validator for model fields. Raises ValidationError."""
+    if not isinstance(value, dict) or len(value) > MOST:
+        raise ValidationError(_('Labels are an object of at most 20 texts, e.g. {"zone": "eu"}.'))
+    for part in (*value.keys(), *value.values()):
+        if not isinstance(part, str) or not 0 < len(part) <= MAX_LENGTH or not part.isprintable():
+            raise ValidationError(_("A label and its value are texts of 1 to 50 printable characters."))
+
+
+def labels_of(value: Mapping[str, str] | None) -> dict[str, str]:
+    """Return labels that a caller hands in; raises BadOption."""
+    try:
+        found = dict(value or {})
+        check_labels(found)
+    except (TypeError, ValueError):
+        raise BadOption("labels", value, 'a dict of texts, e.g. {"zone": "eu"}') from None
+    except ValidationError as error:
+        raise BadOption("labels", value, " ".join(error.messages)) from None
+    return found

@@ -1,0 +1,211 @@
+"""What operators do: make task types, add and remove queues, pin, drain, pause, and try out what would move.
+
+Each is one transaction that also plans, so that what it says afterwards is what happens. ``by``: who does it, for the
+history. All raise BadOption, DatabaseUnavailable and NotMigrated; nothing is half done.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db import connections, router, transaction
+from django.db.models import F
+from django.db.models.functions import Coalesce
+
+from resourcepool import options
+from resourcepool.dialect import DbNow
+from resourcepool.exceptions import BadOption
+from resourcepool.leases.retry import retrying
+from resourcepool.queues import moving, planning
+from resourcepool.queues.assignment import Member
+from resourcepool.queues.labels import labels_of
+from resourcepool.queues.models import MAX_BY, MAX_NAME, MAX_PARAMETER, MAX_QUEUE_ID, Queue, Server, TaskType
+from resourcepool.queues.planning import Change, Worker
+from resourcepool.queues.standing import find_task_type, read_queues, read_workers
+from resourcepool.queues.strategies import STRATEGIES
+
+MOST_AT_ONCE = 10_000
+MOST_SHOWN = 5
+
+
+def create(name: str, queue_ids: Sequence[str] = (), *, by: str = "", **settings: Any) -> TaskType:
+    """Make a task type with these queues.
+
+    Args:
+        settings: ``strategy``, ``heartbeat_every``, ``judge_dead_after``, ``reload_every``, ``drain_within``.
+    """
+    using = using_of_queues()
+    found = TaskType(name=options.text("task_type", name, most=MAX_NAME), **settings)
+    checked = _queue_ids(queue_ids)
+
+    def work() -> None:
+        with transaction.atomic(using=using):
+            validate(found, using)
+            found.save(using=using, force_insert=True)
+            Queue.objects.using(using).bulk_create([Queue(task_type=found, queue_id=each) for each in checked])
+
+    retrying(connections[using], work)
+    return found
+
+
+def add_queues(
+    task_type: str,
+    queue_ids: Sequence[str],
+    *,
+    parameter: str = "",
+    labels: Mapping[str, str] | None = None,
+    by: str = "",
+) -> int:
+    """Add queues to a task type; its servers share them at once. Returns how many."""
+    checked, needed = _queue_ids(queue_ids), labels_of(labels)
+    if len(parameter) > MAX_PARAMETER:
+        raise BadOption("parameter", parameter, f"text of at most {MAX_PARAMETER} characters")
+
+    def add(using: str, locked: TaskType) -> None:
+        rows = Queue.objects.using(using)
+        there_are = rows.filter(task_type=locked, queue_id__in=checked).values_list("queue_id", flat=True)
+        if there := sorted(there_are):
+            raise BadOption("queue", there[:MOST_SHOWN], f"{locked.name} has {_them(there)} already")
+        rows.bulk_create(
+            [Queue(task_type=locked, queue_id=each, parameter=parameter, labels=needed) for each in checked]
+        )
+
+    _change(task_type, by, add)
+    return len(checked)
+
+
+def remove_queues(task_type: str, queue_ids: Sequence[str], *, by: str = "") -> int:
+    """Remove queues: those that nobody has at once, the others when their servers have finished with them."""
+
+    def retire(using: str, locked: TaskType) -> None:
+        rows = _found(using, locked, queue_ids)
+        rows.update(is_retiring=True, req_server=None, requested_at=Coalesce(F("requested_at"), DbNow()))
+
+    _change(task_type, by, retire)
+    return len(queue_ids)
+
+
+def pin(task_type: str, queue_ids: Sequence[str], server: str, *, by: str = "") -> int:
+    """Have these queues go to the server of that name whenever there is one; "" ends that. Returns how many."""
+    name = server and options.text("server", server, most=MAX_NAME)
+    _change(task_type, by, lambda using, locked: _found(using, locked, queue_ids).update(pin=name))
+    return len(queue_ids)
+
+
+def drain(task_type: str, server: str, *, by: str = "") -> list[str]:
+    """Have a server give up all its queues and get no more, while it stays. Returns which ones are of that name.
+
+    Args:
+        server: its name (all that have it), or name and number, such as "web-3 #17".
+    """
+    return _set_state(task_type, server, Server.State.DRAINING, by)
+
+
+def undrain(task_type: str, server: str, *, by: str = "") -> list[str]:
+    """Have a drained server get queues again; see ``drain``."""
+    return _set_state(task_type, server, Server.State.UP, by)
+
+
+def pause(task_type: str, *, by: str = "") -> None:
+    """Have the servers begin no more work on the queues of a task type, within a heartbeat; who has which stays."""
+    _change(task_type, by, lambda using, locked: _update(using, locked, is_paused=True))
+
+
+def resume(task_type: str, *, by: str = "") -> None:
+    """End ``pause``."""
+    _change(task_type, by, lambda using, locked: _update(using, locked, is_paused=False))
+
+
+def preview(
+    task_type: str, *, without: Sequence[str] = (), joining: Sequence[Member] = ()
+) -> tuple[list[Change], list[Worker]]:
+    """Return what would change, and why, if servers left or joined now; nothing does.
+
+    Args:
+        without: names of servers, as for ``drain``.
+        joining: servers that are not there yet; their keys are negative.
+
+    Returns:
+        The changes, and the servers with those that would join.
+    """
+    using = using_of_queues()
+    found = find_task_type(task_type, using)
+    workers = [*read_workers(found, using), *(Worker(member) for member in joining)]
+    leaving = {worker.member.pk for name in without for worker in _named(workers, name)}
+    strategy = STRATEGIES[found.strategy]
+    queues = read_queues(found, using)
+    return planning.plan(queues, workers, strategy, found.drain_within, leaving=leaving), workers
+
+
+def using_of_queues() -> str:
+    """Return the alias of the database in which task types, servers and queues are."""
+    return str(router.db_for_write(TaskType))
+
+
+def validate(task_type: TaskType, using: str) -> None:
+    """Raise BadOption for the first setting of ``task_type`` that is not allowed."""
+    try:
+        task_type.full_clean(exclude={"name"})
+    except ValidationError as error:
+        for name, messages in error.message_dict.items():
+            raise BadOption(name, getattr(task_type, name, ""), " ".join(messages)) from None
+    if TaskType.objects.using(using).filter(name=task_type.name).exists():
+        raise BadOption("task_type", task_type.name, "there is one of this name already")
+
+
+def _change(task_type: str, by: str, first: Callable[[str, TaskType], object]) -> None:
+    using = using_of_queues()
+    found = find_task_type(task_type, using)
+    moving.reassign(using, found.pk, by[:MAX_BY], first=lambda locked: first(using, locked))
+
+
+def _update(using: str, task_type: TaskType, **changed: Any) -> None:
+    TaskType.objects.using(using).filter(pk=task_type.pk).update(**changed)
+
+
+def _set_state(task_type: str, server: str, state: Server.State, by: str) -> list[str]:
+    changed: list[str] = []
+
+    def change(using: str, locked: TaskType) -> None:
+        found = _named(read_workers(locked, using), server)
+        Server.objects.using(using).filter(pk__in=[worker.member.pk for worker in found]).update(state=state)
+        changed[:] = [str(worker.member) for worker in found]
+
+    _change(task_type, by, change)
+    return changed
+
+
+def _named(workers: Sequence[Worker], name: str) -> list[Worker]:
+    living = [worker for worker in workers if worker.is_alive]
+    found = [worker for worker in living if name in (worker.member.name, str(worker.member))]
+    if not found:
+        there_are = sorted({worker.member.name for worker in living})
+        shown = ", ".join(there_are[:20]) + (", ..." if len(there_are) > 20 else "")
+        raise BadOption("server", name, f"one of {shown}" if there_are else "there is no server now")
+    return found
+
+
+def _found(using: str, task_type: TaskType, queue_ids: Sequence[str]) -> Any:
+    checked = _queue_ids(queue_ids)
+    rows = Queue.objects.using(using).filter(task_type=task_type, queue_id__in=checked)
+    known = set(rows.values_list("queue_id", flat=True))
+    if missing := [each for each in checked if each not in known]:
+        raise BadOption(
+            "queue", missing[:MOST_SHOWN], f"{task_type.name} has no such {_them(missing, 'queue')}"
+        )
+    return rows
+
+
+def _queue_ids(queue_ids: Sequence[str]) -> list[str]:
+    checked = [options.text("queue", each, most=MAX_QUEUE_ID) for each in queue_ids]
+    if twice := sorted(each for each, count in Counter(checked).items() if count > 1):
+        raise BadOption("queue", twice[:MOST_SHOWN], "each queue once")
+    if len(checked) > MOST_AT_ONCE:
+        raise BadOption("queue", f"{len(checked)} of them", f"at most {MOST_AT_ONCE} at once")
+    return checked
+
+
+def _them(several: Sequence[str], one: str = "it") -> str:
+    many = {"it": "them", "queue": "queues"}[one]
+    return one if len(several) == 1 else many
