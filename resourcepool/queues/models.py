@@ -30,7 +30,7 @@ def check_finite(value: float) -> None:
 
 
 def _seconds(name: Any, default: float, help_text: Any, least: float = 0.1) -> Any:
-    limits = [check_finite, MinValueValidator(least), MaxValueValidator(DAY)]
+    limits: list[Any] = [check_finite, MinValueValidator(least), MaxValueValidator(DAY)]
     return models.FloatField(name, default=default, validators=limits, help_text=help_text)
 
 

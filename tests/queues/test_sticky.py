@@ -82,7 +82,6 @@ def test_no_even_counts_need_fewer_moves(world) -> None:
     assert moves(places, sticky(places, members), members) == fewest
 
 
-@settings(max_examples=150)
 @given(world=worlds())
 def test_with_labels_pins_and_limits_everybody_is_less_than_one_from_its_fair_share(world) -> None:
     places, members = world
@@ -101,7 +100,6 @@ def test_no_assignment_has_more_of_the_queues_or_spreads_them_better(world) -> N
     assert judged(counts(sticky(places, members), members)) == min(allowed)
 
 
-@settings(max_examples=60)
 @given(world=worlds())
 def test_no_single_move_would_lessen_the_imbalance(world) -> None:
     places, members = world

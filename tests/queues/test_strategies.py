@@ -3,7 +3,7 @@
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from resourcepool.queues.assignment import Member, Place, Strategy, candidates
 from resourcepool.queues.strategies import STRATEGIES
@@ -12,7 +12,6 @@ from tests.queues.plans import after, nowhere, servers, worlds
 pytestmark = pytest.mark.parametrize("plan", STRATEGIES.values(), ids=STRATEGIES)
 
 
-@settings(max_examples=60)
 @given(world=worlds())
 def test_every_queue_is_in_the_plan_once_and_with_nobody_who_may_not_have_it(plan: Strategy, world) -> None:
     places, members = world
@@ -22,14 +21,12 @@ def test_every_queue_is_in_the_plan_once_and_with_nobody_who_may_not_have_it(pla
         assert targets[place.pk] in [None, *(member.pk for member in candidates(place, members))]
 
 
-@settings(max_examples=60)
 @given(world=worlds())
 def test_nobody_gets_more_than_its_limit(plan: Strategy, world) -> None:
     given_to = Counter(plan(*world).values())
     assert all(member.limit is None or given_to[member.pk] <= member.limit for member in world[1])
 
 
-@settings(max_examples=60)
 @given(world=worlds())
 def test_a_queue_gets_nobody_only_if_all_who_may_have_it_are_full(plan: Strategy, world) -> None:
     places, members = world
@@ -40,7 +37,6 @@ def test_a_queue_gets_nobody_only_if_all_who_may_have_it_are_full(plan: Strategy
             assert all(given_to[member.pk] == member.limit for member in candidates(place, members))
 
 
-@settings(max_examples=60)
 @given(world=worlds())
 def test_planning_again_changes_nothing(plan: Strategy, world) -> None:
     places, members = world
@@ -48,7 +44,6 @@ def test_planning_again_changes_nothing(plan: Strategy, world) -> None:
     assert plan(after(places, targets), members) == targets
 
 
-@settings(max_examples=60)
 @given(world=worlds())
 def test_the_order_of_labels_changes_nothing(plan: Strategy, world) -> None:
     places, members = world
