@@ -27,6 +27,8 @@ from resourcepool.queues.planning import Standing
 logger = logging.getLogger(__name__)
 
 FIRST_FENCE = 1
+NEVER = -1  # a generation that no task type has
+HURRY = 3  # heartbeats for which whoever has asked for queues looks more often
 SPREAD = 0.2  # seconds over which those who notice a death at once spread their plans: the first one is enough
 
 
@@ -60,8 +62,8 @@ class Membership:
         self._name, self._ring = application.name, ring
         self._held: dict[int, HeldQueue] = {}
         self._unfinished: list[HeldQueue] = []  # gone, but work on them still goes on in this process
-        self._generation = -1
-        self._is_awaiting = False
+        self._generation = NEVER
+        self._hurries_until = 0.0  # what it has asked for may come at any moment
         self.lease = self._register(application)
         self.trusted_until = self._trust_from(self.lease.trust.sent_at)
 
@@ -122,17 +124,15 @@ class Membership:
         Raises:
             DatabaseUnavailable: and whatever the database says; nothing is given up for that.
         """
-        seen = look(self.using, self.task_type.pk)
-        if seen.plan_in <= 0:
+        # What is known is brought up to date first: that must not wait for whoever holds the task type's row.
+        seen = self._look()
+        if may_plan := seen.plan_in <= 0:
             moving.reassign(self.using, self.task_type.pk, str(self), if_due=True)
-            seen = look(self.using, self.task_type.pk)
-        if seen.generation != self._generation:
-            self._reload(seen)
-        self.trusted_until = self._trust_from(seen.sent_at)
+            seen = self._look()
         if self._release_idle():
-            seen = look(self.using, self.task_type.pk)
-            self._reload(seen)
-        return self._next_look(seen)
+            self._generation = NEVER
+            seen = self._look()
+        return self._next_look(seen, has_planned=may_plan)
 
     def leave(self) -> None:
         """Hand everything over at once and sign off. Work that is still in hand loses its queue."""
@@ -203,6 +203,13 @@ class Membership:
         # Whoever asks for a queue waits for at least this server's ttl: until then nothing unheard of can happen.
         return sent_at + self.lease.terms.ttl - margin(self.lease.terms.ttl)
 
+    def _look(self) -> Look:
+        seen = look(self.using, self.task_type.pk)
+        if seen.generation != self._generation:
+            self._reload(seen)
+        self.trusted_until = self._trust_from(seen.sent_at)
+        return seen
+
     def _reload(self, seen: Look) -> None:
         found = load(self.using, self.task_type.pk, self.lease.pk)
         mine = {one.pk: (one, parameter) for one, parameter in found if one.cur == self.lease.pk}
@@ -216,7 +223,8 @@ class Membership:
                 queue.asked_until = self._asked_until(one, seen)
             self.is_paused = seen.is_paused
             self.news.notify_all()
-        self._is_awaiting = any(one.req == self.lease.pk for one, _ in found)
+        is_awaiting = any(one.req == self.lease.pk for one, _ in found)
+        self._hurries_until = seen.sent_at + HURRY * seen.heartbeat_every if is_awaiting else 0.0
         self._generation = seen.generation
 
     def _drop(self, queue: HeldQueue) -> None:
@@ -262,8 +270,11 @@ class Membership:
                     self._held.pop(queue.pk, None)
                     queue.end(LeaseReleased(f"{queue} was handed over"))
 
-    def _next_look(self, seen: Look) -> float:
-        wait = min(seen.heartbeat_every, seen.plan_in + random.uniform(0, SPREAD))  # noqa: S311 (not a secret)
-        if self._is_awaiting:
-            wait = seen.reload_every
+    def _next_look(self, seen: Look, *, has_planned: bool) -> float:
+        # Never so seldom that it would not trust itself any more, whatever the settings are by now.
+        wait = min(seen.heartbeat_every, self.lease.terms.ttl / 3)
+        if not has_planned:  # else something is locked, and the next heartbeat is soon enough
+            wait = min(wait, seen.plan_in + random.uniform(0, SPREAD))  # noqa: S311 (not a secret)
+        if seen.sent_at < self._hurries_until:
+            wait = min(wait, seen.reload_every)
         return seen.sent_at + max(wait, seen.reload_every)

@@ -12,7 +12,7 @@ from django.db import connections
 from django.db.models import Exists, F, OuterRef, Subquery, Value
 from django.db.models.functions import Coalesce
 
-from resourcepool.dialect import DbNow
+from resourcepool.dialect import DbLater, DbNow
 from resourcepool.leases.briefly import briefly
 from resourcepool.queues import planning
 from resourcepool.queues.models import MAX_REASON, Move, Queue, Server, TaskType
@@ -59,9 +59,10 @@ def reassign(
         locked = lock(using, task_type)
         if first is not None:
             first(locked)
-        workers, queues = read_workers(locked, using), read_queues(locked, using)
-        if if_due and not is_due(locked, workers, queues):
+        workers = read_workers(locked, using)
+        if if_due and not is_due(locked, workers, using):
             return Outcome([])
+        queues = read_queues(locked, using)
         strategy = STRATEGIES[locked.strategy]
         changes = planning.plan(queues, workers, strategy, locked.drain_within, leaving=leaving)
         outcome = _apply(using, locked, changes, names(workers))
@@ -102,14 +103,14 @@ def lock(using: str, task_type: int) -> TaskType:
     return TaskType.objects.using(using).get(pk=task_type)
 
 
-def is_due(
-    task_type: TaskType, workers: Sequence[planning.Worker], queues: Sequence[planning.Standing]
-) -> bool:
+def is_due(task_type: TaskType, workers: Sequence[planning.Worker], using: str) -> bool:
     """Whether anything happened since the last plan."""
-    late = [
-        queue for queue in queues if queue.asked_ago is not None and queue.asked_ago >= task_type.drain_within
-    ]
-    return task_type.is_assignment_due or bool(late) or not all(worker.is_alive for worker in workers)
+    if task_type.is_assignment_due or not all(worker.is_alive for worker in workers):
+        return True
+    overdue = Queue.objects.using(using).filter(
+        task_type=task_type, requested_at__lte=DbLater(-task_type.drain_within)
+    )
+    return bool(overdue.exists())
 
 
 def _apply(using: str, task_type: TaskType, changes: Sequence[Change], known: dict[int | None, str]) -> Outcome:

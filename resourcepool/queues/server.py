@@ -126,7 +126,7 @@ class QueueServer:
         membership, found = self._known, False
         for queue in membership.held:
             if self.stopping or membership.is_resting:
-                return
+                break
             if not membership.begin(queue, is_first=True):
                 continue
             found = True
