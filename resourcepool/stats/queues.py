@@ -1,0 +1,272 @@
+"""How each task type stands: its settings, its servers and what they have, and what nobody has.
+
+Five statements for all of them together, however many queues and servers there are.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db import connections
+from django.db.models import Count, Min, Q
+
+from resourcepool.dialect import DbLater, MicrosUntil
+from resourcepool.leases.retry import retrying
+from resourcepool.queues.models import Move, Queue, Server, TaskType
+from resourcepool.queues.operating import using_of_queues
+from resourcepool.queues.standing import find_task_type
+
+MOST_TASK_TYPES = 200
+MOST_SERVERS = 5_000  # of all task types together
+MOST_RESTLESS = 10_000
+LATELY = 600.0  # seconds
+RESTS = 3  # changes of owner lately that are nothing to speak of, per queue
+
+Arrival = (Move.What.ASSIGNED, Move.What.HANDED_OVER, Move.What.TAKEN_OVER)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerStatus:
+    """One server; spans in seconds, by the database's clock.
+
+    Attributes:
+        expires_in: until it is judged dead, unless its heartbeat comes; below 0: it is due to be.
+        registered: how long ago it registered.
+        idle: for how long it has had no queue; None: it has one.
+        queues: how many it has; ``asked_for``: of these, how many are to go elsewhere, and ``longest_asked``: for
+            how long the first of them has been; None: none is.
+        awaits: how many it has asked for.
+    """
+
+    pk: int
+    name: str
+    holder: str
+    state: str
+    weight: int
+    labels: Mapping[str, str]
+    limit: int | None
+    ttl: float
+    expires_in: float
+    registered: float
+    idle: float | None
+    queues: int = 0
+    asked_for: int = 0
+    longest_asked: float | None = None
+    awaits: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.name} #{self.pk}"
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether its heartbeat came in time."""
+        return self.expires_in > 0
+
+    @property
+    def is_draining(self) -> bool:
+        """Whether it is to give up all its queues."""
+        return self.state == Server.State.DRAINING
+
+    @property
+    def heartbeat(self) -> float:
+        """How long ago its last heartbeat was."""
+        return max(0.0, self.ttl - self.expires_in)
+
+
+@dataclass(frozen=True, slots=True)
+class Restless:
+    """Queues that changed their server again and again lately: how many, and the worst of them."""
+
+    queues: int
+    worst: str
+    changes: int
+
+
+@dataclass(frozen=True, slots=True)
+class TaskTypeStatus:
+    """One task type at one moment of the database's clock; spans in seconds.
+
+    Attributes:
+        assigned: how long ago queues or servers changed last; None: never. ``assigned_by``: through whom.
+        queues: how many there are; ``retiring``: of these, how many are being removed.
+        unowned: how many have no living server; ``unowned_for``: for how long the first of them has not, counted
+            from its server's last heartbeat; None: all have one, or no server was ever there.
+        asked_for: how many are to go to another server, or to be removed.
+        was_served: whether any of the queues ever had a server.
+        restless: None: no queue changes its server all the time.
+    """
+
+    pk: int
+    name: str
+    strategy: str
+    heartbeat_every: float
+    judge_dead_after: float
+    reload_every: float
+    drain_within: float
+    is_paused: bool
+    generation: int
+    assigned: float | None
+    assigned_by: str
+    queues: int = 0
+    retiring: int = 0
+    unowned: int = 0
+    unowned_for: float | None = None
+    asked_for: int = 0
+    was_served: bool = False
+    restless: Restless | None = None
+    servers: Sequence[ServerStatus] = field(default=())
+
+    @property
+    def alive(self) -> list[ServerStatus]:
+        """The servers that are not judged dead."""
+        return [server for server in self.servers if server.is_alive]
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """The queues that one server has (None: nobody): how many of which kind, and the longest spans."""
+
+    server: int | None
+    count: int
+    retiring: int
+    new: int  # that nobody ever had
+    asked_for: int
+    since: float | None
+    longest_asked: float | None
+
+
+def task_types(names: Iterable[str] | None = None) -> list[TaskTypeStatus]:
+    """Return how the task types stand, by name: those of these ``names``, or the first 200.
+
+    Raises:
+        DatabaseUnavailable, NotMigrated: nothing is known.
+    """
+    using = using_of_queues()
+    rows = TaskType.objects.using(using).annotate(micros_assigned=MicrosUntil("assigned_at")).order_by("name")
+    if names is not None:
+        rows = rows.filter(name__in=list(names))
+    found = retrying(connections[using], lambda: list(rows[:MOST_TASK_TYPES]))
+    if not found:
+        return []
+    pks = [one.pk for one in found]
+    groups, awaits, servers = _groups(using, pks), _awaits(using, pks), _servers(using, pks)
+    restless = _restless(using)
+    return [
+        _status(one, groups.get(one.pk, []), servers.get(one.pk, []), awaits, restless.get(one.name))
+        for one in found
+    ]
+
+
+def task_type(name: str) -> TaskTypeStatus:
+    """Return how one task type stands; raises BadOption, which names those that exist."""
+    found = task_types([find_task_type(name, using_of_queues()).name])
+    return found[0] if found else task_type(name)
+
+
+def _status(
+    row: Any, groups: Sequence[_Group], servers: Sequence[Any], awaits: Mapping[int, int], restless: Any
+) -> TaskTypeStatus:
+    has = {group.server: group for group in groups if group.server is not None}
+    known = [_server(one, has.get(one.pk), awaits.get(one.pk, 0)) for one in servers]
+    alive = {one.pk: one for one in known if one.is_alive}
+    orphaned = [group for group in groups if group.server not in alive]
+    spans = [span for group in orphaned for span in _unowned_for(group, known)]
+    return TaskTypeStatus(
+        pk=row.pk,
+        name=row.name,
+        strategy=row.strategy,
+        heartbeat_every=row.heartbeat_every,
+        judge_dead_after=row.judge_dead_after,
+        reload_every=row.reload_every,
+        drain_within=row.drain_within,
+        is_paused=row.is_paused,
+        generation=row.generation,
+        assigned=_ago(row.micros_assigned),
+        assigned_by=row.assigned_by,
+        queues=sum(group.count for group in groups),
+        retiring=sum(group.retiring for group in groups),
+        unowned=sum(group.count for group in orphaned),
+        unowned_for=max(spans, default=None),
+        asked_for=sum(group.asked_for for group in groups),
+        was_served=any(group.since is not None for group in groups),
+        restless=restless,
+        servers=known,
+    )
+
+
+def _unowned_for(group: _Group, servers: Sequence[ServerStatus]) -> list[float]:
+    """Return for how long queues of this group have had no living server, as far as it is known."""
+    owner = next((one for one in servers if one.pk == group.server), None)
+    spans = [group.since if owner is None else owner.heartbeat]
+    if group.new:
+        # A plan has left them: nobody that lives may have them, since the first of these came at the earliest.
+        spans.append(max((one.registered for one in servers if one.is_alive), default=None))
+    return [span for span in spans if span is not None]
+
+
+def _server(row: Any, has: _Group | None, awaits: int) -> ServerStatus:
+    return ServerStatus(
+        pk=row.pk,
+        name=row.name,
+        holder=row.holder,
+        state=row.state,
+        weight=row.weight,
+        labels=row.labels,
+        limit=row.limit,
+        ttl=row.ttl,
+        expires_in=row.micros_left / 1_000_000,
+        registered=_ago(row.micros_registered) or 0.0,
+        idle=_ago(row.micros_idle),
+        queues=has.count if has else 0,
+        asked_for=has.asked_for if has else 0,
+        longest_asked=has.longest_asked if has else None,
+        awaits=awaits,
+    )
+
+
+def _groups(using: str, pks: Sequence[int]) -> dict[int, list[_Group]]:
+    rows = Queue.objects.using(using).filter(task_type__in=pks).order_by().values("task_type", "cur_server")
+    counted = rows.annotate(
+        n_all=Count("pk"),
+        n_retiring=Count("pk", filter=Q(is_retiring=True)),
+        n_new=Count("pk", filter=Q(since=None)),
+        n_asked=Count("requested_at"),
+        micros_since=MicrosUntil(Min("since")),
+        micros_asked=MicrosUntil(Min("requested_at")),
+    )
+    found: dict[int, list[_Group]] = {}
+    for row in retrying(connections[using], lambda: list(counted.all())):
+        counts = (row["n_all"], row["n_retiring"], row["n_new"], row["n_asked"])
+        spans = (_ago(row["micros_since"]), _ago(row["micros_asked"]))
+        found.setdefault(row["task_type"], []).append(_Group(row["cur_server"], *counts, *spans))
+    return found
+
+
+def _awaits(using: str, pks: Sequence[int]) -> dict[int, int]:
+    rows = Queue.objects.using(using).filter(task_type__in=pks, requested_at__isnull=False)
+    counted = rows.exclude(req_server=None).order_by().values_list("req_server").annotate(Count("pk"))
+    return dict(retrying(connections[using], lambda: list(counted.all())))
+
+
+def _servers(using: str, pks: Sequence[int]) -> dict[int, list[Any]]:
+    rows = Server.objects.using(using).filter(task_type__in=pks).with_ages().order_by("pk")[:MOST_SERVERS]
+    found: dict[int, list[Any]] = {}
+    for row in retrying(connections[using], lambda: list(rows.all())):
+        found.setdefault(row.task_type_id, []).append(row)
+    return found
+
+
+def _restless(using: str) -> dict[str, Restless]:
+    """Return {task type: what of it changed its server too often lately}; a queue's first server is no change."""
+    moves = Move.objects.using(using).filter(at__gt=DbLater(-LATELY), what__in=Arrival, fence__gt=1).order_by()
+    counted = moves.values_list("task_type", "queue_id").annotate(changes=Count("pk"))
+    worst_first = counted.filter(changes__gt=RESTS).order_by("-changes")[:MOST_RESTLESS]
+    found: dict[str, Restless] = {}
+    for name, queue_id, changes in retrying(connections[using], lambda: list(worst_first.all())):
+        worst = found.get(name, Restless(0, queue_id, changes))
+        found[name] = Restless(worst.queues + 1, worst.worst, worst.changes)
+    return found
+
+
+def _ago(micros: int | None) -> float | None:
+    return None if micros is None else max(0.0, -micros / 1_000_000)
