@@ -18,7 +18,8 @@ from pytest_django import DjangoDbBlocker
 from resourcepool.leases import alarm, clock, lease, line, verbs
 from resourcepool.leases import keeper as keeping
 from resourcepool.leases import poller as polling
-from resourcepool.models import AbstractResource
+from resourcepool.models import AbstractResource, Move, Queue, TaskType
+from resourcepool.queues import held, looking, membership, server
 from resourcepool.resources import crowd, desk, pool
 from tests.app.models import Team
 from tests.app.rows import leased_models
@@ -36,7 +37,7 @@ def transactional_db(
     with django_db_blocker.unblock():
         yield
         forget_everything()
-        for model in [*leased_models(), Team]:
+        for model in [*leased_models(), Team, Queue, Move, TaskType]:
             model._base_manager.all()._raw_delete("default")  # type: ignore[attr-defined]
         connection.close_if_unusable_or_obsolete()
 
@@ -86,7 +87,8 @@ def wake_keeper() -> None:
 @pytest.fixture
 def process_clock(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Clock:
     moved = Clock()
-    for module in (alarm, keeping, lease, line, polling, verbs, crowd, desk, pool):
+    of_queues = (held, looking, membership, server)
+    for module in (alarm, keeping, lease, line, polling, verbs, crowd, desk, pool, *of_queues):
         monkeypatch.setattr(module, "monotonic", moved)
     return moved
 

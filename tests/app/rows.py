@@ -14,7 +14,7 @@ from resourcepool.leases import verbs
 from resourcepool.leases.lease import Lease
 from resourcepool.leases.terms import Terms
 from resourcepool.leases.verbs import Claim
-from resourcepool.models import AbstractLease, Job, Proxy, Ticket
+from resourcepool.models import AbstractLease, Job, Proxy, Server, TaskType, Ticket
 from tests.app.models import Bare, Device, Election
 from tests.eventually import eventually
 
@@ -30,7 +30,12 @@ _FIELDS: dict[Model, Callable[[int], dict[str, Any]]] = {
     Proxy: lambda number: {"host": f"proxy{number}.example", "port": 3128},
     Job: lambda number: {"name": f"job {number}"},
     Ticket: lambda number: {"pool": "testapp.nothing", "asked_at": DbNow()},
+    Server: lambda number: {"task_type": _some_task_type(), "ttl": 60, "registered_at": DbNow()},
 }
+
+
+def _some_task_type() -> TaskType:
+    return TaskType.objects.get_or_create(name="of no account")[0]
 
 
 def leased_models() -> list[Model]:
