@@ -61,7 +61,6 @@ class Balance(Spread):
             self.shift(steps)
 
     def _next_chain(self) -> list[Step]:
-        # Whole numbers next to the shares are possible, so someone with too much reaches someone with too little.
         excess = [total * self.one - share for total, share in zip(self.totals, self.shares, strict=True)]
         greatest, least = max(excess, default=0), min(excess, default=0)
         if greatest < self.one and least > -self.one:
@@ -69,9 +68,14 @@ class Balance(Spread):
         giver, taker = excess.index(greatest), excess.index(least)
         direct = next((kind for kind in self.parts[giver] if taker in kind), None)
         if direct is not None:
-            return [Step(direct, giver, taker)]
-        if greatest >= self.one:
+            steps = [Step(direct, giver, taker)]
+        elif greatest >= self.one:
             found = self.reached_from([giver])
-            return chain(found, min(found, key=excess.__getitem__))
-        found = self.reaching(taker)
-        return chain(found, max(found, key=excess.__getitem__))
+            taker = min(found, key=excess.__getitem__)
+            steps = chain(found, taker)
+        else:
+            found = self.reaching(taker)
+            giver = max(found, key=excess.__getitem__)
+            steps = chain(found, giver)
+        # Whole numbers next to the shares are possible, so this always helps. If ever it did not, it must still end.
+        return steps if excess[giver] - excess[taker] > self.one else []

@@ -1,12 +1,11 @@
 """Worlds to plan for, and what a plan changes in them."""
 
 from collections.abc import Sequence
+from random import Random
 
 from hypothesis import strategies as st
 
 from resourcepool.queues.assignment import Member, Place, Targets
-
-few_labels = st.dictionaries(st.sampled_from(["zone", "disk"]), st.sampled_from(["a", "b"]), max_size=2)
 
 
 def servers(count: int) -> list[Member]:
@@ -39,36 +38,40 @@ def counts(targets: Targets, members: Sequence[Member]) -> list[int]:
 @st.composite
 def plain_worlds(draw: st.DrawFn, queues: int, members: int) -> tuple[list[Place], list[Member]]:
     """Queues anywhere, also with a server that is gone (9 and above), and members with weights alone."""
-    weights = draw(st.lists(st.integers(1, 4), max_size=members))
-    homes = draw(st.lists(st.none() | st.integers(1, members) | st.just(9), max_size=queues))
-    places = [Place(pk, home, home) for pk, home in enumerate(homes, 1)]
-    return places, [Member(pk, weight=weight) for pk, weight in enumerate(weights, 1)]
+    # Filled in by chance: left to itself, hypothesis draws mostly small ones, where hardly two labels meet.
+    chance = draw(st.randoms(use_true_random=True))
+    homes = chance.choice([[None, 9, *range(1, members + 1)], list(range(1, members + 1))])
+    places = [
+        Place(pk, home, home) for pk in range(chance.randint(0, queues)) for home in [chance.choice(homes)]
+    ]
+    return places, [Member(pk, weight=chance.randint(1, 4)) for pk in range(1, chance.randint(0, members) + 1)]
 
 
 @st.composite
 def worlds(
-    draw: st.DrawFn, queues: int = 12, members: int = 5, weights: int = 4
+    draw: st.DrawFn, queues: int = 15, members: int = 6, weights: int = 4
 ) -> tuple[list[Place], list[Member]]:
     """The same with labels, pins, limits, and queues that are asked for."""
+    chance = draw(st.randoms(use_true_random=True))
     group = [
         Member(
             pk,
-            draw(st.sampled_from("abc")),
-            draw(st.integers(1, weights)),
-            draw(few_labels),
-            draw(st.none() | st.integers(0, 5)),
+            chance.choice("abc"),
+            chance.randint(1, weights),
+            some_labels(chance, 0.7),
+            chance.choice([None, None, chance.randint(0, 5)]),
         )
-        for pk in range(1, draw(st.integers(0, members)) + 1)
+        for pk in range(1, chance.randint(0, members) + 1)
     ]
-    server = st.none() | st.integers(1, 6)
+    servers = [None, *range(1, members + 2)]
+    pins = ["", "", "", "a", "d"]
     places = [
-        Place(
-            pk,
-            draw(server),
-            draw(server),
-            draw(st.just({}) | few_labels),
-            draw(st.sampled_from(["", "", "a", "d"])),
-        )
-        for pk in range(1, draw(st.integers(0, queues)) + 1)
+        Place(pk, chance.choice(servers), chance.choice(servers), some_labels(chance, 0.3), chance.choice(pins))
+        for pk in range(chance.randint(0, queues))
     ]
     return places, group
+
+
+def some_labels(chance: Random, likely: float) -> dict[str, str]:
+    """Return none, one or both of two labels."""
+    return {name: chance.choice("xy") for name in ("zone", "disk") if chance.random() < likely}

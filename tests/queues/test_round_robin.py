@@ -34,6 +34,7 @@ def test_the_documents_tables_hold_whoever_has_the_queues(members: int, table: l
         ([2, 1], [A, B, A, A, B, A]),
         ([1, 3], [A, B, B, B, A, B]),
         ([2, 2], [A, B, A, B, A, B]),
+        ([2, 4], [A, B, B, A, B, B]),
         ([1, 2, 3], [A, B, C, B, C, C]),
     ],
 )

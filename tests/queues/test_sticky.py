@@ -20,18 +20,18 @@ def settled(count: int, members: list[Member]) -> list[Place]:
 @pytest.mark.parametrize(
     ("queues", "before", "now", "expected"),
     [
-        (64, servers(8), servers(8)[1:], {0}),
-        (64, servers(8), servers(7), {0}),
-        (1024, servers(10), servers(10)[1:], {0}),
-        (64, servers(7), servers(8), {8}),
-        (5, servers(1), servers(2), {2}),
-        (10, servers(2), [Member(1, weight=4), Member(2)], {3}),
-        (10, servers(2), [Member(1, limit=2), Member(2)], {3}),
+        (64, servers(8), servers(8)[1:], 0),
+        (64, servers(8), servers(7), 0),
+        (1024, servers(10), servers(10)[1:], 0),
+        (64, servers(7), servers(8), 8),
+        (5, servers(1), servers(2), 2),
+        (10, servers(2), [Member(1, weight=4), Member(2)], 3),
+        (10, servers(2), [Member(1, limit=2), Member(2)], 3),
     ],
 )
-def test_a_change_moves_no_queue_of_who_stays_beyond_its_share(queues, before, now, expected) -> None:
+def test_who_stays_gives_up_no_more_than_the_change_takes(queues, before, now, expected) -> None:
     places = settled(queues, before)
-    assert moves(places, sticky(places, now), now) in expected
+    assert moves(places, sticky(places, now), now) == expected
 
 
 @pytest.mark.parametrize(("queues", "members", "expected"), [(64, 8, {8}), (1024, 10, {102, 103})])
@@ -148,6 +148,24 @@ def test_more_pins_than_its_share_leave_the_rest_to_the_others_by_weight() -> No
     members = [Member(1, "a"), Member(2, "b", weight=2), Member(3, "c"), Member(4, "d")]
     places = [Place(pk, pin="a" if pk <= 40 else "") for pk in range(1, 65)]
     assert counts(sticky(places, members), members) == [40, 12, 6, 6]
+
+
+def test_who_has_too_few_gets_one_though_nobody_has_too_many() -> None:
+    homes = [1, 1, 2, 2, 3]
+    places = [Place(pk, home, home) for pk, home in enumerate(homes, 1)]
+    targets = sticky(places, servers(4))
+    assert sorted(counts(targets, servers(4))) == [1, 1, 1, 2]
+    assert moves(places, targets, servers(4)) == 1
+
+
+def test_who_has_too_few_gets_it_from_who_can_give_whoever_else_has_more() -> None:
+    """Zone b's one server with a queue is further above its share than anybody in zone a, but cannot help there."""
+    members = [Member(pk, labels={"zone": "a" if pk <= 4 else "b"}) for pk in range(1, 11)]
+    places = [Place(pk, home, home, {"zone": "a"}) for pk, home in enumerate([1, 1, 2, 2, 3], 1)]
+    places.append(Place(6, 10, 10, {"zone": "b"}))
+    targets = sticky(places, members)
+    assert sorted(counts(targets, members)[:4]) == [1, 1, 1, 2]
+    assert targets[6] == 10
 
 
 def test_a_label_taken_away_moves_only_the_queues_that_need_it() -> None:
