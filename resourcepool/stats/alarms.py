@@ -2,7 +2,6 @@
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -14,43 +13,17 @@ from resourcepool.jobs.names import CHECK, SWEEP
 from resourcepool.phrases import shown
 from resourcepool.resources.checking.rules import intervals
 from resourcepool.resources.state import State
+from resourcepool.stats.alarm import Alarm, Kind
 from resourcepool.stats.durations import duration
 from resourcepool.stats.happenings import happenings
 from resourcepool.stats.jobs import JobStatus, jobs
 from resourcepool.stats.pools import PoolStatus, pools
+from resourcepool.stats.queue_alarms import of_queues
+from resourcepool.stats.queues import TaskTypeStatus, task_types
+
+__all__ = ["Alarm", "Kind", "Limits", "alarms", "alarms_of", "judge"]
 
 BROKEN = f"{CheckerBroken.__name__}: "  # how the result of a check begins that blames its checker
-
-
-class Kind(StrEnum):
-    """The kinds of alarms, the worst first."""
-
-    UNREADABLE = "unreadable"
-    NOTHING_IN_SERVICE = "nothing_in_service"
-    EXHAUSTED = "exhausted"
-    CHECKER_BROKEN = "checker_broken"
-    JOB_FAILED = "job_failed"
-    SWEEP_STALE = "sweep_stale"
-    CHECK_STALE = "check_stale"
-    LEAKED = "leaked"
-    EXPIRED = "expired"
-
-
-@dataclass(frozen=True, slots=True)
-class Alarm:
-    """One thing that is wrong now; ``pool`` is the label of the pool it is about, or ""."""
-
-    kind: Kind
-    pool: str
-    text: str
-
-    def __str__(self) -> str:
-        return f"{self.pool}: {self.text}" if self.pool else self.text
-
-    @property
-    def is_severe(self) -> bool:
-        """Whether somebody is without a resource because of it, or may be soon."""
-        return self.kind in (Kind.UNREADABLE, Kind.NOTHING_IN_SERVICE, Kind.EXHAUSTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +46,17 @@ def alarms() -> list[Alarm]:
     """Return what is wrong now, the worst first."""
     standing = pools()
     happened = happenings(pool.label for pool in standing)
-    return alarms_of(standing, jobs(), sum(those.leaked for those in happened.values()))
+    return alarms_of(standing, jobs(), sum(those.leaked for those in happened.values()), task_types())
 
 
-def alarms_of(pools: Sequence[PoolStatus], jobs: Mapping[str, JobStatus], leaked: int) -> list[Alarm]:
+def alarms_of(
+    pools: Sequence[PoolStatus],
+    jobs: Mapping[str, JobStatus],
+    leaked: int,
+    task_types: Sequence[TaskTypeStatus] = (),
+) -> list[Alarm]:
     """Return what is wrong with these, judged by the settings: ``judge`` tells of the arguments."""
-    return judge(pools, jobs, leaked, Limits.from_settings(), intervals())
+    return judge(pools, jobs, leaked, Limits.from_settings(), intervals(), task_types)
 
 
 def judge(
@@ -87,6 +65,7 @@ def judge(
     leaked: int,
     limits: Limits,
     checked_every: Mapping[str, float],
+    task_types: Sequence[TaskTypeStatus] = (),
 ) -> list[Alarm]:
     """Return what is wrong, the worst first.
 
@@ -98,6 +77,7 @@ def judge(
         *_of_sweep(jobs.get(SWEEP), limits),
         *_of_jobs(_still_done(jobs, checked_every)),
         *_of_leaks(leaked),
+        *of_queues(task_types),
     ]
     for pool in pools:
         found += _of_pool(pool, limits)

@@ -24,6 +24,7 @@ from resourcepool.stats.happenings import happenings
 from resourcepool.stats.holdings import Holding, counts, holdings
 from resourcepool.stats.jobs import jobs
 from resourcepool.stats.pools import pools
+from resourcepool.stats.queues import task_types
 
 CLEAR = "\x1b[H\x1b[2J"
 
@@ -119,7 +120,8 @@ class _Stand:
     def __init__(self, models: list[Any], label: str | None) -> None:
         self.pools, self.jobs = pools(models), jobs()
         leaked = sum(those.leaked for those in happenings(one.label for one in self.pools).values())
-        self.alarms = alarms_of(self.pools, self.jobs, leaked)
+        of_queues = task_types() if label is None else ()
+        self.alarms = alarms_of(self.pools, self.jobs, leaked, of_queues)
         self.is_one = label is not None
 
 

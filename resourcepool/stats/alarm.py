@@ -1,0 +1,44 @@
+"""One thing that is wrong, and the kinds of them."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Kind(StrEnum):
+    """The kinds of alarms, the worst first."""
+
+    UNREADABLE = "unreadable"
+    NOTHING_IN_SERVICE = "nothing_in_service"
+    UNOWNED = "unowned"
+    EXHAUSTED = "exhausted"
+    CHECKER_BROKEN = "checker_broken"
+    JOB_FAILED = "job_failed"
+    SWEEP_STALE = "sweep_stale"
+    CHECK_STALE = "check_stale"
+    DRAIN_OVERDUE = "drain_overdue"
+    FLAPPING = "flapping"
+    IDLE_SERVER = "idle_server"
+    TOO_MANY_SERVERS = "too_many_servers"
+    LEAKED = "leaked"
+    EXPIRED = "expired"
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    """One thing that is wrong now.
+
+    Attributes:
+        pool: the label of the pool it is about, "queues: <task type>" where it is about queues, or "".
+    """
+
+    kind: Kind
+    pool: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.pool}: {self.text}" if self.pool else self.text
+
+    @property
+    def is_severe(self) -> bool:
+        """Whether somebody is without a resource, or work is not done, because of it, or may be soon."""
+        return self.kind in (Kind.UNREADABLE, Kind.NOTHING_IN_SERVICE, Kind.UNOWNED, Kind.EXHAUSTED)

@@ -1,0 +1,128 @@
+"""What is wrong with queues and their servers, in words: worked out of how a task type stands (R1.7, R1.8)."""
+
+import shlex
+from collections.abc import Iterable, Iterator
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from resourcepool.stats.alarm import Alarm, Kind
+from resourcepool.stats.durations import duration
+from resourcepool.stats.queues import RESTS, ServerStatus, TaskTypeStatus
+
+IDLE_HEARTBEATS = 10  # for so many a server may be without a queue
+LATE_HEARTBEATS = 2  # within so many the others act on what is overdue
+ABOUT = "queues: "
+
+
+def of_queues(task_types: Iterable[TaskTypeStatus]) -> Iterator[Alarm]:
+    """Yield what is wrong with these."""
+    for one in task_types:
+        yield from _of_unowned(one)
+        yield from _of_drains(one)
+        yield from _of_restless(one)
+        yield from _of_idle(one)
+        yield from _of_too_many(one)
+
+
+def _of_unowned(one: TaskTypeStatus) -> Iterator[Alarm]:
+    limit = one.judge_dead_after + LATE_HEARTBEATS * one.heartbeat_every
+    if not one.unowned or one.unowned_for is None or one.unowned_for <= limit:
+        return
+    if one.alive:
+        text = ngettext(
+            "%(count)d queue has had no living server for %(ago)s, though there are servers: labels, limits or"
+            " draining keep them from it, or their processes cannot reach the database. See %(command)s.",
+            "%(count)d queues have had no living server for %(ago)s, though there are servers: labels, limits or"
+            " draining keep them from these, or their processes cannot reach the database. See %(command)s.",
+            one.unowned,
+        )
+    else:
+        text = ngettext(
+            "nobody works on its %(count)d queue: no server has been there for %(ago)s; start one.",
+            "nobody works on its %(count)d queues: no server has been there for %(ago)s; start one.",
+            one.unowned,
+        )
+    yield _alarm(Kind.UNOWNED, one, text, count=one.unowned, ago=duration(one.unowned_for))
+
+
+def _of_drains(one: TaskTypeStatus) -> Iterator[Alarm]:
+    late = [server for server in one.alive if _late_by(server, one) > LATE_HEARTBEATS * one.heartbeat_every]
+    if not late:
+        return
+    worst = max(late, key=lambda server: _late_by(server, one))
+    text = ngettext(
+        "server %(server)s was to give up %(count)d queue, asked for %(ago)s ago (allowed: %(within)s): its work"
+        " hangs, or a transaction keeps the row locked. If it does not end, stop that process.",
+        "server %(server)s was to give up %(count)d queues, asked for up to %(ago)s ago (allowed: %(within)s): its"
+        " work hangs, or a transaction keeps the rows locked. If it does not end, stop that process.",
+        worst.asked_for,
+    )
+    yield _alarm(
+        Kind.DRAIN_OVERDUE,
+        one,
+        text,
+        server=printable(worst),
+        count=worst.asked_for,
+        ago=duration(worst.longest_asked or 0.0),
+        within=duration(max(one.drain_within, worst.ttl)),
+    )
+
+
+def _late_by(server: ServerStatus, one: TaskTypeStatus) -> float:
+    return (server.longest_asked or 0.0) - max(one.drain_within, server.ttl)
+
+
+def _of_restless(one: TaskTypeStatus) -> Iterator[Alarm]:
+    if one.restless is None:
+        return
+    text = ngettext(
+        "%(count)d queue changed its server more than %(rests)d times within 10 minutes: %(worst)s, %(changes)d"
+        " times. Servers die or are restarted again and again; %(command)s says why each move was made.",
+        "%(count)d queues changed their server more than %(rests)d times within 10 minutes, the worst was %(worst)s,"
+        " %(changes)d times. Servers die or are restarted again and again; %(command)s says why each move was made.",
+        one.restless.queues,
+    )
+    said = {"worst": printable(one.restless.worst), "changes": one.restless.changes}
+    yield _alarm(Kind.FLAPPING, one, text, count=one.restless.queues, rests=RESTS, **said)
+
+
+def _of_idle(one: TaskTypeStatus) -> Iterator[Alarm]:
+    limit = IDLE_HEARTBEATS * one.heartbeat_every
+    idle = [server for server in _working(one) if server.idle is not None and server.idle > limit]
+    if not idle:
+        return
+    worst = max(idle, key=lambda server: server.idle or 0.0)
+    text = ngettext(
+        "%(count)d server has had no queue for more than 10 heartbeats: %(server)s, for %(ago)s. There are too few"
+        " queues, or others do not give theirs up; see %(command)s.",
+        "%(count)d servers have had no queue for more than 10 heartbeats, such as %(server)s, for %(ago)s. There are"
+        " too few queues, or others do not give theirs up; see %(command)s.",
+        len(idle),
+    )
+    said = {"server": printable(worst), "ago": duration(worst.idle or 0.0)}
+    yield _alarm(Kind.IDLE_SERVER, one, text, count=len(idle), **said)
+
+
+def _of_too_many(one: TaskTypeStatus) -> Iterator[Alarm]:
+    servers, queues = len(_working(one)), one.queues - one.retiring
+    if servers > queues:
+        text = _(
+            "%(servers)d servers for %(queues)d queues: some stay without one. Add queues, or stop servers."
+        )
+        yield _alarm(Kind.TOO_MANY_SERVERS, one, text, servers=servers, queues=queues)
+
+
+def _working(one: TaskTypeStatus) -> list[ServerStatus]:
+    return [server for server in one.alive if not server.is_draining]
+
+
+def _alarm(kind: Kind, one: TaskTypeStatus, text: str, **said: object) -> Alarm:
+    name = printable(one.name)
+    command = f"`manage.py resourcepool_queues show {shlex.quote(name)}`"
+    return Alarm(kind, f"{ABOUT}{name}", text % {"command": command, **said})
+
+
+def printable(name: object) -> str:
+    """Return a name as one line that no terminal obeys: alarms are logged, too."""
+    return "".join(letter if letter.isprintable() else "?" for letter in str(name))
