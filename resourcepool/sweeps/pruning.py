@@ -12,6 +12,7 @@ from resourcepool.dialect import DbLater
 from resourcepool.history.models import Event, Sample
 from resourcepool.leases.lease import Lease
 from resourcepool.leases.retry import retrying
+from resourcepool.queues.models import Move
 
 BATCH = 1_000  # rows removed in one statement: short locks, and nobody waits
 YEAR = 366 * options.DAY
@@ -28,19 +29,22 @@ def history_rows() -> int:
 
 
 def prune_history(lease: Lease | None = None) -> int:
-    """Remove events and samples that are too old, and the oldest events of too many; returns how many.
+    """Remove events, samples and moves of queues that are too old, and the oldest of too many; returns how many.
 
     Args:
         lease: of the job that does it; it stops when that is lost.
     """
     old = DbLater(-history_kept())
-    removed = _remove(Event, lease, at__lt=old) + _remove(Sample, lease, minute__lt=old)
-    return removed + _remove(Event, lease, pk__lte=_newest() - history_rows())
+    removed = _remove(Sample, lease, minute__lt=old)
+    for model in (Event, Move):
+        removed += _remove(model, lease, at__lt=old)
+        removed += _remove(model, lease, pk__lte=_newest(model) - history_rows())
+    return removed
 
 
-def _newest() -> int:
-    events = Event.objects.using(router.db_for_write(Event))
-    found = retrying(connections[events.db], lambda: events.aggregate(newest=Max("pk")))
+def _newest(model: Any) -> int:
+    rows = model.objects.using(router.db_for_write(model))
+    found = retrying(connections[rows.db], lambda: rows.aggregate(newest=Max("pk")))
     return found["newest"] or 0
 
 

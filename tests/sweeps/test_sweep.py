@@ -7,7 +7,7 @@ import pytest
 from resourcepool.dialect import DbLater
 from resourcepool.exceptions import LeaseLost
 from resourcepool.history.recorder import recorder
-from resourcepool.models import Event, Job, Proxy, Sample
+from resourcepool.models import Event, Job, Move, Proxy, Sample
 from resourcepool.resources.state import Status
 from resourcepool.signals import What
 from resourcepool.sweeps.overtaken import tell_overtaken
@@ -183,6 +183,15 @@ class TestPruning:
         Event.objects.bulk_create(new_ones)
         assert prune() == "2 removed"
         assert sorted(Event.objects.values_list("row", flat=True)) == ["2", "3", "4"]
+
+    def test_moves_of_queues_go_likewise(self, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "HISTORY_KEPT": 3_600}
+        monkeypatch.setattr("resourcepool.sweeps.pruning.history_rows", lambda: 3)
+        for number, seconds in enumerate((-3_700, -30, -30, -30, -30)):
+            about = {"task_type": "orders", "queue_pk": number, "queue_id": str(number), "what": "assigned"}
+            Move.objects.create(at=DbLater(seconds), generation=number, fence=1, **about)
+        assert prune() == "2 removed"
+        assert sorted(Move.objects.values_list("queue_id", flat=True)) == ["2", "3", "4"]
 
     @pytest.fixture
     def old(self) -> None:
