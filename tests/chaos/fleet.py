@@ -31,7 +31,13 @@ class Member:
 
 
 class Fleet:
-    """As many workers as there are slots; whoever is killed is replaced at once."""
+    """As many workers as there are slots; whoever is killed is replaced at once.
+
+    Attributes:
+        worker: the class of the workers, as ``tests.chaos.zygote`` takes it.
+    """
+
+    worker = "tests.chaos.worker:Worker"
 
     def __init__(self, log: Log, path: Path, seed: int, environment: dict[str, str]) -> None:
         self.log = log
@@ -125,7 +131,7 @@ class Fleet:
 
     def _zygote(self, path: Path, seed: int, environment: dict[str, str]) -> "subprocess.Popen[str]":
         return subprocess.Popen(
-            [sys.executable, "-m", "tests.chaos.zygote", str(path), str(seed)],
+            [sys.executable, "-m", "tests.chaos.zygote", str(path), str(seed), self.worker],
             cwd=ROOT,
             env={**os.environ, **environment},
             stdin=subprocess.PIPE,

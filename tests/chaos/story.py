@@ -11,6 +11,7 @@ from tests.concurrency.evidence import Event
 SIGNS_OF_LIFE = frozenset({"acquired", "using", "releasing", "wrote", "timed_out"})
 
 
+LOCKING = frozenset({"asks_for_many", "guards"})  # whoever is doing that may have rows locked
 LATER = 1.0  # seconds after which somebody surely came later
 BACK = 5.0  # seconds after the server's return in which everybody works again
 
@@ -27,7 +28,7 @@ class Span(NamedTuple):
 
 
 class Stop(NamedTuple):
-    """A worker that stood still, and whether it may have had rows locked: it was about to take several at once."""
+    """A worker that stood still, and whether it may have had rows locked."""
 
     span: Span
     had_locks: bool
@@ -112,7 +113,7 @@ class Story:
         elif event.what in ("killed", "left"):
             life.end = event.at
         if life.stopped_at is not None and event.what in ("continued", "killed"):
-            life.stops.append(Stop(Span(life.stopped_at, event.at), life.last == "asks_for_many"))
+            life.stops.append(Stop(Span(life.stopped_at, event.at), life.last in LOCKING))
             life.stopped_at = None
         if event.what in SIGNS_OF_LIFE:
             life.signs.append(event.at)

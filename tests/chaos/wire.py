@@ -33,10 +33,16 @@ KINDS = {
 
 
 class Wire:
-    """The process, for whoever gives the orders."""
+    """The process, for whoever gives the orders.
+
+    Attributes:
+        kinds: how the statements of each kind are recognised, as ``KINDS``.
+    """
+
+    kinds = KINDS
 
     def __init__(self, port: int, vendor: str, log: Path, seed: int) -> None:
-        self._words = {kind: words[vendor == "postgresql"] for kind, words in KINDS.items()}
+        self._words = {kind: words[vendor == "postgresql"] for kind, words in self.kinds.items()}
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.chaos.wire", "127.0.0.1", str(port), str(log), str(seed)],
             cwd=ROOT,

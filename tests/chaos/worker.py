@@ -8,21 +8,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from django.db import DatabaseError, InterfaceError, connection, transaction
-
 from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable, LeaseLost, LeaseReleased
 from resourcepool.leases.shutdown import release_on_sigterm
 from resourcepool.models import Proxy
-from tests.chaos.models import Page, Step
+from tests.chaos.writing import write
 from tests.concurrency.evidence import Log
 
 PATIENCE = 60.0  # seconds to wait for a row
 SHORT = (0.005, 0.04)  # seconds of use
 LONG = (3.5, 6.0)  # longer than the ttl: only renewals keep it
 LOOK = 0.1  # seconds between two looks during a long use
-
-# Codes of MariaDB and PostgreSQL for deadlocks and for waiting too long for a lock.
-CONFLICTS = {1213, 1205, 1020, "40001", "40P01", "55P03"}
 
 
 class Worker:
@@ -149,28 +144,9 @@ class Worker:
         """Use it for so long, looking before and after; write now and then."""
         self.note("using", lease)
         if self.chance.random() < 0.15:
-            self.write(lease)
+            write(self.log, self.chance, lease)
         time.sleep(seconds)
         self.note("using", lease)
-
-    def write(self, lease: Any) -> None:
-        """Write to the page, whatever its fence, and leave a trace; errors of this own transaction are expected."""
-        mark = f"{self.chance.getrandbits(64):x}"
-        pause = self.chance.uniform(0, 0.02)
-        try:
-            with transaction.atomic(), lease.guard():
-                time.sleep(pause)
-                page = Page.objects.select_for_update().get(pk=lease.pk)
-                Page.objects.filter(pk=page.pk).update(fence=lease.fence)
-                Step.objects.create(page=page.pk, before=page.fence, fence=lease.fence, mark=mark)
-        except LeaseLost:
-            self.log.tell("refused", pk=lease.pk, fence=lease.fence)
-            raise
-        except (DatabaseError, InterfaceError) as error:
-            self.log.tell("deadlock" if _code(error) in CONFLICTS else "cut_short", text=str(error))
-            connection.close()
-        else:
-            self.log.tell("wrote", pk=lease.pk, fence=lease.fence, text=mark)
 
     @contextmanager
     def released(self, *leases: Any) -> Iterator[list[Any]]:
@@ -215,7 +191,3 @@ class Worker:
         at = self.seen.pop((pk, fence), None)
         if at is not None:
             self.log.tell("releasing", at=at, pk=pk, fence=fence)
-
-
-def _code(error: Exception) -> object:
-    return getattr(error.__cause__, "sqlstate", None) or (error.args[0] if error.args else None)

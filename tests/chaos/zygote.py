@@ -1,12 +1,15 @@
 """A process that has everything imported and connects to nothing: workers are forked from it, which takes no time.
 
-python -m tests.chaos.zygote LOG SEED      each line on its input is a number: fork the worker of that number
+python -m tests.chaos.zygote LOG SEED WORKER      each line on its input is a number: fork the worker of that number
+
+WORKER is its class, e.g. tests.chaos.worker:Worker, called with the number, the seed and the log's path.
 
 It answers "NUMBER PID". When its input ends it kills its process group, so that no worker outlives the run.
 """
 
 import faulthandler
 import gc
+import importlib
 import os
 import select
 import signal
@@ -27,12 +30,13 @@ def disguised(shift: str) -> dict[str, str] | None:
     return {"LD_PRELOAD": str(found[0]), "FAKETIME": shift, "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
 
 
-def main(log: str, seed: str) -> None:
+def main(log: str, seed: str, worker: str) -> None:
     if "FAKETIME" in os.environ:
         # Its clock_nanosleep refuses CLOCK_MONOTONIC, which time.sleep uses (wolfcw/libfaketime#426).
         time.sleep = lambda seconds: select.select([], [], [], seconds) and None
     django.setup()
-    from tests.chaos.worker import Worker
+    module, _, name = worker.partition(":")
+    kind = getattr(importlib.import_module(module), name)
 
     gc.freeze()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the dead need not be waited for
@@ -40,7 +44,7 @@ def main(log: str, seed: str) -> None:
     number = _forked()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     faulthandler.register(signal.SIGUSR1)  # asked of those who do not leave: where are you?
-    Worker(number, int(seed), Path(log)).work()
+    kind(number, int(seed), Path(log)).work()
 
 
 def _forked() -> int:

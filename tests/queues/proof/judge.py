@@ -1,0 +1,174 @@
+"""The judge of the queues: finds every broken promise in the evidence."""
+
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from statistics import median
+
+from tests.chaos.judge import late_writes, lost_writes
+from tests.chaos.story import Span, Story
+from tests.concurrency.evidence import Event
+from tests.concurrency.judge import judge
+from tests.queues.proof.evidence import Change, Evidence
+from tests.queues.proof.terms import JUDGE_DEAD, UNWORKED
+
+KINDS = (
+    "two servers at once",
+    "fence not higher than before",
+    "late write behind the guard",
+    "write lost",
+    "queue unworked for too long",
+    "work in hand lost its queue",
+    "more moves than needed",
+    "not settled in time",
+    "deadlock or lock wait seen by a caller",
+    "undocumented error seen by a caller",
+    "server gone by itself",
+    "something left behind",
+    "evidence that makes no sense",
+)
+MORE = 1  # moves more than the fewest that are let pass
+HELD_UP = 4.5  # seconds for which a statement is kept from the database, at most
+ROUND = 0.4  # seconds between two pieces of work on a queue, usually; when it is more, the machine is crowded
+CROWDED = 3.0  # seconds that this excuses at most
+
+
+@dataclass
+class Findings:
+    """For each kind of violation a sentence for each case; and the figures."""
+
+    violations: dict[str, list[str]] = field(default_factory=lambda: {kind: [] for kind in KINDS})
+    figures: dict[str, float | int | str] = field(default_factory=dict)
+
+    @property
+    def is_clean(self) -> bool:
+        return not any(self.violations.values())
+
+
+def examine(events: Sequence[Event], evidence: Evidence) -> Findings:
+    """Return what the log and the rest of the evidence show."""
+    findings, story = Findings(), Story(events)
+    broken = findings.violations
+    try:
+        verdict = judge(story.events)
+        broken["two servers at once"] += verdict.overlaps
+        broken["fence not higher than before"] += verdict.unfenced
+    except ValueError as error:
+        broken["evidence that makes no sense"].append(str(error))
+    broken["late write behind the guard"] += late_writes(evidence.writes)
+    broken["write lost"] += lost_writes(story.events, evidence.writes)
+    uses = Uses(story)
+    broken["queue unworked for too long"] += uses.unworked()
+    broken["work in hand lost its queue"] += cut_off(story, uses)
+    broken["more moves than needed"] += needless(evidence.changes)
+    broken["not settled in time"] += [change.name for change in evidence.changes if not change.is_settled]
+    broken["deadlock or lock wait seen by a caller"] += story.texts("deadlock")
+    broken["undocumented error seen by a caller"] += story.texts("unexpected")
+    broken["server gone by itself"] += [*story.texts("vanished"), *story.texts("stayed")]
+    broken["something left behind"] += evidence.left
+    findings.figures = figures(story, uses, evidence)
+    return findings
+
+
+class Uses:
+    """When which queue was worked on, and for how long it may have been left alone."""
+
+    def __init__(self, story: Story) -> None:
+        self._story = story
+        self._begin = next((event.at for event in story.events if event.what == "begin"), 0.0)
+        moments: dict[int, list[float]] = defaultdict(list)
+        for event in story.events:
+            if event.what in ("acquired", "using") and event.at >= self._begin:
+                moments[event.pk].append(event.at)
+        self.gaps = sorted(
+            (Span(start, end), pk)
+            for pk, found in moments.items()
+            for start, end in pairwise([self._begin, *found, max(story.ending, found[-1])])
+        )
+        self._ends = sorted((gap.end, gap.end - gap.start) for gap, _ in self.gaps)
+        self._deaths = sorted(e.at for e in story.events if e.what in ("killed", "stopped"))
+
+    def unworked(self) -> Iterator[str]:
+        """Return the times for which nobody worked on a queue, although somebody should have."""
+        for gap, pk in self.gaps:
+            allowed = self.allowed(gap)
+            if gap.end - gap.start > allowed:
+                lasted = gap.end - gap.start
+                yield f"queue {pk} from {gap.start:.3f} for {lasted:.3f} s; {allowed:.3f} s are excused"
+
+    def allowed(self, gap: Span) -> float:
+        """Return for how many seconds a queue may have been left alone in this time.
+
+        Once per death: whoever was given a dead server's queues may die, too. And the outages of the database with the
+        same time after each, a statement held up, a server stopped with a row locked, and a crowded machine.
+        """
+        deaths = bisect_right(self._deaths, gap.end) - bisect_left(self._deaths, gap.start)
+        return UNWORKED * max(1, deaths) + self.excused(gap)
+
+    def excused(self, gap: Span) -> float:
+        story = self._story
+        spans = [Span(outage.start, outage.end + UNWORKED) for outage in story.outages]
+        spans += [Span(e.at, e.at + HELD_UP) for e in story.events if e.what == "held_up"]
+        spans += [stop.span for life in story.lives.values() for stop in life.stops if stop.had_locks]
+        return sum(span.within(gap) for span in spans) + story.stalled(gap) + self.crowding(gap)
+
+    def crowding(self, gap: Span) -> float:
+        """Return by how much everybody was slower than usual in this time and just after it."""
+        first, last = (bisect_left(self._ends, (moment, 0.0)) for moment in (gap.start, gap.end + 1.0))
+        around = [lasted for _, lasted in self._ends[first:last] if lasted < UNWORKED]
+        slower = median(around) - ROUND if around else CROWDED
+        return min(CROWDED, max(0.0, 3 * slower))
+
+
+def cut_off(story: Story, uses: Uses) -> Iterator[str]:
+    """Pieces of work that lost their queue in the middle, with nothing to excuse it.
+
+    Excuses: a server that was stopped, up to a judge-dead interval after it went on; an outage, and the same time after
+    it; a statement held up; a machine on which a heartbeat came too late.
+    """
+    for event in story.events:
+        if event.what != "cut_off":
+            continue
+        work = Span(event.since - JUDGE_DEAD, event.at)
+        life = story.lives.get(event.pid)
+        stops = [Span(stop.span.start, stop.span.end + JUDGE_DEAD) for stop in life.stops] if life else []
+        if not any(stop.within(work) for stop in stops) and not uses.excused(work):
+            yield f"server {event.pid} from {event.since:.3f} to {event.at:.3f}: {event.text}"
+
+
+def needless(changes: Sequence[Change]) -> Iterator[str]:
+    """Changes for which more queues moved than had to."""
+    for change in changes:
+        if change.after and change.is_settled and change.moved > change.least + MORE:
+            yield str(change)
+
+
+def figures(story: Story, uses: Uses, evidence: Evidence) -> dict[str, float | int | str]:
+    """Return what was done and seen; durations in seconds."""
+    counts = story.counts
+    quiet = [gap.end - gap.start for gap, _ in uses.gaps if not uses.excused(gap)]
+    found: dict[str, float | int | str] = {
+        "servers started": counts["started"],
+        "killed": counts["killed"],
+        "stopped": counts["stopped"],
+        "restarts of the database": len(story.outages),
+        "connections cut": counts["cut"],
+        "replies lost": counts["reply_lost"],
+        "statements held up": counts["held_up"],
+        "pieces of work": (counts["acquired"] + counts["using"]) // 2,
+        "stays of a queue with a server": counts["acquired"],
+        "guarded writes": counts["wrote"],
+        "guarded writes refused": counts["refused"],
+        "pieces of work cut off, with an excuse": counts["cut_off"],
+        "longest a queue was unworked, without an excuse": round(max(quiet, default=0.0), 2),
+        "moments the machine was too busy for us": len(story.stalls),
+    }
+    for name in dict.fromkeys(change.name for change in evidence.changes):
+        some = [change for change in evidence.changes if change.name == name]
+        settled = f"settled after {min(c.seconds for c in some):.1f}-{max(c.seconds for c in some):.1f} s"
+        found[f"{name} ({len(some)})"] = f"{settled}; moved / fewest: " + ", ".join(
+            f"{change.moved}/{change.least}" for change in some[:10]
+        )
+    return found

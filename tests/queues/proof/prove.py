@@ -1,0 +1,92 @@
+"""Proof that the judge objects: the package with one guard taken out at a time."""
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.guards import Mutation
+from tests.mutations import copy_without, in_tree
+
+SECONDS = 25
+OVERLAP, FENCE, LATE = "two servers at once", "fence not higher than before", "late write behind the guard"
+CUT_OFF, UNWORKED, NEEDLESS = "work in hand lost its queue", "queue unworked for too long", "more moves than needed"
+
+MEMBERSHIP, MOVING, PLANNING = "queues/membership.py", "queues/moving.py", "queues/planning.py"
+CASES: dict[Mutation, tuple[str, ...]] = {
+    Mutation(
+        "a hand-over waits for the work in hand",
+        MEMBERSHIP,
+        "(queue.is_asked_for or queue.is_doubtful) and not queue.is_in_hand",
+        "(queue.is_asked_for or queue.is_doubtful)",
+    ): (CUT_OFF, OVERLAP),
+    Mutation(
+        "nothing is taken over before its owner would stop",
+        PLANNING,
+        "return queue.asked_ago >= max(drain_within, workers[queue.cur or 0].ttl)",
+        "return True",
+    ): (CUT_OFF, OVERLAP),
+    Mutation(
+        "a server is judged dead when its time is over",
+        "queues/standing.py",
+        "server.micros_left > 0",
+        "server.micros_left > 2_500_000",
+    ): (CUT_OFF, OVERLAP, NEEDLESS),
+    Mutation(
+        "the end of trust",
+        "queues/held.py",
+        "if now >= self._membership.trusted_until or not self._membership.lease.is_held:",
+        "if False:",
+    ): (OVERLAP,),
+    Mutation("a change of owner raises the fence", MOVING, 'fence=F("fence") + 1, ', ""): (FENCE, OVERLAP),
+    Mutation(
+        "dead servers are looked for",
+        "queues/looking.py",
+        "dead = math.inf if found.next_dead is None else found.next_dead / 1_000_000",
+        "dead = math.inf",
+    ): (UNWORKED,),
+}
+KNOWN = {mutation.name: mutation for mutation in CASES}
+
+
+def prove(database: str) -> int:
+    """Try every case; print a table; return 1 when one went unnoticed."""
+    print(f"{'without':<52}{'noticed':<10}objections", flush=True)
+    unnoticed = 0
+    for mutation, kinds in CASES.items():
+        found = objections(mutation, kinds, database)
+        unnoticed += not found
+        said = "; ".join(f"{kind}: {number}" for kind, number in found.items())
+        print(f"{mutation.name:<52}{'yes' if found else 'NO':<10}{said}", flush=True)
+    print(f"\n{len(CASES)} taken out, {unnoticed} unnoticed")
+    return 1 if unnoticed else 0
+
+
+def objections(
+    mutation: Mutation, kinds: Sequence[str], database: str, seconds: float = SECONDS
+) -> dict[str, int]:
+    """Run without the guard; return how many violations of the kinds that count were found."""
+    with tempfile.TemporaryDirectory(prefix="resourcepool-proof-") as folder:
+        result = Path(folder, "result.json")
+        words = ["--database", database, "--minutes", str(seconds / 60), "--json", str(result)]
+        done = without(mutation, words)
+        if not result.exists():
+            raise RuntimeError(f"without {mutation.name} there was no result:\n{done.stdout}{done.stderr}")
+        violations = json.loads(result.read_text())["violations"]
+    return {kind: len(violations[kind]) for kind in kinds if violations[kind]}
+
+
+def without(mutation: Mutation, words: Sequence[str], *, is_shown: bool = False) -> "subprocess.CompletedProcess[str]":
+    """Run the proof with these words in a copy of the tree that lacks a guard."""
+    with tempfile.TemporaryDirectory(prefix="resourcepool-mutation-") as folder:
+        copy_without(mutation, Path(folder))
+        return subprocess.run(
+            [sys.executable, "-m", "tests.queues.proof", "--discard", *words],
+            cwd=folder,
+            env=in_tree(Path(folder)),
+            capture_output=not is_shown,
+            text=True,
+            check=False,
+        )
