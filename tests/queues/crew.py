@@ -1,0 +1,93 @@
+"""Servers of a task type for tests: real members of this process whose turns are taken by hand, and strangers."""
+
+from typing import Any
+
+from django.db import OperationalError, connection
+
+from resourcepool.dialect import DbLater, DbNow
+from resourcepool.models import Move, Queue, Server, TaskType
+from resourcepool.queues import moving, operating
+from resourcepool.queues.held import HeldQueue
+from resourcepool.queues.membership import Application, Membership
+from tests.app.rows import change
+from tests.resources.clients import LOST_CONNECTION
+
+NAME = "orders"
+TTL = 30.0  # seconds: on a loaded machine nobody is judged dead by accident
+SETTINGS = {"heartbeat_every": 0.1, "judge_dead_after": TTL, "reload_every": 0.02, "drain_within": TTL}
+
+AWAY = {**LOST_CONNECTION, "sqlite": lambda: OperationalError("database is locked")}[connection.vendor]
+
+
+def made(queues: int = 5, name: str = NAME, **settings: Any) -> TaskType:
+    """Make a task type with queues "1", "2", ..."""
+    return operating.create(name, [str(n) for n in range(1, queues + 1)], **{**SETTINGS, **settings})
+
+
+def kind(name: str = NAME) -> TaskType:
+    """Return the task type as it is now."""
+    return TaskType.objects.get(name=name)
+
+
+def joined(name: str, **more: Any) -> Membership:
+    """Register a server of this process; it does nothing by itself, besides its heartbeat."""
+    of = {"weight": 1, "labels": {}, "limit": None, **more}
+    return Membership("default", kind(), Application(name=name, **of), lambda: None)
+
+
+def stranger(name: str, *, of: str = NAME, ttl: float = TTL, **more: Any) -> Server:
+    """Register a server of another process, which will not do anything; it lives for a minute."""
+    found: list[Server] = []
+
+    def insert(task_type: TaskType) -> None:
+        row = {"task_type": task_type, "name": name, "ttl": ttl, "fence": 1, "holder": name, **more}
+        moments = {"busy_before": DbLater(60), "registered_at": DbNow(), "idle_since": DbNow()}
+        found.append(Server.objects.create(**row, **moments))
+
+    moving.reassign("default", kind(of).pk, name, first=insert)
+    return found[-1]
+
+
+def replan(**more: Any) -> moving.Outcome:
+    """Plan, as any server would."""
+    return moving.reassign("default", kind().pk, "somebody", **more)
+
+
+def left(*servers: Any) -> moving.Outcome:
+    """Have strangers leave in good order."""
+    return replan(leaving=[server.pk for server in servers])
+
+
+def dies(server: Any) -> None:
+    """Let a server be silent for too long, as the database sees it."""
+    assert Server.objects.filter(pk=server.pk).update(busy_before=DbLater(-1)) == 1
+
+
+def asked_ago(queue_id: str, seconds: float) -> None:
+    """Let a queue that is asked for have been asked for so long ago."""
+    assert queue(queue_id).requested_at is not None
+    change(queue(queue_id), requested_at=DbLater(-seconds))
+
+
+def queue(queue_id: str) -> Queue:
+    return Queue.objects.get(task_type__name=NAME, queue_id=queue_id)
+
+
+def table() -> str:
+    """Return who has each queue, in order, and after ">" who has asked for it; "-": nobody."""
+    names = {None: "-", **dict(Server.objects.values_list("pk", "name"))}
+    rows = Queue.objects.filter(task_type__name=NAME).order_by("pk").values_list("cur_server", "req_server")
+    return " ".join(
+        names.get(cur, "?") + (f">{names.get(req, '?')}" if req is not None else "") for cur, req in rows
+    )
+
+
+def moves(*what: str) -> list[str]:
+    """Return the history, oldest first: "what queue from>to: reason"."""
+    rows = Move.objects.order_by("pk").filter(**({"what__in": what} if what else {}))
+    return [f"{one.what} {one.queue_id} {one.from_server}>{one.to_server}: {one.reason}" for one in rows]
+
+
+def handles(member: Membership) -> dict[str, HeldQueue]:
+    """Return what this member has, by the queues' ids."""
+    return {one.queue_id: one for one in member.held if one.is_held}
