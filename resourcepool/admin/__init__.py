@@ -2,6 +2,10 @@
 
 from resourcepool.admin.dashboard_link import DashboardAdmin
 from resourcepool.admin.proxy import ProxyAdmin
+from resourcepool.admin.queues.moves import MoveAdmin
+from resourcepool.admin.queues.queues import QueueAdmin
+from resourcepool.admin.queues.servers import ServerAdmin
+from resourcepool.admin.queues.task_types import TaskTypeAdmin
 from resourcepool.admin.records import EventAdmin, JobAdmin, ReadOnlyAdmin, SampleAdmin, TicketAdmin
 from resourcepool.admin.resource import ResourceAdmin
 
@@ -9,9 +13,13 @@ __all__ = [
     "DashboardAdmin",
     "EventAdmin",
     "JobAdmin",
+    "MoveAdmin",
     "ProxyAdmin",
+    "QueueAdmin",
     "ReadOnlyAdmin",
     "ResourceAdmin",
     "SampleAdmin",
+    "ServerAdmin",
+    "TaskTypeAdmin",
     "TicketAdmin",
 ]

@@ -7,17 +7,16 @@ from django.contrib import admin, messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.admin.utils import quote, unquote
-from django.contrib.auth import get_permission_codename
 from django.core.exceptions import PermissionDenied
-from django.db import DatabaseError, InterfaceError, connections, transaction
+from django.db import DatabaseError, InterfaceError, connections
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
+from django.urls import URLPattern, path
 from django.utils.text import capfirst
 from django.utils.translation import ngettext_lazy
 
 from resourcepool.admin.checking import Unfinished
-from resourcepool.admin.generic import Admin
+from resourcepool.admin.operated import Operated
 from resourcepool.admin.operations import OPERATIONS, Operation
 from resourcepool.admin.selection import Selection
 from resourcepool.admin.words import named
@@ -33,29 +32,17 @@ _UNKNOWN = ngettext_lazy(
 )
 
 
-class Operating(Admin):
+class Operating(Operated):
     """For those with the permission ``operate_<model>``, who may also see the list."""
 
     confirmation_template = "resourcepool/admin/operate.html"
+    at_once = ("changelist", "operate")
 
-    def has_operate_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Tell whether this user may free, quarantine, drain, reserve and return."""
-        permission = f"{self.opts.app_label}.{get_permission_codename('operate', self.opts)}"
-        return bool(request.user.has_perm(permission)) and self.has_view_or_change_permission(request, obj)
-
-    def get_urls(self) -> list[URLPattern]:
-        """Add the page that asks; what it and the list do to leases is seen at once, whatever ATOMIC_REQUESTS says."""
-        prefix = f"{self.opts.app_label}_{self.opts.model_name}"
+    def own_urls(self) -> list[URLPattern]:
+        """Return the address of the page that asks."""
         page = self.admin_site.admin_view(self.operate_view)
-        urls = [
-            path("<path:object_id>/operate/<slug:name>/", page, name=f"{prefix}_operate"),
-            *super().get_urls(),
-        ]
-        for url in urls:
-            if url.name in (f"{prefix}_operate", f"{prefix}_changelist"):
-                for alias in connections:
-                    transaction.non_atomic_requests(using=alias)(url.callback)
-        return urls
+        name = f"{self.opts.app_label}_{self.opts.model_name}_operate"
+        return [path("<path:object_id>/operate/<slug:name>/", page, name=name)]
 
     def operate_view(self, request: HttpRequest, object_id: str, name: str) -> HttpResponse:
         """Ask, and do it to one resource."""
@@ -135,11 +122,6 @@ class Operating(Admin):
             for name, operation in OPERATIONS.items()
             if state in operation.states
         ]
-
-    def url_of(self, page: str, *args: Any) -> str:
-        """Return the URL of a page of this model."""
-        name = f"admin:{self.opts.app_label}_{self.opts.model_name}_{page}"
-        return reverse(name, args=args, current_app=self.admin_site.name)
 
     def state(self, resource: Any) -> str:
         """Return the state of ``resource`` for people."""

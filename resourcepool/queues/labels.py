@@ -31,3 +31,8 @@ def labels_of(value: Mapping[str, str] | None) -> dict[str, str]:
     except ValidationError as error:
         raise BadOption("labels", value, " ".join(error.messages)) from None
     return found
+
+
+def spelled(labels: Mapping[str, str]) -> str:
+    """Return labels for people: "zone=eu, disk=ssd"."""
+    return ", ".join(f"{key}={value}" for key, value in labels.items())

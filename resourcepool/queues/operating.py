@@ -93,18 +93,18 @@ def pin(task_type: str, queue_ids: Sequence[str], server: str, *, by: str = "") 
     return len(queue_ids)
 
 
-def drain(task_type: str, server: str, *, by: str = "") -> list[str]:
-    """Have a server give up all its queues and get no more, while it stays. Returns which ones are of that name.
+def drain(task_type: str, *servers: str, by: str = "") -> list[str]:
+    """Have servers give up all their queues and get no more, while they stay. Returns which ones were meant.
 
     Args:
-        server: its name (all that have it), or name and number, such as "web-3 #17".
+        servers: names (each means all that have it), or name and number, such as "web-3 #17".
     """
-    return _set_state(task_type, server, Server.State.DRAINING, by)
+    return _set_state(task_type, servers, Server.State.DRAINING, by)
 
 
-def undrain(task_type: str, server: str, *, by: str = "") -> list[str]:
-    """Have a drained server get queues again; see ``drain``."""
-    return _set_state(task_type, server, Server.State.UP, by)
+def undrain(task_type: str, *servers: str, by: str = "") -> list[str]:
+    """Have drained servers get queues again; see ``drain``."""
+    return _set_state(task_type, servers, Server.State.UP, by)
 
 
 def pause(task_type: str, *, by: str = "") -> None:
@@ -164,13 +164,14 @@ def _update(using: str, task_type: TaskType, **changed: Any) -> None:
     TaskType.objects.using(using).filter(pk=task_type.pk).update(**changed)
 
 
-def _set_state(task_type: str, server: str, state: Server.State, by: str) -> list[str]:
+def _set_state(task_type: str, servers: Sequence[str], state: Server.State, by: str) -> list[str]:
     changed: list[str] = []
 
     def change(using: str, locked: TaskType) -> None:
-        found = _named(read_workers(locked, using), server)
-        Server.objects.using(using).filter(pk__in=[worker.member.pk for worker in found]).update(state=state)
-        changed[:] = [str(worker.member) for worker in found]
+        workers = read_workers(locked, using)
+        found = {worker.member.pk: str(worker.member) for name in servers for worker in _named(workers, name)}
+        Server.objects.using(using).filter(pk__in=found).update(state=state)
+        changed[:] = found.values()
 
     _change(task_type, by, change)
     return changed

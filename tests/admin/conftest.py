@@ -12,14 +12,20 @@ from resourcepool.models import Event, Proxy
 from resourcepool.signals import What
 from tests.app.rows import change
 
-READS = ("view_proxy", "view_event", "view_job", "view_sample", "view_ticket")
+READS = (
+    *("view_proxy", "view_event", "view_job", "view_sample", "view_ticket"),
+    *("view_tasktype", "view_server", "view_queue", "view_move"),
+)
+OPERATES = ("operate_proxy", "operate_tasktype", "operate_server", "operate_queue")
+CHANGES = ("add_proxy", "change_proxy", "delete_proxy", "add_queue", "delete_queue")
+SETS_UP = ("add_tasktype", "change_tasktype", "delete_tasktype")
 
 ROLES: dict[str, tuple[str, ...]] = {
     "staff": (),
     "viewer": READS,
-    "operator": (*READS, "operate_proxy"),
-    "blind operator": ("operate_proxy",),
-    "administrator": (*READS, "add_proxy", "change_proxy", "delete_proxy"),
+    "operator": (*READS, *OPERATES),
+    "blind operator": OPERATES,
+    "administrator": (*READS, *CHANGES, *SETS_UP),
 }
 
 

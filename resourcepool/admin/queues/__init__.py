@@ -1,0 +1,1 @@
+"""The lists of task types, servers, queues and moves."""

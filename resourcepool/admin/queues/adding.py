@@ -1,0 +1,55 @@
+"""What is asked before queues are added."""
+
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from resourcepool.queues.labels import check_labels
+from resourcepool.queues.models import MAX_PARAMETER, MAX_QUEUE_ID, TaskType
+from resourcepool.queues.operating import MOST_AT_ONCE
+
+MOST_NAMES = 1_000
+MOST_TEXT = MOST_AT_ONCE * (MAX_QUEUE_ID + 2)
+
+
+def _names() -> list[tuple[str, str]]:
+    names = TaskType.objects.order_by("name").values_list("name", flat=True)
+    return [(name, name) for name in names[:MOST_NAMES]]
+
+
+class AddForm(forms.Form):
+    """Asks for which task type, and for the queues, one a line; ``cleaned_data["queues"]`` is a list."""
+
+    task_type = forms.ChoiceField(label=_("Task type"), choices=_names)
+    queues = forms.CharField(
+        label=_("Queues"),
+        max_length=MOST_TEXT,
+        widget=forms.Textarea(attrs={"rows": 8, "class": "vLargeTextField"}),
+        help_text=_("One a line, each of up to %(length)d characters; at most %(most)d at once.")
+        % {"length": MAX_QUEUE_ID, "most": MOST_AT_ONCE},
+    )
+    parameter = forms.CharField(
+        label=_("Parameter"),
+        required=False,
+        max_length=MAX_PARAMETER,
+        widget=forms.Textarea(attrs={"rows": 2, "class": "vLargeTextField"}),
+        help_text=_(
+            "Given to their server, the same for all of these. Everybody who may see the list can read it."
+        ),
+    )
+    labels = forms.JSONField(
+        label=_("Labels"),
+        required=False,
+        validators=[check_labels],
+        widget=forms.Textarea(attrs={"rows": 2, "class": "vLargeTextField"}),
+        help_text=_('Only servers with all of these get them, e.g. {"zone": "eu"}.'),
+    )
+
+    def clean_queues(self) -> list[str]:
+        """Return the ids; empty lines are none."""
+        return [line.strip() for line in self.cleaned_data["queues"].splitlines() if line.strip()]
+
+    def clean_labels(self) -> dict[str, Any]:
+        """Return labels, if none are given, none."""
+        return self.cleaned_data["labels"] or {}

@@ -1,0 +1,134 @@
+"""Queues in the admin: who has which, and who is to have it. They change only as their servers can bear it."""
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.contrib.admin.utils import unquote
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
+
+from resourcepool.admin.columns import lines
+from resourcepool.admin.queues.adding import AddForm
+from resourcepool.admin.queues.asking import Asking, action_of
+from resourcepool.admin.queues.filters import StandingFilter, TaskTypeFilter
+from resourcepool.admin.queues.orders import PIN, REMOVE, UNPIN
+from resourcepool.dialect import MicrosUntil
+from resourcepool.queues import operating
+from resourcepool.queues.labels import spelled
+from resourcepool.queues.models import Queue
+from resourcepool.stats.durations import duration
+
+ADD = {
+    "name": "add",
+    "button": _("Add"),
+    "effect": _("Its servers share them at once; while there is no server, they wait for one."),
+}
+
+
+@admin.register(Queue)
+class QueueAdmin(Asking):
+    """Nothing is edited: queues are added, pinned and removed, and what that moves is planned in the same moment."""
+
+    list_display = ("queue_id", "task_type", "owner", "asked_for_by", "since_when", "fence", "pin", "needed")
+    fields = (*list_display[:-1], "labels", "parameter")
+    list_filter = (TaskTypeFilter, StandingFilter)
+    list_select_related = ("task_type", "cur_server", "req_server")
+    search_fields = ("queue_id__contains", "pin__contains", "cur_server__name__contains")
+    search_help_text = _("A part of the queue's id, of its pin, or of the name of the server that has it.")
+    ordering = ("pk",)
+    actions = (action_of(PIN), action_of(UNPIN), action_of(REMOVE))
+    at_once = ("changelist", "add", "delete")
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Nobody edits a queue that somebody may be working on."""
+        return False
+
+    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
+        """Return the actions without Django's own deletion, which would take queues from under their servers."""
+        return {
+            name: action for name, action in super().get_actions(request).items() if name != "delete_selected"
+        }
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        """Return the queues with their ages, by the database's clock."""
+        rows = super().get_queryset(request)
+        found: QuerySet[Any] = rows.annotate(
+            micros_since=MicrosUntil("since"),
+            micros_asked=MicrosUntil("requested_at"),
+            micros_left=MicrosUntil("cur_server__busy_before"),
+        )
+        return found
+
+    def add_view(
+        self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Ask for queues, and add them."""
+        if not self.has_add_permission(request):
+            raise PermissionDenied
+        there, form = self.url_of("changelist"), AddForm(request.POST or None)
+        if not form.is_bound:
+            form.initial = {"task_type": request.GET.get("task_type", "")}
+        if form.is_valid() and self.attempt(request, lambda: self._add(request, form.cleaned_data)):
+            return HttpResponseRedirect(there)
+        return self.form_page(request, gettext("Add queues"), form, there, {"operation": ADD})
+
+    def delete_view(
+        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Ask, and remove one queue when its server has finished with it."""
+        if not self.has_delete_permission(request):
+            raise PermissionDenied
+        found = self.get_object(request, unquote(object_id))
+        if found is None:
+            raise Http404
+        there, rows = self.url_of("changelist"), self.get_queryset(request).filter(pk=found.pk)
+        return self.ask(request, rows, REMOVE, back=there) or HttpResponseRedirect(there)
+
+    def _add(self, request: HttpRequest, entered: dict[str, Any]) -> None:
+        count = operating.add_queues(
+            entered["task_type"],
+            entered["queues"],
+            parameter=entered["parameter"],
+            labels=entered["labels"],
+            by=request.user.get_username(),
+        )
+        text = ngettext("%(count)d queue was added.", "%(count)d queues were added.", count)
+        self.message_user(request, text % {"count": count}, messages.SUCCESS)
+
+    def called(self, row: Any) -> str:
+        """Return its task type and its id."""
+        return f"{row.task_type} / {row.queue_id}"
+
+    @admin.display(description=_("owner"))
+    def owner(self, queue: Any) -> str:
+        """Show which server has it."""
+        if queue.cur_server_id is None:
+            return gettext("nobody")
+        if queue.micros_left is None:  # its row is gone
+            return f"#{queue.cur_server_id}"
+        return lines(str(queue.cur_server), "" if queue.micros_left > 0 else gettext("judged dead"))
+
+    @admin.display(description=_("asked for by"))
+    def asked_for_by(self, queue: Any) -> str:
+        """Show which server is to have it, and since when."""
+        if queue.micros_asked is None:
+            return ""
+        asked = gettext("to be removed") if queue.is_retiring else str(queue.req_server or "?")
+        return lines(asked, gettext("for %s") % _ago(queue.micros_asked))
+
+    @admin.display(description=_("since"))
+    def since_when(self, queue: Any) -> str:
+        """Show for how long its owner has had it."""
+        return "" if queue.micros_since is None else gettext("for %s") % _ago(queue.micros_since)
+
+    @admin.display(description=_("labels"))
+    def needed(self, queue: Any) -> str:
+        """Show what a server must have to get it."""
+        return spelled(queue.labels)
+
+
+def _ago(micros: int) -> str:
+    return duration(max(0.0, -micros / 1_000_000))

@@ -1,0 +1,128 @@
+"""Servers in the admin: who works, who is late, who has what."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Count, QuerySet
+from django.http import HttpRequest
+from django.utils.html import format_html
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from resourcepool.admin.columns import lines
+from resourcepool.admin.paging import CappedList
+from resourcepool.admin.queues.asking import Asking, action_of
+from resourcepool.admin.queues.filters import TaskTypeFilter
+from resourcepool.admin.queues.orders import DRAIN, UNDRAIN
+from resourcepool.admin.words import lasted
+from resourcepool.queues.labels import spelled
+from resourcepool.queues.models import Queue, Server
+from resourcepool.stats.durations import duration
+
+
+class ServerList(CappedList):
+    """A page of servers, each with how many queues it has and has asked for: two queries for all of them."""
+
+    def get_results(self, request: Any) -> None:
+        """Find the rows of this page."""
+        super().get_results(request)
+        note_queues(self.result_list)
+
+
+def note_queues(servers: Any) -> None:
+    """Set ``had`` and ``asked`` on each of ``servers``: how many queues it has, and has asked for."""
+    pks, task_types = {one.pk for one in servers}, {one.task_type_id for one in servers}
+    rows = Queue.objects.filter(task_type__in=task_types).order_by()
+    had = rows.filter(cur_server__in=pks).values_list("cur_server").annotate(Count("pk"))
+    wanted = rows.filter(requested_at__isnull=False, req_server__in=pks)
+    asked = wanted.values_list("req_server").annotate(Count("pk"))
+    counts = dict(had), dict(asked)
+    for one in servers:
+        one.had, one.asked = (count.get(one.pk, 0) for count in counts)
+
+
+@admin.register(Server)
+class ServerAdmin(Asking):
+    """One row for each run of a process; it goes when the process has left, or was found dead."""
+
+    list_display = (
+        *("named", "task_type", "standing", "heartbeat", "queues", "weight", "limit", "offered"),
+        *("registered", "holder"),
+    )
+    fields = (
+        *("task_type", "name", "holder", "standing", "heartbeat", "ttl", "weight", "limit", "offered"),
+        *("queues", "registered", "idle", "fence"),
+    )
+    list_filter = (TaskTypeFilter, "state")
+    list_select_related = ("task_type",)
+    search_fields = ("name", "holder")
+    ordering = ("-pk",)
+    actions = (action_of(DRAIN), action_of(UNDRAIN))
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Nobody makes, edits or removes a server by hand."""
+        return False
+
+    has_change_permission = has_delete_permission = has_add_permission
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        """Return the servers with their ages, by the database's clock."""
+        rows: Any = super().get_queryset(request)
+        found: QuerySet[Any] = rows.with_ages()
+        return found
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
+        """Return the server, with how many queues it has; None if there is none."""
+        found = super().get_object(request, object_id, from_field)
+        if found is not None:
+            note_queues([found])
+        return found
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ServerList]:
+        """Return the list that counts queues."""
+        return ServerList
+
+    @admin.display(description=_("server"))
+    def named(self, server: Any) -> str:
+        """Show its name, and the number of this run."""
+        return str(server)
+
+    @admin.display(description=_("state"))
+    def standing(self, server: Any) -> str:
+        """Show whether it lives, drains, or was judged dead."""
+        if server.micros_left <= 0:
+            css, text = "quarantined", gettext("judged dead")
+        elif server.state == Server.State.DRAINING:
+            css, text = "draining", server.get_state_display()
+        else:
+            css, text = "free", server.get_state_display()
+        return format_html('<span class="resourcepool-state {}">{}</span>', css, text)
+
+    @admin.display(description=_("heartbeat"))
+    def heartbeat(self, server: Any) -> str:
+        """Show how long ago it was heard of, and when it is judged dead."""
+        left = server.micros_left / 1_000_000
+        ago = gettext("%s ago") % lasted(max(0.0, server.ttl - left))
+        return lines(ago, gettext("dead in %s") % lasted(left) if left > 0 else "")
+
+    @admin.display(description=_("queues"))
+    def queues(self, server: Any) -> str:
+        """Show how many it has, and how many it has asked for."""
+        return lines(str(server.had), gettext("%d asked for") % server.asked if server.asked else "")
+
+    @admin.display(description=_("labels"))
+    def offered(self, server: Any) -> str:
+        """Show what it is or has."""
+        return spelled(server.labels)
+
+    @admin.display(description=_("registered"))
+    def registered(self, server: Any) -> str:
+        """Show how long ago."""
+        return gettext("%s ago") % duration(max(0.0, -server.micros_registered / 1_000_000))
+
+    @admin.display(description=_("without a queue"))
+    def idle(self, server: Any) -> str:
+        """Show since when it has had no queue."""
+        if server.micros_idle is None:
+            return ""
+        return gettext("for %s") % duration(max(0.0, -server.micros_idle / 1_000_000))

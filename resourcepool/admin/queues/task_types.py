@@ -1,0 +1,143 @@
+"""Task types in the admin: their settings, and how they stand."""
+
+from typing import Any, ClassVar
+
+from django import forms
+from django.contrib import admin, messages
+from django.db import DatabaseError, router
+from django.db.models import Count, OuterRef, ProtectedError, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from resourcepool import options
+from resourcepool.admin.columns import lines
+from resourcepool.admin.generic import ModelForm
+from resourcepool.admin.queues.asking import Asking, action_of
+from resourcepool.admin.queues.filters import ownerless
+from resourcepool.admin.queues.orders import PAUSE, RESUME
+from resourcepool.admin.words import moment, moments
+from resourcepool.exceptions import BadOption
+from resourcepool.queues.models import MAX_NAME, Queue, Server, TaskType
+
+SETTINGS = ("strategy", "heartbeat_every", "judge_dead_after", "reload_every", "drain_within")
+
+
+class TaskTypeForm(ModelForm):
+    """Takes the settings; what contradicts each other is refused."""
+
+    def clean_name(self) -> str:
+        """Refuse a name that could not be said in one line."""
+        try:
+            return options.text("task_type", self.cleaned_data["name"], most=MAX_NAME)
+        except BadOption:
+            message = _("One line of at most %(most)d printable characters.") % {"most": MAX_NAME}
+            raise forms.ValidationError(message) from None
+
+
+@admin.register(TaskType)
+class TaskTypeAdmin(Asking):
+    """Settings are edited; that a plan is made, and who plans when, is left to the servers."""
+
+    form = TaskTypeForm
+    list_display = ("name", "standing", "servers", "queues", "ownerless", "generation", "assigned")
+    search_fields = ("name",)
+    ordering = ("name",)
+    fields: ClassVar[Any] = (
+        *("name", *SETTINGS, "is_paused", "generation"),
+        *(moments("assigned_at", _("last assigned at")), "assigned_by"),
+    )
+    readonly_fields: ClassVar[Any] = fields[len(SETTINGS) + 1 :]
+    actions = (action_of(PAUSE), action_of(RESUME))
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        """Return the task types with how many servers live, and how many queues there are."""
+        queues = Queue.objects.all()
+        rows = super().get_queryset(request)
+        found: QuerySet[Any] = rows.annotate(
+            alive=_count(Server.objects.alive()),
+            amount=_count(queues),
+            without=_count(queues.filter(ownerless())),
+        )
+        return found
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Return those that no form changes; programs and moves know it by its name."""
+        return self.readonly_fields if obj is None else ("name", *self.readonly_fields)
+
+    def save_model(self, request: HttpRequest, obj: Any, form: ModelForm, change: bool) -> None:
+        """Write only what was edited: servers write the rest while the form is open."""
+        if not change:
+            super().save_model(request, obj, form, change)
+            return
+        edited = [name for name in form.changed_data if name in SETTINGS]
+        if "strategy" in edited:
+            obj.is_assignment_due = True
+            edited.append("is_assignment_due")
+        if edited:
+            obj.save(update_fields=edited)
+
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        """Return what Django asks about; what still has queues or servers is not deleted."""
+        kept = [text for one in objs if (text := _in_use(one))]
+        if kept:
+            return [], {}, set(), kept
+        return super().get_deleted_objects(objs, request)
+
+    def delete_view(
+        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Ask, and delete it; a server that registers, or a queue that is added at this moment, prevents it."""
+        try:
+            return super().delete_view(request, object_id, extra_context)
+        except (ProtectedError, DatabaseError) as error:
+            self.message_user(request, gettext("Not deleted: %s") % str(error)[:200], messages.ERROR)
+            return HttpResponseRedirect(self.url_of("changelist"))
+
+    def called(self, row: Any) -> str:
+        """Return its name."""
+        return str(row)
+
+    @admin.display(description=_("standing"))
+    def standing(self, row: Any) -> str:
+        """Show whether it is paused, and the strategy."""
+        said = gettext("paused") if row.is_paused else gettext("at work")
+        return lines(said, row.get_strategy_display())
+
+    @admin.display(description=_("servers"))
+    def servers(self, row: Any) -> int:
+        """Show how many live."""
+        return int(row.alive)
+
+    @admin.display(description=_("queues"))
+    def queues(self, row: Any) -> int:
+        """Show how many there are."""
+        return int(row.amount)
+
+    @admin.display(description=_("without owner"))
+    def ownerless(self, row: Any) -> int:
+        """Show how many no living server has."""
+        return int(row.without)
+
+    @admin.display(description=_("last assigned"))
+    def assigned(self, row: Any) -> str:
+        """Show when, and by whom."""
+        return lines(moment(row.assigned_at), row.assigned_by) if row.assigned_at else ""
+
+
+def _count(rows: Any) -> Any:
+    counted = rows.filter(task_type=OuterRef("pk")).order_by().values("task_type").annotate(n=Count("pk"))
+    return Coalesce(Subquery(counted.values("n")), 0)
+
+
+def _in_use(task_type: Any) -> str:
+    using = router.db_for_write(TaskType)
+    queues = Queue.objects.using(using).filter(task_type=task_type).count()
+    servers = Server.objects.using(using).filter(task_type=task_type).count()
+    if not queues and not servers:
+        return ""
+    text = gettext(
+        "%(name)s: %(queues)d queues, %(servers)d servers. Stop the servers, and remove the queues, first."
+    )
+    return text % {"name": task_type, "queues": queues, "servers": servers}

@@ -1,0 +1,175 @@
+"""The lists of servers, queues and moves."""
+
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from resourcepool.admin.queues import moves
+from resourcepool.dialect import DbLater, DbNow
+from resourcepool.models import Move, Queue, Server
+from resourcepool.queues import operating
+from tests.admin.conftest import text
+from tests.admin.queues.scene import LIST, server, task_type
+
+pytestmark = pytest.mark.django_db
+
+QUEUES, SERVERS, MOVES = (LIST.format(kind) for kind in ("queue", "server", "move"))
+
+
+def found(client: Client, address: str) -> list[Any]:
+    answer = client.get(address)
+    assert answer.status_code == 200
+    return list(answer.context["cl"].result_list)
+
+
+@pytest.fixture
+def scene(db: None) -> None:
+    """``orders``: A has q0 (dead: q1), B has asked for q2, nobody has q3; ``mails`` has one queue."""
+    orders = task_type()
+    first, dead, second = (server(orders, name) for name in ("A", "dead", "B"))
+    Server.objects.filter(pk=dead.pk).update(busy_before=DbLater(-5))
+    rows = Queue.objects.filter(task_type=orders)
+    rows.update(cur_server=first, req_server=None, requested_at=None)
+    rows.filter(queue_id="q1").update(cur_server=dead)
+    rows.filter(queue_id="q2").update(req_server=second, requested_at=DbLater(-30))
+    rows.filter(queue_id="q3").update(cur_server=None, pin="nobody")
+    task_type("mails", 1)
+
+
+FOUND = [
+    ("?task_type=orders", ["q0", "q1", "q2", "q3"]),
+    ("?task_type=mails", ["q0"]),
+    ("?task_type=none", []),
+    ("?task_type=%00", []),
+    ("?standing=ownerless", ["q1", "q3", "q0"]),
+    ("?standing=ownerless&task_type=orders", ["q1", "q3"]),
+    ("?standing=asked", ["q2"]),
+    ("?standing=pinned", ["q3"]),
+    ("?standing=retiring", []),
+    ("?standing=nonsense&task_type=mails", ["q0"]),
+    ("?q=q2", ["q2"]),
+    ("?q=dea", ["q1"]),
+    ("?q=nobody", ["q3"]),
+    ("?q=%00", []),
+]
+
+
+@pytest.mark.parametrize(("query", "expected"), FOUND)
+def test_what_the_filters_find(viewer: Client, scene: None, query: str, expected: list[str]) -> None:
+    assert [row.queue_id for row in found(viewer, QUEUES + query)] == expected
+
+
+def test_a_queue_says_who_has_it_and_who_has_asked(viewer: Client, scene: None) -> None:
+    page = text(viewer.get(QUEUES))
+    names = {row.name: str(row) for row in Server.objects.all()}
+    assert page.count(names["A"]) == 2
+    assert "judged dead" in page
+    assert f'{names["B"]}<span class="resourcepool-small"><small>for 30 s' in page
+    assert page.count("nobody") == 3  # two without an owner, and a pin
+
+
+def test_an_owner_whose_row_is_gone_is_no_error(viewer: Client) -> None:
+    task_type(queues=1)
+    Queue.objects.update(cur_server=987, req_server=988, requested_at=DbNow(), fence=3)
+    assert "#987" in text(viewer.get(QUEUES))
+    assert "#987" in text(viewer.get(f"{QUEUES}{Queue.objects.get().pk}/change/"))
+
+
+def test_a_server_says_how_it_is(viewer: Client, scene: None) -> None:
+    Server.objects.filter(name="B").update(
+        busy_before=DbLater(50), labels={"zone": "eu"}, registered_at=DbLater(-7_200), state="draining", limit=9
+    )
+    page = text(viewer.get(SERVERS))
+    assert "dead in 4" in page or "dead in 50" in page
+    for said in ("judged dead", "1 asked for", "zone=eu", "2 h ago", "draining", "B/41/main"):
+        assert said in page
+    counts = {row.name: (row.had, row.asked) for row in found(viewer, SERVERS)}
+    assert counts == {"A": (2, 0), "dead": (1, 0), "B": (0, 1)}
+    one = text(viewer.get(f"{SERVERS}{Server.objects.get(name='B').pk}/change/"))
+    assert "zone=eu" in one
+    assert "2 h ago" in one
+
+
+def test_moves_are_told_newest_first_with_their_reasons(viewer: Client, scene: None) -> None:
+    page = text(viewer.get(f"{MOVES}?task_type=orders"))
+    assert page.index("evens out") < page.index("nobody had it")
+    assert {row.what for row in found(viewer, f"{MOVES}?what=requested")} == {"requested"}
+    assert {row.queue_id for row in found(viewer, f"{MOVES}?q=q1")} == {"q1"}
+    assert found(viewer, f"{MOVES}?task_type=mails") == []
+
+
+def test_filters_look_at_the_newest_moves(viewer: Client, scene: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(moves, "NEWEST", 2)
+    assert len(found(viewer, MOVES)) == 2
+
+
+@pytest.mark.parametrize("address", [QUEUES, SERVERS, MOVES, LIST.format("tasktype")])
+def test_a_list_takes_at_most_ten_queries_whatever_there_is(viewer: Client, address: str) -> None:
+    for number in range(3):
+        orders = task_type(f"orders{number}", 40)
+        for name in "ABCD":
+            server(orders, name)
+    for query in ("", "?q=q", "?p=2") if address != LIST.format("tasktype") else ("", "?q=o"):
+        viewer.get(address + query)
+        with CaptureQueriesContext(connection) as queries:
+            text(viewer.get(address + query))
+        assert len(queries) <= 10, [query["sql"] for query in queries.captured_queries]
+
+
+def add(client: Client, **entered: Any) -> Any:
+    form = {"task_type": "orders", "queues": "a\nb\n", "parameter": "", "labels": "", **entered}
+    return client.post(f"{QUEUES}add/", form, follow=True)
+
+
+def test_queues_are_added_one_a_line_and_shared_at_once(administrator: Client) -> None:
+    orders = task_type(queues=0)
+    server(orders, "A")
+    answer = add(administrator, queues="x1\r\n\r\n x2 \r\n", parameter="p", labels='{"zone": "eu"}')
+    assert "2 queues were added." in text(answer)
+    rows = Queue.objects.order_by("pk").values_list("queue_id", "parameter", "labels", "cur_server")
+    assert list(rows) == [("x1", "p", {"zone": "eu"}, None), ("x2", "p", {"zone": "eu"}, None)]
+    add(administrator)
+    assert Queue.objects.filter(cur_server__name="A").count() == 2
+
+
+WRONG = [
+    ({"queues": "\n \n"}, "This field is required"),
+    ({"queues": "a\na"}, "each queue once"),
+    ({"queues": "q1"}, "orders has it already"),
+    ({"queues": "x" * 101}, "1 to 100 printable characters"),
+    ({"queues": "\x1b[31m"}, "1 to 100 printable characters"),
+    ({"labels": "[1]"}, "Labels are an object"),
+    ({"labels": "{"}, "Enter a valid JSON"),
+    ({"task_type": "none"}, "Select a valid choice"),
+    ({"parameter": "x" * 2_001}, "at most 2000 characters"),
+]
+
+
+@pytest.mark.parametrize(("entered", "said"), WRONG)
+def test_what_cannot_be_added_is_refused_and_nothing_is_added(
+    administrator: Client, entered: dict[str, str], said: str
+) -> None:
+    task_type(queues=2)
+    assert said in text(add(administrator, **entered))
+    assert Queue.objects.count() == 2
+
+
+def test_more_queues_than_at_once_are_refused(administrator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(operating, "MOST_AT_ONCE", 1)
+    task_type(queues=0)
+    assert "at most 1 at once" in text(add(administrator))
+
+
+def test_nobody_edits_a_server_a_queue_or_a_move(scene: None) -> None:
+    from tests.admin.conftest import sign_in
+
+    client = sign_in("superuser")
+    for model in (Server, Queue, Move):
+        row = model.objects.first()
+        before = model.objects.filter(pk=row.pk).values().get()
+        address = LIST.format(model._meta.model_name)
+        assert client.post(f"{address}{row.pk}/change/", {"name": "x", "queue_id": "x"}).status_code == 403
+        assert model.objects.filter(pk=row.pk).values().get() == before

@@ -1,0 +1,200 @@
+"""What operators do to task types, servers and queues goes through a plan: nothing is taken from under a server."""
+
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.db import OperationalError
+from django.test import Client
+
+from resourcepool.admin.queues import asking
+from resourcepool.dialect import DbLater
+from resourcepool.models import Queue, Server, TaskType
+from resourcepool.queues import operating
+from tests.admin.conftest import sign_in, text
+from tests.admin.queues.scene import LIST, asked, owners, server, task_type
+
+pytestmark = pytest.mark.django_db
+
+
+def do(client: Client, action: str, rows: Any, /, **entered: Any) -> Any:
+    """Choose these rows of the list, and confirm."""
+    address = LIST.format(rows[0]._meta.model_name)
+    form = {"action": action, "_selected_action": [row.pk for row in rows], **entered}
+    assert 'name="confirmed"' in text(client.post(address, form))
+    return client.post(address, {**form, "confirmed": "yes"}, follow=True)
+
+
+def queues(*ids: str) -> list[Queue]:
+    return list(Queue.objects.filter(queue_id__in=ids).order_by("pk"))
+
+
+def test_nothing_happens_before_it_is_confirmed(operator: Client) -> None:
+    orders = task_type()
+    server(orders, "A")
+    for action, row in (("pause", orders), ("drain", Server.objects.get()), ("unpin", queues("q1")[0])):
+        answer = operator.post(
+            LIST.format(row._meta.model_name), {"action": action, "_selected_action": [row.pk]}
+        )
+        assert "1 chosen." in text(answer)
+    orders.refresh_from_db()
+    assert not orders.is_paused
+    assert Server.objects.get().state == "up"
+
+
+def test_pause_and_resume_are_told_to_the_servers(operator: Client) -> None:
+    orders = task_type()
+    do(operator, "pause", [orders])
+    orders.refresh_from_db()
+    assert orders.is_paused
+    assert orders.generation == 1
+    assert orders.assigned_by == "operator"
+    assert "1 was resumed." in text(do(operator, "resume", [orders]))
+    orders.refresh_from_db()
+    assert not orders.is_paused
+
+
+def test_a_drained_server_is_asked_for_all_it_has(operator: Client) -> None:
+    orders = task_type()
+    first = server(orders, "A")
+    server(orders, "B")
+    do(operator, "drain", [first])
+    assert owners(orders) == ["A"] * 4
+    assert asked(orders) == ["B"] * 4
+    do(operator, "undrain", [first])
+    assert sorted(asked(orders)) == ["", "", "B", "B"]
+
+
+def test_several_are_drained_in_one_plan(operator: Client) -> None:
+    orders = task_type()
+    first, second = server(orders, "A"), server(orders, "A")
+    before = TaskType.objects.get().generation
+    assert "2 are draining." in text(do(operator, "drain", [first, second]))
+    assert set(Server.objects.values_list("state", flat=True)) == {"draining"}
+    assert TaskType.objects.get().generation == before + 1
+
+
+def test_a_queue_is_pinned_to_the_server_that_is_named(operator: Client) -> None:
+    orders = task_type()
+    server(orders, "A")
+    server(orders, "B")
+    do(operator, "pin", queues("q0", "q1", "q2"), server="B")
+    assert asked(orders)[:3] == ["B"] * 3
+    assert {row.pin for row in queues("q0", "q1", "q2")} == {"B"}
+    do(operator, "unpin", queues("q0", "q1", "q2"))
+    assert sorted(asked(orders)) == ["", "", "B", "B"]
+
+
+@pytest.mark.parametrize("name", ["", "a\nb", "\x1b[31m", "x" * 101])
+def test_a_name_that_no_server_can_have_is_refused(operator: Client, name: str) -> None:
+    task_type()
+    (row,) = queues("q0")
+    form = {"action": "pin", "_selected_action": [row.pk], "confirmed": "yes", "server": name}
+    assert "errorlist" in text(operator.post(LIST.format("queue"), form))
+    row.refresh_from_db()
+    assert row.pin == ""
+
+
+def test_what_is_removed_goes_when_its_server_has_finished(administrator: Client) -> None:
+    orders = task_type()
+    do(administrator, "remove", queues("q0"))
+    assert not queues("q0")
+    server(orders, "A")
+    do(administrator, "remove", queues("q1", "q2"))
+    assert [(row.is_retiring, row.cur_server.name) for row in queues("q1", "q2")] == [(True, "A")] * 2
+    assert {row.is_retiring for row in queues("q3")} == {False}
+
+
+def test_the_page_to_delete_a_queue_removes_it_the_same_way(administrator: Client) -> None:
+    orders = task_type()
+    server(orders, "A")
+    (row,) = queues("q1")
+    address = f"{LIST.format('queue')}{row.pk}/delete/"
+    assert "orders / q1" in text(administrator.get(address))
+    administrator.post(address, {"post": "yes"})
+    row.refresh_from_db()
+    assert not row.is_retiring
+    assert administrator.post(address, {"confirmed": "yes"}).status_code == 302
+    row.refresh_from_db()
+    assert row.is_retiring
+
+
+def test_no_list_offers_to_delete_at_once(administrator: Client) -> None:
+    server(task_type(), "A")
+    for kind in ("queue", "server", "move"):
+        assert "delete_selected" not in text(administrator.get(LIST.format(kind)))
+
+
+def test_who_did_it_is_written_down(operator: Client) -> None:
+    orders = task_type()
+    do(operator, "pin", queues("q0"), server="B")
+    entry = LogEntry.objects.get()
+    assert str(entry.user) == "operator"
+    assert "Pin to a server" in entry.get_change_message()
+    orders.refresh_from_db()
+    assert orders.assigned_by == "operator"
+
+
+def test_queues_of_several_task_types_are_changed_each_in_its_own(operator: Client) -> None:
+    task_type("a", 1)
+    task_type("b", 1)
+    assert "2 were pinned." in text(do(operator, "pin", queues("q0"), server="B"))
+    assert {row.pin for row in queues("q0")} == {"B"}
+
+
+def test_what_could_not_be_done_is_said_and_nothing_is_half_done(
+    operator: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task_type("a", 2)
+    task_type("b", 1)
+    pin = operating.pin
+
+    def fail(name: str, *args: Any, **more: Any) -> int:
+        if name == "b":
+            raise OperationalError("gone")
+        return pin(name, *args, **more)
+
+    monkeypatch.setattr(operating, "pin", fail)
+    said = text(do(operator, "pin", queues("q0", "q1"), server="B"))
+    assert "gone" in said
+    assert "1 more: not done" in said
+    assert "2 were pinned." in said
+
+
+def test_a_server_that_has_left_in_between_is_said(operator: Client) -> None:
+    first = server(task_type(), "A")
+    Server.objects.update(busy_before=DbLater(-5))
+    said = text(do(operator, "drain", [first]))
+    assert "there is no server now" in said
+    assert "1 more" in said
+
+
+def test_more_than_can_be_done_at_once_is_cut(operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asking, "MOST_AT_ONCE", 3)
+    monkeypatch.setattr(asking, "SHOWN", 2)
+    task_type()
+    every = [row.pk for row in Queue.objects.all()]
+    form = {"action": "pin", "_selected_action": every, "server": "B"}
+    page = text(operator.post(LIST.format("queue"), form))
+    assert "only the first 3" in page
+    assert "and 1 more" in page
+    operator.post(LIST.format("queue"), {**form, "confirmed": "yes"})
+    assert Queue.objects.filter(pin="B").count() == 3
+
+
+def test_hostile_names_are_text_everywhere(administrator: Client) -> None:
+    hostile = "<script>x"
+    orders = task_type(hostile, 0)
+    Queue.objects.create(task_type=orders, queue_id=hostile, labels={}, parameter=hostile, pin=hostile)
+    server(orders, hostile, holder=hostile, labels={hostile: hostile})
+    client = sign_in("superuser")
+    for kind in ("tasktype", "server", "queue", "move"):
+        name = "q" if kind == "tasktype" else "task_type"
+        for address in (LIST.format(kind), f"{LIST.format(kind)}?{name}={hostile}"):
+            page = text(client.get(address))
+            assert hostile not in page
+            assert "&lt;script&gt;x" in page
+    page = text(
+        client.post(LIST.format("queue"), {"action": "pin", "_selected_action": [Queue.objects.get().pk]})
+    )
+    assert hostile not in page

@@ -1,0 +1,89 @@
+"""Closed by default: every page and every action of these lists, tried by everybody."""
+
+from typing import Any
+
+import pytest
+from django.contrib import admin
+from django.urls import URLPattern
+
+from resourcepool.models import Move, Queue, Server, TaskType
+from tests.admin.conftest import ROLES, sign_in
+from tests.admin.queues.scene import LIST, server, task_type
+
+pytestmark = pytest.mark.django_db
+
+EVERYBODY = ("anonymous", *ROLES, "superuser")
+VIEWERS = {"viewer", "operator", "administrator", "superuser"}
+OPERATORS = {"operator", "superuser"}
+ADMINISTRATORS = {"administrator", "superuser"}
+NOBODY: set[str] = set()
+
+# Who may open which page.
+PAGES: dict[Any, dict[str, set[str]]] = {
+    TaskType: {"add": ADMINISTRATORS, "delete": ADMINISTRATORS},
+    Queue: {"add": ADMINISTRATORS, "delete": ADMINISTRATORS},
+    Server: {"add": NOBODY, "delete": NOBODY},
+    Move: {"add": NOBODY, "delete": NOBODY},
+}
+ACTIONS: dict[Any, dict[str, set[str]]] = {
+    TaskType: {"pause": OPERATORS, "resume": OPERATORS, "delete_selected": ADMINISTRATORS},
+    Queue: {"pin": OPERATORS, "unpin": OPERATORS, "remove": ADMINISTRATORS},
+    Server: {"drain": OPERATORS, "undrain": OPERATORS},
+    Move: {},
+}
+
+
+@pytest.fixture(autouse=True)
+def _scene(db: None) -> None:
+    server(task_type(), "A")
+
+
+def pages_of(model: Any) -> set[str]:
+    prefix = f"resourcepool_{model._meta.model_name}_"
+    urls = admin.site._registry[model].urls
+    return {str(one.name).removeprefix(prefix) for one in urls if isinstance(one, URLPattern) and one.name}
+
+
+@pytest.mark.parametrize("model", PAGES)
+def test_no_page_is_forgotten_here(model: Any) -> None:
+    assert pages_of(model) == {"changelist", "change", "history", "add", "delete"}
+
+
+@pytest.mark.parametrize("role", EVERYBODY)
+@pytest.mark.parametrize("model", PAGES)
+def test_a_page_opens_for_those_who_may_see_it_and_for_nobody_else(role: str, model: Any) -> None:
+    client, pk, address = sign_in(role), model.objects.first().pk, LIST.format(model._meta.model_name)
+    allowed = {"changelist": VIEWERS, "change": VIEWERS, "history": VIEWERS, **PAGES[model]}
+    ends = {"changelist": "", "add": "add/"}
+    for page, who in allowed.items():
+        answer = client.get(address + ends.get(page, f"{pk}/{page}/"))
+        refusal = 302 if role == "anonymous" else 403
+        assert answer.status_code == (200 if role in who else refusal), page
+
+
+@pytest.mark.parametrize("role", EVERYBODY)
+@pytest.mark.parametrize("model", PAGES)
+def test_an_action_is_for_those_who_may(role: str, model: Any) -> None:
+    client, row, address = sign_in(role), model.objects.first(), LIST.format(model._meta.model_name)
+    offered = admin.site._registry[model]
+    assert {one.__name__ for one in offered.actions or ()} <= set(ACTIONS[model])
+    for action, who in ACTIONS[model].items():
+        before = list(type(row).objects.values())
+        form = {"action": action, "_selected_action": [row.pk], "server": "B"}
+        asks = client.post(address, form).content.decode()
+        is_asked = 'name="confirmed"' in asks or "protected" in asks  # it has queues: see test_task_types
+        assert is_asked is (role in who), action
+        if role not in who:
+            client.post(address, {**form, "confirmed": "yes", "post": "yes"})
+            assert list(type(row).objects.values()) == before
+
+
+@pytest.mark.parametrize("role", sorted(set(EVERYBODY) - ADMINISTRATORS - {"anonymous"}))
+def test_who_may_not_remove_does_not_learn_what_there_is(role: str) -> None:
+    client = sign_in(role)
+    for pk in (Queue.objects.first().pk, 987, "x"):  # type: ignore[union-attr]
+        assert client.post(f"{LIST.format('queue')}{pk}/delete/", {"confirmed": "yes"}).status_code == 403
+    assert (
+        client.post(f"{LIST.format('queue')}add/", {"task_type": "orders", "queues": "new"}).status_code == 403
+    )
+    assert not Queue.objects.filter(queue_id="new").exists()
