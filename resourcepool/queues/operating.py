@@ -29,7 +29,15 @@ MOST_AT_ONCE = 10_000
 MOST_SHOWN = 5
 
 
-def create(name: str, queue_ids: Sequence[str] = (), *, by: str = "", **settings: Any) -> TaskType:
+def create(
+    name: str,
+    queue_ids: Sequence[str] = (),
+    *,
+    parameter: str = "",
+    labels: Mapping[str, str] | None = None,
+    by: str = "",
+    **settings: Any,
+) -> TaskType:
     """Make a task type with these queues.
 
     Args:
@@ -37,13 +45,13 @@ def create(name: str, queue_ids: Sequence[str] = (), *, by: str = "", **settings
     """
     using = using_of_queues()
     found = TaskType(name=options.text("task_type", name, most=MAX_NAME), **settings)
-    checked = _queue_ids(queue_ids)
+    rows = _new_queues(found, queue_ids, parameter, labels)
 
     def work() -> None:
         with transaction.atomic(using=using):
             validate(found, using)
             found.save(using=using, force_insert=True)
-            Queue.objects.using(using).bulk_create([Queue(task_type=found, queue_id=each) for each in checked])
+            Queue.objects.using(using).bulk_create(rows)
 
     retrying(connections[using], work)
     return found
@@ -58,21 +66,17 @@ def add_queues(
     by: str = "",
 ) -> int:
     """Add queues to a task type; its servers share them at once. Returns how many."""
-    checked, needed = _queue_ids(queue_ids), labels_of(labels)
-    if len(parameter) > MAX_PARAMETER:
-        raise BadOption("parameter", parameter, f"text of at most {MAX_PARAMETER} characters")
 
     def add(using: str, locked: TaskType) -> None:
-        rows = Queue.objects.using(using)
-        there_are = rows.filter(task_type=locked, queue_id__in=checked).values_list("queue_id", flat=True)
+        rows, added = Queue.objects.using(using), _new_queues(locked, queue_ids, parameter, labels)
+        ids = [queue.queue_id for queue in added]
+        there_are = rows.filter(task_type=locked, queue_id__in=ids).values_list("queue_id", flat=True)
         if there := sorted(there_are):
             raise BadOption("queue", there[:MOST_SHOWN], f"{locked.name} has {_them(there)} already")
-        rows.bulk_create(
-            [Queue(task_type=locked, queue_id=each, parameter=parameter, labels=needed) for each in checked]
-        )
+        rows.bulk_create(added)
 
     _change(task_type, by, add)
-    return len(checked)
+    return len(queue_ids)
 
 
 def remove_queues(task_type: str, queue_ids: Sequence[str], *, by: str = "") -> int:
@@ -205,6 +209,15 @@ def _queue_ids(queue_ids: Sequence[str]) -> list[str]:
     if len(checked) > MOST_AT_ONCE:
         raise BadOption("queue", f"{len(checked)} of them", f"at most {MOST_AT_ONCE} at once")
     return checked
+
+
+def _new_queues(
+    task_type: TaskType, queue_ids: Sequence[str], parameter: str, labels: Mapping[str, str] | None
+) -> list[Queue]:
+    ids, needed = _queue_ids(queue_ids), labels_of(labels)
+    if len(parameter) > MAX_PARAMETER:
+        raise BadOption("parameter", parameter, f"text of at most {MAX_PARAMETER} characters")
+    return [Queue(task_type=task_type, queue_id=each, parameter=parameter, labels=needed) for each in ids]
 
 
 def _them(several: Sequence[str], one: str = "it") -> str:

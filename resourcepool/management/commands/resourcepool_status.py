@@ -1,32 +1,24 @@
 """``manage.py resourcepool_status``: how the pools stand, and who holds what."""
 
 import json
-import threading
 from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
-from django.db import DatabaseError, InterfaceError, connections
-from django.utils import timezone
+from django.core.management.base import CommandParser
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from resourcepool import options as checked
-from resourcepool.exceptions import ResourcePoolError
-from resourcepool.management import arguments
+from resourcepool.management import arguments, watching
 from resourcepool.management import status_report as report
-from resourcepool.management.layout import as_text, local, more
+from resourcepool.management.layout import as_text, more
 from resourcepool.management.operating import OperatorCommand
-from resourcepool.phrases import shown
 from resourcepool.stats.alarms import alarms_of
 from resourcepool.stats.happenings import happenings
 from resourcepool.stats.holdings import Holding, counts, holdings
 from resourcepool.stats.jobs import jobs
 from resourcepool.stats.pools import pools
 from resourcepool.stats.queues import task_types
-
-CLEAR = "\x1b[H\x1b[2J"
 
 Leases = list[tuple[list[Holding], int]]
 
@@ -53,47 +45,13 @@ class Command(OperatorCommand):
         )
         parser.add_argument("--holder", default="", help=_("only leases of exactly this holder"))
         parser.add_argument("--host", default="", help=_("only leases of processes on this host"))
-        parser.add_argument(
-            "--watch",
-            nargs="?",
-            type=float,
-            const=2.0,
-            metavar="SECONDS",
-            help=_("repeat until Ctrl-C; default: every 2 s"),
-        )
-        parser.add_argument(
-            "--json", action="store_true", help=_("print one JSON object; with --watch, one a line")
-        )
+        watching.add_watch(parser)
         arguments.add_limit(parser, 50)
 
     def run(self, **options: Any) -> None:
         """See ``OperatorCommand``."""
         models = arguments.pools(options["pool"])
-        if options["watch"] is None:
-            self._show(models, **options)
-            return
-        pause = checked.seconds("--watch", options["watch"], least=0.2)
-        try:
-            while True:
-                self._look(models, **options)
-                threading.Event().wait(pause)
-        except KeyboardInterrupt:
-            return  # the way to end it
-
-    def _look(self, models: list[Any], **options: Any) -> None:
-        """Show it once more; when the database has gone away, say so, and look again."""
-        if self.stdout.isatty() and not options["json"]:
-            self.stdout.write(CLEAR, ending="")
-        try:
-            if not options["json"]:
-                self.stdout.write(local(timezone.now()))
-            self._show(models, **options)
-        except CommandError:
-            raise
-        except (ResourcePoolError, DatabaseError, InterfaceError) as error:
-            self.stderr.write(shown(error))
-            connections.close_all()
-        self.stdout.flush()
+        watching.watch(self, lambda: self._show(models, **options), options)
 
     def _show(self, models: list[Any], **options: Any) -> None:
         asks_for_some = bool(options["holder"] or options["host"])

@@ -1,0 +1,166 @@
+"""``manage.py resourcepool_queues``: which server has which queue, what would move, and what operators change."""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
+from typing import Any, ClassVar
+
+from django.core.management.base import CommandParser
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from resourcepool.exceptions import BadOption
+from resourcepool.management import queues_arguments as told
+from resourcepool.management import queues_report as report
+from resourcepool.management import watching
+from resourcepool.management.layout import as_text, plain
+from resourcepool.management.operating import OperatorCommand, actor
+from resourcepool.management.status_report import alarms_as_text
+from resourcepool.queues import operating
+from resourcepool.stats.alarm import Alarm
+from resourcepool.stats.forecast import forecast
+from resourcepool.stats.moves import moves, queues_of
+from resourcepool.stats.queue_alarms import of_queues
+from resourcepool.stats.queues import TaskTypeStatus, task_type, task_types
+
+ON_THE_MAP = 2_000  # queues
+
+
+class Command(OperatorCommand):
+    about = gettext_lazy(
+        "Shows which server has which queue and why, tries out what would move, and changes task types and queues."
+        " Each WHAT has a --help of its own."
+    )
+    example = (
+        "manage.py resourcepool_queues show orders\n"
+        "manage.py resourcepool_queues plan orders --without web-3 --with web-4:2\n"
+        "manage.py resourcepool_queues add orders 0..63 --new --drain-within 2m\n"
+        "manage.py resourcepool_queues pin orders 7 8 --to web-3\n"
+        "manage.py resourcepool_queues drain orders 'web-3 #17'\n"
+        "manage.py resourcepool_queues pause orders"
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        told.add_sub_commands(parser)
+
+    def run(self, **options: Any) -> None:
+        """See ``OperatorCommand``."""
+        self.DOES[options["do"] or "show"](self, options)
+
+    def _show(self, options: dict[str, Any]) -> None:
+        watching.watch(self, lambda: self._look(options), options)
+
+    def _look(self, options: dict[str, Any]) -> None:
+        name, limit = options["task_type"], options["limit"]
+        found = task_types() if name is None else [task_type(name)]
+        wrong = sorted(of_queues(found), key=lambda alarm: (not alarm.is_severe, alarm.pool))
+        shown = _one_as(found[0], limit) if name is not None else _all_as(found)
+        if options["json"]:
+            result = {**shown[0], "alarms": [_alarm(one) for one in wrong]}
+            self.stdout.write(json.dumps(result, default=as_text))
+        else:
+            problems = ["", _("Problems:"), *(f"  {line}" for line in alarms_as_text(wrong))] if wrong else []
+            self.stdout.write("\n".join([*shown[1], *problems]))
+
+    def _plan(self, options: dict[str, Any]) -> None:
+        joining = told.joining(options["joining"], told.labels(options["labels"], "--labels"))
+        found = forecast(options["task_type"], without=options["without"], joining=joining)
+        lines = report.forecast_as_text(found, options["limit"])
+        self._say(options, "\n".join(lines), **report.forecast_as_json(found, options["limit"]))
+
+    def _add(self, options: dict[str, Any]) -> None:
+        name, ids, settings = options["task_type"], told.queue_ids(options["queue"]), told.settings(options)
+        of_each = {"parameter": options["parameter"], "labels": told.labels(options["label"])}
+        if options["new"]:
+            operating.create(name, ids, by=actor(), **of_each, **settings)
+        elif settings:
+            option = next(told.SPANS.get(one, "--strategy") for one in settings)
+            raise BadOption(
+                option, options[next(iter(settings))], "only with --new; later the admin changes it"
+            )
+        else:
+            operating.add_queues(name, ids, by=actor(), **of_each)
+        self._say_how_many(options, ngettext("Added %s queue.", "Added %s queues.", len(ids)), len(ids))
+
+    def _remove(self, options: dict[str, Any]) -> None:
+        ids = told.queue_ids(options["queue"])
+        count = operating.remove_queues(options["task_type"], ids, by=actor())
+        text = ngettext(
+            "Removes %s queue, as soon as its server has finished its work on it.",
+            "Removes %s queues, each as soon as its server has finished its work on it.",
+            count,
+        )
+        self._say_how_many(options, text, count)
+
+    def _pin(self, options: dict[str, Any]) -> None:
+        to, ids = options.get("to", ""), told.queue_ids(options["queue"])
+        if options["do"] == "pin" and not to:
+            raise BadOption("--to", to, "a server's name; `unpin` ends a pin")
+        count = operating.pin(options["task_type"], ids, to, by=actor())
+        pinned = ngettext("Pinned %s queue.", "Pinned %s queues.", count)
+        unpinned = ngettext("Unpinned %s queue.", "Unpinned %s queues.", count)
+        self._say_how_many(options, pinned if to else unpinned, count)
+
+    def _drain(self, options: dict[str, Any]) -> None:
+        change = {"drain": operating.drain, "undrain": operating.undrain}[options["do"]]
+        servers = change(options["task_type"], *options["server"], by=actor())
+        text = {"drain": _("Drains: %s."), "undrain": _("Gets queues again: %s.")}[options["do"]]
+        self._say(options, text % ", ".join(plain(one) for one in servers), servers=servers)
+
+    def _pause(self, options: dict[str, Any]) -> None:
+        operating.pause(options["task_type"], by=actor())
+        text = _(
+            "Paused: no more work begins on the queues of %s; each server hears of it with its next heartbeat."
+        )
+        self._say(options, text % plain(options["task_type"]), paused=True)
+
+    def _resume(self, options: dict[str, Any]) -> None:
+        operating.resume(options["task_type"], by=actor())
+        text = _("Resumed: work on the queues of %s goes on with each server's next heartbeat.")
+        self._say(options, text % plain(options["task_type"]), paused=False)
+
+    def _say_how_many(self, options: dict[str, Any], text: str, count: int) -> None:
+        self._say(options, text % f"{count:,}", changed=count)
+
+    def _say(self, options: dict[str, Any], text: str, **result: Any) -> None:
+        self.stdout.write(json.dumps(result, default=as_text) if options["json"] else text)
+
+    DOES: ClassVar[dict[str, Callable[["Command", dict[str, Any]], None]]] = {
+        "show": _show,
+        "plan": _plan,
+        "add": _add,
+        "remove": _remove,
+        "pin": _pin,
+        "unpin": _pin,
+        "drain": _drain,
+        "undrain": _drain,
+        "pause": _pause,
+        "resume": _resume,
+    }
+
+
+def _all_as(found: Sequence[TaskTypeStatus]) -> tuple[dict[str, Any], list[str]]:
+    add = "`manage.py resourcepool_queues add <task type> <queue> .. --new`"
+    lines = report.task_types_as_text(found) if found else [_("No task type yet; %s makes one.") % add]
+    return {"task_types": [report.task_type_as_json(one) for one in found]}, lines
+
+
+def _one_as(one: TaskTypeStatus, limit: int) -> tuple[dict[str, Any], list[str]]:
+    queues, moved = queues_of(one, limit=ON_THE_MAP), moves(one.name, limit=limit)
+    as_json = {
+        "task_types": [report.task_type_as_json(one)],
+        "queues": [asdict(queue) for queue in queues],
+        "moves": [asdict(move) for move in moved],
+    }
+    return as_json, list(_one_as_text(one, queues, moved, limit))
+
+
+def _one_as_text(one: TaskTypeStatus, queues: Any, moved: Any, limit: int) -> Iterator[str]:
+    yield from report.settings_as_text(one)
+    yield from ["", *report.servers_as_text(one.servers, limit)]
+    yield from ["", *report.map_as_text(queues, one.servers, one.queues)]
+    yield from ["", *report.moves_as_text(moved)]
+
+
+def _alarm(one: Alarm) -> dict[str, str]:
+    return {"kind": one.kind.value, "pool": one.pool, "text": one.text}

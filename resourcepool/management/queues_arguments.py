@@ -1,0 +1,162 @@
+"""What ``resourcepool_queues`` is told: its sub-commands, ranges of queues, labels, servers that would join."""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from django.core.management.base import CommandParser
+from django.utils.translation import gettext as _
+
+from resourcepool import options
+from resourcepool.exceptions import BadOption
+from resourcepool.management import arguments, watching
+from resourcepool.queues.assignment import Member
+from resourcepool.queues.labels import labels_of
+from resourcepool.queues.models import MAX_NAME, MOST_WEIGHT
+from resourcepool.queues.operating import MOST_AT_ONCE
+from resourcepool.queues.strategies import STRATEGIES
+
+SPANS = {"heartbeat_every": "--heartbeat", "judge_dead_after": "--judge-dead"} | {
+    "reload_every": "--reload",
+    "drain_within": "--drain-within",
+}
+
+_RANGE = re.compile(r"(?P<prefix>.*?)(?P<first>[0-9]{1,9})\.\.(?P<last>[0-9]{1,9})")
+
+
+def add_sub_commands(parser: CommandParser) -> None:
+    """Add all that can be done; without a word, it is ``show``."""
+    parser.set_defaults(task_type=None, limit=20, watch=None, json=False)
+    subs = parser.add_subparsers(dest="do", metavar="WHAT", title=_("what to do"))
+    show = _add(subs, "show", _("how servers and queues stand; the default"), nargs="?")
+    watching.add_watch(show)
+    arguments.add_limit(show, 20)
+    _add_plan(_add(subs, "plan", _("what would move if servers left or joined; changes nothing")))
+    _add_add(_add(subs, "add", _("adds queues; with --new, the task type, too")))
+    _add_changes(subs)
+    for sub in subs.choices.values():
+        if sub is not show:
+            sub.add_argument("--json", action="store_true", help=_("print one JSON object"))
+
+
+def queue_ids(words: Iterable[str]) -> list[str]:
+    """Return the queues that are meant: "7" is one, "0..63" are 64, "eu-00..eu-15" is one, "eu-00..15" are 16.
+
+    Raises:
+        BadOption: a range goes backwards, or there are too many.
+    """
+    found: list[str] = []
+    for word in words:
+        found += _expanded(word)
+        if len(found) > MOST_AT_ONCE:
+            raise BadOption("queue", word, f"at most {MOST_AT_ONCE} at once")
+    return found
+
+
+def labels(words: Iterable[str], option: str = "--label") -> dict[str, str]:
+    """Return what KEY=VALUE words say; raises BadOption."""
+    found: dict[str, str] = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not equals or key in found:
+            raise BadOption(option, word, "KEY=VALUE, such as zone=eu, each key once")
+        found[key] = value
+    return labels_of(found)
+
+
+def joining(words: Sequence[str], needed: dict[str, str]) -> list[Member]:
+    """Return the servers that NAME or NAME:WEIGHT words describe, all with these labels; raises BadOption."""
+    return [_member(number, word, needed) for number, word in enumerate(words, 1)]
+
+
+def settings(chosen: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings of a new task type that were given."""
+    return {name: chosen[name] for name in (*SPANS, "strategy") if chosen[name] is not None}
+
+
+def _member(number: int, word: str, needed: dict[str, str]) -> Member:
+    name, colon, weight = word.rpartition(":")
+    if not colon:
+        name, weight = word, "1"
+    if not re.fullmatch("[0-9]{1,9}", weight):
+        raise BadOption("--with", word, "NAME or NAME:WEIGHT, such as web-4:2")
+    name = options.text("--with", name, most=MAX_NAME)
+    return Member(-number, name, options.whole("--with", int(weight), least=1, most=MOST_WEIGHT), needed)
+
+
+def _expanded(word: str) -> list[str]:
+    match = _RANGE.fullmatch(word)
+    if not match:
+        return [word]
+    prefix, first, last = match["prefix"], match["first"], match["last"]
+    if int(last) < int(first):
+        raise BadOption("queue", word, "a range that goes up, such as 0..63")
+    if int(last) - int(first) >= MOST_AT_ONCE:
+        raise BadOption("queue", word, f"at most {MOST_AT_ONCE} at once")
+    width = len(first) if first.startswith("0") else 1
+    return [f"{prefix}{number:0{width}d}" for number in range(int(first), int(last) + 1)]
+
+
+def _add(subs: Any, name: str, about: str, **how: Any) -> CommandParser:
+    sub: CommandParser = subs.add_parser(name, help=about, description=about)
+    sub.add_argument("task_type", metavar="TASK_TYPE", help=_("the name of the task type"), **how)
+    return sub
+
+
+def _add_plan(parser: CommandParser) -> None:
+    help_without = _('without this server: "web-3" (all of that name) or "web-3 #17"; may be repeated')
+    parser.add_argument("--without", action="append", default=[], metavar="SERVER", help=help_without)
+    help_with = _("with one more server, such as web-4, or web-4:2 for weight 2; may be repeated")
+    parser.add_argument(
+        "--with", dest="joining", action="append", default=[], metavar="NAME[:WEIGHT]", help=help_with
+    )
+    parser.add_argument(
+        "--labels",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help=_("a label of the servers of --with; may be repeated"),
+    )
+    arguments.add_limit(parser, 100)
+
+
+def _add_add(parser: CommandParser) -> None:
+    _add_queues(parser)
+    parser.add_argument("--new", action="store_true", help=_("make the task type, too"))
+    parser.add_argument("--parameter", default="", help=_("text that is given to the server of each"))
+    parser.add_argument(
+        "--label",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help=_("only servers with this label get them; may be repeated: all of the labels"),
+    )
+    abouts = {
+        "heartbeat_every": _("with --new: how often a server renews itself, e.g. 1s"),
+        "judge_dead_after": _("with --new: without a heartbeat for so long, a server has lost its queues"),
+        "reload_every": _("with --new: no server looks for changes more often than that"),
+        "drain_within": _(
+            "with --new: so long a server may finish its work on a queue that is to go elsewhere"
+        ),
+    }
+    for name, option in SPANS.items():
+        parser.add_argument(option, dest=name, type=arguments.span, metavar="SPAN", help=abouts[name])
+    parser.add_argument("--strategy", choices=list(STRATEGIES), help=_("with --new: who gets which"))
+
+
+def _add_changes(subs: Any) -> None:
+    _add_queues(_add(subs, "remove", _("removes queues, each when its server has finished with it")))
+    pin = _add(subs, "pin", _("has queues go to the server of a name, whenever there is one"))
+    _add_queues(pin)
+    pin.add_argument("--to", required=True, metavar="NAME", help=_("a server's name"))
+    _add_queues(_add(subs, "unpin", _("ends pin")))
+    drain = _("has servers give up all their queues and get no more, while they stay")
+    for name, about in {"drain": drain, "undrain": _("ends drain")}.items():
+        help_server = _('"web-3" (all of that name) or "web-3 #17"')
+        _add(subs, name, about).add_argument("server", nargs="+", metavar="SERVER", help=help_server)
+    _add(subs, "pause", _("has the servers begin no more work; who has which queue stays"))
+    _add(subs, "resume", _("ends pause"))
+
+
+def _add_queues(parser: CommandParser) -> None:
+    parser.add_argument("queue", nargs="+", metavar="QUEUE", help=_("queues; 0..63 are 64 of them"))

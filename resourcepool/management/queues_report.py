@@ -1,0 +1,186 @@
+"""How task types, servers and queues stand, and what would move, for people and for programs."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from resourcepool.management.layout import ago, more, padded, plain, table
+from resourcepool.phrases import shown
+from resourcepool.queues.models import Server, TaskType
+from resourcepool.stats.durations import duration
+from resourcepool.stats.forecast import Forecast
+from resourcepool.stats.moves import Moved, QueueStatus
+from resourcepool.stats.queues import ServerStatus, TaskTypeStatus
+
+MOST_RUNS = 12  # of queues, in one line of the map
+
+_NUMBERED = re.compile(r"(.*?)(0|[1-9][0-9]{0,8})")
+
+
+def task_types_as_text(task_types: Sequence[TaskTypeStatus]) -> list[str]:
+    """Return a table of the task types."""
+    numbers = [_("queues"), _("servers"), _("asked for"), _("without a server")]
+    head = [_("task type"), *numbers, _("generation"), _("last change")]
+    rows = [
+        (one.name, one.queues, len(one.alive), one.asked_for, one.unowned, one.generation, _last_change(one))
+        for one in task_types
+    ]
+    return table(head, rows, numbers=[*numbers, _("generation")])
+
+
+def settings_as_text(one: TaskTypeStatus) -> list[str]:
+    """Return what a task type is set to, and how it stands."""
+    spans = (one.heartbeat_every, one.judge_dead_after, one.reload_every, one.drain_within)
+    heartbeat, dead, reload, drain = (f"{span:g} s" for span in spans)
+    lines = [
+        f"{plain(one.name)}: {TaskType.Strategy(one.strategy).label}",
+        _(
+            "  heartbeat every %(heartbeat)s, dead after %(dead)s, reload every %(reload)s, drained within %(drain)s"
+        )
+        % {"heartbeat": heartbeat, "dead": dead, "reload": reload, "drain": drain},
+        _("  generation %(number)d, last change: %(change)s")
+        % {"number": one.generation, "change": _last_change(one)},
+    ]
+    if one.is_paused:
+        lines.append(_("  PAUSED: nobody begins work on its queues; `resume` ends that"))
+    if not one.was_served and not one.servers:
+        lines.append(_("  no server has ever been there"))
+    return lines
+
+
+def servers_as_text(servers: Sequence[ServerStatus], limit: int) -> list[str]:
+    """Return a table of the servers, and how many more there are."""
+    numbers = [_("queues"), _("gives up"), _("awaits"), _("weight"), _("at most")]
+    head = [_("server"), _("state"), *numbers, _("labels"), _("heartbeat"), _("registered"), _("no queue for")]
+    rows = [_server(one) for one in servers[:limit]]
+    lines = table([*head, _("process")], rows, numbers=numbers) if rows else [_("No server.")]
+    return [*lines, *more(len(rows), len(servers))]
+
+
+def map_as_text(queues: Sequence[QueueStatus], servers: Sequence[ServerStatus], total: int) -> list[str]:
+    """Return for each server, and for nobody, which queues it has, gives up and awaits."""
+    names = [*(str(one) for one in servers if one.queues or one.awaits), *_strangers(queues, servers), ""]
+    width = max(len(plain(name or _("nobody"))) for name in names)
+    found = {name: "; ".join(_parts(name, queues)) for name in names}
+    lines = [f"{padded(plain(name or _('nobody')), width)}  {said}" for name, said in found.items() if said]
+    if total > len(queues):
+        lines.append(_("%s more queues are not on this map") % f"{total - len(queues):,}")
+    return lines
+
+
+def moves_as_text(moves: Sequence[Moved]) -> list[str]:
+    """Return a table of moves."""
+    head = [_("generation"), _("when"), _("queue"), _("what"), _("from"), _("to"), _("fence"), _("why")]
+    rows = [
+        (
+            one.generation,
+            ago(one.ago),
+            one.queue_id,
+            one.what.label,
+            one.from_server or "-",
+            one.to_server or "-",
+            one.fence,
+            shown(one.reason),
+        )
+        for one in moves
+    ]
+    return table(head, rows, numbers=[_("generation"), _("fence")]) if rows else [_("No move yet.")]
+
+
+def forecast_as_text(forecast: Forecast, limit: int) -> list[str]:
+    """Return what would move and why, the totals, and that nothing was changed."""
+    head = [_("queue"), _("what"), _("from"), _("to"), _("why")]
+    rows = [
+        (one.queue_id, one.what.label, one.from_server or "-", one.to_server or "-", shown(one.reason))
+        for one in forecast.changes[:limit]
+    ]
+    totals = [_("has"), _("would have")]
+    shares = [(one.server or _("nobody"), one.before, one.after) for one in forecast.shares]
+    count = len(forecast.changes)
+    would = ngettext(
+        "Would move %(count)s of %(queues)s queues. Nothing was changed.",
+        "Would move %(count)s of %(queues)s queues. Nothing was changed.",
+        count,
+    )
+    return [
+        *(table(head, rows) if rows else []),
+        *more(len(rows), count),
+        *([""] if rows else []),
+        *table([_("server"), *totals], shares, numbers=totals),
+        would % {"count": f"{count:,}", "queues": f"{forecast.queues:,}"},
+    ]
+
+
+def runs(queue_ids: Iterable[str]) -> Iterator[str]:
+    """Yield queues as one would type them, what follows each other as one: "0..7", "12", "eu-0..3"."""
+    prefix, first, last = "", 0, -1
+    plain_one: str | None = None
+    for queue_id in queue_ids:
+        match = _NUMBERED.fullmatch(queue_id)
+        if match and plain_one is None and (match[1], int(match[2])) == (prefix, last + 1) and last >= first:
+            last += 1
+            continue
+        yield from _run(prefix, first, last, plain_one)
+        plain_one = None if match else queue_id
+        prefix, first = (match[1], int(match[2])) if match else ("", 0)
+        last = first if match else -1
+    yield from _run(prefix, first, last, plain_one)
+
+
+def _run(prefix: str, first: int, last: int, plain_one: str | None) -> Iterator[str]:
+    if plain_one is not None:
+        yield plain_one
+    elif last == first:
+        yield f"{prefix}{first}"
+    elif last > first:
+        yield f"{prefix}{first}..{last}"
+
+
+def task_type_as_json(one: TaskTypeStatus) -> dict[str, Any]:
+    """Return a task type and its servers; the keys are documented in docs/queues.md and stay as they are."""
+    servers = [
+        {**asdict(server), "alive": server.is_alive, "heartbeat": round(server.heartbeat, 3)}
+        for server in one.servers
+    ]
+    return {**asdict(one), "servers": servers}
+
+
+def forecast_as_json(forecast: Forecast, limit: int) -> dict[str, Any]:
+    """Return what would move; see ``task_type_as_json``."""
+    found = asdict(forecast)
+    return {**found, "changes": found["changes"][:limit], "changes_total": len(forecast.changes)}
+
+
+def _last_change(one: TaskTypeStatus) -> str:
+    if one.assigned is None:
+        return _("never")
+    return _("%(ago)s, by %(by)s") % {"ago": ago(one.assigned), "by": plain(one.assigned_by or "-")}
+
+
+def _server(one: ServerStatus) -> list[object]:
+    state = str(Server.State(one.state).label) if one.is_alive else _("dead")
+    labels = " ".join(f"{key}={value}" for key, value in sorted(one.labels.items()))
+    numbers = [one.queues, one.asked_for, one.awaits, one.weight, "-" if one.limit is None else one.limit]
+    idle = "-" if one.idle is None else duration(one.idle)
+    return [one, state, *numbers, labels or "-", ago(one.heartbeat), ago(one.registered), idle, one.holder]
+
+
+def _strangers(queues: Iterable[QueueStatus], servers: Iterable[ServerStatus]) -> list[str]:
+    """Return who has queues and is not among the servers any more."""
+    known = {str(one) for one in servers}
+    return sorted({one.owner for one in queues if one.owner} - known)
+
+
+def _parts(name: str, queues: Sequence[QueueStatus]) -> Iterator[str]:
+    has = [one.queue_id for one in queues if one.owner == name and one.asked_for is None]
+    gives = [one.queue_id for one in queues if one.owner == name and one.asked_for is not None]
+    awaits = [one.queue_id for one in queues if name and one.requester == name]
+    for ids, text in ((has, "%s"), (gives, _("gives up %s")), (awaits, _("awaits %s"))):
+        if ids:
+            found = list(runs(ids))
+            rest = [_("and %d more runs") % (len(found) - MOST_RUNS)] if len(found) > MOST_RUNS else []
+            yield text % ", ".join([plain(one) for one in found[:MOST_RUNS]] + rest)
