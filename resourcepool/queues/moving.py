@@ -186,16 +186,24 @@ def _remove_servers(using: str, pks: Sequence[int]) -> bool:
     """Remove these servers, except one that still has a queue whose row is locked."""
     if not pks:
         return False
-    has_queues = Exists(Queue.objects.filter(cur_server=OuterRef("pk")))
-    return bool(Server.objects.using(using).filter(pk__in=pks).exclude(has_queues).delete()[0])
+    # Looked for beforehand: inside the DELETE the look would wait for those locked rows.
+    left = set(Queue.objects.using(using).filter(cur_server__in=pks).values_list("cur_server", flat=True))
+    gone = [pk for pk in pks if pk not in left]
+    return bool(gone and Server.objects.using(using).filter(pk__in=gone).delete()[0])
 
 
 def _note_idle(using: str, task_type: TaskType) -> None:
     """Note since when a server has had no queue: from its first moment on, whatever it asks (the alarm of R1.7)."""
-    servers = Server.objects.using(using).filter(task_type=task_type)
+    servers = Server.objects.using(using).filter(task_type=task_type).order_by()
     has_queues = Exists(Queue.objects.filter(cur_server=OuterRef("pk")))
-    servers.filter(has_queues, idle_since__isnull=False).update(idle_since=None)
-    servers.filter(~has_queues, idle_since=None).update(idle_since=DbNow())
+    found = list(servers.annotate(has_queues=has_queues).values_list("pk", "has_queues", "idle_since"))
+    # By their keys, so that no heartbeat is in the way.
+    for pks, idle_since in (
+        ([pk for pk, has_queues, since in found if has_queues and since is not None], None),
+        ([pk for pk, has_queues, since in found if not has_queues and since is None], DbNow()),
+    ):
+        if pks:
+            servers.filter(pk__in=pks).update(idle_since=idle_since)
 
 
 def _finish(

@@ -1,0 +1,60 @@
+"""Rows that others keep locked: by the work that a user guards, and by a planner that stands still."""
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+from django.db import transaction
+
+from resourcepool.models import Server
+from resourcepool.queues.membership import Membership
+from tests.eventually import InBackground, eventually
+from tests.queues.crew import dies, handles, joined, kind, made, replan, table
+
+pytestmark = [pytest.mark.only("mysql", "postgresql"), pytest.mark.usefixtures("transactional_db")]
+
+
+@pytest.fixture
+def guarding() -> Iterator[Membership]:
+    """Server A of A and B, each with two queues; one of A's threads is in a guarded transaction on queue 1."""
+    made(4)
+    a = joined("A")
+    a.turn()
+    end, is_open, queue = threading.Event(), threading.Event(), handles(a)["1"]
+
+    def work() -> None:
+        with queue.working(), transaction.atomic(), queue.guard():
+            is_open.set()
+            end.wait(60)
+
+    a.end_of_work = end  # type: ignore[attr-defined]
+    thread = InBackground(work)
+    assert is_open.wait(10)
+    yield a
+    end.set()
+    thread.result()
+
+
+class TestAGuardedTransaction:
+    def test_does_not_hold_up_the_heartbeat_of_its_server(self, guarding: Membership) -> None:
+        seen = guarding.lease.trust.sent_at
+        eventually(lambda: guarding.lease.trust.sent_at > seen, within=10)
+
+    def test_does_not_hold_up_the_plans_of_other_queues(self, guarding: Membership) -> None:
+        b = joined("B")
+        guarding.turn()
+        b.turn()
+        assert sorted(table().split()) == ["A", "A", "B", "B"]
+
+    def test_of_a_dead_server_keeps_nothing_from_the_others_but_its_own_queue(
+        self, guarding: Membership
+    ) -> None:
+        b = joined("B")
+        dies(Server.objects.get(pk=guarding.lease.pk))
+        b.turn()
+        assert table() == "A B B B"
+        assert Server.objects.filter(pk=guarding.lease.pk).exists(), "or its queue would be nobody's"
+        guarding.end_of_work.set()  # type: ignore[attr-defined]
+        eventually(lambda: replan() and table() == "B B B B")
+        assert not Server.objects.filter(pk=guarding.lease.pk).exists()
+        assert not kind().is_assignment_due
