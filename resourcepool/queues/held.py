@@ -98,9 +98,9 @@ class HeldQueue:
             raise LeaseReleased(f"{self} has been asked for by another server; no work on it begins any more")
         try:
             yield self
+            self.ensure_held()  # while it is in hand: right afterwards it may be handed over
         finally:
             self._membership.finish(self)
-        self.ensure_held()
 
     @contextlib.contextmanager
     def guard(self) -> Iterator[Self]:

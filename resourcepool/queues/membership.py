@@ -221,6 +221,7 @@ class Membership:
                 queue = self._held.setdefault(pk, HeldQueue(self, one, parameter))
                 queue.parameter = parameter
                 queue.asked_until = self._asked_until(one, seen)
+                queue.is_leaving = False
             self.is_paused = seen.is_paused
             self.news.notify_all()
         is_awaiting = any(one.req == self.lease.pk for one, _ in found)
@@ -264,8 +265,8 @@ class Membership:
     def _note_released(self, idle: Collection[HeldQueue], outcome: moving.Outcome) -> None:
         gone = {change.queue.pk for change in outcome.changes if change.leaves_owner}
         with self.news:
+            # The others count as leaving until they are read anew: after a lost reply they may have gone, too.
             for queue in idle:
-                queue.is_leaving = False
                 if queue.pk in gone:
                     self._held.pop(queue.pk, None)
                     queue.end(LeaseReleased(f"{queue} was handed over"))
