@@ -1,0 +1,340 @@
+"""One incarnation of a server: it registers, looks, hands over and leaves; its turns are taken by hand."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.db import OperationalError, connection, transaction
+
+from resourcepool.exceptions import BadOption, ClaimInTransaction, DatabaseUnavailable, LeaseLost
+from resourcepool.models import Queue, Server, TaskType
+from resourcepool.queues import membership as membership_module
+from resourcepool.queues import operating
+from resourcepool.queues.membership import Membership
+from tests.app.rows import columns
+from tests.committed import Statement
+from tests.concurrency.wire import Interference, Wire, wired
+from tests.eventually import eventually
+from tests.queues.crew import (
+    AWAY,
+    NAME,
+    asked_ago,
+    dies,
+    handles,
+    joined,
+    kind,
+    left,
+    made,
+    queue,
+    replan,
+    stranger,
+    table,
+)
+
+pytestmark = pytest.mark.usefixtures("transactional_db")
+has_a_server = pytest.mark.only("mysql", "postgresql")  # SQLite has none whose answers could be lost
+
+
+@pytest.fixture
+def wire() -> Iterator[Wire]:
+    with wired() as (wire, _):
+        TaskType.objects.count()  # connects
+        yield wire
+
+
+@pytest.fixture
+def interference() -> Iterator[Interference]:
+    interference = Interference()
+    with connection.execute_wrapper(interference):
+        yield interference
+
+
+class TestRegistering:
+    def test_gives_the_first_server_everything(self) -> None:
+        made(3)
+        a = joined("A", weight=2, labels={"zone": "eu"}, limit=9)
+        assert table() == "A A A"
+        a.turn()
+        assert list(handles(a)) == ["1", "2", "3"]
+        row = columns(Server.objects.get())
+        assert (row["weight"], row["labels"], row["limit"], row["fence"]) == (2, {"zone": "eu"}, 9, 1)
+        assert row["state"] == "up"
+
+    def test_inside_a_transaction_is_refused(self) -> None:
+        made(1)
+        with pytest.raises(ClaimInTransaction), transaction.atomic():
+            joined("A")
+        assert Server.objects.count() == 0
+
+    def test_without_queues_is_refused_and_says_how_to_add_some(self) -> None:
+        made(0)
+        with pytest.raises(BadOption, match=r"has no queues.*resourcepool_queues add orders"):
+            joined("A")
+        assert Server.objects.count() == 0
+
+    def test_twice_under_one_name_makes_two_servers(self) -> None:
+        made(2)
+        one, two = joined("A"), joined("A")
+        assert one.lease.pk != two.lease.pk
+        one.turn()
+        two.turn()
+        assert sorted([*handles(one), *handles(two)]) == ["1", "2"]
+
+    @has_a_server
+    def test_of_which_the_answer_was_lost_registers_once(self, wire: Wire) -> None:
+        made(2)
+        wire.cut_after("COMMIT")
+        a = joined("A")
+        assert wire.cuts == 1
+        assert [row.pk for row in Server.objects.all()] == [a.lease.pk]
+        a.turn()
+        assert len(handles(a)) == 2
+
+    @has_a_server
+    def test_that_was_rolled_back_registers_again(self, wire: Wire) -> None:
+        made(2)
+        wire.cut_after("INSERT INTO resourcepool_server")
+        a = joined("A")
+        assert wire.cuts == 1
+        assert [row.pk for row in Server.objects.all()] == [a.lease.pk]
+
+
+class TestATurn:
+    def test_with_nothing_to_do_is_one_question_and_writes_nothing(self, statements: list[Statement]) -> None:
+        made(5)
+        a = joined("A")
+        stranger("B")
+        a.turn()
+        a.turn()
+        statements.clear()
+        a.turn()
+        mine = [one.sql for one in statements if one.thread == "MainThread"]
+        assert [sql.split()[0] for sql in mine] == ["SELECT"]
+
+    def test_hands_over_what_is_asked_for_and_keeps_the_rest(self) -> None:
+        made(4)
+        a = joined("A")
+        a.turn()
+        before = handles(a)
+        stranger("B")
+        a.turn()
+        assert sorted(table().split()) == ["A", "A", "B", "B"]
+        kept = handles(a)
+        assert len(kept) == 2
+        assert all(before[each] is kept[each] for each in kept)
+        assert [each for each in before if before[each].lost.is_set()] == [x for x in before if x not in kept]
+
+    def test_plans_when_another_server_has_died(self) -> None:
+        made(4)
+        b = stranger("B")
+        a = joined("A")
+        a.turn()
+        dies(b)
+        a.turn()
+        assert len(handles(a)) == 4
+
+    def test_takes_over_what_another_server_does_not_finish(self) -> None:
+        made(2)
+        stranger("B")
+        a = joined("A")
+        a.turn()
+        asked_ago("2", 31)
+        a.turn()
+        assert list(handles(a)) == ["2"]
+        assert handles(a)["2"].fence == 2
+
+    def test_shares_queues_that_were_added_meanwhile(self) -> None:
+        made(1)
+        a = joined("A")
+        a.turn()
+        operating.add_queues(NAME, ["x", "y"], parameter="p")
+        a.turn()
+        assert {each: one.parameter for each, one in handles(a).items()} == {"1": "", "x": "p", "y": "p"}
+
+    def test_has_a_queue_that_is_removed_until_the_work_on_it_ends(self) -> None:
+        made(2)
+        a = joined("A")
+        a.turn()
+        with handles(a)["1"].working():
+            operating.remove_queues(NAME, ["1"])
+            a.turn()
+            assert sorted(Queue.objects.values_list("queue_id", flat=True)) == ["1", "2"]
+            assert not a.begin(handles(a)["1"], is_first=True)
+        a.turn()
+        assert list(Queue.objects.values_list("queue_id", flat=True)) == ["2"]
+        assert list(handles(a)) == ["2"]
+
+    def test_of_a_task_type_that_is_gone_says_so(self) -> None:
+        made(1)
+        a = joined("A")
+        Queue.objects.all().delete()
+        Server.objects.all().delete()
+        TaskType.objects.all().delete()
+        with pytest.raises(TaskType.DoesNotExist):
+            a.turn()
+
+
+class TestHandingOver:
+    def test_of_which_the_database_says_nothing_leaves_the_queue_unused(
+        self, interference: Interference
+    ) -> None:
+        made(1)
+        a = joined("A")
+        a.turn()
+        mine = handles(a)["1"]
+        stranger("B")
+        operating.drain(NAME, "A")
+        interference.expect("UPDATE", AWAY, times=1_000)
+        with pytest.raises(DatabaseUnavailable):
+            a.turn()
+        assert not mine.is_held
+        assert not a.begin(mine, is_first=True)
+        interference.expect("", OperationalError, times=0)
+        a.turn()
+        assert table() == "B"
+
+    def test_given_up_in_doubt_it_is_had_again_only_under_a_new_fence(self, interference: Interference) -> None:
+        made(1)
+        a = joined("A")
+        a.turn()
+        mine = handles(a)["1"]
+        b = stranger("B")
+        operating.drain(NAME, "A")
+        interference.expect("UPDATE", AWAY, times=1_000)
+        with pytest.raises(DatabaseUnavailable):
+            a.turn()
+        interference.expect("", OperationalError, times=0)
+        operating.undrain(NAME, "A")
+        left(b)
+        assert table() == "A"
+        a.turn()
+        a.turn()
+        again = handles(a)["1"]
+        assert again is not mine
+        assert again.fence == mine.fence + 2
+        assert mine.lost.is_set()
+
+    @has_a_server
+    def test_of_which_the_answer_was_lost_is_not_relied_on_for_a_moment(
+        self, wire: Wire, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        made(1)
+        a = joined("A")
+        a.turn()
+        mine = handles(a)["1"]
+        stranger("B")
+        operating.drain(NAME, "A")
+        look, seen = membership_module.look, []
+
+        def look_and_note(*arguments: Any) -> Any:
+            seen.append((table(), mine.is_held))
+            return look(*arguments)
+
+        monkeypatch.setattr(membership_module, "look", look_and_note)
+        wire.cut_after("COMMIT")
+        a.turn()
+        assert wire.cuts == 1
+        assert seen == [("A>B", True), ("B", False)]
+        assert mine.lost.is_set()
+
+
+class TestLeaving:
+    def test_hands_everything_over_at_once_and_signs_off(self) -> None:
+        made(4)
+        a = joined("A")
+        a.turn()
+        mine = handles(a)
+        stranger("B")
+        a.leave()
+        assert table() == "B B B B"
+        assert [row.name for row in Server.objects.all()] == ["B"]
+        assert all(each.lost.is_set() for each in mine.values())
+        assert not a.lease.is_held
+
+    def test_by_the_last_leaves_the_queues_to_nobody(self) -> None:
+        made(2)
+        joined("A").leave()
+        assert table() == "- -"
+        assert Server.objects.count() == 0
+
+    @has_a_server
+    def test_of_which_the_answer_was_lost_is_done_once(self, wire: Wire) -> None:
+        made(2)
+        a = joined("A")
+        stranger("B")
+        fences = [queue("1").fence, queue("2").fence]
+        wire.cut_after("COMMIT")
+        a.leave()
+        assert wire.cuts == 1
+        assert table() == "B B"
+        assert [queue("1").fence, queue("2").fence] == [fence + 1 for fence in fences]
+
+
+class TestBeingJudgedDead:
+    def test_ends_every_handle(self) -> None:
+        made(2)
+        a = joined("A")
+        a.turn()
+        mine = handles(a)
+        dies(Server.objects.get())
+        eventually(lambda: not a.lease.is_held)
+        eventually(lambda: all(each.lost.is_set() for each in mine.values()))
+        with pytest.raises(LeaseLost, match="Server"):
+            mine["1"].ensure_held()
+
+    def test_the_same_queue_is_not_worked_on_again_before_the_old_work_has_ended(self) -> None:
+        made(2)
+        a = joined("A")
+        a.turn()
+        old = handles(a)["1"]
+        with pytest.raises(LeaseLost), old.working():
+            again = reborn(a)
+            assert handles(again)["1"].fence == old.fence + 1
+            assert not again.begin(handles(again)["1"], is_first=True)
+            assert again.begin(handles(again)["2"], is_first=True)
+        assert again.begin(handles(again)["1"], is_first=True)
+
+    def test_nor_is_a_queue_that_came_back_to_the_same_server(self) -> None:
+        made(1)
+        a = joined("A")
+        a.turn()
+        old = handles(a)["1"]
+        with pytest.raises(LeaseLost), old.working():
+            b = stranger("B")
+            operating.drain(NAME, "A")
+            asked_ago("1", 31)
+            replan(if_due=True)
+            a.turn()
+            operating.undrain(NAME, "A")
+            left(b)
+            a.turn()
+            new = handles(a)["1"]
+            assert new.fence == old.fence + 2
+            assert not a.begin(new, is_first=True)
+            assert a.is_working
+        assert a.begin(new, is_first=True)
+
+
+def reborn(dead: Membership) -> Membership:
+    """Let this one be judged dead, and the same process register again."""
+    dies(Server.objects.get(pk=dead.lease.pk))
+    eventually(lambda: not dead.lease.is_held)
+    again = joined("A")
+    again.inherit(dead)
+    again.turn()
+    return again
+
+
+def test_labels_limits_pins_and_weights_hold_through_the_database() -> None:
+    made(12)
+    operating.add_queues(NAME, ["eu-1", "eu-2"], labels={"zone": "eu"})
+    operating.pin(NAME, ["1"], "small")
+    stranger("eu", labels={"zone": "eu"})
+    stranger("small", limit=2)
+    stranger("big", weight=3)
+    wanted = [each.rpartition(">")[2] for each in table().split()]
+    assert wanted[12:] == ["eu", "eu"]
+    assert wanted[0] == "small"
+    assert wanted.count("small") == 2
+    assert {name: wanted.count(name) for name in ("eu", "big")} == {"eu": 3, "big": 9}
+    assert kind().assigned_by == "big"
