@@ -41,10 +41,12 @@ class What(models.TextChoices):
     CHECKED = "checked", _("checked")
     LEAKED = "leaked", _("leaked")
 
-    @property
-    def is_heard(self) -> bool:
-        """Whether anybody listens to facts of this kind."""
-        return bool(SIGNALS[self].receivers)
+    def is_heard(self, model: type[models.Model]) -> bool:
+        """Whether anybody listens to facts of this kind, or what happens to ``model`` is written down.
+
+        Where facts are many, ask before you make one: most pools are not listened to, and some keep no history.
+        """
+        return bool(SIGNALS[self].receivers) or is_recorded(model)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,8 @@ resource_taken_out = Signal()  # also by a reservation
 resource_returned = Signal()
 resource_checked = Signal()
 
+to_be_recorded = Signal(use_caching=True)  # every fact of a pool that keeps a history: for the history alone
+
 alarm_raised = Signal()  # with ``alarm`` in place of ``fact``
 alarm_cleared = Signal()
 
@@ -110,14 +114,20 @@ SIGNALS: dict[What, Signal] = {
 
 def tell(fact: Fact) -> None:
     """Send the signal for ``fact``, after the commit if a transaction is open on its database."""
-    if not fact.what.is_heard:
+    if not fact.what.is_heard(fact.model):
         return
-    signal = SIGNALS[fact.what]
     if connections[fact.using].in_atomic_block:
-        transaction.on_commit(partial(_send, signal, fact), using=fact.using, robust=True)
+        transaction.on_commit(partial(_send, fact), using=fact.using, robust=True)
     else:
-        _send(signal, fact)
+        _send(fact)
 
 
-def _send(signal: Signal, fact: Fact) -> None:
-    signal.send_robust(sender=fact.model, fact=fact)  # Django logs what a receiver raises
+def is_recorded(model: type[models.Model]) -> bool:
+    """Whether what happens to the rows of ``model`` is written down, by its pool's settings of this moment."""
+    return getattr(getattr(model, "pool", None), "keeps_history", False)
+
+
+def _send(fact: Fact) -> None:
+    if is_recorded(fact.model):
+        to_be_recorded.send_robust(sender=fact.model, fact=fact)
+    SIGNALS[fact.what].send_robust(sender=fact.model, fact=fact)  # Django logs what a receiver raises

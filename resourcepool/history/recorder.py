@@ -20,7 +20,7 @@ from resourcepool.leases.alarm import Alarm
 from resourcepool.leases.background import own_connections
 from resourcepool.leases.clock import monotonic
 from resourcepool.leases.shutdown import at_exit
-from resourcepool.signals import SIGNALS, Fact
+from resourcepool.signals import Fact, to_be_recorded
 
 EVERY = 1.0  # seconds between two writes; as soon as a batch waits it is written
 MOST = 20_000  # events that wait to be written; what comes on top is dropped
@@ -46,9 +46,7 @@ class Recorder:
         self._is_running = self._writes_at_exit = False
 
     def note(self, sender: Any, fact: Fact, **_: Any) -> None:
-        """Have ``fact`` written, if its pool keeps a history; a receiver of the signals."""
-        if not getattr(getattr(sender, "pool", None), "keeps_history", False):
-            return
+        """Have ``fact`` written; a receiver of ``to_be_recorded``."""
         self._stay_with(_database())
         if len(self._waiting) >= (MOST_BY_OPERATORS if fact.actor else MOST):
             self._drop()
@@ -168,9 +166,8 @@ def _database() -> Any:
 
 
 def listen() -> None:
-    """Connect the history of this process to the signals."""
-    for signal in set(SIGNALS.values()):
-        signal.connect(_note, dispatch_uid="resourcepool.history")
+    """Connect the history of this process to what is to be recorded."""
+    to_be_recorded.connect(_note, dispatch_uid="resourcepool.history")
 
 
 def _note(sender: Any, fact: Fact, **_: Any) -> None:

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from functools import partial
 
 from django.db import InterfaceError, InternalError, OperationalError, ProgrammingError, connections, router
+from django.db.backends.base.base import BaseDatabaseWrapper
 
+from resourcepool import dialect
 from resourcepool.dialect import DbLater
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.history.held import grant, held
@@ -17,6 +19,7 @@ from resourcepool.leases.retry import retrying
 from resourcepool.signals import Fact, What
 
 BATCH = 500  # events in one statement
+COLUMNS = ("at", "what", "pool", "row", "fence", "holder", "actor", "reason", "seconds", "ttl", "host", "pid")
 
 # The database's fault, and over some day: what waits is written then. Anything else is the fault of one event.
 NOT_NOW = (ResourcePoolError, OperationalError, InterfaceError, InternalError, ProgrammingError)
@@ -60,24 +63,37 @@ def _write(facts: Sequence[Fact]) -> None:
 
 
 def _add(facts: Sequence[Fact], using: str) -> None:
-    now = monotonic()
+    connection, now = connections[using], monotonic()
     lasted = held(facts, now, using)
-    events = [_event(fact, now, lasted.get(grant(fact))) for fact in facts]
-    Event.objects.using(using).bulk_create(events, batch_size=BATCH)
+    values: list[object] = []
+    for fact in facts:
+        values += _values(fact, now, lasted.get(grant(fact)))
+    dialect.run(connection, _insert(connection, len(facts)), values, dialect.row_count)
 
 
-def _event(fact: Fact, now: float, lasted: float | None) -> Event:
-    return Event(
-        at=DbLater(fact.at - now),
-        what=fact.what,
-        pool=fact.model._meta.label_lower,
-        row=storable(fact.pk, MAX_ROW),
-        fence=fact.fence,
-        holder=storable(fact.holder, MAX_TEXT),
-        actor=storable(fact.actor, MAX_ACTOR),
-        reason=storable(fact.reason, MAX_TEXT),
-        seconds=lasted if fact.what is What.REVOKED else fact.seconds,
-        ttl=fact.ttl,
-        host=_host,
-        pid=os.getpid(),
+def _insert(connection: BaseDatabaseWrapper, count: int) -> str:
+    """Return the statement; not ``bulk_create``, which would cost ten times as much of the processes' time."""
+    quote = connection.ops.quote_name
+    column_of = {one.name: str(one.column) for one in Event._meta.concrete_fields}
+    names = ", ".join(quote(column_of[name]) for name in COLUMNS)
+    row = f"({dialect.of(connection).later}{', %s' * (len(COLUMNS) - 1)})"
+    table, rows = quote(Event._meta.db_table), ", ".join([row] * count)
+    return f"INSERT INTO {table} ({names}) VALUES {rows}"  # noqa: S608 (quoted names)
+
+
+def _values(fact: Fact, now: float, lasted: float | None) -> tuple[object, ...]:
+    """Return what ``COLUMNS`` are set to; for ``at`` the microseconds from now."""
+    return (
+        dialect.micros(fact.at - now),
+        fact.what.value,
+        fact.model._meta.label_lower,
+        storable(fact.pk, MAX_ROW),
+        fact.fence,
+        storable(fact.holder, MAX_TEXT),
+        storable(fact.actor, MAX_ACTOR),
+        storable(fact.reason, MAX_TEXT),
+        lasted if fact.what is What.REVOKED else fact.seconds,
+        fact.ttl,
+        _host,
+        os.getpid(),
     )

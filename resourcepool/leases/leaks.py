@@ -5,6 +5,7 @@ use the thing.
 """
 
 import sys
+from functools import lru_cache
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -17,11 +18,16 @@ def acquired_at() -> str:
     """Return "file:line in function" of the nearest caller outside this package; "" if there is none."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
-        name = frame.f_code.co_filename
-        if not name.startswith(OURS) and not any(part in name for part in PASSED_THROUGH):
-            return f"{name}:{frame.f_lineno} in {frame.f_code.co_name}"
+        if not _passes_on(frame.f_code.co_filename):
+            return f"{frame.f_code.co_filename}:{frame.f_lineno} in {frame.f_code.co_name}"
         frame = frame.f_back
     return ""
+
+
+@lru_cache(1_000)
+def _passes_on(file: str) -> bool:
+    """Whether functions in this file only acquire for somebody else."""
+    return file.startswith(OURS) or any(part in file for part in PASSED_THROUGH)
 
 
 def forgotten(kept: list[Any]) -> list[Any]:

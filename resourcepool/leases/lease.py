@@ -283,7 +283,7 @@ class Lease:
         keeper.forget(self)
 
     def _tell(self, what: What, reason: str = "") -> None:
-        if self.model.is_told:
+        if self.model.is_told and what.is_heard(self.model):
             who = (self.model, self.using, self.pk, self.fence, self.holder)
             if what is What.ACQUIRED:
                 tell(Fact(what, *who, reason, self.actor, ttl=self.terms.steady_ttl))

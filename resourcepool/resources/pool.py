@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import connections, router
 
@@ -49,6 +50,7 @@ class Pool:
         self._declared = declared
         self._bound: dict[type, Pool] = {}
         self._model: Model | None = None
+        self._history: tuple[object, bool] | None = None  # the settings it was read from, and what they said
 
     def __get__(self, instance: object, owner: type) -> "Pool":
         if self._model is not None:
@@ -73,8 +75,11 @@ class Pool:
 
     @property
     def keeps_history(self) -> bool:
-        """Whether what happens to its resources is written down."""
-        return pool_setting(self.model._meta.label, "history", self._declared) is True
+        """Whether what happens to its resources is written down; asked for every lease, so what was read is kept."""
+        chosen = getattr(settings, "RESOURCEPOOL", None)
+        if self._history is None or self._history[0] is not chosen:
+            self._history = chosen, pool_setting(self.model._meta.label, "history", self._declared) is True
+        return self._history[1]
 
     @property
     def ttl(self) -> float:

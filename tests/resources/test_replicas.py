@@ -10,9 +10,12 @@ from django.test import override_settings
 
 from resourcepool.exceptions import LeaseLost
 from resourcepool.models import Proxy
-from resourcepool.signals import What
+from resourcepool.signals import Fact, What
 from tests.aliases import alias
 from tests.app.rows import granted, new, several
+from tests.resources.told import facts
+
+__all__ = ["facts"]
 
 
 class ReadsElsewhere:
@@ -60,10 +63,10 @@ def test_a_row_that_was_read_from_a_replica_is_deleted_on_the_writer() -> None:
     assert left() == 0
 
 
-def test_operators_decide_on_the_writer_also_when_somebody_listens() -> None:
+def test_operators_decide_on_the_writer_also_when_somebody_listens(facts: list[Fact]) -> None:
     """The changes are then told row by row."""
     new(Proxy)
-    assert What.TAKEN_OUT.is_heard
+    assert What.TAKEN_OUT.is_heard(Proxy)
     lease: Any = Proxy.pool.acquire()
     assert Proxy.objects.all().revoke("stuck") == 1
     with pytest.raises(LeaseLost):

@@ -1,13 +1,21 @@
-"""Signals only notify (invariant 9): whether or not anybody listens, the rows change the same way."""
+"""Signals only notify (invariant 9): whether or not anybody listens, the rows change the same way.
+
+And what nobody hears is not even made: a lease is quick.
+"""
 
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from resourcepool.leases import lease
 from resourcepool.models import Proxy
-from resourcepool.signals import SIGNALS, What
+from resourcepool.signals import SIGNALS, Fact, What
+from tests.app.models import Device
 from tests.app.rows import change, columns, expire, granted, new
+from tests.resources.told import facts
+
+__all__ = ["facts"]
 
 CHANGES: dict[str, Callable[[Any], object]] = {
     "take_out": lambda rows: rows.take_out("new cable", duration=60),
@@ -52,5 +60,41 @@ def test_whether_or_not_anybody_listens(name: str, monkeypatch: pytest.MonkeyPat
     Proxy.objects.all()._raw_delete("default")
     for signal in set(SIGNALS.values()):
         monkeypatch.setattr(signal, "receivers", [])
-    assert not any(what.is_heard for what in What)
+    assert not any(what.is_heard(Proxy) for what in What)
     assert outcome(CHANGES[name]) == heard
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[What]:
+    """The kinds of facts that leases make of themselves."""
+    kinds: list[What] = []
+
+    def noted(what: What, *args: Any, **details: Any) -> Fact:
+        kinds.append(what)
+        return Fact(what, *args, **details)
+
+    monkeypatch.setattr(lease, "Fact", noted)
+    return kinds
+
+
+class TestALeaseMakesNoFact:
+    def test_that_nobody_hears(self, made: list[What]) -> None:
+        with Proxy.pool.lease() if new(Proxy) else None:  # type: ignore[union-attr]
+            pass
+        assert made == []
+
+    def test_but_one_for_whoever_listens(self, made: list[What], facts: list[Fact]) -> None:
+        with Proxy.pool.lease() if new(Proxy) else None:  # type: ignore[union-attr]
+            pass
+        assert made == [fact.what for fact in facts] == [What.ACQUIRED, What.RELEASED]
+
+    def test_and_for_the_history_from_when_its_pool_keeps_one(self, made: list[What], settings: Any) -> None:
+        new(Proxy)
+        lease: Any = Proxy.pool.acquire()
+        settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "POOLS": {"resourcepool.Proxy": {"history": True}}}
+        assert What.RELEASED.is_heard(Proxy)
+        assert not What.RELEASED.is_heard(Device)
+        lease.release()
+        assert made == [What.RELEASED]
+        settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "POOLS": {}}
+        assert not What.RELEASED.is_heard(Proxy)
