@@ -1,18 +1,18 @@
 """How task types, servers and queues stand, and what would move, for people and for programs."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from resourcepool.management.layout import ago, more, padded, plain, table
+from resourcepool.management.layout import WIDEST, ago, more, padded, plain, table
 from resourcepool.phrases import shown
 from resourcepool.queues.models import Server, TaskType
 from resourcepool.stats.durations import duration
-from resourcepool.stats.forecast import Forecast
+from resourcepool.stats.forecast import Forecast, Foreseen
 from resourcepool.stats.moves import Moved, QueueStatus
 from resourcepool.stats.queues import ServerStatus, TaskTypeStatus
 
@@ -72,32 +72,20 @@ def map_as_text(queues: Sequence[QueueStatus], servers: Sequence[ServerStatus], 
     return lines
 
 
-def moves_as_text(moves: Sequence[Moved]) -> list[str]:
-    """Return a table of moves."""
-    head = [_("generation"), _("when"), _("queue"), _("what"), _("from"), _("to"), _("fence"), _("why")]
+def moves_as_text(moves: Sequence[Moved], limit: int) -> list[str]:
+    """Return a table of the latest moves; those of one change and one reason are one line, or a few."""
+    head = [_("generation"), _("when"), *_step_head()]
     rows = [
-        (
-            one.generation,
-            ago(one.ago),
-            one.queue_id,
-            one.what.label,
-            one.from_server or "-",
-            one.to_server or "-",
-            one.fence,
-            shown(one.reason),
-        )
-        for one in moves
-    ]
-    return table(head, rows, numbers=[_("generation"), _("fence")]) if rows else [_("No move yet.")]
+        (first.generation, ago(first.ago), *step)
+        for first, step in _alike(moves, lambda one: (one.generation, *_step(one)))
+    ][:limit]
+    return table(head, rows, numbers=[_("generation")]) if rows else [_("No move yet.")]
 
 
 def forecast_as_text(forecast: Forecast, limit: int) -> list[str]:
     """Return what would move and why, the totals, and that nothing was changed."""
-    head = [_("queue"), _("what"), _("from"), _("to"), _("why")]
-    rows = [
-        (one.queue_id, one.what.label, one.from_server or "-", one.to_server or "-", shown(one.reason))
-        for one in forecast.changes[:limit]
-    ]
+    steps = [step for _first, step in _alike(forecast.changes, _step)]
+    rows = steps[:limit]
     totals = [_("has"), _("would have")]
     shares = [(one.server or _("nobody"), one.before, one.after) for one in forecast.shares]
     count = len(forecast.changes)
@@ -107,8 +95,8 @@ def forecast_as_text(forecast: Forecast, limit: int) -> list[str]:
         count,
     )
     return [
-        *(table(head, rows) if rows else []),
-        *more(len(rows), count),
+        *(table(_step_head(), rows) if rows else []),
+        *more(len(rows), len(steps)),
         *([""] if rows else []),
         *table([_("server"), *totals], shares, numbers=totals),
         would % {"count": f"{count:,}", "queues": f"{forecast.queues:,}"},
@@ -153,6 +141,44 @@ def forecast_as_json(forecast: Forecast, limit: int) -> dict[str, Any]:
     """Return what would move; see ``task_type_as_json``."""
     found = asdict(forecast)
     return {**found, "changes": found["changes"][:limit], "changes_total": len(forecast.changes)}
+
+
+def _step_head() -> list[str]:
+    return [_("queues"), _("what"), _("from"), _("to"), _("why")]
+
+
+def _step(one: Moved | Foreseen) -> tuple[str, ...]:
+    return str(one.what.label), one.from_server or "-", one.to_server or "-", str(shown(one.reason))
+
+
+def _alike(
+    found: Sequence[Any], kind: Callable[[Any], tuple[Any, ...]]
+) -> Iterator[tuple[Any, tuple[str, ...]]]:
+    """Yield (the first, its queues and step) of those that are of one kind, as many lines as the queues need."""
+    groups: dict[tuple[Any, ...], list[Any]] = {}
+    for one in found:
+        groups.setdefault(kind(one), []).append(one)
+    for group in groups.values():
+        ids = sorted((one.queue_id for one in group), key=_in_order)
+        for line in _lines(runs(ids)):
+            yield group[0], (line, *_step(group[0]))
+
+
+def _lines(words: Iterable[str]) -> Iterator[str]:
+    """Yield words, with commas between them, in lines that fit into a cell."""
+    line = ""
+    for word in words:
+        if line and len(line) + len(word) + 2 > WIDEST:
+            yield line
+            line = ""
+        line = f"{line}, {word}" if line else word
+    if line:
+        yield line
+
+
+def _in_order(queue_id: str) -> tuple[str, int, str]:
+    match = _NUMBERED.fullmatch(queue_id)
+    return (match[1], int(match[2]), "") if match else (queue_id, -1, queue_id)
 
 
 def _last_change(one: TaskTypeStatus) -> str:

@@ -24,6 +24,7 @@ from resourcepool.stats.queue_alarms import of_queues
 from resourcepool.stats.queues import TaskTypeStatus, task_type, task_types
 
 ON_THE_MAP = 2_000  # queues
+LATEST = 1_000  # moves
 
 
 class Command(OperatorCommand):
@@ -146,11 +147,11 @@ def _all_as(found: Sequence[TaskTypeStatus]) -> tuple[dict[str, Any], list[str]]
 
 
 def _one_as(one: TaskTypeStatus, limit: int) -> tuple[dict[str, Any], list[str]]:
-    queues, moved = queues_of(one, limit=ON_THE_MAP), moves(one.name, limit=limit)
+    queues, moved = queues_of(one, limit=ON_THE_MAP), moves(one.name, limit=LATEST)
     as_json = {
         "task_types": [report.task_type_as_json(one)],
         "queues": [asdict(queue) for queue in queues],
-        "moves": [asdict(move) for move in moved],
+        "moves": [asdict(move) for move in moved[:limit]],
     }
     return as_json, list(_one_as_text(one, queues, moved, limit))
 
@@ -159,7 +160,7 @@ def _one_as_text(one: TaskTypeStatus, queues: Any, moved: Any, limit: int) -> It
     yield from report.settings_as_text(one)
     yield from ["", *report.servers_as_text(one.servers, limit)]
     yield from ["", *report.map_as_text(queues, one.servers, one.queues)]
-    yield from ["", *report.moves_as_text(moved)]
+    yield from ["", *report.moves_as_text(moved, limit)]
 
 
 def _alarm(one: Alarm) -> dict[str, str]:
