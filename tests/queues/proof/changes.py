@@ -14,7 +14,7 @@ from tests.concurrency.evidence import Log
 from tests.queues.proof.crew import Crew, QueueWire
 from tests.queues.proof.evidence import Change
 from tests.queues.proof.look import last_move, moved_since, standing
-from tests.queues.proof.terms import HEARTBEAT, JUDGE_DEAD
+from tests.queues.proof.terms import HEARTBEAT, JUDGE_DEAD, UNWORKED
 from tests.servers import Server
 
 if TYPE_CHECKING:
@@ -36,7 +36,9 @@ class Changes:
         self._chance = random.Random(f"{seed}/changes")
 
     def start(self, servers: int) -> None:
-        self._until_settled(f"start of {servers}", lambda: [self._crew.start() for _ in range(servers)], servers)
+        self._until_settled(
+            f"start of {servers}", lambda: [self._crew.start() for _ in range(servers)], servers
+        )
 
     def join(self) -> None:
         self._one("join", self._crew.start, +1)
@@ -61,10 +63,16 @@ class Changes:
         self._let_go_on(self._crew)
         self._until_settled("SIGSTOP, briefly", lambda: None, len(self._crew.members))
 
+    def rest(self) -> None:
+        """Let them work, for longer than the judge lets a queue lie."""
+        time.sleep(UNWORKED + HEARTBEAT)
+
     def restart(self) -> None:
         """Kill the database server and bring it back."""
         if self._server is not None:
             self._until_settled("restart of the database", self._restart_server, len(self._crew.members))
+            time.sleep(JUDGE_DEAD)  # until whoever lost its lease by that has registered again
+            self._until_settled("after the restart", lambda: None, len(self._crew.members))
 
     def storm(self, seconds: float, servers: int) -> None:
         """Do many of these at once, and at the end come back to so many servers."""
@@ -84,7 +92,9 @@ class Changes:
         if act == "join" and len(self._crew.members) < MOST:
             self._crew.start()
         elif act in ("leave", "kill") and len(able) > FEWEST:
-            leave = self._crew.destroy if act == "kill" else lambda it: self._crew.ask_to_leave(it, signal.SIGTERM)
+            leave = (
+                self._crew.destroy if act == "kill" else lambda it: self._crew.ask_to_leave(it, signal.SIGTERM)
+            )
             leave(self._any())
         elif act == "stop" and len(able) > FEWEST:
             self._crew.stop(self._any(), self._chance.choice([0.5, JUDGE_DEAD - HEARTBEAT, JUDGE_DEAD + 1.5]))
@@ -108,6 +118,7 @@ class Changes:
         return self._chance.choice(self._crew.running())
 
     def _one(self, name: str, do: Callable[[], object], more: int) -> None:
+        time.sleep(HEARTBEAT)  # so that everybody knows what it has
         before, move = standing().counts, last_move()
         is_settled, span = self._await(do, len(before) + more)
         change = Change(name, span, before, frozenset(standing().counts), moved_since(move), is_settled)

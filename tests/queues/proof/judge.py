@@ -118,7 +118,7 @@ class Uses:
         """Return by how much everybody was slower than usual in this time and just after it."""
         first, last = (bisect_left(self._ends, (moment, 0.0)) for moment in (gap.start, gap.end + 1.0))
         around = [lasted for _, lasted in self._ends[first:last] if lasted < UNWORKED]
-        slower = median(around) - ROUND if around else CROWDED
+        slower = median(around) - ROUND if around else 0.0
         return min(CROWDED, max(0.0, 3 * slower))
 
 
@@ -148,7 +148,7 @@ def needless(changes: Sequence[Change]) -> Iterator[str]:
 def figures(story: Story, uses: Uses, evidence: Evidence) -> dict[str, float | int | str]:
     """Return what was done and seen; durations in seconds."""
     counts = story.counts
-    quiet = [gap.end - gap.start for gap, _ in uses.gaps if not uses.excused(gap)]
+    quiet = [gap.end - gap.start for gap, _ in uses.gaps if uses.allowed(gap) <= UNWORKED]
     found: dict[str, float | int | str] = {
         "servers started": counts["started"],
         "killed": counts["killed"],
@@ -162,7 +162,7 @@ def figures(story: Story, uses: Uses, evidence: Evidence) -> dict[str, float | i
         "guarded writes": counts["wrote"],
         "guarded writes refused": counts["refused"],
         "pieces of work cut off, with an excuse": counts["cut_off"],
-        "longest a queue was unworked, without an excuse": round(max(quiet, default=0.0), 2),
+        "longest a queue was unworked, without more excuse than one death": round(max(quiet, default=0.0), 2),
         "moments the machine was too busy for us": len(story.stalls),
     }
     for name in dict.fromkeys(change.name for change in evidence.changes):

@@ -12,7 +12,11 @@ from tests.mutations import copy_without, in_tree
 
 SECONDS = 25
 OVERLAP, FENCE, LATE = "two servers at once", "fence not higher than before", "late write behind the guard"
-CUT_OFF, UNWORKED, NEEDLESS = "work in hand lost its queue", "queue unworked for too long", "more moves than needed"
+CUT_OFF, UNWORKED, NEEDLESS = (
+    "work in hand lost its queue",
+    "queue unworked for too long",
+    "more moves than needed",
+)
 
 MEMBERSHIP, MOVING, PLANNING = "queues/membership.py", "queues/moving.py", "queues/planning.py"
 CASES: dict[Mutation, tuple[str, ...]] = {
@@ -78,7 +82,9 @@ def objections(
     return {kind: len(violations[kind]) for kind in kinds if violations[kind]}
 
 
-def without(mutation: Mutation, words: Sequence[str], *, is_shown: bool = False) -> "subprocess.CompletedProcess[str]":
+def without(
+    mutation: Mutation, words: Sequence[str], *, is_shown: bool = False
+) -> "subprocess.CompletedProcess[str]":
     """Run the proof with these words in a copy of the tree that lacks a guard."""
     with tempfile.TemporaryDirectory(prefix="resourcepool-mutation-") as folder:
         copy_without(mutation, Path(folder))

@@ -84,6 +84,7 @@ def _throw(changes: "Changes", plan: Plan, log: Log) -> None:
         for act in acts:
             if time.monotonic() < began + plan.seconds:
                 act()
+    changes.rest()
 
 
 @contextlib.contextmanager
