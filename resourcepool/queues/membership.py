@@ -112,7 +112,8 @@ class Membership:
             self._ring()
 
     def inherit(self, other: "Membership") -> None:
-        """Take over what is still worked on of an incarnation that was lost."""
+        """Take over what is still worked on of an incarnation that was lost; before anybody else uses this one."""
+        self.news = other.news  # notified when that work ends
         with other.news:
             self._unfinished = [
                 queue for queue in [*other._unfinished, *other._held.values()] if queue.is_in_hand
@@ -183,7 +184,7 @@ class Membership:
 
     def _row(self, application: Application, holder: str, task_type: TaskType) -> Server:
         return Server(
-            task_type=task_type,
+            task_type_id=task_type.pk,  # a router may send leased rows elsewhere; this one stays with its task type
             name=application.name,
             weight=application.weight,
             labels=application.labels,

@@ -77,8 +77,7 @@ class QueueServer:
         self._using = router.db_for_write(TaskType)
         self._membership: Membership | None = None
         self._alarm = Alarm()
-        self._stop = threading.Event()
-        self._is_over = False
+        self._is_stopping = self._is_over = False
         self._thread: threading.Thread | None = None
         self._pid = os.getpid()
 
@@ -90,7 +89,7 @@ class QueueServer:
     @property
     def stopping(self) -> bool:
         """Whether no more work should begin, because ``stop`` was called."""
-        return self._stop.is_set()
+        return self._is_stopping
 
     @property
     def is_registered(self) -> bool:
@@ -106,9 +105,12 @@ class QueueServer:
         """Register, and look after it in the background from now on.
 
         Raises:
-            BadOption: there is no such task type (names those that exist), or it has no queues.
+            BadOption: there is no such task type (names those that exist), or it has no queues, or this server has
+                been closed.
             ClaimInTransaction, DatabaseUnavailable, NotMigrated: it is not registered.
         """
+        if self._is_over:
+            raise BadOption("server", self.name, "a new QueueServer: this one has been closed")
         if self._membership is None:
             self._membership = self._register()
             self._thread = background.start("queues", self._watch)
@@ -147,8 +149,8 @@ class QueueServer:
 
     def stop(self) -> None:
         """Have ``stopping`` true, so that loops end; from any thread, or from a signal handler."""
-        # Without a lock: a signal handler may interrupt whoever holds it.
-        self._stop.set()
+        # Without a lock, so without an Event: a signal handler may interrupt whoever holds it.
+        self._is_stopping = True
         membership = self._membership
         if membership is not None:
             membership.is_stopping = True
@@ -240,7 +242,7 @@ class QueueServer:
     def _await_work(self, membership: Membership, timeout: float | None) -> None:
         try:
             membership.drain()
-        except ResourcePoolError as error:
+        except (ResourcePoolError, TaskType.DoesNotExist) as error:
             logger.warning("server %s could not say that it drains: %s", membership, error)
         self._alarm.ring()
         within = membership.task_type.drain_within if timeout is None else timeout
@@ -255,10 +257,10 @@ class QueueServer:
             self._thread.join(timeout=10.0)
 
     def _leave(self) -> None:
-        membership, self._membership = self._known, None
-        if not membership.lease.is_held:
+        membership, self._membership = self._membership, None
+        if membership is None or not membership.lease.is_held:
             return
         try:
             membership.leave()
-        except DatabaseUnavailable as error:
+        except (DatabaseUnavailable, TaskType.DoesNotExist) as error:
             logger.warning("server %s could not sign off; the others will judge it dead: %s", membership, error)
