@@ -1,0 +1,191 @@
+"""What operators do to task types, queues and servers, and what they are told when it cannot be."""
+
+from typing import Any
+
+import pytest
+
+from resourcepool.exceptions import BadOption
+from resourcepool.models import Move, Queue, TaskType
+from resourcepool.queues import operating
+from resourcepool.queues.assignment import Member
+from tests.app.rows import columns
+from tests.queues.crew import NAME, SETTINGS, asked_ago, dies, kind, made, queue, replan, stranger, table
+
+pytestmark = pytest.mark.usefixtures("transactional_db")
+
+
+class TestCreating:
+    def test_makes_a_task_type_with_its_queues(self) -> None:
+        operating.create("mails", ["eu", "us"], strategy="round_robin", heartbeat_every=2.0)
+        found = TaskType.objects.get()
+        assert (found.name, found.strategy, found.heartbeat_every) == ("mails", "round_robin", 2.0)
+        assert list(Queue.objects.order_by("pk").values_list("queue_id", flat=True)) == ["eu", "us"]
+
+    @pytest.mark.parametrize(
+        ("settings", "named"),
+        [
+            ({"judge_dead_after": 1.9, "heartbeat_every": 1.0}, "judge_dead_after"),
+            ({"drain_within": 5.0, "judge_dead_after": 6.0}, "drain_within"),
+            ({"reload_every": 2.0, "heartbeat_every": 1.0}, "reload_every"),
+            ({"heartbeat_every": 0}, "heartbeat_every"),
+            ({"heartbeat_every": float("nan")}, "heartbeat_every"),
+            ({"drain_within": float("inf")}, "drain_within"),
+            ({"judge_dead_after": "soon"}, "judge_dead_after"),
+            ({"strategy": "best"}, "strategy"),
+        ],
+        ids=lambda value: str(value) if isinstance(value, dict) else "",
+    )
+    def test_with_settings_that_contradict_each_other_is_refused(
+        self, settings: dict[str, Any], named: str
+    ) -> None:
+        with pytest.raises(BadOption, match=named):
+            operating.create("mails", ["eu"], **settings)
+        assert TaskType.objects.count() == 0
+
+    def test_two_heartbeats_are_enough_to_judge_by(self) -> None:
+        operating.create("mails", [], heartbeat_every=1.0, judge_dead_after=2.0)
+
+    @pytest.mark.parametrize("name", ["", "n" * 101, "a\nb", 7])
+    def test_under_a_bad_name_is_refused(self, name: Any) -> None:
+        with pytest.raises(BadOption, match="task_type"):
+            operating.create(name)
+
+    def test_twice_is_refused(self) -> None:
+        operating.create("mails")
+        with pytest.raises(BadOption, match="already"):
+            operating.create("mails")
+
+
+class TestQueues:
+    def test_that_are_added_are_shared_at_once(self) -> None:
+        made(1)
+        stranger("A")
+        assert operating.add_queues(NAME, ["x", "y"], parameter="p", labels={}) == 2
+        assert table() == "A A A"
+
+    @pytest.mark.parametrize(
+        ("ids", "said"),
+        [
+            (["x", "x"], "each queue once"),
+            (["x", "1", "2"], "has them already"),
+            ([""], "queue"),
+            (["q" * 101], "queue"),
+            (["a\nb"], "queue"),
+            ([str(number) for number in range(10_001)], "at most 10000"),
+        ],
+        ids=["twice", "there already", "empty", "long", "two lines", "too many"],
+    )
+    def test_that_cannot_be_added_leave_nothing_half_done(self, ids: list[str], said: str) -> None:
+        made(3)
+        with pytest.raises(BadOption, match=said):
+            operating.add_queues(NAME, ids)
+        assert Queue.objects.count() == 3
+
+    @pytest.mark.parametrize("wrong", [{"parameter": "p" * 2_001}, {"labels": {"zone": 1}}], ids=str)
+    def test_with_a_bad_parameter_or_label_are_refused(self, wrong: dict[str, Any]) -> None:
+        made(1)
+        with pytest.raises(BadOption, match=next(iter(wrong))):
+            operating.add_queues(NAME, ["x"], **wrong)
+
+    def test_that_nobody_has_are_removed_at_once(self) -> None:
+        made(3)
+        operating.remove_queues(NAME, ["1", "3"])
+        assert list(Queue.objects.values_list("queue_id", flat=True)) == ["2"]
+
+    def test_that_somebody_has_are_removed_when_it_has_finished_or_is_late(self) -> None:
+        made(2)
+        stranger("A")
+        operating.remove_queues(NAME, ["1"])
+        assert Queue.objects.count() == 2
+        assert columns(queue("1"))["is_retiring"]
+        asked_ago("1", 31)
+        replan(if_due=True)
+        assert Queue.objects.count() == 1
+
+    def test_of_a_dead_server_are_removed_at_once(self) -> None:
+        made(2)
+        dies(stranger("A"))
+        operating.remove_queues(NAME, ["1"])
+        assert list(Queue.objects.values_list("queue_id", flat=True)) == ["2"]
+
+    def test_that_are_unknown_are_named(self) -> None:
+        made(1)
+        with pytest.raises(BadOption, match=r"'8', '9'.*has no such queues"):
+            operating.remove_queues(NAME, ["1", "8", "9"])
+        assert not columns(queue("1"))["is_retiring"]
+
+    def test_are_pinned_to_a_name_and_freed_again(self) -> None:
+        made(2)
+        stranger("A")
+        stranger("B")
+        operating.pin(NAME, ["1", "2"], "B")
+        assert table() == "A>B A>B"
+        operating.pin(NAME, ["1", "2"], "")
+        assert sorted(table().split()) == ["A", "A>B"]
+
+
+class TestServers:
+    def test_that_drain_keep_nothing_and_get_nothing_until_told_otherwise(self) -> None:
+        made(2)
+        a = stranger("A")
+        stranger("B")
+        assert operating.drain(NAME, "A") == [f"A #{a.pk}"]
+        assert table() == "A>B A>B"
+        assert operating.undrain(NAME, f"A #{a.pk}") == [f"A #{a.pk}"]
+        assert sorted(table().split()) == ["A", "A>B"]
+
+    def test_of_one_name_drain_together_or_by_number(self) -> None:
+        made(2)
+        one, two = stranger("A"), stranger("A")
+        assert operating.drain(NAME, str(two)) == [str(two)]
+        assert operating.drain(NAME, "A") == [str(one), str(two)]
+
+    def test_that_are_not_there_are_refused_with_those_that_are(self) -> None:
+        made(1)
+        with pytest.raises(BadOption, match="there is no server now"):
+            operating.drain(NAME, "C")
+        stranger("A")
+        dies(stranger("B"))
+        with pytest.raises(BadOption, match="one of A"):
+            operating.drain(NAME, "B")
+
+
+def test_a_pause_is_a_change_that_servers_learn_of_and_moves_nothing() -> None:
+    made(2)
+    stranger("A")
+    before, generation = table(), kind().generation
+    operating.pause(NAME, by="ann")
+    assert (kind().is_paused, kind().assigned_by, kind().generation) == (True, "ann", generation + 1)
+    operating.resume(NAME, by="bob")
+    assert (kind().is_paused, kind().assigned_by, kind().generation) == (False, "bob", generation + 2)
+    assert table() == before
+
+
+def test_a_preview_tells_what_would_move_and_moves_nothing() -> None:
+    made(4)
+    a = stranger("A")
+    stranger("B")
+    rows = [columns(one) for one in Queue.objects.order_by("pk")]
+    history, generation = Move.objects.count(), kind().generation
+    changes, workers = operating.preview(NAME, without=["A"], joining=[Member(-1, "C", weight=3)])
+    names = {worker.member.pk: worker.member.name for worker in workers}
+    assert [names[change.to or 0] for change in changes] == ["B", "C", "C", "C"]
+    assert {change.reason for change in changes} == {f"A #{a.pk} left"}
+    assert [columns(one) for one in Queue.objects.order_by("pk")] == rows
+    assert (Move.objects.count(), kind().generation) == (history, generation)
+
+
+def test_every_order_to_an_unknown_task_type_names_those_that_exist() -> None:
+    operating.create("mails", ["1"], **SETTINGS)
+    orders = (
+        lambda: operating.add_queues("mail", ["2"]),
+        lambda: operating.remove_queues("mail", ["1"]),
+        lambda: operating.pin("mail", ["1"], "A"),
+        lambda: operating.drain("mail", "A"),
+        lambda: operating.pause("mail"),
+        lambda: operating.resume("mail"),
+        lambda: operating.preview("mail"),
+    )
+    for order in orders:
+        with pytest.raises(BadOption, match="one of mails"):
+            order()
