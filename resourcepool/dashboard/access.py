@@ -1,4 +1,4 @@
-"""Which pools somebody may see: those whose resources they may view."""
+"""What somebody may see: the pools whose resources they may view, and queues if they may view task types."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -10,16 +10,23 @@ from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
 from resourcepool.jobs.names import CHECK
+from resourcepool.queues.models import TaskType
 from resourcepool.resources.registry import resource_models
 from resourcepool.stats.jobs import JobStatus
 
 
 def visible_models(site: AdminSite, request: HttpRequest) -> list[Any]:
     """Return the resource models whose rows the user of ``request`` may view; none for anybody else."""
-    return [model for model in resource_models() if _may_view(site, request, model)]
+    return [model for model in resource_models() if may_view(site, request, model)]
 
 
-def _may_view(site: AdminSite, request: HttpRequest, model: Any) -> bool:
+def sees_queues(site: AdminSite, request: HttpRequest) -> bool:
+    """Tell whether the user of ``request`` may see how the task types stand."""
+    return may_view(site, request, TaskType)
+
+
+def may_view(site: AdminSite, request: HttpRequest, model: Any) -> bool:
+    """Tell whether the user of ``request`` may view rows of ``model``, as far as this admin site says."""
     if site.is_registered(model):
         return site.get_model_admin(model).has_view_permission(request)
     opts = model._meta

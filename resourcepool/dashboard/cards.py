@@ -12,6 +12,7 @@ from resourcepool.dashboard.access import visible_jobs
 from resourcepool.dashboard.cells import PLACE, bands, squares
 from resourcepool.dashboard.chart import Chart, Series, chart
 from resourcepool.dashboard.links import Links
+from resourcepool.dashboard.queues import Panel, panel
 from resourcepool.jobs.names import SWEEP
 from resourcepool.resources.models import Proxy
 from resourcepool.resources.state import State
@@ -77,17 +78,22 @@ class Overview:
     Attributes:
         alarms: what is wrong, each with the address of the list that shows it; "" when there is none.
         waiters: how many wait in all pools.
+        queues: None: not for whoever asks.
     """
 
     alarms: list[tuple[Alarm, str]]
     waiters: int
     cards: list[Card]
+    queues: Panel | None
     sweep: JobStatus | None
     span: Span
 
 
-def overview(models: Sequence[Any], span: Span, links: Links) -> Overview:
+def overview(models: Sequence[Any], span: Span, links: Links, *, is_with_queues: bool = False) -> Overview:
     """Return how the pools of ``models`` stand: six queries if they are all in one database.
+
+    Args:
+        is_with_queues: how the task types stand, too: seven queries more, one if there is none.
 
     Raises:
         DatabaseError, DatabaseUnavailable: the database does not answer.
@@ -111,8 +117,10 @@ def overview(models: Sequence[Any], span: Span, links: Links) -> Overview:
         for number, (model, pool) in enumerate(zip(models, standing, strict=True))
     ]
     leaked = sum(those.leaked for those in happened.values())
-    found = [(alarm, links.problem(alarm)) for alarm in alarms_of(standing, done, leaked)[:MOST_ALARMS]]
-    return Overview(found, sum(pool.waiters for pool in standing), cards, done.get(SWEEP), span)
+    queues = panel(links) if is_with_queues else None
+    alarms = alarms_of(standing, done, leaked, queues.task_types if queues else ())
+    found = [(alarm, links.problem(alarm)) for alarm in alarms[:MOST_ALARMS]]
+    return Overview(found, sum(pool.waiters for pool in standing), cards, queues, done.get(SWEEP), span)
 
 
 def _card(

@@ -1,6 +1,7 @@
 """The squares of a card: one for each resource, or, of a large pool, one for each hundredth of it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from django.contrib.admin.utils import quote
 from django.utils.html import format_html, format_html_join
@@ -24,16 +25,20 @@ def squares(cells: Sequence[Cell], address: str, card: str) -> SafeString:
         card: what the ids of the squares begin with, so that the focus is found again after a renewal.
     """
     words = Words()
-    texts = [(cell.state.value, card, index, words.of(cell)) for index, cell in enumerate(cells)]
+    return marks(((cell.state.value, words.of(cell), cell.pk) for cell in cells), address, card)
+
+
+def marks(cells: Iterable[tuple[str, str, Any]], address: str, group: str) -> SafeString:
+    """Return a square for each (class, what it says, key); see ``squares``."""
+    texts = [(css, group, index, text, key) for index, (css, text, key) in enumerate(cells)]
     if not address:
         plain = (
             '<span class="rp-cell rp-{}" id="{}-{}" title="{}" tabindex="0" role="img" aria-label="{}"></span>'
         )
-        return format_html_join("", plain, ((*text, text[-1]) for text in texts))
+        return format_html_join("", plain, ((*text, text[-1]) for *text, _key in texts))
     before, _place, after = address.partition(PLACE)
     linked = '<a class="rp-cell rp-{}" id="{}-{}" title="{}" href="{}"></a>'
-    pages = (f"{before}{quote(cell.pk)}{after}" for cell in cells)
-    return format_html_join("", linked, ((*text, page) for text, page in zip(texts, pages, strict=True)))
+    return format_html_join("", linked, ((*text, f"{before}{quote(key)}{after}") for *text, key in texts))
 
 
 class Words:

@@ -12,9 +12,11 @@ from django.urls import NoReverseMatch, reverse
 from resourcepool.history.models import Event
 from resourcepool.jobs.models import Job
 from resourcepool.leases.models import Ticket
+from resourcepool.queues.models import Move, Queue, Server, TaskType
 from resourcepool.resources.state import State, Verdict
 from resourcepool.signals import What
 from resourcepool.stats.alarms import Alarm, Kind
+from resourcepool.stats.queue_alarms import ABOUT
 
 
 class Links:
@@ -43,6 +45,26 @@ class Links:
         """Return the list of those who wait for the pool with this label."""
         return self._list(Ticket, {"pool": label.lower()})
 
+    def queues(self, task_type: str, **wanted: str) -> str:
+        """Return the list of the queues of a task type."""
+        return self._list(Queue, {"task_type": task_type, **wanted})
+
+    def queue(self, key: str) -> str:
+        """Return the page of one queue."""
+        return self._page(Queue, "change", key)
+
+    def servers(self, task_type: str) -> str:
+        """Return the list of the servers of a task type."""
+        return self._list(Server, {"task_type": task_type})
+
+    def moves(self, task_type: str) -> str:
+        """Return the list of what moved in a task type."""
+        return self._list(Move, {"task_type": task_type})
+
+    def task_type(self, key: int) -> str:
+        """Return the page of one task type."""
+        return self._page(TaskType, "change", str(key))
+
     def problem(self, alarm: Alarm) -> str:
         """Return the list that shows what an alarm is about."""
         if alarm.kind in (Kind.NOTHING_IN_SERVICE, Kind.EXHAUSTED):
@@ -51,8 +73,17 @@ class Links:
             return self._list(Job, {})
         if alarm.kind is Kind.LEAKED:
             return self._list(Event, {"what": What.LEAKED.value, "past": "hour"})
+        if alarm.pool.startswith(ABOUT):
+            return self._problem_of_queues(alarm.kind, alarm.pool.removeprefix(ABOUT))
         model = apps.get_model(alarm.pool) if alarm.kind in (Kind.EXPIRED, Kind.CHECK_STALE) else None
         return self.state(model, State.FREE) if model else ""
+
+    def _problem_of_queues(self, kind: Kind, task_type: str) -> str:
+        if kind is Kind.UNOWNED:
+            return self.queues(task_type, standing="ownerless")
+        if kind is Kind.DRAIN_OVERDUE:
+            return self.queues(task_type, standing="asked")
+        return self.moves(task_type) if kind is Kind.FLAPPING else self.servers(task_type)
 
     def _list(self, model: Any, wanted: Mapping[str, str]) -> str:
         address = self._page(model, "changelist")

@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from resourcepool.dashboard.access import visible_models
+from resourcepool.dashboard.access import sees_queues, visible_models
 from resourcepool.dashboard.cards import Overview, overview
 from resourcepool.dashboard.links import Links
 from resourcepool.exceptions import ResourcePoolError
@@ -71,11 +71,12 @@ def live(request: HttpRequest, *, site: AdminSite) -> HttpResponse:
 
 def _overview(request: HttpRequest, site: AdminSite) -> Overview:
     request.current_app = site.name
-    models = visible_models(site, request)
-    if not models:
+    models, is_with_queues = visible_models(site, request), sees_queues(site, request)
+    if not models and not is_with_queues:
         raise PermissionDenied
-    span = request.GET.get("span", "")
-    return overview(models, Span(span) if span in list(Span) else Span.HOUR, Links(site, request))
+    chosen = request.GET.get("span", "")
+    span = Span(chosen) if chosen in list(Span) else Span.HOUR
+    return overview(models, span, Links(site, request), is_with_queues=is_with_queues)
 
 
 def _context(shown: Overview) -> dict[str, Any]:

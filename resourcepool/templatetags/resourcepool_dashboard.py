@@ -7,6 +7,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from resourcepool.phrases import shown
+from resourcepool.queues.models import Move
 from resourcepool.stats.durations import duration
 
 register = template.Library()
@@ -17,6 +18,18 @@ register.filter(shown)
 def span(seconds: float) -> str:
     """Spell so many seconds: "45 s", "12 min"."""
     return duration(seconds)
+
+
+@register.filter
+def brief(seconds: float) -> str:
+    """Spell so many seconds, those below 10 with their fraction: "0.4 s"."""
+    return duration(seconds) if seconds >= 10 else _("%.1f s") % seconds
+
+
+@register.filter
+def move(what: str) -> str:
+    """Spell what happened to a queue."""
+    return str(Move.What(what).label) if what in Move.What.values else what
 
 
 @register.filter

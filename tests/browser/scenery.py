@@ -6,10 +6,12 @@ from typing import Any
 from django.contrib.auth.models import Permission, User
 
 from resourcepool.dialect import DbLater
-from resourcepool.models import Event, Job, Proxy, Sample
+from resourcepool.models import Event, Job, Proxy, Queue, Sample, Server, TaskType
+from resourcepool.queues import moving, operating
 from resourcepool.resources.queryset import ResourceQuerySet
 from resourcepool.resources.state import Status, Verdict
 from resourcepool.signals import What
+from tests.admin.queues.scene import server, task_type
 from tests.app.models import Device
 from tests.app.rows import new
 from tests.resources.waiters import ticket
@@ -110,10 +112,44 @@ def jobs() -> None:
     Job.objects.create(name="sweep", done_at=DbLater(-730), result="0 returned to service", seconds=0.1)
 
 
+def queues() -> None:
+    """Two task types: servers that come, drain and die on sixty-four queues, and one with ten thousand."""
+    mails = task_type("mails", 0, heartbeat_every=2.0)
+    for number in range(1, 9):
+        server(mails, f"mail-{number}", weight=1 + number // 6)
+    operating.add_queues("mails", [str(number) for number in range(10_000)], by="maria")
+    operating.drain("mails", "mail-3", by="maria")
+    orders = task_type("orders", 64, heartbeat_every=2.0)
+    for name in ("web-1", "web-2", "web-3"):
+        server(orders, name, labels={"zone": "eu"})
+        settle(orders)
+    operating.drain("orders", "web-1", by="maria")
+    settle(orders, 12)
+    server(orders, "web-4", weight=2)
+    settle(orders, 9)
+    Queue.objects.filter(task_type=orders, queue_id__in=["q20", "q41"]).update(
+        labels={"gpu": "a"}, cur_server=None
+    )
+    operating.add_queues("orders", ["invoices", "refunds"], labels={"gpu": "a"}, by="maria")
+    Server.objects.filter(task_type=orders, name="web-2").update(busy_before=DbLater(-1.5))
+    Server.objects.filter(busy_before__gt=DbLater(0)).update(busy_before=DbLater(59.2))
+
+
+def settle(of: TaskType, most: int = 10_000) -> None:
+    """Let owners give up what they are asked for, up to so many."""
+    asked = Queue.objects.filter(task_type=of, requested_at__isnull=False).values_list("cur_server", "pk")
+    wanted: dict[int, list[int]] = {}
+    for owner, pk in asked.order_by("pk")[:most]:
+        wanted.setdefault(owner, []).append(pk)
+    for owner, pks in wanted.items():
+        moving.release("default", of.pk, f"#{owner}", owner, pks, ())
+
+
 def operator() -> User:
-    """Somebody who may see these two pools."""
+    """Somebody who may see these two pools, and queues."""
     user = User.objects.create_user("maria", is_staff=True)
     names = [f"{action}_{model}" for action in ("view", "change", "operate") for model in ("proxy", "device")]
-    names += ["add_proxy", "view_event", "view_ticket"]
+    names += ["add_proxy", "view_event", "view_ticket", "view_server", "view_move", "operate_server"]
+    names += [f"{action}_{model}" for action in ("view", "operate") for model in ("queue", "tasktype")]
     user.user_permissions.set(Permission.objects.filter(codename__in=names))
     return user

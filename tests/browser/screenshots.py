@@ -19,7 +19,7 @@ DASHBOARD = "/admin/resourcepool/dashboard/"
 PROXIES = "/admin/resourcepool/proxy/"
 PHONE = {"viewport": {"width": 375, "height": 812}}
 TALL = {"viewport": {"width": 1280, "height": 1100}}
-LONG = ("resources", "events")  # of these the beginning is enough
+LONG = ("resources", "events", "queues", "moves")  # of these the beginning is enough
 
 # name, address, how the window is opened
 EMPTY = ("dashboard-empty", DASHBOARD, {"viewport": {"width": 1280, "height": 500}})
@@ -39,6 +39,16 @@ PICTURES: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("quarantine-phone", f"{PROXIES}17/operate/quarantine/", PHONE),
     ("import", f"{PROXIES}import/", {}),
     ("events", "/admin/resourcepool/event/", {}),
+)
+# The same, once there are queues.
+OF_QUEUES: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("dashboard-queues", DASHBOARD, {}),
+    ("dashboard-queues-dark", DASHBOARD, {"color_scheme": "dark"}),
+    ("dashboard-queues-narrow", DASHBOARD, {"viewport": {"width": 390, "height": 844}}),
+    ("servers", "/admin/resourcepool/server/?task_type=orders", {}),
+    ("queues", "/admin/resourcepool/queue/?task_type=orders", {}),
+    ("task-types", "/admin/resourcepool/tasktype/", {}),
+    ("moves", "/admin/resourcepool/move/?task_type=orders", {}),
 )
 
 
@@ -60,6 +70,9 @@ def main() -> None:
             for fill in (scenery.proxies, scenery.devices, scenery.day, scenery.counted, scenery.jobs):
                 fill()
             for picture in (one for one in PICTURES if wanted(one[0])):
+                take(browser, origin, session, *picture)
+            scenery.queues()
+            for picture in (one for one in OF_QUEUES if wanted(one[0])):
                 take(browser, origin, session, *picture)
 
 
@@ -98,7 +111,8 @@ def take(browser: Any, origin: str, session: str, name: str, address: str, optio
         browser, origin, session, **{"viewport": {"width": 1280, "height": 800}, **options}
     ) as context:
         page = context.new_page()
-        page.goto(address)
+        answer = page.goto(address)
+        assert answer.ok, f"{address}: {answer.status}"
         page.screenshot(path=FOLDER / f"{name}.png", full_page=not name.startswith(LONG))
     print(f"docs/screenshots/{name}.png", file=sys.stderr)
 

@@ -248,7 +248,7 @@ class TestThePage:
 class TestWithoutADatabase:
     @pytest.mark.parametrize("address", [PAGE, LIVE])
     def test_it_says_so_in_one_sentence(self, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        def fail(*_: Any) -> None:
+        def fail(*_: Any, **__: Any) -> None:
             raise OperationalError(2006, "Server has gone away at 10.0.0.7")
 
         client = somebody("view_proxy")

@@ -1,0 +1,209 @@
+"""What the dashboard shows of task types: their servers, each with its queues, and what moved last."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from django.db import DatabaseError
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+
+from resourcepool.dashboard.cells import PLACE, marks
+from resourcepool.dashboard.links import Links
+from resourcepool.exceptions import ResourcePoolError
+from resourcepool.queues.labels import spelled
+from resourcepool.stats.durations import duration
+from resourcepool.stats.queue_map import Moved, Place, latest_moves, places
+from resourcepool.stats.queues import ServerStatus, TaskTypeStatus, task_types
+
+MOST_CARDS = 20
+MOST_SERVERS = 100  # rows of one card
+MOST_SQUARES = 2_000  # on the page; queues beyond that are drawn as bars
+MOST_MOVES = 5
+LATE = 2  # heartbeats after which one is late
+HAD, ASKED, RETIRING, UNOWNED = "leased", "draining", "retired", "quarantined"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One server, or what nobody has; ``server`` is None then.
+
+    Attributes:
+        state: "up", "late", "draining" or "dead" and ``word`` the same for people.
+        queues: how many it has; ``asked_for``: of these, how many are to go elsewhere.
+        squares: one for each; "" when a bar stands for them.
+        had, asked: of the bar, in percent of its width, as text.
+    """
+
+    server: ServerStatus | None
+    state: str
+    word: str
+    labels: str
+    queues: int
+    asked_for: int
+    squares: SafeString
+    had: str
+    asked: str
+
+
+@dataclass(frozen=True, slots=True)
+class QueueCard:
+    """One task type.
+
+    Attributes:
+        id: of the card on the page.
+        more: how many servers are not shown.
+        address, servers, queues, unowned, asked, moved: of the pages that show these; "" when there is none.
+    """
+
+    id: str
+    one: TaskTypeStatus
+    rows: list[Row]
+    more: int
+    is_single: bool
+    moves: list[Moved]
+    address: str
+    servers: str
+    queues: str
+    unowned: str
+    asked: str
+    moved: str
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """All task types; ``trouble``: why nothing is known about them; ``more``: how many are not shown."""
+
+    task_types: Sequence[TaskTypeStatus] = ()
+    cards: Sequence[QueueCard] = ()
+    trouble: str = ""
+
+    @property
+    def more(self) -> int:
+        """How many task types are not shown."""
+        return len(self.task_types) - len(self.cards)
+
+
+def panel(links: Links) -> Panel:
+    """Return how the task types stand: seven queries, one if there is none. That they cannot be read is told."""
+    try:
+        found = task_types()
+        if not found:
+            return Panel()
+        shown, moved = found[:MOST_CARDS], latest_moves()
+        where = places(small(shown))
+    except (ResourcePoolError, DatabaseError) as error:
+        return Panel(
+            trouble=str(error) if isinstance(error, ResourcePoolError) else _("the server's log says more")
+        )
+    return Panel(
+        found, [card(number, one, where.get(one.pk), moved, links) for number, one in enumerate(shown)]
+    )
+
+
+def small(found: Iterable[TaskTypeStatus]) -> list[int]:
+    """Return the keys of those whose queues all fit on the page, the smallest first."""
+    keys, left = [], MOST_SQUARES
+    for one in sorted(found, key=lambda one: one.queues):
+        left -= one.queues
+        if left >= 0:
+            keys.append(one.pk)
+    return keys
+
+
+def card(
+    number: int,
+    one: TaskTypeStatus,
+    where: Sequence[Place] | None,
+    moved: Mapping[str, Sequence[Moved]],
+    links: Links,
+) -> QueueCard:
+    """Return the card of a task type; ``where``: its queues, or None when bars are drawn."""
+    name = f"rpq{number}"
+    return QueueCard(
+        id=name,
+        one=one,
+        rows=rows(one, where, links.queue(PLACE), name),
+        more=max(0, len(one.servers) - MOST_SERVERS),
+        is_single=where is not None,
+        moves=list(moved.get(one.name, ()))[:MOST_MOVES],
+        address=links.task_type(one.pk),
+        servers=links.servers(one.name),
+        queues=links.queues(one.name),
+        unowned=links.queues(one.name, standing="ownerless"),
+        asked=links.queues(one.name, standing="asked"),
+        moved=links.moves(one.name),
+    )
+
+
+def rows(one: TaskTypeStatus, where: Sequence[Place] | None, address: str, name: str) -> list[Row]:
+    """Return a row for what nobody has, if there is any, and one for each server; those judged dead come first."""
+    servers = sorted(one.servers, key=lambda server: (server.is_alive, server.pk))[:MOST_SERVERS]
+    known = {server.pk for server in one.servers}
+    lost = one.unowned - sum(server.queues for server in one.servers if not server.is_alive)
+    most = max([lost, 1, *(server.queues for server in servers)])
+    words = Words(one)
+    of: dict[int | None, list[Place]] = {}
+    for place in where or ():
+        of.setdefault(place.owner if place.owner in known else None, []).append(place)
+
+    def row(server: ServerStatus | None, queues: int, asked_for: int) -> Row:
+        key = server.pk if server else None
+        state, word = standing(server, one.heartbeat_every)
+        squares = marks(map(words.of, of.get(key, ())), address, f"{name}-{key or 0}")
+        labels = spelled(server.labels) if server else ""
+        had, asked = 100 * (queues - asked_for) / most, 100 * asked_for / most
+        return Row(server, state, word, labels, queues, asked_for, squares, f"{had:.2f}", f"{asked:.2f}")
+
+    nobody = [row(None, lost, 0)] if lost > 0 else []
+    return nobody + [row(server, server.queues, server.asked_for) for server in servers]
+
+
+def standing(server: ServerStatus | None, heartbeat_every: float) -> tuple[str, str]:
+    """Return how a server is, for the style sheet and for people."""
+    if server is None:
+        return "dead", ""
+    if not server.is_alive:
+        return "dead", _("judged dead")
+    word = _("draining") if server.is_draining else _("up")
+    if server.heartbeat > LATE * heartbeat_every:
+        return "late", _("%s, late") % word
+    return ("draining" if server.is_draining else "up"), word
+
+
+class Words:
+    """Says where queues are; looks each word up once, because there may be two thousand."""
+
+    def __init__(self, one: TaskTypeStatus) -> None:
+        self._names = {server.pk: str(server) for server in one.servers}
+        self._alive = {server.pk for server in one.servers if server.is_alive}
+        self._had, self._nobody, self._dead = _("had by %s"), _("without owner"), _("judged dead")
+        self._for, self._asked, self._pinned = _("for %s"), _("asked for by %s"), _("pinned to %s")
+        self._removed = _("to be removed")
+
+    def of(self, place: Place) -> tuple[str, str, int]:
+        """Return (class, line like "7: had by A #1, for 12 min, asked for by B #2, for 3 s", key)."""
+        said = [self._owner(place)]
+        if place.had is not None and place.owner is not None:
+            said.append(self._for % duration(place.had))
+        if place.asked is not None:
+            asker = self._names.get(place.asker or 0, "?")
+            said += [
+                self._removed if place.is_retiring else self._asked % asker,
+                self._for % duration(place.asked),
+            ]
+        if place.pin:
+            said.append(self._pinned % place.pin)
+        return self._css(place), f"{place.queue_id}: {', '.join(said)}", place.pk
+
+    def _owner(self, place: Place) -> str:
+        if place.owner is None or place.owner not in self._names:
+            return self._nobody
+        name = self._had % self._names[place.owner]
+        return name if place.owner in self._alive else f"{name} ({self._dead})"
+
+    def _css(self, place: Place) -> str:
+        if place.owner not in self._alive:
+            return UNOWNED
+        if place.is_retiring:
+            return RETIRING
+        return HAD if place.asked is None else ASKED

@@ -1,0 +1,254 @@
+"""What the dashboard shows of task types: who may see it, what it says, and that it stays small."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from resourcepool.dashboard import queues
+from resourcepool.dashboard.queues import Words, rows, small, standing
+from resourcepool.dialect import DbLater
+from resourcepool.exceptions import DatabaseUnavailable
+from resourcepool.models import Event, Move, Proxy, Queue, Server, TaskType
+from resourcepool.queues import operating
+from resourcepool.stats.queue_map import Place
+from resourcepool.stats.queues import ServerStatus, TaskTypeStatus
+from tests.admin.queues.scene import server, task_type
+from tests.app.rows import new
+from tests.dashboard.test_views import HOSTILE, LIVE, PAGE, somebody, text_of
+
+ALL = ("view_tasktype", "view_server", "view_queue", "view_move")
+
+
+@pytest.fixture(autouse=True)
+def _nobody_stays(transactional_db: None) -> Any:
+    yield
+    for model in (Move, Queue, Server, TaskType, Event, User):
+        model.objects.all().delete()
+
+
+def status(pk: int = 1, expires_in: float = 50.0, **more: Any) -> ServerStatus:
+    usual = {"name": "A", "holder": "h", "state": "up", "weight": 1, "labels": {}, "limit": None, "ttl": 60.0}
+    return ServerStatus(pk=pk, expires_in=expires_in, registered=9.0, idle=None, **{**usual, **more})
+
+
+def of(*servers: ServerStatus, **more: Any) -> TaskTypeStatus:
+    usual = {"pk": 1, "name": "orders", "strategy": "sticky", "is_paused": False, "generation": 3}
+    spans = {"heartbeat_every": 5.0, "judge_dead_after": 60.0, "reload_every": 0.2, "drain_within": 60.0}
+    return TaskTypeStatus(assigned=None, assigned_by="", servers=servers, **{**usual, **spans, **more})
+
+
+def place(**more: Any) -> Place:
+    usual = {"pk": 7, "queue_id": "q", "owner": 1, "asker": None, "had": 720.0, "asked": None, "pin": ""}
+    return Place(**{**usual, "is_retiring": False, **more})
+
+
+SAID = [
+    (place(), "leased", "q: had by A #1, for 12 min"),
+    (place(asker=2, asked=3.0), "draining", "q: had by A #1, for 12 min, asked for by B #2, for 3 s"),
+    (place(asker=9, asked=3.0), "draining", "q: had by A #1, for 12 min, asked for by ?, for 3 s"),
+    (place(is_retiring=True, asked=3.0), "retired", "q: had by A #1, for 12 min, to be removed, for 3 s"),
+    (place(owner=3), "quarantined", "q: had by C #3 (judged dead), for 12 min"),
+    (place(owner=None), "quarantined", "q: without owner"),
+    (place(owner=99), "quarantined", "q: without owner, for 12 min"),
+    (place(pin="B"), "leased", "q: had by A #1, for 12 min, pinned to B"),
+]
+
+
+@pytest.mark.parametrize(("where", "css", "said"), SAID)
+def test_a_square_says_where_its_queue_is(where: Place, css: str, said: str) -> None:
+    words = Words(of(status(), status(2, name="B"), status(3, -5.0, name="C")))
+    assert words.of(where) == (css, said, 7)
+
+
+@pytest.mark.parametrize(
+    ("one", "state", "word"),
+    [
+        (status(expires_in=58.0), "up", "up"),
+        (status(expires_in=45.0), "late", "up, late"),
+        (status(expires_in=58.0, state="draining"), "draining", "draining"),
+        (status(expires_in=45.0, state="draining"), "late", "draining, late"),
+        (status(expires_in=-0.1), "dead", "judged dead"),
+        (None, "dead", ""),
+    ],
+)
+def test_how_a_server_is(one: ServerStatus | None, state: str, word: str) -> None:
+    assert standing(one, 5.0) == (state, word)
+
+
+def test_what_nobody_has_comes_first_then_the_dead() -> None:
+    one = of(status(1, queues=4, asked_for=1), status(2, -5.0, queues=2), unowned=5, queues=9)
+    found = rows(one, None, "", "x")
+    assert [(row.server and row.server.pk, row.queues) for row in found] == [(None, 3), (2, 2), (1, 4)]
+    assert [(row.had, row.asked) for row in found] == [("75.00", "0.00"), ("50.00", "0.00"), ("75.00", "25.00")]
+
+
+def test_queues_of_a_server_that_is_gone_are_without_owner() -> None:
+    found = rows(of(status(queues=1), unowned=1), [place(owner=99), place()], "", "x")
+    assert [row.squares.count("rp-cell") for row in found] == [1, 1]
+    assert "had by" in found[1].squares
+
+
+def test_squares_are_for_as_many_task_types_as_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queues, "MOST_SQUARES", 10)
+    assert small([of(pk=1, queues=9), of(pk=2, queues=3), of(pk=3, queues=7), of(pk=4)]) == [4, 2, 3]
+
+
+def test_servers_beyond_a_hundred_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queues, "MOST_SERVERS", 2)
+    orders = task_type()
+    for name in "ABC":
+        server(orders, name)
+    text = text_of(somebody(*ALL))
+    assert "and 1 more servers" in text
+    assert text.count('<th scope="row">') == 2
+
+
+def test_task_types_beyond_twenty_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queues, "MOST_CARDS", 1)
+    task_type("a")
+    task_type("b")
+    text = text_of(somebody(*ALL))
+    assert "and 1 more task types" in text
+    assert text.count('aria-labelledby="rpq') == 1
+
+
+class TestSomebody:
+    def test_who_may_view_task_types_sees_them_and_no_pool(self) -> None:
+        task_type("secret")
+        new(Proxy)
+        client = somebody("view_tasktype")
+        for address in (PAGE, LIVE):
+            text = text_of(client, address)
+            assert "secret" in text
+            assert "resourcepool.Proxy" not in text
+        assert f'href="{PAGE}"' in text_of(client, "/admin/")
+
+    def test_who_may_not_view_task_types_learns_nothing_of_them(self) -> None:
+        orders = task_type("secret")
+        server(orders, "A")
+        Server.objects.update(busy_before=DbLater(-600))
+        client = somebody("view_proxy", "view_server", "view_queue", "view_move")
+        with CaptureQueriesContext(connection) as asked:
+            for address in (PAGE, LIVE):
+                assert "secret" not in text_of(client, address)
+        assert not [one for one in asked.captured_queries if "resourcepool_queue" in one["sql"]]
+
+    def test_who_may_only_view_queues_sees_no_dashboard(self) -> None:
+        assert somebody("view_queue", "view_server", "view_move").get(PAGE).status_code == 403
+
+    def test_nothing_leads_where_one_may_not_go(self) -> None:
+        orders = task_type()
+        server(orders, "A")
+        text = text_of(somebody("view_tasktype"))
+        for kind in ("queue", "server", "move"):
+            assert f"/admin/resourcepool/{kind}/" not in text
+        assert f'href="/admin/resourcepool/tasktype/{orders.pk}/change/"' in text
+        assert "q0: had by A" in text
+
+
+class TestTheCard:
+    def test_shows_each_server_with_its_queues(self) -> None:
+        orders = task_type(queues=3)
+        first = server(orders, "A", labels={"zone": "eu"})
+        second = server(orders, "B", weight=2)
+        text = text_of(somebody(*ALL))
+        for said in (str(first), str(second), "zone=eu", "+2 to come", "asked for by B", "evens out"):
+            assert said in text
+        queue = Queue.objects.order_by("pk")[0]
+        assert f'href="/admin/resourcepool/queue/{queue.pk}/change/"' in text
+        assert text.count('class="rp-cell rp-leased" id="rpq') == 1
+        assert text.count('class="rp-cell rp-draining" id="rpq') == 2
+
+    def test_figures_lead_to_the_lists_of_what_they_count(self) -> None:
+        orders = task_type(queues=3)
+        server(orders, "A")
+        server(orders, "B")
+        Queue.objects.filter(queue_id="q0").update(cur_server=None)
+        text = text_of(somebody(*ALL))
+        for query in (
+            *("queue/?task_type=orders", "queue/?task_type=orders&amp;standing=ownerless"),
+            *(
+                "queue/?task_type=orders&amp;standing=asked",
+                "server/?task_type=orders",
+                "move/?task_type=orders",
+            ),
+        ):
+            assert f'href="/admin/resourcepool/{query}"' in text
+
+    def test_of_a_large_task_type_shows_bars(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(queues, "MOST_SQUARES", 3)
+        orders = task_type(queues=4)
+        server(orders, "A")
+        text = text_of(somebody(*ALL))
+        assert 'width="100.00"' in text
+        assert "q0: " not in text
+
+    def test_moves_that_are_alike_are_told_together(self) -> None:
+        orders = task_type(queues=5)
+        server(orders, "A")
+        server(task_type("mails", 1), "B")
+        text = text_of(somebody(*ALL))
+        assert "<b>5 queues</b> assigned" in text
+        assert "<b>q0</b> assigned" in text
+
+    def test_says_what_to_do_next(self) -> None:
+        task_type("empty", 0)
+        task_type("alone", 1)
+        text = text_of(somebody(*ALL))
+        assert "manage.py resourcepool_queues add empty" in text
+        assert "QueueServer(&quot;alone&quot;)" in text or 'QueueServer("alone")' in text
+
+    def test_says_that_it_is_paused(self) -> None:
+        task_type()
+        operating.pause("orders", by="ann")
+        text = text_of(somebody(*ALL))
+        assert "paused" in text
+        assert "by ann" in text
+
+    def test_alarms_of_queues_lead_to_what_they_are_about(self) -> None:
+        orders = task_type()
+        server(orders, "A")
+        Server.objects.update(busy_before=DbLater(-600))
+        text = text_of(somebody(*ALL))
+        assert "queues: orders" in text
+        assert 'standing=ownerless">Show</a>' in text
+
+    def test_shows_hostile_text_as_text(self) -> None:
+        orders = task_type(HOSTILE, 0)
+        Queue.objects.create(task_type=orders, queue_id=HOSTILE, pin=HOSTILE)
+        server(orders, HOSTILE, labels={"a": HOSTILE})
+        text = text_of(somebody(*ALL))
+        assert HOSTILE not in text
+        assert "&lt;script&gt;alert(1)" in text
+        assert "style=" not in text
+
+    def test_costs_seven_queries_more_for_any_number_of_task_types(self) -> None:
+        client = somebody(*ALL, "view_proxy")
+        new(Proxy)
+
+        def cost() -> int:
+            text_of(client)
+            with CaptureQueriesContext(connection) as asked:
+                text_of(client)
+            return len([one for one in asked.captured_queries if "SELECT 1" not in one["sql"]])
+
+        without = cost()
+        task_type("a")
+        assert cost() == without + 6  # of the seven, one was asked before
+        for name in "bcd":
+            server(task_type(name, 20), "A")
+        assert cost() == without + 6
+
+
+def test_without_its_tables_the_rest_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> Any:
+        raise DatabaseUnavailable("the database of queues does not answer")
+
+    monkeypatch.setattr(queues, "task_types", fail)
+    new(Proxy)
+    text = text_of(somebody(*ALL, "view_proxy"))
+    assert "the database of queues does not answer" in text
+    assert "resourcepool.Proxy" in text
