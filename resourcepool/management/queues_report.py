@@ -64,9 +64,9 @@ def servers_as_text(servers: Sequence[ServerStatus], limit: int) -> list[str]:
 def map_as_text(queues: Sequence[QueueStatus], servers: Sequence[ServerStatus], total: int) -> list[str]:
     """Return for each server, and for nobody, which queues it has, gives up and awaits."""
     names = [*(str(one) for one in servers if one.queues or one.awaits), *_strangers(queues, servers), ""]
-    width = max(len(plain(name or _("nobody"))) for name in names)
-    found = {name: "; ".join(_parts(name, queues)) for name in names}
-    lines = [f"{padded(plain(name or _('nobody')), width)}  {said}" for name, said in found.items() if said]
+    found = {plain(name or _("nobody")): "; ".join(_parts(name, queues)) for name in names}
+    width = max((len(name) for name, said in found.items() if said), default=0)
+    lines = [f"{padded(name, width)}  {said}" for name, said in found.items() if said]
     if total > len(queues):
         lines.append(_("%s more queues are not on this map") % f"{total - len(queues):,}")
     return lines

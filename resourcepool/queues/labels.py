@@ -1,6 +1,6 @@
 """Labels: what a server is or has, and what a queue asks for, such as {"zone": "eu"}."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -10,6 +10,7 @@ from resourcepool.exceptions import BadOption
 
 MOST = 20
 MAX_LENGTH = 50
+MOST_LISTED = 20
 
 
 def check_labels(value: Any) -> None:
@@ -31,6 +32,17 @@ def labels_of(value: Mapping[str, str] | None) -> dict[str, str]:
     except ValidationError as error:
         raise BadOption("labels", value, " ".join(error.messages)) from None
     return found
+
+
+def printable(name: object) -> str:
+    """Return what somebody has named something as one line that no terminal obeys."""
+    return "".join(letter if letter.isprintable() else "?" for letter in str(name))
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return the first of these names for people: "web-1, web-2, ..."."""
+    more = ", ..." if len(names) > MOST_LISTED else ""
+    return ", ".join(printable(name) for name in names[:MOST_LISTED]) + more
 
 
 def spelled(labels: Mapping[str, str]) -> str:

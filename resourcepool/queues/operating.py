@@ -19,7 +19,7 @@ from resourcepool.exceptions import BadOption
 from resourcepool.leases.retry import retrying
 from resourcepool.queues import moving, planning
 from resourcepool.queues.assignment import Member
-from resourcepool.queues.labels import labels_of
+from resourcepool.queues.labels import labels_of, listed, printable
 from resourcepool.queues.models import MAX_BY, MAX_NAME, MAX_PARAMETER, MAX_QUEUE_ID, Queue, Server, TaskType
 from resourcepool.queues.planning import Change, Worker
 from resourcepool.queues.standing import find_task_type, read_queues, read_workers
@@ -72,7 +72,7 @@ def add_queues(
         ids = [queue.queue_id for queue in added]
         there_are = rows.filter(task_type=locked, queue_id__in=ids).values_list("queue_id", flat=True)
         if there := sorted(there_are):
-            raise BadOption("queue", there[:MOST_SHOWN], f"{locked.name} has {_them(there)} already")
+            raise BadOption("queue", there[:MOST_SHOWN], f"{printable(locked.name)} has {_them(there)} already")
         rows.bulk_create(added)
 
     _change(task_type, by, add)
@@ -186,8 +186,9 @@ def _named(workers: Sequence[Worker], name: str) -> list[Worker]:
     found = [worker for worker in living if name in (worker.member.name, str(worker.member))]
     if not found:
         there_are = sorted({worker.member.name for worker in living})
-        shown = ", ".join(there_are[:20]) + (", ..." if len(there_are) > 20 else "")
-        raise BadOption("server", name, f"one of {shown}" if there_are else "there is no server now")
+        raise BadOption(
+            "server", name, f"one of {listed(there_are)}" if there_are else "there is no server now"
+        )
     return found
 
 
@@ -197,7 +198,7 @@ def _found(using: str, task_type: TaskType, queue_ids: Sequence[str]) -> Any:
     known = set(rows.values_list("queue_id", flat=True))
     if missing := [each for each in checked if each not in known]:
         raise BadOption(
-            "queue", missing[:MOST_SHOWN], f"{task_type.name} has no such {_them(missing, 'queue')}"
+            "queue", missing[:MOST_SHOWN], f"{printable(task_type.name)} has no such {_them(missing, 'queue')}"
         )
     return rows
 

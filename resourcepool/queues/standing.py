@@ -8,11 +8,11 @@ from django.db.models import Q
 from resourcepool.dialect import MicrosUntil
 from resourcepool.exceptions import BadOption
 from resourcepool.queues.assignment import Member
+from resourcepool.queues.labels import MOST_LISTED, listed
 from resourcepool.queues.models import Queue, Server, TaskType
 from resourcepool.queues.planning import Standing, Worker
 
 COLUMNS = ("pk", "queue_id", "cur_server_id", "req_server_id", "fence", "labels", "pin", "is_retiring")
-MOST_NAMED = 20
 
 
 def find_task_type(name: str, using: str) -> TaskType:
@@ -24,9 +24,8 @@ def find_task_type(name: str, using: str) -> TaskType:
     found = TaskType.objects.using(using).filter(name=str(name)[:200]).first()
     if found is None:
         known = TaskType.objects.using(using).order_by("name").values_list("name", flat=True)
-        there_are = list(known[: MOST_NAMED + 1])
-        more = ", ..." if len(there_are) > MOST_NAMED else ""
-        allowed = f"one of {', '.join(there_are[:MOST_NAMED])}{more}" if there_are else "there is none yet"
+        there_are = list(known[: MOST_LISTED + 1])
+        allowed = f"one of {listed(there_are)}" if there_are else "there is none yet"
         add = "`manage.py resourcepool_queues add <task type> <queue> .. --new`"
         raise BadOption("task_type", name, f"{allowed}; {add} makes one")
     return found

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from resourcepool.queues.labels import printable
 from resourcepool.stats.alarm import Alarm, Kind
 from resourcepool.stats.durations import duration
 from resourcepool.stats.queues import RESTS, ServerStatus, TaskTypeStatus
@@ -121,8 +122,3 @@ def _alarm(kind: Kind, one: TaskTypeStatus, text: str, **said: object) -> Alarm:
     name = printable(one.name)
     command = f"`manage.py resourcepool_queues show {shlex.quote(name)}`"
     return Alarm(kind, f"{ABOUT}{name}", text % {"command": command, **said})
-
-
-def printable(name: object) -> str:
-    """Return a name as one line that no terminal obeys: alarms are logged, too."""
-    return "".join(letter if letter.isprintable() else "?" for letter in str(name))

@@ -11,7 +11,6 @@ from resourcepool.queues import QueueServer
 from resourcepool.stats.alarms import Kind, alarms
 from resourcepool.stats.queue_alarms import of_queues
 from resourcepool.stats.queues import Restless, ServerStatus, TaskTypeStatus
-from tests.app.rows import new
 from tests.eventually import eventually
 
 SETTINGS: dict[str, Any] = {
@@ -71,8 +70,8 @@ def test_a_task_type_is_in_trouble_when(status: TaskTypeStatus, expected: list[K
         (
             stands(server(17, idle=45)),
             (
-                "queues: orders: 1 server has had no queue for more than 10 heartbeats: web #17, for 45 s. There are too"
-                " few queues, or others do not give theirs up; see `manage.py resourcepool_queues show orders`."
+                "queues: orders: 1 server has had no queue for more than 10 heartbeats: web #17, for 45 s. There are"
+                " too few queues, or others do not give theirs up; see `manage.py resourcepool_queues show orders`."
             ),
         ),
         (
@@ -93,9 +92,9 @@ def test_a_task_type_is_in_trouble_when(status: TaskTypeStatus, expected: list[K
         (
             stands(restless=Restless(1, "17", 9), name="big orders"),
             (
-                "queues: big orders: 1 queue changed its server more than 3 times within 10 minutes: 17, 9 times. Servers"
-                " die or are restarted again and again; `manage.py resourcepool_queues show 'big orders'` says why each"
-                " move was made."
+                "queues: big orders: 1 queue changed its server more than 3 times within 10 minutes: 17, 9 times."
+                " Servers die or are restarted again and again; `manage.py resourcepool_queues show 'big orders'` says"
+                " why each move was made."
             ),
         ),
     ],
@@ -136,7 +135,9 @@ class TestOfThisDatabase:
 
     def test_queues_whose_server_died_and_that_nobody_took(self) -> None:
         made = orders()
-        dead = new(Server, task_type=made, name="A", ttl=6, busy_before=DbLater(-3), registered_at=DbLater(-99))
+        dead = Server.objects.create(
+            task_type=made, name="A", ttl=6, busy_before=DbLater(-3), registered_at=DbLater(-99)
+        )
         Queue.objects.filter(task_type=made).update(cur_server=dead, fence=1, since=DbLater(-99))
         assert found()[Kind.UNOWNED].startswith(
             "nobody works on its 3 queues: no server has been there for 9 s"
@@ -144,7 +145,9 @@ class TestOfThisDatabase:
 
     def test_queues_that_nobody_there_may_have(self) -> None:
         made = orders()
-        new(Server, task_type=made, name="A", ttl=60, busy_before=DbLater(60), registered_at=DbLater(-99))
+        Server.objects.create(
+            task_type=made, name="A", ttl=60, busy_before=DbLater(60), registered_at=DbLater(-99)
+        )
         assert "labels" in found()[Kind.UNOWNED]
 
     def test_a_queue_that_changed_its_server_four_times_in_ten_minutes(self) -> None:
