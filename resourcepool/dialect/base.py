@@ -30,7 +30,9 @@ class Dialect:
     returning_key = ""  # an INSERT ends with this to tell the new row's key
     micros_until = ""  # microseconds from now until the column {moment}
     lock_wait: str | None = None  # sets how long this session waits for a row, in whole seconds
-    brief_lock_wait = ""  # sets the same until the end of this transaction, or until
+    brief_lock_wait = (
+        ""  # sets the same, and how long its session may idle, until the end of this transaction, or until
+    )
     usual_lock_wait = ""  # this is said
     lock_options: dict[str, Any] = {}  # the same, where it is an option of the connection
     timeouts: dict[str, Any] = {}  # options that keep a dead network from hanging a connection

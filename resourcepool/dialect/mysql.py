@@ -48,11 +48,16 @@ class MySQL(Dialect):
     exactly = "BINARY %s"
     micros_until = "TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), {moment})"
     lock_wait = "SET SESSION innodb_lock_wait_timeout = %s"
+    # What is in /*M! .. */ only MariaDB reads.
     brief_lock_wait = """
         SET @resourcepool_lock_wait = @@SESSION.innodb_lock_wait_timeout,
             SESSION innodb_lock_wait_timeout = LEAST(@@SESSION.innodb_lock_wait_timeout, %s)
+            /*M!, @resourcepool_idle = @@SESSION.idle_transaction_timeout, SESSION idle_transaction_timeout = %s */
     """
-    usual_lock_wait = "SET SESSION innodb_lock_wait_timeout = @resourcepool_lock_wait"
+    usual_lock_wait = """
+        SET SESSION innodb_lock_wait_timeout = @resourcepool_lock_wait
+            /*M!, SESSION idle_transaction_timeout = @resourcepool_idle */
+    """
     timeouts = {"connect_timeout": 3, "read_timeout": 3, "write_timeout": 3}
 
     def claim_at_once(self, connection: BaseDatabaseWrapper, update: str, table: str, pk: str) -> str:

@@ -27,7 +27,10 @@ class PostgreSQL(Dialect):
     lock_wait = """
         SELECT SET_CONFIG('lock_timeout', %s * 1000 || 'ms', false), SET_CONFIG('statement_timeout', '5s', false)
     """
-    brief_lock_wait = "SELECT SET_CONFIG('lock_timeout', %s * 1000 || 'ms', true)"
+    brief_lock_wait = """
+        SELECT SET_CONFIG('lock_timeout', %s * 1000 || 'ms', true),
+               SET_CONFIG('idle_in_transaction_session_timeout', %s * 1000 || 'ms', true)
+    """
     timeouts = {
         "connect_timeout": 3,
         "tcp_user_timeout": 3_000,

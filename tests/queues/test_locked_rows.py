@@ -1,15 +1,20 @@
 """Rows that others keep locked: by the work that a user guards, and by a planner that stands still."""
 
+import signal
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 from django.db import transaction
 
+from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
 from resourcepool.models import Server
+from resourcepool.queues import moving
 from resourcepool.queues.membership import Membership
 from tests.eventually import InBackground, eventually
 from tests.queues.crew import dies, handles, joined, kind, made, replan, table
+from tests.spawned import Spawner
 
 pytestmark = [pytest.mark.only("mysql", "postgresql"), pytest.mark.usefixtures("transactional_db")]
 
@@ -23,7 +28,7 @@ def guarding() -> Iterator[Membership]:
     end, is_open, queue = threading.Event(), threading.Event(), handles(a)["1"]
 
     def work() -> None:
-        with queue.working(), transaction.atomic(), queue.guard():
+        with suppress(LeaseLost), queue.working(), transaction.atomic(), queue.guard():
             is_open.set()
             end.wait(60)
 
@@ -58,3 +63,50 @@ class TestAGuardedTransaction:
         eventually(lambda: replan() and table() == "B B B B")
         assert not Server.objects.filter(pk=guarding.lease.pk).exists()
         assert not kind().is_assignment_due
+
+
+class TestAPlannerThatStandsStillInTheMiddleOfItsTransaction:
+    def test_is_thrown_out_so_that_others_can_plan_and_is_told(self, spawn: Spawner) -> None:
+        made(4)
+        b = joined("B")
+        planner = spawn(plan_and_stop, kind().pk)
+        planner.line("stops")
+        dies(Server.objects.get(pk=b.lease.pk))
+        eventually(plans, within=30)
+        assert table() == "- - - -"
+        planner.send(signal.SIGCONT)
+        assert "DatabaseUnavailable" in planner.line("told")
+        planner.succeed()
+
+    def test_holds_up_no_heartbeat_and_no_look(self, spawn: Spawner) -> None:
+        made(4)
+        a = joined("A")
+        a.turn()
+        planner = spawn(plan_and_stop, kind().pk)
+        planner.line("stops")
+        a.turn()
+        seen = a.lease.trust.sent_at
+        eventually(lambda: a.lease.trust.sent_at > seen, within=10)
+        handles(a)["1"].ensure_held()
+        with transaction.atomic(), handles(a)["1"].guard():
+            pass
+
+
+def plans() -> bool:
+    try:
+        return bool(replan(if_due=True).changes)
+    except DatabaseUnavailable:
+        return False
+
+
+def plan_and_stop(task_type: int) -> None:
+    """Begin a plan, and stand still in the middle of it."""
+
+    def stand_still(_: object) -> None:
+        print("stops", flush=True)
+        signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
+
+    try:
+        moving.reassign("default", task_type, "somebody stuck", first=stand_still)
+    except DatabaseUnavailable:
+        print("told: DatabaseUnavailable", flush=True)

@@ -61,6 +61,7 @@ class Changes:
         """Stop a server, for less than the interval after which it is judged dead."""
         self._crew.stop(self._any(), JUDGE_DEAD - HEARTBEAT)
         self._let_go_on(self._crew)
+        time.sleep(JUDGE_DEAD)  # it may have given itself up all the same, and be there twice until then
         self._until_settled("SIGSTOP, briefly", lambda: None, len(self._crew.members))
 
     def rest(self) -> None:

@@ -87,16 +87,23 @@ class Uses:
             for pk, found in moments.items()
             for start, end in pairwise([self._begin, *found, max(story.ending, found[-1])])
         )
+        self._excuses = [Span(outage.start, outage.end + UNWORKED) for outage in story.outages]
+        self._excuses += [Span(e.at, e.at + HELD_UP) for e in story.events if e.what == "held_up"]
+        self._excuses += [stop.span for life in story.lives.values() for stop in life.stops if stop.had_locks]
         self._ends = sorted((gap.end, gap.end - gap.start) for gap, _ in self.gaps)
         self._deaths = sorted(e.at for e in story.events if e.what in ("killed", "stopped"))
 
     def unworked(self) -> Iterator[str]:
         """Return the times for which nobody worked on a queue, although somebody should have."""
         for gap, pk in self.gaps:
-            allowed = self.allowed(gap)
-            if gap.end - gap.start > allowed:
-                lasted = gap.end - gap.start
+            lasted = gap.end - gap.start
+            if lasted > UNWORKED and lasted > (allowed := self.allowed(gap)):
                 yield f"queue {pk} from {gap.start:.3f} for {lasted:.3f} s; {allowed:.3f} s are excused"
+
+    def longest(self) -> float:
+        """Return for how long a queue was left alone at most, when one death was all that excuses it."""
+        by_length = sorted((gap for gap, _ in self.gaps), key=lambda gap: gap.start - gap.end)
+        return next((gap.end - gap.start for gap in by_length if self.allowed(gap) <= UNWORKED), 0.0)
 
     def allowed(self, gap: Span) -> float:
         """Return for how many seconds a queue may have been left alone in this time.
@@ -108,11 +115,7 @@ class Uses:
         return UNWORKED * max(1, deaths) + self.excused(gap)
 
     def excused(self, gap: Span) -> float:
-        story = self._story
-        spans = [Span(outage.start, outage.end + UNWORKED) for outage in story.outages]
-        spans += [Span(e.at, e.at + HELD_UP) for e in story.events if e.what == "held_up"]
-        spans += [stop.span for life in story.lives.values() for stop in life.stops if stop.had_locks]
-        return sum(span.within(gap) for span in spans) + story.stalled(gap) + self.crowding(gap)
+        return sum(span.within(gap) for span in self._excuses) + self._story.stalled(gap) + self.crowding(gap)
 
     def crowding(self, gap: Span) -> float:
         """Return by how much everybody was slower than usual in this time and just after it."""
@@ -148,7 +151,6 @@ def needless(changes: Sequence[Change]) -> Iterator[str]:
 def figures(story: Story, uses: Uses, evidence: Evidence) -> dict[str, float | int | str]:
     """Return what was done and seen; durations in seconds."""
     counts = story.counts
-    quiet = [gap.end - gap.start for gap, _ in uses.gaps if uses.allowed(gap) <= UNWORKED]
     found: dict[str, float | int | str] = {
         "servers started": counts["started"],
         "killed": counts["killed"],
@@ -162,7 +164,7 @@ def figures(story: Story, uses: Uses, evidence: Evidence) -> dict[str, float | i
         "guarded writes": counts["wrote"],
         "guarded writes refused": counts["refused"],
         "pieces of work cut off, with an excuse": counts["cut_off"],
-        "longest a queue was unworked, without more excuse than one death": round(max(quiet, default=0.0), 2),
+        "longest a queue was unworked, without more excuse than one death": round(uses.longest(), 2),
         "moments the machine was too busy for us": len(story.stalls),
     }
     for name in dict.fromkeys(change.name for change in evidence.changes):
