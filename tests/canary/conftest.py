@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from resourcepool.history.recorder import recorder
-from resourcepool.models import Event, Job, Proxy, Sample
+from resourcepool.models import Event, Job, Move, Proxy, Queue, Sample, Server, TaskType
 from tests.canary.planted import DATABASE_URLS, TARGET, found_in, plant
 from tests.committed import transactional_db
 from tests.resources.checking.servers import closed_port
@@ -37,7 +37,7 @@ def _secrets(settings: Any, transactional_db: None) -> Iterator[None]:
     settings.DATABASE_URL = DATABASE_URLS["mysql"]
     yield
     recorder.flush()
-    for model in (Event, Sample, Job, LogEntry, User):
+    for model in (Event, Sample, Job, Move, Queue, Server, TaskType, LogEntry, User):
         model.objects.all().delete()
 
 

@@ -5,7 +5,7 @@ import io
 from typing import Any
 
 from resourcepool.dialect import DbLater, DbNow
-from resourcepool.models import Event, Job, Proxy, Sample
+from resourcepool.models import Event, Job, Move, Proxy, Queue, Sample, Server, TaskType
 from tests.app.rows import change, expire, granted, new
 from tests.resources.waiters import ticket
 
@@ -40,12 +40,43 @@ def plant() -> Proxy:
     Sample.objects.create(pool="resourcepool.proxy", minute=DbLater(-90), free=1)
     Job.objects.create(name="check resourcepool.Proxy", failed_at=DbNow(), result=HOSTILE, memory="")
     Job.objects.create(name=HOSTILE, done_at=DbNow(), result=HOSTILE, holder=HOSTILE)
+    plant_queues()
     ticket(Proxy, holder=HOSTILE)
     left = new(Proxy, username=SCRIPT, password=PASSWORD, notes="=1+1")
     granted(left, "dead")
     expire(left)
     change(left, holder=HOSTILE)
+    plant_queues()
     return proxy
+
+
+def plant_queues() -> None:
+    """Have a task type with a server and a queue, and a move of it; every text is hostile."""
+    task_type = TaskType.objects.create(name=HOSTILE, assigned_at=DbNow(), assigned_by=HOSTILE)
+    server = new(
+        Server, task_type=task_type, name=HOSTILE, labels={HOSTILE: HOSTILE}, busy_before=DbLater(3_600)
+    )
+    change(server, holder=HOSTILE)
+    texts = {"queue_id": HOSTILE, "pin": HOSTILE, "parameter": HOSTILE, "labels": {HOSTILE: HOSTILE}}
+    both = {"cur_server": server, "req_server": server, "requested_at": DbNow(), "since": DbNow()}
+    queue = Queue.objects.create(task_type=task_type, fence=1, **texts, **both)
+    told = {"from_server": HOSTILE, "to_server": HOSTILE, "reason": HOSTILE, "queue_id": HOSTILE}
+    Move.objects.create(
+        task_type=HOSTILE, generation=0, queue_pk=queue.pk, what="requested", fence=1, at=DbNow(), **told
+    )
+
+
+def plant_queues() -> None:
+    """Make a task type with a server, a queue and a move; every text is hostile."""
+    kind = TaskType.objects.create(name=HOSTILE, assigned_by=HOSTILE, assigned_at=DbNow())
+    labels = {HOSTILE: HOSTILE}
+    lease = {"busy_before": DbLater(600), "fence": 1, "holder": HOSTILE, "ttl": 600, "registered_at": DbNow()}
+    server = Server.objects.create(task_type=kind, name=HOSTILE, labels=labels, **lease)
+    texts = {"parameter": HOSTILE, "pin": HOSTILE, "labels": labels}
+    Queue.objects.create(task_type=kind, queue_id=HOSTILE, cur_server=server, since=DbNow(), **texts)
+    about = {"generation": 1, "queue_pk": 1, "fence": 1, "what": Move.What.ASSIGNED, "at": DbNow()}
+    names = dict.fromkeys(("task_type", "queue_id", "from_server", "to_server", "reason"), HOSTILE)
+    Move.objects.create(**about, **names)
 
 
 def found_in(text: Any) -> list[str]:

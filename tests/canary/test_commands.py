@@ -1,6 +1,8 @@
 """No command gives a secret away, whatever it is asked for, or lets hostile text speak to the terminal."""
 
 import io
+import itertools
+from argparse import _SubParsersAction
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from resourcepool.models import Proxy
 from tests.canary.planted import (
     DATABASE,
     DATABASE_URLS,
+    HOSTILE,
     PASSWORD,
     SCRIPT,
     SEALED,
@@ -68,6 +71,26 @@ LINES: dict[str, list[list[str]]] = {
         ["{bad}", "--skip-bad", "--json"],
         ["{worse}", "--json"],
     ],
+    "queues": [
+        [],
+        ["show", "--json", "--limit", "5"],
+        ["show", HOSTILE],
+        ["show", SCRIPT],
+        ["plan", HOSTILE, "--without", HOSTILE, "--with", "b:2", "--labels", f"zone={SCRIPT}"],
+        ["plan", HOSTILE, "--without", SCRIPT],
+        ["add", HOSTILE, "1..3", "--parameter", "p", "--label", f"zone={SCRIPT}", "--json"],
+        ["add", HOSTILE, HOSTILE],
+        ["add", SCRIPT, "1", "--new", "--strategy", "sticky", "--heartbeat", "1s", "--judge-dead", "3s"],
+        ["add", "fine", "1", "--new", "--reload", "1s", "--drain-within", "9s", "--judge-dead", "1s"],
+        ["remove", HOSTILE, HOSTILE],
+        ["remove", HOSTILE, SCRIPT],
+        ["pin", HOSTILE, HOSTILE, "--to", HOSTILE],
+        ["unpin", HOSTILE, HOSTILE],
+        ["drain", HOSTILE, HOSTILE],
+        ["undrain", HOSTILE, SCRIPT],
+        ["pause", HOSTILE],
+        ["resume", HOSTILE],
+    ],
     "rotate_secrets": [[]],
     "status": [
         [],
@@ -90,7 +113,7 @@ LINES: dict[str, list[list[str]]] = {
     ],
 }
 CONTROLS = set("\x1b\x07\u202e")
-FOR_EVER = {"status": {"--watch"}, "sweep": {"--every"}}  # these do the same again
+FOR_EVER = {"queues": {"--watch"}, "status": {"--watch"}, "sweep": {"--every"}}  # these do the same again
 THEIR_WORDS = {"holder", "host", "close", "status"}  # what a person types is said again: it is theirs
 COMMANDS = sorted(name.removeprefix("resourcepool_") for name in get_commands() if "resourcepool_" in name)
 
@@ -100,9 +123,10 @@ def options_of(name: str) -> set[str]:
     command = load_command_class("resourcepool", f"resourcepool_{name}")
     own = command.create_parser("manage.py", name)
     shared = BaseCommand().create_parser("manage.py", "any")
-    return {word for word in own._option_string_actions if word[:2] == "--"} - set(
-        shared._option_string_actions
-    )
+    subs = [action.choices.values() for action in own._actions if isinstance(action, _SubParsersAction)]
+    parsers = [own, *itertools.chain(*subs)]
+    words = {word for parser in parsers for word in parser._option_string_actions if word[:2] == "--"}
+    return words - set(shared._option_string_actions)
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -13,15 +13,17 @@ from django.urls import URLPattern, get_resolver, reverse
 
 from resourcepool.admin.operations import OPERATIONS
 from resourcepool.history.recorder import recorder
-from resourcepool.models import Event, Job, Proxy
+from resourcepool.models import Event, Job, Move, Proxy, Queue, Server, TaskType
 from tests.canary.planted import PASSWORD, SCRIPT, SEALED, formulas_in, found_in
 
 LIST = "/admin/resourcepool/proxy/"
+QUEUES = (TaskType, Server, Queue, Move)
 FIELDS = {"scheme": "http", "host": "a.example", "port": 80, "username": "joe", "country": "", "tags": ""}
 FORM = {**FIELDS, "weight": 1, "notes": "n", "new_password": PASSWORD}
 ANSWERS = {"reason": "because", "amount": "2", "unit": "hours", "name": "Ann", "confirmed": "yes"}
 # Lists take these; each is tried with a word of the hostile text, and with one that nobody has.
 QUERIES = ("", "?q=held", "?q=script", "?held_by==1", "?on_host=x", "?tag=a", "?in_country=us", "?state=held")
+QUERIES += (f"?task_type={SCRIPT}", "?standing=asked", "?standing=pinned", "?what=requested")
 # What else may stand in an address, and which values are tried.
 PARTS = {"name": list(OPERATIONS), "app_label": ["resourcepool"], "url": ["nowhere"]}
 NOT_OURS = re.compile(r"auth_|django_celery_beat_|testapp_|view_on_site|None")
@@ -68,9 +70,9 @@ def key_in(name: str, rows: dict[str, Any]) -> str:
 @pytest.fixture
 def rows(planted: Proxy) -> dict[str, Any]:
     """One row of each of our models, by the name of the model."""
-    from resourcepool.models import Sample, Ticket
+    from resourcepool.models import Move, Queue, Sample, Server, TaskType, Ticket
 
-    models = (Event, Job, Sample, Ticket)
+    models = (Event, Job, Move, Queue, Sample, Server, TaskType, Ticket)
     return {"proxy": planted, **{model._meta.model_name: model.objects.first() for model in models}}
 
 
@@ -121,6 +123,43 @@ def test_an_action_shows_and_notes_none(action: str, client: Client, checkable: 
 def test_every_action_of_the_list_is_tried(client: Client, planted: Proxy) -> None:
     offered = re.findall(r'<option value="(\w+)">', client.get(LIST).content.decode().split('name="action"')[1])
     assert set(offered) <= {*OPERATIONS, "export", "delete_selected"}
+
+
+ORDERS = [
+    *((TaskType, name) for name in ("pause", "resume", "delete_selected")),
+    *((Server, name) for name in ("drain", "undrain")),
+    *((Queue, name) for name in ("pin", "unpin", "remove")),
+]
+
+
+@pytest.mark.parametrize(("model", "action"), ORDERS)
+def test_an_action_on_queues_shows_and_notes_none(
+    model: Any, action: str, client: Client, planted: Proxy
+) -> None:
+    page = f"/admin/resourcepool/{model._meta.model_name}/"
+    chosen = {"_selected_action": [row.pk for row in model.objects.all()], "action": action}
+    judged(client.post(page, chosen))
+    for server in ("B", SCRIPT, "\x1b[31m"):
+        judged(client.post(page, {**chosen, "confirmed": "yes", "post": "yes", "server": server}, follow=True))
+    nothing_is_stored()
+
+
+@pytest.mark.parametrize("model", QUEUES)
+def test_every_action_on_queues_is_tried(model: Any, client: Client, planted: Proxy) -> None:
+    body = client.get(f"/admin/resourcepool/{model._meta.model_name}/").content.decode()
+    offered = re.findall(r'<option value="(\w+)">', body.split('name="action"')[-1])
+    assert {(model, name) for name in offered} <= set(ORDERS)
+
+
+@pytest.mark.parametrize("wrong", [SCRIPT, "=1+1", "a\n\x1b[31m", f"{SCRIPT}\n{SCRIPT}"])
+def test_what_is_typed_in_of_queues_stays_text(wrong: str, client: Client, planted: Proxy) -> None:
+    TaskType.objects.create(name=SCRIPT)
+    form = {"task_type": SCRIPT, "queues": wrong, "parameter": wrong, "labels": wrong}
+    judged(client.post("/admin/resourcepool/queue/add/", form, follow=True))
+    judged(client.post("/admin/resourcepool/queue/add/", {**form, "labels": ""}, follow=True))
+    judged(
+        client.post("/admin/resourcepool/tasktype/add/", {"name": wrong, "heartbeat_every": wrong}, follow=True)
+    )
 
 
 @pytest.mark.parametrize("keys", [True, False])
