@@ -46,24 +46,7 @@ def plant() -> Proxy:
     granted(left, "dead")
     expire(left)
     change(left, holder=HOSTILE)
-    plant_queues()
     return proxy
-
-
-def plant_queues() -> None:
-    """Have a task type with a server and a queue, and a move of it; every text is hostile."""
-    task_type = TaskType.objects.create(name=HOSTILE, assigned_at=DbNow(), assigned_by=HOSTILE)
-    server = new(
-        Server, task_type=task_type, name=HOSTILE, labels={HOSTILE: HOSTILE}, busy_before=DbLater(3_600)
-    )
-    change(server, holder=HOSTILE)
-    texts = {"queue_id": HOSTILE, "pin": HOSTILE, "parameter": HOSTILE, "labels": {HOSTILE: HOSTILE}}
-    both = {"cur_server": server, "req_server": server, "requested_at": DbNow(), "since": DbNow()}
-    queue = Queue.objects.create(task_type=task_type, fence=1, **texts, **both)
-    told = {"from_server": HOSTILE, "to_server": HOSTILE, "reason": HOSTILE, "queue_id": HOSTILE}
-    Move.objects.create(
-        task_type=HOSTILE, generation=0, queue_pk=queue.pk, what="requested", fence=1, at=DbNow(), **told
-    )
 
 
 def plant_queues() -> None:
