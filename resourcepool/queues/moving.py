@@ -15,8 +15,9 @@ from django.db.models.functions import Coalesce
 from resourcepool.dialect import DbLater, DbNow
 from resourcepool.leases.briefly import briefly
 from resourcepool.queues import planning
-from resourcepool.queues.models import MAX_REASON, Move, Queue, Server, TaskType
+from resourcepool.queues.models import Move, Queue, Server, TaskType
 from resourcepool.queues.planning import Change, What
+from resourcepool.queues.recording import record
 from resourcepool.queues.standing import names, read_queues, read_workers
 from resourcepool.queues.strategies import STRATEGIES
 
@@ -119,8 +120,7 @@ def _apply(using: str, task_type: TaskType, changes: Sequence[Change], known: di
     unlocked = _unlocked(using, [change.queue.pk for change in changes])
     done = [change for change in changes if change.queue.pk in unlocked]
     generation = task_type.generation + 1
-    moves = [_move(task_type, generation, change, known) for change in done]
-    Move.objects.using(using).bulk_create(moves, batch_size=CHUNK)
+    record(using, task_type, generation, done, known)
     for is_of, update in _UPDATES:
         for pks in _chunks([change.queue.pk for change in done if is_of(change)]):
             steps = Move.objects.filter(
@@ -138,23 +138,6 @@ def _unlocked(using: str, pks: Sequence[int]) -> set[int]:
         rows = Queue.objects.using(using).filter(pk__in=some).order_by("pk")
         found.update(rows.select_for_update(skip_locked=True).values_list("pk", flat=True))
     return found
-
-
-def _move(task_type: TaskType, generation: int, change: Change, known: dict[int | None, str]) -> Move:
-    queue = change.queue
-    return Move(
-        task_type=task_type.name,
-        generation=generation,
-        queue_pk=queue.pk,
-        queue_id=queue.queue_id,
-        what=change.what,
-        from_server=known.get(queue.cur, ""),
-        to_server=known.get(change.to, ""),
-        to_pk=change.to,
-        fence=queue.fence + change.changes_owner,
-        reason=change.reason[:MAX_REASON],
-        at=DbNow(),
-    )
 
 
 def _change_owner(rows: Any, to: Any) -> None:
