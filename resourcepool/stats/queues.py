@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.db import connections
-from django.db.models import Count, Min, Q
+from django.db.models import Count, Min, Q, Subquery
 
 from resourcepool.dialect import DbLater, MicrosUntil
 from resourcepool.leases.retry import retrying
@@ -19,10 +19,11 @@ from resourcepool.queues.standing import find_task_type
 MOST_TASK_TYPES = 200
 MOST_SERVERS = 5_000  # of all task types together
 MOST_RESTLESS = 10_000
+NEWEST = 50_000  # moves
 LATELY = 600.0  # seconds
 RESTS = 3  # changes of owner lately that are nothing to speak of, per queue
 
-Arrival = (Move.What.ASSIGNED, Move.What.HANDED_OVER, Move.What.TAKEN_OVER)
+ARRIVALS = (Move.What.ASSIGNED, Move.What.HANDED_OVER, Move.What.TAKEN_OVER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,9 +258,14 @@ def _servers(using: str, pks: Sequence[int]) -> dict[int, list[Any]]:
 
 
 def _restless(using: str) -> dict[str, Restless]:
-    """Return {task type: what of it changed its server too often lately}; a queue's first server is no change."""
-    moves = Move.objects.using(using).filter(at__gt=DbLater(-LATELY), what__in=Arrival, fence__gt=1).order_by()
-    counted = moves.values_list("task_type", "queue_id").annotate(changes=Count("pk"))
+    """Return {task type: what of it changed its server too often lately}; a queue's first server is no change.
+
+    Of the newest 50,000 moves: who makes more of them within ten minutes is found out by those, too.
+    """
+    newest = Subquery(Move.objects.order_by("-pk").values("pk")[:1])
+    moves = Move.objects.using(using).filter(at__gt=DbLater(-LATELY), pk__gt=newest - NEWEST)
+    arrivals = moves.filter(what__in=ARRIVALS, fence__gt=1).order_by()
+    counted = arrivals.values_list("task_type", "queue_id").annotate(changes=Count("pk"))
     worst_first = counted.filter(changes__gt=RESTS).order_by("-changes")[:MOST_RESTLESS]
     found: dict[str, Restless] = {}
     for name, queue_id, changes in retrying(connections[using], lambda: list(worst_first.all())):
