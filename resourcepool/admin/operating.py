@@ -36,7 +36,7 @@ class Operating(Operated):
     """For those with the permission ``operate_<model>``, who may also see the list."""
 
     confirmation_template = "resourcepool/admin/operate.html"
-    at_once = ("changelist", "operate")
+    at_once: tuple[str, ...] = ("changelist", "operate")
 
     def own_urls(self) -> list[URLPattern]:
         """Return the address of the page that asks."""

@@ -53,6 +53,10 @@ class Links:
         """Return the page of one queue."""
         return self._page(Queue, "change", key)
 
+    def server(self, key: int) -> str:
+        """Return the page of one server."""
+        return self._page(Server, "change", str(key))
+
     def servers(self, task_type: str) -> str:
         """Return the list of the servers of a task type."""
         return self._list(Server, {"task_type": task_type})

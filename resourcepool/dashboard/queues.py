@@ -28,6 +28,7 @@ class Row:
     """One server, or what nobody has; ``server`` is None then.
 
     Attributes:
+        address: of its page; "" when there is none.
         state: "up", "late", "draining" or "dead" and ``word`` the same for people.
         queues: how many it has; ``asked_for``: of these, how many are to go elsewhere.
         squares: one for each; "" when a bar stands for them.
@@ -35,6 +36,7 @@ class Row:
     """
 
     server: ServerStatus | None
+    address: str
     state: str
     word: str
     labels: str
@@ -122,7 +124,7 @@ def card(
     return QueueCard(
         id=name,
         one=one,
-        rows=rows(one, where, links.queue(PLACE), name),
+        rows=rows(one, where, links, name),
         more=max(0, len(one.servers) - MOST_SERVERS),
         is_single=where is not None,
         moves=list(moved.get(one.name, ()))[:MOST_MOVES],
@@ -135,13 +137,13 @@ def card(
     )
 
 
-def rows(one: TaskTypeStatus, where: Sequence[Place] | None, address: str, name: str) -> list[Row]:
+def rows(one: TaskTypeStatus, where: Sequence[Place] | None, links: Links, name: str) -> list[Row]:
     """Return a row for what nobody has, if there is any, and one for each server; those judged dead come first."""
     servers = sorted(one.servers, key=lambda server: (server.is_alive, server.pk))[:MOST_SERVERS]
     known = {server.pk for server in one.servers}
     lost = one.unowned - sum(server.queues for server in one.servers if not server.is_alive)
     most = max([lost, 1, *(server.queues for server in servers)])
-    words = Words(one)
+    words, queue = Words(one), links.queue(PLACE)
     of: dict[int | None, list[Place]] = {}
     for place in where or ():
         of.setdefault(place.owner if place.owner in known else None, []).append(place)
@@ -149,10 +151,12 @@ def rows(one: TaskTypeStatus, where: Sequence[Place] | None, address: str, name:
     def row(server: ServerStatus | None, queues: int, asked_for: int) -> Row:
         key = server.pk if server else None
         state, word = standing(server, one.heartbeat_every)
-        squares = marks(map(words.of, of.get(key, ())), address, f"{name}-{key or 0}")
-        labels = spelled(server.labels) if server else ""
+        squares = marks(map(words.of, of.get(key, ())), queue, f"{name}-{key or 0}")
+        labels, address = (spelled(server.labels), links.server(server.pk)) if server else ("", "")
         had, asked = 100 * (queues - asked_for) / most, 100 * asked_for / most
-        return Row(server, state, word, labels, queues, asked_for, squares, f"{had:.2f}", f"{asked:.2f}")
+        return Row(
+            server, address, state, word, labels, queues, asked_for, squares, f"{had:.2f}", f"{asked:.2f}"
+        )
 
     nobody = [row(None, lost, 0)] if lost > 0 else []
     return nobody + [row(server, server.queues, server.asked_for) for server in servers]

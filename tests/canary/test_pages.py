@@ -18,6 +18,7 @@ from tests.canary.planted import PASSWORD, SCRIPT, SEALED, formulas_in, found_in
 
 LIST = "/admin/resourcepool/proxy/"
 QUEUES = (TaskType, Server, Queue, Move)
+NAMES = ("pause", "resume", "undrain", "pin", "unpin")  # what can be done to these
 FIELDS = {"scheme": "http", "host": "a.example", "port": 80, "username": "joe", "country": "", "tags": ""}
 FORM = {**FIELDS, "weight": 1, "notes": "n", "new_password": PASSWORD}
 ANSWERS = {"reason": "because", "amount": "2", "unit": "hours", "name": "Ann", "confirmed": "yes"}
@@ -25,7 +26,11 @@ ANSWERS = {"reason": "because", "amount": "2", "unit": "hours", "name": "Ann", "
 QUERIES = ("", "?q=held", "?q=script", "?held_by==1", "?on_host=x", "?tag=a", "?in_country=us", "?state=held")
 QUERIES += (f"?task_type={SCRIPT}", "?standing=asked", "?standing=pinned", "?what=requested")
 # What else may stand in an address, and which values are tried.
-PARTS = {"name": list(OPERATIONS), "app_label": ["resourcepool"], "url": ["nowhere"]}
+PARTS = {
+    "name": [*OPERATIONS, "pause", "resume", "drain", "undrain", "pin", "unpin"],
+    "app_label": ["resourcepool"],
+    "url": ["nowhere"],
+}
 NOT_OURS = re.compile(r"auth_|django_celery_beat_|testapp_|view_on_site|None")
 
 

@@ -3,11 +3,14 @@
 from typing import Any
 
 import pytest
+from django.contrib.admin import site
 from django.contrib.auth.models import User
 from django.db import connection
+from django.http import HttpRequest
 from django.test.utils import CaptureQueriesContext
 
 from resourcepool.dashboard import queues
+from resourcepool.dashboard.links import Links
 from resourcepool.dashboard.queues import Words, rows, small, standing
 from resourcepool.dialect import DbLater
 from resourcepool.exceptions import DatabaseUnavailable
@@ -19,6 +22,15 @@ from tests.admin.queues.scene import server, task_type
 from tests.app.rows import new
 from tests.dashboard.test_views import HOSTILE, LIVE, PAGE, somebody, text_of
 
+
+class Nowhere(Links):
+    """The links of somebody who may go nowhere."""
+
+    def _page(self, *_: Any) -> str:
+        return ""
+
+
+NOWHERE = Nowhere(site, HttpRequest())
 ALL = ("view_tasktype", "view_server", "view_queue", "view_move")
 
 
@@ -80,13 +92,13 @@ def test_how_a_server_is(one: ServerStatus | None, state: str, word: str) -> Non
 
 def test_what_nobody_has_comes_first_then_the_dead() -> None:
     one = of(status(1, queues=4, asked_for=1), status(2, -5.0, queues=2), unowned=5, queues=9)
-    found = rows(one, None, "", "x")
+    found = rows(one, None, NOWHERE, "x")
     assert [(row.server and row.server.pk, row.queues) for row in found] == [(None, 3), (2, 2), (1, 4)]
     assert [(row.had, row.asked) for row in found] == [("75.00", "0.00"), ("50.00", "0.00"), ("75.00", "25.00")]
 
 
 def test_queues_of_a_server_that_is_gone_are_without_owner() -> None:
-    found = rows(of(status(queues=1), unowned=1), [place(owner=99), place()], "", "x")
+    found = rows(of(status(queues=1), unowned=1), [place(owner=99), place()], NOWHERE, "x")
     assert [row.squares.count("rp-cell") for row in found] == [1, 1]
     assert "had by" in found[1].squares
 

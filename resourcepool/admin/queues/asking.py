@@ -2,16 +2,18 @@
 
 from collections.abc import Callable, Sequence
 from itertools import groupby
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.admin.utils import quote, unquote
 from django.core.exceptions import PermissionDenied
 from django.db import DatabaseError, InterfaceError
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
+from django.urls import URLPattern, path
 from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 
@@ -27,9 +29,12 @@ SHOWN = 20
 
 
 class Asking(Operated):
-    """A list that never counts its table, and whose actions ask first."""
+    """A list that never counts its table, and whose actions ask first; so do the buttons on the page of a row."""
 
     asking_template = "resourcepool/admin/queues/ask.html"
+    change_form_template = "resourcepool/admin/queues/page.html"
+    orders: ClassVar[tuple[Order, ...]] = ()  # what the page of a row offers
+    at_once: tuple[str, ...] = ("changelist", "operate")
     list_per_page = 50
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER
@@ -42,6 +47,40 @@ class Asking(Operated):
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[CappedList]:
         """Return the list that does not count."""
         return CappedList
+
+    def own_urls(self) -> list[URLPattern]:
+        """Return the address of the page that asks."""
+        page = self.admin_site.admin_view(self.operate_view)
+        name = f"{self.opts.app_label}_{self.opts.model_name}_operate"
+        return [path("<path:object_id>/operate/<slug:name>/", page, name=name)]
+
+    def operate_view(self, request: HttpRequest, object_id: str, name: str) -> HttpResponse:
+        """Ask, and do it to one row."""
+        if not self.has_operate_permission(request):
+            raise PermissionDenied
+        order = next((order for order in self.orders if order.name == name), None)
+        if order is None:
+            raise Http404
+        return self.ask_about(request, object_id, order, there=self.url_of("change", object_id))
+
+    def ask_about(self, request: HttpRequest, object_id: str, order: Order, there: str) -> HttpResponse:
+        """Return the page that asks about one row; ``there``, once it is done."""
+        found = self.get_object(request, unquote(object_id))
+        if found is None:
+            raise Http404
+        rows = self.get_queryset(request).filter(pk=found.pk)
+        return self.ask(request, rows, order, back=there) or HttpResponseRedirect(there)
+
+    def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Add what can be done."""
+        row = kwargs.get("obj")
+        if row is not None and self.has_operate_permission(request, row):
+            context["buttons"] = [
+                (order, self.url_of("operate", quote(row.pk), order.name))
+                for order in self.orders
+                if order.fits(row)
+            ]
+        return super().render_change_form(request, context, *args, **kwargs)
 
     def ask(self, request: HttpRequest, rows: Any, order: Order, back: str) -> HttpResponse | None:
         """Return the page that asks; None once it is done, as far as it could be: messages say so."""

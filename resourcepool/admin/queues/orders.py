@@ -1,5 +1,6 @@
 """What an operator can do to task types, servers and queues: each is one call of ``queues.operating`` per task type."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,7 @@ from django.utils.translation import ngettext_lazy
 from resourcepool import options
 from resourcepool.exceptions import BadOption
 from resourcepool.queues import operating
-from resourcepool.queues.models import MAX_NAME
+from resourcepool.queues.models import MAX_NAME, Server
 
 Entered = dict[str, Any]
 
@@ -29,10 +30,14 @@ class ServerForm(forms.Form):
     def clean_server(self) -> str:
         """Refuse what no server can be called."""
         try:
-            return options.text("server", self.cleaned_data["server"], most=MAX_NAME)
+            name = options.text("server", self.cleaned_data["server"], most=MAX_NAME)
         except BadOption:
             message = _("One line of at most %(most)d printable characters.") % {"most": MAX_NAME}
             raise forms.ValidationError(message) from None
+        run = re.fullmatch(r"(.+) #(\d{1,18})", name)
+        if run and Server.objects.filter(name=run[1], pk=run[2]).exists():
+            raise forms.ValidationError(_("Its name alone, without the number: %(name)s") % {"name": run[1]})
+        return name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +51,7 @@ class Order:
         form: what is asked besides.
         give: makes the change (name of the task type, the rows of it, what was entered, the operator).
         done: what is said afterwards; plural, with ``count``.
+        fits: tells whether the page of a row offers it: elsewhere it would change nothing.
     """
 
     name: str
@@ -56,6 +62,7 @@ class Order:
     form: type[forms.Form] = forms.Form
     give: Callable[[str, Sequence[Any], Entered, str], object]
     done: Any
+    fits: Callable[[Any], bool] = lambda _row: True
 
 
 def _ids(queues: Sequence[Any]) -> list[str]:
@@ -71,6 +78,7 @@ PAUSE = Order(
         " stays as it is, until somebody resumes."
     ),
     give=lambda task_type, _rows, _entered, by: operating.pause(task_type, by=by),
+    fits=lambda task_type: not task_type.is_paused,
     done=ngettext_lazy("%(count)d was paused.", "%(count)d were paused.", "count"),
 )
 RESUME = Order(
@@ -79,6 +87,7 @@ RESUME = Order(
     title=_("Resume (end a pause)"),
     effect=_("Its servers begin work again, within a heartbeat."),
     give=lambda task_type, _rows, _entered, by: operating.resume(task_type, by=by),
+    fits=lambda task_type: bool(task_type.is_paused),
     done=ngettext_lazy("%(count)d was resumed.", "%(count)d were resumed.", "count"),
 )
 DRAIN = Order(
@@ -91,6 +100,7 @@ DRAIN = Order(
         " may have stay."
     ),
     give=lambda task_type, rows, _entered, by: operating.drain(task_type, *map(str, rows), by=by),
+    fits=lambda server: server.state == Server.State.UP,
     done=ngettext_lazy("%(count)d is draining.", "%(count)d are draining.", "count"),
 )
 UNDRAIN = Order(
@@ -99,6 +109,7 @@ UNDRAIN = Order(
     title=_("End the drain (give it queues again)"),
     effect=_("It gets its share of the queues again, each when the server that has it has finished its work."),
     give=lambda task_type, rows, _entered, by: operating.undrain(task_type, *map(str, rows), by=by),
+    fits=lambda server: server.state == Server.State.DRAINING,
     done=ngettext_lazy("%(count)d gets queues again.", "%(count)d get queues again.", "count"),
 )
 PIN = Order(
@@ -119,6 +130,7 @@ UNPIN = Order(
     title=_("Unpin (any server may have it)"),
     effect=_("They are shared evenly again. Nothing moves that need not."),
     give=lambda task_type, rows, _entered, by: operating.pin(task_type, _ids(rows), "", by=by),
+    fits=lambda queue: bool(queue.pin),
     done=ngettext_lazy("%(count)d is pinned no more.", "%(count)d are pinned no more.", "count"),
 )
 REMOVE = Order(

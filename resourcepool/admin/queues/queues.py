@@ -3,10 +3,9 @@
 from typing import Any
 
 from django.contrib import admin, messages
-from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
@@ -39,8 +38,9 @@ class QueueAdmin(Asking):
     search_fields = ("queue_id__contains", "pin__contains", "cur_server__name__contains")
     search_help_text = _("A part of the queue's id, of its pin, or of the name of the server that has it.")
     ordering = ("pk",)
-    actions = (action_of(PIN), action_of(UNPIN), action_of(REMOVE))
-    at_once = ("changelist", "add", "delete")
+    orders = (PIN, UNPIN)
+    actions = (*map(action_of, orders), action_of(REMOVE))
+    at_once: tuple[str, ...] = ("changelist", "operate", "add", "delete")
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Nobody edits a queue that somebody may be working on."""
@@ -81,11 +81,7 @@ class QueueAdmin(Asking):
         """Ask, and remove one queue when its server has finished with it."""
         if not self.has_delete_permission(request):
             raise PermissionDenied
-        found = self.get_object(request, unquote(object_id))
-        if found is None:
-            raise Http404
-        there, rows = self.url_of("changelist"), self.get_queryset(request).filter(pk=found.pk)
-        return self.ask(request, rows, REMOVE, back=there) or HttpResponseRedirect(there)
+        return self.ask_about(request, object_id, REMOVE, there=self.url_of("changelist"))
 
     def _add(self, request: HttpRequest, entered: dict[str, Any]) -> None:
         count = operating.add_queues(

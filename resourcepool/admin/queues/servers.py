@@ -57,7 +57,8 @@ class ServerAdmin(Asking):
     list_select_related = ("task_type",)
     search_fields = ("name", "holder")
     ordering = ("-pk",)
-    actions = (action_of(DRAIN), action_of(UNDRAIN))
+    orders = (DRAIN, UNDRAIN)
+    actions = tuple(map(action_of, orders))
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Nobody makes, edits or removes a server by hand."""

@@ -49,7 +49,8 @@ class TaskTypeAdmin(Asking):
         *(moments("assigned_at", _("last assigned at")), "assigned_by"),
     )
     readonly_fields: ClassVar[Any] = fields[len(SETTINGS) + 1 :]
-    actions = (action_of(PAUSE), action_of(RESUME))
+    orders = (PAUSE, RESUME)
+    actions = tuple(map(action_of, orders))
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """Return the task types with how many servers live, and how many queues there are."""

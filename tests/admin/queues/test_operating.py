@@ -198,3 +198,34 @@ def test_hostile_names_are_text_everywhere(administrator: Client) -> None:
         client.post(LIST.format("queue"), {"action": "pin", "_selected_action": [Queue.objects.get().pk]})
     )
     assert hostile not in page
+
+
+def test_the_page_of_a_row_offers_what_would_change_something(operator: Client) -> None:
+    orders = task_type()
+    first = server(orders, "A")
+    (queue,) = queues("q0")
+
+    def offered(row: Any) -> set[str]:
+        page = text(operator.get(f"{LIST.format(row._meta.model_name)}{row.pk}/change/"))
+        return {
+            name
+            for name in ("pause", "resume", "drain", "undrain", "pin", "unpin")
+            if f"operate-{name}" in page
+        }
+
+    assert (offered(orders), offered(first), offered(queue)) == ({"pause"}, {"drain"}, {"pin"})
+    for row, name in ((orders, "pause"), (first, "drain"), (queue, "pin")):
+        page = f"{LIST.format(row._meta.model_name)}{row.pk}/operate/{name}/"
+        answer = operator.post(page, {"confirmed": "yes", "server": "B"})
+        assert answer["Location"] == f"{LIST.format(row._meta.model_name)}{row.pk}/change/"
+    assert (offered(orders), offered(first)) == ({"resume"}, {"undrain"})
+    assert offered(queue) == {"pin", "unpin"}
+
+
+def test_a_pin_to_one_run_of_a_server_is_refused_with_the_name_to_use(operator: Client) -> None:
+    first = server(task_type(), "A")
+    (row,) = queues("q0")
+    form = {"action": "pin", "_selected_action": [row.pk], "confirmed": "yes", "server": str(first)}
+    assert "without the number: A" in text(operator.post(LIST.format("queue"), form))
+    row.refresh_from_db()
+    assert row.pin == ""

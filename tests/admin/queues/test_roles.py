@@ -46,7 +46,8 @@ def pages_of(model: Any) -> set[str]:
 
 @pytest.mark.parametrize("model", PAGES)
 def test_no_page_is_forgotten_here(model: Any) -> None:
-    assert pages_of(model) == {"changelist", "change", "history", "add", "delete"}
+    operate = {"operate"} if model is not Move else set()
+    assert pages_of(model) == {"changelist", "change", "history", "add", "delete", *operate}
 
 
 @pytest.mark.parametrize("role", EVERYBODY)
@@ -76,6 +77,26 @@ def test_an_action_is_for_those_who_may(role: str, model: Any) -> None:
         if role not in who:
             client.post(address, {**form, "confirmed": "yes", "post": "yes"})
             assert list(type(row).objects.values()) == before
+
+
+ONE = [(TaskType, "pause"), (TaskType, "resume"), (Server, "drain"), (Server, "undrain"), (Queue, "pin")]
+
+
+@pytest.mark.parametrize("role", EVERYBODY)
+@pytest.mark.parametrize(("model", "name"), ONE)
+def test_the_page_of_a_row_offers_it_to_operators_alone(role: str, model: Any, name: str) -> None:
+    client, row, address = sign_in(role), model.objects.first(), LIST.format(model._meta.model_name)
+    page = f"{address}{row.pk}/operate/{name}/"
+    refusal = 302 if role == "anonymous" else 403
+    assert client.get(page).status_code == (200 if role in OPERATORS else refusal)
+    before = model.objects.filter(pk=row.pk).values().get()
+    client.post(page, {"confirmed": "yes", "server": "B"})
+    is_changed = model.objects.filter(pk=row.pk).values().get() != before
+    assert is_changed is (role in OPERATORS and name != "undrain")
+    for other in ("explode", "remove"):
+        assert client.get(f"{address}{row.pk}/operate/{other}/").status_code == (
+            404 if role in OPERATORS else refusal
+        )
 
 
 @pytest.mark.parametrize("role", sorted(set(EVERYBODY) - ADMINISTRATORS - {"anonymous"}))
