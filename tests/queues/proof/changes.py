@@ -53,8 +53,11 @@ class Changes:
         self._one("kill -9", lambda: self._crew.destroy(self._any()), -1)
 
     def pause(self) -> None:
-        """Stop a server until it is judged dead and replaced, then let it go on: it registers again."""
-        self._one("SIGSTOP", lambda: self._crew.stop(self._any(), 0.0), -1)
+        """Stop a server until it is judged dead and replaced, then let it go on: it registers again.
+
+        If it stands still in a guarded transaction, the queue of that is locked, and stays where it is.
+        """
+        self._one("SIGSTOP", lambda: self._crew.stop(self._any(), 0.0), -1, may_linger=True)
         self._one("SIGCONT", lambda: self._crew.go_on(all_of_them=True), +1)
 
     def blink(self) -> None:
@@ -118,12 +121,12 @@ class Changes:
     def _any(self) -> "Member":
         return self._chance.choice(self._crew.running())
 
-    def _one(self, name: str, do: Callable[[], object], more: int) -> None:
+    def _one(self, name: str, do: Callable[[], object], more: int, *, may_linger: bool = False) -> None:
         time.sleep(HEARTBEAT)  # so that everybody knows what it has
         before, move = standing().counts, last_move()
-        is_settled, span = self._await(do, len(before) + more)
-        change = Change(name, span, before, frozenset(standing().counts), moved_since(move), is_settled)
-        self._note(change)
+        is_settled, span = self._await(do, len(before) + more, UNWORKED if may_linger else PATIENCE)
+        after = frozenset(standing().counts) if is_settled else frozenset()
+        self._note(Change(name, span, before, after, moved_since(move), is_settled or may_linger))
 
     def _until_settled(self, name: str, do: Callable[[], object], servers: int) -> None:
         is_settled, span = self._await(do, servers)
@@ -134,10 +137,10 @@ class Changes:
         words = f"{change.moved} moved, {change.least} had to" if change.after else ""
         print(f"{change.span.end:10.1f}  {change.name:26}{change.seconds:6.2f} s  {words}", flush=True)
 
-    def _await(self, do: Callable[[], object], servers: int) -> tuple[bool, Span]:
+    def _await(self, do: Callable[[], object], servers: int, patience: float = PATIENCE) -> tuple[bool, Span]:
         began = time.monotonic()
         do()
-        while not (is_settled := standing().is_settled(servers)) and time.monotonic() < began + PATIENCE:
+        while not (is_settled := standing().is_settled(servers)) and time.monotonic() < began + patience:
             time.sleep(LOOK)
         return is_settled, Span(began, time.monotonic())
 
