@@ -3,11 +3,12 @@
 from tests.guards.checking import CHECKING
 from tests.guards.leases import LEASES
 from tests.guards.mutation import VERBS, Mutation
+from tests.guards.queues import QUEUES
 from tests.guards.records import RECORDS
 from tests.guards.resources import RESOURCES
 from tests.guards.surfaces import SURFACES
 from tests.guards.waiting import WAITING
 
-MUTATIONS = (*LEASES, *WAITING, *RESOURCES, *CHECKING, *RECORDS, *SURFACES)
+MUTATIONS = (*LEASES, *WAITING, *RESOURCES, *CHECKING, *RECORDS, *SURFACES, *QUEUES)
 
 __all__ = ["MUTATIONS", "VERBS", "Mutation"]

@@ -173,6 +173,22 @@ class TestATurn:
         with pytest.raises(TaskType.DoesNotExist):
             a.turn()
 
+    def test_ends_the_handle_of_what_was_taken_over_and_came_back_since_the_last(self) -> None:
+        made(1)
+        a = joined("A")
+        a.turn()
+        mine = handles(a)["1"]
+        b = stranger("B")
+        operating.drain(NAME, "A")
+        asked_ago("1", 31)
+        replan(if_due=True)
+        operating.undrain(NAME, "A")
+        left(b)
+        assert table() == "A"
+        a.turn()
+        assert mine.lost.is_set()
+        assert handles(a)["1"].fence == mine.fence + 2
+
 
 class TestHandingOver:
     def test_of_which_the_database_says_nothing_leaves_the_queue_unused(
@@ -193,7 +209,9 @@ class TestHandingOver:
         a.turn()
         assert table() == "B"
 
-    def test_given_up_in_doubt_it_is_had_again_only_under_a_new_fence(self, interference: Interference) -> None:
+    def test_given_up_in_doubt_it_is_had_again_only_under_a_new_fence(
+        self, interference: Interference, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         made(1)
         a = joined("A")
         a.turn()
@@ -207,8 +225,16 @@ class TestHandingOver:
         operating.undrain(NAME, "A")
         left(b)
         assert table() == "A"
+        release, trusted = a._release_idle, []
+
+        def note_and_release() -> bool:
+            trusted.append(mine.is_held)
+            return release()
+
+        monkeypatch.setattr(a, "_release_idle", note_and_release)
         a.turn()
         a.turn()
+        assert not any(trusted)
         again = handles(a)["1"]
         assert again is not mine
         assert again.fence == mine.fence + 2

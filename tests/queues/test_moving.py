@@ -156,6 +156,16 @@ class TestReleasing:
         assert columns(queue("1")) == before
         assert before["cur_server_id"] == b.pk
 
+    def test_late_does_not_speed_up_what_somebody_asks_the_new_owner_for(self) -> None:
+        a, b = asked_by_b()
+        asked_ago("1", 31)
+        replan(if_due=True)
+        stranger("C")
+        Server.objects.filter(pk=b.pk).update(state=Server.State.DRAINING)
+        replan()
+        moving.release("default", kind().pk, "A", a.pk, [queue("1").pk], [])
+        assert table() == "B>C"
+
     def test_of_a_queue_given_up_in_doubt_frees_it_under_a_new_fence(self) -> None:
         made(1)
         a = stranger("A")
@@ -169,15 +179,32 @@ class TestReleasing:
 
 
 class TestPlanning:
-    def test_of_many_at_once_is_done_by_one(self) -> None:
+    def test_begins_with_the_row_of_the_task_type_and_says_at_the_end_that_it_is_done(
+        self, statements: list[Statement]
+    ) -> None:
+        made(3)
+        a, pk = stranger("A"), kind().pk
+        dies(a)
+        statements.clear()
+        moving.reassign("default", pk, "A")
+        ours = [one.sql for one in statements if "resourcepool_" in one.sql]
+        assert [sql.split()[:2] for sql in (ours[0], ours[-1])] == [
+            ["UPDATE", quoted("resourcepool_tasktype")]
+        ] * 2
+
+    def test_of_many_at_once_is_done_by_one(self, statements: list[Statement]) -> None:
         made(4)
         a = stranger("A")
         stranger("B")
         generation = kind().generation
         dies(a)
+        statements.clear()
         outcomes = at_once(6, lambda _: replan(if_due=True))
         assert sorted(len(outcome.changes) for outcome in outcomes) == [0, 0, 0, 0, 0, 4]
         assert kind().generation == generation + 1
+        assert len([one for one in statements if "is_retiring" in one.sql]) == 1, (
+            "the others need not read the queues"
+        )
 
     def test_is_told_by_the_generation_and_leaves_who_did_it_and_when(self) -> None:
         made(1)
@@ -272,6 +299,10 @@ def lock(other: BaseDatabaseWrapper, queue_id: str) -> None:
     other.set_autocommit(False)
     with other.cursor() as cursor:
         cursor.execute("UPDATE resourcepool_queue SET fence = fence WHERE queue_id = %s", [queue_id])
+
+
+def quoted(name: str) -> str:
+    return connection.ops.quote_name(name)
 
 
 def moved_to() -> str:

@@ -1,0 +1,268 @@
+"""The guards of the queues: who has which, from the plan to the commit of the work."""
+
+from tests.guards.mutation import Mutation
+
+PLANNING, MOVING = "queues/planning.py", "queues/moving.py"
+HELD, MEMBERSHIP, SERVER = "queues/held.py", "queues/membership.py", "queues/server.py"
+PLANS, MOVES = ("tests/queues/test_planning.py",), ("tests/queues/test_moving.py",)
+HANDLES, MEMBERS = ("tests/queues/test_held.py",), ("tests/queues/test_membership.py",)
+SERVERS = ("tests/queues/test_server.py",)
+
+QUEUES = (
+    # The plan
+    Mutation(
+        "queues: a dead server gets nothing",
+        PLANNING,
+        "return self.is_alive and not self.is_draining",
+        "return not self.is_draining",
+        MOVES,
+    ),
+    Mutation(
+        "queues: a draining server gets nothing",
+        PLANNING,
+        "return self.is_alive and not self.is_draining",
+        "return self.is_alive",
+        PLANS,
+    ),
+    Mutation(
+        "queues: a dead server has nothing",
+        PLANNING,
+        "staying = {pk for pk, worker in by_pk.items() if worker.is_alive} - set(leaving)",
+        "staying = set(by_pk) - set(leaving)",
+        PLANS,
+    ),
+    Mutation(
+        "queues: who leaves has nothing",
+        PLANNING,
+        "if worker.is_alive} - set(leaving)",
+        "if worker.is_alive}",
+        PLANS,
+    ),
+    Mutation(
+        "queues: a living owner is asked first",
+        PLANNING,
+        "return None if queue.req == target else What.REQUESTED",
+        "return None if queue.req == target else What.ASSIGNED",
+        PLANS,
+    ),
+    Mutation(
+        "queues: a queue asked for by a dead one is not handed over",
+        PLANNING,
+        "elif queue.req in takers:",
+        "elif queue.req is not None:",
+        PLANS,
+    ),
+    Mutation(
+        "queues: what was given up in doubt gets a new fence",
+        PLANNING,
+        "elif queue.pk in doubtful:",
+        "elif False:",
+        PLANS,
+    ),
+    Mutation(
+        "queues: nobody takes over before drain_within",
+        PLANNING,
+        "max(drain_within, workers[queue.cur or 0].ttl)",
+        "workers[queue.cur or 0].ttl",
+        PLANS,
+    ),
+    Mutation(
+        "queues: nobody takes over before the owner's ttl",
+        PLANNING,
+        "max(drain_within, workers[queue.cur or 0].ttl)",
+        "drain_within",
+        PLANS,
+    ),
+    Mutation(
+        "queues: a queue worked on is not removed",
+        PLANNING,
+        "return None if queue.cur in staying else What.REMOVED",
+        "return What.REMOVED",
+        PLANS,
+    ),
+    # The change
+    Mutation(
+        "queues: a new owner has a new fence",
+        MOVING,
+        'fence=F("fence") + 1, since=DbNow()',
+        "since=DbNow()",
+        MOVES,
+    ),
+    Mutation(
+        "queues: the time of the first request stays",
+        MOVING,
+        'requested_at=Coalesce(F("requested_at"), DbNow())',
+        "requested_at=DbNow()",
+        MOVES,
+    ),
+    Mutation(
+        "queues: only what is this server's is released",
+        MOVING,
+        "if queue.cur == server]",
+        "]",
+        MOVES,
+    ),
+    Mutation(
+        "queues: of many that notice a death one plans",
+        MOVING,
+        "if if_due and not is_due(locked, workers, using):",
+        "if False:",
+        ("tests/queues/test_moving.py", "tests/queues/test_membership.py"),
+    ),
+    Mutation(
+        "queues: a plan begins with the row of the task type",
+        MOVING,
+        '    TaskType.objects.using(using).filter(pk=task_type).update(generation=F("generation"))\n',
+        "",
+        MOVES,
+    ),
+    Mutation(
+        "queues: a change is told by the generation",
+        MOVING,
+        'changed |= {"generation": F("generation") + 1, ',
+        "changed |= {",
+        ("tests/queues/test_moving.py",),
+    ),
+    # The handle
+    Mutation(
+        "queues: a late owner's guard fails",
+        HELD,
+        "filter(pk=self.pk, cur_server=server.pk, fence=self.fence)",
+        "filter(pk=self.pk)",
+        HANDLES,
+    ),
+    Mutation(
+        "queues: guard matches the fence",
+        HELD,
+        "filter(pk=self.pk, cur_server=server.pk, fence=self.fence)",
+        "filter(pk=self.pk, cur_server=server.pk)",
+        HANDLES,
+    ),
+    Mutation(
+        "queues: guard asks whether the server is alive",
+        HELD,
+        "if mine.filter(alive).update(",
+        "if mine.update(",
+        HANDLES,
+    ),
+    Mutation(
+        "queues: guard demands a transaction",
+        HELD,
+        "if not connections[using].in_atomic_block:",
+        "if False:",
+        HANDLES,
+    ),
+    Mutation(
+        "queues: a handle that was not confirmed is not trusted",
+        HELD,
+        "now >= self._membership.trusted_until or ",
+        "",
+        HANDLES,
+    ),
+    Mutation(
+        "queues: a handle ends with its server's heartbeat",
+        HELD,
+        " or not self._membership.lease.is_held:",
+        ":",
+        (*HANDLES, *SERVERS),
+    ),
+    Mutation(
+        "queues: a handle ends before others may take it over",
+        HELD,
+        "if now >= self.asked_until:",
+        "if False:",
+        HANDLES,
+    ),
+    Mutation(
+        "queues: a handle in doubt is not trusted",
+        HELD,
+        "if self.is_leaving or self.is_doubtful:",
+        "if self.is_leaving:",
+        MEMBERS,
+    ),
+    Mutation(
+        "queues: work that was lost is told at its end",
+        HELD,
+        "            self.ensure_held()  # while it is in hand: right afterwards it may be handed over\n",
+        "",
+        HANDLES,
+    ),
+    # The server
+    Mutation(
+        "queues: what is in hand is not handed over",
+        MEMBERSHIP,
+        "(queue.is_asked_for or queue.is_doubtful) and not queue.is_in_hand",
+        "(queue.is_asked_for or queue.is_doubtful)",
+        (*HANDLES, *SERVERS),
+    ),
+    Mutation(
+        "queues: no work begins on what is asked for",
+        MEMBERSHIP,
+        "queue.is_held and not queue.is_asked_for",
+        "queue.is_held",
+        HANDLES,
+    ),
+    Mutation(
+        "queues: old and new work on one queue do not meet",
+        MEMBERSHIP,
+        "if any(old.pk == queue.pk and old is not queue and old.is_in_hand for old in self._unfinished):",
+        "if False:",
+        MEMBERS,
+    ),
+    Mutation(
+        "queues: two threads do not get one queue",
+        MEMBERSHIP,
+        "may = not is_first if queue.is_in_hand else",
+        "may = True if queue.is_in_hand else",
+        SERVERS,
+    ),
+    Mutation(
+        "queues: another fence is another handle",
+        MEMBERSHIP,
+        "if pk not in mine or mine[pk][0].fence != queue.fence:",
+        "if pk not in mine:",
+        MEMBERS,
+    ),
+    Mutation(
+        "queues: the trust counts from when the look was sent",
+        MEMBERSHIP,
+        "self.trusted_until = self._trust_from(seen.sent_at)",
+        "self.trusted_until = self._trust_from(monotonic() + 3600)",
+        HANDLES,
+    ),
+    Mutation(
+        "queues: what has passed since the request counts",
+        MEMBERSHIP,
+        "max(seen.drain_within, self.lease.terms.ttl) - one.asked_ago",
+        "max(seen.drain_within, self.lease.terms.ttl)",
+        HANDLES,
+    ),
+    Mutation(
+        "queues: a server registers outside of transactions",
+        MEMBERSHIP,
+        "if connections[self.using].in_atomic_block:",
+        "if False:",
+        MEMBERS,
+    ),
+    Mutation(
+        "queues: who was judged dead registers again",
+        SERVER,
+        "if not membership.lease.is_held and not self.stopping:",
+        "if False:",
+        SERVERS,
+    ),
+    Mutation(
+        "queues: no queue is yielded in a pause",
+        SERVER,
+        "if self.stopping or membership.is_resting:",
+        "if self.stopping:",
+        SERVERS,
+    ),
+    Mutation(
+        "queues: a forked child has no queues",
+        SERVER,
+        "        if self._pid != os.getpid():\n            raise LeaseFromAnotherProcess(",
+        "        if False:\n            raise LeaseFromAnotherProcess(",
+        SERVERS,
+    ),
+)
