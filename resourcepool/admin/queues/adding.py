@@ -39,6 +39,7 @@ class AddForm(forms.Form):
         ),
     )
     labels = forms.JSONField(
+        initial=dict,
         label=_("Labels"),
         required=False,
         validators=[check_labels],

@@ -135,6 +135,14 @@ def test_queues_are_added_one_a_line_and_shared_at_once(administrator: Client) -
     assert Queue.objects.filter(cur_server__name="A").count() == 2
 
 
+def test_the_form_names_the_task_type_that_is_asked_for_and_needs_no_labels(administrator: Client) -> None:
+    task_type("mails", 0)
+    task_type("orders", 0)
+    page = text(administrator.get(f"{QUEUES}add/?task_type=orders"))
+    assert '<option value="orders" selected>' in page
+    assert "null" not in page
+
+
 WRONG = [
     ({"queues": "\n \n"}, "This field is required"),
     ({"queues": "a\na"}, "each queue once"),
