@@ -83,6 +83,46 @@ JOBS = (
     _("lost"),
 )
 
+# Why a queue went from server to server.
+MOVES = (
+    _("it is being removed"),
+    _("nobody had it"),
+    _("its server is gone"),
+    _("its owner had finished its work on it"),
+    _("given up, without an answer from the database"),
+    _("whoever asked for it is gone"),
+    _("%(server)s #%(count)s left"),
+    _("%(server)s #%(count)s keeps it"),
+    _("%(server)s #%(count)s is draining"),
+    _("%(server)s #%(count)s lacks %(labels)s"),
+    _("%(server)s #%(count)s did not finish its work on it in time"),
+    _("%(server)s #%(count)s was judged dead: no heartbeat for %(seconds)s s"),
+    _("evens out: %(giver)s had %(count)s, %(taker)s %(count_taker)s"),
+    _("pinned to %(server)s"),
+)
+
+# What is allowed where task types, queues and servers are meant; before "one of ..".
+QUEUES = (
+    _("one of %(names)s; %(command)s makes one"),
+    _("there is none yet; %(command)s makes one"),
+    _("there is one of this name already"),
+    _("it has no queues; add some: %(command)s"),
+    _("%(name)s has it already"),
+    _("%(name)s has them already"),
+    _("%(name)s has no such queue"),
+    _("%(name)s has no such queues"),
+    _("each queue once"),
+    _("at most %(count)s at once"),
+    _("text of at most %(count)s characters"),
+    _("there is no server now"),
+    _('a dict of texts, e.g. {"zone": "eu"}'),
+    _("a range that goes up, such as 0..63"),
+    _("KEY=VALUE, such as zone=eu, each key once"),
+    _("NAME or NAME:WEIGHT, such as web-4:2"),
+    _("only with --new; later the admin changes it"),
+    _("a server's name; `unpin` ends a pin"),
+)
+
 # What is allowed where something is refused.
 ALLOWED = (
     _("True or False"),
@@ -184,4 +224,4 @@ AFTER_A_NAME = (_("%(name)s: %(why)s"),)
 # What stands between the items of a list of them, the longest items first.
 BETWEEN = ("\n", _("; "), _(", "))
 
-PHRASES = (*CHECKS, *LEASES, *JOBS, *ALLOWED, *IMPORTS, *ERRORS, *AFTER_A_NAME)
+PHRASES = (*CHECKS, *LEASES, *JOBS, *MOVES, *QUEUES, *ALLOWED, *IMPORTS, *ERRORS, *AFTER_A_NAME)
