@@ -5,7 +5,8 @@ from typing import Any, ClassVar, Self
 
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
-from django.db import models
+from django.db import models, router, transaction
+from django.db.models import F
 from django.utils.translation import gettext_lazy as _
 
 from resourcepool.dialect import DbNow, KeyField, MicrosUntil
@@ -34,12 +35,30 @@ def _seconds(name: Any, default: float, help_text: Any, least: float = 0.1) -> A
     return models.FloatField(name, default=default, validators=limits, help_text=help_text)
 
 
-class TaskType(models.Model):
+class Planned(models.Model):
+    """A row some of whose columns only planning writes: ``save`` leaves these alone, unless they are asked for by name.
+
+    A copy read a moment ago would otherwise set back who has a queue, or hide a change from the servers.
+    """
+
+    planned: ClassVar[frozenset[str]] = frozenset()
+
+    class Meta:
+        abstract = True
+
+    def _do_update(self, base_qs: Any, using: Any, pk_val: Any, values: Any, fields: Any, *rest: Any) -> Any:
+        kept = [value for value in values if fields is not None or value[0].name not in self.planned]
+        return super()._do_update(base_qs, using, pk_val, kept, fields, *rest)
+
+
+class TaskType(Planned):
     """One kind of work that is split into queues, and how its servers are watched.
 
     Its row is the mutex of everything that changes who has which queue: each such transaction begins by updating it
     (R1.1, R1.4). ``generation`` goes up with every change that its servers must know of.
     """
+
+    planned = frozenset({"generation", "is_assignment_due", "assigned_at", "assigned_by"})
 
     class Strategy(models.TextChoices):
         STICKY = "sticky", _("sticky: the fewest moves")
@@ -80,6 +99,19 @@ class TaskType(models.Model):
 
     def __str__(self) -> str:
         return str(self.name)
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """Save. A shorter ``drain_within`` begins now for what is asked for already: its owner counts on the longer."""
+        using = kwargs.get("using") or router.db_for_write(type(self), instance=self)
+        same = TaskType.objects.using(using).filter(pk=self.pk)
+        with transaction.atomic(using=using):
+            # Writes first, as every change of the queues does, and so holds the row.
+            longer = same.filter(drain_within__gt=self.drain_within)
+            is_shorter = longer.update(generation=F("generation") + 1)
+            super().save(*args, **kwargs)
+            if is_shorter:
+                asked = Queue.objects.using(using).filter(task_type=self.pk).exclude(requested_at=None)
+                asked.update(requested_at=DbNow())
 
     def clean(self) -> None:
         """Refuse intervals that contradict each other."""
@@ -149,12 +181,14 @@ class Server(AbstractLease):
         return f"{self.name} #{self.pk}"
 
 
-class Queue(models.Model):
+class Queue(Planned):
     """A part of a task type's work. ``fence`` goes up whenever ``cur_server`` changes.
 
     Who has it is decided by ``cur_server`` and that server's lease together; all four columns below change only in a
     transaction that holds the task type's row.
     """
+
+    planned = frozenset({"cur_server", "req_server", "fence", "requested_at", "since", "is_retiring"})
 
     task_type = models.ForeignKey(TaskType, on_delete=models.PROTECT, related_name="queues")
     queue_id = KeyField(_("queue"), max_length=MAX_QUEUE_ID)

@@ -123,6 +123,27 @@ QUEUES = (
         "changed |= {",
         ("tests/queues/test_moving.py",),
     ),
+    Mutation(
+        "queues: a shorter deadline begins when it is set",
+        "queues/models.py",
+        "asked.update(requested_at=DbNow())",
+        "pass",
+        HANDLES,
+    ),
+    Mutation(
+        "queues: owners learn of a shorter deadline",
+        "queues/models.py",
+        'is_shorter = longer.update(generation=F("generation") + 1)',
+        "is_shorter = longer.exists()",
+        HANDLES,
+    ),
+    Mutation(
+        "queues: a late copy sets nothing back",
+        "queues/models.py",
+        "if fields is not None or value[0].name not in self.planned]",
+        "]",
+        ("tests/queues/test_operating.py",),
+    ),
     # The handle
     Mutation(
         "queues: a late owner's guard fails",

@@ -121,10 +121,16 @@ class World:
                 lambda: operating.pin(NAME, [self.random.choice(ids)], self.random.choice(["", "A", "B"])),
                 lambda: operating.add_queues(NAME, [new]),
                 lambda: operating.remove_queues(NAME, [self.random.choice(ids)]) if len(ids) > 4 else None,
+                self.change_the_deadline,
             ]
         )
         with contextlib.suppress(BadOption):
             chosen()
+
+    def change_the_deadline(self) -> None:
+        task_type = kind()
+        task_type.drain_within = self.random.choice([TTL, DRAIN, 2 * DRAIN])
+        task_type.save(update_fields=["drain_within"])
 
     def time_passes(self, seconds: float | None = None) -> None:
         passed = self.random.uniform(0.5, TTL / 4) if seconds is None else seconds

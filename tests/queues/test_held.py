@@ -197,6 +197,28 @@ class TestTrust:
             a.turn()
         assert not mine.is_held
 
+    def test_is_shortened_by_the_operator_from_then_on_and_not_behind_its_back(
+        self, process_clock: Clock
+    ) -> None:
+        a, mine = one(drain_within=100)
+        ask(a)
+        with mine.working():
+            asked_ago("1", 50)
+            a.turn()
+            shorter = kind()
+            shorter.drain_within = 30
+            shorter.save(update_fields=["drain_within"])
+            replan(if_due=True)
+            assert table() == "A>B", "it does not know yet"
+            a.turn()
+            pass_by(process_clock, a, 20)
+            a.turn()
+            mine.ensure_held()
+            pass_by(process_clock, a, 8)
+            a.turn()
+            assert not mine.is_held
+            mine.asked_until = math.inf  # for the end of the block
+
     def test_ends_with_the_heartbeat(self, process_clock: Clock) -> None:
         a, mine = one()
         a.lease.let_go()

@@ -187,10 +187,8 @@ class TestPlanning:
         dies(a)
         statements.clear()
         moving.reassign("default", pk, "A")
-        ours = [one.sql for one in statements if "resourcepool_" in one.sql]
-        assert [sql.split()[:2] for sql in (ours[0], ours[-1])] == [
-            ["UPDATE", quoted("resourcepool_tasktype")]
-        ] * 2
+        ours = [plain(one.sql) for one in statements if " resourcepool_" in plain(one.sql)]
+        assert [sql.split()[:2] for sql in (ours[0], ours[-1])] == [["UPDATE", "resourcepool_tasktype"]] * 2
 
     def test_of_many_at_once_is_done_by_one(self, statements: list[Statement]) -> None:
         made(4)
@@ -301,8 +299,8 @@ def lock(other: BaseDatabaseWrapper, queue_id: str) -> None:
         cursor.execute("UPDATE resourcepool_queue SET fence = fence WHERE queue_id = %s", [queue_id])
 
 
-def quoted(name: str) -> str:
-    return connection.ops.quote_name(name)
+def plain(sql: str) -> str:
+    return sql.replace("`", "").replace('"', "")
 
 
 def moved_to() -> str:

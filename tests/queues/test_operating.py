@@ -175,6 +175,21 @@ def test_a_preview_tells_what_would_move_and_moves_nothing() -> None:
     assert (Move.objects.count(), kind().generation) == (history, generation)
 
 
+def test_a_copy_that_is_saved_late_sets_back_nothing_that_planning_has_written() -> None:
+    made(2)
+    task_type, one = kind(), queue("1")
+    stranger("A")
+    before = columns(kind()), columns(queue("1"))
+    task_type.heartbeat_every, one.parameter = 0.2, "new"
+    task_type.save()
+    one.save()
+    assert (columns(kind()), columns(queue("1"))) == (
+        {**before[0], "heartbeat_every": 0.2},
+        {**before[1], "parameter": "new"},
+    )
+    assert table() == "A A"
+
+
 def test_every_order_to_an_unknown_task_type_names_those_that_exist() -> None:
     operating.create("mails", ["1"], **SETTINGS)
     orders = (
