@@ -1,5 +1,6 @@
 """Task types in the admin: their settings, and how they stand."""
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from django import forms
@@ -81,8 +82,7 @@ class TaskTypeAdmin(Asking):
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
         """Return what Django asks about; what still has queues or servers is not deleted."""
-        kept = [text for one in objs if (text := _in_use(one))]
-        if kept:
+        if kept := _in_use([one.pk for one in objs]):
             return [], {}, set(), kept
         return super().get_deleted_objects(objs, request)
 
@@ -132,13 +132,12 @@ def _count(rows: Any) -> Any:
     return Coalesce(Subquery(counted.values("n")), 0)
 
 
-def _in_use(task_type: Any) -> str:
-    using = router.db_for_write(TaskType)
-    queues = Queue.objects.using(using).filter(task_type=task_type).count()
-    servers = Server.objects.using(using).filter(task_type=task_type).count()
-    if not queues and not servers:
-        return ""
+def _in_use(pks: Sequence[int]) -> list[str]:
+    """Return a sentence about each of these task types that still has queues or servers."""
     text = gettext(
         "%(name)s: %(queues)d queues, %(servers)d servers. Stop the servers, and remove the queues, first."
     )
-    return text % {"name": task_type, "queues": queues, "servers": servers}
+    rows = TaskType.objects.using(router.db_for_write(TaskType)).filter(pk__in=pks)
+    counted = rows.annotate(n_queues=_count(Queue.objects.all()), n_servers=_count(Server.objects.all()))
+    found = counted.exclude(n_queues=0, n_servers=0).values_list("name", "n_queues", "n_servers")
+    return [text % dict(zip(("name", "queues", "servers"), row, strict=True)) for row in found]

@@ -116,8 +116,9 @@ def test_what_has_queues_or_servers_is_not_deleted(administrator: Client) -> Non
     assert TaskType.objects.exists()
     Queue.objects.all().delete()
     Server.objects.all().delete()
+    task_type("other", 1)
     administrator.post(f"{ADDRESS}{orders.pk}/delete/", {"post": "yes"})
-    assert not TaskType.objects.exists()
+    assert not TaskType.objects.filter(pk=orders.pk).exists()
 
 
 def test_what_came_while_it_was_deleted_keeps_it(
@@ -126,7 +127,7 @@ def test_what_came_while_it_was_deleted_keeps_it(
     from resourcepool.admin.queues import task_types
 
     orders = task_type()
-    monkeypatch.setattr(task_types, "_in_use", lambda _: "")
+    monkeypatch.setattr(task_types, "_in_use", lambda _: [])
     monkeypatch.setattr("django.contrib.admin.ModelAdmin.get_deleted_objects", lambda *_: ([], {}, set(), []))
     answer = administrator.post(f"{ADDRESS}{orders.pk}/delete/", {"post": "yes"}, follow=True)
     assert "Not deleted" in text(answer)
