@@ -100,7 +100,7 @@ class Changes:
                 self._crew.destroy if act == "kill" else lambda it: self._crew.ask_to_leave(it, signal.SIGTERM)
             )
             leave(self._any())
-        elif act == "stop" and len(able) > FEWEST:
+        elif act == "stop" and len(able) > FEWEST and self._wire is not None:
             self._crew.stop(self._any(), self._chance.choice([0.5, JUDGE_DEAD - HEARTBEAT, JUDGE_DEAD + 1.5]))
         elif self._wire is not None and act == "hold":
             self._wire.hold("guard", JUDGE_DEAD + 1.5)

@@ -7,6 +7,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from django.db import connection
+
 from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
 from resourcepool.queues import QueueServer
 from tests.chaos.writing import write
@@ -15,6 +17,7 @@ from tests.queues.proof.terms import TASK_TYPE
 
 SHORT, LONG = (0.002, 0.012), (0.2, 0.4)  # seconds of one piece of work
 LONG_ONES, GUARDED = 0.02, 0.1  # shares of them
+GUARDED_ON_SQLITE = 0.02  # where a guarded piece of work has the whole file
 PAUSE = 0.2  # seconds between two attempts to register
 
 
@@ -25,6 +28,7 @@ class Worker:
         self.number, self.log = number, Log(path, who=number)
         self.chance = random.Random(f"{seed}/{number}")
         self.is_done = False
+        self.guarded = GUARDED_ON_SQLITE if connection.vendor == "sqlite" else GUARDED
         self.seen: set[tuple[int, int]] = set()
 
     def work(self) -> None:
@@ -63,7 +67,7 @@ class Worker:
             with queue.working():
                 is_in_hand = True
                 self.note(queue)
-                if self.chance.random() < GUARDED:
+                if self.chance.random() < self.guarded:
                     self.log.tell("guards")
                     write(self.log, self.chance, queue)
                 time.sleep(self.chance.uniform(*(LONG if self.chance.random() < LONG_ONES else SHORT)))
