@@ -4,9 +4,11 @@ from tests.guards.mutation import Mutation
 
 PLANNING, MOVING = "queues/planning.py", "queues/moving.py"
 HELD, MEMBERSHIP, SERVER = "queues/held.py", "queues/membership.py", "queues/server.py"
-PLANS, MOVES = ("tests/queues/test_planning.py",), ("tests/queues/test_moving.py",)
-HANDLES, MEMBERS = ("tests/queues/test_held.py",), ("tests/queues/test_membership.py",)
-SERVERS = ("tests/queues/test_server.py",)
+PLANS = ("tests/queues/test_planning.py",)
+MOVES = ("tests/queues/test_moving.py", "tests/queues/test_reassigning.py")
+HANDLES = ("tests/queues/test_held.py", "tests/queues/test_guard.py")
+MEMBERS = ("tests/queues/test_membership.py", "tests/queues/test_handing_over.py")
+SERVERS = tuple(f"tests/queues/test_server{end}.py" for end in ("", "_loop", "_stopping", "_judged_dead"))
 
 QUEUES = (
     # The plan
@@ -107,7 +109,7 @@ QUEUES = (
         MOVING,
         "if if_due and not is_due(locked, workers, using):",
         "if False:",
-        ("tests/queues/test_moving.py", "tests/queues/test_membership.py"),
+        MOVES,
     ),
     Mutation(
         "queues: a plan begins with the row of the task type",
@@ -121,7 +123,7 @@ QUEUES = (
         MOVING,
         'changed |= {"generation": F("generation") + 1, ',
         "changed |= {",
-        ("tests/queues/test_moving.py",),
+        MOVES,
     ),
     Mutation(
         "queues: a shorter deadline begins when it is set",

@@ -4,9 +4,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from django.db import connection
 
+from resourcepool.models import TaskType
 from resourcepool.queues import QueueServer
 from tests.committed import *  # noqa: F403 (fixtures)
+from tests.concurrency.wire import Interference, Wire, wired
 from tests.eventually import closing
 from tests.queues.crew import NAME
 
@@ -25,3 +28,17 @@ def serve(transactional_db: None) -> Iterator[Serve]:
     yield start
     for server in servers:
         closing(server.close, 0.0)
+
+
+@pytest.fixture
+def wire(transactional_db: None) -> Iterator[Wire]:
+    with wired() as (wire, _):
+        TaskType.objects.count()  # connects
+        yield wire
+
+
+@pytest.fixture
+def interference(transactional_db: None) -> Iterator[Interference]:
+    interference = Interference()
+    with connection.execute_wrapper(interference):
+        yield interference

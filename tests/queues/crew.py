@@ -2,20 +2,23 @@
 
 from typing import Any
 
+import pytest
 from django.db import OperationalError, connection
 
 from resourcepool.dialect import DbLater, DbNow
 from resourcepool.models import Move, Queue, Server, TaskType
-from resourcepool.queues import moving, operating
+from resourcepool.queues import QueueServer, moving, operating
 from resourcepool.queues.held import HeldQueue
 from resourcepool.queues.membership import Application, Membership
 from tests.app.rows import change
+from tests.eventually import eventually
 from tests.resources.clients import LOST_CONNECTION
 
 NAME = "orders"
 TTL = 30.0  # seconds: on a loaded machine nobody is judged dead by accident
 SETTINGS = {"heartbeat_every": 0.1, "judge_dead_after": TTL, "reload_every": 0.02, "drain_within": TTL}
 
+has_a_server = pytest.mark.only("mysql", "postgresql")  # SQLite has none whose answers could be lost
 AWAY = {**LOST_CONNECTION, "sqlite": lambda: OperationalError("database is locked")}[connection.vendor]
 
 
@@ -91,3 +94,43 @@ def moves(*what: str) -> list[str]:
 def handles(member: Membership) -> dict[str, HeldQueue]:
     """Return what this member has, by the queues' ids."""
     return {one.queue_id: one for one in member.held if one.is_held}
+
+
+def one(**settings: Any) -> tuple[Membership, HeldQueue]:
+    """Let A have the only queue."""
+    made(1, **settings)
+    a = joined("A")
+    a.turn()
+    return a, handles(a)["1"]
+
+
+def ask(a: Membership) -> Server:
+    """Have B ask for everything that A has; A does not know yet."""
+    b = stranger("B")
+    operating.drain(NAME, str(a))
+    return b
+
+
+def take_away(a: Membership) -> Server:
+    """Have B take A's queue over; A does not know yet."""
+    b = ask(a)
+    asked_ago("1", 31)
+    replan(if_due=True)
+    assert table() == "B"
+    return b
+
+
+def has(server: QueueServer, count: int) -> None:
+    """Wait until it has so many queues, and can rely on them."""
+    eventually(lambda: len(server.held) == count, 20, table)
+
+
+def asked_by_b(**settings: Any) -> tuple[Server, Server]:
+    """Let A have the only queue and drain, and B ask for it."""
+    made(1, **settings)
+    a = stranger("A")
+    b = stranger("B")
+    Server.objects.filter(pk=a.pk).update(state=Server.State.DRAINING)
+    replan()
+    assert table() == "A>B"
+    return a, b

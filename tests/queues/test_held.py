@@ -1,19 +1,15 @@
-"""The handle of a queue: trusted no longer than it may be, in hand while work goes on, guarded to the commit."""
+"""The handle of a queue: trusted no longer than it may be, in hand while work goes on."""
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import pytest
-from django.db import connection, transaction
-from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db import connection
 
-from resourcepool.exceptions import DatabaseUnavailable, GuardOutsideTransaction, LeaseLost, LeaseReleased
-from resourcepool.models import Server
+from resourcepool.exceptions import DatabaseUnavailable, LeaseLost, LeaseReleased
 from resourcepool.queues import operating
 from resourcepool.queues.held import HeldQueue
 from resourcepool.queues.membership import Membership
-from tests.app.models import Team
 from tests.app.rows import change
 from tests.committed import Clock
 from tests.concurrency.wire import Interference
@@ -21,43 +17,18 @@ from tests.eventually import eventually
 from tests.queues.crew import (
     AWAY,
     NAME,
+    ask,
     asked_ago,
-    dies,
     handles,
-    joined,
     kind,
-    made,
+    one,
     queue,
     replan,
-    stranger,
     table,
+    take_away,
 )
 
 pytestmark = pytest.mark.usefixtures("transactional_db")
-
-
-def one(**settings: Any) -> tuple[Membership, HeldQueue]:
-    """Let A have the only queue."""
-    made(1, **settings)
-    a = joined("A")
-    a.turn()
-    return a, handles(a)["1"]
-
-
-def ask(a: Membership) -> Server:
-    """Have B ask for everything that A has; A does not know yet."""
-    b = stranger("B")
-    operating.drain(NAME, str(a))
-    return b
-
-
-def take_away(a: Membership) -> Server:
-    """Have B take A's queue over; A does not know yet."""
-    b = ask(a)
-    asked_ago("1", 31)
-    replan(if_due=True)
-    assert table() == "B"
-    return b
 
 
 def pass_by(clock: Clock, a: Membership, seconds: float) -> None:
@@ -66,85 +37,6 @@ def pass_by(clock: Clock, a: Membership, seconds: float) -> None:
         clock.advance(seconds / 4)
         began = clock()
         eventually(lambda began=began: a.lease.trust.sent_at >= began)
-
-
-class TestGuard:
-    def test_lets_work_commit_while_the_queue_is_this_servers(self) -> None:
-        _, mine = one()
-        with transaction.atomic(), mine.guard():
-            Team.objects.create(name="done")
-        assert Team.objects.count() == 1
-
-    def test_of_a_late_owner_fails_and_its_work_is_undone(self) -> None:
-        a, mine = one()
-        take_away(a)
-        assert mine.is_held  # it has not heard of it
-        with pytest.raises(LeaseLost), transaction.atomic():
-            Team.objects.create(name="too late")
-            with mine.guard():
-                pass
-        assert Team.objects.count() == 0
-        assert mine.lost.is_set()
-        assert not mine.is_held
-
-    def test_under_an_older_fence_fails_though_the_queue_is_this_servers_again(self) -> None:
-        a, mine = one()
-        b = take_away(a)
-        Server.objects.filter(pk=a.lease.pk).update(state=Server.State.UP)
-        dies(b)
-        replan(if_due=True)
-        assert table() == "A"
-        with pytest.raises(LeaseLost), transaction.atomic(), mine.guard():
-            pass
-
-    def test_fails_when_the_server_counts_as_dead_though_nobody_has_planned_yet(self) -> None:
-        a, mine = one()
-        a.lease.let_go()  # or its own heartbeat would notice
-        dies(row_of(a))
-        assert mine.is_held
-        with pytest.raises(LeaseLost), transaction.atomic(), mine.guard():
-            pass
-
-    def test_demands_a_transaction(self) -> None:
-        _, mine = one()
-        with pytest.raises(GuardOutsideTransaction), mine.guard():
-            pass
-
-    @pytest.mark.only("mysql", "postgresql")
-    def test_holds_up_neither_the_heartbeat_nor_the_plans_of_others(self, other: BaseDatabaseWrapper) -> None:
-        a, mine = one()
-        b = ask(a)
-        asked_ago("1", 31)
-        with transaction.atomic(), mine.guard(), other.cursor() as cursor:
-            cursor.execute(WAIT_NOT[connection.vendor])
-            cursor.execute("UPDATE resourcepool_server SET holder = 'beats' WHERE id = %s", [a.lease.pk])
-            assert cursor.rowcount == 1
-            cursor.execute("UPDATE resourcepool_tasktype SET generation = generation")
-        assert table() == "A>B"
-        replan(if_due=True)
-        assert table() == "B"
-        assert b.pk
-
-    @pytest.mark.only("mysql", "postgresql")
-    def test_keeps_the_queue_from_being_taken_over_before_the_commit(self) -> None:
-        from tests.eventually import InBackground
-
-        a, mine = one()
-        ask(a)
-        asked_ago("1", 31)
-        with transaction.atomic(), mine.guard():
-            outcome = InBackground(lambda: replan(if_due=True)).result(30)
-            assert len(outcome.left) == 1
-            Team.objects.create(name="in time")
-        assert table() == "A>B"
-        assert Team.objects.count() == 1
-
-
-WAIT_NOT = {"mysql": "SET innodb_lock_wait_timeout = 1", "postgresql": "SET lock_timeout = 1000"}
-
-
-def row_of(a: Membership) -> Server:
-    return Server.objects.get(pk=a.lease.pk)
 
 
 class TestTrust:

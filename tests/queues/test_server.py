@@ -1,34 +1,34 @@
-"""A server with its threads: what a program sees of it, from the start to the end."""
+"""A server with its threads: what a program sees of it."""
 
-import contextlib
 import os
-import signal
 import sys
-import threading
 import time
-from collections import Counter
 from typing import Any
 
 import pytest
 from django.db import transaction
 
 from resourcepool.exceptions import BadOption, ClaimInTransaction, LeaseFromAnotherProcess, LeaseLost
-from resourcepool.leases import background
-from resourcepool.models import Queue, Server, TaskType
-from resourcepool.queues import HeldQueue, QueueServer, operating
+from resourcepool.models import Server, TaskType
+from resourcepool.queues import QueueServer, operating
 from tests.aliases import alias
 from tests.committed import Statement
-from tests.eventually import InBackground, eventually, in_threads
+from tests.eventually import eventually
 from tests.queues.conftest import Serve
-from tests.queues.crew import NAME, asked_ago, dies, left, made, queue, replan, stranger, table
+from tests.queues.crew import (
+    NAME,
+    asked_ago,
+    has,
+    left,
+    made,
+    queue,
+    replan,
+    stranger,
+    table,
+)
 from tests.spawned import Spawner
 
 pytestmark = pytest.mark.usefixtures("transactional_db")
-
-
-def has(server: QueueServer, count: int) -> None:
-    """Wait until it has so many queues, and can rely on them."""
-    eventually(lambda: len(server.held) == count, 20, table)
 
 
 class TestDescribing:
@@ -129,282 +129,6 @@ class TestSharing:
             replan(if_due=True)
             eventually(work.lost.is_set)
         assert table() == "B"
-
-
-class TestTheLoop:
-    def test_gives_no_queue_to_two_threads_at_once(self, serve: Serve) -> None:
-        made(6)
-        server = serve("A")
-        has(server, 6)
-        busy, done, doubles = set[str](), Counter[str](), list[str]()
-        lock = threading.Lock()
-
-        def work() -> None:
-            while done.total() < 300:
-                for each in server.queues():
-                    with lock:
-                        doubles.extend({each.queue_id} & busy)
-                        busy.add(each.queue_id)
-                    os.sched_yield()
-                    with lock:
-                        busy.discard(each.queue_id)
-                        done[each.queue_id] += 1
-
-        in_threads([work] * 4)
-        assert not doubles
-        assert set(done) == set("123456")
-
-    def test_gives_the_queue_back_when_it_is_left(self, serve: Serve) -> None:
-        made(1)
-        server = serve("A")
-        has(server, 1)
-        for each in server.queues():
-            assert each.is_in_hand
-            break
-        assert not server.held[0].is_in_hand
-        with pytest.raises(ZeroDivisionError):
-            for _ in server.queues():
-                raise ZeroDivisionError
-        assert not server.held[0].is_in_hand
-
-    @pytest.mark.parametrize("why", ["it is paused", "all is in hand", "all is asked for", "it has none"])
-    def test_waits_when_there_is_nothing_to_do(
-        self, serve: Serve, monkeypatch: pytest.MonkeyPatch, why: str
-    ) -> None:
-        made(1)
-        server = serve("A")
-        has(server, 1)
-        mine = server.held[0]
-        stranger("B")
-        with contextlib.ExitStack() as stack:
-            if why == "it is paused":
-                operating.pause(NAME)
-                eventually(lambda: mine.should_stop)
-            elif why == "it has none":
-                operating.drain(NAME, "A")
-                eventually(mine.lost.is_set)
-            else:
-                stack.enter_context(mine.working())
-            if why == "all is asked for":
-                operating.drain(NAME, "A")
-                eventually(lambda: mine.is_asked_for)
-            waits: list[float] = []
-            monkeypatch.setattr(server, "wait", waits.append)
-            assert list(server.queues()) == []
-            assert len(waits) == 1
-
-    def test_goes_on_after_a_pause(self, serve: Serve) -> None:
-        made(1)
-        server = serve("A")
-        operating.pause(NAME)
-        eventually(lambda: server.held and server.held[0].should_stop)
-        assert not list(server.queues())
-        operating.resume(NAME)
-        assert eventually(lambda: list(server.queues()))
-
-
-class TestStopping:
-    def test_from_a_signal_ends_the_loop(self, serve: Serve) -> None:
-        made(3)
-        server = serve("A")
-        before = signal.getsignal(signal.SIGUSR2)
-        server.stop_on_signals(signal.SIGUSR2)
-        try:
-            seen = 0
-            while not server.stopping:
-                for each in server.queues():
-                    seen += 1
-                    signal.raise_signal(signal.SIGUSR2)
-                    assert each.should_stop
-        finally:
-            signal.signal(signal.SIGUSR2, before)
-        assert seen == 1
-
-    def test_on_signals_is_for_the_main_thread(self) -> None:
-        with pytest.raises(BadOption, match="main thread"):
-            InBackground(QueueServer(NAME).stop_on_signals).result()
-
-    def test_may_interrupt_itself_anywhere(self, serve: Serve) -> None:
-        """A second signal comes while the handler of the first runs."""
-        made(1)
-        server = serve("A")
-        depth = 0
-
-        def again(frame: Any, event: str, argument: Any) -> None:
-            nonlocal depth
-            if depth < 3:
-                depth += 1
-                server.stop()
-
-        def stop() -> None:
-            sys.setprofile(again)
-            try:
-                server.stop()
-            finally:
-                sys.setprofile(None)
-
-        InBackground(stop).result()
-        assert server.stopping
-
-    def test_hands_everything_over_at_once(self, serve: Serve) -> None:
-        made(4)
-        server = serve("A")
-        has(server, 4)
-        stranger("B")
-        server.close()
-        assert table() == "B B B B"
-        assert [row.name for row in Server.objects.all()] == ["B"]
-        assert not server.is_registered
-
-    def test_waits_for_the_work_in_hand_and_then_hands_it_over(self, serve: Serve) -> None:
-        made(2)
-        server = serve("A")
-        has(server, 2)
-        stranger("B")
-        eventually(lambda: len(server.held) == 1)
-        mine = server.held[0]
-        with mine.working():
-            closing = InBackground(server.close)
-            eventually(lambda: mine.should_stop)
-            eventually(lambda: table().count(">B"))
-            assert closing.is_alive()
-            mine.ensure_held()
-        closing.result(20)
-        assert table() == "B B"
-
-    def test_that_waits_no_longer_costs_the_work_its_queue(self, serve: Serve) -> None:
-        made(1)
-        server = serve("A")
-        has(server, 1)
-        with pytest.raises(LeaseLost), server.held[0].working() as work:
-            server.close(timeout=0)
-            assert table() == "-"
-            assert work.lost.is_set()
-            work.ensure_held()
-
-    def test_after_an_error_in_the_loop_is_as_clean(self) -> None:
-        made(2)
-        with pytest.raises(ZeroDivisionError), QueueServer(NAME) as server:
-            has(server, 2)
-            for _ in server.queues():
-                raise ZeroDivisionError
-        assert table() == "- -"
-        assert Server.objects.count() == 0
-
-    def test_after_it_was_judged_dead_waits_only_until_the_old_work_has_ended(self, serve: Serve) -> None:
-        made(1)
-        server = serve("A")
-        has(server, 1)
-        old = server.held[0]
-        with contextlib.suppress(LeaseLost), old.working():
-            dies(Server.objects.get())
-            eventually(lambda: [each for each in server.held if each.fence > old.fence], 20)
-            closing = InBackground(server.close, 60.0)
-            eventually(lambda: Server.objects.filter(state=Server.State.DRAINING).exists())
-            eventually(lambda: table() == "A")
-        closing.result(20)
-        assert Server.objects.count() == 0
-
-
-class TestBeingJudgedDead:
-    def test_is_mended_by_registering_again(self, serve: Serve) -> None:
-        made(2)
-        server = serve("A")
-        has(server, 2)
-        before, name = server.held, server.name
-        dies(Server.objects.get())
-        eventually(lambda: all(each.lost.is_set() for each in before))
-        has(server, 2)
-        assert all(now.fence > then.fence for now, then in zip(server.held, before, strict=True))
-        assert server.name != name
-        assert Server.objects.count() == 1
-
-    def test_does_not_let_old_and_new_work_on_a_queue_run_at_once(self, serve: Serve) -> None:
-        made(1)
-        server = serve("A")
-        has(server, 1)
-        loop = server.queues()
-        old = next(loop)
-        dies(Server.objects.get())
-        eventually(lambda: server.held and server.held[0] is not old, 20)
-        assert list(server.queues()) == []
-        with pytest.raises(LeaseLost), server.held[0].working():
-            pass
-        loop.close()
-        assert [each.fence > old.fence for each in server.queues()] == [True]
-
-    def test_happens_to_a_process_that_was_stopped_for_too_long_which_then_joins_again(
-        self, spawn: Spawner
-    ) -> None:
-        made(2, judge_dead_after=1.5, drain_within=30)
-        child = spawn(serve_stopped_once)
-        child.line("has 2")
-        b = stranger("B")
-        child.line("has 1")
-        eventually(lambda: replan(if_due=True) and table() == "B B", 20)
-        child.send(signal.SIGCONT)
-        child.line("lost")
-        left(b)
-        child.line("has 2")
-        assert table() == "A A"
-        child.send(signal.SIGTERM)
-        child.succeed()
-        assert table() == "- -"
-
-
-def serve_stopped_once() -> None:
-    with QueueServer(NAME, name="A") as server:
-        server.stop_on_signals()
-        said(server, 2)
-        mine = said(server, 1)
-        with background.quiet():  # not in the middle of a transaction: on SQLite nobody else could write
-            signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
-        with pytest.raises(LeaseLost):
-            mine.ensure_held()
-        eventually(mine.lost.is_set)
-        print("lost", flush=True)
-        said(server, 2)
-        while not server.stopping:
-            list(server.queues())
-
-
-def said(server: QueueServer, count: int) -> HeldQueue:
-    has(server, count)
-    print(f"has {count}", flush=True)
-    return server.held[0]
-
-
-class TestATaskTypeThatIsDeleted:
-    def test_under_a_running_server_is_told_in_the_log_and_waited_for(
-        self, serve: Serve, caplog: pytest.LogCaptureFixture, statements: list[Statement]
-    ) -> None:
-        made(2)
-        server = serve("A")
-        has(server, 2)
-        before = server.held
-        began = time.monotonic()
-        Queue.objects.all().delete()
-        Server.objects.all().delete()
-        TaskType.objects.all().delete()
-        eventually(lambda: not server.is_registered)
-        eventually(lambda: "trying again" in caplog.text)
-        assert all(not each.is_held for each in before)
-        statements.clear()
-        eventually(lambda: len(of(statements, "resourcepool-queues")) >= 4, 20)
-        assert len(of(statements, "resourcepool-queues")) <= 10 * (time.monotonic() - began)
-        assert caplog.text.count("trying again") == 1
-        made(2)
-        has(server, 2)
-
-    def test_does_not_keep_a_server_from_closing(self, serve: Serve) -> None:
-        made(2)
-        server = serve("A")
-        has(server, 2)
-        Queue.objects.all().delete()
-        Server.objects.all().delete()
-        TaskType.objects.all().delete()
-        server.close()
-        assert not server.is_registered
 
 
 def of(statements: list[Statement], thread: str) -> list[str]:

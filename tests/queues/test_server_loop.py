@@ -1,0 +1,92 @@
+"""The loop over the queues that a server has: what it yields, and when it waits."""
+
+import contextlib
+import os
+import threading
+from collections import Counter
+
+import pytest
+
+from resourcepool.queues import operating
+from tests.eventually import eventually, in_threads
+from tests.queues.conftest import Serve
+from tests.queues.crew import (
+    NAME,
+    has,
+    made,
+    stranger,
+)
+
+pytestmark = pytest.mark.usefixtures("transactional_db")
+
+
+class TestTheLoop:
+    def test_gives_no_queue_to_two_threads_at_once(self, serve: Serve) -> None:
+        made(6)
+        server = serve("A")
+        has(server, 6)
+        busy, done, doubles = set[str](), Counter[str](), list[str]()
+        lock = threading.Lock()
+
+        def work() -> None:
+            while done.total() < 300:
+                for each in server.queues():
+                    with lock:
+                        doubles.extend({each.queue_id} & busy)
+                        busy.add(each.queue_id)
+                    os.sched_yield()
+                    with lock:
+                        busy.discard(each.queue_id)
+                        done[each.queue_id] += 1
+
+        in_threads([work] * 4)
+        assert not doubles
+        assert set(done) == set("123456")
+
+    def test_gives_the_queue_back_when_it_is_left(self, serve: Serve) -> None:
+        made(1)
+        server = serve("A")
+        has(server, 1)
+        for each in server.queues():
+            assert each.is_in_hand
+            break
+        assert not server.held[0].is_in_hand
+        with pytest.raises(ZeroDivisionError):
+            for _ in server.queues():
+                raise ZeroDivisionError
+        assert not server.held[0].is_in_hand
+
+    @pytest.mark.parametrize("why", ["it is paused", "all is in hand", "all is asked for", "it has none"])
+    def test_waits_when_there_is_nothing_to_do(
+        self, serve: Serve, monkeypatch: pytest.MonkeyPatch, why: str
+    ) -> None:
+        made(1)
+        server = serve("A")
+        has(server, 1)
+        mine = server.held[0]
+        stranger("B")
+        with contextlib.ExitStack() as stack:
+            if why == "it is paused":
+                operating.pause(NAME)
+                eventually(lambda: mine.should_stop)
+            elif why == "it has none":
+                operating.drain(NAME, "A")
+                eventually(mine.lost.is_set)
+            else:
+                stack.enter_context(mine.working())
+            if why == "all is asked for":
+                operating.drain(NAME, "A")
+                eventually(lambda: mine.is_asked_for)
+            waits: list[float] = []
+            monkeypatch.setattr(server, "wait", waits.append)
+            assert list(server.queues()) == []
+            assert len(waits) == 1
+
+    def test_goes_on_after_a_pause(self, serve: Serve) -> None:
+        made(1)
+        server = serve("A")
+        operating.pause(NAME)
+        eventually(lambda: server.held and server.held[0].should_stop)
+        assert not list(server.queues())
+        operating.resume(NAME)
+        assert eventually(lambda: list(server.queues()))

@@ -1,0 +1,127 @@
+"""How a server ends: by a signal, in good order, with work in hand."""
+
+import contextlib
+import signal
+import sys
+from typing import Any
+
+import pytest
+
+from resourcepool.exceptions import BadOption, LeaseLost
+from resourcepool.models import Server
+from resourcepool.queues import QueueServer
+from tests.eventually import InBackground, eventually
+from tests.queues.conftest import Serve
+from tests.queues.crew import (
+    NAME,
+    dies,
+    has,
+    made,
+    stranger,
+    table,
+)
+
+pytestmark = pytest.mark.usefixtures("transactional_db")
+
+
+class TestStopping:
+    def test_from_a_signal_ends_the_loop(self, serve: Serve) -> None:
+        made(3)
+        server = serve("A")
+        before = signal.getsignal(signal.SIGUSR2)
+        server.stop_on_signals(signal.SIGUSR2)
+        try:
+            seen = 0
+            while not server.stopping:
+                for each in server.queues():
+                    seen += 1
+                    signal.raise_signal(signal.SIGUSR2)
+                    assert each.should_stop
+        finally:
+            signal.signal(signal.SIGUSR2, before)
+        assert seen == 1
+
+    def test_on_signals_is_for_the_main_thread(self) -> None:
+        with pytest.raises(BadOption, match="main thread"):
+            InBackground(QueueServer(NAME).stop_on_signals).result()
+
+    def test_may_interrupt_itself_anywhere(self, serve: Serve) -> None:
+        """A second signal comes while the handler of the first runs."""
+        made(1)
+        server = serve("A")
+        depth = 0
+
+        def again(frame: Any, event: str, argument: Any) -> None:
+            nonlocal depth
+            if depth < 3:
+                depth += 1
+                server.stop()
+
+        def stop() -> None:
+            sys.setprofile(again)
+            try:
+                server.stop()
+            finally:
+                sys.setprofile(None)
+
+        InBackground(stop).result()
+        assert server.stopping
+
+    def test_hands_everything_over_at_once(self, serve: Serve) -> None:
+        made(4)
+        server = serve("A")
+        has(server, 4)
+        stranger("B")
+        server.close()
+        assert table() == "B B B B"
+        assert [row.name for row in Server.objects.all()] == ["B"]
+        assert not server.is_registered
+
+    def test_waits_for_the_work_in_hand_and_then_hands_it_over(self, serve: Serve) -> None:
+        made(2)
+        server = serve("A")
+        has(server, 2)
+        stranger("B")
+        eventually(lambda: len(server.held) == 1)
+        mine = server.held[0]
+        with mine.working():
+            closing = InBackground(server.close)
+            eventually(lambda: mine.should_stop)
+            eventually(lambda: table().count(">B"))
+            assert closing.is_alive()
+            mine.ensure_held()
+        closing.result(20)
+        assert table() == "B B"
+
+    def test_that_waits_no_longer_costs_the_work_its_queue(self, serve: Serve) -> None:
+        made(1)
+        server = serve("A")
+        has(server, 1)
+        with pytest.raises(LeaseLost), server.held[0].working() as work:
+            server.close(timeout=0)
+            assert table() == "-"
+            assert work.lost.is_set()
+            work.ensure_held()
+
+    def test_after_an_error_in_the_loop_is_as_clean(self) -> None:
+        made(2)
+        with pytest.raises(ZeroDivisionError), QueueServer(NAME) as server:
+            has(server, 2)
+            for _ in server.queues():
+                raise ZeroDivisionError
+        assert table() == "- -"
+        assert Server.objects.count() == 0
+
+    def test_after_it_was_judged_dead_waits_only_until_the_old_work_has_ended(self, serve: Serve) -> None:
+        made(1)
+        server = serve("A")
+        has(server, 1)
+        old = server.held[0]
+        with contextlib.suppress(LeaseLost), old.working():
+            dies(Server.objects.get())
+            eventually(lambda: [each for each in server.held if each.fence > old.fence], 20)
+            closing = InBackground(server.close, 60.0)
+            eventually(lambda: Server.objects.filter(state=Server.State.DRAINING).exists())
+            eventually(lambda: table() == "A")
+        closing.result(20)
+        assert Server.objects.count() == 0
