@@ -26,7 +26,7 @@ SURFACES = (
     ),
     Mutation(
         "anybody of the staff may operate",
-        "admin/operating.py",
+        "admin/operated.py",
         "return bool(request.user.has_perm(permission)) and self",
         "return self",
         ("tests/admin/test_roles.py",),
@@ -62,7 +62,7 @@ SURFACES = (
     Mutation(
         "the dashboard shows every pool to all",
         "dashboard/access.py",
-        " if _may_view(site, request, model)]",
+        " if may_view(site, request, model)]",
         "]",
         ("tests/dashboard",),
     ),
@@ -117,7 +117,7 @@ SURFACES = (
     ),
     Mutation(
         "a request of the admin is one transaction",
-        "admin/operating.py",
+        "admin/operated.py",
         "transaction.non_atomic_requests(using=alias)(url.callback)",
         "pass",
         ("tests/admin/test_checking.py",),
