@@ -30,9 +30,14 @@ def briefly(using: str, work: Callable[[], Result], *, settle: Callable[[], Resu
             return work()
 
     def locked() -> NoReturn:
-        raise DatabaseUnavailable(
-            f"database {using!r}: a row is locked by somebody's transaction, perhaps its holder's (guard); try again in"
-            " a moment"
-        )
+        raise locked_row(using)
 
     return retrying(connection, send, settle=settle, busy=None if connection.in_atomic_block else locked)
+
+
+def locked_row(using: str) -> DatabaseUnavailable:
+    """Return the error that says that a row is locked, and who may have done so."""
+    return DatabaseUnavailable(
+        f"database {using!r}: a row is locked by somebody's transaction, perhaps its holder's (guard); try again in"
+        " a moment"
+    )

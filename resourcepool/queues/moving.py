@@ -117,8 +117,8 @@ def is_due(task_type: TaskType, workers: Sequence[planning.Worker], using: str) 
 def _apply(using: str, task_type: TaskType, changes: Sequence[Change], known: dict[int | None, str]) -> Outcome:
     if not changes:
         return Outcome([])
-    unlocked = _unlocked(using, [change.queue.pk for change in changes])
-    done = [change for change in changes if change.queue.pk in unlocked]
+    free = unlocked(using, [change.queue.pk for change in changes])
+    done = [change for change in changes if change.queue.pk in free]
     generation = task_type.generation + 1
     record(using, task_type, generation, done, known)
     for is_of, update in _UPDATES:
@@ -127,10 +127,11 @@ def _apply(using: str, task_type: TaskType, changes: Sequence[Change], known: di
                 task_type=task_type.name, generation=generation, queue_pk=OuterRef("pk")
             )
             update(Queue.objects.using(using).filter(pk__in=pks), Subquery(steps.values("to_pk")))
-    return Outcome(done, [change for change in changes if change.queue.pk not in unlocked])
+    return Outcome(done, [change for change in changes if change.queue.pk not in free])
 
 
-def _unlocked(using: str, pks: Sequence[int]) -> set[int]:
+def unlocked(using: str, pks: Sequence[int]) -> set[int]:
+    """Lock those of these queues that nobody else keeps locked, and return which they are."""
     if not connections[using].features.has_select_for_update_skip_locked:
         return set(pks)
     found: set[int] = set()

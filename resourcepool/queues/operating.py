@@ -16,6 +16,7 @@ from django.db.models.functions import Coalesce
 from resourcepool import options
 from resourcepool.dialect import DbNow
 from resourcepool.exceptions import BadOption
+from resourcepool.leases.briefly import locked_row
 from resourcepool.leases.retry import retrying
 from resourcepool.queues import moving, planning
 from resourcepool.queues.assignment import Member
@@ -195,11 +196,14 @@ def _named(workers: Sequence[Worker], name: str) -> list[Worker]:
 def _found(using: str, task_type: TaskType, queue_ids: Sequence[str]) -> Any:
     checked = _queue_ids(queue_ids)
     rows = Queue.objects.using(using).filter(task_type=task_type, queue_id__in=checked)
-    known = set(rows.values_list("queue_id", flat=True))
+    known = dict(rows.values_list("queue_id", "pk"))
     if missing := [each for each in checked if each not in known]:
         raise BadOption(
             "queue", missing[:MOST_SHOWN], f"{printable(task_type.name)} has no such {_them(missing, 'queue')}"
         )
+    # Waiting for a row here would keep the servers from planning and handing over, for longer than some may live.
+    if len(moving.unlocked(using, list(known.values()))) < len(known):
+        raise locked_row(using)
     return rows
 
 

@@ -4,16 +4,19 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
+from typing import Any
 
 import pytest
 from django.db import transaction
 
 from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
-from resourcepool.models import Server
-from resourcepool.queues import moving
+from resourcepool.models import Queue, Server
+from resourcepool.queues import moving, operating
 from resourcepool.queues.membership import Membership
+from tests.committed import Statement
 from tests.eventually import InBackground, eventually
-from tests.queues.crew import dies, handles, joined, kind, made, replan, table
+from tests.queues.crew import NAME, dies, handles, joined, kind, made, replan, table
 from tests.spawned import Spawner
 
 pytestmark = [pytest.mark.only("mysql", "postgresql"), pytest.mark.usefixtures("transactional_db")]
@@ -63,6 +66,23 @@ class TestAGuardedTransaction:
         eventually(lambda: replan() and table() == "B B B B")
         assert not Server.objects.filter(pk=guarding.lease.pk).exists()
         assert not kind().is_assignment_due
+
+    @pytest.mark.parametrize(
+        "change", [lambda ids: operating.pin(NAME, ids, "A"), lambda ids: operating.remove_queues(NAME, ids)]
+    )
+    def test_is_no_reason_for_an_operator_to_keep_the_servers_waiting(
+        self, guarding: Membership, change: Any, statements: list[Statement]
+    ) -> None:
+        before = columns()
+        with pytest.raises(DatabaseUnavailable, match="guard"):
+            change(NAME, ["1", "2"])
+        assert columns() == before
+        assert not [one.sql for one in statements if one.sql.startswith("UPDATE") and "_queue" in one.sql]
+        assert change(NAME, ["2"]) == 1
+
+
+def columns() -> list[Any]:
+    return list(Queue.objects.order_by("pk").values_list("queue_id", "pin", "is_retiring"))
 
 
 class TestAPlannerThatStandsStillInTheMiddleOfItsTransaction:
