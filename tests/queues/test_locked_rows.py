@@ -67,9 +67,7 @@ class TestAGuardedTransaction:
         assert not Server.objects.filter(pk=guarding.lease.pk).exists()
         assert not kind().is_assignment_due
 
-    @pytest.mark.parametrize(
-        "change", [lambda ids: operating.pin(NAME, ids, "A"), lambda ids: operating.remove_queues(NAME, ids)]
-    )
+    @pytest.mark.parametrize("change", [partial(operating.pin, server="A"), operating.remove_queues])
     def test_is_no_reason_for_an_operator_to_keep_the_servers_waiting(
         self, guarding: Membership, change: Any, statements: list[Statement]
     ) -> None:

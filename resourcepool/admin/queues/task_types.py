@@ -68,6 +68,16 @@ class TaskTypeAdmin(Asking):
         """Return those that no form changes; programs and moves know it by its name."""
         return self.readonly_fields if obj is None else ("name", *self.readonly_fields)
 
+    def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Show the form, and save it; while servers plan for longer than one can wait, say that it is not saved."""
+        try:
+            return super().changeform_view(request, *args, **kwargs)
+        except DatabaseError as error:
+            if request.method != "POST":
+                raise
+            self.message_user(request, gettext("Not saved: %s") % str(error)[:200], messages.ERROR)
+            return HttpResponseRedirect(request.get_full_path())
+
     def save_model(self, request: HttpRequest, obj: Any, form: ModelForm, change: bool) -> None:
         """Write only what was edited: servers write the rest while the form is open."""
         if not change:

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from django.db import OperationalError
 from django.test import Client
 
 from resourcepool.dialect import DbLater
@@ -84,6 +85,17 @@ def test_nothing_is_written_when_nothing_was_edited(
     monkeypatch.setattr(TaskType, "save", lambda *_, **__: pytest.fail("saved"))
     assert TaskType.objects.bulk_create([TaskType(name="orders")])
     edit(administrator, TaskType.objects.get())
+
+
+def test_what_cannot_be_saved_because_servers_plan_is_said(
+    administrator: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise OperationalError(1205, "Lock wait timeout exceeded")
+
+    orders = task_type()
+    monkeypatch.setattr(TaskType, "save", fail)
+    assert "Not saved" in text(edit(administrator, orders, heartbeat_every="2"))
 
 
 def test_another_strategy_makes_a_plan_due_and_another_heartbeat_does_not(administrator: Client) -> None:
