@@ -213,7 +213,6 @@ class Queue(Planned):
         editable=False,
         on_delete=models.DO_NOTHING,
         db_constraint=False,
-        db_index=False,
         related_name="+",
     )
     fence = models.BigIntegerField(_("fence"), default=0, editable=False)
