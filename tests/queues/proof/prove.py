@@ -38,12 +38,10 @@ CASES: dict[Mutation, tuple[str, ...]] = {
         "server.micros_left > 0",
         "server.micros_left > 2_500_000",
     ): (CUT_OFF, OVERLAP, NEEDLESS),
-    Mutation(
-        "the end of trust",
-        "queues/held.py",
-        "if now >= self._membership.trusted_until or not self._membership.lease.is_held:",
-        "if False:",
-    ): (OVERLAP,),
+    # Of the lease of the server and of what was looked at last, both: each of them alone is enough.
+    Mutation("the end of trust", "leases/terms.py", "return min(ttl / 10, 2.0)", "return -1_000 * ttl"): (
+        OVERLAP,
+    ),
     Mutation("a change of owner raises the fence", MOVING, 'fence=F("fence") + 1, ', ""): (FENCE, OVERLAP),
     Mutation(
         "dead servers are looked for",
