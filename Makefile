@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format messages run bench mutations chaos proof simulation matrix screenshots clean
+.PHONY: help demo test lint format messages run bench mutations chaos proof queues simulation matrix screenshots clean
 
 # What make test passes on, e.g. make test ARGS="--only mariadb -- tests/leases -k renew"
 ARGS ?=
@@ -49,6 +49,10 @@ chaos:   ## Kill, stop, cut, crash for MINUTES=1 on DATABASE=mariadb; the judge 
 proof:   ## See the judge of chaos object: a server that forgets, one guard after the other taken out (5 min)
 	@.ci/bootstrap test
 	@.venv/bin/python -m tests.chaos --database $(DATABASE) --prove
+
+queues:  ## Servers share 64 queues for MINUTES=1 while others come, go, die and stand still (ARGS=--prove: the judge objects)
+	@.ci/bootstrap test
+	@.venv/bin/python -m tests.queues.proof --minutes $(MINUTES) --database $(DATABASE) $(ARGS)
 
 simulation: ## Play SEEDS=100000 seeded schedules on a simulated clock, statement by statement (10 min)
 	@.ci/bootstrap lint
