@@ -19,6 +19,8 @@ TTL = 30.0  # seconds: on a loaded machine nobody is judged dead by accident
 SETTINGS = {"heartbeat_every": 0.1, "judge_dead_after": TTL, "reload_every": 0.02, "drain_within": TTL}
 
 has_a_server = pytest.mark.only("mysql", "postgresql")  # SQLite has none whose answers could be lost
+# What to lose: on MariaDB the bare word is also in "set autocommit=0", with which a transaction begins.
+COMMIT = {"mysql": "\x03COMMIT"}.get(connection.vendor, "COMMIT")
 AWAY = {**LOST_CONNECTION, "sqlite": lambda: OperationalError("database is locked")}[connection.vendor]
 
 

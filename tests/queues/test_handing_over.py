@@ -12,6 +12,7 @@ from resourcepool.queues import operating
 from tests.concurrency.wire import Interference, Wire
 from tests.queues.crew import (
     AWAY,
+    COMMIT,
     NAME,
     handles,
     has_a_server,
@@ -93,7 +94,7 @@ class TestHandingOver:
             return look(*arguments)
 
         monkeypatch.setattr(membership_module, "look", look_and_note)
-        wire.cut_after("COMMIT")
+        wire.cut_after(COMMIT)
         a.turn()
         assert wire.cuts == 1
         assert seen == [("A>B", True), ("B", False)]
@@ -125,7 +126,7 @@ class TestLeaving:
         a = joined("A")
         stranger("B")
         fences = [queue("1").fence, queue("2").fence]
-        wire.cut_after("COMMIT")
+        wire.cut_after(COMMIT)
         a.leave()
         assert wire.cuts == 1
         assert table() == "B B"

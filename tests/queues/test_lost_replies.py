@@ -7,7 +7,7 @@ import pytest
 from resourcepool.models import Server
 from tests.app.models import Team
 from tests.concurrency.wire import Wire, wired
-from tests.queues.crew import dies, handles, joined, made, moves, queue, replan, table
+from tests.queues.crew import COMMIT, dies, handles, joined, made, moves, queue, replan, table
 
 pytestmark = [pytest.mark.only("mysql", "postgresql"), pytest.mark.usefixtures("transactional_db")]
 
@@ -21,7 +21,7 @@ def wire(transactional_db: None) -> Iterator[Wire]:
 
 def test_a_server_registers_once(wire: Wire) -> None:
     made(4)
-    wire.cut_after("COMMIT")
+    wire.cut_after(COMMIT)
     a = joined("A")
     a.turn()
     assert wire.cuts == 1
@@ -35,7 +35,7 @@ def test_a_plan_moves_every_queue_once(wire: Wire) -> None:
     a, b = joined("A"), joined("B")
     a.turn()
     dies(Server.objects.get(pk=a.lease.pk))
-    wire.cut_after("COMMIT")
+    wire.cut_after(COMMIT)
     replan(if_due=True)
     assert wire.cuts == 1
     assert table() == "B B B B"
@@ -51,7 +51,7 @@ def test_a_hand_over_happens_once_and_the_giver_knows(wire: Wire) -> None:
     given = a.held
     b = joined("B")
     assert sorted(table().split()) == ["A", "A>B"]
-    wire.cut_after("COMMIT")
+    wire.cut_after(COMMIT)
     a.turn()
     b.turn()
     assert wire.cuts == 1
@@ -65,7 +65,7 @@ def test_a_server_leaves_once(wire: Wire) -> None:
     made(2)
     a, _ = joined("A"), joined("B")
     a.turn()
-    wire.cut_after("COMMIT")
+    wire.cut_after(COMMIT)
     a.leave()
     assert wire.cuts == 1
     assert table() == "B B"

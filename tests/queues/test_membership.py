@@ -12,6 +12,7 @@ from tests.committed import Statement
 from tests.concurrency.wire import Wire
 from tests.eventually import eventually
 from tests.queues.crew import (
+    COMMIT,
     NAME,
     asked_ago,
     dies,
@@ -63,7 +64,7 @@ class TestRegistering:
     @has_a_server
     def test_of_which_the_answer_was_lost_registers_once(self, wire: Wire) -> None:
         made(2)
-        wire.cut_after("COMMIT")
+        wire.cut_after(COMMIT)
         a = joined("A")
         assert wire.cuts == 1
         assert [row.pk for row in Server.objects.all()] == [a.lease.pk]
