@@ -15,8 +15,7 @@ from resourcepool.leases.models import Ticket
 from resourcepool.queues.models import Move, Queue, Server, TaskType
 from resourcepool.resources.state import State, Verdict
 from resourcepool.signals import What
-from resourcepool.stats.alarms import Alarm, Kind
-from resourcepool.stats.queue_alarms import ABOUT
+from resourcepool.stats.alarm import ABOUT_QUEUES, Alarm, Kind
 
 
 class Links:
@@ -77,8 +76,8 @@ class Links:
             return self._list(Job, {})
         if alarm.kind is Kind.LEAKED:
             return self._list(Event, {"what": What.LEAKED.value, "past": "hour"})
-        if alarm.pool.startswith(ABOUT):
-            return self._problem_of_queues(alarm.kind, alarm.pool.removeprefix(ABOUT))
+        if alarm.pool.startswith(ABOUT_QUEUES):
+            return self._problem_of_queues(alarm.kind, alarm.pool.removeprefix(ABOUT_QUEUES))
         model = apps.get_model(alarm.pool) if alarm.kind in (Kind.EXPIRED, Kind.CHECK_STALE) else None
         return self.state(model, State.FREE) if model else ""
 

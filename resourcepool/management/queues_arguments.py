@@ -27,7 +27,8 @@ _RANGE = re.compile(r"(?P<prefix>.*?)(?P<first>[0-9]{1,9})\.\.(?P<last>[0-9]{1,9
 def add_sub_commands(parser: CommandParser) -> None:
     """Add all that can be done; without a word, it is ``show``."""
     parser.set_defaults(task_type=None, limit=20, watch=None, json=False)
-    subs = parser.add_subparsers(dest="do", metavar="WHAT", title=_("what to do"))
+    about = _("one of these; each has a --help of its own")
+    subs = parser.add_subparsers(dest="do", metavar="WHAT", title=_("what to do"), help=about)
     show = _add(subs, "show", _("how servers and queues stand; the default"), nargs="?")
     watching.add_watch(show)
     arguments.add_limit(show, 20)

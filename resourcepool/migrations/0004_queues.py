@@ -2,11 +2,12 @@
 
 import django.core.validators
 import django.db.models.deletion
+from django.db import migrations, models
+
 import resourcepool.dialect
 import resourcepool.leases.models
 import resourcepool.queues.labels
 import resourcepool.queues.models
-from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
@@ -242,6 +243,7 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="servers",
                         to="resourcepool.tasktype",
+                        verbose_name="task type",
                     ),
                 ),
             ],
@@ -326,6 +328,7 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="queues",
                         to="resourcepool.tasktype",
+                        verbose_name="task type",
                     ),
                 ),
             ],

@@ -107,10 +107,6 @@ QUEUES = (
     _("there is none yet; %(command)s makes one"),
     _("there is one of this name already"),
     _("it has no queues; add some: %(command)s"),
-    _("%(name)s has it already"),
-    _("%(name)s has them already"),
-    _("%(name)s has no such queue"),
-    _("%(name)s has no such queues"),
     _("each queue once"),
     _("at most %(count)s at once"),
     _("text of at most %(count)s characters"),
@@ -215,6 +211,11 @@ ERRORS = (
     ),
     _("database %(alias)s: %(error)s"),
     _("run `manage.py migrate`"),
+    # Whole, because people write such things, too.
+    _("%(name)s=%(value)s is not allowed: %(task_type)s has it already"),
+    _("%(name)s=%(value)s is not allowed: %(task_type)s has them already"),
+    _("%(name)s=%(value)s is not allowed: %(task_type)s has no such queue"),
+    _("%(name)s=%(value)s is not allowed: %(task_type)s has no such queues"),
     _("%(name)s=%(value)s is not allowed: %(why)s"),
 )
 

@@ -158,7 +158,9 @@ class Server(AbstractLease):
 
     is_told: ClassVar[bool] = False
 
-    task_type = models.ForeignKey(TaskType, on_delete=models.PROTECT, related_name="servers")
+    task_type = models.ForeignKey(
+        TaskType, on_delete=models.PROTECT, related_name="servers", verbose_name=_("task type")
+    )
     name = KeyField(_("name"), max_length=MAX_NAME)
     weight = models.PositiveIntegerField(
         _("weight"), default=1, validators=[MinValueValidator(1), MaxValueValidator(MOST_WEIGHT)]
@@ -190,7 +192,9 @@ class Queue(Planned):
 
     planned = frozenset({"cur_server", "req_server", "fence", "requested_at", "since", "is_retiring"})
 
-    task_type = models.ForeignKey(TaskType, on_delete=models.PROTECT, related_name="queues")
+    task_type = models.ForeignKey(
+        TaskType, on_delete=models.PROTECT, related_name="queues", verbose_name=_("task type")
+    )
     queue_id = KeyField(_("queue"), max_length=MAX_QUEUE_ID)
     parameter = models.TextField(
         _("parameter"), default="", blank=True, max_length=MAX_PARAMETER, help_text=_("Given to its server.")

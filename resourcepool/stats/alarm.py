@@ -3,6 +3,10 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from django.utils.translation import gettext as _
+
+ABOUT_QUEUES = "queues: "
+
 
 class Kind(StrEnum):
     """The kinds of alarms, the worst first."""
@@ -36,7 +40,13 @@ class Alarm:
     text: str
 
     def __str__(self) -> str:
-        return f"{self.pool}: {self.text}" if self.pool else self.text
+        return f"{self.about}: {self.text}" if self.pool else self.text
+
+    @property
+    def about(self) -> str:
+        """``pool``, for people."""
+        name = self.pool.removeprefix(ABOUT_QUEUES)
+        return self.pool if name == self.pool else _("queues: %s") % name
 
     @property
     def is_severe(self) -> bool:

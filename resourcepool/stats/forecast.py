@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from django.utils.translation import gettext as _
+
 from resourcepool.queues.assignment import Member
 from resourcepool.queues.models import Move
 from resourcepool.queues.operating import preview, using_of_queues
@@ -71,7 +73,7 @@ def shares(queues: Iterable[Standing], changes: Iterable[Change], workers: Itera
 
 def name_of(member: Member) -> str:
     """Return what people call a server; one that is not there yet has no number."""
-    return str(member) if member.pk > 0 else f"{member.name} (new)"
+    return str(member) if member.pk > 0 else _("%s (new)") % member.name
 
 
 def _ends_at(queue: Standing, step: Change | None) -> int | None:

@@ -7,13 +7,12 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from resourcepool.queues.labels import printable
-from resourcepool.stats.alarm import Alarm, Kind
+from resourcepool.stats.alarm import ABOUT_QUEUES, Alarm, Kind
 from resourcepool.stats.durations import duration
 from resourcepool.stats.queues import RESTS, ServerStatus, TaskTypeStatus
 
 IDLE_HEARTBEATS = 10  # for so many a server may be without a queue
 LATE_HEARTBEATS = 2  # within so many the others act on what is overdue
-ABOUT = "queues: "
 
 
 def of_queues(task_types: Iterable[TaskTypeStatus]) -> Iterator[Alarm]:
@@ -121,4 +120,4 @@ def _working(one: TaskTypeStatus) -> list[ServerStatus]:
 def _alarm(kind: Kind, one: TaskTypeStatus, text: str, **said: object) -> Alarm:
     name = printable(one.name)
     command = f"`manage.py resourcepool_queues show {shlex.quote(name)}`"
-    return Alarm(kind, f"{ABOUT}{name}", text % {"command": command, **said})
+    return Alarm(kind, f"{ABOUT_QUEUES}{name}", text % {"command": command, **said})

@@ -3,6 +3,8 @@
 from typing import Any
 
 from django import forms
+from django.utils.functional import lazy
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from resourcepool.queues.labels import check_labels
@@ -18,6 +20,11 @@ def _names() -> list[tuple[str, str]]:
     return [(name, name) for name in names[:MOST_NAMES]]
 
 
+def _of_the_queues() -> str:
+    text = gettext("One a line, each of up to %(length)d characters; at most %(most)d at once.")
+    return text % {"length": MAX_QUEUE_ID, "most": MOST_AT_ONCE}
+
+
 class AddForm(forms.Form):
     """Asks for which task type, and for the queues, one a line; ``cleaned_data["queues"]`` is a list."""
 
@@ -26,8 +33,7 @@ class AddForm(forms.Form):
         label=_("Queues"),
         max_length=MOST_TEXT,
         widget=forms.Textarea(attrs={"rows": 8, "class": "vLargeTextField"}),
-        help_text=_("One a line, each of up to %(length)d characters; at most %(most)d at once.")
-        % {"length": MAX_QUEUE_ID, "most": MOST_AT_ONCE},
+        help_text=lazy(_of_the_queues, str)(),  # "lazy % values" would be English for good
     )
     parameter = forms.CharField(
         label=_("Parameter"),

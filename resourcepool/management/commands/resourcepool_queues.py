@@ -30,7 +30,6 @@ LATEST = 1_000  # moves
 class Command(OperatorCommand):
     about = gettext_lazy(
         "Shows which server has which queue and why, tries out what would move, and changes task types and queues."
-        " Each WHAT has a --help of its own."
     )
     example = (
         "manage.py resourcepool_queues show orders\n"
