@@ -32,7 +32,7 @@ class QueueWire(Wire):
     """The relay between the servers and the database, for the statements about queues."""
 
     kinds = {
-        "guard": ("UPDATE RESOURCEPOOL_QUEUE SET FENCE = (RESOURCEPOOL_QUEUE.FENCE",) * 2,
+        "guard": ("UPDATE RESOURCEPOOL_QUEUE SET FENCE = RESOURCEPOOL_QUEUE.FENCE WHERE",) * 2,
         "plan": ("UPDATE RESOURCEPOOL_TASKTYPE SET GENERATION",) * 2,
         "renew": ("UPDATE RESOURCEPOOL_SERVER SET BUSY_BEFORE",) * 2,
         "commit": ("COMMIT",) * 2,
