@@ -15,7 +15,7 @@ from resourcepool.exceptions import BadOption, ClaimInTransaction, LeaseLost, Le
 from resourcepool.leases.clock import monotonic
 from resourcepool.leases.holder import default_holder
 from resourcepool.leases.lease import Lease
-from resourcepool.leases.retry import Unsettled
+from resourcepool.leases.retry import Unsettled, retrying
 from resourcepool.leases.terms import Terms, margin
 from resourcepool.leases.verbs import Grant
 from resourcepool.queues import moving
@@ -134,6 +134,12 @@ class Membership:
             self._generation = NEVER
             seen = self._look()
         return self._next_look(seen, has_planned=may_plan)
+
+    def counts_for(self) -> float:
+        """Return for how many more seconds the others count on it, unless it renews; 0: it was judged dead."""
+        rows = Server.objects.using(self.using).alive().filter(pk=self.lease.pk).with_ages()
+        left = retrying(connections[self.using], rows.values_list("micros_left", flat=True).first)
+        return max(left or 0, 0) / 1_000_000
 
     def leave(self) -> None:
         """Hand everything over at once and sign off. Work that is still in hand loses its queue."""

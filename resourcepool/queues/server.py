@@ -229,6 +229,9 @@ class QueueServer:
     def _turn(self) -> float:
         membership = self._known
         if not membership.lease.is_held and not self.stopping:
+            # Not while its old row still counts: the others would share with one server too many.
+            if seconds := membership.counts_for():
+                return monotonic() + seconds
             membership = self._register_again(membership)
         return membership.turn()
 

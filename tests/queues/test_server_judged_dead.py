@@ -6,8 +6,10 @@ import time
 
 import pytest
 
+from resourcepool.dialect import DbLater
 from resourcepool.exceptions import LeaseLost
 from resourcepool.leases import background
+from resourcepool.leases.keeper import keeper
 from resourcepool.models import Queue, Server, TaskType
 from resourcepool.queues import HeldQueue, QueueServer
 from tests.committed import Statement
@@ -31,6 +33,18 @@ class TestBeingJudgedDead:
         assert all(now.fence > then.fence for now, then in zip(server.held, before, strict=True))
         assert server.name != name
         assert Server.objects.count() == 1
+
+    def test_by_itself_registers_again_only_when_its_old_row_counts_no_more(self, serve: Serve) -> None:
+        """Until then the others share with one server too many, and every move for that is undone a moment later."""
+        made(2)
+        server = serve("A")
+        has(server, 2)
+        name = server.name
+        (lease,) = keeper.kept()
+        Server.objects.update(busy_before=DbLater(1))
+        lease.lose("a test gave it up")
+        eventually(lambda: server.name != name, 20)
+        assert [str(one) for one in Server.objects.all()] == [server.name]
 
     def test_does_not_let_old_and_new_work_on_a_queue_run_at_once(self, serve: Serve) -> None:
         made(1)
