@@ -1,4 +1,4 @@
-"""What ``resourcepool_queues`` is told: its sub-commands, ranges of queues, labels, servers that would join."""
+"""What ``resourcepool_queues`` is told: its sub-commands, labels, servers that would join."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -13,15 +13,12 @@ from resourcepool.management import arguments, watching
 from resourcepool.queues.assignment import Member
 from resourcepool.queues.labels import labels_of
 from resourcepool.queues.models import MAX_NAME, MOST_WEIGHT
-from resourcepool.queues.operating import MOST_AT_ONCE
 from resourcepool.queues.strategies import STRATEGIES
 
 SPANS = {"heartbeat_every": "--heartbeat", "judge_dead_after": "--judge-dead"} | {
     "reload_every": "--reload",
     "drain_within": "--drain-within",
 }
-
-_RANGE = re.compile(r"(?P<prefix>.*?)(?P<first>[0-9]{1,9})\.\.(?P<last>[0-9]{1,9})")
 
 
 def add_sub_commands(parser: CommandParser) -> None:
@@ -38,20 +35,6 @@ def add_sub_commands(parser: CommandParser) -> None:
     for sub in subs.choices.values():
         if sub is not show:
             sub.add_argument("--json", action="store_true", help=_("print one JSON object"))
-
-
-def queue_ids(words: Iterable[str]) -> list[str]:
-    """Return the queues that are meant: "7" is one, "0..63" are 64, "eu-00..eu-15" is one, "eu-00..15" are 16.
-
-    Raises:
-        BadOption: a range goes backwards, or there are too many.
-    """
-    found: list[str] = []
-    for word in words:
-        found += _expanded(word)
-        if len(found) > MOST_AT_ONCE:
-            raise BadOption("queue", word, f"at most {MOST_AT_ONCE} at once")
-    return found
 
 
 def labels(words: Iterable[str], option: str = "--label") -> dict[str, str]:
@@ -83,19 +66,6 @@ def _member(number: int, word: str, needed: dict[str, str]) -> Member:
         raise BadOption("--with", word, "NAME or NAME:WEIGHT, such as web-4:2")
     name = options.text("--with", name, most=MAX_NAME)
     return Member(-number, name, options.whole("--with", int(weight), least=1, most=MOST_WEIGHT), needed)
-
-
-def _expanded(word: str) -> list[str]:
-    match = _RANGE.fullmatch(word)
-    if not match:
-        return [word]
-    prefix, first, last = match["prefix"], match["first"], match["last"]
-    if int(last) < int(first):
-        raise BadOption("queue", word, "a range that goes up, such as 0..63")
-    if int(last) - int(first) >= MOST_AT_ONCE:
-        raise BadOption("queue", word, f"at most {MOST_AT_ONCE} at once")
-    width = len(first) if first.startswith("0") else 1
-    return [f"{prefix}{number:0{width}d}" for number in range(int(first), int(last) + 1)]
 
 
 def _add(subs: Any, name: str, about: str, **how: Any) -> CommandParser:

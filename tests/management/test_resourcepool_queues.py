@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from resourcepool.dialect import DbLater, DbNow
-from resourcepool.management import queues_arguments as told
 from resourcepool.management import queues_report as report
 from resourcepool.models import Move, Queue, Server, TaskType
 from resourcepool.queues import moving, operating
+from resourcepool.queues.ids import queue_ids
 from resourcepool.stats.moves import Moved
 from tests.committed import Statement
 from tests.management.operated import Ran, run
@@ -286,21 +286,6 @@ def test_bad_input_is_one_sentence_and_changes_nothing(orders: TaskType, words: 
 
 
 @pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        (["7"], ["7"]),
-        (["0..3", "x"], ["0", "1", "2", "3", "x"]),
-        (["08..11"], ["08", "09", "10", "11"]),
-        (["eu-0..2"], ["eu-0", "eu-1", "eu-2"]),
-        (["0..0"], ["0"]),
-        (["a..b", "..", "1.."], ["a..b", "..", "1.."]),
-    ],
-)
-def test_queues_are_typed_one_by_one_or_as_ranges(words: list[str], expected: list[str]) -> None:
-    assert told.queue_ids(words) == expected
-
-
-@pytest.mark.parametrize(
     ("ids", "expected"),
     [
         ([], []),
@@ -318,7 +303,7 @@ def test_queues_that_follow_each_other_are_shown_as_they_may_be_typed(
 ) -> None:
     shown = list(report.runs(ids))
     assert shown == expected
-    assert told.queue_ids(shown) == ids
+    assert queue_ids(shown) == ids
 
 
 def test_no_queue_is_left_out_of_a_long_list_of_moves() -> None:

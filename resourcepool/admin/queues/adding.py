@@ -7,9 +7,11 @@ from django.utils.functional import lazy
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from resourcepool.exceptions import BadOption
+from resourcepool.phrases import shown
+from resourcepool.queues.ids import MOST_AT_ONCE, queue_ids
 from resourcepool.queues.labels import check_labels
 from resourcepool.queues.models import MAX_PARAMETER, MAX_QUEUE_ID, TaskType
-from resourcepool.queues.operating import MOST_AT_ONCE
 
 MOST_NAMES = 1_000
 MOST_TEXT = MOST_AT_ONCE * (MAX_QUEUE_ID + 2)
@@ -21,12 +23,14 @@ def _names() -> list[tuple[str, str]]:
 
 
 def _of_the_queues() -> str:
-    text = gettext("One a line, each of up to %(length)d characters; at most %(most)d at once.")
+    text = gettext(
+        "One a line, or a range: 0..63 are 64 queues. Each of up to %(length)d characters; at most %(most)d at once."
+    )
     return text % {"length": MAX_QUEUE_ID, "most": MOST_AT_ONCE}
 
 
 class AddForm(forms.Form):
-    """Asks for which task type, and for the queues, one a line; ``cleaned_data["queues"]`` is a list."""
+    """Asks for a task type, and for queues, one or a range a line; ``cleaned_data["queues"]`` is a list."""
 
     task_type = forms.ChoiceField(label=_("Task type"), choices=_names)
     queues = forms.CharField(
@@ -54,8 +58,12 @@ class AddForm(forms.Form):
     )
 
     def clean_queues(self) -> list[str]:
-        """Return the ids; empty lines are none."""
-        return [line.strip() for line in self.cleaned_data["queues"].splitlines() if line.strip()]
+        """Return the ids, ranges written out; empty lines are none."""
+        lines = (line.strip() for line in self.cleaned_data["queues"].splitlines())
+        try:
+            return queue_ids(line for line in lines if line)
+        except BadOption as error:
+            raise forms.ValidationError(shown(error)) from None
 
     def clean_labels(self) -> dict[str, Any]:
         """Return labels, if none are given, none."""

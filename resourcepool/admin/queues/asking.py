@@ -22,8 +22,8 @@ from resourcepool.admin.paging import CappedList, CappedPaginator
 from resourcepool.admin.queues.orders import Order
 from resourcepool.exceptions import DatabaseUnavailable, ResourcePoolError
 from resourcepool.phrases import shown
+from resourcepool.queues.ids import MOST_AT_ONCE
 from resourcepool.queues.models import TaskType
-from resourcepool.queues.operating import MOST_AT_ONCE
 
 SHOWN = 20
 

@@ -17,6 +17,7 @@ from resourcepool.management.layout import as_text, plain
 from resourcepool.management.operating import OperatorCommand, actor
 from resourcepool.management.status_report import alarms_as_text
 from resourcepool.queues import operating
+from resourcepool.queues.ids import queue_ids
 from resourcepool.stats.alarm import Alarm
 from resourcepool.stats.forecast import forecast
 from resourcepool.stats.moves import moves, queues_of
@@ -69,7 +70,7 @@ class Command(OperatorCommand):
         self._say(options, "\n".join(lines), **report.forecast_as_json(found, options["limit"]))
 
     def _add(self, options: dict[str, Any]) -> None:
-        name, ids, settings = options["task_type"], told.queue_ids(options["queue"]), told.settings(options)
+        name, ids, settings = options["task_type"], queue_ids(options["queue"]), told.settings(options)
         of_each = {"parameter": options["parameter"], "labels": told.labels(options["label"])}
         if options["new"]:
             operating.create(name, ids, by=actor(), **of_each, **settings)
@@ -83,7 +84,7 @@ class Command(OperatorCommand):
         self._say_how_many(options, ngettext("Added %s queue.", "Added %s queues.", len(ids)), len(ids))
 
     def _remove(self, options: dict[str, Any]) -> None:
-        ids = told.queue_ids(options["queue"])
+        ids = queue_ids(options["queue"])
         count = operating.remove_queues(options["task_type"], ids, by=actor())
         text = ngettext(
             "Removes %s queue, as soon as its server has finished its work on it.",
@@ -93,7 +94,7 @@ class Command(OperatorCommand):
         self._say_how_many(options, text, count)
 
     def _pin(self, options: dict[str, Any]) -> None:
-        to, ids = options.get("to", ""), told.queue_ids(options["queue"])
+        to, ids = options.get("to", ""), queue_ids(options["queue"])
         if options["do"] == "pin" and not to:
             raise BadOption("--to", to, "a server's name; `unpin` ends a pin")
         count = operating.pin(options["task_type"], ids, to, by=actor())

@@ -135,6 +135,19 @@ def test_queues_are_added_one_a_line_and_shared_at_once(administrator: Client) -
     assert Queue.objects.filter(cur_server__name="A").count() == 2
 
 
+def test_a_range_is_written_out_as_the_command_does(administrator: Client) -> None:
+    task_type(queues=0)
+    assert "5 queues were added." in text(add(administrator, queues="08..10\nx\neu-7..7"))
+    assert list(Queue.objects.order_by("pk").values_list("queue_id", flat=True)) == [
+        "08",
+        "09",
+        "10",
+        "x",
+        "eu-7",
+    ]
+    assert "0..63 are 64 queues" in text(administrator.get(f"{QUEUES}add/"))
+
+
 def test_the_form_names_the_task_type_that_is_asked_for_and_needs_no_labels(administrator: Client) -> None:
     task_type("mails", 0)
     task_type("orders", 0)
@@ -146,6 +159,8 @@ def test_the_form_names_the_task_type_that_is_asked_for_and_needs_no_labels(admi
 WRONG = [
     ({"queues": "\n \n"}, "This field is required"),
     ({"queues": "a\na"}, "each queue once"),
+    ({"queues": "9..3"}, "a range that goes up"),
+    ({"queues": "0..10000"}, "at most 10000 at once"),
     ({"queues": "q1"}, "orders has it already"),
     ({"queues": "x" * 101}, "1 to 100 printable characters"),
     ({"queues": "\x1b[31m"}, "1 to 100 printable characters"),
