@@ -7,8 +7,10 @@ from django.db.models import Exists, OuterRef
 from django.utils.translation import gettext_lazy as _
 
 from resourcepool.queues.models import Move, Server, TaskType
+from resourcepool.queues.standing import of_server
 
 MOST = 100  # names; another one can be typed into the address
+LONGEST_KEY = 18  # digits that every database takes
 
 
 class TaskTypeFilter(admin.SimpleListFilter):
@@ -54,6 +56,26 @@ class StandingFilter(admin.SimpleListFilter):
         if wanted == "pinned":
             return queryset.exclude(pin="")
         return queryset.filter(is_retiring=True) if wanted == "retiring" else queryset
+
+
+class ServerFilter(admin.SimpleListFilter):
+    """By the key of the server that has a queue, or has asked for it; links lead here, so it names only that one."""
+
+    title, parameter_name = _("server, has it or has asked for it"), "server"
+
+    def lookups(self, request: Any, model_admin: Any) -> list[tuple[str, Any]]:
+        wanted = self.value()
+        if not wanted:
+            return []
+        found = Server.objects.filter(pk=_key(wanted)).first()
+        return [(wanted, str(found or f"#{wanted}"))]
+
+    def queryset(self, request: Any, queryset: Any) -> Any:
+        return queryset.filter(of_server(_key(self.value()))) if self.value() else queryset
+
+
+def _key(text: str | None) -> int:
+    return int(text) if text and text.isdecimal() and len(text) <= LONGEST_KEY else 0
 
 
 def ownerless() -> Any:

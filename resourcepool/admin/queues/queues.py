@@ -12,13 +12,16 @@ from django.utils.translation import gettext_lazy as _
 from resourcepool.admin.columns import lines
 from resourcepool.admin.queues.adding import AddForm
 from resourcepool.admin.queues.asking import Asking, action_of
-from resourcepool.admin.queues.filters import StandingFilter, TaskTypeFilter
+from resourcepool.admin.queues.filters import ServerFilter, StandingFilter, TaskTypeFilter
+from resourcepool.admin.queues.links import to_list, to_page
 from resourcepool.admin.queues.orders import PIN, REMOVE, UNPIN
 from resourcepool.dialect import MicrosUntil
 from resourcepool.queues import operating
 from resourcepool.queues.labels import spelled
-from resourcepool.queues.models import Queue
+from resourcepool.queues.models import Move, Queue, Server
 from resourcepool.stats.durations import duration
+from resourcepool.stats.queues import task_type
+from resourcepool.stats.unowned import why_nobody
 
 ADD = {
     "name": "add",
@@ -32,8 +35,8 @@ class QueueAdmin(Asking):
     """Nothing is edited: queues are added, pinned and removed, and what that moves is planned in the same moment."""
 
     list_display = ("queue_id", "task_type", "owner", "asked_for_by", "since_when", "fence", "pin", "needed")
-    fields = (*list_display[:-1], "labels", "parameter")
-    list_filter = (TaskTypeFilter, StandingFilter)
+    fields = (*list_display[:3], "why", *list_display[3:-1], "labels", "parameter", "moves")
+    list_filter = (TaskTypeFilter, StandingFilter, ServerFilter)
     list_select_related = ("task_type", "cur_server", "req_server")
     search_fields = ("queue_id__contains", "pin__contains", "cur_server__name__contains")
     search_help_text = _("A part of the queue's id, of its pin, or of the name of the server that has it.")
@@ -45,6 +48,11 @@ class QueueAdmin(Asking):
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Nobody edits a queue that somebody may be working on."""
         return False
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Return what the page shows; of a queue that somebody has, not why nobody has it."""
+        is_owned = obj is not None and obj.micros_left is not None and obj.micros_left > 0
+        return [name for name in self.fields if not is_owned or name != "why"]
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
         """Return the actions without Django's own deletion, which would take queues from under their servers."""
@@ -100,19 +108,34 @@ class QueueAdmin(Asking):
 
     @admin.display(description=_("owner"))
     def owner(self, queue: Any) -> str:
-        """Show which server has it."""
+        """Show which server has it, with a link to its page."""
         if queue.cur_server_id is None:
             return gettext("nobody")
         if queue.micros_left is None:  # its row is gone
             return f"#{queue.cur_server_id}"
-        return lines(str(queue.cur_server), "" if queue.micros_left > 0 else gettext("judged dead"))
+        name = to_page(self.admin_site, Server, queue.cur_server_id, queue.cur_server)
+        return lines(name, "" if queue.micros_left > 0 else gettext("judged dead"))
+
+    @admin.display(description=_("why nobody has it"))
+    def why(self, queue: Any) -> str:
+        """Show why no living server has it."""
+        alive = task_type(queue.task_type.name).alive
+        return why_nobody(queue.labels, [one.as_candidate for one in alive])
+
+    @admin.display(description=_("moves"))
+    def moves(self, queue: Any) -> str:
+        """Show the way to what happened to it, and why."""
+        wanted = {"task_type": queue.task_type.name, "q": queue.queue_id}
+        return to_list(self.admin_site, Move, gettext("where it has been, and why"), **wanted)
 
     @admin.display(description=_("asked for by"))
     def asked_for_by(self, queue: Any) -> str:
         """Show which server is to have it, and since when."""
         if queue.micros_asked is None:
             return ""
-        asked = gettext("to be removed") if queue.is_retiring else str(queue.req_server or "?")
+        asked = gettext("to be removed") if queue.is_retiring else "?"
+        if queue.req_server is not None:
+            asked = to_page(self.admin_site, Server, queue.req_server_id, queue.req_server)
         return lines(asked, gettext("for %s") % _ago(queue.micros_asked))
 
     @admin.display(description=_("since"))

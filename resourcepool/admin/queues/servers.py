@@ -13,6 +13,7 @@ from resourcepool.admin.columns import lines
 from resourcepool.admin.paging import CappedList
 from resourcepool.admin.queues.asking import Asking, action_of
 from resourcepool.admin.queues.filters import TaskTypeFilter
+from resourcepool.admin.queues.links import to_list
 from resourcepool.admin.queues.orders import DRAIN, UNDRAIN
 from resourcepool.admin.words import lasted
 from resourcepool.queues.labels import spelled
@@ -108,8 +109,9 @@ class ServerAdmin(Asking):
 
     @admin.display(description=_("queues"))
     def queues(self, server: Any) -> str:
-        """Show how many it has, and how many it has asked for."""
-        return lines(str(server.had), gettext("%d asked for") % server.asked if server.asked else "")
+        """Show how many it has, with a link to them, and how many it has asked for."""
+        had = to_list(self.admin_site, Queue, server.had, server=server.pk)
+        return lines(had, gettext("%d asked for") % server.asked if server.asked else "")
 
     @admin.display(description=_("labels"))
     def offered(self, server: Any) -> str:

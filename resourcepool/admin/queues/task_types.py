@@ -17,10 +17,11 @@ from resourcepool.admin.columns import lines
 from resourcepool.admin.generic import ModelForm
 from resourcepool.admin.queues.asking import Asking, action_of
 from resourcepool.admin.queues.filters import ownerless
+from resourcepool.admin.queues.links import to_list
 from resourcepool.admin.queues.orders import PAUSE, RESUME
 from resourcepool.admin.words import moment, moments
 from resourcepool.exceptions import BadOption
-from resourcepool.queues.models import MAX_NAME, Queue, Server, TaskType
+from resourcepool.queues.models import MAX_NAME, Move, Queue, Server, TaskType
 
 SETTINGS = ("strategy", "heartbeat_every", "judge_dead_after", "reload_every", "drain_within")
 
@@ -49,6 +50,7 @@ class TaskTypeAdmin(Asking):
         *("name", *SETTINGS, "is_paused", "generation"),
         *(moments("assigned_at", _("last assigned at")), "assigned_by"),
     )
+    ways = ("servers", "queues", "ownerless", "moves")  # of one that is there
     readonly_fields: ClassVar[Any] = fields[len(SETTINGS) + 1 :]
     orders = (PAUSE, RESUME)
     actions = tuple(map(action_of, orders))
@@ -66,7 +68,11 @@ class TaskTypeAdmin(Asking):
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         """Return those that no form changes; programs and moves know it by its name."""
-        return self.readonly_fields if obj is None else ("name", *self.readonly_fields)
+        return self.readonly_fields if obj is None else ("name", *self.readonly_fields, *self.ways)
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Return what the page shows."""
+        return self.fields if obj is None else (*self.fields, *self.ways)
 
     def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Show the form, and save it; while servers plan for longer than one can wait, say that it is not saved."""
@@ -117,19 +123,24 @@ class TaskTypeAdmin(Asking):
         return lines(said, row.get_strategy_display())
 
     @admin.display(description=_("servers"))
-    def servers(self, row: Any) -> int:
-        """Show how many live."""
-        return int(row.alive)
+    def servers(self, row: Any) -> str:
+        """Show how many live, with a link to them."""
+        return to_list(self.admin_site, Server, row.alive, task_type=row.name)
 
     @admin.display(description=_("queues"))
-    def queues(self, row: Any) -> int:
-        """Show how many there are."""
-        return int(row.amount)
+    def queues(self, row: Any) -> str:
+        """Show how many there are, with a link to them."""
+        return to_list(self.admin_site, Queue, row.amount, task_type=row.name)
 
     @admin.display(description=_("without owner"))
-    def ownerless(self, row: Any) -> int:
-        """Show how many no living server has."""
-        return int(row.without)
+    def ownerless(self, row: Any) -> str:
+        """Show how many no living server has, with a link to them."""
+        return to_list(self.admin_site, Queue, row.without, task_type=row.name, standing="ownerless")
+
+    @admin.display(description=_("moves"))
+    def moves(self, row: Any) -> str:
+        """Show the way to what moved, and why."""
+        return to_list(self.admin_site, Move, gettext("what went where, and why"), task_type=row.name)
 
     @admin.display(description=_("last assigned"))
     def assigned(self, row: Any) -> str:

@@ -67,7 +67,7 @@ def test_a_queue_says_who_has_it_and_who_has_asked(viewer: Client, scene: None) 
     names = {row.name: str(row) for row in Server.objects.all()}
     assert page.count(names["A"]) == 2
     assert "judged dead" in page
-    assert f'{names["B"]}<span class="resourcepool-small"><small>for 30 s' in page
+    assert f'{names["B"]}</a><span class="resourcepool-small"><small>for 30 s' in page
     assert page.count("nobody") == 3  # two without an owner, and a pin
 
 

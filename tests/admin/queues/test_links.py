@@ -1,0 +1,100 @@
+"""The next question is one click away: who has it, what else has that server, what happened to this queue, and why."""
+
+import re
+from html import unescape
+from typing import Any
+
+import pytest
+from django.contrib.admin import AdminSite, site
+from django.test import Client
+
+from resourcepool.admin.queues import links
+from resourcepool.dialect import DbLater
+from resourcepool.models import Move, Queue, Server
+from resourcepool.queues import operating
+from tests.admin.conftest import text
+from tests.admin.queues.scene import LIST, server, task_type
+
+pytestmark = pytest.mark.django_db
+
+QUEUES, SERVERS, TASK_TYPES = (LIST.format(kind) for kind in ("queue", "server", "tasktype"))
+ODD = "a&b='<c>?#%2f"
+
+
+def follow(client: Client, page: str, field: str) -> list[Any]:
+    """Click on the link in this field of a page, and return the rows of the list it leads to."""
+    shown = re.search(rf'field-{field}"?.*?</(?:td|th|fieldset)>', text(client.get(page)), re.DOTALL)
+    assert shown, field
+    address = re.search(r'href="([^"]+)"', shown[0])
+    assert address, shown[0]
+    answer = client.get(unescape(address[1]))
+    assert answer.status_code == 200
+    return list(answer.context["cl"].result_list) if "cl" in answer.context else [answer.context["original"]]
+
+
+def test_a_queue_leads_to_its_owner_and_to_its_own_moves(viewer: Client) -> None:
+    orders = task_type(ODD, 0)
+    first = server(orders, "A")
+    operating.add_queues(ODD, ["x", ODD])
+    queue = Queue.objects.get(queue_id=ODD)
+    assert follow(viewer, f"{QUEUES}{queue.pk}/change/", "owner") == [first]
+    assert follow(viewer, QUEUES, "owner") == [first]
+    moved = follow(viewer, f"{QUEUES}{queue.pk}/change/", "moves")
+    assert [(move.queue_id, move.what) for move in moved] == [(ODD, "assigned")]
+
+
+def test_a_queue_that_is_asked_for_leads_to_who_asked(viewer: Client) -> None:
+    orders = task_type(queues=2)
+    server(orders, "A")
+    second = server(orders, "B")
+    asked = Queue.objects.get(req_server=second)
+    assert follow(viewer, f"{QUEUES}{asked.pk}/change/", "asked_for_by") == [second]
+
+
+@pytest.mark.parametrize("page", [SERVERS, SERVERS + "{}/change/"])
+def test_a_server_leads_to_what_it_has_and_has_asked_for(viewer: Client, page: str) -> None:
+    orders = task_type(queues=4)
+    second = server(orders, "B")
+    mine = server(orders, "A")
+    Server.objects.filter(pk=second.pk).delete()
+    Queue.objects.filter(cur_server=second).exclude(req_server=mine).update(cur_server=None)
+    expected = {queue.queue_id for queue in Queue.objects.filter(req_server=mine)}
+    assert len(expected) == 2
+    assert {queue.queue_id for queue in follow(viewer, page.format(mine.pk), "queues")} == expected
+
+
+@pytest.mark.parametrize("wanted", ["0", "987", "x", "9" * 30, "-1", "²"])
+def test_no_server_has_no_queue(viewer: Client, wanted: str) -> None:
+    server(task_type(), "A")
+    answer = viewer.get(QUEUES, {"server": wanted})
+    assert answer.status_code == 200
+    assert list(answer.context["cl"].result_list) == []
+
+
+@pytest.mark.parametrize("page", [TASK_TYPES, TASK_TYPES + "{}/change/"])
+def test_a_task_type_leads_to_its_servers_and_queues(viewer: Client, page: str) -> None:
+    orders = task_type(ODD, 2)
+    mine = server(orders, "A")
+    server(task_type("mails", 1), "M")
+    operating.add_queues(ODD, ["mars"], labels={"zone": "mars"})
+    at = page.format(orders.pk)
+    assert follow(viewer, at, "servers") == [mine]
+    assert [queue.queue_id for queue in follow(viewer, at, "queues")] == ["q0", "q1", "mars"]
+    assert [queue.queue_id for queue in follow(viewer, at, "ownerless")] == ["mars"]
+    if page != TASK_TYPES:
+        assert {move.queue_id for move in follow(viewer, at, "moves")} == {"q0", "q1"}
+
+
+def test_the_page_of_a_queue_without_a_server_says_why_nobody_may_have_it(viewer: Client) -> None:
+    first = server(task_type(queues=1), "A", labels={"zone": "eu"})
+    operating.add_queues("orders", ["mars"], labels={"zone": "mars"})
+    mars, earth = (Queue.objects.get(queue_id=name) for name in ("mars", "q0"))
+    assert "no living server has zone=mars" in text(viewer.get(f"{QUEUES}{mars.pk}/change/"))
+    assert "Why nobody has it" not in text(viewer.get(f"{QUEUES}{earth.pk}/change/"))
+    Server.objects.filter(pk=first.pk).update(busy_before=DbLater(-1))
+    assert "no server is up" in text(viewer.get(f"{QUEUES}{earth.pk}/change/"))
+
+
+def test_where_a_site_has_no_such_list_there_is_no_link() -> None:
+    assert links.to_list(AdminSite("bare"), Move, "<moves>") == "<moves>"
+    assert links.to_page(site, Server, 7, "<A>") == f'<a href="{SERVERS}7/change/">&lt;A&gt;</a>'
