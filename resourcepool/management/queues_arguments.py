@@ -23,10 +23,12 @@ SPANS = {"heartbeat_every": "--heartbeat", "judge_dead_after": "--judge-dead"} |
 
 def add_sub_commands(parser: CommandParser) -> None:
     """Add all that can be done; without a word, it is ``show``."""
-    parser.set_defaults(task_type=None, limit=20, watch=None, json=False)
+    parser.set_defaults(task_type=None, queue=[], limit=20, watch=None, json=False)
     about = _("one of these; each has a --help of its own")
     subs = parser.add_subparsers(dest="do", metavar="WHAT", title=_("what to do"), help=about)
     show = _add(subs, "show", _("how servers and queues stand; the default"), nargs="?")
+    help_queue = _("only these queues, each with all that is known of it; 0..63 are 64 of them")
+    show.add_argument("queue", nargs="*", metavar="QUEUE", help=help_queue)
     watching.add_watch(show)
     arguments.add_limit(show, 20)
     _add_plan(_add(subs, "plan", _("what would move if servers left or joined; changes nothing")))
@@ -116,7 +118,9 @@ def _add_add(parser: CommandParser) -> None:
 
 
 def _add_changes(subs: Any) -> None:
-    _add_queues(_add(subs, "remove", _("removes queues, each when its server has finished with it")))
+    remove = _add(subs, "remove", _("removes queues, each when its server has finished with it"))
+    _add_queues(remove)
+    _add_dry_run(remove)
     pin = _add(subs, "pin", _("has queues go to the server of a name, whenever there is one"))
     _add_queues(pin)
     pin.add_argument("--to", required=True, metavar="NAME", help=_("a server's name"))
@@ -124,9 +128,17 @@ def _add_changes(subs: Any) -> None:
     drain = _("has servers give up all their queues and get no more, while they stay")
     for name, about in {"drain": drain, "undrain": _("ends drain")}.items():
         help_server = _('"web-3" (all of that name) or "web-3 #17"')
-        _add(subs, name, about).add_argument("server", nargs="+", metavar="SERVER", help=help_server)
+        sub = _add(subs, name, about)
+        sub.add_argument("server", nargs="+", metavar="SERVER", help=help_server)
+        if name == "drain":
+            _add_dry_run(sub)
     _add(subs, "pause", _("has the servers begin no more work; who has which queue stays"))
     _add(subs, "resume", _("ends pause"))
+
+
+def _add_dry_run(parser: CommandParser) -> None:
+    parser.add_argument("--dry-run", action="store_true", help=_("only say what would move and why"))
+    arguments.add_limit(parser, 100)
 
 
 def _add_queues(parser: CommandParser) -> None:

@@ -10,13 +10,15 @@ from django.utils.translation import ngettext
 
 from resourcepool.management.layout import WIDEST, ago, more, padded, plain, table
 from resourcepool.phrases import shown
+from resourcepool.queues.labels import spelled
 from resourcepool.queues.models import Server, TaskType
 from resourcepool.stats.durations import duration
-from resourcepool.stats.forecast import Forecast, Foreseen
-from resourcepool.stats.moves import Moved, QueueStatus
+from resourcepool.stats.forecast import Forecast, Foreseen, Unowned
+from resourcepool.stats.moves import Moved, QueueStatus, why_unowned
 from resourcepool.stats.queues import ServerStatus, TaskTypeStatus
 
-MOST_RUNS = 12  # of queues, in one line of the map
+MOST_RUNS = 20  # of queues, in one line of the map
+MOST_WHY = 300  # characters
 
 _NUMBERED = re.compile(r"(.*?)(0|[1-9][0-9]{0,8})")
 
@@ -61,14 +63,37 @@ def servers_as_text(servers: Sequence[ServerStatus], limit: int) -> list[str]:
     return [*lines, *more(len(rows), len(servers))]
 
 
-def map_as_text(queues: Sequence[QueueStatus], servers: Sequence[ServerStatus], total: int) -> list[str]:
-    """Return for each server, and for nobody, which queues it has, gives up and awaits."""
+def queue_as_text(queue: QueueStatus, one: TaskTypeStatus) -> list[str]:
+    """Return all that is known of a queue, but its parameter; and why nobody has it."""
+    span = _("not known for how long") if queue.since is None else _("for %s") % duration(queue.since)
+    owner = queue.owner if queue.is_owned else _("%s (dead)") % queue.owner if queue.owner else _("nobody")
+    lines = [f"{plain(one.name)} {plain(queue.queue_id)}", "  " + _("server: %s") % f"{plain(owner)}, {span}"]
+    if why := why_unowned(queue, one):
+        lines.append("  " + _("why nobody: %s") % plain(why, MOST_WHY))
+    if queue.asked_for is not None:
+        asker = _("to be removed") if queue.is_retiring else queue.requester or _("nobody")
+        asked = _("%(server)s, for %(span)s") % {"server": plain(asker), "span": duration(queue.asked_for)}
+        lines.append("  " + _("asked for by: %s") % asked)
+    labels = plain(spelled(queue.labels), MOST_WHY) or "-"
+    return [
+        *lines,
+        "  " + _("pinned to: %s") % plain(queue.pin or "-"),
+        "  " + _("labels it asks for: %s") % labels,
+        "  " + _("fence: %d") % queue.fence,
+    ]
+
+
+def map_as_text(
+    queues: Sequence[QueueStatus], servers: Sequence[ServerStatus], total: int, limit: int = MOST_RUNS
+) -> list[str]:
+    """Return for each server, and for nobody, which queues it has, gives up and awaits, ``limit`` runs of each."""
     names = [*(str(one) for one in servers if one.queues or one.awaits), *_strangers(queues, servers), ""]
-    found = {plain(name or _("nobody")): "; ".join(_parts(name, queues)) for name in names}
+    found = {plain(name or _("nobody")): "; ".join(_parts(name, queues, limit)) for name in names}
     width = max((len(name) for name, said in found.items() if said), default=0)
     lines = [f"{padded(name, width)}  {said}" for name, said in found.items() if said]
     if total > len(queues):
-        lines.append(_("%s more queues are not on this map") % f"{total - len(queues):,}")
+        text = _("%(count)s more queues are not on this map; --limit %(all)d has them all")
+        lines.append(text % {"count": f"{total - len(queues):,}", "all": total})
     return lines
 
 
@@ -94,13 +119,25 @@ def forecast_as_text(forecast: Forecast, limit: int) -> list[str]:
         "Would move %(count)s of %(queues)s queues. Nothing was changed.",
         count,
     )
+    nobody = [_would_have_nobody(one) for one in forecast.unowned]
     return [
         *(table(_step_head(), rows) if rows else []),
         *more(len(rows), len(steps)),
         *([""] if rows else []),
         *table([_("server"), *totals], shares, numbers=totals),
+        *nobody[:limit],
         would % {"count": f"{count:,}", "queues": f"{forecast.queues:,}"},
     ]
+
+
+def _would_have_nobody(one: Unowned) -> str:
+    text = ngettext(
+        "nobody would have %(count)s queue: %(queues)s: %(why)s",
+        "nobody would have %(count)s queues: %(queues)s: %(why)s",
+        one.count,
+    )
+    queues = ", ".join([*map(plain, runs(one.first)), *(["..."] if one.count > len(one.first) else [])])
+    return text % {"count": f"{one.count:,}", "queues": queues, "why": plain(one.why, MOST_WHY)}
 
 
 def runs(queue_ids: Iterable[str]) -> Iterator[str]:
@@ -201,12 +238,16 @@ def _strangers(queues: Iterable[QueueStatus], servers: Iterable[ServerStatus]) -
     return sorted({one.owner for one in queues if one.owner} - known)
 
 
-def _parts(name: str, queues: Sequence[QueueStatus]) -> Iterator[str]:
+def _parts(name: str, queues: Sequence[QueueStatus], limit: int) -> Iterator[str]:
     has = [one.queue_id for one in queues if one.owner == name and one.asked_for is None]
     gives = [one.queue_id for one in queues if one.owner == name and one.asked_for is not None]
     awaits = [one.queue_id for one in queues if name and one.requester == name]
     for ids, text in ((has, "%s"), (gives, _("gives up %s")), (awaits, _("awaits %s"))):
         if ids:
             found = list(runs(ids))
-            rest = [_("and %d more runs") % (len(found) - MOST_RUNS)] if len(found) > MOST_RUNS else []
-            yield text % ", ".join([plain(one) for one in found[:MOST_RUNS]] + rest)
+            rest = (
+                [_("and %(count)d more (--limit %(all)d)") % {"count": len(found) - limit, "all": len(found)}]
+                if len(found) > limit
+                else []
+            )
+            yield text % ", ".join([plain(one) for one in found[:limit]] + rest)

@@ -113,6 +113,8 @@ QUEUES = (
     _("there is no server now"),
     _('a dict of texts, e.g. {"zone": "eu"}'),
     _("a range that goes up, such as 0..63"),
+    _("no two dots in it; a range is such as 0..63 or eu-00..15"),
+    _("its name alone, without the number: %(name)s"),
     _("KEY=VALUE, such as zone=eu, each key once"),
     _("NAME or NAME:WEIGHT, such as web-4:2"),
     _("only with --new; later the admin changes it"),

@@ -4,8 +4,10 @@ Each is one transaction that also plans, so that what it says afterwards is what
 history. All raise BadOption, DatabaseUnavailable and NotMigrated; nothing is half done.
 """
 
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -20,13 +22,13 @@ from resourcepool.leases.briefly import locked_row
 from resourcepool.leases.retry import retrying
 from resourcepool.queues import moving, planning
 from resourcepool.queues.assignment import Member
+from resourcepool.queues.ids import MOST_AT_ONCE
 from resourcepool.queues.labels import labels_of, listed, printable
 from resourcepool.queues.models import MAX_BY, MAX_NAME, MAX_PARAMETER, MAX_QUEUE_ID, Queue, Server, TaskType
 from resourcepool.queues.planning import Change, Worker
 from resourcepool.queues.standing import find_task_type, read_queues, read_workers
 from resourcepool.queues.strategies import STRATEGIES
 
-MOST_AT_ONCE = 10_000
 MOST_SHOWN = 5
 
 
@@ -92,8 +94,14 @@ def remove_queues(task_type: str, queue_ids: Sequence[str], *, by: str = "") -> 
 
 
 def pin(task_type: str, queue_ids: Sequence[str], server: str, *, by: str = "") -> int:
-    """Have these queues go to the server of that name whenever there is one; "" ends that. Returns how many."""
+    """Have these queues go to the server of that name whenever there is one; "" ends that. Returns how many.
+
+    Raises:
+        BadOption: also for "web-3 #17" while that one is there: its next run would not be meant.
+    """
     name = server and options.text("server", server, most=MAX_NAME)
+    if alone := name_of_run(name):
+        raise BadOption("server", name, f"its name alone, without the number: {alone}")
     _change(task_type, by, lambda using, locked: _found(using, locked, queue_ids).update(pin=name))
     return len(queue_ids)
 
@@ -123,24 +131,49 @@ def resume(task_type: str, *, by: str = "") -> None:
 
 
 def preview(
-    task_type: str, *, without: Sequence[str] = (), joining: Sequence[Member] = ()
+    task_type: str,
+    *,
+    without: Sequence[str] = (),
+    joining: Sequence[Member] = (),
+    draining: Sequence[str] = (),
+    removing: Sequence[str] = (),
 ) -> tuple[list[Change], list[Worker]]:
-    """Return what would change, and why, if servers left or joined now; nothing does.
+    """Return what would change, and why, if servers left, joined or drained, or queues were removed; nothing does.
 
     Args:
-        without: names of servers, as for ``drain``.
+        without, draining: names of servers, as for ``drain``.
         joining: servers that are not there yet; their keys are negative.
+        removing: ids of queues.
 
     Returns:
         The changes, and the servers with those that would join.
     """
     using = using_of_queues()
     found = find_task_type(task_type, using)
-    workers = [*read_workers(found, using), *(Worker(member) for member in joining)]
-    leaving = {worker.member.pk for name in without for worker in _named(workers, name)}
+    there, queues = read_workers(found, using), read_queues(found, using)
+    leaving, drained = _keys_of(there, without), _keys_of(there, draining)
+    stay = [replace(one, is_draining=True) if one.member.pk in drained else one for one in there]
+    workers = [*stay, *map(Worker, joining)]
+    gone = set(known(found.name, _queue_ids(removing), {queue.queue_id: queue.pk for queue in queues}))
+    kept = [replace(queue, is_retiring=True) if queue.pk in gone else queue for queue in queues]
     strategy = STRATEGIES[found.strategy]
-    queues = read_queues(found, using)
-    return planning.plan(queues, workers, strategy, found.drain_within, leaving=leaving), workers
+    return planning.plan(kept, workers, strategy, found.drain_within, leaving=leaving), workers
+
+
+def known(task_type: str, queue_ids: Sequence[str], there: Mapping[str, int]) -> list[int]:
+    """Return the keys of these queues; raises BadOption, which names those that are not there."""
+    if missing := [each for each in queue_ids if each not in there]:
+        raise BadOption(
+            "queue", missing[:MOST_SHOWN], f"{printable(task_type)} has no such {_them(missing, 'queue')}"
+        )
+    return [there[each] for each in queue_ids]
+
+
+def name_of_run(server: str) -> str:
+    """Return "web-3" for "web-3 #17" if that is a server that is there; "" for all else."""
+    run = re.fullmatch(r"(.+) #([0-9]{1,18})", server)
+    is_there = run and Server.objects.using(using_of_queues()).filter(name=run[1], pk=run[2]).exists()
+    return run[1] if run and is_there else ""
 
 
 def using_of_queues() -> str:
@@ -182,6 +215,10 @@ def _set_state(task_type: str, servers: Sequence[str], state: Server.State, by: 
     return changed
 
 
+def _keys_of(workers: Sequence[Worker], names: Sequence[str]) -> set[int]:
+    return {worker.member.pk for name in names for worker in _named(workers, name)}
+
+
 def _named(workers: Sequence[Worker], name: str) -> list[Worker]:
     living = [worker for worker in workers if worker.is_alive]
     found = [worker for worker in living if name in (worker.member.name, str(worker.member))]
@@ -196,13 +233,9 @@ def _named(workers: Sequence[Worker], name: str) -> list[Worker]:
 def _found(using: str, task_type: TaskType, queue_ids: Sequence[str]) -> Any:
     checked = _queue_ids(queue_ids)
     rows = Queue.objects.using(using).filter(task_type=task_type, queue_id__in=checked)
-    known = dict(rows.values_list("queue_id", "pk"))
-    if missing := [each for each in checked if each not in known]:
-        raise BadOption(
-            "queue", missing[:MOST_SHOWN], f"{printable(task_type.name)} has no such {_them(missing, 'queue')}"
-        )
+    keys = known(task_type.name, checked, dict(rows.values_list("queue_id", "pk")))
     # Waiting for a row here would keep the servers from planning and handing over, for longer than some may live.
-    if len(moving.unlocked(using, list(known.values()))) < len(known):
+    if len(moving.unlocked(using, keys)) < len(keys):
         raise locked_row(using)
     return rows
 
@@ -222,7 +255,12 @@ def _new_queues(
     ids, needed = _queue_ids(queue_ids), labels_of(labels)
     if len(parameter) > MAX_PARAMETER:
         raise BadOption("parameter", parameter, f"text of at most {MAX_PARAMETER} characters")
-    return [Queue(task_type=task_type, queue_id=each, parameter=parameter, labels=needed) for each in ids]
+    if ranges := [each for each in ids if ".." in each]:
+        raise BadOption(
+            "queue", ranges[:MOST_SHOWN], "no two dots in it; a range is such as 0..63 or eu-00..15"
+        )
+    of_each = {"task_type": task_type, "parameter": parameter, "labels": needed, "since": DbNow()}
+    return [Queue(queue_id=each, **of_each) for each in ids]
 
 
 def _them(several: Sequence[str], one: str = "it") -> str:

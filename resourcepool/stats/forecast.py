@@ -1,8 +1,8 @@
 """What would move if servers left or joined now; nothing does."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from django.utils.translation import gettext as _
 
@@ -11,6 +11,9 @@ from resourcepool.queues.models import Move
 from resourcepool.queues.operating import preview, using_of_queues
 from resourcepool.queues.planning import Change, Standing, Worker
 from resourcepool.queues.standing import find_task_type, read_queues
+from resourcepool.stats.unowned import Candidate, why_nobody
+
+FIRST = 5  # queues that are named
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,25 +37,87 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
+class Unowned:
+    """How many queues nobody would get for one reason, and the first of them."""
+
+    why: str
+    count: int
+    first: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
 class Forecast:
-    """What would change, and how many queues there are."""
+    """What would change, how many queues there are, and which of them nobody would get, and why."""
 
     changes: Sequence[Foreseen]
     shares: Sequence[Share]
     queues: int
+    unowned: Sequence[Unowned] = ()
 
 
-def forecast(task_type: str, *, without: Sequence[str] = (), joining: Sequence[Member] = ()) -> Forecast:
-    """Return what would change if these servers left or joined; see ``preview`` for the arguments and errors.
+def forecast(
+    task_type: str,
+    *,
+    without: Sequence[str] = (),
+    joining: Sequence[Member] = (),
+    draining: Sequence[str] = (),
+    removing: Sequence[str] = (),
+) -> Forecast:
+    """Return what would change if these servers left, joined or drained; see ``preview`` for arguments and errors.
 
     Not promised: that the shares and the changes are of the same moment, when others change queues meanwhile.
     """
-    changes, workers = preview(task_type, without=without, joining=joining)
+    changes, workers = preview(
+        task_type, without=without, joining=joining, draining=draining, removing=removing
+    )
     using = using_of_queues()
-    queues = read_queues(find_task_type(task_type, using), using)
+    queues = [
+        replace(queue, is_retiring=True) if queue.queue_id in set(removing) else queue
+        for queue in read_queues(find_task_type(task_type, using), using)
+    ]
     names = {worker.member.pk: name_of(worker.member) for worker in workers}
-    foreseen = [_foreseen(change, names, joining) for change in changes]
-    return Forecast(foreseen, shares(queues, changes, workers), len(queues))
+    foreseen = [
+        _foreseen(change, names, joining) for change in [*changes, *_asked_back(queues, changes, removing)]
+    ]
+    would = shares(queues, changes, workers)
+    staying = [one for one in workers if one.is_alive and not _is_one_of(one.member, without)]
+    return Forecast(foreseen, would, len(queues), unowned(queues, changes, staying))
+
+
+def unowned(queues: Iterable[Standing], changes: Iterable[Change], staying: Iterable[Worker]) -> list[Unowned]:
+    """Return which queues nobody gets, and why: the reason of the most first."""
+    steps = {change.queue.pk: change for change in changes}
+    wanted = [queue for queue in queues if not queue.is_retiring]
+    ends = {queue.pk: _ends_at(queue, steps.get(queue.pk)) for queue in wanted}
+    after = Counter(ends.values())
+    candidates = [_candidate(worker, after[worker.member.pk]) for worker in staying]
+    found: dict[str, list[str]] = {}
+    whys: dict[tuple[tuple[str, str], ...], str] = {}
+    for queue in wanted:
+        if ends[queue.pk] is None:
+            kind = tuple(sorted(queue.labels.items()))
+            why = whys.get(kind) or whys.setdefault(kind, why_nobody(queue.labels, candidates))
+            found.setdefault(why, []).append(queue.queue_id)
+    listed = [Unowned(why, len(ids), ids[:FIRST]) for why, ids in found.items()]
+    return sorted(listed, key=lambda one: -one.count)
+
+
+def _asked_back(
+    queues: Iterable[Standing], changes: Iterable[Change], removing: Collection[str]
+) -> list[Change]:
+    """Return what is asked of the living servers of the queues that are removed."""
+    gone, what = {change.queue.pk for change in changes}, Move.What.REQUESTED
+    asked = [queue for queue in queues if queue.queue_id in removing and queue.pk not in gone]
+    return [Change(queue, what, None, "it is being removed") for queue in asked]
+
+
+def _candidate(worker: Worker, has: int) -> Candidate:
+    limit = worker.member.limit
+    return Candidate(worker.member.labels, worker.is_draining, limit is not None and has >= limit)
+
+
+def _is_one_of(member: Member, names: Collection[str]) -> bool:
+    return member.pk > 0 and (member.name in names or str(member) in names)
 
 
 def shares(queues: Iterable[Standing], changes: Iterable[Change], workers: Iterable[Worker]) -> list[Share]:

@@ -1,6 +1,6 @@
 """The queues of a task type, a page at a time, and the moves that brought them where they are."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.db import connections
@@ -8,10 +8,12 @@ from django.db.models import Q
 
 from resourcepool.dialect import MicrosUntil
 from resourcepool.leases.retry import retrying
+from resourcepool.queues.ids import MOST_AT_ONCE
 from resourcepool.queues.models import Move, Queue
-from resourcepool.queues.operating import using_of_queues
+from resourcepool.queues.operating import known, using_of_queues
 from resourcepool.queues.standing import of_server
 from resourcepool.stats.queues import TaskTypeStatus
+from resourcepool.stats.unowned import why_nobody
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +24,7 @@ class QueueStatus:
         owner: who has it, such as "web-3 #17"; "" nobody. ``is_owned``: whether that one lives.
         requester: who has asked for it; "" nobody.
         asked_for: for how long its server has been asked to give it up; None: it is not.
-        since: for how long it has been there; None: nobody ever had it.
+        since: for how long it has been as it is, with this owner or without one; None: not known.
     """
 
     pk: int
@@ -57,16 +59,24 @@ class Moved:
 
 
 def queues_of(
-    task_type: TaskTypeStatus, *, server: int | None = None, offset: int = 0, limit: int = 500
+    task_type: TaskTypeStatus,
+    *,
+    server: int | None = None,
+    only: Collection[str] | None = None,
+    offset: int = 0,
+    limit: int = 500,
 ) -> list[QueueStatus]:
     """Return a page of its queues in the order in which they were added; one statement.
 
     Args:
         server: only those that this server has, or has asked for.
+        only: only those with one of these ids.
     """
     using = using_of_queues()
     wanted = Q(task_type=task_type.pk) if server is None else Q(task_type=task_type.pk) & of_server(server)
     rows = Queue.objects.using(using).filter(wanted).order_by("pk")
+    if only is not None:
+        rows = rows.filter(queue_id__in=only)
     page = rows.annotate(micros_asked=MicrosUntil("requested_at"), micros_since=MicrosUntil("since"))
     found = retrying(connections[using], lambda: list(page[offset : offset + limit]))
     names = {one.pk: str(one) for one in task_type.servers}
@@ -74,14 +84,28 @@ def queues_of(
     return [_queue(row, names, row.cur_server_id in alive) for row in found]
 
 
-def moves(task_type: str | None = None, *, limit: int = 20) -> list[Moved]:
-    """Return the latest moves, the last one first: of one task type, or of all."""
+def queues_named(task_type: TaskTypeStatus, queue_ids: Sequence[str]) -> list[QueueStatus]:
+    """Return these queues; raises BadOption, which names those that are not there."""
+    found = queues_of(task_type, only=queue_ids, limit=MOST_AT_ONCE)
+    known(task_type.name, queue_ids, {queue.queue_id: queue.pk for queue in found})
+    return found
+
+
+def why_unowned(queue: QueueStatus, task_type: TaskTypeStatus) -> str:
+    """Return why nobody has this queue; "" if somebody that lives does."""
+    return "" if queue.is_owned else why_nobody(queue.labels, [one.as_candidate for one in task_type.alive])
+
+
+def moves(task_type: str | None = None, *, of: Collection[int] | None = None, limit: int = 20) -> list[Moved]:
+    """Return the latest moves, the last one first: of one task type, of these queues of it (keys), or of all."""
     using = using_of_queues()
     rows = Move.objects.using(using).annotate(micros_at=MicrosUntil("at"))
     if task_type is None:
         rows = rows.order_by("-pk")
     else:
         rows = rows.filter(task_type=task_type).order_by("-generation", "-queue_pk")
+    if of is not None:
+        rows = rows.filter(queue_pk__in=of)
     return [_moved(row) for row in retrying(connections[using], lambda: list(rows[:limit]))]
 
 

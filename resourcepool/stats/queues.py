@@ -1,20 +1,22 @@
 """How each task type stands: its settings, its servers and what they have, and what nobody has.
 
-Five statements for all of them together, however many queues and servers there are.
+Five statements for all of them together, however many queues and servers there are; one more where servers are there
+and nobody has some of the queues.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.db import connections
-from django.db.models import Count, Min, Q, Subquery
+from django.db.models import Count, Exists, Max, Min, OuterRef, Q, Subquery
 
 from resourcepool.dialect import DbLater, MicrosUntil
 from resourcepool.leases.retry import retrying
 from resourcepool.queues.models import Move, Queue, Server, TaskType
 from resourcepool.queues.operating import using_of_queues
 from resourcepool.queues.standing import find_task_type
+from resourcepool.stats.unowned import Candidate, why_nobody
 
 MOST_TASK_TYPES = 200
 MOST_SERVERS = 5_000  # of all task types together
@@ -69,6 +71,12 @@ class ServerStatus:
         return self.state == Server.State.DRAINING
 
     @property
+    def as_candidate(self) -> Candidate:
+        """What it may have, for ``why_nobody``."""
+        coming = self.queues - self.asked_for + self.awaits
+        return Candidate(self.labels, self.is_draining, self.limit is not None and coming >= self.limit)
+
+    @property
     def heartbeat(self) -> float:
         """How long ago its last heartbeat was."""
         return max(0.0, self.ttl - self.expires_in)
@@ -91,7 +99,9 @@ class TaskTypeStatus:
         assigned: how long ago queues or servers changed last; None: never. ``assigned_by``: through whom.
         queues: how many there are; ``retiring``: of these, how many are being removed.
         unowned: how many have no living server; ``unowned_for``: for how long the first of them has not, counted
-            from its server's last heartbeat; None: all have one, or no server was ever there.
+            from when it was added or freed, or from its server's last heartbeat; None: all have one, or no server
+            was ever there.
+        unowned_one: the first of these, and ``unowned_why``: why nobody gets it; "": not looked for.
         asked_for: how many are to go to another server, or to be removed.
         was_served: whether any of the queues ever had a server.
         restless: None: no queue changes its server all the time.
@@ -112,6 +122,8 @@ class TaskTypeStatus:
     retiring: int = 0
     unowned: int = 0
     unowned_for: float | None = None
+    unowned_one: str = ""
+    unowned_why: str = ""
     asked_for: int = 0
     was_served: bool = False
     restless: Restless | None = None
@@ -130,7 +142,8 @@ class _Group:
     server: int | None
     count: int
     retiring: int
-    new: int  # that nobody ever had
+    fence: int  # the highest; 0: nobody ever had any of them
+    first: int  # the key of the one that was added first
     asked_for: int
     since: float | None
     longest_asked: float | None
@@ -152,10 +165,11 @@ def task_types(names: Iterable[str] | None = None) -> list[TaskTypeStatus]:
     pks = [one.pk for one in found]
     groups, awaits, servers = _groups(using, pks), _awaits(using, pks), _servers(using, pks)
     restless = _restless(using)
-    return [
+    stand = [
         _status(one, groups.get(one.pk, []), servers.get(one.pk, []), awaits, restless.get(one.name))
         for one in found
     ]
+    return _with_why(using, stand, groups)
 
 
 def task_type(name: str) -> TaskTypeStatus:
@@ -171,7 +185,8 @@ def _status(
     known = [_server(one, has.get(one.pk), awaits.get(one.pk, 0)) for one in servers]
     alive = {one.pk: one for one in known if one.is_alive}
     orphaned = [group for group in groups if group.server not in alive]
-    spans = [span for group in orphaned for span in _unowned_for(group, known)]
+    was_served = any(group.fence for group in groups)
+    spans = [_unowned_for(group, known) for group in orphaned] if was_served or known else []
     return TaskTypeStatus(
         pk=row.pk,
         name=row.name,
@@ -187,22 +202,41 @@ def _status(
         queues=sum(group.count for group in groups),
         retiring=sum(group.retiring for group in groups),
         unowned=sum(group.count for group in orphaned),
-        unowned_for=max(spans, default=None),
+        unowned_for=max((span for span in spans if span is not None), default=None),
         asked_for=sum(group.asked_for for group in groups),
-        was_served=any(group.since is not None for group in groups),
+        was_served=was_served,
         restless=restless,
         servers=known,
     )
 
 
-def _unowned_for(group: _Group, servers: Sequence[ServerStatus]) -> list[float]:
-    """Return for how long queues of this group have had no living server, as far as it is known."""
+def _unowned_for(group: _Group, servers: Sequence[ServerStatus]) -> float | None:
+    """Return for how long the first of this group has had no living server, as far as it is known."""
     owner = next((one for one in servers if one.pk == group.server), None)
-    spans = [group.since if owner is None else owner.heartbeat]
-    if group.new:
-        # A plan has left them: nobody that lives may have them, since the first of these came at the earliest.
-        spans.append(max((one.registered for one in servers if one.is_alive), default=None))
-    return [span for span in spans if span is not None]
+    return group.since if owner is None else owner.heartbeat
+
+
+def _with_why(
+    using: str, stand: Sequence[TaskTypeStatus], groups: Mapping[int, Sequence[_Group]]
+) -> list[TaskTypeStatus]:
+    """Say of one queue of each why nobody has it, though servers are there."""
+    firsts = {
+        one.pk: min(group.first for group in groups[one.pk] if group.server not in alive)
+        for one in stand
+        if one.unowned and (alive := {server.pk for server in one.alive})
+    }
+    if not firsts:
+        return list(stand)
+    rows = (
+        Queue.objects.using(using).filter(pk__in=firsts.values()).values_list("task_type", "queue_id", "labels")
+    )
+    about = {pk: rest for pk, *rest in retrying(connections[using], lambda: list(rows.all()))}
+    return [_told(one, *about[one.pk]) if one.pk in about else one for one in stand]
+
+
+def _told(one: TaskTypeStatus, queue_id: str, labels: Mapping[str, str]) -> TaskTypeStatus:
+    why = why_nobody(labels, [server.as_candidate for server in one.alive])
+    return replace(one, unowned_one=queue_id, unowned_why=why)
 
 
 def _server(row: Any, has: _Group | None, awaits: int) -> ServerStatus:
@@ -230,14 +264,15 @@ def _groups(using: str, pks: Sequence[int]) -> dict[int, list[_Group]]:
     counted = rows.annotate(
         n_all=Count("pk"),
         n_retiring=Count("pk", filter=Q(is_retiring=True)),
-        n_new=Count("pk", filter=Q(since=None)),
+        highest=Max("fence"),
+        first=Min("pk"),
         n_asked=Count("requested_at"),
         micros_since=MicrosUntil(Min("since")),
         micros_asked=MicrosUntil(Min("requested_at")),
     )
     found: dict[int, list[_Group]] = {}
     for row in retrying(connections[using], lambda: list(counted.all())):
-        counts = (row["n_all"], row["n_retiring"], row["n_new"], row["n_asked"])
+        counts = (row["n_all"], row["n_retiring"], row["highest"], row["first"], row["n_asked"])
         spans = (_ago(row["micros_since"]), _ago(row["micros_asked"]))
         found.setdefault(row["task_type"], []).append(_Group(row["cur_server"], *counts, *spans))
     return found
@@ -264,9 +299,10 @@ def _restless(using: str) -> dict[str, Restless]:
     """
     newest = Subquery(Move.objects.order_by("-pk").values("pk")[:1])
     moves = Move.objects.using(using).filter(at__gt=DbLater(-LATELY), pk__gt=newest - NEWEST)
-    arrivals = moves.filter(what__in=ARRIVALS, fence__gt=1).order_by()
+    is_there = Exists(Queue.objects.using(using).filter(pk=OuterRef("queue_pk")))
+    arrivals = moves.filter(is_there, what__in=ARRIVALS, fence__gt=1).order_by()
     counted = arrivals.values_list("task_type", "queue_id").annotate(changes=Count("pk"))
-    worst_first = counted.filter(changes__gt=RESTS).order_by("-changes")[:MOST_RESTLESS]
+    worst_first = counted.filter(changes__gt=RESTS).order_by("-changes", "queue_id")[:MOST_RESTLESS]
     found: dict[str, Restless] = {}
     for name, queue_id, changes in retrying(connections[using], lambda: list(worst_first.all())):
         worst = found.get(name, Restless(0, queue_id, changes))

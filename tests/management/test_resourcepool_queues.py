@@ -136,6 +136,57 @@ class TestShow:
         assert len(statements) == few <= 9
 
 
+class TestShowingQueues:
+    def test_tells_all_of_each_and_its_moves(self, orders: TaskType) -> None:
+        a = server(orders)
+        planned(orders)
+        b = server(orders, "B")
+        planned(orders)
+        operating.pin("orders", ["7"], "B")
+        shown = queues("show", "orders", "7").out
+        assert re.search(
+            rf"orders 7\n  server: A #{a.pk}, for \d+ s\n  asked for by: B #{b.pk}, for \d+ s\n", shown
+        )
+        assert "  pinned to: B\n  labels it asks for: -\n  fence: 1\n" in shown
+        assert (
+            len([line for line in shown.splitlines() if re.match(r" *\d+ .* (nobody had it|evens out)", line)])
+            == 2
+        )
+
+    def test_tells_why_nobody_has_one(self, orders: TaskType) -> None:
+        assert "  why nobody: no server is up\n" in queues("show", "orders", "7").out
+        server(orders)
+        operating.add_queues("orders", ["x"], labels={"zone": "mars"})
+        shown = queues("show", "orders", "x")
+        assert re.search(
+            r"  server: nobody, for \d+ s\n  why nobody: no living server has zone=mars\n", shown.out
+        )
+
+    def test_of_a_dead_server(self, orders: TaskType) -> None:
+        dead = server(orders)
+        planned(orders)
+        Server.objects.filter(pk=dead.pk).update(busy_before=DbLater(-60))
+        shown = queues("show", "orders", "0..1").out
+        assert shown.count(f"  server: A #{dead.pk} (dead), for ") == 2
+
+    def test_as_json(self, orders: TaskType) -> None:
+        planned(orders)
+        found = queues("show", "orders", "3..4", "--json").json
+        assert [one["queue_id"] for one in found["queues"]] == ["3", "4"]
+        assert found["queues"][0]["why_unowned"] == "no server is up"
+
+    def test_without_a_parameter(self) -> None:
+        operating.create("mails", ["x"], parameter="a secret, against all advice")
+        assert "secret" not in queues("show", "mails", "x").out
+
+    def test_a_map_that_is_cut_says_how_to_see_the_rest(self) -> None:
+        made = operating.create("mails", [str(number) for number in range(0, 60, 2)])
+        server(made)
+        planned(made)
+        assert ", 38, and 10 more (--limit 30)" in queues("show", "mails").out
+        assert ", 56, 58\n" in queues("show", "mails", "--limit", 30).out
+
+
 class TestPlan:
     def test_lists_what_would_move_and_why_and_changes_nothing(self, orders: TaskType) -> None:
         a, b = server(orders), server(orders, "B")
@@ -164,6 +215,38 @@ class TestPlan:
         operating.add_queues("orders", ["eu"], labels={"zone": "eu"})
         assert "Would move 8 of 9" in queues("plan", "orders", "--with", "C").out
         assert "Would move 9 of 9" in queues("plan", "orders", "--with", "C", "--labels", "zone=eu").out
+
+    def test_names_what_nobody_would_have_and_why(self, orders: TaskType) -> None:
+        operating.add_queues("orders", ["eu-0", "eu-1"], labels={"zone": "eu"})
+        a = server(orders)
+        planned(orders)
+        told = "nobody would have 2 queues: eu-0..1: no living server has zone=eu\n"
+        assert told in queues("plan", "orders", "--with", "C").out
+        told = "nobody would have 10 queues: 0..4, ...: no server is up\n"
+        assert told in queues("plan", "orders", "--without", str(a)).out
+
+    def test_a_server_that_leaves_and_one_of_its_name_that_comes(self, orders: TaskType) -> None:
+        server(orders)
+        planned(orders)
+        shown = queues("plan", "orders", "--without", "A", "--with", "A").out
+        assert re.search(r"A \(new\) +0 +8", shown)
+        refused = queues("plan", "orders", "--without", "C", "--with", "C")
+        assert "server='C' is not allowed: one of A" in refused.err
+
+    def test_a_removal_and_a_drain_may_be_tried_first(self, orders: TaskType) -> None:
+        a, b = server(orders), server(orders, "B")
+        planned(orders)
+        before = [list(model.objects.order_by("pk").values()) for model in (TaskType, Queue, Server, Move)]
+        shown = queues("drain", "orders", "A", "--dry-run").out
+        assert f"A #{a.pk} is draining" in shown
+        assert re.search(rf"B #{b.pk} +4 +8\n", shown)
+        shown = queues("remove", "orders", "0..1", "--dry-run").out
+        assert "it is being removed" in shown
+        assert re.search(rf"A #{a.pk} +4 +3\n", shown)
+        assert "Nothing was changed." in shown
+        assert "no such queue" in queues("remove", "orders", "99", "--dry-run").err
+        after = [list(model.objects.order_by("pk").values()) for model in (TaskType, Queue, Server, Move)]
+        assert after == before
 
     def test_when_nothing_would(self, orders: TaskType) -> None:
         server(orders)
@@ -214,6 +297,12 @@ class TestChanges:
         assert queues("unpin", "orders", "0", "1").out == "Unpinned 2 queues.\n"
         assert not Queue.objects.exclude(pin="").exists()
 
+    def test_pins_to_a_server_that_is_not_there_now(self, orders: TaskType) -> None:
+        server(orders)
+        server(orders, "B")
+        said = "Pinned 1 queue. No server is called nosuch now (there are: A, B).\n"
+        assert queues("pin", "orders", "0", "--to", "nosuch").out == said
+
     def test_drains_and_back(self, orders: TaskType) -> None:
         a = server(orders)
         planned(orders)
@@ -263,6 +352,8 @@ class TestChanges:
         (["remove", "orders", "0", "99", "98"], "queue=['99', '98'] is not allowed: orders has no such queues"),
         (["pin", "orders", "99", "--to", "A"], "queue=['99'] is not allowed: orders has no such queue"),
         (["pin", "orders", "1", "--to", ""], "--to='' is not allowed: a server's name"),
+        (["show", "orders", "1", "99"], "queue=['99'] is not allowed: orders has no such queue"),
+        (["add", "orders", "eu-0..eu-3"], "queue=['eu-0..eu-3'] is not allowed: no two dots in it"),
         (["unpin", "orders", "99"], "queue=['99'] is not allowed: orders has no such queue"),
         (["drain", "orders", "B"], "server='B' is not allowed: one of A"),
         (["undrain", "orders", "A #0"], "server='A #0' is not allowed: one of A"),

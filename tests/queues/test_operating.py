@@ -123,6 +123,18 @@ class TestQueues:
         operating.pin(NAME, ["1", "2"], "")
         assert sorted(table().split()) == ["A", "A>B"]
 
+    def test_are_pinned_to_a_name_and_not_to_one_run(self) -> None:
+        made(1)
+        a = stranger("A")
+        with pytest.raises(BadOption, match="its name alone, without the number: A"):
+            operating.pin(NAME, ["1"], str(a))
+        operating.pin(NAME, ["1"], f"A #{a.pk + 1}")  # somebody may be called that
+
+    @pytest.mark.parametrize("wrong", ["0..3", "a..b", ".."])
+    def test_that_look_like_a_range_are_refused(self, wrong: str) -> None:
+        with pytest.raises(BadOption, match="two dots"):
+            operating.create(NAME, [wrong])
+
 
 class TestServers:
     def test_that_drain_keep_nothing_and_get_nothing_until_told_otherwise(self) -> None:

@@ -81,14 +81,21 @@ class TestTaskTypes:
         assert standing["2"] == ("", False)
         assert standing["3"] == (f"B #{alive.pk}", True)
 
-    def test_a_queue_that_nobody_ever_had_waits_since_the_first_server_was_there(
-        self, orders: TaskType
-    ) -> None:
-        server(orders, labels={"zone": "us"})
+    def test_a_queue_that_nobody_ever_had_waits_since_it_was_added(self, orders: TaskType) -> None:
+        server(orders, labels={"zone": "us"}, registered_at=DbLater(-5_000))
         Queue.objects.update(labels={"zone": "eu"})
         planned(orders)
         found = task_type("orders")
-        assert (found.unowned, found.unowned_for) == (6, near(100))
+        assert (found.unowned, found.unowned_for) == (6, near(0))
+        Queue.objects.filter(queue_id="3").update(since=DbLater(-700))
+        assert task_type("orders").unowned_for == near(700)
+
+    def test_one_of_those_that_nobody_has_is_named_with_the_reason(self, orders: TaskType) -> None:
+        server(orders, labels={"zone": "us"})
+        Queue.objects.filter(queue_id__in=["2", "3"]).update(labels={"zone": "eu"})
+        planned(orders)
+        found = task_type("orders")
+        assert (found.unowned_one, found.unowned_why) == ("2", "no living server has zone=eu")
 
     def test_an_unknown_one_is_refused_with_those_that_exist(self, orders: TaskType) -> None:
         with pytest.raises(BadOption, match="one of orders"):
@@ -133,7 +140,7 @@ class TestQueues:
         operating.pin("mails", ["x"], "A")
         (found,) = queues_of(task_type("mails"))
         assert (found.parameter, found.labels, found.pin) == ("p", {"zone": "eu"}, "A")
-        assert (found.owner, found.requester, found.since, found.is_retiring) == ("", "", None, False)
+        assert (found.owner, found.requester, found.since, found.is_retiring) == ("", "", near(0), False)
 
 
 class TestMoves:

@@ -1,6 +1,5 @@
 """What an operator can do to task types, servers and queues: each is one call of ``queues.operating`` per task type."""
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -34,9 +33,8 @@ class ServerForm(forms.Form):
         except BadOption:
             message = _("One line of at most %(most)d printable characters.") % {"most": MAX_NAME}
             raise forms.ValidationError(message) from None
-        run = re.fullmatch(r"(.+) #(\d{1,18})", name)
-        if run and Server.objects.filter(name=run[1], pk=run[2]).exists():
-            raise forms.ValidationError(_("Its name alone, without the number: %(name)s") % {"name": run[1]})
+        if alone := operating.name_of_run(name):
+            raise forms.ValidationError(_("Its name alone, without the number: %(name)s") % {"name": alone})
         return name
 
 

@@ -13,14 +13,15 @@ from resourcepool.exceptions import BadOption
 from resourcepool.management import queues_arguments as told
 from resourcepool.management import queues_report as report
 from resourcepool.management import watching
-from resourcepool.management.layout import as_text, plain
+from resourcepool.management.layout import as_text, more, plain
 from resourcepool.management.operating import OperatorCommand, actor
 from resourcepool.management.status_report import alarms_as_text
 from resourcepool.queues import operating
 from resourcepool.queues.ids import queue_ids
+from resourcepool.queues.labels import listed
 from resourcepool.stats.alarm import Alarm
 from resourcepool.stats.forecast import forecast
-from resourcepool.stats.moves import moves, queues_of
+from resourcepool.stats.moves import moves, queues_named, queues_of, why_unowned
 from resourcepool.stats.queue_alarms import of_queues
 from resourcepool.stats.queues import TaskTypeStatus, task_type, task_types
 
@@ -34,6 +35,7 @@ class Command(OperatorCommand):
     )
     example = (
         "manage.py resourcepool_queues show orders\n"
+        "manage.py resourcepool_queues show orders 7 8\n"
         "manage.py resourcepool_queues plan orders --without web-3 --with web-4:2\n"
         "manage.py resourcepool_queues add orders 0..63 --new --drain-within 2m\n"
         "manage.py resourcepool_queues pin orders 7 8 --to web-3\n"
@@ -55,7 +57,7 @@ class Command(OperatorCommand):
         name, limit = options["task_type"], options["limit"]
         found = task_types() if name is None else [task_type(name)]
         wrong = sorted(of_queues(found), key=lambda alarm: (not alarm.is_severe, alarm.pool))
-        shown = _one_as(found[0], limit) if name is not None else _all_as(found)
+        shown = _all_as(found) if name is None else _one_as(found[0], queue_ids(options["queue"]), limit)
         if options["json"]:
             result = {**shown[0], "alarms": [_alarm(one) for one in wrong]}
             self.stdout.write(json.dumps(result, default=as_text))
@@ -65,7 +67,10 @@ class Command(OperatorCommand):
 
     def _plan(self, options: dict[str, Any]) -> None:
         joining = told.joining(options["joining"], told.labels(options["labels"], "--labels"))
-        found = forecast(options["task_type"], without=options["without"], joining=joining)
+        self._foresee(options, without=options["without"], joining=joining)
+
+    def _foresee(self, options: dict[str, Any], **what: Any) -> None:
+        found = forecast(options["task_type"], **what)
         lines = report.forecast_as_text(found, options["limit"])
         self._say(options, "\n".join(lines), **report.forecast_as_json(found, options["limit"]))
 
@@ -85,6 +90,9 @@ class Command(OperatorCommand):
 
     def _remove(self, options: dict[str, Any]) -> None:
         ids = queue_ids(options["queue"])
+        if options["dry_run"]:
+            self._foresee(options, removing=ids)
+            return
         count = operating.remove_queues(options["task_type"], ids, by=actor())
         text = ngettext(
             "Removes %s queue, as soon as its server has finished its work on it.",
@@ -100,9 +108,14 @@ class Command(OperatorCommand):
         count = operating.pin(options["task_type"], ids, to, by=actor())
         pinned = ngettext("Pinned %s queue.", "Pinned %s queues.", count)
         unpinned = ngettext("Unpinned %s queue.", "Unpinned %s queues.", count)
-        self._say_how_many(options, pinned if to else unpinned, count)
+        self._say_how_many(
+            options, pinned if to else unpinned, count, _no_such_server(options["task_type"], to)
+        )
 
     def _drain(self, options: dict[str, Any]) -> None:
+        if options.get("dry_run"):
+            self._foresee(options, draining=options["server"])
+            return
         change = {"drain": operating.drain, "undrain": operating.undrain}[options["do"]]
         servers = change(options["task_type"], *options["server"], by=actor())
         text = {"drain": _("Drains: %s."), "undrain": _("Gets queues again: %s.")}[options["do"]]
@@ -120,8 +133,8 @@ class Command(OperatorCommand):
         text = _("Resumed: work on the queues of %s goes on with each server's next heartbeat.")
         self._say(options, text % plain(options["task_type"]), paused=False)
 
-    def _say_how_many(self, options: dict[str, Any], text: str, count: int) -> None:
-        self._say(options, text % f"{count:,}", changed=count)
+    def _say_how_many(self, options: dict[str, Any], text: str, count: int, but: str = "") -> None:
+        self._say(options, text % f"{count:,}" + but, changed=count)
 
     def _say(self, options: dict[str, Any], text: str, **result: Any) -> None:
         self.stdout.write(json.dumps(result, default=as_text) if options["json"] else text)
@@ -146,21 +159,44 @@ def _all_as(found: Sequence[TaskTypeStatus]) -> tuple[dict[str, Any], list[str]]
     return {"task_types": [report.task_type_as_json(one) for one in found]}, lines
 
 
-def _one_as(one: TaskTypeStatus, limit: int) -> tuple[dict[str, Any], list[str]]:
-    queues, moved = queues_of(one, limit=ON_THE_MAP), moves(one.name, limit=LATEST)
+def _one_as(one: TaskTypeStatus, ids: Sequence[str], limit: int) -> tuple[dict[str, Any], list[str]]:
+    if ids:
+        queues = queues_named(one, ids)
+        moved, text = moves(one.name, of=[queue.pk for queue in queues], limit=limit), _queues_as_text
+    else:
+        queues, text = queues_of(one, limit=max(ON_THE_MAP, limit)), _one_as_text
+        moved = moves(one.name, limit=LATEST)
     as_json = {
         "task_types": [report.task_type_as_json(one)],
-        "queues": [asdict(queue) for queue in queues],
+        "queues": [asdict(queue) | {"why_unowned": why_unowned(queue, one)} for queue in queues],
         "moves": [asdict(move) for move in moved[:limit]],
     }
-    return as_json, list(_one_as_text(one, queues, moved, limit))
+    return as_json, list(text(one, queues, moved, limit))
 
 
 def _one_as_text(one: TaskTypeStatus, queues: Any, moved: Any, limit: int) -> Iterator[str]:
     yield from report.settings_as_text(one)
     yield from ["", *report.servers_as_text(one.servers, limit)]
-    yield from ["", *report.map_as_text(queues, one.servers, one.queues)]
+    if mapped := report.map_as_text(queues, one.servers, one.queues, limit):
+        yield from ["", *mapped]
     yield from ["", *report.moves_as_text(moved, limit)]
+
+
+def _queues_as_text(one: TaskTypeStatus, queues: Any, moved: Any, limit: int) -> Iterator[str]:
+    yield from report.settings_as_text(one)
+    for queue in queues[:limit]:
+        yield from ["", *report.queue_as_text(queue, one)]
+    yield from more(min(limit, len(queues)), len(queues))
+    yield from ["", *report.moves_as_text(moved, limit)]
+
+
+def _no_such_server(name: str, server: str) -> str:
+    """Return a hint that nobody of that name is there now; a pin may be meant for one that is to come."""
+    there = sorted({one.name for one in task_type(name).alive})
+    if not server or server in there:
+        return ""
+    text = _(" No server is called %(server)s now (there are: %(there)s).")
+    return text % {"server": plain(server), "there": listed(there) or _("none")}
 
 
 def _alarm(one: Alarm) -> dict[str, str]:

@@ -1,0 +1,45 @@
+"""Why nobody gets a queue."""
+
+import pytest
+
+from resourcepool.queues.assignment import Member
+from resourcepool.queues.planning import Standing, Worker
+from resourcepool.stats.forecast import Unowned, unowned
+from resourcepool.stats.unowned import Candidate, why_nobody
+
+EU, MARS = {"zone": "eu"}, {"zone": "mars"}
+BOTH = {"zone": "eu", "disk": "ssd"}
+
+
+@pytest.mark.parametrize(
+    ("labels", "candidates", "said"),
+    [
+        ({}, [], "no server is up"),
+        (MARS, [Candidate(EU)], "no living server has zone=mars"),
+        (BOTH, [Candidate(EU)], "no living server has disk=ssd"),
+        (BOTH, [Candidate(EU), Candidate({"disk": "ssd"})], "no living server has all of zone=eu, disk=ssd"),
+        (EU, [Candidate(EU, is_draining=True), Candidate(MARS)], "every server that may have it is draining"),
+        (
+            EU,
+            [Candidate(EU, is_full=True)],
+            "every server that may have it has as many queues as its limit allows",
+        ),
+        (EU, [Candidate(EU)], "the servers have not shared it yet; a transaction may keep its row locked"),
+    ],
+)
+def test_nobody_gets_a_queue_because(labels: dict[str, str], candidates: list[Candidate], said: str) -> None:
+    assert why_nobody(labels, candidates) == said
+
+
+def test_labels_do_not_speak_to_the_terminal() -> None:
+    assert why_nobody({"\x1b[31m": "\x07"}, [Candidate({})]).isprintable()
+
+
+def test_queues_that_nobody_would_get_are_told_by_reason() -> None:
+    queues = [Standing(pk, f"q{pk}", labels=MARS) for pk in range(1, 9)]
+    queues += [Standing(10, "full"), Standing(11, "had", cur=1), Standing(12, "gone", is_retiring=True)]
+    staying = [Worker(Member(1, "A", limit=1))]
+    assert unowned(queues, [], staying) == [
+        Unowned("no living server has zone=mars", 8, ["q1", "q2", "q3", "q4", "q5"]),
+        Unowned("every server that may have it has as many queues as its limit allows", 1, ["full"]),
+    ]
