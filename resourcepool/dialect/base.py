@@ -1,5 +1,6 @@
 """What every database answers in its own way: the names of the differences, and what they mean."""
 
+from collections.abc import Sequence
 from enum import Enum
 from typing import Any
 
@@ -41,6 +42,19 @@ class Dialect:
         """Return ``update`` (WHERE the key {pk} = %s ..) so that it fails or finds nothing if the row is locked."""
         return update
 
+    def insert_rows(
+        self, table: str, names: Sequence[str], rows: Sequence[Sequence[str | int | None]], at: str
+    ) -> tuple[str, list[str]]:
+        """Return the statement, and its parameters, that adds all these rows, each with the moment of now.
+
+        Args:
+            table, names, at: quoted; ``names`` of the columns of ``rows``, ``at`` of the one for the moment.
+        """
+        # Whole numbers are written out: drivers take their time for every placeholder.
+        values = ", ".join(f"({', '.join(map(_written, row))}, {self.indexed_now})" for row in rows)
+        texts = [value for row in rows for value in row if isinstance(value, str)]
+        return f"INSERT INTO {table} ({', '.join(names)}, {at}) VALUES {values}", texts  # noqa: S608 (quoted, numbers)
+
     def fence_after_update(self, cursor: Any) -> int | None:
         """Return the fence that the claim just executed on ``cursor`` was granted, or None if it lost."""
         row = cursor.fetchone()
@@ -53,6 +67,12 @@ class Dialect:
     def key_after_insert(self, cursor: Any) -> int:
         """Return the primary key of the row just inserted on ``cursor``."""
         return int(cursor.lastrowid)
+
+
+def _written(value: str | int | None) -> str:
+    if value is None:
+        return "NULL"
+    return "%s" if isinstance(value, str) else f"{value:d}"
 
 
 def micros(seconds: float) -> int:

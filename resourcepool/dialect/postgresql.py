@@ -1,5 +1,7 @@
 """PostgreSQL."""
 
+import json
+from collections.abc import Sequence
 from typing import Any
 
 from django.db import InterfaceError
@@ -42,6 +44,15 @@ class PostgreSQL(Dialect):
     def claim_at_once(self, connection: BaseDatabaseWrapper, update: str, table: str, pk: str) -> str:
         unlocked = f"(SELECT {pk} FROM {table} WHERE {pk} = %s FOR UPDATE SKIP LOCKED)"  # noqa: S608 (quoted names)
         return update.replace(f"{pk} = %s", f"{pk} = {unlocked}", 1)
+
+    def insert_rows(
+        self, table: str, names: Sequence[str], rows: Sequence[Sequence[str | int | None]], at: str
+    ) -> tuple[str, list[str]]:
+        # One parameter: for ten thousands of them psycopg takes as long as the server for the rows.
+        keys, columns = [name.strip('"') for name in names], ", ".join(names)
+        told = json.dumps([dict(zip(keys, row, strict=True)) for row in rows], ensure_ascii=False)
+        read = f"SELECT {columns}, {self.indexed_now} FROM JSON_POPULATE_RECORDSET(NULL::{table}, CAST(%s AS json))"  # noqa: S608 (quoted)
+        return f"INSERT INTO {table} ({columns}, {at}) {read}", [told]
 
     def trouble(self, error: Exception) -> Trouble | None:
         cause = error.__cause__
