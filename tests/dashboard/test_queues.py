@@ -215,9 +215,10 @@ class TestTheCard:
 
     def test_says_that_it_is_paused(self) -> None:
         task_type()
+        assert "rp-badge" not in text_of(somebody(*ALL))
         operating.pause("orders", by="ann")
         text = text_of(somebody(*ALL))
-        assert "paused" in text
+        assert '<strong class="rp-badge">paused</strong>' in text
         assert "by ann" in text
 
     def test_alarms_of_queues_lead_to_what_they_are_about(self) -> None:
