@@ -215,9 +215,10 @@ class TestTheCard:
 
     def test_says_that_it_is_paused(self) -> None:
         task_type()
-        assert "rp-badge" not in text_of(somebody(*ALL))
+        client = somebody(*ALL)
+        assert "rp-badge" not in text_of(client)
         operating.pause("orders", by="ann")
-        text = text_of(somebody(*ALL))
+        text = text_of(client)
         assert '<strong class="rp-badge">paused</strong>' in text
         assert "by ann" in text
 
