@@ -34,6 +34,10 @@ class LeaseFromAnotherProcess(ResourcePoolError):
     """A handle was used in a forked child; the lease still belongs to the parent."""
 
 
+class QueueBusy(ResourcePoolError):
+    """Work on a queue was to begin that another thread works on, or that nobody is to begin work on now."""
+
+
 class ClaimInTransaction(ResourcePoolError):
     """A claim inside an open transaction would be invisible until commit and undone by a rollback."""
 
@@ -44,6 +48,10 @@ class GuardOutsideTransaction(ResourcePoolError):
 
 class DatabaseUnavailable(ResourcePoolError):
     """The database could not be reached, or stayed busy, through all retries."""
+
+
+class RowLocked(DatabaseUnavailable):
+    """A row that was to be changed is locked by somebody's transaction; nothing was changed."""
 
 
 class NotMigrated(ResourcePoolError):

@@ -19,7 +19,7 @@ from resourcepool.leases import alarm, clock, lease, line, verbs
 from resourcepool.leases import keeper as keeping
 from resourcepool.leases import poller as polling
 from resourcepool.models import AbstractResource, Move, Queue, TaskType
-from resourcepool.queues import held, looking, membership, server
+from resourcepool.queues import held, looking, membership, registering, server
 from resourcepool.resources import crowd, desk, pool
 from tests.app.models import Team
 from tests.app.rows import leased_models
@@ -87,7 +87,7 @@ def wake_keeper() -> None:
 @pytest.fixture
 def process_clock(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Clock:
     moved = Clock()
-    of_queues = (held, looking, membership, server)
+    of_queues = (held, looking, membership, registering, server)
     for module in (alarm, keeping, lease, line, polling, verbs, crowd, desk, pool, *of_queues):
         monkeypatch.setattr(module, "monotonic", moved)
     return moved

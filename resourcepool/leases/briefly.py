@@ -6,7 +6,7 @@ from typing import NoReturn, TypeVar
 from django.db import connections
 
 from resourcepool.dialect import brief_transaction
-from resourcepool.exceptions import DatabaseUnavailable
+from resourcepool.exceptions import RowLocked
 from resourcepool.leases.retry import retrying
 
 Result = TypeVar("Result")
@@ -21,7 +21,8 @@ def briefly(using: str, work: Callable[[], Result], *, settle: Callable[[], Resu
         settle: as ``retrying`` says.
 
     Raises:
-        DatabaseUnavailable: a row is locked, or the database did not answer; nothing was changed, or it is not known.
+        RowLocked: nothing was changed.
+        DatabaseUnavailable: the database did not answer; nothing was changed, or it is not known.
     """
     connection = connections[using]
 
@@ -35,9 +36,9 @@ def briefly(using: str, work: Callable[[], Result], *, settle: Callable[[], Resu
     return retrying(connection, send, settle=settle, busy=None if connection.in_atomic_block else locked)
 
 
-def locked_row(using: str) -> DatabaseUnavailable:
+def locked_row(using: str) -> RowLocked:
     """Return the error that says that a row is locked, and who may have done so."""
-    return DatabaseUnavailable(
+    return RowLocked(
         f"database {using!r}: a row is locked by somebody's transaction, perhaps its holder's (guard); try again in"
         " a moment"
     )

@@ -135,7 +135,7 @@ class Keeper:
         self._look_for_leaks()
         now, due, wake_at = monotonic(), defaultdict(list), math.inf
         for lease in self.kept():
-            if lease.is_in_transaction or lease.is_ending:
+            if lease.is_in_transaction or lease.is_ending or not lease.terms.may_renew:
                 wake_at = min(wake_at, now + lease.terms.ttl / 10)
             elif lease.trust.due_at <= now + lease.terms.ttl / 12:  # those due soon come along in one statement
                 due[lease.model, lease.using, round(lease.trust.next_ttl(now), 3)].append(lease)

@@ -21,6 +21,7 @@ class Terms:
         max_hold: it is not renewed beyond this long after the grant; None: as long as the holder lives.
         leak_after: held for longer it is reported as leaked; None: never.
         renew_every: how often it is renewed; None: three times per ttl.
+        renew_while: asked before each renewal; while it says no, nothing is renewed, until it lapses; None: always.
         on_lost: called with the lease, once, from a background thread, as soon as the loss is noticed.
     """
 
@@ -30,12 +31,18 @@ class Terms:
     max_hold: float | None = None
     leak_after: float | None = None
     renew_every: float | None = None
+    renew_while: Callable[[], bool] | None = None
     on_lost: Callable[["Lease"], None] | None = None
 
     @property
     def steady_ttl(self) -> float | None:
         """How long the grant lasts after every renewal; None: ``max_hold`` cuts the last of them short."""
         return self.ttl if self.max_hold is None else None
+
+    @property
+    def may_renew(self) -> bool:
+        """Whether whoever holds it still does what it is for."""
+        return self.renew_while is None or self.renew_while()
 
     def under(self, holder: str) -> "Terms":
         """Return the same terms for another holder."""

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Self
 
 from django.db import connections
-from django.db.models import Exists, F
+from django.db.models import F
 
-from resourcepool.exceptions import GuardOutsideTransaction, LeaseLost, LeaseReleased
+from resourcepool.exceptions import GuardOutsideTransaction, LeaseLost, LeaseReleased, QueueBusy
 from resourcepool.leases.clock import monotonic
 from resourcepool.queues.models import Queue, Server
 from resourcepool.queues.planning import Standing
@@ -18,6 +18,13 @@ if TYPE_CHECKING:
     from resourcepool.queues.membership import Membership
 
 TAKEN = "another server has it by now"
+
+
+class Hand:
+    """What has a queue in hand: one run of a loop over ``queues``, or one ``working`` block."""
+
+    def __init__(self, *, is_loop: bool) -> None:
+        self.is_loop, self.thread = is_loop, threading.get_ident()
 
 
 class HeldQueue:
@@ -39,7 +46,7 @@ class HeldQueue:
         self.lost = threading.Event()
         self._membership = membership
         self._ended: LeaseLost | None = None
-        self._in_hand = 0
+        self._hands: set[Hand] = set()
         self.asked_until = (
             math.inf
         )  # this process's clock, at which others may take it over; infinity: not asked for
@@ -62,7 +69,12 @@ class HeldQueue:
     @property
     def is_in_hand(self) -> bool:
         """Whether work on it goes on, so that it is not handed over."""
-        return self._in_hand > 0
+        return bool(self._hands)
+
+    @property
+    def is_mine(self) -> bool:
+        """Whether it is this thread that works on it."""
+        return any(hand.thread == threading.get_ident() for hand in self._hands)
 
     @property
     def is_asked_for(self) -> bool:
@@ -92,15 +104,17 @@ class HeldQueue:
         Raises:
             LeaseLost: it is not this server's any more, or is just going; or, at the end: it was taken over
                 while the block ran, so somebody else may have done the same work.
+            QueueBusy: another thread works on it, or nobody is to begin: paused, or the server is to stop.
         """
         self.ensure_held()
-        if not self._membership.begin(self, is_first=False):
-            raise LeaseReleased(f"{self} has been asked for by another server; no work on it begins any more")
+        hand = Hand(is_loop=False)
         try:
+            if not self._membership.begin(self, hand):
+                raise self._why_not_begun()
             yield self
             self.ensure_held()  # while it is in hand: right afterwards it may be handed over
         finally:
-            self._membership.finish(self)
+            self._membership.finish(self, hand)
 
     @contextlib.contextmanager
     def guard(self) -> Iterator[Self]:
@@ -119,28 +133,48 @@ class HeldQueue:
                 f"guard() protects an open transaction on database {using!r}; there is none. "
                 "Write: with transaction.atomic(), queue.guard(): ..."
             )
-        alive = Exists(Server.objects.alive().filter(pk=server.pk, fence=server.fence))
         mine = Queue.objects.using(using).filter(pk=self.pk, cur_server=server.pk, fence=self.fence)
-        if mine.filter(alive).update(fence=F("fence")) != 1:
+        if mine.update(fence=F("fence")) != 1:
             self.end(LeaseLost(f"{self} is lost: {TAKEN}"))
             self.ensure_held()
+        # A look of its own, after the lock: inside the UPDATE it might lock the server's row, which heartbeats renew.
+        if not Server.objects.using(using).alive().filter(pk=server.pk, fence=server.fence).exists():
+            raise LeaseLost(f"{self} is not confirmed: the transaction does not see its server alive")
         yield self
 
     # What the membership needs
 
-    def take(self) -> None:
+    def take(self, hand: Hand) -> None:
         """Note that one more piece of work goes on."""
-        self._in_hand += 1
+        self._hands.add(hand)
 
-    def put_down(self) -> None:
-        """Note that one piece of work has ended."""
-        self._in_hand -= 1
+    def put_down(self, hand: Hand) -> bool:
+        """Note that one piece of work has ended; False when it never began, or had ended before."""
+        is_news = hand in self._hands
+        self._hands.discard(hand)
+        return is_news
+
+    def loops_of(self, thread: int) -> list[Hand]:
+        """Return the loops of a thread that have it in hand."""
+        return [hand for hand in self._hands if hand.is_loop and hand.thread == thread]
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it is gone for good, and nothing is in hand."""
+        return self._ended is not None and not self.is_in_hand
 
     def end(self, how: LeaseLost) -> None:
         """Note that it is gone for good."""
         if self._ended is None:
             self._ended = how
             self.lost.set()
+
+    def _why_not_begun(self) -> LeaseLost | QueueBusy:
+        if self.is_asked_for:
+            return LeaseReleased(f"{self} has been asked for by another server; no work on it begins any more")
+        if self._membership.is_resting and not self.is_in_hand:
+            return QueueBusy(f"{self}: no work begins while its task type is paused or this server stops")
+        return QueueBusy(f"{self} is being worked on by another thread of this process")
 
     def _why_not(self) -> LeaseLost | None:
         if self._ended is not None:

@@ -11,7 +11,7 @@ from resourcepool.dialect import MicrosUntil
 from resourcepool.leases.clock import monotonic
 from resourcepool.leases.retry import retrying
 from resourcepool.queues.models import Queue, Server, TaskType
-from resourcepool.queues.planning import Standing
+from resourcepool.queues.planning import Standing, takeover_after
 from resourcepool.queues.standing import of_server, with_parameters
 
 
@@ -68,7 +68,11 @@ def _plan_in(found: Any) -> float:
     if found.is_assignment_due:
         return 0.0
     dead = math.inf if found.next_dead is None else found.next_dead / 1_000_000
-    late = math.inf if found.first_asked is None else found.first_asked / 1_000_000 + found.drain_within
+    late = (
+        math.inf
+        if found.first_asked is None
+        else found.first_asked / 1_000_000 + takeover_after(found.drain_within, found.judge_dead_after)
+    )
     return max(0.0, min(dead, late))
 
 

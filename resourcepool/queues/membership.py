@@ -5,47 +5,34 @@ import math
 import random
 import threading
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 from django.db import connections
 
-from resourcepool.dialect import DbLater, DbNow
-from resourcepool.exceptions import BadOption, ClaimInTransaction, LeaseLost, LeaseReleased
+from resourcepool.exceptions import LeaseLost, LeaseReleased, RowLocked
 from resourcepool.leases.clock import monotonic
-from resourcepool.leases.holder import default_holder
-from resourcepool.leases.lease import Lease
-from resourcepool.leases.retry import Unsettled, retrying
-from resourcepool.leases.terms import Terms, margin
-from resourcepool.leases.verbs import Grant
+from resourcepool.leases.retry import retrying
+from resourcepool.leases.terms import margin
 from resourcepool.queues import moving
-from resourcepool.queues.held import TAKEN, HeldQueue
+from resourcepool.queues.held import TAKEN, Hand, HeldQueue
+from resourcepool.queues.labels import listed
 from resourcepool.queues.looking import Look, load, look
-from resourcepool.queues.models import Queue, Server, TaskType
-from resourcepool.queues.planning import Standing
+from resourcepool.queues.models import Server, TaskType
+from resourcepool.queues.planning import Standing, takeover_after
+from resourcepool.queues.registering import Application, register
 
 logger = logging.getLogger(__name__)
 
-FIRST_FENCE = 1
 NEVER = -1  # a generation that no task type has
 HURRY = 3  # heartbeats for which whoever has asked for queues looks more often
 SPREAD = 0.2  # seconds over which those who notice a death at once spread their plans: the first one is enough
 
 
-@dataclass(frozen=True, slots=True)
-class Application:
-    """What a server says of itself when it registers."""
-
-    name: str
-    weight: int
-    labels: dict[str, str]
-    limit: int | None
-
-
 class Membership:
     """One row of ``Server`` that this process keeps alive, and the queues it has.
 
-    One thread at a time calls ``turn``, ``drain`` and ``leave``; the rest may be called by any.
+    One thread calls ``turn``, and ``leave`` comes after the last one; the rest may be called by any.
 
     Attributes:
         is_paused, is_stopping: work had better end, and none is begun.
@@ -53,22 +40,25 @@ class Membership:
     """
 
     def __init__(
-        self, using: str, task_type: TaskType, application: Application, ring: Callable[[], object]
+        self, using: str, task_type: TaskType, application: Application, due_at: Callable[[float], object]
     ) -> None:
-        """Register; see ``_register`` for what it raises. ``ring`` is called when a ``turn`` is due sooner."""
+        """Register; see ``register`` for what it raises. ``due_at`` is told when a ``turn`` is due sooner."""
         self.using, self.task_type = using, task_type
         self.is_paused = self.is_stopping = False
         self.news = threading.Condition()
-        self._name, self._ring = application.name, ring
+        self.application, self._due_at = application, due_at
+        self._seen: Look | None = None
         self._held: dict[int, HeldQueue] = {}
         self._unfinished: list[HeldQueue] = []  # gone, but work on them still goes on in this process
         self._generation = NEVER
         self._hurries_until = 0.0  # what it has asked for may come at any moment
-        self.lease = self._register(application)
+        self._is_draining = application.state == Server.State.DRAINING
+        self.trusted_until: float = monotonic() + task_type.judge_dead_after
+        self.lease = register(using, task_type, application, self._was_lost, self._is_looked_after)
         self.trusted_until = self._trust_from(self.lease.trust.sent_at)
 
     def __str__(self) -> str:
-        return f"{self._name} #{self.lease.pk}"
+        return f"{self.application.name} #{self.lease.pk}"
 
     @property
     def held(self) -> list[HeldQueue]:
@@ -82,34 +72,38 @@ class Membership:
         return self.is_paused or self.is_stopping
 
     @property
-    def is_working(self) -> bool:
-        """Whether work on any queue is in hand."""
+    def in_hand(self) -> list[HeldQueue]:
+        """The queues that work goes on on, also if they have gone."""
         with self.news:
-            return any(queue.is_in_hand for queue in [*self._held.values(), *self._unfinished])
+            return [queue for queue in [*self._held.values(), *self._unfinished] if queue.is_in_hand]
 
-    def begin(self, queue: HeldQueue, *, is_first: bool) -> bool:
-        """Note that work on ``queue`` begins; False when none may.
-
-        Args:
-            is_first: only if nobody works on it yet.
-        """
+    def begin(self, queue: HeldQueue, hand: Hand) -> bool:
+        """Have ``hand`` take ``queue``; False when it may not: a loop never what is in hand, others what their thread has."""
         with self.news:
             if any(old.pk == queue.pk and old is not queue and old.is_in_hand for old in self._unfinished):
                 return False
-            may = not is_first if queue.is_in_hand else queue.is_held and not queue.is_asked_for
+            if queue.is_in_hand:
+                may = queue.is_mine and not hand.is_loop
+            else:
+                may = queue.is_held and not queue.is_asked_for and not self.is_resting
             if may:
-                queue.take()
+                queue.take(hand)
             return may
 
-    def finish(self, queue: HeldQueue) -> None:
-        """Note that work on ``queue`` has ended."""
+    def finish(self, queue: HeldQueue, hand: Hand) -> None:
+        """Have ``hand`` put ``queue`` down, if it has it."""
         with self.news:
-            queue.put_down()
-            if queue.is_in_hand:
+            if not queue.put_down(hand) or queue.is_in_hand:
                 return
             self.news.notify_all()
-        if self._is_ripe(queue):
-            self._ring()
+        if self._is_ripe(queue) and self._seen is not None:
+            self._due_at(self._seen.sent_at + self._pace(self._seen))
+
+    def finish_loops(self) -> None:
+        """Put down what loops of this thread have in hand: it has left them, even if somebody still knows of them."""
+        for queue in self.in_hand:
+            for hand in queue.loops_of(threading.get_ident()):
+                self.finish(queue, hand)
 
     def inherit(self, other: "Membership") -> None:
         """Take over what is still worked on of an incarnation that was lost; before anybody else uses this one."""
@@ -127,6 +121,8 @@ class Membership:
         """
         # What is known is brought up to date first: that must not wait for whoever holds the task type's row.
         seen = self._look()
+        if self.is_stopping and not self._is_draining:
+            self._drain()
         if may_plan := seen.plan_in <= 0:
             moving.reassign(self.using, self.task_type.pk, str(self), if_due=True)
             seen = self._look()
@@ -147,61 +143,33 @@ class Membership:
         self.lose_all(LeaseReleased(f"server {self} has left"))
         moving.reassign(self.using, self.task_type.pk, str(self), leaving=[self.lease.pk])
         self.lease.was_released()
+        logger.info("server %s has left", self)
 
-    def drain(self) -> None:
-        """Have everything asked for by others, while the last work goes on."""
-
-        def say_so(_: TaskType) -> None:
-            Server.objects.using(self.using).filter(pk=self.lease.pk).update(state=Server.State.DRAINING)
-
-        moving.reassign(self.using, self.task_type.pk, str(self), first=say_so)
+    def next_application(self) -> Application:
+        """Return what this server says of itself when it has to register again: it goes on draining, too."""
+        state = Server.State.DRAINING if self._is_draining else Server.State.UP
+        return replace(self.application, state=state)
 
     def lose_all(self, how: LeaseLost) -> None:
         """Note that every queue is gone."""
         with self.news:
             for queue in self._held.values():
-                queue.end(how)
+                self._end(queue, how)
             self.news.notify_all()
 
-    def _register(self, application: Application) -> Lease:
-        if connections[self.using].in_atomic_block:
-            raise ClaimInTransaction("a server registers outside of transactions: inside, nobody would see it")
-        holder, grant, ttl = default_holder(), Grant(0, FIRST_FENCE, 0.0), 0.0
-
-        def insert(task_type: TaskType) -> None:
-            nonlocal grant, ttl
-            if not Queue.objects.using(self.using).filter(task_type=task_type).exists():
-                add = f"add some: `manage.py resourcepool_queues add {task_type.name} <queue> ..`"
-                raise BadOption("task_type", task_type.name, f"it has no queues; {add}")
-            sent_at, ttl = monotonic(), task_type.judge_dead_after
-            row = self._row(application, holder, task_type)
-            row.save(using=self.using, force_insert=True)
-            grant = Grant(row.pk, FIRST_FENCE, sent_at)
-
-        def settle() -> moving.Outcome:
-            if not Server.objects.using(self.using).filter(pk=grant.pk, holder=holder).exists():
-                raise Unsettled
-            return moving.Outcome([])
-
-        moving.reassign(self.using, self.task_type.pk, application.name, first=insert, settle=settle)
-        every = self.task_type.heartbeat_every
-        terms = Terms(ttl=ttl, holder=holder, renew_every=every, on_lost=self._was_lost)
-        return Lease(Server, self.using, grant, terms)
-
-    def _row(self, application: Application, holder: str, task_type: TaskType) -> Server:
-        return Server(
-            task_type_id=task_type.pk,  # a router may send leased rows elsewhere; this one stays with its task type
-            name=application.name,
-            weight=application.weight,
-            labels=application.labels,
-            limit=application.limit,
-            ttl=task_type.judge_dead_after,
-            holder=holder,
-            fence=FIRST_FENCE,
-            busy_before=DbLater(task_type.judge_dead_after),
-            registered_at=DbNow(),
-            idle_since=DbNow(),
+    def _drain(self) -> None:
+        """Have everything asked for by others, while the last work goes on."""
+        logger.info(
+            "server %s stops; in hand: %s",
+            self,
+            listed([queue.queue_id for queue in self.in_hand]) or "nothing",
         )
+
+        def say_so(_: TaskType) -> None:
+            Server.objects.using(self.using).filter(pk=self.lease.pk).update(state=Server.State.DRAINING)
+
+        moving.reassign(self.using, self.task_type.pk, str(self), first=say_so)
+        self._is_draining = True
 
     def _was_lost(self, lease: Any) -> None:
         self.lose_all(LeaseLost(f"server {self} was not heard of in time"))
@@ -215,35 +183,47 @@ class Membership:
         if seen.generation != self._generation:
             self._reload(seen)
         self.trusted_until = self._trust_from(seen.sent_at)
+        self.is_paused, self._seen = seen.is_paused, seen
         return seen
 
     def _reload(self, seen: Look) -> None:
         found = load(self.using, self.task_type.pk, self.lease.pk)
+        rows = Server.objects.using(self.using).filter(pk=self.lease.pk, state=Server.State.DRAINING)
+        self._is_draining = retrying(connections[self.using], rows.exists)
         mine = {one.pk: (one, parameter) for one, parameter in found if one.cur == self.lease.pk}
+        had = len(self._held)
         with self.news:
             for pk, queue in list(self._held.items()):
                 if pk not in mine or mine[pk][0].fence != queue.fence:
                     self._drop(queue)
+            for pk in [pk for pk, queue in self._held.items() if queue.is_over]:
+                del self._held[pk]  # it was ended for what has turned out not to be so
             for pk, (one, parameter) in mine.items():
                 queue = self._held.setdefault(pk, HeldQueue(self, one, parameter))
                 queue.parameter = parameter
                 queue.asked_until = self._asked_until(one, seen)
                 queue.is_leaving = False
-            self.is_paused = seen.is_paused
             self.news.notify_all()
+        if len(mine) != had:
+            logger.info("server %s has %d queues, had %d", self, len(mine), had)
         is_awaiting = any(one.req == self.lease.pk for one, _ in found)
         self._hurries_until = seen.sent_at + HURRY * seen.heartbeat_every if is_awaiting else 0.0
         self._generation = seen.generation
 
     def _drop(self, queue: HeldQueue) -> None:
         del self._held[queue.pk]
-        queue.end(LeaseLost(f"{queue} is lost: {TAKEN}"))
+        self._end(queue, LeaseLost(f"{queue} is lost: {TAKEN}"))
         self._unfinished = [old for old in [*self._unfinished, queue] if old.is_in_hand]
+
+    def _end(self, queue: HeldQueue, how: LeaseLost) -> None:
+        if queue.is_in_hand and not queue.lost.is_set():
+            logger.warning("server %s: %s, while work on it goes on", self, how)
+        queue.end(how)
 
     def _asked_until(self, one: Standing, seen: Look) -> float:
         if one.asked_ago is None:
             return math.inf
-        left = max(seen.drain_within, self.lease.terms.ttl) - one.asked_ago
+        left = takeover_after(seen.drain_within, self.lease.terms.ttl) - one.asked_ago
         return seen.sent_at + left - margin(self.lease.terms.ttl)
 
     def _release_idle(self) -> bool:
@@ -259,6 +239,10 @@ class Membership:
             outcome = moving.release(
                 self.using, self.task_type.pk, str(self), self.lease.pk, [q.pk for q in idle], doubtful
             )
+        except RowLocked:
+            for queue in idle:
+                queue.is_leaving = False
+            raise
         except BaseException:
             for queue in idle:
                 queue.is_doubtful = True  # for good: what was sent may arrive late
@@ -284,5 +268,12 @@ class Membership:
         if not has_planned:  # else something is locked, and the next heartbeat is soon enough
             wait = min(wait, seen.plan_in + random.uniform(0, SPREAD))  # noqa: S311 (not a secret)
         if seen.sent_at < self._hurries_until:
-            wait = min(wait, seen.reload_every)
-        return seen.sent_at + max(wait, seen.reload_every)
+            wait = min(wait, self._pace(seen))
+        return seen.sent_at + max(wait, self._pace(seen))
+
+    def _pace(self, seen: Look) -> float:
+        return min(seen.reload_every, self.lease.terms.ttl / 3)
+
+    def _is_looked_after(self) -> bool:
+        # Nobody works its queues if nobody looks: the heartbeat must not go on then.
+        return monotonic() < self.trusted_until

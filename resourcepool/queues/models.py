@@ -102,12 +102,17 @@ class TaskType(Planned):
 
     def save(self, *args: Any, **kwargs: Any) -> None:
         """Save. A shorter ``drain_within`` begins now for what is asked for already: its owner counts on the longer."""
+        if "drain_within" not in (kwargs.get("update_fields") or ("drain_within",)):
+            super().save(*args, **kwargs)
+            return
         using = kwargs.get("using") or router.db_for_write(type(self), instance=self)
         same = TaskType.objects.using(using).filter(pk=self.pk)
         with transaction.atomic(using=using):
-            # Writes first, as every change of the queues does, and so holds the row.
-            longer = same.filter(drain_within__gt=self.drain_within)
-            is_shorter = longer.update(generation=F("generation") + 1)
+            # Writes first, as every change of the queues does, and so holds the row. Its servers have to hear of it.
+            next_one = F("generation") + 1
+            is_shorter = same.filter(drain_within__gt=self.drain_within).update(generation=next_one)
+            if not is_shorter:
+                same.filter(drain_within__lt=self.drain_within).update(generation=next_one)
             super().save(*args, **kwargs)
             if is_shorter:
                 asked = Queue.objects.using(using).filter(task_type=self.pk).exclude(requested_at=None)
@@ -185,6 +190,8 @@ class Server(AbstractLease):
 
 class Queue(Planned):
     """A part of a task type's work. ``fence`` goes up whenever ``cur_server`` changes.
+
+    ``since``: since when it is as it is, with this owner or without one.
 
     Who has it is decided by ``cur_server`` and that server's lease together; all four columns below change only in a
     transaction that holds the task type's row.

@@ -108,9 +108,8 @@ def is_due(task_type: TaskType, workers: Sequence[planning.Worker], using: str) 
     """Whether anything happened since the last plan."""
     if task_type.is_assignment_due or not all(worker.is_alive for worker in workers):
         return True
-    overdue = Queue.objects.using(using).filter(
-        task_type=task_type, requested_at__lte=DbLater(-task_type.drain_within)
-    )
+    late = planning.takeover_after(task_type.drain_within, task_type.judge_dead_after)
+    overdue = Queue.objects.using(using).filter(task_type=task_type, requested_at__lte=DbLater(-late))
     return bool(overdue.exists())
 
 

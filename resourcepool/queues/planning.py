@@ -13,6 +13,19 @@ from resourcepool.queues.models import Move
 
 What = Move.What
 
+# Seconds from a request's UPDATE to its COMMIT, at most: who stands still for longer in between is thrown out
+# (``dialect/brief.py``; MySQL does not).
+COMMITS_WITHIN = 10.0
+
+
+def takeover_after(drain_within: float, ttl: float) -> float:
+    """Return for how many seconds after it was asked for a queue stays with its owner, if that lives.
+
+    Never so short that an owner which has not heard of the request would not have stopped by itself: it relies on a
+    look for ``ttl`` seconds, and the look may have been just before the request could be seen.
+    """
+    return max(drain_within, ttl + COMMITS_WITHIN)
+
 
 @dataclass(frozen=True, slots=True)
 class Standing:
@@ -151,8 +164,7 @@ def _is_overdue(
 ) -> bool:
     if queue.asked_ago is None or queue.cur not in staying or (target is None and not queue.is_retiring):
         return False
-    # Never sooner than its owner, which has not heard of it, would stop by itself.
-    return queue.asked_ago >= max(drain_within, workers[queue.cur or 0].ttl)
+    return queue.asked_ago >= takeover_after(drain_within, workers[queue.cur or 0].ttl)
 
 
 class _Reasons:

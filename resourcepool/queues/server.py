@@ -12,20 +12,28 @@ from typing import Self
 from django.db import router
 
 from resourcepool import options
-from resourcepool.exceptions import BadOption, DatabaseUnavailable, LeaseFromAnotherProcess, ResourcePoolError
+from resourcepool.exceptions import (
+    BadOption,
+    DatabaseUnavailable,
+    LeaseFromAnotherProcess,
+    LeaseLost,
+    LeaseReleased,
+)
 from resourcepool.leases import background
 from resourcepool.leases.alarm import Alarm
 from resourcepool.leases.background import own_connections
 from resourcepool.leases.clock import monotonic
-from resourcepool.queues.held import HeldQueue
-from resourcepool.queues.labels import labels_of
-from resourcepool.queues.membership import Application, Membership
+from resourcepool.queues.held import Hand, HeldQueue
+from resourcepool.queues.labels import labels_of, listed
+from resourcepool.queues.membership import Membership
 from resourcepool.queues.models import MAX_NAME, MOST_WEIGHT, TaskType
+from resourcepool.queues.registering import Application
 from resourcepool.queues.standing import find_task_type
 
 logger = logging.getLogger(__name__)
 
 PAUSE_AFTER_FAILURE = 0.5  # seconds
+LEAVES_WITHIN = 10.0  # seconds for which `close` waits until it has signed off
 STOPS_WITHIN = 0.2  # seconds in which whoever waits notices ``stop``
 MOST_LIMIT = 1_000_000
 
@@ -36,6 +44,7 @@ class QueueServer:
     Example::
 
         with QueueServer("orders") as server:
+            server.stop_on_signals()
             while not server.stopping:
                 for queue in server.queues():
                     process(queue.queue_id, queue.parameter)
@@ -112,8 +121,12 @@ class QueueServer:
         if self._is_over:
             raise BadOption("server", self.name, "a new QueueServer: this one has been closed")
         if self._membership is None:
-            self._membership = self._register()
-            self._thread = background.start("queues", self._watch)
+            self._membership = self._register(self._application)
+            try:
+                self._thread = background.start("queues", self._watch)
+            except BaseException:
+                self._leave()
+                raise
         return self
 
     def queues(self) -> Iterator[HeldQueue]:
@@ -129,13 +142,13 @@ class QueueServer:
         for queue in membership.held:
             if self.stopping or membership.is_resting:
                 break
-            if not membership.begin(queue, is_first=True):
-                continue
-            found = True
+            hand = Hand(is_loop=True)
             try:
-                yield queue
+                if membership.begin(queue, hand):
+                    found = True
+                    yield queue
             finally:
-                membership.finish(queue)
+                membership.finish(queue, hand)
         if not found:
             self.wait(membership.task_type.heartbeat_every)
 
@@ -175,12 +188,14 @@ class QueueServer:
         if membership is None or self._pid != os.getpid():
             return
         self.stop()
+        membership.finish_loops()
         try:
-            if membership.is_working:
+            if membership.in_hand:
                 self._await_work(membership, timeout)
         finally:
-            self._end_watch()
-            self._leave()
+            self._is_over = True
+            self._alarm.ring()
+            self._await_end()
 
     def __enter__(self) -> Self:
         return self.start()
@@ -205,9 +220,11 @@ class QueueServer:
             )
         return self._membership
 
-    def _register(self) -> Membership:
+    def _register(self, application: Application) -> Membership:
         task_type = find_task_type(self.task_type, self._using)
-        return Membership(self._using, task_type, self._application, self._alarm.ring)
+        found = Membership(self._using, task_type, application, self._alarm.bring_forward)
+        logger.info("server %s is registered for %s", found, self.task_type)
+        return found
 
     def _watch(self) -> None:
         is_in_trouble = False
@@ -225,39 +242,48 @@ class QueueServer:
                     wake_at = monotonic() + PAUSE_AFTER_FAILURE
                 if not self._is_over:
                     self._alarm.sleep_until(wake_at)
+            # Here, where connections have short timeouts: whoever closes may have one that nobody answers on.
+            with own.turn:
+                self._leave()
 
     def _turn(self) -> float:
         membership = self._known
-        if not membership.lease.is_held and not self.stopping:
-            # Not while its old row still counts: the others would share with one server too many.
-            if seconds := membership.counts_for():
-                return monotonic() + seconds
-            membership = self._register_again(membership)
+        try:
+            membership.lease.ensure_held()
+        except LeaseReleased:  # by the end of this process
+            self._is_over = True
+            return monotonic()
+        except LeaseLost:
+            if not self.stopping:
+                # Not while its old row still counts: the others would share with one server too many.
+                if seconds := membership.counts_for():
+                    return monotonic() + seconds
+                membership = self._register_again(membership)
         return membership.turn()
 
     def _register_again(self, lost: Membership) -> Membership:
-        found = self._register()
+        found = self._register(lost.next_application())
         found.inherit(lost)
         logger.warning("server %s was judged dead, or may have been; it goes on as %s", lost, found)
         self._membership = found
+        found.is_stopping = self.stopping
         return found
 
     def _await_work(self, membership: Membership, timeout: float | None) -> None:
-        try:
-            membership.drain()
-        except (ResourcePoolError, TaskType.DoesNotExist) as error:
-            logger.warning("server %s could not say that it drains: %s", membership, error)
-        self._alarm.ring()
         within = membership.task_type.drain_within if timeout is None else timeout
+        in_hand = listed([queue.queue_id for queue in membership.in_hand])
+        logger.info("server %s waits %g s at most for the work in hand: %s", membership, within, in_hand)
+        self._alarm.ring()  # everything else goes at once
         with membership.news:
-            if not membership.news.wait_for(lambda: not membership.is_working, within):
+            if not membership.news.wait_for(lambda: not membership.in_hand, within):
                 logger.warning("server %s leaves with work in hand, after %g s", membership, within)
 
-    def _end_watch(self) -> None:
-        self._is_over = True
-        self._alarm.ring()
+    def _await_end(self) -> None:
         if self._thread is not None:
-            self._thread.join(timeout=10.0)
+            self._thread.join(timeout=LEAVES_WITHIN)
+        if (membership := self._membership) is not None:
+            membership.lease.let_go()
+            logger.warning("server %s has not signed off; the others will judge it dead", membership)
 
     def _leave(self) -> None:
         membership, self._membership = self._membership, None

@@ -7,6 +7,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from resourcepool.queues.labels import printable
+from resourcepool.queues.planning import takeover_after
 from resourcepool.stats.alarm import ABOUT_QUEUES, Alarm, Kind
 from resourcepool.stats.durations import duration
 from resourcepool.stats.queues import RESTS, ServerStatus, TaskTypeStatus
@@ -31,10 +32,10 @@ def _of_unowned(one: TaskTypeStatus) -> Iterator[Alarm]:
         return
     if one.alive:
         text = ngettext(
-            "%(count)d queue has had no living server for %(ago)s, though there are servers: labels, limits or"
-            " draining keep them from it, or their processes cannot reach the database. See %(command)s.",
-            "%(count)d queues have had no living server for %(ago)s, though there are servers: labels, limits or"
-            " draining keep them from these, or their processes cannot reach the database. See %(command)s.",
+            "%(count)d queue has had no living server for %(ago)s, though there are servers. Queue %(example)s:"
+            " %(why)s. See %(command)s.",
+            "%(count)d queues have had no living server for up to %(ago)s, though there are servers. Such as queue"
+            " %(example)s: %(why)s. See %(command)s.",
             one.unowned,
         )
     else:
@@ -43,7 +44,8 @@ def _of_unowned(one: TaskTypeStatus) -> Iterator[Alarm]:
             "nobody works on its %(count)d queues: no server has been there for %(ago)s; start one.",
             one.unowned,
         )
-    yield _alarm(Kind.UNOWNED, one, text, count=one.unowned, ago=duration(one.unowned_for))
+    said = {"example": printable(one.unowned_one or "?"), "why": one.unowned_why or "?"}
+    yield _alarm(Kind.UNOWNED, one, text, count=one.unowned, ago=duration(one.unowned_for), **said)
 
 
 def _of_drains(one: TaskTypeStatus) -> Iterator[Alarm]:
@@ -65,22 +67,23 @@ def _of_drains(one: TaskTypeStatus) -> Iterator[Alarm]:
         server=printable(worst),
         count=worst.asked_for,
         ago=duration(worst.longest_asked or 0.0),
-        within=duration(max(one.drain_within, worst.ttl)),
+        within=duration(takeover_after(one.drain_within, worst.ttl)),
     )
 
 
 def _late_by(server: ServerStatus, one: TaskTypeStatus) -> float:
-    return (server.longest_asked or 0.0) - max(one.drain_within, server.ttl)
+    return (server.longest_asked or 0.0) - takeover_after(one.drain_within, server.ttl)
 
 
 def _of_restless(one: TaskTypeStatus) -> Iterator[Alarm]:
     if one.restless is None:
         return
     text = ngettext(
-        "%(count)d queue changed its server more than %(rests)d times within 10 minutes: %(worst)s, %(changes)d"
-        " times. Servers die or are restarted again and again; %(command)s says why each move was made.",
-        "%(count)d queues changed their server more than %(rests)d times within 10 minutes, the worst was %(worst)s,"
-        " %(changes)d times. Servers die or are restarted again and again; %(command)s says why each move was made.",
+        "%(count)d queue changed its server more than %(rests)d times within 10 minutes: queue %(worst)s (%(changes)d"
+        " times). Servers die, restart, or are drained again and again; %(command)s says why each move was made.",
+        "%(count)d queues changed their server more than %(rests)d times within 10 minutes, most often queue %(worst)s"
+        " (%(changes)d times). Servers die, restart, or are drained again and again; %(command)s says why each move was"
+        " made.",
         one.restless.queues,
     )
     said = {"worst": printable(one.restless.worst), "changes": one.restless.changes}

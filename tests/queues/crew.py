@@ -9,14 +9,17 @@ from resourcepool.dialect import DbLater, DbNow
 from resourcepool.models import Move, Queue, Server, TaskType
 from resourcepool.queues import QueueServer, moving, operating
 from resourcepool.queues.held import HeldQueue
-from resourcepool.queues.membership import Application, Membership
+from resourcepool.queues.membership import Membership
+from resourcepool.queues.planning import COMMITS_WITHIN
+from resourcepool.queues.registering import Application
 from tests.app.rows import change
 from tests.eventually import eventually
 from tests.resources.clients import LOST_CONNECTION
 
 NAME = "orders"
-TTL = 30.0  # seconds: on a loaded machine nobody is judged dead by accident
-SETTINGS = {"heartbeat_every": 0.1, "judge_dead_after": TTL, "reload_every": 0.02, "drain_within": TTL}
+TTL = 20.0  # seconds: on a loaded machine nobody is judged dead by accident
+# The last one is the shortest that makes a difference.
+SETTINGS = {"heartbeat_every": 0.1, "judge_dead_after": TTL, "reload_every": 0.02, "drain_within": TTL + COMMITS_WITHIN}
 
 has_a_server = pytest.mark.only("mysql", "postgresql")  # SQLite has none whose answers could be lost
 # What to lose: on MariaDB the bare word is also in "set autocommit=0", with which a transaction begins.
@@ -37,7 +40,7 @@ def kind(name: str = NAME) -> TaskType:
 def joined(name: str, **more: Any) -> Membership:
     """Register a server of this process; it does nothing by itself, besides its heartbeat."""
     of = {"weight": 1, "labels": {}, "limit": None, **more}
-    return Membership("default", kind(), Application(name=name, **of), lambda: None)
+    return Membership("default", kind(), Application(name=name, **of), lambda _: None)
 
 
 def stranger(name: str, *, of: str = NAME, ttl: float = TTL, **more: Any) -> Server:

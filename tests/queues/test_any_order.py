@@ -13,7 +13,7 @@ from resourcepool.dialect import DbLater, MicrosUntil
 from resourcepool.exceptions import BadOption, LeaseLost
 from resourcepool.models import Move, Queue, Server
 from resourcepool.queues import operating
-from resourcepool.queues.held import HeldQueue
+from resourcepool.queues.held import Hand, HeldQueue
 from resourcepool.queues.membership import Membership
 from tests.committed import Clock
 from tests.queues.crew import NAME, SETTINGS, TTL, joined, kind, made, replan
@@ -32,7 +32,7 @@ class World:
         self.random, self.clock = random.Random(seed), clock
         self.members: list[Membership] = []
         self.still: list[Membership] = []
-        self.works: list[tuple[Membership, HeldQueue]] = []
+        self.works: list[tuple[Membership, HeldQueue, Hand]] = []
         self.said: list[str] = []
         made(8, drain_within=DRAIN, strategy=self.random.choice(["sticky", "round_robin"]))
 
@@ -51,7 +51,7 @@ class World:
             for handle in member.held:
                 if handle.is_held:
                     relied_on[handle.pk].add(handle)
-        for _, handle in self.works:
+        for _, handle, _ in self.works:
             if handle.is_held:
                 relied_on[handle.pk].add(handle)
         twice = [handles for handles in relied_on.values() if len(handles) > 1]
@@ -97,15 +97,16 @@ class World:
     def begin(self) -> None:
         if (member := self.any_member()) and member.held:
             handle = self.random.choice(member.held)
-            if member.begin(handle, is_first=True):
-                self.works.append((member, handle))
-                meeting = Counter((which.pk, id(which._membership.news)) for _, which in self.works)
+            hand = Hand(is_loop=True)
+            if member.begin(handle, hand):
+                self.works.append((member, handle, hand))
+                meeting = Counter((which.pk, id(which._membership.news)) for _, which, _ in self.works)
                 assert max(meeting.values()) == 1, self.said
 
     def end(self) -> None:
         if self.works:
-            member, handle = self.works.pop(self.random.randrange(len(self.works)))
-            member.finish(handle)
+            member, handle, hand = self.works.pop(self.random.randrange(len(self.works)))
+            member.finish(handle, hand)
 
     def plan(self) -> None:
         replan(if_due=True)

@@ -9,6 +9,7 @@ from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.models import Server
 from resourcepool.queues import membership as membership_module
 from resourcepool.queues import operating
+from resourcepool.queues.held import Hand
 from tests.concurrency.wire import Interference, Wire
 from tests.queues.crew import (
     AWAY,
@@ -41,7 +42,7 @@ class TestHandingOver:
         with pytest.raises(DatabaseUnavailable):
             a.turn()
         assert not mine.is_held
-        assert not a.begin(mine, is_first=True)
+        assert not a.begin(mine, Hand(is_loop=True))
         interference.expect("", OperationalError, times=0)
         a.turn()
         assert table() == "B"

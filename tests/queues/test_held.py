@@ -8,7 +8,7 @@ from django.db import connection
 
 from resourcepool.exceptions import DatabaseUnavailable, LeaseLost, LeaseReleased
 from resourcepool.queues import operating
-from resourcepool.queues.held import HeldQueue
+from resourcepool.queues.held import Hand, HeldQueue
 from resourcepool.queues.membership import Membership
 from tests.app.rows import change
 from tests.committed import Clock
@@ -31,12 +31,14 @@ from tests.queues.crew import (
 pytestmark = pytest.mark.usefixtures("transactional_db")
 
 
-def pass_by(clock: Clock, a: Membership, seconds: float) -> None:
+def pass_by(clock: Clock, a: Membership, seconds: float, *, looks: bool = True) -> None:
     """Let time go by in this process, while the heartbeat of A, on a connection of its own, goes on."""
     for _ in range(4):
         clock.advance(seconds / 4)
         began = clock()
         eventually(lambda began=began: a.lease.trust.sent_at >= began)
+        if looks:
+            a.turn()
 
 
 class TestTrust:
@@ -48,7 +50,8 @@ class TestTrust:
             with pytest.raises(DatabaseUnavailable):
                 a.turn()
             assert mine.is_held  # shorter than the trust: nothing is lost
-            pass_by(process_clock, a, 28)
+            pass_by(process_clock, a, 16, looks=False)
+            process_clock.advance(2.1)
             assert a.lease.is_held
             assert not mine.is_held
             with pytest.raises(LeaseLost):
@@ -179,8 +182,8 @@ class TestWorking:
         a, mine = one()
         finish: Callable[..., None] = a.finish
 
-        def finish_and_hand_over(which: HeldQueue) -> None:
-            finish(which)
+        def finish_and_hand_over(which: HeldQueue, hand: Hand) -> None:
+            finish(which, hand)
             a.turn()
 
         monkeypatch.setattr(a, "finish", finish_and_hand_over)

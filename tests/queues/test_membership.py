@@ -6,6 +6,7 @@ from django.db import transaction
 from resourcepool.exceptions import BadOption, ClaimInTransaction, LeaseLost
 from resourcepool.models import Queue, Server, TaskType
 from resourcepool.queues import operating
+from resourcepool.queues.held import Hand
 from resourcepool.queues.membership import Membership
 from tests.app.rows import columns
 from tests.committed import Statement
@@ -140,7 +141,7 @@ class TestATurn:
             operating.remove_queues(NAME, ["1"])
             a.turn()
             assert sorted(Queue.objects.values_list("queue_id", flat=True)) == ["1", "2"]
-            assert not a.begin(handles(a)["1"], is_first=True)
+            assert not a.begin(handles(a)["1"], Hand(is_loop=True))
         a.turn()
         assert list(Queue.objects.values_list("queue_id", flat=True)) == ["2"]
         assert list(handles(a)) == ["2"]
@@ -191,9 +192,9 @@ class TestBeingJudgedDead:
         with pytest.raises(LeaseLost), old.working():
             again = reborn(a)
             assert handles(again)["1"].fence == old.fence + 1
-            assert not again.begin(handles(again)["1"], is_first=True)
-            assert again.begin(handles(again)["2"], is_first=True)
-        assert again.begin(handles(again)["1"], is_first=True)
+            assert not again.begin(handles(again)["1"], Hand(is_loop=True))
+            assert again.begin(handles(again)["2"], Hand(is_loop=True))
+        assert again.begin(handles(again)["1"], Hand(is_loop=True))
 
     def test_nor_is_a_queue_that_came_back_to_the_same_server(self) -> None:
         made(1)
@@ -211,9 +212,9 @@ class TestBeingJudgedDead:
             a.turn()
             new = handles(a)["1"]
             assert new.fence == old.fence + 2
-            assert not a.begin(new, is_first=True)
-            assert a.is_working
-        assert a.begin(new, is_first=True)
+            assert not a.begin(new, Hand(is_loop=True))
+            assert a.in_hand
+        assert a.begin(new, Hand(is_loop=True))
 
 
 def reborn(dead: Membership) -> Membership:

@@ -61,7 +61,7 @@ class TestADeath:
         replan(if_due=True)
         assert table() == "B B B B"
         assert not Server.objects.filter(pk=a.pk).exists()
-        assert moves("assigned")[-1].endswith("was judged dead: no heartbeat for 30 s")
+        assert moves("assigned")[-1].endswith("was judged dead: no heartbeat for 20 s")
 
     def test_of_all_leaves_the_queues_to_nobody(self) -> None:
         made(2)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from resourcepool.queues.assignment import Member
-from resourcepool.queues.planning import Change, Standing, Worker, hand_over, plan
+from resourcepool.queues.planning import COMMITS_WITHIN, Change, Standing, Worker, hand_over, plan
 from resourcepool.queues.strategies import STRATEGIES
 
 A, B, C = 1, 2, 3
@@ -85,8 +85,8 @@ def test_what_is_asked_for_by_one_that_drains_stays() -> None:
         (59.9, TTL, []),
         (60.0, TTL, [("taken_over", 1, B)]),
         (60.0, 90.0, []),
-        (89.9, 90.0, []),
-        (90.0, 90.0, [("taken_over", 1, B)]),
+        (90.0 + COMMITS_WITHIN - 0.1, 90.0, []),
+        (90.0 + COMMITS_WITHIN, 90.0, [("taken_over", 1, B)]),
     ],
 )
 def test_nobody_takes_over_before_the_owner_would_have_stopped_by_itself(

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from resourcepool.dialect import DbLater
-from resourcepool.exceptions import LeaseLost
+from resourcepool.exceptions import LeaseLost, QueueBusy
 from resourcepool.leases import background
 from resourcepool.leases.keeper import keeper
 from resourcepool.models import Queue, Server, TaskType
@@ -55,7 +55,7 @@ class TestBeingJudgedDead:
         dies(Server.objects.get())
         eventually(lambda: server.held and server.held[0] is not old, 20)
         assert list(server.queues()) == []
-        with pytest.raises(LeaseLost), server.held[0].working():
+        with pytest.raises(QueueBusy), server.held[0].working():
             pass
         loop.close()
         assert [each.fence > old.fence for each in server.queues()] == [True]
