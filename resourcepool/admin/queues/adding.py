@@ -7,8 +7,8 @@ from django.utils.functional import lazy
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from resourcepool.admin.queues.asking import told
 from resourcepool.exceptions import BadOption
-from resourcepool.phrases import shown
 from resourcepool.queues.ids import MOST_AT_ONCE, queue_ids
 from resourcepool.queues.labels import check_labels
 from resourcepool.queues.models import MAX_PARAMETER, MAX_QUEUE_ID, TaskType
@@ -63,7 +63,7 @@ class AddForm(forms.Form):
         try:
             return queue_ids(line for line in lines if line)
         except BadOption as error:
-            raise forms.ValidationError(shown(error)) from None
+            raise forms.ValidationError(told(error)) from None
 
     def clean_labels(self) -> dict[str, Any]:
         """Return labels, if none are given, none."""

@@ -20,12 +20,14 @@ from django.utils.translation import gettext_lazy as _
 from resourcepool.admin.operated import Operated
 from resourcepool.admin.paging import CappedList, CappedPaginator
 from resourcepool.admin.queues.orders import Order
-from resourcepool.exceptions import DatabaseUnavailable, ResourcePoolError
+from resourcepool.exceptions import BadOption, DatabaseUnavailable, ResourcePoolError
 from resourcepool.phrases import shown
 from resourcepool.queues.ids import MOST_AT_ONCE
+from resourcepool.queues.labels import listed
 from resourcepool.queues.models import TaskType
 
 SHOWN = 20
+MOST_TOLD = 80  # characters of what was refused
 
 
 class Asking(Operated):
@@ -130,10 +132,10 @@ class Asking(Operated):
         try:
             work()
         except ResourcePoolError as error:
-            self.message_user(request, shown(error), messages.ERROR)
+            self.message_user(request, told(error), messages.ERROR)
         except (DatabaseError, InterfaceError) as error:
-            told = DatabaseUnavailable(f"database {self.get_queryset(request).db!r}: {error}")
-            self.message_user(request, shown(told), messages.ERROR)
+            unknown = DatabaseUnavailable(f"database {self.get_queryset(request).db!r}: {error}")
+            self.message_user(request, shown(unknown), messages.ERROR)
         else:
             return True
         return False
@@ -150,6 +152,15 @@ class Asking(Operated):
             done += len(rows)
         if done:
             self.message_user(request, order.done % {"count": done}, messages.SUCCESS)
+
+
+def told(error: ResourcePoolError) -> str:
+    """Return what was refused and why, as one says it beside a form: “7, 8” instead of queue=['7', '8']."""
+    if not isinstance(error, BadOption):
+        return shown(error)
+    values = error.value if isinstance(error.value, list) else [error.value]
+    name, value = error.name, listed([str(each) for each in values])[:MOST_TOLD]
+    return shown(f"{name}={value} is not allowed: {error.allowed}").replace(f"{name}={value}", f"“{value}”", 1)
 
 
 def _task_type(row: Any) -> str:

@@ -6,9 +6,12 @@ import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.utils.translation import override
 
 from resourcepool.admin.queues import moves
+from resourcepool.admin.queues.asking import told
 from resourcepool.dialect import DbLater, DbNow
+from resourcepool.exceptions import BadOption, NotMigrated
 from resourcepool.models import Move, Queue, Server
 from resourcepool.queues import operating
 from tests.admin.conftest import text
@@ -159,9 +162,9 @@ def test_the_form_names_the_task_type_that_is_asked_for_and_needs_no_labels(admi
 WRONG = [
     ({"queues": "\n \n"}, "This field is required"),
     ({"queues": "a\na"}, "each queue once"),
-    ({"queues": "9..3"}, "a range that goes up"),
+    ({"queues": "9..3"}, "“9..3” is not allowed: a range that goes up"),
     ({"queues": "0..10000"}, "at most 10000 at once"),
-    ({"queues": "q1"}, "orders has it already"),
+    ({"queues": "q1"}, "“q1” is not allowed: orders has it already"),
     ({"queues": "x" * 101}, "1 to 100 printable characters"),
     ({"queues": "\x1b[31m"}, "1 to 100 printable characters"),
     ({"labels": "[1]"}, "Labels are an object"),
@@ -178,6 +181,15 @@ def test_what_cannot_be_added_is_refused_and_nothing_is_added(
     task_type(queues=2)
     assert said in text(add(administrator, **entered))
     assert Queue.objects.count() == 2
+
+
+def test_a_refusal_is_told_in_the_readers_language() -> None:
+    with override("zh-hans"):
+        refused = told(BadOption("queue", ["q0", "q1"], "orders has them already"))
+    assert "“q0, q1”" in refused
+    assert "orders" in refused
+    assert "allowed" not in refused
+    assert told(NotMigrated("run `manage.py migrate`")) == "run `manage.py migrate`"
 
 
 def test_more_queues_than_at_once_are_refused(administrator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
