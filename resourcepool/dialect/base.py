@@ -64,6 +64,10 @@ class Dialect:
         """Return what ``error``, raised by the driver of this database, means; None when retrying cannot help."""
         raise NotImplementedError
 
+    def reads_committed(self, connection: BaseDatabaseWrapper) -> bool:
+        """Whether a look inside an open transaction sees what others have committed since that began."""
+        return True  # on SQLite nobody can have: who has looked before cannot write after them
+
     def key_after_insert(self, cursor: Any) -> int:
         """Return the primary key of the row just inserted on ``cursor``."""
         return int(cursor.lastrowid)

@@ -64,6 +64,9 @@ class MySQL(Dialect):
         # MySQL has no such thing; there innodb_lock_wait_timeout of the session decides (docs/databases.md).
         return f"SET STATEMENT innodb_lock_wait_timeout = 0 FOR {update}" if _is_mariadb(connection) else update
 
+    def reads_committed(self, connection: BaseDatabaseWrapper) -> bool:
+        return getattr(connection, "isolation_level", None) == "read committed"
+
     def fence_after_update(self, cursor: Any) -> int | None:
         # LAST_INSERT_ID keeps its old value after a lost race: the row count has to be asked first.
         return int(cursor.lastrowid) if cursor.rowcount == 1 else None

@@ -54,6 +54,10 @@ class PostgreSQL(Dialect):
         read = f"SELECT {columns}, {self.indexed_now} FROM JSON_POPULATE_RECORDSET(NULL::{table}, CAST(%s AS json))"  # noqa: S608 (quoted)
         return f"INSERT INTO {table} ({columns}, {at}) {read}", [told]
 
+    def reads_committed(self, connection: BaseDatabaseWrapper) -> bool:
+        chosen = getattr(connection, "isolation_level", None)
+        return getattr(chosen, "name", "READ_COMMITTED") == "READ_COMMITTED"
+
     def trouble(self, error: Exception) -> Trouble | None:
         cause = error.__cause__
         state = getattr(cause, "sqlstate", None) or getattr(cause, "pgcode", None)

@@ -78,7 +78,7 @@ class Membership:
             return [queue for queue in [*self._held.values(), *self._unfinished] if queue.is_in_hand]
 
     def begin(self, queue: HeldQueue, hand: Hand) -> bool:
-        """Have ``hand`` take ``queue``; False when it may not: a loop never what is in hand, others what their thread has."""
+        """Have ``hand`` take ``queue``; False when it may not: what is in hand is only its thread's, no loop's."""
         with self.news:
             if any(old.pk == queue.pk and old is not queue and old.is_in_hand for old in self._unfinished):
                 return False

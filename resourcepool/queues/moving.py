@@ -12,7 +12,9 @@ from django.db import connections
 from django.db.models import Exists, F, OuterRef, Subquery, Value
 from django.db.models.functions import Coalesce
 
+from resourcepool import dialect
 from resourcepool.dialect import DbLater, DbNow
+from resourcepool.exceptions import ClaimInTransaction
 from resourcepool.leases.briefly import briefly
 from resourcepool.queues import planning
 from resourcepool.queues.models import Move, Queue, Server, TaskType
@@ -52,6 +54,7 @@ def reassign(
         settle: asked after a lost connection, see ``retrying``; without it, it must be safe to do it twice.
 
     Raises:
+        ClaimInTransaction: a transaction is open in which one would look at what was before.
         DatabaseUnavailable: nothing was changed, or it is not known.
         TaskType.DoesNotExist: it is gone.
     """
@@ -73,6 +76,7 @@ def reassign(
         _finish(using, locked, by, outcome, moved=bool(outcome.changes or gone or first))
         return outcome
 
+    _check_view(using)
     return briefly(using, work, settle=settle)
 
 
@@ -94,7 +98,17 @@ def release(
         _finish(using, locked, by, outcome, moved=bool(outcome.changes), is_due=is_due)
         return outcome
 
+    _check_view(using)
     return briefly(using, work)
+
+
+def _check_view(using: str) -> None:
+    connection = connections[using]
+    if connection.in_atomic_block and not dialect.of(connection).reads_committed(connection):
+        raise ClaimInTransaction(
+            f"database {using!r}: inside a transaction at this isolation level one sees servers and queues as they were"
+            " when it began; change queues outside of it, or at READ COMMITTED"
+        )
 
 
 def lock(using: str, task_type: int) -> TaskType:

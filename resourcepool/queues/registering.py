@@ -1,6 +1,7 @@
 """How a process becomes a server: one row, leased from its first moment on (R1.1).
 
-Its incarnation is the row's key: a process that comes back is another row, so the fence of its lease is always the first.
+Its incarnation is the row's key: a process that comes back is another row, so the fence of its lease is always the
+first.
 """
 
 from collections.abc import Callable
@@ -78,11 +79,11 @@ def register(
 
 def _in_turn(work: Callable[[], object]) -> None:
     """Do ``work`` again while others plan: when many servers start at once, each waits for those before it."""
-    gives_up_at = monotonic() + PATIENCE
-    while True:
+    gives_up_at, is_done = monotonic() + PATIENCE, False
+    while not is_done:
         try:
             work()
-            return
+            is_done = True
         except RowLocked:
             if monotonic() > gives_up_at:
                 raise
