@@ -7,6 +7,7 @@ import pytest
 
 from resourcepool.models import Queue
 from tests.admin.queues.scene import LIST, server, task_type
+from tests.browser.test_lists import OVERFLOW
 
 PAGE = "/admin/resourcepool/dashboard/"
 
@@ -54,3 +55,5 @@ def test_no_list_is_wider_than_a_telephone(window: Callable[..., Any]) -> None:
     for kind in ("tasktype", "server", "queue", "move"):
         page.goto(LIST.format(kind))
         assert page.evaluate("document.documentElement.scrollWidth") <= 375, kind
+        page.locator("#result_list").wait_for()
+        assert page.evaluate(OVERFLOW, "#changelist-form .results") <= 0, kind
