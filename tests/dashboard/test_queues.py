@@ -247,7 +247,7 @@ class TestTheCard:
             text_of(client)
             with CaptureQueriesContext(connection) as asked:
                 text_of(client)
-            return len([one for one in asked.captured_queries if "SELECT 1" not in one["sql"]])
+            return len([one for one in asked.captured_queries if not one["sql"].startswith("SELECT 1")])
 
         without = cost()
         task_type("a")

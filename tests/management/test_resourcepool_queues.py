@@ -312,6 +312,12 @@ class TestChanges:
         assert queues("undrain", "orders", f"A #{a.pk}", "--json").json == {"servers": [f"A #{a.pk}"]}
         assert Queue.objects.filter(req_server=None).count() == 4
 
+    def test_that_had_nothing_to_end_say_so(self, orders: TaskType) -> None:
+        a = server(orders)
+        assert queues("unpin", "orders", "0").out == "None of them was pinned.\n"
+        assert queues("undrain", "orders", "A").out == f"None of them was draining: A #{a.pk}.\n"
+        assert queues("resume", "orders").out == "orders was not paused.\n"
+
     def test_the_operator_is_named(self, orders: TaskType) -> None:
         queues("pause", "orders")
         assert "(shell)" in TaskType.objects.get().assigned_by
@@ -341,11 +347,11 @@ class TestChanges:
         (["add", "orders", "a", "--strategy", "sticky"], "--strategy='sticky' is not allowed: only with --new"),
         (
             ["add", "mails", "a", "--new", "--heartbeat", "4s", "--judge-dead", "7s"],
-            "judge_dead_after=7.0 is not allowed: At least two heartbeats (8 s): one may be late.",
+            "--judge-dead=7.0 is not allowed: At least two heartbeats (8 s): one may be late.",
         ),
         (
             ["add", "mails", "a", "--new", "--drain-within", "1s"],
-            "drain_within=1.0 is not allowed: At least as long as until a server is judged dead (6 s).",
+            "--drain-within=1.0 is not allowed: At least as long as until a server is judged dead (6 s).",
         ),
         (["add", "mails", "a", "--new", "--heartbeat", "soon"], "'soon' is no span of time"),
         (["add", "mails", "a", "--new", "--label", "x"], "KEY=VALUE"),

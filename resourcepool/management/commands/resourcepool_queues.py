@@ -78,7 +78,7 @@ class Command(OperatorCommand):
         name, ids, settings = options["task_type"], queue_ids(options["queue"]), told.settings(options)
         of_each = {"parameter": options["parameter"], "labels": told.labels(options["label"])}
         if options["new"]:
-            operating.create(name, ids, by=actor(), **of_each, **settings)
+            _create(name, ids, **of_each, **settings)
         elif settings:
             option = next(told.SPANS.get(one, "--strategy") for one in settings)
             raise BadOption(
@@ -105,7 +105,11 @@ class Command(OperatorCommand):
         to, ids = options.get("to", ""), queue_ids(options["queue"])
         if options["do"] == "pin" and not to:
             raise BadOption("--to", to, "a server's name; `unpin` ends a pin")
+        was_pinned = to or any(queue.pin for queue in queues_named(task_type(options["task_type"]), ids))
         count = operating.pin(options["task_type"], ids, to, by=actor())
+        if not was_pinned:
+            self._say(options, _("None of them was pinned."), changed=0)
+            return
         pinned = ngettext("Pinned %s queue.", "Pinned %s queues.", count)
         unpinned = ngettext("Unpinned %s queue.", "Unpinned %s queues.", count)
         self._say_how_many(
@@ -116,9 +120,12 @@ class Command(OperatorCommand):
         if options.get("dry_run"):
             self._foresee(options, draining=options["server"])
             return
+        drained = {str(one) for one in task_type(options["task_type"]).servers if one.is_draining}
         change = {"drain": operating.drain, "undrain": operating.undrain}[options["do"]]
         servers = change(options["task_type"], *options["server"], by=actor())
         text = {"drain": _("Drains: %s."), "undrain": _("Gets queues again: %s.")}[options["do"]]
+        if options["do"] == "undrain" and not drained & set(servers):
+            text = _("None of them was draining: %s.")
         self._say(options, text % ", ".join(plain(one) for one in servers), servers=servers)
 
     def _pause(self, options: dict[str, Any]) -> None:
@@ -129,8 +136,11 @@ class Command(OperatorCommand):
         self._say(options, text % plain(options["task_type"]), paused=True)
 
     def _resume(self, options: dict[str, Any]) -> None:
+        was_paused = task_type(options["task_type"]).is_paused
         operating.resume(options["task_type"], by=actor())
         text = _("Resumed: work on the queues of %s goes on with each server's next heartbeat.")
+        if not was_paused:
+            text = _("%s was not paused.")
         self._say(options, text % plain(options["task_type"]), paused=False)
 
     def _say_how_many(self, options: dict[str, Any], text: str, count: int, but: str = "") -> None:
@@ -188,6 +198,13 @@ def _queues_as_text(one: TaskTypeStatus, queues: Any, moved: Any, limit: int) ->
         yield from ["", *report.queue_as_text(queue, one)]
     yield from more(min(limit, len(queues)), len(queues))
     yield from ["", *report.moves_as_text(moved, limit)]
+
+
+def _create(name: str, ids: Sequence[str], **about: Any) -> None:
+    try:
+        operating.create(name, ids, by=actor(), **about)
+    except BadOption as error:
+        raise BadOption(told.SPANS.get(error.name, error.name), error.value, error.allowed) from None
 
 
 def _no_such_server(name: str, server: str) -> str:
