@@ -212,8 +212,8 @@ def _no_such_server(name: str, server: str) -> str:
     there = sorted({one.name for one in task_type(name).alive})
     if not server or server in there:
         return ""
-    text = _(" No server is called %(server)s now (there are: %(there)s).")
-    return text % {"server": plain(server), "there": listed(there) or _("none")}
+    text = _("No server is called %(server)s now (there are: %(there)s).")
+    return " " + text % {"server": plain(server), "there": listed(there) or _("none")}
 
 
 def _alarm(one: Alarm) -> dict[str, str]:
