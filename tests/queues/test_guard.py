@@ -4,10 +4,12 @@ import pytest
 from django.db import connection, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from resourcepool.dialect import DbLater
 from resourcepool.exceptions import GuardOutsideTransaction, LeaseLost
 from resourcepool.models import Server
 from resourcepool.queues.membership import Membership
 from tests.app.models import Team
+from tests.app.rows import change
 from tests.queues.crew import (
     ask,
     asked_ago,
@@ -57,6 +59,11 @@ class TestGuard:
         assert mine.is_held
         with pytest.raises(LeaseLost), transaction.atomic(), mine.guard():
             pass
+        assert not mine.lost.is_set(), "nobody has taken it over"
+        change(row_of(a), busy_before=DbLater(60))
+        with transaction.atomic(), mine.guard():
+            Team.objects.create(name="alive after all")
+        assert Team.objects.count() == 1
 
     def test_demands_a_transaction(self) -> None:
         _, mine = one()

@@ -5,21 +5,25 @@ from typing import Any
 import pytest
 from django.db import OperationalError
 
-from resourcepool.exceptions import DatabaseUnavailable
+from resourcepool.exceptions import DatabaseUnavailable, RowLocked
+from resourcepool.leases.briefly import locked_row
 from resourcepool.models import Server
 from resourcepool.queues import membership as membership_module
-from resourcepool.queues import operating
+from resourcepool.queues import moving, operating
 from resourcepool.queues.held import Hand
 from tests.concurrency.wire import Interference, Wire
 from tests.queues.crew import (
     AWAY,
     COMMIT,
     NAME,
+    ask,
+    dies,
     handles,
     has_a_server,
     joined,
     left,
     made,
+    one,
     queue,
     stranger,
     table,
@@ -77,6 +81,42 @@ class TestHandingOver:
         assert again is not mine
         assert again.fence == mine.fence + 2
         assert mine.lost.is_set()
+
+    def test_that_finds_a_row_locked_has_changed_nothing_and_is_tried_again(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        a, mine = one()
+        ask(a)
+
+        def fail(*_: object) -> None:
+            raise locked_row("default")
+
+        with monkeypatch.context() as locked:
+            locked.setattr(moving, "release", fail)
+            with pytest.raises(RowLocked):
+                a.turn()
+        assert mine.is_held
+        assert not mine.is_doubtful
+        assert (table(), queue("1").fence) == ("A>B", mine.fence)
+        a.turn()
+        assert (table(), queue("1").fence) == ("B", mine.fence + 1)
+
+    def test_to_a_server_that_dies_just_before_leaves_the_queue_to_its_owner_who_relies_on_it_again(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        a, mine = one()
+        b, release = ask(a), moving.release
+
+        def release_too_late(*arguments: Any) -> moving.Outcome:
+            assert not mine.is_held
+            dies(b)
+            return release(*arguments)
+
+        monkeypatch.setattr(moving, "release", release_too_late)
+        a.turn()
+        assert (table(), queue("1").fence) == ("A", mine.fence)
+        mine.ensure_held()
+        assert handles(a) == {"1": mine}
 
     @has_a_server
     def test_of_which_the_answer_was_lost_is_not_relied_on_for_a_moment(

@@ -6,14 +6,15 @@ from collections.abc import Callable
 import pytest
 from django.db import connection
 
-from resourcepool.exceptions import DatabaseUnavailable, LeaseLost, LeaseReleased
+from resourcepool.exceptions import DatabaseUnavailable, LeaseLost, LeaseReleased, QueueBusy
+from resourcepool.leases.keeper import keeper
 from resourcepool.queues import operating
 from resourcepool.queues.held import Hand, HeldQueue
 from resourcepool.queues.membership import Membership
 from tests.app.rows import change
 from tests.committed import Clock
 from tests.concurrency.wire import Interference
-from tests.eventually import eventually
+from tests.eventually import InBackground, eventually
 from tests.queues.crew import (
     AWAY,
     NAME,
@@ -114,6 +115,37 @@ class TestTrust:
             assert not mine.is_held
             mine.asked_until = math.inf  # for the end of the block
 
+    def test_is_prolonged_by_the_operator_also_for_an_owner_that_was_asked_before(self) -> None:
+        a, mine = one(drain_within=40)
+        ask(a)
+        with mine.working():
+            a.turn()
+            before = mine.asked_until
+            longer = kind()
+            longer.drain_within = 1_000
+            longer.save()
+            a.turn()
+            assert mine.asked_until - before > 900
+
+    def test_and_the_heartbeat_end_when_nobody_looks_after_the_queues(self, process_clock: Clock) -> None:
+        a, mine = one()
+        pass_by(process_clock, a, 16, looks=False)
+        process_clock.advance(2.1)
+        for _ in range(2):
+            keeper._beat_once()
+            process_clock.advance(10)
+        eventually(lambda: not a.lease.is_held)
+        eventually(mine.lost.is_set)
+
+    def test_and_the_heartbeat_go_on_when_somebody_looks_again_in_time(self, process_clock: Clock) -> None:
+        a, mine = one()
+        pass_by(process_clock, a, 16, looks=False)
+        process_clock.advance(2.1)
+        assert not mine.is_held
+        a.turn()
+        pass_by(process_clock, a, 16)
+        mine.ensure_held()
+
     def test_ends_with_the_heartbeat(self, process_clock: Clock) -> None:
         a, mine = one()
         a.lease.let_go()
@@ -154,6 +186,40 @@ class TestWorking:
             a.turn()
         with pytest.raises(LeaseReleased, match="asked for"), mine.working():
             pass
+
+    def test_in_another_thread_does_not_begin_while_it_goes_on(self) -> None:
+        _, mine = one()
+        with mine.working():
+            with pytest.raises(QueueBusy, match="another thread"):
+                InBackground(work_on, mine).result()
+            assert mine.is_in_hand
+        InBackground(work_on, mine).result()
+        assert not mine.is_in_hand
+
+    @pytest.mark.parametrize("why", ["is_paused", "is_stopping"])
+    def test_does_not_begin_when_nobody_is_to_work_but_what_goes_on_may_go_into_parts(self, why: str) -> None:
+        a, mine = one()
+        with mine.working():
+            setattr(a, why, True)
+            work_on(mine)
+        with pytest.raises(QueueBusy, match="no work begins"):
+            work_on(mine)
+        assert not mine.is_in_hand
+        assert mine.is_held
+
+    def test_that_ends_has_the_queue_handed_over_soon_and_not_before_the_pace_allows(self) -> None:
+        a, mine = one(heartbeat_every=9.0, reload_every=0.5)
+        turns: list[float] = []
+        a._due_at = turns.append
+        work_on(mine)
+        assert turns == [], "nobody waits for it"
+        with mine.working():
+            ask(a)
+            a.turn()
+            work_on(mine)
+            assert turns == [], "it is still in hand"
+        assert a._seen is not None
+        assert turns == [a._seen.sent_at + 0.5]
 
     def test_of_a_late_owner_fails_at_its_end(self) -> None:
         a, mine = one()
@@ -204,6 +270,11 @@ class TestWorking:
         a.turn()
         assert not mine.should_stop
         assert kind().is_paused is False
+
+
+def work_on(queue: HeldQueue) -> None:
+    with queue.working():
+        pass
 
 
 def test_a_handle_says_what_it_is() -> None:

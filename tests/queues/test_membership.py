@@ -1,20 +1,25 @@
 """One incarnation of a server: it registers and looks; its turns are taken by hand."""
 
+from typing import Any
+
 import pytest
 from django.db import transaction
 
-from resourcepool.exceptions import BadOption, ClaimInTransaction, LeaseLost
+from resourcepool.exceptions import BadOption, ClaimInTransaction, LeaseLost, RowLocked
+from resourcepool.leases.briefly import locked_row
+from resourcepool.leases.clock import monotonic
 from resourcepool.models import Queue, Server, TaskType
-from resourcepool.queues import operating
+from resourcepool.queues import moving, operating, registering
 from resourcepool.queues.held import Hand
 from resourcepool.queues.membership import Membership
 from tests.app.rows import columns
-from tests.committed import Statement
+from tests.committed import Clock, Statement
 from tests.concurrency.wire import Wire
 from tests.eventually import eventually
 from tests.queues.crew import (
     COMMIT,
     NAME,
+    TTL,
     asked_ago,
     dies,
     handles,
@@ -23,6 +28,7 @@ from tests.queues.crew import (
     kind,
     left,
     made,
+    one,
     replan,
     stranger,
     table,
@@ -61,6 +67,31 @@ class TestRegistering:
         one.turn()
         two.turn()
         assert sorted([*handles(one), *handles(two)]) == ["1", "2"]
+
+    def test_waits_for_others_that_plan(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        made(2)
+        reassign, tries = moving.reassign, iter([True, True, False])
+
+        def plan_in_turn(*arguments: Any, **more: Any) -> moving.Outcome:
+            if next(tries):
+                raise locked_row("default")
+            return reassign(*arguments, **more)
+
+        monkeypatch.setattr(moving, "reassign", plan_in_turn)
+        joined("A")
+        assert table() == "A A"
+
+    def test_does_not_wait_for_ever(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        made(2)
+
+        def plan_never(*_: Any, **__: Any) -> None:
+            raise locked_row("default")
+
+        monkeypatch.setattr(moving, "reassign", plan_never)
+        monkeypatch.setattr(registering, "PATIENCE", 0.05)
+        with pytest.raises(RowLocked):
+            joined("A")
+        assert Server.objects.count() == 0
 
     @has_a_server
     def test_of_which_the_answer_was_lost_registers_once(self, wire: Wire) -> None:
@@ -146,6 +177,35 @@ class TestATurn:
         assert list(Queue.objects.values_list("queue_id", flat=True)) == ["2"]
         assert list(handles(a)) == ["2"]
 
+    def test_replaces_a_handle_that_was_ended_by_mistake_once_no_work_on_it_goes_on(self) -> None:
+        a, mine = one()
+        with pytest.raises(LeaseLost), mine.working():
+            mine.end(LeaseLost("a test says so"))
+            operating.add_queues(NAME, ["x"])
+            a.turn()
+            assert list(handles(a)) == ["x"]
+        operating.add_queues(NAME, ["y"])
+        a.turn()
+        again = handles(a)["1"]
+        assert again is not mine
+        assert again.fence == mine.fence
+
+    def test_comes_in_time_for_its_own_interval_though_the_operator_has_set_longer_ones(self) -> None:
+        made(1)
+        a = joined("A")
+        TaskType.objects.update(heartbeat_every=100, reload_every=90, judge_dead_after=300, drain_within=400)
+        assert a.turn() - monotonic() <= TTL / 3
+
+    def test_comes_soon_while_it_waits_for_what_it_has_asked_for_but_not_for_ever(
+        self, process_clock: Clock
+    ) -> None:
+        made(2, heartbeat_every=4.0, reload_every=0.5)
+        stranger("A")
+        b = joined("B")
+        assert wait_of(b) == pytest.approx(0.5)
+        process_clock.advance(3 * 4.0 + 0.1)
+        assert wait_of(b) == pytest.approx(4.0)
+
     def test_of_a_task_type_that_is_gone_says_so(self) -> None:
         made(1)
         a = joined("A")
@@ -215,6 +275,13 @@ class TestBeingJudgedDead:
             assert not a.begin(new, Hand(is_loop=True))
             assert a.in_hand
         assert a.begin(new, Hand(is_loop=True))
+
+
+def wait_of(member: Membership) -> float:
+    """Take a turn; return how long after its look the next one is due."""
+    due_at = member.turn()
+    assert member._seen is not None
+    return due_at - member._seen.sent_at
 
 
 def reborn(dead: Membership) -> Membership:

@@ -1,5 +1,7 @@
 """Who has which queue, through the database: by the document's tables, by death, by deadline."""
 
+from typing import Any
+
 import pytest
 
 from resourcepool.models import Move, Server
@@ -160,6 +162,18 @@ class TestReleasing:
         replan(if_due=True)
         assert table() == "A"
         assert queue("1").fence == before + 2
+
+    def test_notes_who_has_a_queue_now_and_since_when_the_giver_has_none(self) -> None:
+        a, b = asked_by_b()
+        assert idle_since(a) is None
+        assert idle_since(b) is not None
+        moving.release("default", kind().pk, "A", a.pk, [queue("1").pk], [])
+        assert idle_since(a) is not None
+        assert idle_since(b) is None
+
+
+def idle_since(server: Server) -> Any:
+    return Server.objects.values_list("idle_since", flat=True).get(pk=server.pk)
 
 
 def moved_to() -> str:

@@ -11,7 +11,7 @@ from resourcepool.exceptions import LeaseLost, QueueBusy
 from resourcepool.leases import background
 from resourcepool.leases.keeper import keeper
 from resourcepool.models import Queue, Server, TaskType
-from resourcepool.queues import HeldQueue, QueueServer
+from resourcepool.queues import HeldQueue, QueueServer, operating
 from tests.committed import Statement
 from tests.eventually import eventually
 from tests.queues.conftest import Serve
@@ -45,6 +45,20 @@ class TestBeingJudgedDead:
         lease.lose("a test gave it up")
         eventually(lambda: server.name != name, 20)
         assert [str(one) for one in Server.objects.all()] == [server.name]
+
+    def test_while_it_drains_does_not_bring_it_queues_again(self, serve: Serve) -> None:
+        made(2)
+        server = serve("A")
+        has(server, 2)
+        stranger("B")
+        operating.drain(NAME, "A")
+        eventually(lambda: table() == "B B", 20, table)
+        has(server, 0)
+        name = server.name
+        dies(Server.objects.get(name="A"))
+        eventually(lambda: server.is_registered and server.name != name, 20)
+        assert str(Server.objects.get(name="A", state=Server.State.DRAINING)) == server.name
+        assert table() == "B B"
 
     def test_does_not_let_old_and_new_work_on_a_queue_run_at_once(self, serve: Serve) -> None:
         made(1)

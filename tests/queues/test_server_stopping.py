@@ -8,12 +8,15 @@ from typing import Any
 import pytest
 
 from resourcepool.exceptions import BadOption, LeaseLost
+from resourcepool.leases import background, shutdown
+from resourcepool.leases.keeper import keeper
 from resourcepool.models import Server
 from resourcepool.queues import QueueServer
 from tests.eventually import InBackground, eventually
 from tests.queues.conftest import Serve
 from tests.queues.crew import (
     NAME,
+    asked_ago,
     dies,
     has,
     made,
@@ -77,6 +80,57 @@ class TestStopping:
         assert [row.name for row in Server.objects.all()] == ["B"]
         assert not server.is_registered
 
+    def test_gives_the_idle_queues_away_at_once_and_the_one_in_hand_when_its_work_ends(
+        self, serve: Serve
+    ) -> None:
+        made(4)
+        server = serve("A")
+        has(server, 4)
+        mine = server.held[0]
+        with mine.working():
+            stranger("B")
+            server.stop()
+            eventually(lambda: sorted(table().split()) == ["A>B", "B", "B", "B"], 20, table)
+            mine.ensure_held()
+        eventually(lambda: table() == "B B B B", 20, table)
+        assert server.is_registered, "until it is closed"
+
+    def test_takes_no_longer_than_the_work_in_hand_may_take(self, serve: Serve) -> None:
+        made(2)
+        server = serve("A")
+        has(server, 2)
+        with pytest.raises(LeaseLost), server.held[0].working() as work:
+            stranger("B")
+            server.stop()
+            eventually(lambda: sorted(table().split()) == ["A>B", "B"], 20, table)
+            asked_ago(work.queue_id, 31)
+            eventually(work.lost.is_set, 20)
+        assert table() == "B B"
+
+    def test_is_not_held_up_by_a_loop_that_was_left_in_the_middle(
+        self, serve: Serve, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        made(2)
+        server = serve("A")
+        has(server, 2)
+        loop = server.queues()
+        assert next(loop).is_in_hand
+        server.close(timeout=0.1)
+        assert "work in hand" not in caplog.text
+        assert list(loop) == []
+
+    def test_by_the_end_of_the_process_is_no_reason_to_register_again(self, serve: Serve) -> None:
+        made(2)
+        server = serve("A")
+        has(server, 2)
+        before = list(Server.objects.values_list("pk", flat=True))
+        shutdown.release_everything(keeper.not_given_back())
+        thread = server._thread
+        assert thread is not None
+        eventually(lambda: not thread.is_alive(), 20)
+        assert list(Server.objects.values_list("pk", flat=True)) == before
+        assert not server.is_registered
+
     def test_waits_for_the_work_in_hand_and_then_hands_it_over(self, serve: Serve) -> None:
         made(2)
         server = serve("A")
@@ -125,3 +179,25 @@ class TestStopping:
             eventually(lambda: table() == "A")
         closing.result(20)
         assert Server.objects.count() == 0
+
+
+def test_a_server_whose_thread_cannot_start_is_none_and_may_be_started_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made(2)
+    with monkeypatch.context() as broken:
+        start = background.start
+
+        def fail(name: str, work: Any) -> Any:
+            if name == "queues":
+                raise RuntimeError("can't start new thread")
+            return start(name, work)
+
+        broken.setattr(background, "start", fail)
+        server = QueueServer(NAME, name="A")
+        with pytest.raises(RuntimeError):
+            server.start()
+    assert Server.objects.count() == 0
+    assert table() == "- -"
+    with server:
+        has(server, 2)
