@@ -188,8 +188,11 @@ class Membership:
 
     def _reload(self, seen: Look) -> None:
         found = load(self.using, self.task_type.pk, self.lease.pk)
-        rows = Server.objects.using(self.using).filter(pk=self.lease.pk, state=Server.State.DRAINING)
-        self._is_draining = retrying(connections[self.using], rows.exists)
+        rows = Server.objects.using(self.using).filter(pk=self.lease.pk).values_list("state", flat=True)
+        if (
+            state := retrying(connections[self.using], rows.first)
+        ) is not None:  # else judged dead, and as it was
+            self._is_draining = state == Server.State.DRAINING
         mine = {one.pk: (one, parameter) for one, parameter in found if one.cur == self.lease.pk}
         had = len(self._held)
         with self.news:

@@ -7,8 +7,9 @@ import pytest
 from resourcepool.dialect import DbLater
 from resourcepool.models import Server, TaskType
 from resourcepool.queues.looking import Look, load, look
+from resourcepool.queues.planning import COMMITS_WITHIN
 from tests.committed import Statement
-from tests.queues.crew import asked_ago, dies, kind, left, made, queue, stranger
+from tests.queues.crew import TTL, asked_ago, dies, kind, left, made, queue, stranger
 
 pytestmark = pytest.mark.usefixtures("transactional_db")
 
@@ -40,6 +41,13 @@ def test_a_plan_is_due_when_the_longest_asked_is_late() -> None:
     assert 30 < seen().plan_in <= 40
     asked_ago("2" if queue("2").requested_at else "3", 25)
     assert 5 < seen().plan_in <= 15
+
+
+def test_a_late_one_is_not_due_before_its_owner_would_have_stopped_by_itself() -> None:
+    made(2, drain_within=TTL)
+    stranger("A")
+    stranger("B")
+    assert TTL < seen().plan_in <= TTL + COMMITS_WITHIN
 
 
 def test_a_plan_is_due_at_once_when_somebody_has_noted_so() -> None:

@@ -20,6 +20,7 @@ from tests.queues.crew import (
     COMMIT,
     NAME,
     TTL,
+    ask,
     asked_ago,
     dies,
     handles,
@@ -233,6 +234,16 @@ class TestATurn:
 
 
 class TestBeingJudgedDead:
+    def test_does_not_end_its_draining_though_its_row_is_gone_by_now(self) -> None:
+        a, _ = one()
+        ask(a)
+        a.turn()
+        dies(Server.objects.get(pk=a.lease.pk))
+        replan(if_due=True)
+        assert not Server.objects.filter(pk=a.lease.pk).exists()
+        a.turn()
+        assert a.next_application().state == Server.State.DRAINING
+
     def test_ends_every_handle(self) -> None:
         made(2)
         a = joined("A")

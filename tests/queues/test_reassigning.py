@@ -1,11 +1,15 @@
 """A plan, and what it changes, is one transaction; of many that see the need, one does it."""
 
+from typing import Any
+
 import pytest
-from django.db import IntegrityError, connection
+from django.db import IntegrityError, connection, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from resourcepool.exceptions import ClaimInTransaction
 from resourcepool.models import Move, Queue, Server, TaskType
 from resourcepool.queues import moving
+from tests.aliases import alias
 from tests.app.rows import columns
 from tests.committed import Statement
 from tests.eventually import at_once, in_threads
@@ -106,6 +110,44 @@ class TestPlanning:
         assert not any(owner.startswith(("-", "?")) for owner in owners)
         wanted = [owner.rpartition(">")[2] for owner in owners]
         assert sorted(wanted.count(name) for name in "ABCDEF") == [2] * 6
+
+
+def repeatable_read() -> Any:
+    if connection.vendor == "mysql":
+        return "repeatable read"
+    from django.db.backends.postgresql.psycopg_any import IsolationLevel
+
+    return IsolationLevel.REPEATABLE_READ
+
+
+def take_over_at_once(using: str) -> moving.Outcome:
+    return moving.reassign(using, kind().pk, "somebody")
+
+
+def release_all_of_nobody(using: str) -> moving.Outcome:
+    return moving.release(using, kind().pk, "somebody", 0, [], [])
+
+
+@pytest.mark.parametrize("change", [take_over_at_once, release_all_of_nobody])
+class TestInsideATransactionOfTheCaller:
+    @pytest.mark.only("mysql", "postgresql")
+    def test_that_sees_only_what_was_before_nothing_is_changed(self, change: Any) -> None:
+        """Else a server that was judged dead meanwhile would look alive, and one that came would not exist."""
+        made(2)
+        dies(stranger("A"))
+        with alias("strange", leased=False, OPTIONS={"isolation_level": repeatable_read()}) as using:
+            with transaction.atomic(using=using), pytest.raises(ClaimInTransaction, match="READ COMMITTED"):
+                change(using)
+            assert table() == "A A"
+            change(using)  # outside of one
+
+    def test_that_sees_what_others_commit_the_change_is_its_own(self, change: Any) -> None:
+        made(2)
+        dies(stranger("A"))
+        with transaction.atomic():
+            change("default")
+            transaction.set_rollback(True)
+        assert table() == "A A"
 
 
 @pytest.mark.only("mysql", "postgresql")
