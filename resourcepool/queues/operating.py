@@ -259,7 +259,15 @@ def _new_queues(
         raise BadOption(
             "queue", ranges[:MOST_SHOWN], "no two dots in it; a range is such as 0..63 or eu-00..15"
         )
-    of_each = {"task_type": task_type, "parameter": parameter, "labels": needed, "since": DbNow()}
+    # The generation: no lower than any fence that a queue of this name, since removed, has had.
+    fence = task_type.generation
+    of_each = {
+        "task_type": task_type,
+        "parameter": parameter,
+        "labels": needed,
+        "fence": fence,
+        "since": DbNow(),
+    }
     return [Queue(queue_id=each, **of_each) for each in ids]
 
 

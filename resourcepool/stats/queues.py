@@ -9,9 +9,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.db import connections
-from django.db.models import Count, Exists, Max, Min, OuterRef, Q, Subquery
+from django.db.models import Count, Exists, Min, OuterRef, Q, Subquery
 
 from resourcepool.dialect import DbLater, MicrosUntil
+from resourcepool.exceptions import BadOption
 from resourcepool.leases.retry import retrying
 from resourcepool.queues.models import Move, Queue, Server, TaskType
 from resourcepool.queues.operating import using_of_queues
@@ -25,7 +26,7 @@ NEWEST = 50_000  # moves
 LATELY = 600.0  # seconds
 RESTS = 3  # changes of owner lately that are nothing to speak of, per queue
 
-ARRIVALS = (Move.What.ASSIGNED, Move.What.HANDED_OVER, Move.What.TAKEN_OVER)
+DEPARTURES = (Move.What.ASSIGNED, Move.What.HANDED_OVER, Move.What.TAKEN_OVER, Move.What.FREED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +143,6 @@ class _Group:
     server: int | None
     count: int
     retiring: int
-    fence: int  # the highest; 0: nobody ever had any of them
     first: int  # the key of the one that was added first
     asked_for: int
     since: float | None
@@ -156,7 +156,9 @@ def task_types(names: Iterable[str] | None = None) -> list[TaskTypeStatus]:
         DatabaseUnavailable, NotMigrated: nothing is known.
     """
     using = using_of_queues()
+    was_served = Exists(Move.objects.using(using).filter(task_type=OuterRef("name")))
     rows = TaskType.objects.using(using).annotate(micros_assigned=MicrosUntil("assigned_at")).order_by("name")
+    rows = rows.annotate(was_served=was_served)
     if names is not None:
         rows = rows.filter(name__in=list(names))
     found = retrying(connections[using], lambda: list(rows[:MOST_TASK_TYPES]))
@@ -175,7 +177,9 @@ def task_types(names: Iterable[str] | None = None) -> list[TaskTypeStatus]:
 def task_type(name: str) -> TaskTypeStatus:
     """Return how one task type stands; raises BadOption, which names those that exist."""
     found = task_types([find_task_type(name, using_of_queues()).name])
-    return found[0] if found else task_type(name)
+    if not found:  # it went in between
+        raise BadOption("task_type", name, "it was there a moment ago")
+    return found[0]
 
 
 def _status(
@@ -185,7 +189,7 @@ def _status(
     known = [_server(one, has.get(one.pk), awaits.get(one.pk, 0)) for one in servers]
     alive = {one.pk: one for one in known if one.is_alive}
     orphaned = [group for group in groups if group.server not in alive]
-    was_served = any(group.fence for group in groups)
+    was_served = row.was_served or bool(has)
     spans = [_unowned_for(group, known) for group in orphaned] if was_served or known else []
     return TaskTypeStatus(
         pk=row.pk,
@@ -264,7 +268,6 @@ def _groups(using: str, pks: Sequence[int]) -> dict[int, list[_Group]]:
     counted = rows.annotate(
         n_all=Count("pk"),
         n_retiring=Count("pk", filter=Q(is_retiring=True)),
-        highest=Max("fence"),
         first=Min("pk"),
         n_asked=Count("requested_at"),
         micros_since=MicrosUntil(Min("since")),
@@ -272,7 +275,7 @@ def _groups(using: str, pks: Sequence[int]) -> dict[int, list[_Group]]:
     )
     found: dict[int, list[_Group]] = {}
     for row in retrying(connections[using], lambda: list(counted.all())):
-        counts = (row["n_all"], row["n_retiring"], row["highest"], row["first"], row["n_asked"])
+        counts = (row["n_all"], row["n_retiring"], row["first"], row["n_asked"])
         spans = (_ago(row["micros_since"]), _ago(row["micros_asked"]))
         found.setdefault(row["task_type"], []).append(_Group(row["cur_server"], *counts, *spans))
     return found
@@ -293,15 +296,15 @@ def _servers(using: str, pks: Sequence[int]) -> dict[int, list[Any]]:
 
 
 def _restless(using: str) -> dict[str, Restless]:
-    """Return {task type: what of it changed its server too often lately}; a queue's first server is no change.
+    """Return {task type: what of it changed its server too often lately}.
 
     Of the newest 50,000 moves: who makes more of them within ten minutes is found out by those, too.
     """
     newest = Subquery(Move.objects.order_by("-pk").values("pk")[:1])
     moves = Move.objects.using(using).filter(at__gt=DbLater(-LATELY), pk__gt=newest - NEWEST)
     is_there = Exists(Queue.objects.using(using).filter(pk=OuterRef("queue_pk")))
-    arrivals = moves.filter(is_there, what__in=ARRIVALS, fence__gt=1).order_by()
-    counted = arrivals.values_list("task_type", "queue_id").annotate(changes=Count("pk"))
+    departures = moves.filter(is_there, what__in=DEPARTURES).exclude(from_server="").order_by()
+    counted = departures.values_list("task_type", "queue_id").annotate(changes=Count("pk"))
     worst_first = counted.filter(changes__gt=RESTS).order_by("-changes", "queue_id")[:MOST_RESTLESS]
     found: dict[str, Restless] = {}
     for name, queue_id, changes in retrying(connections[using], lambda: list(worst_first.all())):

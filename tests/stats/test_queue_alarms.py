@@ -145,6 +145,7 @@ class TestOfThisDatabase:
     def test_queues_whose_server_left_long_ago(self) -> None:
         made = orders()
         Queue.objects.filter(task_type=made).update(fence=2, since=DbLater(-30))
+        moved("1", Move.What.FREED, fence=2, at=DbLater(-30))
         assert list(found()) == [Kind.UNOWNED]
 
     def test_queues_whose_server_died_and_that_nobody_took(self) -> None:
@@ -182,7 +183,7 @@ class TestOfThisDatabase:
 
     def test_a_queue_that_changed_its_server_four_times_in_ten_minutes(self) -> None:
         orders()
-        moved("1", Move.What.ASSIGNED, fence=1)  # its first server
+        moved("1", Move.What.ASSIGNED, fence=1, from_server="")  # its first server
         for fence in (2, 3, 4):
             moved("1", Move.What.HANDED_OVER, fence)
         moved("2", Move.What.REQUESTED, 9)
@@ -198,9 +199,9 @@ class TestOfThisDatabase:
 
 
 def moved(queue_id: str, what: Move.What, fence: int, **more: Any) -> None:
-    at = more.get("at", DbLater(-1))
+    more = {"at": DbLater(-1), "from_server": "A #1", **more}
     about = {"task_type": "orders", "queue_pk": Queue.objects.get(queue_id=queue_id).pk, "queue_id": queue_id}
-    Move.objects.create(**about, generation=fence, what=what, fence=fence, at=at)
+    Move.objects.create(**about, generation=fence, what=what, fence=fence, **more)
 
 
 @pytest.fixture
