@@ -9,7 +9,19 @@ from resourcepool.models import Move, Queue, TaskType
 from resourcepool.queues import operating
 from resourcepool.queues.assignment import Member
 from tests.app.rows import columns
-from tests.queues.crew import NAME, SETTINGS, asked_ago, dies, kind, made, queue, replan, stranger, table
+from tests.queues.crew import (
+    NAME,
+    SETTINGS,
+    asked_ago,
+    asked_by_b,
+    dies,
+    kind,
+    made,
+    queue,
+    replan,
+    stranger,
+    table,
+)
 
 pytestmark = pytest.mark.usefixtures("transactional_db")
 
@@ -185,6 +197,18 @@ def test_a_preview_tells_what_would_move_and_moves_nothing() -> None:
     assert {change.reason for change in changes} == {f"A #{a.pk} left"}
     assert [columns(one) for one in Queue.objects.order_by("pk")] == rows
     assert (Move.objects.count(), kind().generation) == (history, generation)
+
+
+def test_a_late_copy_of_which_something_else_is_saved_gives_nobody_more_time() -> None:
+    asked_by_b(drain_within=100)
+    late = kind()
+    TaskType.objects.update(drain_within=200)
+    asked_ago("1", 90)
+    before, generation = columns(queue("1")), kind().generation
+    late.strategy = "round_robin"
+    late.save(update_fields=["strategy"])
+    assert columns(queue("1")) == before
+    assert (kind().strategy, kind().drain_within, kind().generation) == ("round_robin", 200, generation)
 
 
 def test_a_copy_that_is_saved_late_sets_back_nothing_that_planning_has_written() -> None:
