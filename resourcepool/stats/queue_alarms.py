@@ -10,7 +10,8 @@ from resourcepool.queues.labels import printable
 from resourcepool.queues.planning import takeover_after
 from resourcepool.stats.alarm import ABOUT_QUEUES, Alarm, Kind
 from resourcepool.stats.durations import duration
-from resourcepool.stats.queues import RESTS, ServerStatus, TaskTypeStatus
+from resourcepool.stats.queues import ServerStatus, TaskTypeStatus
+from resourcepool.stats.restless import RESTS
 
 IDLE_HEARTBEATS = 10  # for so many a server may be without a queue
 LATE_HEARTBEATS = 2  # within so many the others act on what is overdue

@@ -9,24 +9,19 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.db import connections
-from django.db.models import Count, Exists, Min, OuterRef, Q, Subquery
+from django.db.models import Count, Exists, Min, OuterRef, Q
 
-from resourcepool.dialect import DbLater, MicrosUntil
+from resourcepool.dialect import MicrosUntil
 from resourcepool.exceptions import BadOption
 from resourcepool.leases.retry import retrying
 from resourcepool.queues.models import Move, Queue, Server, TaskType
 from resourcepool.queues.operating import using_of_queues
 from resourcepool.queues.standing import find_task_type
+from resourcepool.stats.restless import Restless, restless_of
 from resourcepool.stats.unowned import Candidate, why_nobody
 
 MOST_TASK_TYPES = 200
 MOST_SERVERS = 5_000  # of all task types together
-MOST_RESTLESS = 10_000
-NEWEST = 50_000  # moves
-LATELY = 600.0  # seconds
-RESTS = 3  # changes of owner lately that are nothing to speak of, per queue
-
-DEPARTURES = (Move.What.ASSIGNED, Move.What.HANDED_OVER, Move.What.TAKEN_OVER, Move.What.FREED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +76,6 @@ class ServerStatus:
     def heartbeat(self) -> float:
         """How long ago its last heartbeat was."""
         return max(0.0, self.ttl - self.expires_in)
-
-
-@dataclass(frozen=True, slots=True)
-class Restless:
-    """Queues that changed their server again and again lately: how many, and the worst of them."""
-
-    queues: int
-    worst: str
-    changes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +152,7 @@ def task_types(names: Iterable[str] | None = None) -> list[TaskTypeStatus]:
         return []
     pks = [one.pk for one in found]
     groups, awaits, servers = _groups(using, pks), _awaits(using, pks), _servers(using, pks)
-    restless = _restless(using)
+    restless = restless_of(using)
     stand = [
         _status(one, groups.get(one.pk, []), servers.get(one.pk, []), awaits, restless.get(one.name))
         for one in found
@@ -292,24 +278,6 @@ def _servers(using: str, pks: Sequence[int]) -> dict[int, list[Any]]:
     found: dict[int, list[Any]] = {}
     for row in retrying(connections[using], lambda: list(rows.all())):
         found.setdefault(row.task_type_id, []).append(row)
-    return found
-
-
-def _restless(using: str) -> dict[str, Restless]:
-    """Return {task type: what of it changed its server too often lately}.
-
-    Of the newest 50,000 moves: who makes more of them within ten minutes is found out by those, too.
-    """
-    newest = Subquery(Move.objects.order_by("-pk").values("pk")[:1])
-    moves = Move.objects.using(using).filter(at__gt=DbLater(-LATELY), pk__gt=newest - NEWEST)
-    is_there = Exists(Queue.objects.using(using).filter(pk=OuterRef("queue_pk")))
-    departures = moves.filter(is_there, what__in=DEPARTURES).exclude(from_server="").order_by()
-    counted = departures.values_list("task_type", "queue_id").annotate(changes=Count("pk"))
-    worst_first = counted.filter(changes__gt=RESTS).order_by("-changes", "queue_id")[:MOST_RESTLESS]
-    found: dict[str, Restless] = {}
-    for name, queue_id, changes in retrying(connections[using], lambda: list(worst_first.all())):
-        worst = found.get(name, Restless(0, queue_id, changes))
-        found[name] = Restless(worst.queues + 1, worst.worst, worst.changes)
     return found
 
 

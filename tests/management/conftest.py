@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from resourcepool.history.recorder import recorder
-from resourcepool.models import Event
+from resourcepool.models import Event, TaskType
+from resourcepool.queues import operating
 from tests.committed import statements, transactional_db
 
 __all__ = ["statements", "transactional_db"]
@@ -19,3 +20,8 @@ def history(settings: Any, transactional_db: None) -> Iterator[None]:
     yield
     recorder._waiting.clear()
     Event.objects.all()._raw_delete("default")
+
+
+@pytest.fixture
+def orders(transactional_db: None) -> TaskType:
+    return operating.create("orders", [str(number) for number in range(8)])

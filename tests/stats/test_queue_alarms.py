@@ -11,7 +11,8 @@ from resourcepool.models import Move, Queue, Server, TaskType
 from resourcepool.queues import QueueServer
 from resourcepool.stats.alarms import Kind, alarms
 from resourcepool.stats.queue_alarms import of_queues
-from resourcepool.stats.queues import Restless, ServerStatus, TaskTypeStatus
+from resourcepool.stats.queues import ServerStatus, TaskTypeStatus
+from resourcepool.stats.restless import Restless
 from tests.eventually import eventually
 
 SETTINGS: dict[str, Any] = {
