@@ -6,9 +6,10 @@ from tests.guards.mutation import VERBS, Mutation
 from tests.guards.queues import QUEUES
 from tests.guards.records import RECORDS
 from tests.guards.resources import RESOURCES
+from tests.guards.servers import QUEUE_SERVERS
 from tests.guards.surfaces import SURFACES
 from tests.guards.waiting import WAITING
 
-MUTATIONS = (*LEASES, *WAITING, *RESOURCES, *CHECKING, *RECORDS, *SURFACES, *QUEUES)
+MUTATIONS = (*LEASES, *WAITING, *RESOURCES, *CHECKING, *RECORDS, *SURFACES, *QUEUES, *QUEUE_SERVERS)
 
 __all__ = ["MUTATIONS", "VERBS", "Mutation"]

@@ -3,7 +3,7 @@
 from tests.guards.mutation import Mutation
 
 PLANNING, MOVING = "queues/planning.py", "queues/moving.py"
-HELD, MEMBERSHIP, SERVER = "queues/held.py", "queues/membership.py", "queues/server.py"
+HELD = "queues/held.py"
 PLANS = ("tests/queues/test_planning.py",)
 MOVES = ("tests/queues/test_moving.py", "tests/queues/test_reassigning.py")
 HANDLES = ("tests/queues/test_held.py", "tests/queues/test_guard.py")
@@ -64,16 +64,23 @@ QUEUES = (
     Mutation(
         "queues: nobody takes over before drain_within",
         PLANNING,
-        "max(drain_within, workers[queue.cur or 0].ttl)",
-        "workers[queue.cur or 0].ttl",
+        "max(drain_within, ttl + COMMITS_WITHIN)",
+        "ttl + COMMITS_WITHIN",
         PLANS,
     ),
     Mutation(
         "queues: nobody takes over before the owner's ttl",
         PLANNING,
-        "max(drain_within, workers[queue.cur or 0].ttl)",
+        "max(drain_within, ttl + COMMITS_WITHIN)",
         "drain_within",
         PLANS,
+    ),
+    Mutation(
+        "queues: nor before its last look could have seen the request",
+        PLANNING,
+        "max(drain_within, ttl + COMMITS_WITHIN)",
+        "max(drain_within, ttl)",
+        (*PLANS, "tests/queues/test_looking.py"),
     ),
     Mutation(
         "queues: a queue worked on is not removed",
@@ -135,9 +142,23 @@ QUEUES = (
     Mutation(
         "queues: owners learn of a shorter deadline",
         "queues/models.py",
-        'is_shorter = longer.update(generation=F("generation") + 1)',
-        "is_shorter = longer.exists()",
+        "is_shorter = same.filter(drain_within__gt=self.drain_within).update(generation=next_one)",
+        "is_shorter = same.filter(drain_within__gt=self.drain_within).exists()",
         HANDLES,
+    ),
+    Mutation(
+        "queues: owners learn of a longer deadline",
+        "queues/models.py",
+        "same.filter(drain_within__lt=self.drain_within).update(generation=next_one)",
+        "pass",
+        HANDLES,
+    ),
+    Mutation(
+        "queues: a deadline that is not saved restarts nothing",
+        "queues/models.py",
+        'if "drain_within" not in (kwargs.get("update_fields") or ("drain_within",)):',
+        "if False:",
+        ("tests/queues/test_operating.py",),
     ),
     Mutation(
         "queues: a late copy sets nothing back",
@@ -145,6 +166,34 @@ QUEUES = (
         "if fields is not None or value[0].name not in self.planned]",
         "]",
         ("tests/queues/test_operating.py",),
+    ),
+    Mutation(
+        "queues: who sees what others commit may plan in its transaction",
+        MOVING,
+        "if connection.in_atomic_block and not dialect.of(connection).reads_committed(connection):",
+        "if connection.in_atomic_block:",
+        MOVES,
+    ),
+    Mutation(
+        "queues: a hand-over notes who is idle",
+        MOVING,
+        "        if any(change.changes_owner for change in outcome.changes):\n",
+        "        if False:\n",
+        MOVES,
+    ),
+    Mutation(
+        "queues: who gets its first queue is not idle",
+        MOVING,
+        "if has_queues and since is not None], None)",
+        "if False], None)",
+        MOVES,
+    ),
+    Mutation(
+        "queues: who gives its last queue away is idle",
+        MOVING,
+        "if not has_queues and since is None], DbNow())",
+        "if False], DbNow())",
+        MOVES,
     ),
     # The handle
     Mutation(
@@ -164,8 +213,15 @@ QUEUES = (
     Mutation(
         "queues: guard asks whether the server is alive",
         HELD,
-        "if mine.filter(alive).update(",
-        "if mine.update(",
+        "if not Server.objects.using(using).alive().filter(pk=server.pk, fence=server.fence).exists():",
+        "if False:",
+        HANDLES,
+    ),
+    Mutation(
+        "queues: guard that sees its server dead takes nothing away",
+        HELD,
+        'raise LeaseLost(f"{self} is not confirmed: the transaction',
+        'self.end(LeaseLost("dead"))\n            raise LeaseLost(f"{self} is not confirmed: the transaction',
         HANDLES,
     ),
     Mutation(
@@ -209,83 +265,5 @@ QUEUES = (
         "            self.ensure_held()  # while it is in hand: right afterwards it may be handed over\n",
         "",
         HANDLES,
-    ),
-    # The server
-    Mutation(
-        "queues: what is in hand is not handed over",
-        MEMBERSHIP,
-        "(queue.is_asked_for or queue.is_doubtful) and not queue.is_in_hand",
-        "(queue.is_asked_for or queue.is_doubtful)",
-        (*HANDLES, *SERVERS),
-    ),
-    Mutation(
-        "queues: no work begins on what is asked for",
-        MEMBERSHIP,
-        "queue.is_held and not queue.is_asked_for",
-        "queue.is_held",
-        HANDLES,
-    ),
-    Mutation(
-        "queues: old and new work on one queue do not meet",
-        MEMBERSHIP,
-        "if any(old.pk == queue.pk and old is not queue and old.is_in_hand for old in self._unfinished):",
-        "if False:",
-        MEMBERS,
-    ),
-    Mutation(
-        "queues: two threads do not get one queue",
-        MEMBERSHIP,
-        "may = not is_first if queue.is_in_hand else",
-        "may = True if queue.is_in_hand else",
-        SERVERS,
-    ),
-    Mutation(
-        "queues: another fence is another handle",
-        MEMBERSHIP,
-        "if pk not in mine or mine[pk][0].fence != queue.fence:",
-        "if pk not in mine:",
-        MEMBERS,
-    ),
-    Mutation(
-        "queues: the trust counts from when the look was sent",
-        MEMBERSHIP,
-        "self.trusted_until = self._trust_from(seen.sent_at)",
-        "self.trusted_until = self._trust_from(monotonic() + 3600)",
-        HANDLES,
-    ),
-    Mutation(
-        "queues: what has passed since the request counts",
-        MEMBERSHIP,
-        "max(seen.drain_within, self.lease.terms.ttl) - one.asked_ago",
-        "max(seen.drain_within, self.lease.terms.ttl)",
-        HANDLES,
-    ),
-    Mutation(
-        "queues: a server registers outside of transactions",
-        MEMBERSHIP,
-        "if connections[self.using].in_atomic_block:",
-        "if False:",
-        MEMBERS,
-    ),
-    Mutation(
-        "queues: who was judged dead registers again",
-        SERVER,
-        "if not membership.lease.is_held and not self.stopping:",
-        "if False:",
-        SERVERS,
-    ),
-    Mutation(
-        "queues: no queue is yielded in a pause",
-        SERVER,
-        "if self.stopping or membership.is_resting:",
-        "if self.stopping:",
-        SERVERS,
-    ),
-    Mutation(
-        "queues: a forked child has no queues",
-        SERVER,
-        "        if self._pid != os.getpid():\n            raise LeaseFromAnotherProcess(",
-        "        if False:\n            raise LeaseFromAnotherProcess(",
-        SERVERS,
     ),
 )

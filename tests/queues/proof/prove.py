@@ -29,7 +29,7 @@ CASES: dict[Mutation, tuple[str, ...]] = {
     Mutation(
         "nothing is taken over before its owner would stop",
         PLANNING,
-        "return queue.asked_ago >= max(drain_within, workers[queue.cur or 0].ttl)",
+        "return queue.asked_ago >= takeover_after(drain_within, workers[queue.cur or 0].ttl)",
         "return True",
     ): (CUT_OFF, OVERLAP),
     Mutation(
