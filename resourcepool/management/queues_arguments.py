@@ -118,6 +118,12 @@ def _add_add(parser: CommandParser) -> None:
 
 
 def _add_changes(subs: Any) -> None:
+    change = _add(subs, "change", _("gives queues another parameter or other labels"))
+    _add_queues(change)
+    change.add_argument("--parameter", help=_("text that is given to the server of each"))
+    help_label = _("instead of the labels they have; may be repeated: all of the labels")
+    change.add_argument("--label", action="append", metavar="KEY=VALUE", help=help_label)
+    change.add_argument("--no-label", action="store_true", help=_("any server may have them"))
     remove = _add(subs, "remove", _("removes queues, each when its server has finished with it"))
     _add_queues(remove)
     _add_dry_run(remove)

@@ -118,6 +118,10 @@ QUEUES = (
     _("KEY=VALUE, such as zone=eu, each key once"),
     _("NAME or NAME:WEIGHT, such as web-4:2"),
     _("only with --new; later the admin changes it"),
+    _("without --label"),
+    _("with --parameter, --label or --no-label"),
+    _("with another parameter or other labels"),
+    _("it was there a moment ago"),
     _("a server's name; `unpin` ends a pin"),
 )
 

@@ -82,6 +82,28 @@ def add_queues(
     return len(queue_ids)
 
 
+def change_queues(
+    task_type: str,
+    queue_ids: Sequence[str],
+    *,
+    parameter: str | None = None,
+    labels: Mapping[str, str] | None = None,
+    by: str = "",
+) -> int:
+    """Give queues another parameter or other labels (None: as they are); their servers hear of it with their next look.
+
+    Returns:
+        How many queues these are.
+    """
+    changed: dict[str, Any] = {} if labels is None else {"labels": labels_of(labels)}
+    if parameter is not None:
+        changed["parameter"] = _parameter(parameter)
+    if not changed:
+        raise BadOption("queue", list(queue_ids)[:MOST_SHOWN], "with another parameter or other labels")
+    _change(task_type, by, lambda using, locked: _found(using, locked, queue_ids).update(**changed))
+    return len(queue_ids)
+
+
 def remove_queues(task_type: str, queue_ids: Sequence[str], *, by: str = "") -> int:
     """Remove queues: those that nobody has at once, the others when their servers have finished with them."""
 
@@ -253,8 +275,6 @@ def _new_queues(
     task_type: TaskType, queue_ids: Sequence[str], parameter: str, labels: Mapping[str, str] | None
 ) -> list[Queue]:
     ids, needed = _queue_ids(queue_ids), labels_of(labels)
-    if len(parameter) > MAX_PARAMETER:
-        raise BadOption("parameter", parameter, f"text of at most {MAX_PARAMETER} characters")
     if ranges := [each for each in ids if ".." in each]:
         raise BadOption(
             "queue", ranges[:MOST_SHOWN], "no two dots in it; a range is such as 0..63 or eu-00..15"
@@ -263,12 +283,18 @@ def _new_queues(
     fence = task_type.generation
     of_each = {
         "task_type": task_type,
-        "parameter": parameter,
+        "parameter": _parameter(parameter),
         "labels": needed,
         "fence": fence,
         "since": DbNow(),
     }
     return [Queue(queue_id=each, **of_each) for each in ids]
+
+
+def _parameter(parameter: str) -> str:
+    if len(parameter) > MAX_PARAMETER:
+        raise BadOption("parameter", parameter, f"text of at most {MAX_PARAMETER} characters")
+    return parameter
 
 
 def _them(several: Sequence[str], one: str = "it") -> str:

@@ -90,6 +90,15 @@ class TestPlan:
 
 
 class TestChanges:
+    def test_give_queues_a_parameter_and_labels(self, orders: TaskType) -> None:
+        said = queues("change", "orders", "0..1", "--parameter", "p", "--label", "zone=eu").out
+        assert said == "Changed 2 queues.\n"
+        found = Queue.objects.order_by("pk").values_list("parameter", "labels")
+        assert list(found[:3]) == [("p", {"zone": "eu"}), ("p", {"zone": "eu"}), ("", {})]
+        queues("change", "orders", "0", "--no-label")
+        assert list(found[:1]) == [("p", {})]
+        assert "with --parameter, --label or --no-label" in queues("change", "orders", "0").err
+
     def test_a_new_task_type_with_its_queues_and_settings(self) -> None:
         about = ["--heartbeat", "2s", "--judge-dead", "20", "--drain-within", "2m", "--reload", "0.5"]
         assert queues("add", "mails", "0..3", "x", "--new", *about, "--strategy", "round_robin").code == 0

@@ -15,6 +15,7 @@ from tests.queues.crew import (
     asked_ago,
     asked_by_b,
     dies,
+    joined,
     kind,
     made,
     queue,
@@ -69,6 +70,26 @@ class TestCreating:
 
 
 class TestQueues:
+    def test_may_be_given_another_parameter_which_their_servers_hear_of(self) -> None:
+        made(2)
+        a = joined("A")
+        a.turn()
+        assert operating.change_queues(NAME, ["1"], parameter="p") == 1
+        a.turn()
+        assert [each.parameter for each in a.held] == ["p", ""]
+
+    def test_go_where_their_new_labels_let_them(self) -> None:
+        made(4)
+        stranger("A")
+        b = stranger("B", labels={"zone": "eu"})
+        operating.change_queues(NAME, ["1", "2"], labels={"zone": "eu"})
+        assert {one.req_server_id or one.cur_server_id for one in (queue("1"), queue("2"))} == {b.pk}
+
+    def test_that_are_to_be_changed_in_nothing_are_refused(self) -> None:
+        made(1)
+        with pytest.raises(BadOption, match="another parameter or other labels"):
+            operating.change_queues(NAME, ["1"])
+
     def test_that_are_added_are_shared_at_once(self) -> None:
         made(1)
         stranger("A")

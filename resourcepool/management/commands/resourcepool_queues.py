@@ -88,6 +88,18 @@ class Command(OperatorCommand):
             operating.add_queues(name, ids, by=actor(), **of_each)
         self._say_how_many(options, ngettext("Added %s queue.", "Added %s queues.", len(ids)), len(ids))
 
+    def _change(self, options: dict[str, Any]) -> None:
+        ids, needed = queue_ids(options["queue"]), told.labels(options["label"] or [])
+        if options["no_label"] and needed:
+            raise BadOption("--no-label", options["label"], "without --label")
+        labels = needed if needed or options["no_label"] else None
+        about = {"parameter": options["parameter"], "labels": labels}
+        if about == {"parameter": None, "labels": None}:
+            raise BadOption("change", options["task_type"], "with --parameter, --label or --no-label")
+        operating.change_queues(options["task_type"], ids, by=actor(), **about)
+        text = ngettext("Changed %s queue.", "Changed %s queues.", len(ids))
+        self._say_how_many(options, text, len(ids))
+
     def _remove(self, options: dict[str, Any]) -> None:
         ids = queue_ids(options["queue"])
         if options["dry_run"]:
@@ -153,6 +165,7 @@ class Command(OperatorCommand):
         "show": _show,
         "plan": _plan,
         "add": _add,
+        "change": _change,
         "remove": _remove,
         "pin": _pin,
         "unpin": _pin,
