@@ -19,7 +19,12 @@ from tests.resources.clients import LOST_CONNECTION
 NAME = "orders"
 TTL = 20.0  # seconds: on a loaded machine nobody is judged dead by accident
 # The last one is the shortest that makes a difference.
-SETTINGS = {"heartbeat_every": 0.1, "judge_dead_after": TTL, "reload_every": 0.02, "drain_within": TTL + COMMITS_WITHIN}
+SETTINGS = {
+    "heartbeat_every": 0.1,
+    "judge_dead_after": TTL,
+    "reload_every": 0.02,
+    "drain_within": TTL + COMMITS_WITHIN,
+}
 
 has_a_server = pytest.mark.only("mysql", "postgresql")  # SQLite has none whose answers could be lost
 # What to lose: on MariaDB the bare word is also in "set autocommit=0", with which a transaction begins.
