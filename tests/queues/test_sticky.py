@@ -1,5 +1,6 @@
 """Even, and with the fewest moves."""
 
+from fractions import Fraction
 from itertools import product
 from math import ceil, floor
 
@@ -91,13 +92,14 @@ def test_with_labels_pins_and_limits_everybody_is_less_than_one_from_its_fair_sh
 
 @settings(max_examples=60)
 @given(world=worlds(queues=6, members=4, weights=1))
-def test_no_assignment_has_more_of_the_queues_or_spreads_them_better(world) -> None:
+def test_no_assignment_has_more_of_the_queues_or_comes_nearer_to_the_fair_shares(world) -> None:
     """Every assignment is tried; members are equal here, so the best is the one whose squares sum to the least."""
     places, members = world
+    shares = shares_of(places, members)
     choices = [[None, *(member.pk for member in candidates(place, members))] for place in places]
     every = [dict(enumerate(chosen)) for chosen in product(*choices)]
-    allowed = [judged(counts(targets, members)) for targets in every if within_limits(targets, members)]
-    assert judged(counts(sticky(places, members), members)) == min(allowed)
+    allowed = [judged(counts(targets, members), shares) for targets in every if within_limits(targets, members)]
+    assert judged(counts(sticky(places, members), members), shares) == min(allowed)
 
 
 @given(world=worlds())
@@ -125,8 +127,9 @@ def is_even(having: list[int], shares) -> bool:
     return all(abs(count - share) < 1 for count, share in zip(having, shares, strict=True))
 
 
-def judged(having: list[int]) -> tuple[int, int]:
-    return -sum(having), sum(count * count for count in having)
+def judged(having: list[int], shares) -> tuple[int, Fraction]:
+    distances = [count - share for count, share in zip(having, shares, strict=True)]
+    return -sum(having), sum((distance * distance for distance in distances), Fraction(0))
 
 
 def within_limits(targets, members: list[Member]) -> bool:
