@@ -264,6 +264,8 @@ class Membership:
                 if queue.pk in gone:
                     self._held.pop(queue.pk, None)
                     queue.end(LeaseReleased(f"{queue} was handed over"))
+        if gone:
+            logger.info("server %s has given up %d queues, has %d", self, len(gone), len(self.held))
 
     def _next_look(self, seen: Look, *, has_planned: bool) -> float:
         # Never so seldom that it would not trust itself any more, whatever the settings are by now.
