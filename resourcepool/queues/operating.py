@@ -5,7 +5,6 @@ history. All raise BadOption, DatabaseUnavailable and NotMigrated; nothing is ha
 """
 
 import re
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -22,9 +21,9 @@ from resourcepool.leases.briefly import locked_row
 from resourcepool.leases.retry import retrying
 from resourcepool.queues import moving, planning
 from resourcepool.queues.assignment import Member
-from resourcepool.queues.ids import MOST_AT_ONCE
+from resourcepool.queues.entering import checked_ids, checked_parameter, new_queues
 from resourcepool.queues.labels import labels_of, listed, printable
-from resourcepool.queues.models import MAX_BY, MAX_NAME, MAX_PARAMETER, MAX_QUEUE_ID, Queue, Server, TaskType
+from resourcepool.queues.models import MAX_BY, MAX_NAME, Queue, Server, TaskType
 from resourcepool.queues.planning import Change, Worker
 from resourcepool.queues.standing import find_task_type, read_queues, read_workers
 from resourcepool.queues.strategies import STRATEGIES
@@ -48,7 +47,7 @@ def create(
     """
     using = using_of_queues()
     found = TaskType(name=options.text("task_type", name, most=MAX_NAME), **settings)
-    rows = _new_queues(found, queue_ids, parameter, labels)
+    rows = new_queues(found, queue_ids, parameter, labels)
 
     def work() -> None:
         with transaction.atomic(using=using):
@@ -71,7 +70,7 @@ def add_queues(
     """Add queues to a task type; its servers share them at once. Returns how many."""
 
     def add(using: str, locked: TaskType) -> None:
-        rows, added = Queue.objects.using(using), _new_queues(locked, queue_ids, parameter, labels)
+        rows, added = Queue.objects.using(using), new_queues(locked, queue_ids, parameter, labels)
         ids = [queue.queue_id for queue in added]
         there_are = rows.filter(task_type=locked, queue_id__in=ids).values_list("queue_id", flat=True)
         if there := sorted(there_are):
@@ -97,7 +96,7 @@ def change_queues(
     """
     changed: dict[str, Any] = {} if labels is None else {"labels": labels_of(labels)}
     if parameter is not None:
-        changed["parameter"] = _parameter(parameter)
+        changed["parameter"] = checked_parameter(parameter)
     if not changed:
         raise BadOption("queue", list(queue_ids)[:MOST_SHOWN], "with another parameter or other labels")
     _change(task_type, by, lambda using, locked: _found(using, locked, queue_ids).update(**changed))
@@ -176,7 +175,7 @@ def preview(
     leaving, drained = _keys_of(there, without), _keys_of(there, draining)
     stay = [replace(one, is_draining=True) if one.member.pk in drained else one for one in there]
     workers = [*stay, *map(Worker, joining)]
-    gone = set(known(found.name, _queue_ids(removing), {queue.queue_id: queue.pk for queue in queues}))
+    gone = set(known(found.name, checked_ids(removing), {queue.queue_id: queue.pk for queue in queues}))
     kept = [replace(queue, is_retiring=True) if queue.pk in gone else queue for queue in queues]
     strategy = STRATEGIES[found.strategy]
     return planning.plan(kept, workers, strategy, found.drain_within, leaving=leaving), workers
@@ -253,48 +252,13 @@ def _named(workers: Sequence[Worker], name: str) -> list[Worker]:
 
 
 def _found(using: str, task_type: TaskType, queue_ids: Sequence[str]) -> Any:
-    checked = _queue_ids(queue_ids)
+    checked = checked_ids(queue_ids)
     rows = Queue.objects.using(using).filter(task_type=task_type, queue_id__in=checked)
     keys = known(task_type.name, checked, dict(rows.values_list("queue_id", "pk")))
     # Waiting for a row here would keep the servers from planning and handing over, for longer than some may live.
     if len(moving.unlocked(using, keys)) < len(keys):
         raise locked_row(using)
     return rows
-
-
-def _queue_ids(queue_ids: Sequence[str]) -> list[str]:
-    checked = [options.text("queue", each, most=MAX_QUEUE_ID) for each in queue_ids]
-    if twice := sorted(each for each, count in Counter(checked).items() if count > 1):
-        raise BadOption("queue", twice[:MOST_SHOWN], "each queue once")
-    if len(checked) > MOST_AT_ONCE:
-        raise BadOption("queue", f"{len(checked)} of them", f"at most {MOST_AT_ONCE} at once")
-    return checked
-
-
-def _new_queues(
-    task_type: TaskType, queue_ids: Sequence[str], parameter: str, labels: Mapping[str, str] | None
-) -> list[Queue]:
-    ids, needed = _queue_ids(queue_ids), labels_of(labels)
-    if ranges := [each for each in ids if ".." in each]:
-        raise BadOption(
-            "queue", ranges[:MOST_SHOWN], "no two dots in it; a range is such as 0..63 or eu-00..15"
-        )
-    # The generation: no lower than any fence that a queue of this name, since removed, has had.
-    fence = task_type.generation
-    of_each = {
-        "task_type": task_type,
-        "parameter": _parameter(parameter),
-        "labels": needed,
-        "fence": fence,
-        "since": DbNow(),
-    }
-    return [Queue(queue_id=each, **of_each) for each in ids]
-
-
-def _parameter(parameter: str) -> str:
-    if len(parameter) > MAX_PARAMETER:
-        raise BadOption("parameter", parameter, f"text of at most {MAX_PARAMETER} characters")
-    return parameter
 
 
 def _them(several: Sequence[str], one: str = "it") -> str:

@@ -7,7 +7,11 @@ HELD = "queues/held.py"
 PLANS = ("tests/queues/test_planning.py",)
 MOVES = ("tests/queues/test_moving.py", "tests/queues/test_reassigning.py")
 HANDLES = ("tests/queues/test_held.py", "tests/queues/test_guard.py")
-MEMBERS = ("tests/queues/test_membership.py", "tests/queues/test_handing_over.py")
+MEMBERS = (
+    "tests/queues/test_membership.py",
+    "tests/queues/test_membership_judged_dead.py",
+    "tests/queues/test_handing_over.py",
+)
 SERVERS = tuple(f"tests/queues/test_server{end}.py" for end in ("", "_loop", "_stopping", "_judged_dead"))
 
 QUEUES = (

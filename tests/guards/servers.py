@@ -5,7 +5,11 @@ from tests.guards.mutation import Mutation
 HELD, MEMBERSHIP, SERVER = "queues/held.py", "queues/membership.py", "queues/server.py"
 REGISTERING = "queues/registering.py"
 HANDLES = ("tests/queues/test_held.py", "tests/queues/test_guard.py")
-MEMBERS = ("tests/queues/test_membership.py", "tests/queues/test_handing_over.py")
+MEMBERS = (
+    "tests/queues/test_membership.py",
+    "tests/queues/test_membership_judged_dead.py",
+    "tests/queues/test_handing_over.py",
+)
 SERVERS = tuple(f"tests/queues/test_server{end}.py" for end in ("", "_loop", "_stopping", "_judged_dead"))
 
 QUEUE_SERVERS = (

@@ -1,0 +1,51 @@
+"""What operators may enter for queues: ids, parameters, labels."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from resourcepool import options
+from resourcepool.dialect import DbNow
+from resourcepool.exceptions import BadOption
+from resourcepool.queues.ids import MOST_AT_ONCE
+from resourcepool.queues.labels import labels_of
+from resourcepool.queues.models import MAX_PARAMETER, MAX_QUEUE_ID, Queue, TaskType
+
+MOST_SHOWN = 5
+
+
+def checked_ids(queue_ids: Sequence[str]) -> list[str]:
+    """Return these ids, if each may be one and is there once; raises BadOption."""
+    checked = [options.text("queue", each, most=MAX_QUEUE_ID) for each in queue_ids]
+    if twice := sorted(each for each, count in Counter(checked).items() if count > 1):
+        raise BadOption("queue", twice[:MOST_SHOWN], "each queue once")
+    if len(checked) > MOST_AT_ONCE:
+        raise BadOption("queue", f"{len(checked)} of them", f"at most {MOST_AT_ONCE} at once")
+    return checked
+
+
+def new_queues(
+    task_type: TaskType, queue_ids: Sequence[str], parameter: str, labels: Mapping[str, str] | None
+) -> list[Queue]:
+    """Return new queues of a task type whose row is locked, not saved yet; raises BadOption."""
+    ids, needed = checked_ids(queue_ids), labels_of(labels)
+    if ranges := [each for each in ids if ".." in each]:
+        raise BadOption(
+            "queue", ranges[:MOST_SHOWN], "no two dots in it; a range is such as 0..63 or eu-00..15"
+        )
+    # The generation: no lower than any fence that a queue of this name, since removed, has had.
+    fence = task_type.generation
+    of_each = {
+        "task_type": task_type,
+        "parameter": checked_parameter(parameter),
+        "labels": needed,
+        "fence": fence,
+        "since": DbNow(),
+    }
+    return [Queue(queue_id=each, **of_each) for each in ids]
+
+
+def checked_parameter(parameter: str) -> str:
+    """Return it, if it is not too long; raises BadOption."""
+    if len(parameter) > MAX_PARAMETER:
+        raise BadOption("parameter", parameter, f"text of at most {MAX_PARAMETER} characters")
+    return parameter
