@@ -12,7 +12,7 @@ from tests.chaos.story import Span, Story
 from tests.concurrency.evidence import Event
 from tests.concurrency.judge import judge
 from tests.queues.proof.evidence import Change, Evidence
-from tests.queues.proof.terms import JUDGE_DEAD, UNWORKED
+from tests.queues.proof.terms import HANDED_OVER, JUDGE_DEAD, UNWORKED
 
 KINDS = (
     "two servers at once",
@@ -92,6 +92,7 @@ class Uses:
         self._excuses += [stop.span for life in story.lives.values() for stop in life.stops if stop.had_locks]
         self._ends = sorted((gap.end, gap.end - gap.start) for gap, _ in self.gaps)
         self._deaths = sorted(e.at for e in story.events if e.what in ("killed", "stopped"))
+        self._moves = sorted(e.at for e in story.events if e.what in ("started", "left"))
 
     def unworked(self) -> Iterator[str]:
         """Return the times for which nobody worked on a queue, although somebody should have."""
@@ -108,11 +109,13 @@ class Uses:
     def allowed(self, gap: Span) -> float:
         """Return for how many seconds a queue may have been left alone in this time.
 
-        Once per death: whoever was given a dead server's queues may die, too. And the outages of the database with the
-        same time after each, a statement held up, a server stopped with a row locked, and a crowded machine.
+        Once per death: whoever was given a dead server's queues may die, too; and so may whoever was to get them of one
+        that left, or for one that joined, before it looks. And the outages of the database with the same time after
+        each, a statement held up, a server stopped with a row locked, and a crowded machine.
         """
-        deaths = bisect_right(self._deaths, gap.end) - bisect_left(self._deaths, gap.start)
-        return UNWORKED * max(1, deaths) + self.excused(gap)
+        deaths, moves = _within(self._deaths, gap), _within(self._moves, gap)
+        handing_over = HANDED_OVER * moves if deaths else 0.0
+        return UNWORKED * max(1, deaths) + handing_over + self.excused(gap)
 
     def excused(self, gap: Span) -> float:
         return sum(span.within(gap) for span in self._excuses) + self._story.stalled(gap) + self.crowding(gap)
@@ -123,6 +126,10 @@ class Uses:
         around = [lasted for _, lasted in self._ends[first:last] if lasted < UNWORKED]
         slower = median(around) - ROUND if around else 0.0
         return min(CROWDED, max(0.0, 3 * slower))
+
+
+def _within(moments: list[float], span: Span) -> int:
+    return bisect_right(moments, span.end) - bisect_left(moments, span.start)
 
 
 def cut_off(story: Story, uses: Uses) -> Iterator[str]:

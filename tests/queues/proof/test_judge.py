@@ -96,6 +96,12 @@ def test_one_death_excuses_no_more_than_the_interval_and_two_heartbeats() -> Non
     assert UNWORKED not in found(text + worked(6.5, server=2, fence=2))
 
 
+def test_who_left_just_before_a_death_excuses_two_heartbeats_more() -> None:
+    text = "1 begin 0\n1 started 1\n" + worked(1.8, 2) + "2.05 left 2\n2.1 killed 1\n"
+    assert UNWORKED not in found(text + worked(8.5, server=2, fence=2))
+    assert UNWORKED in found(text + worked(9.5, server=2, fence=2))
+
+
 @pytest.mark.parametrize(
     ("before", "after", "least"),
     [
