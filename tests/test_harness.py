@@ -13,6 +13,7 @@ from django.contrib.auth.models import Group
 from django.db import connection
 from packaging.requirements import Requirement
 
+from tests.run import ONCE, targets
 from tests.servers import MariaDB, PostgreSQL, Server
 from tests.spawned import ROOT, Spawner
 
@@ -171,3 +172,10 @@ def needed(requirement: str) -> set[str]:
 
 def canonical(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def test_what_asks_no_database_is_tested_once_and_the_rest_on_each() -> None:
+    assert targets("sqlite", ["-k", "x"]) == ["-k", "x"]
+    left_out = targets("postgresql", ["-k", "x"])
+    assert [Path(word.removeprefix("--ignore=")).exists() for word in left_out[:-2]] == [True] * len(ONCE)
+    assert targets("postgresql", ["tests/locale"]) == ["tests/locale"]
