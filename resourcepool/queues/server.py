@@ -138,6 +138,8 @@ class QueueServer:
         Raises:
             LeaseFromAnotherProcess: this is a child of the process that registered.
         """
+        if self.stopping:
+            return
         membership, found = self._known, False
         for queue in membership.held:
             if self.stopping or membership.is_resting:
@@ -154,6 +156,8 @@ class QueueServer:
 
     def wait(self, timeout: float) -> None:
         """Wait until queues come or go, or it is to stop; ``timeout`` seconds at most."""
+        if self.stopping:  # and perhaps closed by now, by another thread
+            return
         news, until = self._known.news, monotonic() + timeout
         with news:
             while not self.stopping and (left := until - monotonic()) > 0:
