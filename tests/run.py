@@ -27,6 +27,10 @@ ONCE = (
     "tests/queues/test_sticky.py",
     "tests/queues/test_strategies.py",
     "tests/queues/proof/test_judge.py",
+    "tests/resources/checking/test_guard.py",
+    "tests/resources/checking/test_proxies_inside.py",
+    "tests/resources/checking/test_proxies_tls.py",
+    "tests/resources/checking/test_rules.py",
     "tests/test_guards.py",
     "tests/test_wheel.py",
 )
