@@ -138,7 +138,7 @@ class QueueServer:
         Raises:
             LeaseFromAnotherProcess: this is a child of the process that registered.
         """
-        if self.stopping:
+        if self._is_over:  # closed by another thread
             return
         membership, found = self._known, False
         for queue in membership.held:
@@ -156,7 +156,7 @@ class QueueServer:
 
     def wait(self, timeout: float) -> None:
         """Wait until queues come or go, or it is to stop; ``timeout`` seconds at most."""
-        if self.stopping:  # and perhaps closed by now, by another thread
+        if self._is_over:  # closed by another thread
             return
         news, until = self._known.news, monotonic() + timeout
         with news:
