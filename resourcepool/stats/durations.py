@@ -12,3 +12,8 @@ def duration(seconds: float) -> str:
         if seconds >= 2 * size:
             return _(unit) % round(seconds / size)
     return _("%d s") % seconds
+
+
+def ago(micros: int | None) -> float | None:
+    """Return how many seconds ago it was, of the microseconds until then (``MicrosUntil``); None: it never was."""
+    return None if micros is None else max(0.0, -micros / 1_000_000)

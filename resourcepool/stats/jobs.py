@@ -8,6 +8,7 @@ from resourcepool.dialect import MicrosUntil
 from resourcepool.jobs.models import Job
 from resourcepool.leases import verbs
 from resourcepool.leases.retry import retrying
+from resourcepool.stats.durations import ago
 
 MOST = 200
 
@@ -39,14 +40,10 @@ def jobs() -> dict[str, JobStatus]:
     return {
         row.name: JobStatus(
             name=row.name,
-            done=_ago(row.done),
-            failed=_ago(row.failed),
+            done=ago(row.done),
+            failed=ago(row.failed),
             result=row.result,
             holder=row.holder if row.left > 0 else "",
         )
         for row in retrying(connection, lambda: list(rows.order_by("name")[:MOST]))
     }
-
-
-def _ago(micros: int | None) -> float | None:
-    return None if micros is None else max(0.0, -micros / 1_000_000)

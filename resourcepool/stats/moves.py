@@ -12,6 +12,7 @@ from resourcepool.queues.ids import MOST_AT_ONCE
 from resourcepool.queues.models import Move, Queue
 from resourcepool.queues.operating import known, using_of_queues
 from resourcepool.queues.standing import of_server
+from resourcepool.stats.durations import ago
 from resourcepool.stats.queues import TaskTypeStatus
 from resourcepool.stats.unowned import why_nobody
 
@@ -123,8 +124,8 @@ def _queue(row: Queue, names: Mapping[int, str], is_owned: bool) -> QueueStatus:
         fence=row.fence,
         pin=row.pin,
         labels=row.labels,
-        asked_for=_ago(row.micros_asked),  # type: ignore[attr-defined]
-        since=_ago(row.micros_since),  # type: ignore[attr-defined]
+        asked_for=ago(row.micros_asked),  # type: ignore[attr-defined]
+        since=ago(row.micros_since),  # type: ignore[attr-defined]
         is_retiring=row.is_retiring,
     )
 
@@ -139,13 +140,9 @@ def _moved(row: Move) -> Moved:
         to_server=row.to_server,
         fence=row.fence,
         reason=row.reason,
-        ago=_ago(row.micros_at) or 0.0,  # type: ignore[attr-defined]
+        ago=ago(row.micros_at) or 0.0,  # type: ignore[attr-defined]
     )
 
 
 def _name(pk: int | None, names: Mapping[int, str]) -> str:
     return "" if pk is None else names.get(pk, f"#{pk}")
-
-
-def _ago(micros: int | None) -> float | None:
-    return None if micros is None else max(0.0, -micros / 1_000_000)

@@ -10,6 +10,7 @@ from resourcepool.dialect import MicrosUntil
 from resourcepool.leases.retry import retrying
 from resourcepool.queues.models import Move, Queue
 from resourcepool.queues.operating import using_of_queues
+from resourcepool.stats.durations import ago
 
 NEWEST = 10_000  # moves that are looked at: a plan for the largest task type there is
 MOST_MOVES = 1_000  # entries
@@ -22,7 +23,7 @@ class Place:
 
     Attributes:
         owner: the key of the server that has it; None: nobody.
-        had: for how long; None: nobody ever had it.
+        had: for how long it has been as it is, with this owner or without one; None: not known.
         asked: for how long its owner has been asked to give it up; None: it is not.
         asker: the key of the server that is to have it; None: nobody, or it is being removed.
     """
@@ -67,7 +68,7 @@ def places(task_types: Collection[int]) -> dict[int, list[Place]]:
     for of, pk, queue_id, owner, asker, since, asked, *rest in retrying(
         connections[using], lambda: list(rows.values_list(*columns))
     ):
-        found[of].append(Place(pk, queue_id, owner, asker, _ago(since), _ago(asked), *rest))
+        found[of].append(Place(pk, queue_id, owner, asker, ago(since), ago(asked), *rest))
     return found
 
 
@@ -88,10 +89,6 @@ def latest_moves() -> dict[str, list[Moved]]:
     for name, _generation, what, giver, taker, reason, _last, count, one, at in retrying(
         connections[using], lambda: list(counted.order_by("-last")[:MOST_MOVES])
     ):
-        moved = Moved(what, giver, taker, reason, count, one, _ago(at) or 0.0)
+        moved = Moved(what, giver, taker, reason, count, one, ago(at) or 0.0)
         found.setdefault(name, []).append(moved)
     return found
-
-
-def _ago(micros: int | None) -> float | None:
-    return None if micros is None else max(0.0, -micros / 1_000_000)

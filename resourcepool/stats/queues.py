@@ -17,6 +17,7 @@ from resourcepool.leases.retry import retrying
 from resourcepool.queues.models import Move, Queue, Server, TaskType
 from resourcepool.queues.operating import using_of_queues
 from resourcepool.queues.standing import find_task_type
+from resourcepool.stats.durations import ago
 from resourcepool.stats.restless import Restless, restless_of
 from resourcepool.stats.unowned import Candidate, why_nobody
 
@@ -187,7 +188,7 @@ def _status(
         drain_within=row.drain_within,
         is_paused=row.is_paused,
         generation=row.generation,
-        assigned=_ago(row.micros_assigned),
+        assigned=ago(row.micros_assigned),
         assigned_by=row.assigned_by,
         queues=sum(group.count for group in groups),
         retiring=sum(group.retiring for group in groups),
@@ -240,8 +241,8 @@ def _server(row: Any, has: _Group | None, awaits: int) -> ServerStatus:
         limit=row.limit,
         ttl=row.ttl,
         expires_in=row.micros_left / 1_000_000,
-        registered=_ago(row.micros_registered) or 0.0,
-        idle=_ago(row.micros_idle),
+        registered=ago(row.micros_registered) or 0.0,
+        idle=ago(row.micros_idle),
         queues=has.count if has else 0,
         asked_for=has.asked_for if has else 0,
         longest_asked=has.longest_asked if has else None,
@@ -262,7 +263,7 @@ def _groups(using: str, pks: Sequence[int]) -> dict[int, list[_Group]]:
     found: dict[int, list[_Group]] = {}
     for row in retrying(connections[using], lambda: list(counted.all())):
         counts = (row["n_all"], row["n_retiring"], row["first"], row["n_asked"])
-        spans = (_ago(row["micros_since"]), _ago(row["micros_asked"]))
+        spans = (ago(row["micros_since"]), ago(row["micros_asked"]))
         found.setdefault(row["task_type"], []).append(_Group(row["cur_server"], *counts, *spans))
     return found
 
@@ -279,7 +280,3 @@ def _servers(using: str, pks: Sequence[int]) -> dict[int, list[Any]]:
     for row in retrying(connections[using], lambda: list(rows.all())):
         found.setdefault(row.task_type_id, []).append(row)
     return found
-
-
-def _ago(micros: int | None) -> float | None:
-    return None if micros is None else max(0.0, -micros / 1_000_000)
