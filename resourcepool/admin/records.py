@@ -17,10 +17,10 @@ from resourcepool.admin.words import moments, spans
 from resourcepool.dialect import MicrosUntil
 from resourcepool.history.models import Event, Sample
 from resourcepool.jobs.models import Job
-from resourcepool.leases.models import Ticket
 from resourcepool.phrases import shown
 from resourcepool.resources.registry import resource_models
 from resourcepool.signals import What
+from resourcepool.waiting.models import Ticket
 
 NEWEST = 100_000  # events that filters look at: no index serves every filter
 
@@ -170,7 +170,7 @@ class SampleAdmin(ReadOnlyAdmin):
 
 @admin.register(Ticket)
 class TicketAdmin(ReadOnlyAdmin):
-    """Who waits; the tickets of processes that died stay until somebody next waits for the same pool."""
+    """Who waits; tickets of those who were served or died stay for a moment, or until somebody next waits."""
 
     list_display = (
         "pool",
@@ -191,7 +191,7 @@ class TicketAdmin(ReadOnlyAdmin):
     @admin.display(description=_("still waits"), boolean=True)
     def is_alive(self, ticket: Any) -> bool:
         """Show whether its process is still there."""
-        return bool(ticket.left > 0 and ticket.holder)
+        return bool(ticket.left > 0 and ticket.holder and ticket.is_waiting)
 
 
 @admin.register(Job)

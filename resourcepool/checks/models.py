@@ -9,8 +9,8 @@ from django.core.checks import Warning as CheckWarning
 
 from resourcepool.checks.message import message
 from resourcepool.exceptions import BadOption
-from resourcepool.resources.order import RESERVED
 from resourcepool.resources.registry import resource_models
+from resourcepool.resources.requests import RESERVED
 from resourcepool.resources.resource import Resource, checked_times
 from resourcepool.resources.selectors import selectable
 from resourcepool.safety.routing import undecided

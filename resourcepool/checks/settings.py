@@ -11,9 +11,9 @@ from django.core.checks import CheckMessage, Error, register
 from resourcepool.conf import DEFAULTS, POOL_OPTIONS, setting, ticket_ttl
 from resourcepool.exceptions import BadOption
 from resourcepool.resources.checking.rules import rules_of
-from resourcepool.resources.order import check_option
 from resourcepool.resources.quarantine import Policy
 from resourcepool.resources.registry import resource_models
+from resourcepool.resources.requests import check_option
 from resourcepool.stats.alarms import Limits
 from resourcepool.sweeps.pruning import history_kept, history_rows
 

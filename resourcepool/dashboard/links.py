@@ -11,11 +11,11 @@ from django.urls import NoReverseMatch, reverse
 
 from resourcepool.history.models import Event
 from resourcepool.jobs.models import Job
-from resourcepool.leases.models import Ticket
 from resourcepool.queues.models import Move, Queue, Server, TaskType
 from resourcepool.resources.state import State, Verdict
 from resourcepool.signals import What
 from resourcepool.stats.alarm import ABOUT_QUEUES, Alarm, Kind
+from resourcepool.waiting.models import Ticket
 
 
 class Links:

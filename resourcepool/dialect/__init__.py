@@ -3,7 +3,7 @@
 Facts and their sources are in docs/databases.md. Every SQL text here takes moments as whole microseconds.
 """
 
-from resourcepool.dialect.base import Dialect, Trouble, micros
+from resourcepool.dialect.base import Change, Dialect, Trouble, micros
 from resourcepool.dialect.brief import brief_transaction
 from resourcepool.dialect.clock import read_clock
 from resourcepool.dialect.expressions import DbLater, DbNow, MicrosUntil
@@ -14,6 +14,7 @@ from resourcepool.dialect.statement import all_rows, row_count, run
 from resourcepool.dialect.supported import of, supports, trouble
 
 __all__ = [
+    "Change",
     "DbLater",
     "DbNow",
     "Dialect",

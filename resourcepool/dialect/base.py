@@ -1,6 +1,7 @@
 """What every database answers in its own way: the names of the differences, and what they mean."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
@@ -14,6 +15,25 @@ class Trouble(Enum):
     BUSY = "busy"  # somebody holds the row: send it again, or do without
     DISCONNECTED = "disconnected"  # nobody knows whether it took effect: reconnect and look
     NOT_MIGRATED = "not migrated"  # a table or a column is not there
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change of one row of ``table``: SQL with named parameters."""
+
+    table: str
+    pk: str
+    changes: Sequence[tuple[str, str]]  # (column, its new value)
+    where: str  # columns with the name of their table
+
+    @property
+    def update(self) -> str:
+        """The statement that makes this change alone."""
+        return f"UPDATE {self.table} SET {self.assignments()} WHERE {self.where}"  # noqa: S608 (quoted names)
+
+    def assignments(self, prefix: str = "") -> str:
+        """Return what follows SET."""
+        return ", ".join(f"{prefix}{column} = {value}" for column, value in self.changes)
 
 
 class Dialect:
@@ -41,6 +61,24 @@ class Dialect:
     def claim_at_once(self, connection: BaseDatabaseWrapper, update: str, table: str, pk: str) -> str:
         """Return ``update`` (WHERE the key {pk} = %s ..) so that it fails or finds nothing if the row is locked."""
         return update
+
+    def change_both(self, first: "Change", second: "Change") -> tuple[str, ...]:
+        """Return the statements, of one transaction, that make these two changes; each must report a changed row."""
+        return (first.update, second.update)
+
+    def change_both_by_first(self, row: "Change", ticket: "Change", first: str) -> str | None:
+        """Return one statement that makes these two changes, or neither, to the row and to the first ticket in line.
+
+        Its cursor tells the ticket's key by ``key_after_change``. None: this database has no such statement.
+
+        Args:
+            first: " FROM .. WHERE .. ORDER BY ..", which finds the tickets in line.
+        """
+        return None
+
+    def key_after_change(self, cursor: Any) -> int | None:
+        """Return the ticket that ``change_both_by_first`` has changed, or None if it changed nothing."""
+        raise NotImplementedError
 
     def insert_rows(
         self, table: str, names: Sequence[str], rows: Sequence[Sequence[str | int | None]], at: str

@@ -5,7 +5,7 @@ from typing import Any
 from django.db import InterfaceError
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool.dialect.base import Dialect, Trouble
+from resourcepool.dialect.base import Change, Dialect, Trouble
 
 _CODES = {
     **dict.fromkeys((1213, 1020), Trouble.CONFLICT),
@@ -64,6 +64,23 @@ class MySQL(Dialect):
         # MySQL has no such thing; there innodb_lock_wait_timeout of the session decides (docs/databases.md).
         return f"SET STATEMENT innodb_lock_wait_timeout = 0 FOR {update}" if _is_mariadb(connection) else update
 
+    def change_both(self, first: Change, second: Change) -> tuple[str, ...]:
+        tables, both = f"{first.table}, {second.table}", f"{first.where} AND {second.where}"
+        return (f"UPDATE {tables} SET {_assignments(first, second)} WHERE {both}",)  # noqa: S608 (quoted names)
+
+    def change_both_by_first(self, row: Change, ticket: Change, first: str) -> str | None:
+        # Within a query of its own, because MySQL reads no table that it updates.
+        found = f"SELECT {ticket.pk}{first} LIMIT 1 FOR UPDATE SKIP LOCKED"
+        query = f"SELECT {ticket.pk} FROM ({found}) first_in_line"  # noqa: S608
+        return (
+            f"UPDATE {row.table}, {ticket.table} SET {_assignments(row, ticket)} "  # noqa: S608
+            f"WHERE {row.where} AND {ticket.table}.{ticket.pk} = ({query}) AND {ticket.where} "
+            f"AND LAST_INSERT_ID({ticket.table}.{ticket.pk})"
+        )
+
+    def key_after_change(self, cursor: Any) -> int | None:
+        return int(cursor.lastrowid) if cursor.rowcount else None
+
     def reads_committed(self, connection: BaseDatabaseWrapper) -> bool:
         return getattr(connection, "isolation_level", None) == "read committed"
 
@@ -76,6 +93,10 @@ class MySQL(Dialect):
         if isinstance(error, InterfaceError) and code in (0, None):
             return Trouble.DISCONNECTED
         return _CODES.get(code) if isinstance(code, int) else None
+
+
+def _assignments(*changes: Change) -> str:
+    return ", ".join(change.assignments(f"{change.table}.") for change in changes)
 
 
 def _is_mariadb(connection: BaseDatabaseWrapper) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 from django.db import InterfaceError
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool.dialect.base import Dialect, Trouble
+from resourcepool.dialect.base import Change, Dialect, Trouble
 
 _STATES = {
     **dict.fromkeys(("40001", "40P01"), Trouble.CONFLICT),
@@ -44,6 +44,28 @@ class PostgreSQL(Dialect):
     def claim_at_once(self, connection: BaseDatabaseWrapper, update: str, table: str, pk: str) -> str:
         unlocked = f"(SELECT {pk} FROM {table} WHERE {pk} = %s FOR UPDATE SKIP LOCKED)"  # noqa: S608 (quoted names)
         return update.replace(f"{pk} = %s", f"{pk} = {unlocked}", 1)
+
+    def change_both(self, first: Change, second: Change) -> tuple[str, ...]:
+        # Locked before the other one changes: else that could change alone.
+        text = (
+            f"WITH second AS (SELECT 1 FROM {second.table} WHERE {second.where} FOR UPDATE), "  # noqa: S608 (quoted)
+            f"first AS ({first.update} AND EXISTS (SELECT 1 FROM second) RETURNING 1) "
+            f"{second.update} AND EXISTS (SELECT 1 FROM first)"
+        )
+        return (text,)
+
+    def change_both_by_first(self, row: Change, ticket: Change, first: str) -> str | None:
+        return (
+            f"WITH chosen AS (SELECT *{first} LIMIT 1 FOR UPDATE SKIP LOCKED), "  # noqa: S608 (quoted names)
+            f"given AS (UPDATE {row.table} SET {row.assignments()} FROM chosen AS {ticket.table} "
+            f"WHERE {row.where} AND {ticket.where} RETURNING {ticket.table}.{ticket.pk} AS pk) "
+            f"UPDATE {ticket.table} SET {ticket.assignments()} FROM given "
+            f"WHERE {ticket.table}.{ticket.pk} = given.pk RETURNING given.pk"
+        )
+
+    def key_after_change(self, cursor: Any) -> int | None:
+        found = cursor.fetchone()
+        return None if found is None else int(found[0])
 
     def insert_rows(
         self, table: str, names: Sequence[str], rows: Sequence[Sequence[str | int | None]], at: str

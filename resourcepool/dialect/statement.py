@@ -1,6 +1,6 @@
 """Sends one statement."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -11,7 +11,10 @@ KEPT = "_resourcepool_cursor"  # Django's connection objects have no such attrib
 
 
 def run(
-    connection: BaseDatabaseWrapper, sql: str, params: Sequence[Any], read: Callable[[Any], Result]
+    connection: BaseDatabaseWrapper,
+    sql: str,
+    params: Sequence[Any] | Mapping[str, Any],
+    read: Callable[[Any], Result],
 ) -> Result:
     """Execute ``sql`` on ``connection`` and return what ``read`` makes of the cursor."""
     cursor = _kept_cursor(connection)

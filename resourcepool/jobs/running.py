@@ -15,7 +15,6 @@ from resourcepool.leases.holder import default_holder
 from resourcepool.leases.lease import Lease
 from resourcepool.leases.retry import retrying
 from resourcepool.leases.terms import Terms
-from resourcepool.leases.verbs import Claim
 
 TTL = 60.0  # seconds after which a job whose process died may be done by another one
 TROUBLE = (DatabaseError, InterfaceError, ResourcePoolError)
@@ -59,11 +58,11 @@ def run(name: str, work: Callable[[Lease], str]) -> str | None:
 def _claim(name: str) -> Lease | None:
     using, holder = router.db_for_write(Job), default_holder()
     connection = connections[using]
-    wanted = Claim(TTL, holder, holder_is_unique=True)
-    grant = verbs.claim(connection, Job, name, wanted)
+    terms = Terms(TTL, holder, holder_is_unique=True)
+    grant = verbs.claim(connection, Job, name, terms)
     if grant is None and retrying(connection, lambda: _create(using, name)):
-        grant = verbs.claim(connection, Job, name, wanted)
-    return None if grant is None else Lease(Job, using, grant, Terms(ttl=TTL, holder=holder))
+        grant = verbs.claim(connection, Job, name, terms)
+    return None if grant is None else Lease(Job, using, grant, terms)
 
 
 def _create(using: str, name: str) -> bool:

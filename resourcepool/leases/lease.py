@@ -69,7 +69,8 @@ class Lease:
         self._pid = os.getpid()
         self._state = Ending()
         self._transaction = OpenTransaction.of(self._connection)  # invisible to the keeper until it commits
-        self.trust = Trust(self.terms, grant.sent_at, is_proven=self._transaction is None)
+        is_proven = self._transaction is None
+        self.trust = Trust(self.terms, grant.sent_at, is_proven=is_proven, first_ttl=grant.ttl)
         keeper.keep(self)
 
     @property
@@ -111,8 +112,7 @@ class Lease:
         if isinstance(self._state.ended, LeaseReleased):
             raise self._state.ended
         # Also when it counts as lost here: the fence decides, and a row that is still ours is freed sooner.
-        row = (self._connection, self.model, self.pk, self.fence)
-        self._give_up(What.RELEASED, "released", partial(verbs.release, *row, self.terms.cooldown))
+        self._give_up(What.RELEASED, "released", self._send_release)
 
     def let_go(self) -> None:
         """Have it renewed no more, for good: if it is not given back, it lapses or is released at the process's end."""
@@ -254,6 +254,10 @@ class Lease:
     @property
     def _connection(self) -> BaseDatabaseWrapper:
         return connections[self.using]
+
+    def _send_release(self) -> bool:
+        row = (self._connection, self.model, self.pk, self.fence)
+        return verbs.release(*row, self.terms.cooldown, trusted_until=self.trust.until)
 
     def _renew(self) -> None:
         sent_at = monotonic()

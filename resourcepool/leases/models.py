@@ -1,4 +1,4 @@
-"""The leased row: three columns that every kind of held thing has, and the line of those who wait for one."""
+"""The leased row: three columns that every kind of held thing has."""
 
 import datetime
 from typing import Any, ClassVar, Self
@@ -8,7 +8,7 @@ from django.db import models
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils.translation import gettext_lazy as _
 
-from resourcepool.dialect import DbNow, KeyField
+from resourcepool.dialect import DbNow
 from resourcepool.exceptions import BadOption
 from resourcepool.leases.holder import MAX_LENGTH
 from resourcepool.leases.where import Where
@@ -104,32 +104,3 @@ class AbstractLease(models.Model):
     @classmethod
     def revive(cls, using: str) -> None:
         """Called now and then while nothing is free: make claimable what has become so by the clock."""
-
-
-class Ticket(AbstractLease):
-    """A place in line for rows of one pool: itself a leased row, so a dead waiter drops out by itself.
-
-    Served by ``priority`` (lowest first), then by arrival.
-    """
-
-    is_told: ClassVar[bool] = False
-
-    pool = KeyField(_("pool"), max_length=150, editable=False)
-    selector = models.TextField(_("selector"), default="{}", editable=False)
-    count = models.PositiveIntegerField(_("how many"), default=1, editable=False)
-    priority = models.IntegerField(_("priority"), default=0, editable=False)
-    asked_at = models.DateTimeField(_("asked at"), editable=False)
-    skipped_until = models.DateTimeField(
-        _("skipped until"),
-        null=True,
-        editable=False,
-        help_text=_("Nobody leaves anything for it until then: it did not take what was its."),
-    )
-
-    class Meta:
-        verbose_name = _("ticket")
-        verbose_name_plural = _("tickets")
-        indexes = [models.Index(fields=["pool", "priority"], name="resourcepool_ticket_in_line")]
-
-    def __str__(self) -> str:
-        return f"{self.pool} #{self.pk}"

@@ -5,7 +5,7 @@ from typing import Any
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import dialect
-from resourcepool.leases.models import AbstractLease, Ticket
+from resourcepool.leases.models import AbstractLease
 
 Model = type[AbstractLease]
 
@@ -22,11 +22,13 @@ class Table:
         self.busy_before, self.fence, self.holder = (
             columns[name] for name in ("busy_before", "fence", "holder")
         )
-        self.claimable = "".join(
-            # A literal, because a bound parameter keeps SQLite from using a partial index.
-            f" AND {columns[name]} = {speaks.true if value else speaks.false}"
+        # A literal, because a bound parameter keeps SQLite from using a partial index.
+        wanted = [
+            f"{columns[name]} = {speaks.true if value else speaks.false}"
             for name, value in model.claimable_when.items()
-        )
+        ]
+        self.claimable = "".join(f" AND {one}" for one in wanted)
+        self.claimable_of_row = "".join(f" AND {self.name}.{one}" for one in wanted)
         self.free = f"{self.busy_before} <= {speaks.now}{self.claimable}"
         self.free_by_index = f"{self.busy_before} <= {speaks.indexed_now}{self.claimable}"
 
@@ -48,14 +50,3 @@ def key(connection: BaseDatabaseWrapper, model: Model, pk: Any) -> Any:
         return pk
     assert model._meta.pk is not None  # noqa: S101
     return model._meta.pk.get_db_prep_value(pk, connection)
-
-
-def nobody_waits(connection: BaseDatabaseWrapper) -> str:
-    """Return the condition " AND nobody alive and awake stands in line"; its one parameter is the pool's label."""
-    tickets = table_of(connection, Ticket)
-    pool, now = connection.ops.quote_name("pool"), dialect.of(connection).now
-    skipped = f"{tickets.name}.{connection.ops.quote_name('skipped_until')}"
-    return (
-        f" AND NOT EXISTS (SELECT 1 FROM {tickets.name} "  # noqa: S608 (quoted names)
-        f"WHERE {pool} = %s AND {tickets.busy_before} > {now} AND ({skipped} IS NULL OR {skipped} <= {now}))"
-    )

@@ -17,6 +17,7 @@ class Terms:
     Attributes:
         ttl: how long the grant lasts after each renewal.
         holder: who has it, for people to read.
+        holder_is_unique: nobody else ever writes this text, so it tells whose claim an unconfirmed one was.
         cooldown: how long the row rests after the release.
         max_hold: it is not renewed beyond this long after the grant; None: as long as the holder lives.
         leak_after: held for longer it is reported as leaked; None: never.
@@ -27,6 +28,7 @@ class Terms:
 
     ttl: float
     holder: str
+    holder_is_unique: bool = False
     cooldown: float = 0.0
     max_hold: float | None = None
     leak_after: float | None = None

@@ -12,14 +12,14 @@ from typing import Any
 
 from django.db import transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import Q
 
 from resourcepool import dialect
 from resourcepool.dialect import DbNow, micros
 from resourcepool.leases.clock import monotonic
-from resourcepool.leases.models import LeaseQuerySet, Ticket
+from resourcepool.leases.models import LeaseQuerySet
 from resourcepool.leases.retry import Unsettled, retrying
-from resourcepool.leases.table import Model, key, nobody_waits, table_of
+from resourcepool.leases.table import Model, key, table_of
+from resourcepool.leases.terms import Terms
 from resourcepool.leases.where import ANYWHERE, Where
 
 Held = Sequence[tuple[Any, int]]  # (primary key, fence) pairs
@@ -31,56 +31,43 @@ TAKEN = "another holder or an operator took it, or it ran out"
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """One successful claim. ``sent_at`` is this process's clock just before the statement left."""
+    """One row that was granted.
+
+    Attributes:
+        sent_at: this process's clock just before the statement left that it counts from.
+        ttl: how long it lasts until the first renewal, in seconds; None: as long as it was asked for.
+    """
 
     pk: Any
     fence: int
     sent_at: float
+    ttl: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """What is asked for.
+def claim(
+    connection: BaseDatabaseWrapper, model: Model, pk: Any, terms: Terms, where: Where = ANYWHERE
+) -> Grant | None:
+    """Take one row if it is free and matches ``where``; None when it does not, or somebody else was faster.
 
-    Attributes:
-        ttl: how long the grant lasts, in seconds.
-        holder: the text written into the row.
-        holder_is_unique: nobody else ever writes this text, so it tells whose claim an unconfirmed one was.
-        where: what a row must match besides being free.
-        behind_waiters: refused while anybody stands in line for this pool.
+    Raises:
+        DatabaseUnavailable: nobody knows whether it was granted; if it was, it lapses unused.
     """
-
-    ttl: float
-    holder: str
-    holder_is_unique: bool = False
-    where: Where = ANYWHERE
-    behind_waiters: bool = False
-
-    def of_rows(self, where: Where, *, behind_waiters: bool) -> "Claim":
-        """Return the same claim for rows that match ``where``."""
-        return Claim(self.ttl, self.holder, self.holder_is_unique, where, behind_waiters)
-
-
-def claim(connection: BaseDatabaseWrapper, model: Model, pk: Any, wanted: Claim) -> Grant | None:
-    """Take one row if it is free; None when somebody else was faster. Raises DatabaseUnavailable."""
     fence_after_update = dialect.of(connection).fence_after_update
-    params = [micros(wanted.ttl), wanted.holder, key(connection, model, pk), *wanted.where.params]
-    if wanted.behind_waiters:
-        params.append(model._meta.label_lower)
+    params = [micros(terms.ttl), terms.holder, key(connection, model, pk), *where.params]
     first_sent_at: float | None = None
 
     def send() -> Grant | None:
         nonlocal first_sent_at
-        sql = _claim_text(connection, model, wanted)  # here, because it may ask the server what it is
+        sql = _claim_text(connection, model, where)  # here, because it may ask the server what it is
         sent_at = monotonic()
         first_sent_at = first_sent_at or sent_at
         fence = dialect.run(connection, sql, params, fence_after_update)
         return None if fence is None else Grant(pk, fence, sent_at)
 
     def settle() -> Grant | None:
-        if not wanted.holder_is_unique:
+        if not terms.holder_is_unique:
             return None  # it may be somebody else's; if it is ours, it lapses unused
-        fences = live_fences(connection, model, [pk], holder=wanted.holder)
+        fences = live_fences(connection, model, [pk], holder=terms.holder)
         if not fences:
             raise Unsettled
         return Grant(pk, fences[pk], first_sent_at or 0.0)  # the one that took effect may have been the first
@@ -89,7 +76,7 @@ def claim(connection: BaseDatabaseWrapper, model: Model, pk: Any, wanted: Claim)
 
 
 def claim_all(
-    connection: BaseDatabaseWrapper, model: Model, pks: Sequence[Any], wanted: Claim
+    connection: BaseDatabaseWrapper, model: Model, pks: Sequence[Any], terms: Terms
 ) -> list[Grant] | None:
     """Take all of these rows in one transaction, or none of them; None when not all of them are free."""
     alias, sent_at = connection.alias, 0.0
@@ -97,21 +84,19 @@ def claim_all(
     def send() -> list[Grant] | None:
         nonlocal sent_at
         with transaction.atomic(using=alias):
-            if wanted.behind_waiters and anybody_waits(connection, model):
-                return None
             skip = connection.features.has_select_for_update_skip_locked
             rows = rows_of(connection, model).available().filter(pk__in=pks).order_by("pk")
             fences = dict(rows.select_for_update(skip_locked=skip).values_list("pk", "fence"))
             if len(fences) < len(pks):
                 return None
             sent_at = monotonic()
-            _change(connection, model, "grant", list(fences.items()), [micros(wanted.ttl), wanted.holder])
+            _change(connection, model, "grant", list(fences.items()), [micros(terms.ttl), terms.holder])
         return [Grant(pk, fence + 1, sent_at) for pk, fence in fences.items()]
 
     def settle() -> list[Grant] | None:
-        if not wanted.holder_is_unique:
+        if not terms.holder_is_unique:
             return None
-        fences = live_fences(connection, model, pks, holder=wanted.holder)
+        fences = live_fences(connection, model, pks, holder=terms.holder)
         if not fences:
             raise Unsettled
         return [Grant(pk, fence, sent_at) for pk, fence in fences.items()]
@@ -147,14 +132,28 @@ def unlocked(connection: BaseDatabaseWrapper, model: Model, pks: Sequence[Any]) 
     return retrying(connection, look) if connection.features.has_select_for_update_skip_locked else set()
 
 
-def release(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int, cooldown: float) -> bool:
-    """Give a lease back; the row rests for ``cooldown`` seconds. False when it had been lost before."""
+def release(
+    connection: BaseDatabaseWrapper,
+    model: Model,
+    pk: Any,
+    fence: int,
+    cooldown: float,
+    *,
+    trusted_until: float = 0.0,
+) -> bool:
+    """Give a lease back; the row rests for ``cooldown`` seconds. False when it had been lost before.
+
+    Args:
+        trusted_until: the moment until which nobody can have claimed the row, by this process's clock.
+    """
     send = partial(_change, connection, model, "release", [(pk, fence)], [micros(cooldown)])
-    settle = partial(was_given_back, connection, model, pk, fence)
+    settle = partial(was_given_back, connection, model, pk, fence, trusted_until)
     return retrying(connection, send, settle=settle) == 1
 
 
-def was_given_back(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int) -> int:
+def was_given_back(
+    connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int, trusted_until: float = 0.0
+) -> int:
     """Settle a release or a quarantine whose reply was lost: 1 if it took effect, 0 if the lease was lost before.
 
     Raises:
@@ -165,8 +164,8 @@ def was_given_back(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence
         return 0
     if row[0] == fence:
         raise Unsettled
-    # One step on with a holder: somebody claimed it over our head. Anything else began with our own statement.
-    return int(row[0] > fence + 1 or not row[1])
+    # The row itself says so; or nobody but us can have changed it. What came later hides how the lease ended.
+    return int(row == (fence + 1, "") or monotonic() < trusted_until)
 
 
 def release_all(connection: BaseDatabaseWrapper, model: Model, held: Held, cooldown: float) -> int:
@@ -199,13 +198,6 @@ def live_fences(
     return dict(rows.values_list("pk", "fence"))
 
 
-def anybody_waits(connection: BaseDatabaseWrapper, model: Model) -> bool:
-    """Tell whether anybody alive and awake stands in line for rows of ``model``."""
-    is_awake = Q(skipped_until=None) | Q(skipped_until__lte=DbNow())
-    tickets = rows_of(connection, Ticket).held().filter(is_awake, pool=model._meta.label_lower)
-    return retrying(connection, lambda: bool(tickets.exists()))
-
-
 def rows_of(connection: BaseDatabaseWrapper, model: Model) -> LeaseQuerySet:
     """Return all rows of ``model`` on this connection's database, whatever its default manager hides."""
     return LeaseQuerySet(model=model, using=connection.alias)
@@ -226,14 +218,13 @@ def _change(connection: BaseDatabaseWrapper, model: Model, verb: str, held: Held
 _texts: dict[tuple[Any, ...], str] = {}
 
 
-def _claim_text(connection: BaseDatabaseWrapper, model: Model, wanted: Claim) -> str:
-    which = (model, connection.alias, wanted.where.sql, wanted.behind_waiters)
+def _claim_text(connection: BaseDatabaseWrapper, model: Model, where: Where) -> str:
+    which = (model, connection.alias, where.sql)
     if which not in _texts:
         speaks, table = dialect.of(connection), table_of(connection, model)
-        sql = _text(connection, model, "claim") + wanted.where.sql
-        if wanted.behind_waiters:
-            sql += nobody_waits(connection)
-        sql = speaks.claim_at_once(connection, sql, table.name, table.pk)
+        sql = speaks.claim_at_once(
+            connection, _text(connection, model, "claim") + where.sql, table.name, table.pk
+        )
         if len(_texts) >= MOST_TEXTS:  # every other selector has one
             _texts.clear()
         _texts[which] = sql + speaks.returning.format(fence=table.fence)

@@ -176,7 +176,6 @@ def _place_as_json(place: InLine) -> dict[str, Any]:
         "count": place.count,
         "priority": place.priority,
         "waited": round(place.waited, 1),
-        "is_skipped": place.is_skipped,
     }
 
 

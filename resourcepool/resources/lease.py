@@ -9,26 +9,26 @@ from django.db import connections, models
 from resourcepool import options
 from resourcepool.dialect import DbLater, DbNow
 from resourcepool.leases import verbs
-from resourcepool.leases.lease import Lease
 from resourcepool.leases.retry import retrying
 from resourcepool.leases.verbs import Grant
 from resourcepool.resources.quarantine import Policy, delay, strikes_now
 from resourcepool.resources.state import MAX_REASON
-from resourcepool.resources.threads import in_thread
 from resourcepool.signals import What
+from resourcepool.waiting.lease import AwaitedLease
+from resourcepool.waiting.request import Request
+from resourcepool.waiting.threads import in_thread
 
 if TYPE_CHECKING:
-    from resourcepool.resources.order import Order
     from resourcepool.resources.pool import Pool
 
 
-class ResourceLease(Lease):
+class ResourceLease(AwaitedLease):
     """A lease whose row is a resource. See ``Lease`` for what it promises and what not."""
 
-    def __init__(self, pool: "Pool", using: str, grant: Grant, order: "Order") -> None:
-        self.pool, self.order = pool, order
+    def __init__(self, pool: "Pool", using: str, grant: Grant, request: Request) -> None:
+        self.pool, self.request = pool, request
         self._resource: Any = None
-        super().__init__(pool.model, using, grant, order.terms)
+        super().__init__(pool.model, using, grant, request.terms)
 
     @property
     def resource(self) -> Any:
@@ -38,6 +38,10 @@ class ResourceLease(Lease):
             rows = verbs.rows_of(connection, self.model)
             self._resource = retrying(connection, lambda: rows.get(pk=self.pk))
         return self._resource
+
+    def load(self) -> None:
+        """Read the model instance now."""
+        self.resource  # noqa: B018 (reads it)
 
     def release(self) -> None:
         """Give the resource back, to rest for its cool-down; raises as ``Lease.release`` does."""
@@ -58,7 +62,9 @@ class ResourceLease(Lease):
         self.ensure_held()
         reason = options.text("reason", reason, most=MAX_REASON)
         policy = Policy.from_settings()
-        settle = partial(verbs.was_given_back, self._connection, self.model, self.pk, self.fence)
+        settle = partial(
+            verbs.was_given_back, self._connection, self.model, self.pk, self.fence, self.trust.until
+        )
         park = partial(self._park, reason, policy)
         send = partial(retrying, self._connection, park, settle=settle)
         self._give_up(what, f"quarantined ({reason})", send, reason)
@@ -78,16 +84,16 @@ class ResourceLease(Lease):
             AcquireTimeout: no other one came free in time.
             ClaimInTransaction: a transaction is open; nothing has been done.
         """
-        again = self.order.again(timeout)
+        again = self.request.again(timeout)
         self.pool.refuse_open_transaction(again)
         self.quarantine(reason, what=What.FIXED)
         self._become(self.pool.obtain(again)[0])
 
     def _become(self, other: "ResourceLease") -> None:
         other._finish("moved to another handle")
-        self.order, self.terms, self._resource = other.order, other.terms, other._resource
+        self.request, self.terms, self._resource = other.request, other.terms, other._resource
         self.lost.clear()
-        self._take(Grant(other.pk, other.fence, other.trust.sent_at))
+        self._take(Grant(other.pk, other.fence, other.trust.sent_at, other.trust.lasts))
 
     def _park(self, reason: str, policy: Policy) -> int:
         mine = verbs.rows_of(self._connection, self.model).filter(pk=self.pk, fence=self.fence)
@@ -121,7 +127,7 @@ class ResourceLease(Lease):
 
     async def afix(self, reason: str, *, timeout: object = None) -> None:
         """``fix`` for asyncio; waiting for another one occupies no thread."""
-        again = self.order.again(timeout)
+        again = self.request.again(timeout)
         await in_thread(self.pool.refuse_open_transaction, again)
         await in_thread(partial(self.quarantine, reason, what=What.FIXED))
         await in_thread(self._become, (await self.pool.aobtain(again))[0])

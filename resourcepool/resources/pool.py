@@ -3,23 +3,34 @@
 import contextlib
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import connections, router
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import options
 from resourcepool.conf import POOL_OPTIONS, pool_setting
-from resourcepool.exceptions import BadOption, LeaseLost
+from resourcepool.exceptions import AcquireTimeout, BadOption, LeaseLost
 from resourcepool.leases import verbs
 from resourcepool.leases.clock import monotonic
 from resourcepool.leases.models import AbstractLease
+from resourcepool.leases.retry import retrying
 from resourcepool.leases.table import Model
 from resourcepool.leases.verbs import Grant
-from resourcepool.resources.desk import Desk
+from resourcepool.resources import selectors
 from resourcepool.resources.lease import ResourceLease
-from resourcepool.resources.order import Order, Orders, check_option
+from resourcepool.resources.requests import Requests, check_option
+from resourcepool.resources.state import Status
+from resourcepool.resources.strategy import LastHeld, choose
+from resourcepool.resources.timeout import timed_out
+from resourcepool.waiting.acquire import aacquire, acquire, atry_now, refuse_open_transaction, try_now
+from resourcepool.waiting.request import Request
+
+ROUNDS = 10  # of looking what is free and losing the race for what was tried
+TRIES_PER_LOOK = 3
+LONGEST_TRY = 0.5  # seconds, then one stands in line: rows that look free may be locked
 
 
 class Pool:
@@ -31,7 +42,7 @@ class Pool:
     - ``ttl``: how long the grant outlives a process that dies. A living one renews it by itself.
     - ``holder``: who has it, for people to read; default: host/pid/thread/number.
     - ``priority``: who is served first when several wait: the lowest number, then who came first.
-    - ``strategy``: "spread" (longest idle first), "sticky" (the one I had last) or "random" (by weight).
+    - ``strategy``: "spread" (one of the 64 longest idle), "sticky" (the one I had last) or "random" (by weight).
     - ``cooldown``: how long it rests after the release.
     - ``max_hold``: it is not renewed beyond this.
     - ``on_lost``: called with the lease when it is lost, from a background thread.
@@ -84,15 +95,15 @@ class Pool:
     @property
     def ttl(self) -> float:
         """For how many seconds a grant lasts, unless the caller says otherwise; raises BadOption."""
-        return self._order(1, {}).terms.ttl
+        return self.request(1, {}).terms.ttl
 
     @cached_property
-    def _orders(self) -> Orders:
-        return Orders(self.model, self._declared)
+    def _requests(self) -> Requests:
+        return Requests(self.model, self._declared)
 
     @cached_property
-    def _desk(self) -> Desk:
-        return Desk(self)
+    def _last_held(self) -> LastHeld:
+        return LastHeld()
 
     # Acquiring
 
@@ -116,7 +127,7 @@ class Pool:
     @contextlib.contextmanager
     def lease(self, **wishes: Any) -> Iterator[ResourceLease]:
         """Hold one resource for a ``with`` block; raises LeaseLost at its end if it was lost meanwhile."""
-        with self.obtain(self._order(1, wishes))[0] as lease:
+        with self.obtain(self.request(1, wishes))[0] as lease:
             yield lease
 
     def adopt(self, pk: Any, fence: int, **wishes: Any) -> ResourceLease:
@@ -125,7 +136,7 @@ class Pool:
         Raises:
             LeaseLost: that grant is over.
         """
-        asked = self._order(1, wishes)
+        asked = self.request(1, wishes)
         options.whole("fence", fence, least=1, most=2**63 - 1)
         pk = self._key(pk)
         self.refuse_open_transaction(asked)
@@ -150,38 +161,89 @@ class Pool:
     @contextlib.asynccontextmanager
     async def alease(self, **wishes: Any) -> AsyncIterator[ResourceLease]:
         """``lease`` for asyncio."""
-        async with (await self.aobtain(self._order(1, wishes)))[0] as lease:
+        async with (await self.aobtain(self.request(1, wishes)))[0] as lease:
             yield lease
 
     # What handles and ``Resource`` need
 
-    def _order(self, count: int, wishes: Mapping[str, Any]) -> Order:
-        """Return the checked order for these options and selectors; raises BadOption."""
-        return self._orders.order(count, wishes)
+    def request(self, count: int, wishes: Mapping[str, Any]) -> Request:
+        """Return the checked request for these options and selectors; raises BadOption."""
+        return self._requests.request(count, wishes)
 
-    def obtain(self, asked: Order, stop: Callable[[], bool] = lambda: False) -> list[ResourceLease]:
-        """Return what was ordered, waiting for it up to its timeout or until ``stop()``; raises AcquireTimeout."""
-        return self._desk.obtain(asked, stop)
+    def obtain(self, request: Request, stop: Callable[[], bool] = lambda: False) -> list[ResourceLease]:
+        """Return what was asked for, waiting up to its timeout or until ``stop()``; raises AcquireTimeout."""
+        return cast("list[ResourceLease]", acquire(self, request, stop))
 
-    async def aobtain(self, asked: Order) -> list[ResourceLease]:
+    async def aobtain(self, request: Request) -> list[ResourceLease]:
         """``obtain`` for asyncio."""
-        return await self._desk.aobtain(asked)
+        return cast("list[ResourceLease]", await aacquire(self, request))
 
-    def refuse_open_transaction(self, asked: Order) -> None:
-        """Raise ClaimInTransaction if ``asked`` could not be claimed now because a transaction is open."""
-        self._desk.refuse_open_transaction(asked)
+    def refuse_open_transaction(self, request: Request) -> None:
+        """Raise ClaimInTransaction if ``request`` could not be filled now because a transaction is open."""
+        refuse_open_transaction(connections[self.using], request)
 
     def freed(self, lease: ResourceLease) -> None:
-        """Note that ``lease`` was released here: its holder prefers it next time, and waiters look at once."""
-        self._desk.freed(lease)
+        """Note that ``lease`` was released here: its holder prefers it next time."""
+        self._last_held.note(lease.request, lease.pk)
+
+    # What waiting needs: see ``waiting.request.Source``
+
+    def claim_free(self, connection: BaseDatabaseWrapper, request: Request) -> list[Grant] | None:
+        """Claim what is free, if it is enough; None when it is not."""
+        if request.strategy == "sticky" and request.count == 1:
+            last = self._last_held.take(request)
+            grants = None if last is None else self._claim(connection, request, [last])
+            if grants is not None:
+                return grants
+        where, tried = self.model.where(request.selector, connection), set[Any]()
+        gives_up_at = monotonic() + LONGEST_TRY
+        for _ in range(ROUNDS):
+            # A row that is locked by a long transaction looks free every time.
+            rows = [pk for pk in choose(connection, self.model, where, request) if pk not in tried]
+            for start in range(0, len(rows) - request.count + 1, request.count)[:TRIES_PER_LOOK]:
+                chosen = rows[start : start + request.count]
+                if (grants := self._claim(connection, request, chosen)) is not None:
+                    return grants
+                tried.update(chosen if request.count == 1 else ())
+            if len(rows) < request.count or monotonic() > gives_up_at:
+                return None
+        return None
+
+    def handle(self, using: str, grant: Grant, request: Request) -> ResourceLease:
+        """Return the handle of what was granted."""
+        return ResourceLease(self, using, grant, request)
+
+    def refuse_impossible(self, connection: BaseDatabaseWrapper, request: Request) -> None:
+        """Raise BadOption for more than there is: it would keep what there is, and starve those behind it."""
+        if request.count > 1:
+            wanted = selectors.wanted(self.model, request.selector)
+            rows = verbs.rows_of(connection, self.model).filter(wanted).exclude(status=Status.RETIRED)
+            there_are = retrying(connection, rows.count)
+            if there_are < request.count:
+                raise BadOption(
+                    "count", request.count, f"at most {there_are}: so many match and are not retired"
+                )
+
+    def timed_out(self, request: Request, trouble: Exception | None) -> AcquireTimeout:
+        """Return the error for a request that was not filled in time."""
+        return timed_out(self, request, trouble)
+
+    def _claim(self, connection: BaseDatabaseWrapper, request: Request, pks: list[Any]) -> list[Grant] | None:
+        if len(pks) > 1:
+            return verbs.claim_all(connection, self.model, pks, request.terms)
+        where = self.model.where(request.selector, connection)
+        grant = verbs.claim(connection, self.model, pks[0], request.terms, where)
+        return None if grant is None else [grant]
 
     def _acquire(self, count: int, wait: bool, wishes: Mapping[str, Any]) -> list[ResourceLease] | None:
-        asked = self._order(count, wishes)
-        return self._desk.obtain(asked) if wait else self._desk.try_now(asked)
+        request = self.request(count, wishes)
+        found = acquire(self, request) if wait else try_now(self, request)
+        return cast("list[ResourceLease] | None", found)
 
     async def _aacquire(self, count: int, wait: bool, wishes: Mapping[str, Any]) -> list[ResourceLease] | None:
-        asked = self._order(count, wishes)
-        return await (self._desk.aobtain(asked) if wait else self._desk.atry_now(asked))
+        request = self.request(count, wishes)
+        found = await (aacquire(self, request) if wait else atry_now(self, request))
+        return cast("list[ResourceLease] | None", found)
 
     def _key(self, pk: Any) -> Any:
         field: Any = self.model._meta.pk

@@ -214,7 +214,7 @@ class Resource(threading.Thread):
             **self.selectors,
         }
         for _ in range(MOST_INVALID):
-            (lease,) = pool.obtain(pool._order(1, wishes), lambda: self._stopped)
+            (lease,) = pool.obtain(pool.request(1, wishes), lambda: self._stopped)
             self._swap(lease)
             if self._stopped or self._closed:
                 self._give_back()

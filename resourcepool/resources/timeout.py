@@ -8,15 +8,15 @@ from django.db.models import Count, Q
 from resourcepool.dialect import DbNow
 from resourcepool.exceptions import AcquireTimeout, ResourcePoolError
 from resourcepool.leases import verbs
-from resourcepool.leases.models import Ticket
 from resourcepool.resources import selectors
+from resourcepool.waiting.models import Ticket
+from resourcepool.waiting.request import Request
 
 if TYPE_CHECKING:
-    from resourcepool.resources.order import Order
     from resourcepool.resources.pool import Pool
 
 
-def timed_out(pool: "Pool", asked: "Order", trouble: Exception | None) -> AcquireTimeout:
+def timed_out(pool: "Pool", asked: Request, trouble: Exception | None) -> AcquireTimeout:
     """Return the error for an order that was not filled; it counts what there is, if the database answers."""
     label = pool.model._meta.label
     number = "" if asked.count == 1 else f"{asked.count} of "
@@ -26,7 +26,7 @@ def timed_out(pool: "Pool", asked: "Order", trouble: Exception | None) -> Acquir
     return AcquireTimeout(f"no {number}{label}{wish} came free within {asked.timeout:g} s{why}")
 
 
-def _what_there_is(pool: "Pool", asked: "Order") -> str:
+def _what_there_is(pool: "Pool", asked: Request) -> str:
     connection = connections[pool.using]
     busy = Q(busy_before__gt=DbNow())
     wanted = selectors.wanted(pool.model, asked.selector)
@@ -38,7 +38,7 @@ def _what_there_is(pool: "Pool", asked: "Order") -> str:
             resting=Count("pk", filter=busy & Q(holder="", in_service=True)),
             out=Count("pk", filter=Q(in_service=False)),
         )
-        tickets = verbs.rows_of(connection, Ticket).held().filter(pool=pool.model._meta.label_lower)
+        tickets = Ticket.objects.using(connection.alias).waiting().for_rows_of(pool.model)
         others = tickets.exclude(holder=asked.terms.holder).count()
     except (DatabaseError, InterfaceError, ResourcePoolError):
         return ""

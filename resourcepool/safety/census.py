@@ -7,8 +7,8 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.dialect import DbLater
 from resourcepool.leases import verbs
-from resourcepool.leases.models import Ticket
 from resourcepool.leases.table import Model
+from resourcepool.waiting.models import Ticket
 
 LONG_AGO = 60.0  # seconds after which a ticket should have been tidied away
 
@@ -47,5 +47,5 @@ def leases(connection: BaseDatabaseWrapper, leased: Sequence[Model]) -> list[Lea
 
 def tickets(connection: BaseDatabaseWrapper) -> Tickets:
     """Count those who wait, in all lines together."""
-    rows = verbs.rows_of(connection, Ticket)
-    return Tickets(rows.held().count(), rows.filter(busy_before__lt=DbLater(-LONG_AGO)).count())
+    rows = Ticket.objects.using(connection.alias)
+    return Tickets(rows.waiting().count(), rows.filter(busy_before__lt=DbLater(-LONG_AGO)).count())

@@ -10,7 +10,6 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import dialect
 from resourcepool.exceptions import ResourcePoolError
-from resourcepool.leases.models import Ticket
 from resourcepool.leases.table import Model
 from resourcepool.safety import census, measuring
 from resourcepool.safety.census import Leases, Tickets
@@ -21,6 +20,7 @@ from resourcepool.safety.plans import Statement, statements
 from resourcepool.safety.rule import passed
 from resourcepool.safety.rules import RULES
 from resourcepool.safety.tables import missing
+from resourcepool.waiting.models import Ticket
 
 Measured = TypeVar("Measured")
 

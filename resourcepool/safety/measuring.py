@@ -16,8 +16,8 @@ from resourcepool.dialect import DbLater, DbNow
 from resourcepool.leases import verbs
 from resourcepool.leases.clock import monotonic
 from resourcepool.leases.holder import default_holder
-from resourcepool.leases.models import Ticket
 from resourcepool.leases.retry import retrying
+from resourcepool.waiting.models import Ticket
 
 QUESTIONS = 20
 COMMITS = 200

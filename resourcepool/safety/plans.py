@@ -12,11 +12,12 @@ from django.db import transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.dialect.inspection import Plan, inspector
-from resourcepool.leases import search, tickets, verbs
-from resourcepool.leases.models import Ticket
+from resourcepool.leases import verbs
 from resourcepool.leases.table import Model
+from resourcepool.leases.terms import Terms
 from resourcepool.leases.where import ANYWHERE
-from resourcepool.models import AbstractResource
+from resourcepool.models import AbstractResource, Proxy, Ticket
+from resourcepool.waiting import free_rows, tickets
 
 BIG = 1_000  # rows from which on reading or sorting all of a table is felt
 MANY = 20  # leases renewed in one statement
@@ -79,15 +80,15 @@ def _hot(connection: BaseDatabaseWrapper, model: Model) -> Iterator[tuple[str, C
     keys = _some_keys(connection, model)
     held = [(pk, 1) for pk in keys]
     is_resource = issubclass(model, AbstractResource)
-    wanted = verbs.Claim(ttl=60, holder="resourcepool_doctor", behind_waiters=is_resource)
+    terms = Terms(ttl=60, holder="resourcepool_doctor")
     if is_resource:
-        yield "look for free rows", lambda: search.free_rows(connection, model, ANYWHERE, 8)
-        ahead = tickets.ahead(connection, model._meta.label_lower, "{}", 0, 1)
-        yield "look while waiting", lambda: search.glance(connection, model, ANYWHERE, 9, ahead)
+        yield "look for free rows", lambda: free_rows.candidates(connection, model, ANYWHERE, 64)
+        yield "look while waiting", lambda: free_rows.glance(connection, model, ANYWHERE, 9)
     if model is Ticket:
-        yield "the line", lambda: tickets.in_line(connection, "resourcepool.proxy")
+        yield "the line", lambda: tickets.in_line(connection, Proxy)
+        yield "look at tickets", lambda: tickets.look(connection, keys)
     else:
-        yield "claim", lambda: verbs.claim(connection, model, keys[0], wanted)
+        yield "claim", lambda: verbs.claim(connection, model, keys[0], terms)
         yield "release", lambda: verbs.release_all(connection, model, held[:1], 0)
     yield "renew one", lambda: verbs.renew(connection, model, held[:1], 60)
     yield "renew many", lambda: verbs.renew(connection, model, held, 60)

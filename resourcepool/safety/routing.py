@@ -3,10 +3,10 @@
 from django.apps import apps
 from django.db import router
 
-from resourcepool.leases.models import Ticket
 from resourcepool.leases.table import Model
 from resourcepool.models import AbstractLease, AbstractResource
 from resourcepool.safety.finding import Finding
+from resourcepool.waiting.models import Ticket
 
 QUESTIONS = 16  # a router that answers at random is not found out by one
 

@@ -8,9 +8,9 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.dialect import KeyField
 from resourcepool.dialect.inspection import TableFacts, inspector
-from resourcepool.leases.models import Ticket
 from resourcepool.leases.table import Model
 from resourcepool.safety.finding import Finding
+from resourcepool.waiting.models import Ticket
 
 
 def facts_of(connection: BaseDatabaseWrapper, leased: Sequence[Model]) -> dict[Model, TableFacts | None]:

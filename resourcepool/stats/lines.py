@@ -12,14 +12,13 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from resourcepool.dialect import DbNow, MicrosUntil
-from resourcepool.leases import verbs
-from resourcepool.leases.models import Ticket
 from resourcepool.leases.retry import retrying
 from resourcepool.resources.choice import everything
 from resourcepool.resources.selectors import wanted
 from resourcepool.resources.state import State
 from resourcepool.stats.durations import duration
 from resourcepool.stats.pools import in_state
+from resourcepool.waiting.models import Ticket
 
 SHOWN = 5  # of those in front
 
@@ -31,7 +30,6 @@ class InLine:
     Attributes:
         wants: the selectors, {field: value or values}; {}: any resource will do. ``count``: how many at once.
         waited: for how long.
-        is_skipped: it did not take what was free, as if its process were stopped: nothing is left for it now.
     """
 
     ticket: int
@@ -41,7 +39,6 @@ class InLine:
     count: int
     priority: int
     waited: float
-    is_skipped: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +81,6 @@ def why_not_served(one: Waiting) -> str:
     if free + leased + resting < one.place.count:
         numbers = {"count": one.place.count, "there": free + leased + resting}
         return _("It wants %(count)d at once, and only %(there)d that match are in service.") % numbers
-    if one.place.is_skipped:
-        return _(
-            "It did not take what was free: its process is stopped or overloaded, so others are served first."
-        )
     if free >= one.place.count:
         if one.ahead:
             return _("%(free)d that match are free; %(ahead)d in front of it are served first.") % {
@@ -117,16 +110,13 @@ def _soon(seconds: float | None) -> list[str]:
 
 
 def _in_line(model: Any) -> Any:
-    tickets = verbs.rows_of(connections[model.pool.using], Ticket).held()
-    tickets = tickets.annotate(db_asked=MicrosUntil("asked_at"), db_skipped=MicrosUntil("skipped_until"))
-    return tickets.filter(pool=model._meta.label_lower).order_by("priority", "pk")
+    tickets = Ticket.objects.using(model.pool.using).waiting().for_rows_of(model)
+    return tickets.annotate(db_asked=MicrosUntil("asked_at")).order_by("priority", "pk")
 
 
 def _waiting(model: Any, place: InLine) -> Waiting:
-    # Whoever is skipped holds up nobody.
-    awake = Q(skipped_until=None) | Q(skipped_until__lte=DbNow())
     before = Q(priority__lt=place.priority) | Q(priority=place.priority, pk__lt=place.ticket)
-    in_front = _in_line(model).filter(awake & before)
+    in_front = _in_line(model).filter(before)
     found = _matching(model, json.dumps(place.wants))
     next_free = found.get("n_next_free_in")
     return Waiting(
@@ -147,7 +137,6 @@ def _place(row: Any) -> InLine:
         count=row.count,
         priority=row.priority,
         waited=max(0.0, -row.db_asked / 1_000_000),
-        is_skipped=row.db_skipped is not None and row.db_skipped > 0,
     )
 
 

@@ -22,10 +22,10 @@ from django.db.models import (
 from resourcepool.dialect import DbNow, MicrosUntil
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.leases import verbs
-from resourcepool.leases.models import Ticket
 from resourcepool.leases.retry import retrying
 from resourcepool.resources.registry import resource_models
 from resourcepool.resources.state import State, Status, Verdict, state
+from resourcepool.waiting.models import Ticket, pool_name
 
 AWAY = (State.COOLING, State.QUARANTINED, State.DRAINING, State.OUT, State.RESERVED, State.RETIRED)
 
@@ -100,7 +100,7 @@ def pools(models: Sequence[Any] | None = None) -> list[PoolStatus]:
 
 def pool(model: Any) -> PoolStatus:
     """Return how the pool of ``model`` stands."""
-    return _status(model, *_lines(model.pool.using).get(model._meta.label_lower, (0, 0.0)))
+    return _status(model, *_lines(model.pool.using).get(pool_name(model), (0, 0.0)))
 
 
 def in_state(state: State) -> Q:
@@ -201,7 +201,7 @@ def _whether(condition: Q) -> Any:
 
 def _lines(using: str) -> dict[str, tuple[int, float]]:
     """Return {pool: (how many wait, for how many seconds the first has)}."""
-    tickets = verbs.rows_of(connections[using], Ticket).held().order_by()
+    tickets = Ticket.objects.using(using).waiting().order_by()
     waited = Max(-1 * MicrosUntil("asked_at"))
     lines = tickets.values("pool").annotate(waiters=Count("pk"), waited=waited)
     found = retrying(connections[using], lambda: list(lines.all()))

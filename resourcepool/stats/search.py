@@ -10,8 +10,6 @@ from django.core.exceptions import ValidationError
 from django.db import connections
 from django.db.models import CharField, IntegerField, Q
 
-from resourcepool.leases import verbs
-from resourcepool.leases.models import Ticket
 from resourcepool.leases.retry import retrying
 from resourcepool.resources.choice import everything
 from resourcepool.resources.importing.address import address
@@ -19,6 +17,7 @@ from resourcepool.resources.importing.fields import BadField
 from resourcepool.resources.selectors import selectable
 from resourcepool.resources.tags import TagsField
 from resourcepool.stats.readable import of_each
+from resourcepool.waiting.models import Ticket
 
 _WORDS = re.compile(r"\[[^\]]*\]|[^\s/@:\[\]]+")
 
@@ -87,7 +86,7 @@ def _rows(model: Any, condition: Q | None, limit: int) -> list[Any]:
 
 def _holders(model: Any, condition: Q, limit: int) -> set[str]:
     connection = connections[model.pool.using]
-    tickets = verbs.rows_of(connection, Ticket).filter(pool=model._meta.label_lower)
+    tickets = Ticket.objects.using(connection.alias).filter(is_waiting=True).for_rows_of(model)
     return {
         *_names(connection, everything(model), condition, limit),
         *_names(connection, tickets, condition, limit),

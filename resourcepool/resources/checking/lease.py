@@ -12,7 +12,7 @@ from resourcepool.leases.clock import monotonic
 from resourcepool.leases.holder import default_holder
 from resourcepool.leases.retry import Unsettled, retrying
 from resourcepool.leases.terms import Terms
-from resourcepool.leases.verbs import Claim, Grant
+from resourcepool.leases.verbs import Grant
 from resourcepool.resources.checking.checker import Finding
 from resourcepool.resources.checking.due import Candidate
 from resourcepool.resources.lease import ResourceLease
@@ -86,14 +86,14 @@ def take(model: Any, candidate: Candidate, actor: str = "") -> CheckLease | None
     pool = model.pool
     holder = f"{default_holder()}/check"
     # Not the pool's own terms: its cool-down and max_hold are for those who use the thing.
-    asked = dataclasses.replace(pool._order(1, {"holder": holder}), terms=Terms(ttl=TTL, holder=holder))
+    terms = Terms(TTL, holder, holder_is_unique=True)
+    asked = dataclasses.replace(pool.request(1, {"holder": holder}), terms=terms)
     pool.refuse_open_transaction(asked)
     connection = connections[pool.using]
-    wanted = Claim(TTL, holder, holder_is_unique=True, behind_waiters=True)
     if candidate.is_parked:
-        grant = _take_parked(connection, model, candidate, wanted)
+        grant = _take_parked(connection, model, candidate, terms)
     else:
-        grant = verbs.claim(connection, model, candidate.pk, wanted)
+        grant = verbs.claim(connection, model, candidate.pk, terms)
     if grant is None:
         return None
     # Nobody has told of the end of that lease, and from now on nobody else will.
@@ -105,15 +105,15 @@ def take(model: Any, candidate: Candidate, actor: str = "") -> CheckLease | None
     return lease
 
 
-def _take_parked(connection: Any, model: Any, candidate: Candidate, wanted: Claim) -> Grant | None:
+def _take_parked(connection: Any, model: Any, candidate: Candidate, terms: Terms) -> Grant | None:
     """Claim a row in quarantine: one UPDATE, which finds the row only under the fence it was parked with."""
     parked = ResourceQuerySet(model=model, using=connection.alias).quarantined()
     rows = parked.filter(pk=candidate.pk, fence=candidate.fence)
-    values = {"busy_before": DbLater(wanted.ttl), "fence": candidate.fence + 1, "holder": wanted.holder}
+    values = {"busy_before": DbLater(terms.ttl), "fence": candidate.fence + 1, "holder": terms.holder}
     began_at = monotonic()
 
     def settle() -> int:
-        if verbs.live_fences(connection, model, [candidate.pk], holder=wanted.holder):
+        if verbs.live_fences(connection, model, [candidate.pk], holder=terms.holder):
             return 1
         raise Unsettled
 

@@ -7,7 +7,7 @@ REVIVE_EVERY = 2.0  # seconds
 TIDY_EVERY = 60.0
 
 
-class Chores:
+class Upkeep:
     """When this process last did what for which pool."""
 
     def __init__(self) -> None:
@@ -27,4 +27,4 @@ class Chores:
             model.revive(using)
 
 
-chores = Chores()
+upkeep = Upkeep()

@@ -1,6 +1,5 @@
 """What a caller asks of a pool, checked once and completed with the pool's defaults."""
 
-import dataclasses
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any, TypedDict
@@ -16,9 +15,10 @@ from resourcepool.leases.table import Model
 from resourcepool.leases.terms import MIN_TTL, Terms
 from resourcepool.resources import selectors
 from resourcepool.resources.strategy import STRATEGIES
+from resourcepool.waiting.request import Request
 
 MOST_AT_ONCE = 1_000
-REMEMBERED = 1_000  # checked orders per pool
+REMEMBERED = 1_000  # checked requests per pool
 PLAIN = (
     str,
     int,
@@ -48,70 +48,35 @@ class Options(TypedDict, total=False):
 RESERVED = frozenset({*Options.__annotations__, "wait", "count", "tag"})
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Order:
-    """A checked request; times in seconds."""
-
-    count: int
-    timeout: float
-    priority: int
-    strategy: str
-    selector: str
-    terms: Terms
-    holder_is_unique: bool
-    allow_in_transaction: bool
-
-    def again(self, timeout: object = None) -> "Order":
-        """Return the same order for one more resource; with a ``timeout`` of its own, if given."""
-        wait = self.timeout if timeout is None else options.seconds("timeout", timeout)
-        return dataclasses.replace(self.once_more(), count=1, timeout=wait)
-
-    def once_more(self) -> "Order":
-        """Return the same order under a holder's name that nobody has used yet, unless the caller gave one."""
-        if not self.holder_is_unique:
-            return self
-        terms = self.terms.under(default_holder())
-        return Order(
-            self.count,
-            self.timeout,
-            self.priority,
-            self.strategy,
-            self.selector,
-            terms,
-            self.holder_is_unique,
-            self.allow_in_transaction,
-        )
-
-
-class Orders:
-    """Checks the orders for one pool. Most callers ask for the same every time, so what was checked is remembered."""
+class Requests:
+    """Checks the requests to one pool. Most callers ask for the same every time, so what was checked is remembered."""
 
     def __init__(self, model: Model, declared: Mapping[str, Any]) -> None:
         self._model, self._declared = model, declared
-        self._checked: dict[Any, Order] = {}
+        self._checked: dict[Any, Request] = {}
         self._settings: object = None
 
-    def order(self, count: int, wishes: Mapping[str, Any]) -> Order:
-        """Return the checked order for these options and selectors; raises BadOption, see ``order``."""
+    def request(self, count: int, wishes: Mapping[str, Any]) -> Request:
+        """Return the checked request for these options and selectors; raises BadOption, see ``request``."""
         if self._settings is not (chosen := getattr(settings, "RESOURCEPOOL", None)):
             self._settings, self._checked = chosen, {}
         checked = self._checked
         if not all(type(value) in PLAIN for value in wishes.values()):
-            return order(self._model, self._declared, count, wishes)
+            return request(self._model, self._declared, count, wishes)
         # With the types, because 1 == True.
         key = (type(count), count, *((name, type(value), value) for name, value in wishes.items()))
         known = checked.get(key)
         if known is not None:
             return known.once_more()
-        fresh = order(self._model, self._declared, count, wishes)
-        if fresh.holder_is_unique:  # names are mostly used once
+        fresh = request(self._model, self._declared, count, wishes)
+        if fresh.terms.holder_is_unique:  # names are mostly used once
             if len(checked) >= REMEMBERED:
                 checked.clear()
             checked[key] = fresh
         return fresh
 
 
-def order(model: Model, declared: Mapping[str, Any], count: int, wishes: Mapping[str, Any]) -> Order:
+def request(model: Model, declared: Mapping[str, Any], count: int, wishes: Mapping[str, Any]) -> Request:
     """Check ``wishes`` (options and selectors as the caller wrote them).
 
     Args:
@@ -128,7 +93,7 @@ def order(model: Model, declared: Mapping[str, Any], count: int, wishes: Mapping
     if on_lost is not None and not callable(on_lost):
         raise BadOption("on_lost", on_lost, "a function that takes the lease")
     ttl = times["ttl"] if times["max_hold"] is None else min(times["ttl"], times["max_hold"])
-    return Order(
+    return Request(
         count=options.whole("count", count, least=1, most=MOST_AT_ONCE),
         timeout=times["timeout"],
         priority=options.whole("priority", asked.get("priority", 0), least=PRIORITIES[0], most=PRIORITIES[1]),
@@ -137,12 +102,12 @@ def order(model: Model, declared: Mapping[str, Any], count: int, wishes: Mapping
         terms=Terms(
             ttl=ttl,
             holder=default_holder() if holder is None else options.text("holder", holder, most=MAX_LENGTH),
+            holder_is_unique=holder is None,
             cooldown=times["cooldown"],
             max_hold=times["max_hold"],
             leak_after=times["leak_after"],
             on_lost=on_lost,
         ),
-        holder_is_unique=holder is None,
         allow_in_transaction=bool(asked.get("allow_in_transaction", False)),
     )
 

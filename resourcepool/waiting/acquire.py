@@ -1,0 +1,226 @@
+"""Acquiring anything that is leased: what is free is claimed at once; otherwise one stands in line."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from django.db import connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from resourcepool.exceptions import ClaimInTransaction, DatabaseUnavailable
+from resourcepool.leases.clock import monotonic
+from resourcepool.leases.verbs import Grant
+from resourcepool.waiting import handover, tickets
+from resourcepool.waiting.contention import acquiring
+from resourcepool.waiting.request import Request, Source
+from resourcepool.waiting.threads import in_thread
+from resourcepool.waiting.upkeep import upkeep
+from resourcepool.waiting.waiter import Waiter
+from resourcepool.waiting.waiters import waiters
+
+NAP = 0.5  # seconds
+NO_TICKET = "the database did not take a ticket for the line in that time; it is slow, or locked by somebody"
+
+Leases = list[Any]
+Obtained = TypeVar("Obtained", Leases, Leases | None)
+
+
+def acquire(source: Source, request: Request, stop: Callable[[], bool] = lambda: False) -> Leases:
+    """Return what was asked for, waiting for it up to ``request.timeout`` or until ``stop()``.
+
+    Raises:
+        AcquireTimeout: it was not to be had in time; nothing is held.
+        ClaimInTransaction: a transaction is open, and that is not what was meant.
+        BadOption: it can never be had.
+        DatabaseUnavailable: only when not waiting.
+    """
+    waiter = _begin(source, request)
+    if not isinstance(waiter, Waiter):
+        return waiter
+    try:
+        leases = _outcome(waiter, stop)
+    except TimeoutError as error:
+        return _too_late(waiter, error)
+    except BaseException:
+        abandon(_leave(waiter))
+        raise
+    acquiring.note(source.model, waiter.using, had_to_wait=waiter.had_to_wait)
+    return leases
+
+
+def try_now(source: Source, request: Request) -> Leases | None:
+    """Return what was asked for if it is free now, else None; raises as ``acquire`` does, AcquireTimeout apart."""
+    connection = connections[source.using]
+    refuse_open_transaction(connection, request)
+    grants = source.claim_free(connection, request)
+    if grants is None:
+        upkeep.revive(source.model, connection.alias)
+    return None if grants is None else _leases(source, connection, request, grants)
+
+
+async def aacquire(source: Source, request: Request) -> Leases:
+    """``acquire`` for asyncio; waiting occupies no thread."""
+    waiter = await in_thread(_begin_loaded, source, request, undo=_undo)
+    if not isinstance(waiter, Waiter):
+        return waiter
+    try:
+        try:
+            async with asyncio.timeout(waiter.began + request.timeout - monotonic()):
+                leases = await asyncio.shield(asyncio.wrap_future(waiter.outcome))
+        except TimeoutError as error:
+            leases = await in_thread(_too_late, waiter, error)
+        acquiring.note(source.model, waiter.using, had_to_wait=waiter.had_to_wait)
+        await in_thread(_load, leases)
+    except BaseException:
+        if granted := _leave(waiter):
+            await in_thread(abandon, granted)
+        raise
+    return leases
+
+
+async def atry_now(source: Source, request: Request) -> Leases | None:
+    """``try_now`` for asyncio."""
+    return await in_thread(_loaded, try_now, source, request, undo=abandon)
+
+
+def refuse_open_transaction(connection: BaseDatabaseWrapper, request: Request) -> None:
+    """Raise ClaimInTransaction if the caller has a transaction open and did not ask for that by name."""
+    # The transaction that Django's TestCase wraps around a test is not the caller's.
+    blocks = [block for block in connection.atomic_blocks if not getattr(block, "_from_testcase", False)]
+    is_open = connection.connection is not None
+    autocommit = connection.autocommit if is_open else connection.settings_dict["AUTOCOMMIT"]
+    manual = not autocommit and not connection.in_atomic_block
+    if (blocks or manual) and not request.allow_in_transaction:
+        raise ClaimInTransaction(
+            f"a transaction is open on database {connection.alias!r}: a lease claimed inside it would be "
+            "invisible to others until the commit and undone by a rollback. Acquire before "
+            "transaction.atomic() (ATOMIC_REQUESTS opens one for every view), or pass "
+            "allow_in_transaction=True if you mean it"
+        )
+
+
+def abandon(leases: Leases | None) -> None:
+    """Give these back without a word."""
+    for lease in leases or ():
+        lease.let_go()  # all of them first: what interrupts the release of one does not keep the others
+    for lease in leases or ():
+        lease.abandon()
+
+
+def _begin(source: Source, request: Request) -> Leases | Waiter:
+    """Return what was free, or a waiter that stands in line for it."""
+    connection = connections[source.using]
+    refuse_open_transaction(connection, request)
+    waiter = Waiter(source, connection.alias, request)
+    can_wait = bool(request.timeout) and not connection.in_atomic_block
+    if not can_wait:  # nor may who is in a transaction: the line is served on a connection that cannot see it
+        grants = _at_once(connection, waiter)
+        if grants is None:
+            raise source.timed_out(request, None)
+        return _leases(source, connection, request, grants)
+    try:
+        grants = _at_once(connection, waiter) if _is_worth_trying(waiter) else None
+        if grants is None:
+            source.refuse_impossible(connection, request)
+            grants = _stand_in_line(connection, waiter)
+    except DatabaseUnavailable as error:
+        waiter.trouble, grants = error, None  # it may be back in time
+    except BaseException:
+        if waiter.ticket is not None:
+            waiter.outcome.cancel()
+            waiters.join(waiter)  # which takes the ticket out of the line
+        raise
+    if grants is not None:
+        return _leases(source, connection, request, grants)
+    waiters.join(waiter)
+    return waiter
+
+
+def _is_worth_trying(waiter: Waiter) -> bool:
+    return not acquiring.is_likely(waiter.model, waiter.using) and waiters.trouble(waiter.using) is None
+
+
+def _at_once(connection: BaseDatabaseWrapper, waiter: Waiter) -> list[Grant] | None:
+    grants = waiter.source.claim_free(connection, waiter.request)
+    if grants is None:
+        upkeep.revive(waiter.model, waiter.using)
+    return grants
+
+
+def _stand_in_line(connection: BaseDatabaseWrapper, waiter: Waiter) -> list[Grant] | None:
+    """Take a ticket; returns what it was given by the one look that follows.
+
+    That closes the race with a release that did not see the ticket.
+    """
+    if waiters.trouble(waiter.using) is not None:
+        return None  # others wait for the database already; trying for oneself takes the time of retries
+    ticket = tickets.take(connection, waiter.model, waiter.request)
+    waiter.has(ticket)
+    _, given = handover.give_out(connection, waiter.model, waiter.request.selector)
+    if len(rows := given.get(ticket.pk, ())) < waiter.request.count:
+        return None
+    waiters.used(waiter)
+    acquiring.note(waiter.model, waiter.using, had_to_wait=False)
+    return [Grant(pk, fence, ticket.sent_at, ticket.lasts) for pk, fence in rows]
+
+
+def _outcome(waiter: Waiter, stop: Callable[[], bool]) -> Leases:
+    """Wait for what the waiter is granted; raises TimeoutError when it is nothing until then."""
+    until = waiter.began + waiter.request.timeout
+    while not waiter.has_left and not stop() and (left := until - monotonic()) > 0:
+        # In naps, because Python may overlook a signal that arrives just as the main thread goes to sleep.
+        with contextlib.suppress(TimeoutError):
+            return waiter.outcome.result(min(left, NAP))
+    return waiter.outcome.result(0)
+
+
+def _too_late(waiter: Waiter, error: TimeoutError) -> Leases:
+    leases = waiter.give_up()
+    if leases:
+        return leases
+    waiters.look_now()  # takes the ticket out of the line
+    trouble = waiters.trouble(waiter.using) or (waiter.trouble if waiter.ticket is None else None)
+    if trouble is None and waiter.ticket is None:
+        trouble = DatabaseUnavailable(NO_TICKET)
+    raise waiter.source.timed_out(waiter.request, trouble) from error
+
+
+def _leave(waiter: Waiter) -> Leases:
+    """Have ``waiter`` leave the line, whatever came of it; returns what it was granted before. No I/O."""
+    if waiter.outcome.cancel():  # the question comes first: the answer to any other may change meanwhile
+        waiters.look_now()  # takes the ticket out of the line
+    elif waiter.outcome.exception() is None:
+        return waiter.outcome.result()
+    return []
+
+
+def _leases(
+    source: Source, connection: BaseDatabaseWrapper, request: Request, grants: Sequence[Grant]
+) -> Leases:
+    return [source.handle(connection.alias, grant, request) for grant in grants]
+
+
+def _undo(began: Leases | Waiter) -> None:
+    abandon(_leave(began) if isinstance(began, Waiter) else began)
+
+
+def _begin_loaded(source: Source, request: Request) -> Leases | Waiter:
+    began = _begin(source, request)
+    return began if isinstance(began, Waiter) else _loaded(lambda: began)
+
+
+def _loaded(obtain: Callable[..., Obtained], *args: object) -> Obtained:
+    """Obtain leases and read their rows: under asyncio ``lease.resource`` must not touch the database."""
+    leases = obtain(*args)
+    try:
+        _load(leases)
+    except BaseException:
+        abandon(leases)
+        raise
+    return leases
+
+
+def _load(leases: Leases | None) -> None:
+    for lease in leases or ():
+        lease.load()

@@ -1,0 +1,31 @@
+"""Whether those who ask for rows of a model have to wait, going by what happened here a moment ago.
+
+Only a hint which of two ways is tried first. Both are right in any case.
+"""
+
+from resourcepool.leases.clock import monotonic
+from resourcepool.leases.table import Model
+
+LATELY = 0.25  # seconds
+
+
+class Contention:
+    """Remembers for a moment that somebody had to wait."""
+
+    def __init__(self) -> None:
+        self._until: dict[tuple[Model, str], float] = {}
+
+    def note(self, model: Model, using: str, *, had_to_wait: bool) -> None:
+        """Note whether somebody has just had to wait."""
+        if had_to_wait:
+            self._until[model, using] = monotonic() + LATELY
+        elif self._until:
+            self._until.pop((model, using), None)
+
+    def is_likely(self, model: Model, using: str) -> bool:
+        """Tell whether the next one is likely to have to wait."""
+        return bool(self._until) and self._until.get((model, using), 0.0) > monotonic()
+
+
+acquiring = Contention()  # whether a request had to stand in line
+releasing = Contention()  # whether a release found somebody in line

@@ -1,0 +1,68 @@
+"""Looks for free rows, without locks; whether one is still free is decided by the claim or the hand-over."""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import IntegerField
+
+from resourcepool import dialect
+from resourcepool.leases.retry import retrying
+from resourcepool.leases.table import Model, table_of
+from resourcepool.leases.where import Where
+
+
+@dataclass(frozen=True, slots=True)
+class Glance:
+    """The rows that are free now, longest idle first: {key: fence}; and seconds until the next busy one may be."""
+
+    free: dict[Any, int]
+    next_in: float | None
+
+
+def candidates(
+    connection: BaseDatabaseWrapper, model: Model, where: Where, limit: int, *extra: str
+) -> list[Any]:
+    """Return primary keys of up to ``limit`` free rows, longest idle first.
+
+    With ``extra`` columns: tuples that begin with the key.
+    """
+    table = table_of(connection, model)
+    columns = ", ".join([table.pk, *(connection.ops.quote_name(name) for name in extra)])
+    sql = (
+        f"SELECT {columns} FROM {table.name} WHERE {table.free_by_index}{where.sql} "  # noqa: S608
+        f"ORDER BY {table.busy_before} LIMIT {int(limit)}"
+    )
+    rows = _rows(connection, sql, where.params)
+    return (
+        [(python_key(model, row[0]), *row[1:]) for row in rows]
+        if extra
+        else [python_key(model, pk) for (pk,) in rows]
+    )
+
+
+def glance(connection: BaseDatabaseWrapper, model: Model, where: Where, limit: int) -> Glance:
+    """Return up to ``limit`` free rows, and when the next one may come free, in one statement."""
+    table = table_of(connection, model)
+    until = dialect.of(connection).micros_until.format(moment=table.busy_before)
+    sql = (
+        f"SELECT {table.pk}, {table.fence}, {until} FROM {table.name} "  # noqa: S608
+        f"WHERE 1 = 1{table.claimable}{where.sql} ORDER BY {table.busy_before} LIMIT {int(limit) + 1}"
+    )
+    rows = _rows(connection, sql, where.params)
+    free = {python_key(model, pk): fence for pk, fence, micros in rows[:limit] if micros <= 0}
+    waits = [micros / 1_000_000 for _, _, micros in rows if micros > 0]
+    return Glance(free, min(waits, default=None))
+
+
+def python_key(model: Model, pk: Any) -> Any:
+    """Return a primary key as the model has it."""
+    field = model._meta.pk
+    assert field is not None  # noqa: S101 (for the type checker: every model has one)
+    is_plain = type(pk) is int and type(field).to_python is IntegerField.to_python
+    return pk if is_plain else field.to_python(pk)
+
+
+def _rows(connection: BaseDatabaseWrapper, sql: str, params: tuple[Any, ...]) -> list[Any]:
+    return retrying(connection, partial(dialect.run, connection, sql, params, dialect.all_rows))

@@ -1,0 +1,248 @@
+"""Gives rows straight to those who wait for them: row and ticket change together, or neither does.
+
+What is released goes to the first in line that it fits. What comes free by itself (expiry, the end of a quarantine, a
+row that is new or back in service) is given out by whoever looks.
+"""
+
+import contextlib
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from functools import lru_cache, partial
+from typing import Any
+
+from django.db import DatabaseError, InterfaceError, connections, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from resourcepool import dialect
+from resourcepool.dialect import Change
+from resourcepool.exceptions import ResourcePoolError
+from resourcepool.leases import verbs
+from resourcepool.leases.retry import retrying
+from resourcepool.leases.table import Model, key, table_of
+from resourcepool.waiting import tickets
+from resourcepool.waiting.allot import Place, allot
+from resourcepool.waiting.contention import releasing
+from resourcepool.waiting.free_rows import Glance, glance
+from resourcepool.waiting.models import Ticket, pool_name
+from resourcepool.waiting.notices import notify
+from resourcepool.waiting.tickets import Pairs
+
+FEW = 8  # tickets that a release looks at; all of them where none of these fits
+MOST_ROWS = 1_000  # free rows read at once
+
+
+class _Texts:
+    """The SQL for one model on one database; parameters are named."""
+
+    def __init__(self, connection: BaseDatabaseWrapper, model: Model) -> None:
+        speaks, row, line = dialect.of(connection), table_of(connection, model), tickets.of(connection)
+        this_row = f"{row.name}.{row.pk} = %(pk)s AND {row.name}.{row.fence} = %(fence)s"
+        in_line = f" FROM {line.name} WHERE {line.waits.replace('%s', '%(pool)s')}"
+        fits = f"{this_row}{row.claimable_of_row}"
+
+        def given(ttl: str, to: str, where: str) -> Change:
+            busy_before = (row.busy_before, speaks.later.replace("%s", ttl))
+            fence = (row.fence, f"{row.name}.{row.fence} + 1")
+            return Change(row.name, row.pk, (busy_before, fence, (row.holder, to)), where)
+
+        def granted(is_waiting: str, where: str) -> Change:
+            fence = (line.table.fence, f"{line.name}.{line.table.fence} + 1")
+            columns = (line.names["granted"], "%(granted)s"), (line.names["is_waiting"], is_waiting)
+            return Change(line.name, line.table.pk, (fence, *columns), where)
+
+        self.release_unless_awaited = (
+            f"UPDATE {row.name} SET {row.busy_before} = {speaks.now}, {row.fence} = {row.fence} + 1, "  # noqa: S608
+            f"{row.holder} = '' WHERE {this_row} AND NOT EXISTS (SELECT 1{in_line}{row.claimable_of_row})"
+        )
+        self.to_first = speaks.change_both_by_first(
+            given(line.of_ticket("lasts"), line.of_ticket("holder"), fits),
+            granted(speaks.false, f"{line.of_ticket('selector')} = '{{}}' AND {line.of_ticket('count')} = 1"),
+            f"{in_line} {line.order}",
+        )
+        this_ticket = (
+            f"{line.of_ticket('id')} = %(ticket)s AND {line.of_ticket('fence')} = %(ticket_fence)s "
+            f"AND {line.of_ticket('busy_before')} > {speaks.now}"
+        )
+        is_free = f" AND {row.name}.{row.busy_before} <= {speaks.now}"
+        self.to_ticket, self.if_free_to_ticket = (
+            speaks.change_both(
+                granted("%(is_waiting)s", this_ticket), given("%(lasts)s", "%(holder)s", fits + condition)
+            )
+            for condition in ("", is_free)
+        )
+
+
+@lru_cache
+def _texts(model: Model, vendor: str, alias: str) -> _Texts:
+    return _Texts(connections[alias], model)
+
+
+def _of(connection: BaseDatabaseWrapper, model: Model) -> _Texts:
+    return _texts(model, connection.vendor, connection.alias)
+
+
+def release(
+    connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int, *, trusted_until: float
+) -> bool:
+    """Give a row up: straight to the first in line that it fits, else it is free. False: it had been lost before.
+
+    Args:
+        trusted_until: nobody can have claimed it before this moment of this process's clock.
+
+    Raises:
+        DatabaseUnavailable: nobody knows whether it took effect.
+    """
+    if connection.in_atomic_block:
+        # A ticket locked until the commit would hold up its whole process.
+        transaction.on_commit(partial(give_out_quietly, connection.alias, model), using=connection.alias)
+        return verbs.release(connection, model, pk, fence, 0.0, trusted_until=trusted_until)
+    send = partial(_release, connection, model, pk, fence)
+    settle = partial(_was_given_back, connection, model, pk, fence, trusted_until)
+    return retrying(connection, send, settle=settle)
+
+
+def _release(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int) -> bool:
+    texts, db_key = _of(connection, model), key(connection, model, pk)
+    params = {
+        "pk": db_key,
+        "fence": fence,
+        "pool": pool_name(model),
+        "granted": tickets.written([(pk, fence + 1)]),
+    }
+
+    def to_first() -> bool:
+        if texts.to_first is None:
+            return False
+        ticket = dialect.run(connection, texts.to_first, params, dialect.of(connection).key_after_change)
+        if ticket is None:
+            return False
+        releasing.note(model, connection.alias, had_to_wait=True)
+        notify(connection, ticket)
+        return True
+
+    def if_nobody_waits() -> bool:
+        done = dialect.run(connection, texts.release_unless_awaited, params, dialect.row_count) > 0
+        releasing.note(model, connection.alias, had_to_wait=not done)
+        return done
+
+    likely = releasing.is_likely(model, connection.alias)
+    ways = (to_first, if_nobody_waits) if likely else (if_nobody_waits, to_first)
+    return any(way() for way in ways) or _to_fitting(connection, model, pk, fence)
+
+
+def _to_fitting(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int) -> bool:
+    """Give the row to the first in line that it fits; if it fits none, it is free."""
+    for most in (FEW, tickets.MOST):
+        line = tickets.in_line(connection, model, most)
+        while line:
+            fitting = _fitting(connection, model, pk, {place.selector for place in line})
+            given = allot(line, {selector: [pk] for selector in fitting})
+            if not given:
+                break
+            place = next(place for place in line if place.ticket in given)
+            if give(connection, model, pk, fence, place):
+                return True
+            line = line[line.index(place) + 1 :]  # that one has just been given something else, or has left
+        if len(line) < most:
+            break
+    return verbs.release_all(connection, model, [(pk, fence)], 0.0) == 1
+
+
+def give(
+    connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int, place: Place, *, if_free: bool = False
+) -> bool:
+    """Give this row to this ticket; False, and nothing is changed, if either of them is not as it was seen."""
+    texts, holds = _of(connection, model), (*place.holds, (pk, fence + 1))
+    params = {
+        "pk": key(connection, model, pk),
+        "fence": fence,
+        "ticket": place.ticket,
+        "ticket_fence": place.fence,
+        "granted": tickets.written(holds),
+        "is_waiting": len(holds) < place.count,
+        "lasts": place.lasts,
+        "holder": place.holder,
+    }
+    given = _changed(connection, texts.if_free_to_ticket if if_free else texts.to_ticket, params)
+    if given:
+        notify(connection, place.ticket, place.address)
+    return given
+
+
+def _changed(connection: BaseDatabaseWrapper, statements: Sequence[str], params: Any) -> bool:
+    """Run these in one transaction; tells whether each of them changed something, else nothing is changed."""
+    if len(statements) == 1:
+        return dialect.run(connection, statements[0], params, dialect.row_count) > 0
+    with transaction.atomic(using=connection.alias):
+        done = all(dialect.run(connection, one, params, dialect.row_count) for one in statements)
+        transaction.set_rollback(not done, using=connection.alias)
+    return done
+
+
+def give_out(
+    connection: BaseDatabaseWrapper, model: Model, selector: str = "{}", most: int = FEW
+) -> tuple[Glance, dict[int, Pairs]]:
+    """Give what is free to those it is due to.
+
+    Args:
+        most: how many free rows are looked at.
+
+    Returns:
+        What was free for ``selector``; and {ticket: the rows that it has now} of those that were given something.
+
+    Raises:
+        DatabaseUnavailable: some of it may have been given.
+    """
+    done: dict[int, Pairs] = {}
+    seen = _glance(connection, model, selector, most)
+    if seen.free and (line := tickets.in_line(connection, model)):
+        others = {place.selector for place in line} - {selector}
+        found = {selector: seen} | {other: _glance(connection, model, other, len(line)) for other in others}
+        fences = {pk: fence for one in found.values() for pk, fence in one.free.items()}
+        given = allot(line, {wanted: list(one.free) for wanted, one in found.items()})
+        for place in line:
+            if rows := [(pk, fences[pk]) for pk in given.get(place.ticket, ())]:
+                done[place.ticket] = _give_all(connection, model, rows, place)
+    return seen, done
+
+
+def give_out_quietly(using: str, model: Model) -> None:
+    """Give what has come free to those who wait for it; if that fails, they find it themselves a moment later."""
+    with contextlib.suppress(DatabaseError, InterfaceError, ResourcePoolError):
+        give_out(connections[using], model, most=MOST_ROWS)
+
+
+def _give_all(
+    connection: BaseDatabaseWrapper, model: Model, rows: Sequence[tuple[Any, int]], place: Place
+) -> Pairs:
+    for pk, fence in rows:
+        if retrying(
+            connection, partial(give, connection, model, pk, fence, place, if_free=True), busy=lambda: False
+        ):
+            place = replace(place, fence=place.fence + 1, holds=(*place.holds, (pk, fence + 1)))
+    return place.holds
+
+
+def _glance(connection: BaseDatabaseWrapper, model: Model, selector: str, most: int) -> Glance:
+    return glance(connection, model, model.where(selector, connection), min(most, MOST_ROWS))
+
+
+def _fitting(connection: BaseDatabaseWrapper, model: Model, pk: Any, selectors: Collection[str]) -> set[str]:
+    """Return those of ``selectors`` that match this row; none of them, if it is out of service."""
+    table, chosen = table_of(connection, model), sorted(selectors)
+    wheres = [model.where(selector, connection) for selector in chosen]
+    cases = ", ".join(f"CASE WHEN 1 = 1{where.sql} THEN 1 ELSE 0 END" for where in wheres)
+    sql = f"SELECT {cases} FROM {table.name} WHERE {table.pk} = %s{table.claimable}"  # noqa: S608 (quoted names)
+    params = [*(value for where in wheres for value in where.params), key(connection, model, pk)]
+    rows = dialect.run(connection, sql, params, dialect.all_rows)
+    return {selector for row in rows for selector, fits in zip(chosen, row, strict=True) if fits}
+
+
+def _was_given_back(
+    connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int, trusted_until: float
+) -> bool:
+    """Settle a release whose reply was lost; see ``verbs.was_given_back``."""
+    given = tickets.written([(pk, fence + 1)])
+    was_given_over = Ticket.objects.using(connection.alias).filter(pool=pool_name(model), granted=given)
+    is_back = verbs.was_given_back(connection, model, pk, fence, trusted_until)
+    return bool(is_back) or was_given_over.exists()

@@ -1,0 +1,17 @@
+"""The handle of a row that others may wait for."""
+
+from resourcepool.leases.lease import Lease
+from resourcepool.waiting import handover
+
+
+class AwaitedLease(Lease):
+    """A lease whose release gives the row straight to the first in line. See ``Lease``."""
+
+    def load(self) -> None:
+        """Read what is read on first use, now."""
+
+    def _send_release(self) -> bool:
+        if self.terms.cooldown:  # nobody may have it yet; it is given out when that is over
+            return super()._send_release()
+        row = (self._connection, self.model, self.pk, self.fence)
+        return handover.release(*row, trusted_until=self.trust.until)

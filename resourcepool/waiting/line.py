@@ -1,0 +1,251 @@
+"""The waiters of this process on one database: takes their tickets, looks at them, gives them what they were given."""
+
+import contextlib
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from django.db import DatabaseError, InterfaceError, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from resourcepool import hints
+from resourcepool.conf import ticket_ttl
+from resourcepool.exceptions import ResourcePoolError
+from resourcepool.leases import verbs
+from resourcepool.leases.clock import monotonic
+from resourcepool.leases.table import Model
+from resourcepool.leases.terms import margin
+from resourcepool.leases.verbs import Grant
+from resourcepool.waiting import handover, tickets
+from resourcepool.waiting.backoff import Backoff, pause, slow_pause
+from resourcepool.waiting.free_rows import python_key
+from resourcepool.waiting.notices import notices
+from resourcepool.waiting.tickets import Pairs, Seen
+from resourcepool.waiting.upkeep import TIDY_EVERY, upkeep
+from resourcepool.waiting.waiter import Waiter
+
+USED, USED_AT_MOST = (
+    16,
+    1.0,
+)  # tickets of those who were served are removed so many at once, and after so many seconds
+FIRST_FEW = 4  # in line
+CLOSELY = 1.0  # seconds for which everybody counts as near
+SOON = 0.02  # seconds after joining: what was released while the ticket was being taken is free by then
+
+
+class Line:
+    """Used by the waiters' thread only; ``Waiter.outcome`` is what other threads see."""
+
+    def __init__(self, using: str) -> None:
+        self.using = using
+        self.waiters: list[Waiter] = []
+        self.used: list[int] = []
+        self.trouble: Exception | None = None
+        self.is_off_until = 0.0
+        self._backoffs: dict[Model, Backoff] = {}
+        self._used_at = 0.0
+        self._is_hinted = False
+
+    def expect(self, waiter: Waiter) -> None:
+        """Decide when this waiter, which has just taken its ticket, is looked at; called in any thread."""
+        if waiter.ticket is not None:
+            notices.add(self.using, waiter.ticket.pk)
+        pause = self._backoff(waiter.model).first_pause(hinted=self._is_hinted)
+        waiter.look_at = waiter.empty_at + pause
+        waiter.free_at = waiter.empty_at + max(pause, SOON)
+
+    def turn(self, *, noticed: bool) -> float:
+        """Serve whoever was given something, and do what else is due; returns when to look again.
+
+        Raises:
+            DatabaseUnavailable: nothing was decided; the waiters stand where they stood.
+        """
+        self._remove_gone()
+        if not self.waiters:
+            return self._remove_used()
+        self._take_tickets()
+        now = monotonic()
+        self._renew(now)
+        if noticed or any(waiter.look_at <= now for waiter in self.waiters):
+            self._look(noticed=noticed)
+        self._look_at_free_rows()
+        renew_every = ticket_ttl() / 3
+        times = [min(one.look_at, one.free_at, one.renewed_at + renew_every) for one in self.waiters]
+        return min([self._remove_used(), *times])
+
+    def fail(self, error: Exception) -> None:
+        """Tell every waiter that it cannot be served; their tickets lapse if they cannot be removed."""
+        for waiter in self.waiters:
+            waiter.fail(error)
+        with contextlib.suppress(DatabaseError, InterfaceError, ResourcePoolError):
+            self._remove_gone()
+        self.waiters = []
+
+    def close(self) -> None:
+        """Take everybody out of the line, at the end of the process."""
+        self._leave(self.waiters)
+        self.waiters = []
+        self._used_at = -math.inf
+        self._remove_used()
+
+    @property
+    def _connection(self) -> BaseDatabaseWrapper:
+        return connections[self.using]
+
+    def _backoff(self, model: Model) -> Backoff:
+        """Return what was learned about waiting for rows of ``model``."""
+        return self._backoffs.setdefault(model, Backoff())
+
+    # Tickets
+
+    def _take_tickets(self) -> None:
+        """See that everybody has a ticket: the database did not answer, or this process stood still for too long."""
+        for waiter in [one for one in self.waiters if one.ticket is None]:
+            waiter.has(tickets.take(self._connection, waiter.model, waiter.request))
+            self.expect(waiter)
+            waiter.free_at = 0.0
+
+    def _renew(self, now: float) -> None:
+        due = [waiter for waiter in self.waiters if waiter.renewed_at + ticket_ttl() / 3 <= now]
+        if not due:
+            return
+        tickets.renew(self._connection, [waiter.ticket.pk for waiter in due if waiter.ticket])
+        for waiter in due:
+            if waiter.holds:
+                verbs.renew(self._connection, waiter.model, self._rows(waiter, waiter.holds), ticket_ttl())
+            waiter.renewed_at = now
+
+    def _remove_gone(self) -> None:
+        """Take the tickets of those who left out of the line."""
+        gone = [waiter for waiter in self.waiters if waiter.has_left]
+        if gone:
+            self._leave(gone)
+            self.waiters = [waiter for waiter in self.waiters if waiter not in gone]
+
+    def _leave(self, gone: Sequence[Waiter]) -> None:
+        pks = [waiter.ticket.pk for waiter in gone if waiter.ticket is not None]
+        if pks and not tickets.leave(self._connection, pks):
+            given = tickets.look(self._connection, pks)
+            for waiter in gone:
+                if waiter.ticket is not None and waiter.ticket.pk in given:
+                    self._pass_on(waiter, given[waiter.ticket.pk])
+        for pk in pks:
+            notices.discard(self.using, pk)
+        for waiter in gone:
+            waiter.ticket = None
+
+    def _pass_on(self, waiter: Waiter, seen: Seen) -> None:
+        """Give what this ticket was given to the next in line."""
+        assert waiter.ticket is not None  # noqa: S101 (for the type checker)
+        tickets.remove(self._connection, [waiter.ticket.pk])
+        for pk, fence in self._rows(waiter, seen.granted):
+            handover.release(self._connection, waiter.model, pk, fence, trusted_until=0.0)
+
+    def _remove_used(self) -> float:
+        """Remove the tickets of those who were served, if there are enough of them; returns when they are to be."""
+        if not self.used:
+            return math.inf
+        if len(self.used) < USED and monotonic() < self._used_at + USED_AT_MOST:
+            return self._used_at + USED_AT_MOST
+        tickets.remove(self._connection, self.used)
+        self.used = []
+        return math.inf
+
+    # Looking
+
+    def _look(self, *, noticed: bool) -> None:
+        sent_at = monotonic()
+        found = tickets.look(self._connection, [waiter.ticket.pk for waiter in self.waiters if waiter.ticket])
+        for waiter in list(self.waiters):
+            assert waiter.ticket is not None  # noqa: S101 (for the type checker)
+            seen = found.get(waiter.ticket.pk)
+            if seen is None or (seen.is_waiting and not seen.is_alive):
+                self.drop(waiter)  # this process stood still for too long
+            elif seen.is_waiting:
+                waiter.empty_at, waiter.holds, waiter.had_to_wait = sent_at, seen.granted, True
+                waiter.look_at = sent_at + pause(
+                    sent_at - waiter.began,
+                    near=waiter.is_near,
+                    hinted=self._is_hinted,
+                    lasts=waiter.ticket.lasts,
+                )
+            else:
+                self._is_hinted = noticed and hints.are_on()
+                self._serve(waiter, seen)
+
+    def drop(self, waiter: Waiter) -> None:
+        """Note that this waiter has no use for its ticket any more."""
+        if waiter.ticket is not None:
+            notices.discard(self.using, waiter.ticket.pk)
+            self._used_at = self._used_at if self.used else monotonic()
+            self.used.append(waiter.ticket.pk)
+        waiter.ticket, waiter.holds = None, ()
+
+    def _serve(self, waiter: Waiter, seen: Seen) -> None:
+        """Give a waiter what its ticket was given; if that is over already, it stands in line anew."""
+        grants = self._grants(waiter, self._rows(waiter, seen.granted))
+        if grants is None:
+            self._pass_on(waiter, seen)
+            self.drop(waiter)
+            return
+        self._backoff(waiter.model).served(monotonic() - waiter.began)
+        self.drop(waiter)
+        self.waiters.remove(waiter)
+        waiter.give(grants)
+
+    def _grants(self, waiter: Waiter, rows: Pairs) -> list[Grant] | None:
+        """Return what was granted, or None if it may have run out before it was seen."""
+        assert waiter.ticket is not None  # noqa: S101 (for the type checker)
+        now, lasts = monotonic(), waiter.ticket.lasts
+        if len(rows) == 1:
+            if now >= waiter.empty_at + lasts - margin(lasts):
+                return None
+            return [Grant(pk, fence, waiter.empty_at, lasts) for pk, fence in rows]
+        # They were given at different moments: one renewal tells that they are all there.
+        if verbs.renew(self._connection, waiter.model, rows, waiter.request.terms.ttl) < len(rows):
+            return None
+        return [Grant(pk, fence, now) for pk, fence in rows]
+
+    def _rows(self, waiter: Waiter, pairs: Iterable[tuple[Any, int]]) -> Pairs:
+        return tuple((python_key(waiter.model, pk), fence) for pk, fence in pairs)
+
+    # What comes free by itself
+
+    def _look_at_free_rows(self) -> None:
+        now = monotonic()
+        for model in {waiter.model for waiter in self.waiters if waiter.free_at <= now}:
+            mine = [waiter for waiter in self.waiters if waiter.model is model]
+            pause = self._give_out(model, mine, now)
+            for waiter in mine:
+                waiter.free_at = now + pause
+
+    def _give_out(self, model: Model, mine: list[Waiter], now: float) -> float:
+        """Give out what is free, unless others are nearer to it; returns in how many seconds to look again."""
+        waited = max(now - waiter.began for waiter in mine)
+        soonest = slow_pause(waited)
+        for selector in {waiter.request.selector for waiter in mine}:
+            alike = [waiter for waiter in mine if waiter.request.selector == selector]
+            if waited > CLOSELY and not self._is_any_near(model, selector, alike):
+                continue
+            demand = sum(waiter.request.count for waiter in alike)
+            seen, _ = handover.give_out(self._connection, model, selector, handover.FEW + demand)
+            if seen.next_in is not None:
+                soonest = min(soonest, max(seen.next_in, SOON / 2))
+            if not seen.free:
+                upkeep.revive(model, self.using)
+        self._tidy(model)
+        return soonest
+
+    def _is_any_near(self, model: Model, selector: str, alike: list[Waiter]) -> bool:
+        """See which of those who want the same are among the first of all that do."""
+        first = set(tickets.first(self._connection, model, selector, FIRST_FEW))
+        for waiter in alike:
+            waiter.is_near = waiter.ticket is not None and waiter.ticket.pk in first
+        return any(waiter.is_near for waiter in alike)
+
+    def _tidy(self, model: Model) -> None:
+        """Remove tickets whose waiters died."""
+        if upkeep.is_due("tidy", model, self.using, TIDY_EVERY):
+            dead = tickets.dead_since(self._connection, model, TIDY_EVERY)
+            if dead:
+                tickets.remove(self._connection, dead)

@@ -1,0 +1,69 @@
+"""The tickets of those who wait."""
+
+from typing import Any, ClassVar, Self
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from resourcepool.dialect import KeyField
+from resourcepool.leases.models import AbstractLease, LeaseQuerySet
+
+
+def pool_name(model: Any) -> str:
+    """Return the name under which tickets for rows of ``model`` are found; a proxy model has its rows' line."""
+    return str(model._meta.concrete_model._meta.label_lower)
+
+
+class TicketQuerySet(LeaseQuerySet):
+    """Filters over tickets."""
+
+    def waiting(self) -> Self:
+        """Tickets of those who are alive and have not been given all that they asked for."""
+        return self.held().filter(is_waiting=True)
+
+    def for_rows_of(self, model: Any) -> Self:
+        """Tickets for rows of this model."""
+        return self.filter(pool=pool_name(model))
+
+
+class Ticket(AbstractLease):
+    """A place in line for rows of one pool: itself a leased row, so a dead waiter drops out by itself.
+
+    Served by ``priority`` (lowest first), then by arrival. Its fence goes up with every row that it is given.
+    """
+
+    is_told: ClassVar[bool] = False
+
+    pool = KeyField(_("pool"), max_length=150, editable=False)
+    selector = models.TextField(_("selector"), default="{}", editable=False)
+    count = models.PositiveIntegerField(_("how many"), default=1, editable=False)
+    priority = models.IntegerField(_("priority"), default=0, editable=False)
+    asked_at = models.DateTimeField(_("asked at"), editable=False)
+    address = models.CharField(
+        _("address"), max_length=40, default="", editable=False, help_text=_("Where hints are sent to.")
+    )
+    lasts = models.BigIntegerField(
+        _("lasts"),
+        default=6_000_000,
+        editable=False,
+        help_text=_("For how many microseconds a row that it is given is its own, until that is renewed."),
+    )
+    granted = models.TextField(
+        _("granted"),
+        default="[]",
+        editable=False,
+        help_text=_("The rows it was given, with their fences, as JSON."),
+    )
+    is_waiting = models.BooleanField(_("is waiting"), default=True, editable=False)
+
+    objects: ClassVar[Any] = TicketQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = _("ticket")
+        verbose_name_plural = _("tickets")
+        indexes = [
+            models.Index(fields=["pool", "is_waiting", "priority", "id"], name="resourcepool_ticket_in_line")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.pool} #{self.pk}"

@@ -1,0 +1,74 @@
+"""What a caller asks for, and of whom."""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Protocol
+
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from resourcepool import options
+from resourcepool.exceptions import AcquireTimeout
+from resourcepool.leases.holder import default_holder
+from resourcepool.leases.lease import Lease
+from resourcepool.leases.table import Model
+from resourcepool.leases.terms import Terms
+from resourcepool.leases.verbs import Grant
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A checked request.
+
+    Attributes:
+        count: how many rows, all or none.
+        timeout: how many seconds to wait for them at most.
+        priority: who is served first: the lowest, then who came first.
+        strategy: how a free row is chosen.
+        selector: canonical JSON of the wanted fields; equal text means equal wishes.
+        terms: of the leases.
+    """
+
+    terms: Terms
+    count: int = 1
+    timeout: float = 0.0
+    priority: int = 0
+    strategy: str = ""
+    selector: str = "{}"
+    allow_in_transaction: bool = False
+
+    def again(self, timeout: object = None) -> "Request":
+        """Return the same request for one more row; with a ``timeout`` of its own, if given."""
+        wait = self.timeout if timeout is None else options.seconds("timeout", timeout)
+        return dataclasses.replace(self.once_more(), count=1, timeout=wait)
+
+    def once_more(self) -> "Request":
+        """Return the same request under a holder's name that nobody has used yet, unless the caller gave one."""
+        if not self.terms.holder_is_unique:
+            return self
+        terms = self.terms.under(default_holder())
+        rest = (self.priority, self.strategy, self.selector, self.allow_in_transaction)
+        return Request(terms, self.count, self.timeout, *rest)  # replace() would take five times as long
+
+
+class Source(Protocol):
+    """Rows of one model that can be waited for, such as a pool."""
+
+    @property
+    def model(self) -> Model:
+        """The model whose rows are handed out."""
+
+    @property
+    def using(self) -> str:
+        """The database on which that is decided."""
+
+    def claim_free(self, connection: BaseDatabaseWrapper, request: Request) -> list[Grant] | None:
+        """Claim what is free, if it is enough."""
+
+    def handle(self, using: str, grant: Grant, request: Request) -> Lease:
+        """Return the handle of what was granted."""
+
+    def refuse_impossible(self, connection: BaseDatabaseWrapper, request: Request) -> None:
+        """Raise BadOption if the request can never be filled."""
+
+    def timed_out(self, request: Request, trouble: Exception | None) -> AcquireTimeout:
+        """Return the error for a request that was not filled in time; ``trouble``: what kept it from being."""

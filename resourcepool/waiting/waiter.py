@@ -1,0 +1,76 @@
+"""One request that stands in line, and what becomes of it."""
+
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+
+from resourcepool.leases.clock import monotonic
+from resourcepool.leases.lease import Lease
+from resourcepool.leases.table import Model
+from resourcepool.leases.verbs import Grant
+from resourcepool.waiting.request import Request, Source
+from resourcepool.waiting.tickets import Pairs, Taken
+
+
+@dataclass(eq=False, slots=True)
+class Waiter:
+    """A request that stands in line.
+
+    Attributes:
+        look_at, free_at: when to look at its ticket, and at free rows.
+        outcome: the leases, once it is served; cancelled by a caller who gives up.
+        ticket: None: it has none at this moment.
+        renewed_at: this process's clock just before the ticket was taken, or renewed last.
+        empty_at: the same before the last look that found nothing: what it was given, it was given later.
+        holds: what it has of several, as seen last.
+        trouble: what kept it from being served at once.
+        had_to_wait: a look has left it unserved.
+        is_near: it is among the first in line, as far as is known.
+    """
+
+    source: Source
+    using: str
+    request: Request
+    outcome: Future[list[Lease]] = field(default_factory=Future)
+    ticket: Taken | None = None
+    began: float = field(default_factory=monotonic)
+    look_at: float = 0.0
+    free_at: float = 0.0
+    renewed_at: float = 0.0
+    empty_at: float = 0.0
+    holds: Pairs = ()
+    trouble: Exception | None = None
+    had_to_wait: bool = False
+    is_near: bool = True
+
+    @property
+    def model(self) -> Model:
+        """Rows of which model it waits for."""
+        return self.source.model
+
+    @property
+    def has_left(self) -> bool:
+        """Whether it was served, failed, or gave up."""
+        return self.outcome.done()
+
+    def has(self, ticket: Taken) -> None:
+        """Note that it stands in line with this ticket."""
+        self.ticket, self.holds = ticket, ()
+        self.renewed_at = self.empty_at = ticket.sent_at
+
+    def give(self, grants: list[Grant]) -> None:
+        """Hand over what was granted; should the waiter have given up just now, it goes straight back."""
+        leases = [self.source.handle(self.using, grant, self.request) for grant in grants]
+        if self.outcome.set_running_or_notify_cancel():
+            self.outcome.set_result(leases)
+        else:
+            for lease in leases:
+                lease.abandon()
+
+    def give_up(self) -> list[Lease]:
+        """Stop waiting; returns what was granted in the very last moment, if anything."""
+        return [] if self.outcome.cancel() else self.outcome.result()
+
+    def fail(self, error: Exception) -> None:
+        """Tell the waiter that it can never be served."""
+        if not self.has_left and self.outcome.set_running_or_notify_cancel():
+            self.outcome.set_exception(error)

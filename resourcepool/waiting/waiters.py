@@ -1,0 +1,137 @@
+"""Those of this process who wait, and the one thread that looks on behalf of all of them.
+
+So a waiter occupies no database connection, and a hundred waiters cost as many looks as one.
+"""
+
+import logging
+import math
+import os
+import threading
+
+from django.db import DatabaseError, InterfaceError
+
+from resourcepool import hints
+from resourcepool.exceptions import DatabaseUnavailable, ResourcePoolError
+from resourcepool.leases import background, shutdown
+from resourcepool.leases.background import own_connections
+from resourcepool.leases.clock import monotonic
+from resourcepool.leases.keeper import keeper
+from resourcepool.waiting.line import Line
+from resourcepool.waiting.notices import notices
+from resourcepool.waiting.waiter import Waiter
+
+logger = logging.getLogger(__name__)
+
+PAUSE_AFTER_FAILURE = 0.2  # seconds
+IDLE = 1.0  # seconds without a waiter, after which the connections are closed
+
+
+class Waiters:
+    """Every line that somebody in this process stands in, one for each database."""
+
+    def __init__(self) -> None:
+        self._lines: dict[str, Line] = {}
+        self._arrivals: list[Waiter] = []
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._leaves_at_exit = False
+
+    def join(self, waiter: Waiter) -> None:
+        """Look on behalf of ``waiter``; its ``outcome`` is set once it has been served."""
+        if hints.are_on():
+            hints.listen(notices.look_at_all)
+        with self._lock:
+            line = self._lines.setdefault(waiter.using, Line(waiter.using))
+            line.expect(waiter)
+            if not self._leaves_at_exit:
+                self._leaves_at_exit = True
+                shutdown.at_exit(-1, self._leave_at_exit)
+                keeper.release_at_exit()
+            self._arrivals.append(waiter)
+            if self._thread is None or not self._thread.is_alive():
+                try:
+                    self._thread = background.start("waiters", self._loop)
+                except RuntimeError:  # no more threads: nobody would ever serve it
+                    self._arrivals.remove(waiter)
+                    raise
+        notices.alarm.bring_forward(min(waiter.look_at, waiter.free_at))
+
+    def used(self, waiter: Waiter) -> None:
+        """Have the ticket of ``waiter``, which has been served at once, removed with others."""
+        with self._lock:
+            line = self._lines.setdefault(waiter.using, Line(waiter.using))
+            line.drop(waiter)
+
+    def look_now(self) -> None:
+        """A waiter has left, or something was given to one: look without delay."""
+        notices.alarm.ring()
+
+    def trouble(self, using: str) -> Exception | None:
+        """Return what keeps the waiters on this database from being served just now, if anything does."""
+        line = self._lines.get(using)
+        return line.trouble if line is not None and line.waiters else None
+
+    def is_alive(self) -> bool:
+        """Tell whether the thread runs (also true before the first waiter)."""
+        return self._thread is None or self._thread.is_alive()
+
+    def _loop(self) -> None:
+        with own_connections() as own:
+            while True:
+                notices.alarm.reset()
+                wake_at = math.inf
+                with own.turn:
+                    self._admit()
+                    noticed = notices.take()
+                    for line in list(self._lines.values()):
+                        wake_at = min(wake_at, self._turn(line, noticed))
+                if math.isinf(wake_at) and own.are_open:
+                    notices.alarm.sleep_until(monotonic() + IDLE)
+                    if not self._arrivals:
+                        with own.turn:
+                            own.close()
+                else:
+                    notices.alarm.sleep_until(wake_at)
+
+    def _admit(self) -> None:
+        with self._lock:
+            arrivals, self._arrivals = self._arrivals, []
+        for waiter in arrivals:
+            self._lines[waiter.using].waiters.append(waiter)
+
+    def _turn(self, line: Line, noticed: bool) -> float:
+        if line.is_off_until > monotonic():
+            return line.is_off_until
+        try:
+            wake_at = line.turn(noticed=noticed)
+            line.trouble = None
+        except DatabaseUnavailable as error:
+            if line.trouble is None:
+                logger.warning("%s; %d waiters stay in line", error, len(line.waiters))
+            line.trouble, line.is_off_until = error, monotonic() + PAUSE_AFTER_FAILURE
+            return line.is_off_until
+        except Exception as error:
+            logger.exception("cannot serve the waiters on database %r", line.using)
+            line.fail(error)
+            return math.inf
+        return wake_at
+
+    def _leave_at_exit(self) -> None:
+        self._admit()
+        for line in self._lines.values():
+            if line.waiters or line.used:
+                with own_connections():
+                    try:
+                        line.close()
+                    except (DatabaseError, InterfaceError, ResourcePoolError) as error:
+                        logger.warning(
+                            "%d tickets not removed at exit, they lapse: %s", len(line.waiters), error
+                        )
+
+
+def _after_fork() -> None:
+    waiters.__init__()  # type: ignore[misc]  # the parent's waiters and thread are not the child's
+
+
+waiters = Waiters()
+os.register_at_fork(after_in_child=_after_fork)
