@@ -15,6 +15,7 @@ from resourcepool.leases.models import LeaseQuerySet
 from resourcepool.leases.retry import Unsettled, retrying
 from resourcepool.resources.state import MAX_REASON, Status
 from resourcepool.signals import Fact, What, tell
+from resourcepool.waiting.handover import give_out_quietly
 
 CHUNK = 500  # rows in one transaction; of lists of 1,000 MariaDB makes a table, and locks rows in no order
 LONGEST = 30 * options.DAY  # seconds for which something is put away at most
@@ -107,6 +108,7 @@ class ResourceQuerySet(LeaseQuerySet):
             total += len(taken)
             for pk, fence, holder in taken:
                 tell(Fact(What.REVOKED, self.model, self.db, pk, fence, holder, reason, actor))
+        self._give_out(total)
         return total
 
     def delete(self, *, actor: str = "") -> tuple[int, dict[str, int]]:
@@ -150,7 +152,15 @@ class ResourceQuerySet(LeaseQuerySet):
         for chunk in _chunks(rows.using(using).values_list("pk", flat=True)):
             chosen = rows.using(using).filter(pk__in=chunk)
             total += briefly(using, partial(_change_and_tell, chosen, change, say, skips))
+        if what is What.RETURNED:
+            rows._give_out(total)
         return total
+
+    def _give_out(self, changed: int) -> None:
+        """Give what has come free by this change to those who wait."""
+        if changed:
+            give_out = partial(give_out_quietly, self.db, self.model)
+            transaction.on_commit(give_out, using=self.db)
 
 
 def _change_and_tell(rows: Any, change: Change, say: Callable[..., Fact], skips: bool) -> int:

@@ -53,9 +53,7 @@ def try_now(source: Source, request: Request) -> Leases | None:
     """Return what was asked for if it is free now, else None; raises as ``acquire`` does, AcquireTimeout apart."""
     connection = connections[source.using]
     refuse_open_transaction(connection, request)
-    grants = source.claim_free(connection, request)
-    if grants is None:
-        upkeep.revive(source.model, connection.alias)
+    grants = _behind_waiters(connection, source, request)
     return None if grants is None else _leases(source, connection, request, grants)
 
 
@@ -115,12 +113,12 @@ def _begin(source: Source, request: Request) -> Leases | Waiter:
     waiter = Waiter(source, connection.alias, request)
     can_wait = bool(request.timeout) and not connection.in_atomic_block
     if not can_wait:  # nor may who is in a transaction: the line is served on a connection that cannot see it
-        grants = _at_once(connection, waiter)
+        grants = _behind_waiters(connection, source, request)
         if grants is None:
             raise source.timed_out(request, None)
         return _leases(source, connection, request, grants)
     try:
-        grants = _at_once(connection, waiter) if _is_worth_trying(waiter) else None
+        grants = _at_once(connection, source, request) if _is_worth_trying(waiter) else None
         if grants is None:
             source.refuse_impossible(connection, request)
             grants = _stand_in_line(connection, waiter)
@@ -141,11 +139,19 @@ def _is_worth_trying(waiter: Waiter) -> bool:
     return not acquiring.is_likely(waiter.model, waiter.using) and waiters.trouble(waiter.using) is None
 
 
-def _at_once(connection: BaseDatabaseWrapper, waiter: Waiter) -> list[Grant] | None:
-    grants = waiter.source.claim_free(connection, waiter.request)
+def _at_once(connection: BaseDatabaseWrapper, source: Source, request: Request) -> list[Grant] | None:
+    grants = source.claim_free(connection, request)
     if grants is None:
-        upkeep.revive(waiter.model, waiter.using)
+        upkeep.revive(source.model, connection.alias)
     return grants
+
+
+def _behind_waiters(connection: BaseDatabaseWrapper, source: Source, request: Request) -> list[Grant] | None:
+    """Claim what nobody in line wants: whoever does not wait could overtake those who do for as long as it likes."""
+    if not connection.in_atomic_block:
+        for selector in tickets.selectors(connection, source.model):
+            handover.give_out(connection, source.model, selector, handover.MOST_ROWS)
+    return _at_once(connection, source, request)
 
 
 def _stand_in_line(connection: BaseDatabaseWrapper, waiter: Waiter) -> list[Grant] | None:

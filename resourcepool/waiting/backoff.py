@@ -7,10 +7,9 @@ it looks often; and the less often, the longer it has waited: coming late by a f
 SHORTEST = 0.004  # seconds, like everything here: before the first look, where nothing is known yet
 PAUSE = 0.008  # between looks
 LATEST_FIRST = 0.5  # of a first look
-NEAR, FAR = (
-    (0.02, 0.2),
-    (0.1, 1.0),
-)  # (share of the wait, most) that a pause takes; near: among the first in line
+NEAR = (0.02, 0.2)  # (share of the wait, most) that a pause takes: for one among the first in line,
+FAR = (0.1, 1.0)  # for others,
+UNKNOWN = (0.08, 0.2)  # and where that is not known
 HINTED = (0.2, 0.05, 1.0)  # the least, the share, the most, where hints have been arriving
 DEVIATIONS = 1.5  # of them before the mean is the first look
 WEIGHT = 0.2  # of a new wait in what is learned
@@ -40,16 +39,16 @@ class Backoff:
         return max(SHORTEST, early, HINTED[0] if hinted else 0.0)
 
 
-def pause(waited: float, *, near: bool, hinted: bool, lasts: float) -> float:
+def pause(waited: float, *, near: bool | None, hinted: bool, lasts: float) -> float:
     """Return how many seconds later to look again.
 
     Args:
         waited: for how many seconds so far.
-        near: it is among the first in line, as far as is known.
+        near: it is among the first in line; None: that is not known.
         hinted: hints have been arriving, so looks are only for those that get lost.
         lasts: for how many seconds a row that is given is there to be seen.
     """
-    share, most = NEAR if near else FAR
+    share, most = UNKNOWN if near is None else NEAR if near else FAR
     least = PAUSE
     if hinted:
         least, share, most = HINTED

@@ -64,6 +64,15 @@ class _Texts:
             f"AND {line.of_ticket('busy_before')} > {speaks.now}"
         )
         is_free = f" AND {row.name}.{row.busy_before} <= {speaks.now}"
+        self.take_back = speaks.change_both(
+            granted(speaks.true, this_ticket),
+            Change(
+                row.name,
+                row.pk,
+                ((row.busy_before, speaks.now), (row.fence, f"{row.name}.{row.fence} + 1"), (row.holder, "''")),
+                this_row,
+            ),
+        )
         self.to_ticket, self.if_free_to_ticket = (
             speaks.change_both(
                 granted("%(is_waiting)s", this_ticket), given("%(lasts)s", "%(holder)s", fits + condition)
@@ -204,6 +213,30 @@ def give_out(
             if rows := [(pk, fences[pk]) for pk in given.get(place.ticket, ())]:
                 done[place.ticket] = _give_all(connection, model, rows, place)
     return seen, done
+
+
+def take_back(connection: BaseDatabaseWrapper, model: Model) -> None:
+    """Free what a ticket for several has been given and one before it, which came later with a better priority, lacks.
+
+    Else each of them might wait for what the other one has. Raises DatabaseUnavailable.
+    """
+    line = tickets.in_line(connection, model)
+    for number, place in enumerate(line):
+        before = {earlier.selector for earlier in line[:number]}
+        wanted = [row for row in place.holds if before and _fitting(connection, model, row[0], before)]
+        if wanted:  # one a time: the ticket is another one afterwards
+            retrying(connection, partial(_take_back, connection, model, place, wanted[0]))
+
+
+def _take_back(connection: BaseDatabaseWrapper, model: Model, place: Place, row: tuple[Any, int]) -> bool:
+    params = {
+        "pk": key(connection, model, row[0]),
+        "fence": row[1],
+        "ticket": place.ticket,
+        "ticket_fence": place.fence,
+        "granted": tickets.written([held for held in place.holds if held != row]),
+    }
+    return _changed(connection, _of(connection, model).take_back, params)
 
 
 def give_out_quietly(using: str, model: Model) -> None:

@@ -29,7 +29,7 @@ USED, USED_AT_MOST = (
     1.0,
 )  # tickets of those who were served are removed so many at once, and after so many seconds
 FIRST_FEW = 4  # in line
-CLOSELY = 1.0  # seconds for which everybody counts as near
+CLOSELY = 1.0  # seconds for which everybody looks at free rows, near or not
 SOON = 0.02  # seconds after joining: what was released while the ticket was being taken is free by then
 
 
@@ -225,9 +225,11 @@ class Line:
         soonest = slow_pause(waited)
         for selector in {waiter.request.selector for waiter in mine}:
             alike = [waiter for waiter in mine if waiter.request.selector == selector]
-            if waited > CLOSELY and not self._is_any_near(model, selector, alike):
+            if not self._is_any_near(model, selector, alike) and waited > CLOSELY:
                 continue
             demand = sum(waiter.request.count for waiter in alike)
+            if demand > len(alike) and waited > CLOSELY:
+                handover.take_back(self._connection, model)
             seen, _ = handover.give_out(self._connection, model, selector, handover.FEW + demand)
             if seen.next_in is not None:
                 soonest = min(soonest, max(seen.next_in, SOON / 2))

@@ -64,6 +64,9 @@ class _Texts:
         place = ["fence", "selector", "count", "granted", "holder", "lasts", "address"]
         read = ", ".join([table.pk, *map(quote, place)])
         self.in_line = f"SELECT {read} FROM {table.name} WHERE {self.waits} {self.order} LIMIT %s"  # noqa: S608
+        self.selectors = (
+            f"SELECT DISTINCT {names['selector']} FROM {table.name} WHERE {self.waits} LIMIT {MOST}"  # noqa: S608
+        )
         alike = f"{self.waits} AND {names['selector']} = {speaks.exactly}"
         self.first = f"SELECT {table.pk} FROM {table.name} WHERE {alike} {self.order} LIMIT %s"  # noqa: S608
         seen = f"{table.pk}, {table.fence}, {names['granted']}, {names['is_waiting']}"
@@ -137,6 +140,11 @@ def address(connection: BaseDatabaseWrapper, pk: int) -> str:
         connection, Ticket.objects.using(connection.alias).filter(pk=pk).values_list("address").first
     )
     return found[0] if found else ""
+
+
+def selectors(connection: BaseDatabaseWrapper, model: Model) -> list[str]:
+    """Return what those who wait for rows of ``model`` want, each selector once."""
+    return [selector for (selector,) in _rows(connection, of(connection).selectors, [pool_name(model)])]
 
 
 def renew(connection: BaseDatabaseWrapper, pks: Sequence[int]) -> None:

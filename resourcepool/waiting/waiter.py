@@ -24,7 +24,7 @@ class Waiter:
         holds: what it has of several, as seen last.
         trouble: what kept it from being served at once.
         had_to_wait: a look has left it unserved.
-        is_near: it is among the first in line, as far as is known.
+        is_near: it is among the first in line; None: that is not known.
     """
 
     source: Source
@@ -40,7 +40,7 @@ class Waiter:
     holds: Pairs = ()
     trouble: Exception | None = None
     had_to_wait: bool = False
-    is_near: bool = True
+    is_near: bool | None = None
 
     @property
     def model(self) -> Model:

@@ -13,8 +13,9 @@ from resourcepool.dialect import DbLater, DbNow, MicrosUntil
 from resourcepool.leases import verbs
 from resourcepool.leases.lease import Lease
 from resourcepool.leases.terms import Terms
-from resourcepool.leases.verbs import Claim
+from resourcepool.leases.where import ANYWHERE, Where
 from resourcepool.models import AbstractLease, Job, Proxy, Server, TaskType, Ticket
+from resourcepool.waiting.lease import AwaitedLease
 from tests.app.models import Bare, Device, Election
 from tests.eventually import eventually
 
@@ -73,12 +74,14 @@ def expire(row: Any) -> None:
     change(row, busy_before=DbLater(-1))
 
 
-def wanted(holder: str = "me", ttl: float = 60, **more: Any) -> Claim:
-    return Claim(ttl=ttl, holder=holder, **more)
+def wanted(holder: str = "me", ttl: float = 60, **more: Any) -> Terms:
+    return Terms(ttl=ttl, holder=holder, **more)
 
 
-def claim(row: Any, holder: str = "me", ttl: float = 60, **more: Any) -> verbs.Grant | None:
-    return verbs.claim(connection, type(row), row.pk, wanted(holder, ttl, **more))
+def claim(
+    row: Any, holder: str = "me", ttl: float = 60, where: Where = ANYWHERE, **more: Any
+) -> verbs.Grant | None:
+    return verbs.claim(connection, type(row), row.pk, wanted(holder, ttl, **more), where)
 
 
 def granted(row: Any, holder: str = "me", ttl: float = 60, **more: Any) -> verbs.Grant:
@@ -94,7 +97,7 @@ def steal(row: Any, holder: str = "thief") -> verbs.Grant:
 
 def hold(row: Any, *, ttl: float = 60, holder: str = "me", **terms: Any) -> Lease:
     """Claim the row and return the handle of the lease."""
-    return Lease(type(row), "default", granted(row, holder, ttl), Terms(ttl=ttl, holder=holder, **terms))
+    return AwaitedLease(type(row), "default", granted(row, holder, ttl), Terms(ttl=ttl, holder=holder, **terms))
 
 
 def now(on: BaseDatabaseWrapper = connection) -> Any:

@@ -14,7 +14,7 @@ from resourcepool.signals import What
 from tests.admin.queues.scene import server, task_type
 from tests.app.models import Device
 from tests.app.rows import new
-from tests.resources.waiters import ticket
+from tests.waiting.waiters import ticket
 
 COUNTRIES = ("de", "us", "nl", "jp")
 

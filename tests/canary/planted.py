@@ -7,7 +7,7 @@ from typing import Any
 from resourcepool.dialect import DbLater, DbNow
 from resourcepool.models import Event, Job, Move, Proxy, Queue, Sample, Server, TaskType
 from tests.app.rows import change, expire, granted, new
-from tests.resources.waiters import ticket
+from tests.waiting.waiters import ticket
 
 PASSWORD = "c4nary-p4ss"  # of a proxy
 TOKEN = "c4nary-t0ken"  # in the address of the page that checks ask for

@@ -14,5 +14,5 @@ def lapse_after(seconds: float) -> None:
 
 def in_line(**fields: Any) -> list[str]:
     """Return the holders' names of the live tickets with these fields, in the order of service."""
-    tickets = Ticket.objects.held().filter(**fields).order_by("priority", "pk")
+    tickets = Ticket.objects.waiting().filter(**fields).order_by("priority", "pk")
     return list(tickets.values_list("holder", flat=True))

@@ -14,7 +14,7 @@ from resourcepool.models import Event, Job, Proxy, Sample
 from resourcepool.templatetags.resourcepool_dashboard import commands
 from tests.app.models import Device, Ghost
 from tests.app.rows import hold, new, several
-from tests.resources.waiters import ticket
+from tests.waiting.waiters import ticket
 
 PAGE = "/admin/resourcepool/dashboard/"
 LIVE = f"{PAGE}live/"

@@ -11,7 +11,7 @@ from resourcepool.models import Proxy
 from tests.app.rows import new
 from tests.committed import Clock
 from tests.eventually import eventually
-from tests.resources.waiters import waiting
+from tests.waiting.waiters import waiting
 
 __all__ = ["waiting"]
 

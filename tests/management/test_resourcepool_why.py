@@ -11,7 +11,7 @@ from tests.app.models import Device
 from tests.app.rows import hold, new
 from tests.history.test_recorder import told
 from tests.management.operated import run
-from tests.resources.waiters import ticket
+from tests.waiting.waiters import ticket
 
 pytestmark = pytest.mark.usefixtures("history")
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from asgiref.sync import sync_to_async
 from django.db import connections
+from resourcepool.leases.poller import poller
 
 from resourcepool.exceptions import AcquireTimeout, BadOption, LeaseLost, LeaseReleased
 from resourcepool.leases.keeper import keeper
-from resourcepool.leases.poller import poller
 from resourcepool.models import Proxy, Ticket
 from tests.app.rows import busy_for, columns, hold, new, several, steal
 from tests.eventually import eventually

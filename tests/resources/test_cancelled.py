@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from asgiref.sync import sync_to_async
 from django.db import connections
+from resourcepool.leases.poller import poller
 
 from resourcepool.leases.keeper import keeper
-from resourcepool.leases.poller import poller
 from resourcepool.models import Proxy
 from resourcepool.resources import threads
 from tests.app.rows import columns, hold, new, several

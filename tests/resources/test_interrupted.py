@@ -5,12 +5,12 @@ from concurrent.futures import Future
 from typing import Any
 
 import pytest
+from resourcepool.leases.poller import poller
+from resourcepool.leases.waiting import Waiter
 
 from resourcepool.exceptions import BadOption
 from resourcepool.leases import verbs
 from resourcepool.leases.keeper import keeper
-from resourcepool.leases.poller import poller
-from resourcepool.leases.waiting import Waiter
 from resourcepool.models import Proxy
 from resourcepool.resources import desk
 from resourcepool.resources.lease import ResourceLease

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 from django.test import override_settings
+from resourcepool.resources.order import Order, Orders
 
 from resourcepool.exceptions import BadOption
 from resourcepool.resources import order as ordering
-from resourcepool.resources.order import Order, Orders
 from tests.app.models import Device
 
 

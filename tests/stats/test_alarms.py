@@ -16,7 +16,7 @@ from resourcepool.stats.jobs import JobStatus
 from resourcepool.stats.pools import PoolStatus
 from resourcepool.sweeps.sweep import sweep
 from tests.app.rows import change, new
-from tests.resources.waiters import ticket
+from tests.waiting.waiters import ticket
 
 LIMITS = Limits(oldest_wait=60, sweep=600)
 SWEPT = {"sweep": JobStatus("sweep", done=30, failed=None, result="", holder="")}

@@ -10,7 +10,7 @@ from resourcepool.resources.state import State, Status
 from resourcepool.stats.lines import InLine, Waiting, waiting
 from tests.app.models import Device
 from tests.app.rows import hold, new
-from tests.resources.waiters import ticket
+from tests.waiting.waiters import ticket
 
 
 def case(

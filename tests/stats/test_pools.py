@@ -10,7 +10,7 @@ from resourcepool.models import Proxy
 from resourcepool.resources.state import State, Status, state_of
 from resourcepool.stats.pools import in_state, pool, pools
 from tests.app.rows import new
-from tests.resources.waiters import ticket
+from tests.waiting.waiters import ticket
 
 ROWS = list(
     itertools.product((True, False), (-60, 60), ("", "me"), (*Status.values,), (None, -60, 60)),

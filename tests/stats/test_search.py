@@ -9,7 +9,7 @@ from resourcepool.resources.registry import resource_models
 from resourcepool.stats.search import Found, find, without_password
 from tests.app.models import Device
 from tests.app.rows import expire, hold, new
-from tests.resources.waiters import ticket
+from tests.waiting.waiters import ticket
 
 
 def found(text: str, limit: int = 10) -> Found:

@@ -136,7 +136,7 @@ class TestAResource:
 
 def test_a_holder_has_leases_and_places_in_every_pool() -> None:
     from resourcepool.resources.registry import resource_models
-    from tests.resources.waiters import ticket
+    from tests.waiting.waiters import ticket
 
     hold(new(Proxy), holder="me")
     hold(new(Device), holder="me")

@@ -18,7 +18,7 @@ from resourcepool.signals import Fact, What
 from tests.app.rows import busy_for, change, columns, expire, granted, hold, new
 from tests.resources.checking.checked import checked
 from tests.resources.checking.scripted import BAD, UNKNOWN, Scripted
-from tests.resources.waiters import ticket
+from tests.waiting.waiters import ticket
 
 pytestmark = pytest.mark.usefixtures("scripted")
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from asgiref.sync import ThreadSensitiveContext, async_to_sync
+from resourcepool.resources.threads import in_thread
 
 from resourcepool.resources import threads
-from resourcepool.resources.threads import in_thread
 from tests.eventually import eventually
 from tests.resources.occupied import occupied, soon
 

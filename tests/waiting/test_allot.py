@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from resourcepool.leases.waiting import Place, allot, left_over
 
 US, DE, ANY = "us", "de", "any"

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from resourcepool.leases.chores import TIDY_EVERY, chores
+from resourcepool.leases.poller import poller
 
 from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable
 from resourcepool.leases import line, search, verbs
-from resourcepool.leases.chores import TIDY_EVERY, chores
 from resourcepool.leases.keeper import keeper
-from resourcepool.leases.poller import poller
 from resourcepool.models import Proxy, Ticket
 from resourcepool.resources import desk
 from tests.app.models import Device
@@ -22,7 +22,7 @@ from tests.app.rows import columns, expire, granted, hold, new, steal
 from tests.committed import Statement
 from tests.concurrency.tickets import in_line
 from tests.eventually import InBackground, eventually
-from tests.resources.waiters import Waiting, ticket
+from tests.waiting.waiters import Waiting, ticket
 
 
 class TestTheDead:

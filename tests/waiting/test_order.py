@@ -13,7 +13,7 @@ from tests.app.models import Device
 from tests.app.rows import change, columns, hold, new, several
 from tests.concurrency.tickets import in_line
 from tests.eventually import InBackground, eventually
-from tests.resources.waiters import Waiting, ticket
+from tests.waiting.waiters import Waiting, ticket
 
 
 class TestOrder:
