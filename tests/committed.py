@@ -15,12 +15,13 @@ from django.db.backends.utils import CursorWrapper
 from django.test import TestCase
 from pytest_django import DjangoDbBlocker
 
-from resourcepool.leases import alarm, clock, lease, line, verbs
+from resourcepool.leases import alarm, clock, lease, verbs
 from resourcepool.leases import keeper as keeping
-from resourcepool.leases import poller as polling
-from resourcepool.models import AbstractResource, Move, Queue, TaskType
+from resourcepool.models import Move, Queue, TaskType
 from resourcepool.queues import held, looking, membership, registering, server
-from resourcepool.resources import crowd, desk, pool
+from resourcepool.resources import pool
+from resourcepool.waiting import acquire, contention, line, tickets, waiter
+from resourcepool.waiting import waiters as waiting
 from tests.app.models import Team
 from tests.app.rows import leased_models
 from tests.eventually import eventually
@@ -44,17 +45,17 @@ def transactional_db(
 
 def forget_everything() -> None:
     """Leave no lease and no waiter to the next test."""
-    for lines in polling.poller._lines.values():
-        for waiter in lines.waiters:
-            waiter.outcome.cancel()
-        polling.poller.look_now(lines.model, lines.using)
-    eventually(lambda: not any(lines.waiters for lines in polling.poller._lines.values()), within=10)
+    lines = waiting.waiters._lines
+    for one in [one for each in lines.values() for one in each.waiters]:
+        one.outcome.cancel()
+    waiting.waiters.look_now()
+    eventually(lambda: not any(each.waiters for each in lines.values()), within=10)
+    lines.clear()
+    for memory in (contention.acquiring, contention.releasing):
+        memory._until.clear()
     for one in keeping.keeper.not_given_back():
         keeping.keeper.forget(one)
     keeping.keeper._in_trouble.clear()
-    for model in leased_models():
-        if issubclass(model, AbstractResource):
-            model.pool._desk._crowd = crowd.Crowd()
 
 
 @pytest.fixture
@@ -87,8 +88,9 @@ def wake_keeper() -> None:
 @pytest.fixture
 def process_clock(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Clock:
     moved = Clock()
+    of_waiting = (acquire, contention, line, tickets, waiter, waiting)
     of_queues = (held, looking, membership, registering, server)
-    for module in (alarm, keeping, lease, line, polling, verbs, crowd, desk, pool, *of_queues):
+    for module in (alarm, keeping, lease, verbs, pool, *of_waiting, *of_queues):
         monkeypatch.setattr(module, "monotonic", moved)
     return moved
 

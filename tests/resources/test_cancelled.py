@@ -11,7 +11,7 @@ from resourcepool.leases.poller import poller
 
 from resourcepool.leases.keeper import keeper
 from resourcepool.models import Proxy
-from resourcepool.resources import threads
+from resourcepool.waiting import threads
 from tests.app.rows import columns, hold, new, several
 from tests.eventually import closing, eventually
 from tests.resources.occupied import occupied, soon

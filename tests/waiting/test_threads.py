@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from asgiref.sync import ThreadSensitiveContext, async_to_sync
-from resourcepool.resources.threads import in_thread
+from resourcepool.waiting.threads import in_thread
 
-from resourcepool.resources import threads
+from resourcepool.waiting import threads
 from tests.eventually import eventually
 from tests.resources.occupied import occupied, soon
 
@@ -188,5 +188,5 @@ def test_a_failure_that_nobody_hears_of_is_noted(caplog: pytest.LogCaptureFixtur
 
     with caplog.at_level(logging.INFO):
         asyncio.run(main())
-    assert [(one.name, one.levelname) for one in caplog.records] == [("resourcepool.resources.threads", "INFO")]
+    assert [(one.name, one.levelname) for one in caplog.records] == [("resourcepool.waiting.threads", "INFO")]
     assert "nobody waits any more for what failed" in caplog.text

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from django.test import override_settings
-from resourcepool.resources.order import Order, Orders
+from resourcepool.resources.requests import Order, Orders
 
 from resourcepool.exceptions import BadOption
 from resourcepool.resources import order as ordering
