@@ -1,7 +1,7 @@
 """Measures resourcepool beside other ways to do the same, all on the same machine in one run.
 
 python -m benchmarks                              everything, three rounds, about 25 minutes
-python -m benchmarks --quick                      a look in half a minute; its figures mean little
+python -m benchmarks --quick                      a look in less than a minute; its figures mean little
 python -m benchmarks --only mysql --json x.json   one database; what was measured, as JSON
 python -m benchmarks --points 128,48 --contestants spread,sketch --rounds 1   a part of the cycles, and nothing else
 python -m benchmarks --parts grant,waiters        how soon a waiter is told; what 1,000 waiters ask
@@ -50,7 +50,11 @@ def parser() -> argparse.ArgumentParser:
         "--only", action="append", choices=DATABASES, help="this database alone; may be repeated"
     )
     words.add_argument(
-        "--points", type=listed, default=[], metavar="P,..", help='"128": of so many processes; or "32 on 40"'
+        "--points",
+        type=listed,
+        default=[],
+        metavar="P,..",
+        help='"128": of so many processes; or "32 on 100000"',
     )
     words.add_argument(
         "--contestants",

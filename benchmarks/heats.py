@@ -26,7 +26,7 @@ class Choice:
     """What a user wants to see; nothing chosen means everything.
 
     Attributes:
-        points: "128" is every point with 128 processes, "32 on 40" those whose name begins like this.
+        points: "128" is every point with 128 processes, "32 on 100000" those whose name begins like this.
         contestants: parts of their names, e.g. "spread" or "sketch".
     """
 
@@ -34,7 +34,8 @@ class Choice:
     contestants: Collection[str] = ()
 
     def takes(self, point: Point, contestant: type[Contestant]) -> bool:
-        is_wanted = any(f"{point} ".startswith(f"{words} ") for words in self.points) or not self.points
+        name = f"{point} ".replace(",", "")
+        is_wanted = any(name.startswith(f"{words} ") for words in self.points) or not self.points
         return is_wanted and (any(part in contestant.name for part in self.contestants) or not self.contestants)
 
 

@@ -48,7 +48,8 @@ class Plan:
         points: for each database.
         is_brief: each contestant is measured only at the first point that it takes part at.
         grants: to one waiter, with each way to be told.
-        waiters: (processes, threads each) that wait for nothing, and seconds until they are counted.
+        waiters: (processes, threads each) that wait for nothing, and seconds until their statements are
+            counted, which takes as long again.
         keeper: (leases, ttl in seconds) that one process keeps.
         starts: fresh processes whose start is measured.
     """

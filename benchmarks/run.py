@@ -64,8 +64,8 @@ class Rounds:
         processes, threads, settle = self._plan.waiters
         leases, ttl = self._plan.keeper
         if "waiters" in self._plan.parts:
-            words = {"processes": processes, "threads": threads, "settle": settle}
-            self._note("waiters", self._measure("waiters", "mysql", **words, seconds=self._plan.seconds))
+            words = {"processes": processes, "threads": threads, "settle": settle, "seconds": settle}
+            self._note("waiters", self._measure("waiters", "mysql", **words))
         if "keeper" in self._plan.parts:
             self._note("keeper", self._measure("keeper", "mysql", leases=leases, ttl=ttl))
         if "starting" in self._plan.parts:
@@ -76,8 +76,8 @@ class Rounds:
         print(f"{part}: {result}", flush=True)
 
     def _measure(self, what: str, database: str, **words: Any) -> dict[str, Any]:
-        environment = {**os.environ, "DATABASE_URL": self._urls[database]}
-        environment["BENCH_REDIS"] = self._urls.get("redis", "")
+        environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "project.settings"}
+        environment |= {"DATABASE_URL": self._urls[database], "BENCH_REDIS": self._urls.get("redis", "")}
         command = [sys.executable, "-m", "benchmarks.measure", what, json.dumps(words)]
         done = subprocess.run(
             command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=TIMEOUT, check=False
