@@ -38,6 +38,18 @@ def start(name: str, work: Callable[[], object]) -> threading.Thread:
     return thread
 
 
+@contextlib.contextmanager
+def contained(failed: str, *about: object) -> Iterator[None]:
+    """Log what is raised in the block as ``failed``, and go on: what one lease costs must not cost the others.
+
+    Also SystemExit: a receiver of a signal that wants the process to end would only end this thread.
+    """
+    try:
+        yield
+    except (Exception, SystemExit):
+        logger.exception(failed, *about)
+
+
 class _StandIn(ConnectionProxy):  # type: ignore[type-arg]
     """What ``connections`` gives this thread until its private connection to ``alias`` is asked for anything.
 

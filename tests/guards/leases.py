@@ -18,6 +18,20 @@ LEASES = (
         ("tests/concurrency/test_forks.py",),
     ),
     Mutation(
+        "background threads leave unused databases alone",
+        "leases/background.py",
+        "connections[alias] = _StandIn(self, alias)",
+        "connections[alias] = self[alias]",
+        ("tests/leases/test_background.py",),
+    ),
+    Mutation(
+        "what one lease raises stays with it",
+        "leases/background.py",
+        "except (Exception, SystemExit):",
+        "except ZeroDivisionError:",
+        ("tests/leases/test_keeper.py",),
+    ),
+    Mutation(
         "fence out of renew, release, hand over",
         VERBS,
         'match = f"{table.pk} = %s AND {fence} = %s"',

@@ -8,9 +8,11 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import close_old_connections, connection, connections
 
 from resourcepool import dialect
+from resourcepool.leases import shutdown
 from resourcepool.leases.background import OwnConnections, own_connections
-from tests.app.models import Bare
-from tests.app.rows import new
+from resourcepool.leases.keeper import keeper
+from tests.app.models import Bare, Device
+from tests.app.rows import busy_for, hold, new
 from tests.eventually import InBackground
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -81,6 +83,14 @@ def test_to_a_database_without_leases_are_ordinary_ones(monkeypatch: pytest.Monk
         connections.settings, "other", {**connections.settings["default"], "ENGINE": "django.db.backends.dummy"}
     )
     assert in_thread(lambda own: connections["other"].vendor) == "unknown"
+
+
+def test_that_fail_do_not_keep_the_end_from_releasing_elsewhere(driverless: str) -> None:
+    unreachable, device = hold(new(Bare)), new(Device)
+    unreachable.using = driverless
+    shutdown.release_everything([unreachable, hold(device)])
+    assert busy_for(device) <= 0
+    assert keeper.kept() == [unreachable]
 
 
 def test_of_a_thread_come_back_when_it_has_used_its_own() -> None:
