@@ -32,6 +32,13 @@ LEASES = (
         ("tests/leases/test_keeper.py",),
     ),
     Mutation(
+        "two transactions of one decorated function",
+        "leases/open_transaction.py",
+        "blocks[0] = copy(blocks[0])",
+        "pass",
+        ("tests/leases/test_open_transaction.py",),
+    ),
+    Mutation(
         "fence out of renew, release, hand over",
         VERBS,
         'match = f"{table.pk} = %s AND {fence} = %s"',
