@@ -15,7 +15,7 @@ from resourcepool.exceptions import BadOption, LeaseLost
 from resourcepool.leases import verbs
 from resourcepool.leases.clock import monotonic
 from resourcepool.leases.models import AbstractLease
-from resourcepool.leases.table import Model
+from resourcepool.leases.table import Model, refuse_inherited
 from resourcepool.leases.verbs import Grant
 from resourcepool.resources.desk import Desk
 from resourcepool.resources.lease import ResourceLease
@@ -88,6 +88,7 @@ class Pool:
 
     @cached_property
     def _orders(self) -> Orders:
+        refuse_inherited(self.model)
         return Orders(self.model, self._declared)
 
     @cached_property

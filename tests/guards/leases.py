@@ -39,6 +39,13 @@ LEASES = (
         ("tests/leases/test_open_transaction.py",),
     ),
     Mutation(
+        "a lease in a parent's table is refused",
+        "leases/table.py",
+        "        refuse_inherited(model)\n",
+        "",
+        ("tests/checks/test_models.py",),
+    ),
+    Mutation(
         "fence out of renew, release, hand over",
         VERBS,
         'match = f"{table.pk} = %s AND {fence} = %s"',
