@@ -242,14 +242,14 @@ class Lease:
         if not self._state.end(LeaseLost(f"{self} of {self.holder} is lost: {reason}")):
             return
         self.lost.set()
-        logger.warning("%s", self._state.ended)
-        self._tell(What.LOST, reason)
-        if self.terms.on_lost is not None:
+        if self.terms.on_lost is not None:  # before receivers of signals, which may fail
             # In a thread of its own: it may take as long as it likes without holding up the keeper.
             try:
                 background.start("on-lost", partial(self.terms.on_lost, self))
             except RuntimeError:
                 logger.exception("on_lost of %s could not be run", self)
+        logger.warning("%s", self._state.ended)
+        self._tell(What.LOST, reason)
 
     @property
     def _connection(self) -> BaseDatabaseWrapper:
