@@ -3,7 +3,6 @@
 import functools
 import re
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 
 from django.db import connections
 
@@ -93,10 +92,10 @@ def _problem_of_database(alias: str) -> str | None:
 
 
 def _problem_of_redis(url: str) -> str | None:
-    if find_spec("redis") is None:
+    try:
+        from redis import connection
+    except ImportError:
         return "redis-py is not installed: pip install 'django-resourcepool[redis]'"
-    from redis import connection
-
     try:
         connection.parse_url(url)  # type: ignore[no-untyped-call]
     except ValueError:  # its words may repeat the password
@@ -105,10 +104,10 @@ def _problem_of_redis(url: str) -> str | None:
 
 
 def _problem_of_broker(scheme: str) -> str | None:
-    if find_spec("kombu") is None:
+    try:
+        from kombu.transport import TRANSPORT_ALIASES
+    except ImportError:
         return "kombu is not installed: pip install 'django-resourcepool[celery]'"
-    from kombu.transport import TRANSPORT_ALIASES
-
     if scheme.lower().split("+")[0] in (name.lower() for name in TRANSPORT_ALIASES):
         return None
     return "kombu knows no such broker; there are amqp, amqps, sentinel and others"

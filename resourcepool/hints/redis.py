@@ -18,8 +18,8 @@ class Redis(Transport):
 
     def __init__(self, url: str) -> None:
         limits: dict[str, Any] = {"socket_timeout": TIMEOUT, "socket_connect_timeout": TIMEOUT}
-        self._client: Any = redis.Redis.from_url(url, retry=Retry(NoBackoff(), 0), **limits)
-        self._subscription: Any = self._client.pubsub()
+        self._client = redis.Redis.from_url(url, retry=Retry(NoBackoff(), 0), **limits)
+        self._subscription: Any = self._client.pubsub()  # type: ignore[no-untyped-call]
 
     def send(self, addresses: Sequence[str]) -> None:
         batch = self._client.pipeline(transaction=False)
