@@ -70,12 +70,14 @@ def understood(value: str) -> Choice:
     """Return what this text chooses; raises BadOption, which does not repeat what may be secret in it."""
     service, colon, alias = value.partition(":")
     if service == "postgresql" and not alias.startswith("//"):
-        if colon and not alias:
-            raise BadOption(NAME, value, ALLOWED)
+        if colon and not re.fullmatch(r"[\w.-]+", alias):
+            raise BadOption(NAME, "postgresql:...", ALLOWED)
         return Choice("postgresql", alias or "default")
     scheme, found, _ = value.partition("://")
-    if not found or not re.fullmatch(r"[A-Za-z][A-Za-z0-9+]*", scheme) or scheme.startswith("postgres"):
-        raise BadOption(NAME, f"{scheme}://..." if found else "...", ALLOWED)
+    if not found or not re.fullmatch(r"[A-Za-z][A-Za-z0-9+]*", scheme):
+        raise BadOption(NAME, "...", ALLOWED)
+    if scheme.startswith("postgres"):
+        raise BadOption(NAME, f"{scheme}://...", ALLOWED)
     return Choice(scheme, value)
 
 
