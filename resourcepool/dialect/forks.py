@@ -40,7 +40,7 @@ def abandon_inherited_connections() -> None:
         connection.connection = None
         # A driver whose thread was in the middle of a statement refuses to tell; private ones were asked before.
         with contextlib.suppress(Exception):
-            _point_at_nothing(descriptors.get(id(driver)) or driver.fileno())
+            point_at_nothing(descriptors.get(id(driver)) or driver.fileno())
     opened.clear()
 
 
@@ -55,7 +55,8 @@ def _lives_in_memory(connection: BaseDatabaseWrapper) -> bool:
     return bool(getattr(connection, "is_in_memory_db", lambda: False)())
 
 
-def _point_at_nothing(descriptor: int) -> None:
+def point_at_nothing(descriptor: int) -> None:
+    """In a forked child: make this socket of the parent's lead to /dev/null, so that closing it ends no session."""
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, descriptor, inheritable=False)
     os.close(nothing)
