@@ -14,12 +14,13 @@ is noticed later, by whoever sweeps. What all processes tell together is in the 
 import logging
 from dataclasses import dataclass, field
 from functools import partial
-from time import monotonic
 from typing import Any
 
 from django.db import connections, models, transaction
 from django.dispatch import Signal
 from django.utils.translation import gettext_lazy as _
+
+from resourcepool.clock import monotonic
 
 logger = logging.getLogger(__name__)
 
@@ -63,7 +64,7 @@ class Fact:
         seconds: for how long the lease was held, or how long the check took; None: whoever told it does not know.
         ttl: for how many seconds the lease is good after each renewal, told when it is acquired; None: it is not told,
             or ``max_hold`` cuts the last of them short.
-        at: when, by this process's clock (``time.monotonic``).
+        at: when, by this process's clock (``clock.monotonic``).
     """
 
     what: What

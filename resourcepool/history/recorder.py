@@ -13,12 +13,12 @@ from typing import Any
 
 from django.db import connections, router
 
+from resourcepool.clock import monotonic
 from resourcepool.history.models import Event
 from resourcepool.history.writing import BATCH, write, write_gap
 from resourcepool.leases import background
 from resourcepool.leases.alarm import Alarm
 from resourcepool.leases.background import own_connections
-from resourcepool.leases.clock import monotonic
 from resourcepool.leases.shutdown import at_exit
 from resourcepool.signals import Fact, to_be_recorded
 

@@ -10,11 +10,11 @@ from django.db import InterfaceError, InternalError, OperationalError, Programmi
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import dialect
+from resourcepool.clock import monotonic
 from resourcepool.dialect import DbLater
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.history.held import grant, held
 from resourcepool.history.models import MAX_ACTOR, MAX_ROW, MAX_TEXT, Event, storable
-from resourcepool.leases.clock import monotonic
 from resourcepool.leases.retry import retrying
 from resourcepool.signals import Fact, What
 

@@ -109,6 +109,13 @@ RECORDS = (
         ("tests/sweeps",),
     ),
     Mutation(
+        "a machine that was suspended writes into the past",
+        "signals.py",
+        "from resourcepool.clock import monotonic",
+        "from time import monotonic",
+        ("tests/history",),
+    ),
+    Mutation(
         "what is held counts as not checked",
         "stats/alarms.py",
         " or not pool.counts[State.FREE]",

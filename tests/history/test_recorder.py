@@ -1,17 +1,20 @@
 """What happens is written down: completely, soon, and never in anybody's way."""
 
 import threading
+import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from django.db import DataError, OperationalError, transaction
 
+from resourcepool import clock
 from resourcepool.dialect import DbLater
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.history import recorder as recording
 from resourcepool.history import writing
 from resourcepool.history.recorder import Recorder, recorder, write
-from resourcepool.leases import clock, verbs
+from resourcepool.leases import verbs
 from resourcepool.models import Event, Proxy
 from resourcepool.signals import Fact, What
 from tests.app.models import Device
@@ -102,6 +105,20 @@ class TestWhatIsWritten:
         first, last = Event.objects.of(proxy).order_by("pk")
         assert first.at <= last.at
         assert Event.objects.since(60).count() == 2
+
+    def test_the_moment_on_a_machine_that_was_suspended_for_an_hour(
+        self, proxy: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        asleep = 3_600
+
+        def counts_sleep(which: int) -> float:
+            return time.monotonic() + (asleep if which == clock._CLOCK else 0)
+
+        monkeypatch.setattr(
+            clock, "time", SimpleNamespace(monotonic=time.monotonic, clock_gettime=counts_sleep)
+        )
+        write([Fact(What.REVOKED, Proxy, "default", proxy.pk, 1)])
+        assert Event.objects.since(60).count() == 1
 
     def test_by_the_processes_in_which_it_happens_up_to_their_end(self, proxy: Any, spawn: Spawner) -> None:
         child = spawn(leave_while_holding)
