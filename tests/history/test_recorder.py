@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.db import DataError, OperationalError, connection, transaction
 
-from resourcepool import clock
+from resourcepool import clock, signals
 from resourcepool.dialect import DbLater, read_clock
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.history import recorder as recording
@@ -17,6 +17,7 @@ from resourcepool.history import writing
 from resourcepool.history.merging import Entry, merged
 from resourcepool.history.recorder import Recorder, recorder, write
 from resourcepool.leases import verbs
+from resourcepool.leases.background import own_connections
 from resourcepool.models import Event, Proxy
 from resourcepool.signals import Fact, What
 from tests.app.models import Device
@@ -219,6 +220,58 @@ class TestTheWayItIsWritten:
             stays.note(Fact(What.REVOKED, Proxy, "default", number, actor="alice"))
         assert (len(stays._waiting), stays.dropped) == (4, 3), "for what an operator does there is more room"
 
+    def test_what_is_being_written_takes_up_room_too(
+        self, stays: Recorder, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Or an outage would let in as many again with each attempt."""
+
+        def gone(_: Any) -> None:
+            stays.note(Fact(What.ACQUIRED, Proxy, "default", 4))
+            raise OperationalError("gone")
+
+        monkeypatch.setattr(recording, "write", gone)
+        for number in range(3):
+            stays.note(Fact(What.ACQUIRED, Proxy, "default", number))
+        with pytest.raises(OperationalError):
+            stays.flush()
+        assert (len(stays._waiting), stays.dropped) == (3, 1)
+
+    def test_after_a_failure_what_is_written_is_not_written_again(
+        self, stays: Recorder, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        written, write = [], recording.write
+
+        def fails_at_the_second(entries: Any) -> None:
+            if written:
+                raise OperationalError("gone")
+            written.extend(entries)
+            write(entries)
+
+        monkeypatch.setattr(recording, "BATCH", 2)
+        monkeypatch.setattr(recording, "write", fails_at_the_second)
+        for number in range(3):
+            stays.note(Fact(What.ACQUIRED, Proxy, "default", number))
+        with pytest.raises(OperationalError):
+            stays.flush()
+        monkeypatch.setattr(recording, "write", write)
+        stays.flush()
+        assert list(Event.objects.order_by("pk").values_list("row", flat=True)) == ["0", "1", "2"]
+
+    def test_after_a_failure_the_database_is_left_alone_for_a_while(
+        self, stays: Recorder, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def gone(_: Any) -> None:
+            raise OperationalError("gone")
+
+        monkeypatch.setattr(recording, "write", gone)
+        monkeypatch.setattr(recording, "EVERY", 0.0)
+        stays.note(Fact(What.ACQUIRED, Proxy, "default", 1))
+        with own_connections() as own:
+            again_at = stays._turn(own)
+        assert again_at > clock.monotonic() + recording.PAUSE_AFTER_FAILURE / 2
+        stays.note(Fact(What.ACQUIRED, Proxy, "default", 2))
+        assert stays._due_at == again_at
+
     def test_the_log_and_the_history_say_once_how_many_are_missing(
         self, stays: Recorder, caplog: pytest.LogCaptureFixture
     ) -> None:
@@ -235,6 +288,18 @@ class TestTheWayItIsWritten:
         assert gap.reason == "2 events of this process were not written down: too many waited"
         assert gap.pid == writing.os.getpid()
         assert stays.dropped == 0
+
+
+def test_a_history_that_fails_is_nothing_to_whoever_acquires(
+    proxy: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(fact: Fact) -> None:
+        raise ArithmeticError("nobody thought of this one")
+
+    monkeypatch.setattr(signals, "recorders", [broken])
+    Proxy.pool.acquire().release()
+    said = [text for text in caplog.messages if "is not recorded" in text]
+    assert len(said) == 2
 
 
 class TestWhatTheDatabaseCannotTake:
