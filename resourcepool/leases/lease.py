@@ -31,7 +31,7 @@ from resourcepool.leases.table import Model
 from resourcepool.leases.terms import MIN_TTL, Terms
 from resourcepool.leases.trust import Trust
 from resourcepool.leases.verbs import Grant
-from resourcepool.signals import Fact, What, tell
+from resourcepool.signals import Fact, What, tell_heard
 
 logger = logging.getLogger(__name__)
 
@@ -287,13 +287,13 @@ class Lease:
         keeper.forget(self)
 
     def _tell(self, what: What, reason: str = "") -> None:
-        if self.model.is_told and what.is_heard(self.model):
-            who = (self.model, self.using, self.pk, self.fence, self.holder)
-            if what is What.ACQUIRED:
-                tell(Fact(what, *who, reason, self.actor, ttl=self.terms.steady_ttl))
-            else:
-                held = monotonic() - self.trust.granted_at
-                tell(Fact(what, *who, reason, self.actor, seconds=held))
+        if not (self.model.is_told and what.is_heard(self.model)):
+            return
+        at, begins = monotonic(), what is What.ACQUIRED
+        seconds = None if begins else at - self.trust.granted_at
+        ttl = self.terms.steady_ttl if begins else None
+        which = (self.model, self.using, self.pk, self.fence, self.holder)
+        tell_heard(Fact(what, *which, reason, self.actor, seconds, ttl, at))
 
     def _check_process(self) -> None:
         if self._pid != os.getpid():
