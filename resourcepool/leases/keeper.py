@@ -137,7 +137,7 @@ class Keeper:
         for lease in self.kept():
             if lease.is_in_transaction or lease.is_ending or not _may_renew(lease):
                 wake_at = min(wake_at, now + lease.terms.ttl / 10)
-            elif lease.trust.due_at <= now + lease.trust.lasts / 12:  # those due soon come along in one statement
+            elif lease.trust.due_at <= now + lease.trust.lasts / 12:  # those due soon come along
                 due[lease.model, lease.using, round(lease.trust.next_ttl(now), 3)].append(lease)
             else:
                 wake_at = min(wake_at, lease.trust.due_at)

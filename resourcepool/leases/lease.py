@@ -234,6 +234,10 @@ class Lease:
         self._finish("released")
         self._tell(What.RELEASED)
 
+    @staticmethod
+    def were_released(using: str, model: Model) -> None:
+        """Called once after several leases of ``model`` have been released together."""
+
     def lose(self, reason: str) -> None:
         """Note the loss once: set ``lost``, run ``on_lost``."""
         if self._state.is_ending:

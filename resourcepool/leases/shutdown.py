@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.db import connections
 
+from resourcepool import hints
 from resourcepool.exceptions import BadOption
 from resourcepool.leases import verbs
 from resourcepool.leases.background import contained, own_connections, quiet
@@ -45,6 +46,7 @@ def _end(pid: int) -> None:
             for _, job in sorted(_jobs.pop(pid, []), key=lambda each: each[0]):
                 with contained("this was not done at the end of the process"):
                     job()
+            hints.flush()
 
 
 def release_everything(leases: list["Lease"]) -> None:
@@ -71,6 +73,9 @@ def release_everything(leases: list["Lease"]) -> None:
                     logger.warning("%d leases not released at exit, they lapse: %s", len(held), error)
                     gone.add(using)
                     break
+            else:
+                with contained("what was released waits until somebody looks"):
+                    group[0].were_released(using, model)
 
 
 def release_on_sigterm() -> None:

@@ -146,8 +146,12 @@ class Line:
             return math.inf
         if len(self.used) < USED and monotonic() < self._used_at + USED_AT_MOST:
             return self._used_at + USED_AT_MOST
-        tickets.remove(self._connection, self.used)
-        self.used = []
+        used, self.used = self.used, []
+        try:
+            tickets.remove(self._connection, used)
+        except BaseException:
+            self.used += used
+            raise
         return math.inf
 
     # Looking
