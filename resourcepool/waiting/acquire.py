@@ -149,8 +149,7 @@ def _at_once(connection: BaseDatabaseWrapper, source: Source, request: Request) 
 def _behind_waiters(connection: BaseDatabaseWrapper, source: Source, request: Request) -> list[Grant] | None:
     """Claim what nobody in line wants: whoever does not wait could overtake those who do for as long as it likes."""
     if not connection.in_atomic_block:
-        for selector in tickets.selectors(connection, source.model):
-            handover.give_out(connection, source.model, selector, handover.MOST_ROWS)
+        handover.give_everybody(connection, source.model)
     return _at_once(connection, source, request)
 
 

@@ -215,6 +215,12 @@ def give_out(
     return seen, done
 
 
+def give_everybody(connection: BaseDatabaseWrapper, model: Model) -> None:
+    """Give all who wait for rows of ``model`` what they are due; raises as ``give_out``."""
+    for selector in tickets.selectors(connection, model):
+        give_out(connection, model, selector, MOST_ROWS)
+
+
 def take_back(connection: BaseDatabaseWrapper, model: Model) -> None:
     """Free what a ticket for several has been given and one before it, which came later with a better priority, lacks.
 
