@@ -2,17 +2,13 @@
 
 from typing import Any
 
-import pytest
 from django.db import connection
 
-from resourcepool.dialect import DbLater
 from resourcepool.leases import verbs
 from resourcepool.leases.where import Where
-from resourcepool.models import Ticket
 from tests.app.rows import (
     Model,
     busy_for,
-    change,
     claim,
     columns,
     expire,
@@ -81,18 +77,6 @@ class TestClaim:
     def test_is_refused_when_the_row_does_not_match(self, row: Any) -> None:
         assert claim(row, where=Where(" AND 1 = %s", (0,))) is None
         assert claim(row, where=Where(" AND 1 = %s", (1,))) is not None
-
-    def test_behind_waiters_is_refused_while_anybody_alive_waits(self, model: Model) -> None:
-        if model is Ticket:
-            pytest.skip("nobody stands in line for tickets")
-        row, label = new(model), model._meta.label_lower
-        ticket = new(Ticket, pool=label, busy_before=DbLater(5), fence=1, holder="waiter")
-        assert claim(row, behind_waiters=True) is None
-        change(ticket, pool="another.pool")
-        assert verbs.release(connection, model, row.pk, granted(row, behind_waiters=True).fence, 0)
-        change(ticket, pool=label)
-        expire(ticket)
-        assert claim(row, behind_waiters=True) is not None
 
 
 class TestRenew:
@@ -219,14 +203,6 @@ class TestClaimAll:
         model._base_manager.filter(pk=rows[0].pk)._raw_delete("default")
         assert verbs.claim_all(connection, model, [row.pk for row in rows], wanted()) is None
         assert columns(rows[1])["fence"] == 0
-
-    def test_behind_waiters_takes_none_while_anybody_alive_waits(self, model: Model) -> None:
-        rows = several(model, 2)
-        pks = [row.pk for row in rows]
-        ticket = new(Ticket, pool=model._meta.label_lower, busy_before=DbLater(5), fence=1, holder="waiter")
-        assert verbs.claim_all(connection, model, pks, wanted(behind_waiters=True)) is None
-        expire(ticket)
-        assert verbs.claim_all(connection, model, pks, wanted(behind_waiters=True)) is not None
 
 
 class TestLiveFences:
