@@ -24,10 +24,8 @@ from resourcepool.waiting.tickets import Pairs, Seen
 from resourcepool.waiting.upkeep import TIDY_EVERY, upkeep
 from resourcepool.waiting.waiter import Waiter
 
-USED, USED_AT_MOST = (
-    16,
-    1.0,
-)  # tickets of those who were served are removed so many at once, and after so many seconds
+USED = 16  # tickets of those who were served are removed at once,
+USED_AT_MOST = 1.0  # and not later than after so many seconds
 FIRST_FEW = 4  # in line
 CLOSELY = 1.0  # seconds for which everybody looks at free rows, near or not
 SOON = 0.02  # seconds after joining: what was released while the ticket was being taken is free by then
