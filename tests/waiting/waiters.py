@@ -1,14 +1,27 @@
 """Waiters in threads of this process, and tickets of others."""
 
+import json
 from typing import Any
 
 import pytest
+from django.apps.registry import Apps
 
 from resourcepool.dialect import DbLater, DbNow
 from resourcepool.models import Proxy, Ticket
-from tests.app.rows import new
+from resourcepool.waiting.models import pool_name
+from tests.app.rows import columns, new
 from tests.concurrency.tickets import in_line
 from tests.eventually import InBackground, eventually
+
+
+class Chosen(Proxy):
+    """The same rows under another name; in no registry, or every page would show one more pool."""
+
+    class Meta(Proxy.Meta):
+        abstract = False
+        proxy = True
+        app_label = "resourcepool"
+        apps = Apps()
 
 
 class Waiting:
@@ -19,11 +32,11 @@ class Waiting:
         self._threads: dict[str, InBackground] = {}
         self._leases: dict[str, Any] = {}
 
-    def start(self, name: str, **wishes: Any) -> None:
+    def start(self, name: str, pool: Any = Proxy.pool, **wishes: Any) -> None:
         """Start a waiter; return once it stands in line."""
 
         def wait() -> None:
-            self._leases[name] = Proxy.pool.acquire(**{"timeout": 20, "holder": name, **wishes})
+            self._leases[name] = pool.acquire(**{"timeout": 20, "holder": name, **wishes})
             self.served.append(name)
 
         self._threads[name] = InBackground(wait)
@@ -44,4 +57,9 @@ def waiting() -> Waiting:
 def ticket(model: Any, seconds: float = 30, **fields: Any) -> Ticket:
     """Put a stranger in line, who will not do anything."""
     fields = {"asked_at": DbNow(), "fence": 1, "holder": "stranger", **fields}
-    return new(Ticket, pool=model._meta.label_lower, busy_before=DbLater(seconds), **fields)
+    return new(Ticket, pool=pool_name(model), busy_before=DbLater(seconds), **fields)
+
+
+def given(ticket: Ticket) -> list[tuple[Any, int]]:
+    """Return the rows that this ticket has been given, with their fences."""
+    return [(pk, fence) for pk, fence in json.loads(columns(ticket)["granted"])]
