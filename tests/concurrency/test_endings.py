@@ -12,8 +12,9 @@ from django.db import connection
 
 import resourcepool
 from resourcepool.exceptions import LeaseReleased
-from resourcepool.leases import tickets, verbs
+from resourcepool.leases import verbs
 from resourcepool.models import Proxy
+from resourcepool.waiting import tickets
 from tests.app.rows import busy_for, columns, new
 from tests.concurrency.tickets import in_line
 from tests.eventually import eventually
