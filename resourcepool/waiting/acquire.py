@@ -123,9 +123,9 @@ def _begin(source: Source, request: Request) -> Leases | Waiter:
             source.refuse_impossible(connection, request)
             grants = _stand_in_line(connection, waiter)
     except DatabaseUnavailable as error:
-        waiter.trouble, grants = error, None  # it may be back in time
+        waiter.trouble, waiter.is_taking, grants = error, False, None  # it may be back in time
     except BaseException:
-        if waiter.ticket is not None:
+        if waiter.ticket is not None or waiter.is_taking:
             waiter.outcome.cancel()
             waiters.join(waiter)  # which takes the ticket out of the line
         raise
@@ -160,6 +160,7 @@ def _stand_in_line(connection: BaseDatabaseWrapper, waiter: Waiter) -> list[Gran
     """
     if waiters.trouble(waiter.using) is not None:
         return None  # others wait for the database already; trying for oneself takes the time of retries
+    waiter.is_taking = True
     ticket = tickets.take(connection, waiter.model, waiter.request)
     waiter.has(ticket)
     _, given = handover.give_out(connection, waiter.model, waiter.request.selector)

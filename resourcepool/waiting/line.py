@@ -20,7 +20,7 @@ from resourcepool.waiting import handover, tickets
 from resourcepool.waiting.backoff import Backoff, pause, slow_pause
 from resourcepool.waiting.free_rows import python_key
 from resourcepool.waiting.notices import notices
-from resourcepool.waiting.tickets import Pairs, Seen
+from resourcepool.waiting.tickets import Pairs, Seen, Taken
 from resourcepool.waiting.upkeep import TIDY_EVERY, upkeep
 from resourcepool.waiting.waiter import Waiter
 
@@ -121,6 +121,9 @@ class Line:
             self.waiters = [waiter for waiter in self.waiters if waiter not in gone]
 
     def _leave(self, gone: Sequence[Waiter]) -> None:
+        for waiter in gone:
+            if waiter.is_taking and (pk := tickets.find(self._connection, waiter.model, waiter.request)):
+                waiter.has(Taken(pk, 0.0, 0.0))
         pks = [waiter.ticket.pk for waiter in gone if waiter.ticket is not None]
         if pks and not tickets.leave(self._connection, pks):
             given = tickets.look(self._connection, pks)

@@ -10,7 +10,7 @@ from resourcepool.exceptions import BadOption
 from resourcepool.leases.keeper import keeper
 from resourcepool.models import Proxy, Ticket
 from resourcepool.resources.lease import ResourceLease
-from resourcepool.waiting import acquire, handover
+from resourcepool.waiting import acquire, handover, tickets
 from resourcepool.waiting.waiter import Waiter
 from resourcepool.waiting.waiters import waiters
 from tests.app.rows import hold, new, several
@@ -103,3 +103,18 @@ def test_who_leaves_the_line_learns_what_it_was_granted_whatever_came_of_it(
     come_of_it(one.outcome)
     assert acquire._leave(one) == granted
     assert one.has_left
+
+
+def test_while_a_ticket_is_taken_leaves_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is in the database, and its key has not arrived here."""
+    held, take = hold(new(Proxy)), tickets.take
+
+    def interrupted(*args: Any) -> Any:
+        take(*args)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tickets, "take", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        Proxy.pool.acquire(timeout=5)
+    eventually(lambda: not Ticket.objects.exists())
+    held.release()
