@@ -194,9 +194,8 @@ class TestCancellation:
 
         async def give_up() -> None:
             task = asyncio.create_task(Proxy.pool.aacquire(timeout=20))
-            await aeventually(Ticket.objects.exists)
-            (lines,) = [lines for lines in of_this_process._lines.values() if lines.waiters]
-            waiters.extend(lines.waiters)
+            await aeventually(lambda: any(line.waiters for line in of_this_process._lines.values()))
+            waiters.extend(waiter for line in of_this_process._lines.values() for waiter in line.waiters)
             served = asyncio.get_running_loop().run_in_executor(None, held.release)
             while not waiters[0].outcome.done():  # on purpose without a breath for the event loop
                 pass
