@@ -2,9 +2,12 @@
 
 from typing import Any
 
+import pytest
 from django.db import connection
 
 from resourcepool.leases import verbs
+from resourcepool.leases.clock import monotonic
+from resourcepool.leases.retry import Unsettled
 from resourcepool.leases.where import Where
 from tests.app.rows import (
     Model,
@@ -162,6 +165,39 @@ class TestRelease:
         assert verbs.release_all(connection, model, held, 0) == 1
         assert [columns(kept), columns(stolen)] == before
         assert columns(freed)["holder"] == ""
+
+
+class TestSettlingARelease:
+    """Its reply was lost: the row tells what became of it, and what it cannot tell is no release."""
+
+    def settled(self, row: Any, trusted_until: float = 0.0) -> int:
+        return verbs.was_given_back(connection, type(row), row.pk, 1, trusted_until)
+
+    def test_it_is_sent_again_while_the_lease_stands(self, row: Any) -> None:
+        granted(row)
+        with pytest.raises(Unsettled):
+            self.settled(row)
+
+    def test_it_took_effect_if_the_row_is_nobodys_under_the_next_fence(self, row: Any) -> None:
+        verbs.release(connection, type(row), row.pk, granted(row).fence, 0)
+        assert self.settled(row) == 1
+
+    def test_it_is_a_loss_if_somebody_else_has_had_the_row_since(self, row: Any) -> None:
+        granted(row)
+        thief = steal(row)
+        assert self.settled(row) == 0
+        verbs.release(connection, type(row), row.pk, thief.fence, 0)
+        assert self.settled(row) == 0, "the thief has released it"
+
+    def test_it_took_effect_while_nobody_else_can_have_claimed_the_row(self, row: Any) -> None:
+        verbs.release(connection, type(row), row.pk, granted(row).fence, 0)
+        granted(row, "next")
+        assert self.settled(row, trusted_until=monotonic() + 5) == 1
+        assert self.settled(row, trusted_until=monotonic() - 5) == 0
+
+    def test_it_is_a_loss_if_the_row_is_gone(self, row: Any) -> None:
+        type(row)._base_manager.filter(pk=row.pk)._raw_delete("default")
+        assert self.settled(row) == 0
 
 
 class TestHandOver:
