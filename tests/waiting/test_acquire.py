@@ -8,8 +8,9 @@ from django.test.utils import CaptureQueriesContext
 
 from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable
 from resourcepool.models import Proxy, Ticket
-from resourcepool.waiting import tickets
+from resourcepool.waiting import contention, tickets
 from resourcepool.waiting.contention import acquiring
+from resourcepool.waiting.waiters import waiters
 from tests.app.rows import columns, hold, new, several
 from tests.eventually import eventually
 from tests.waiting.waiters import Waiting, given, ticket
@@ -61,9 +62,13 @@ def test_a_first_look_serves_those_in_front_before() -> None:
     assert {first, lease.pk} == {row.pk for row in rows}
 
 
-def test_who_is_served_after_a_wait_is_remembered_as_one_who_had_to(waiting: Waiting) -> None:
+def test_who_is_served_after_a_wait_is_remembered_as_one_who_had_to(
+    waiting: Waiting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(contention, "LATELY", 60)
     held = hold(new(Proxy))
     waiting.start("one")
+    eventually(lambda: any(one.had_to_wait for line in waiters._lines.values() for one in line.waiters))
     held.release()
     waiting.let_go("one")
     assert acquiring.is_likely(Proxy, "default")
