@@ -71,14 +71,20 @@ class Client(Bystander):
     def _options(self) -> dict[Callable[[], None], float]:
         options: dict[Callable[[], None], float] = {self.operate: 0.3, self.save: 0.3, self.misuse: 0.1}
         if len(self.held) < MOST_HELD:
-            options |= {self.claim: 4 if self.waits < 1 else 1, self.acquire: 0.7, self.acquire_two: 0.7}
-            options[self.wait_for_one] = 4 * self.waits
+            options |= {self.claim: 4 * (1 - self.waits), self.acquire: 0.7, self.acquire_two: 0.7}
+            options |= {self.wait_for_one: 3 * self.waits, self.use_shortly: 12 * self.waits}
             if len(self.ledger.rows) > 1:
-                options[self.wait_for_two] = 1.5 * self.waits
+                options[self.wait_for_two] = 2 * self.waits
         if self.mail:
             options[self.adopt] = 3
         if self.held:
-            options |= {self.renew: 1.5, self.work: 2, self.ensure_held: 0.5, self.guard: 4, self.release: 3}
+            options |= {
+                self.renew: 1.5,
+                self.work: 2,
+                self.ensure_held: 0.5,
+                self.guard: 4,
+                self.release: 3 + 4 * self.waits,
+            }
             options |= {self.hand_over: 1.5}
         if self.resources():
             options |= {self.quarantine: 1.5, self.fix: 0.5}
@@ -122,6 +128,14 @@ class Client(Bystander):
 
     def wait_for_two(self) -> None:
         self._wait_for(2)
+
+    def use_shortly(self) -> None:
+        """Stand in line, and give back at once what came."""
+        count = self.rng.choice((1, 1, 1, 2)) if len(self.ledger.rows) > 1 else 1
+        self.stand_in_line(count, ttl=self.rng.choice(TTLS), timeout=self.rng.choice(TIMEOUTS), cooldown=0.0)
+        schedule.now_running().sleep(self.rng.choice((0.0, 0.02, 0.2)))
+        while self.held and self.rng.random() < 0.8:
+            self.release()
 
     def _wait_for(self, count: int) -> None:
         """Stand in line."""

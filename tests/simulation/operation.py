@@ -11,7 +11,12 @@ from tests.simulation import schedule
 from tests.simulation.ledger import Ledger, Pair
 from tests.simulation.tickets import TTL as TICKET_TTL
 
-TICKETS = ('UPDATE "resourcepool_ticket"', 'DELETE FROM "resourcepool_ticket"', 'INSERT INTO "resourcepool_ticket"')
+TICKETS = (
+    'UPDATE "resourcepool_ticket"',
+    'DELETE FROM "resourcepool_ticket"',
+    'INSERT INTO "resourcepool_ticket"',
+)
+
 
 class Effect(NamedTuple):
     """One change of a row that an operation made."""

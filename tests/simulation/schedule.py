@@ -96,8 +96,9 @@ class Habits:
     ticks: tuple[int, ...] = TICKS
 
     @classmethod
-    def drawn(cls, rng: random.Random) -> "Habits":
+    def drawn(cls, rng: random.Random, ticks: tuple[int, ...] = TICKS) -> "Habits":
         return cls(
+            ticks=ticks,
             stay=rng.choice((0.2, 0.5, 0.8)),
             tick=rng.choice((0.05, 0.2, 0.5)),
             pause=rng.choice((0.0, 0.02, 0.08, 0.2)),

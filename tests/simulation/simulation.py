@@ -10,7 +10,7 @@ from django.db import connection, connections
 from resourcepool.leases import verbs
 from resourcepool.leases.terms import Terms
 from resourcepool.models import Proxy
-from tests.simulation import surroundings, verdict
+from tests.simulation import schedule, surroundings, verdict
 from tests.simulation.background import Background
 from tests.simulation.clients import Client
 from tests.simulation.ledger import Ledger, Pair
@@ -20,7 +20,10 @@ from tests.simulation.schedule import Actor, Habits, Process, Schedule, Worker
 MOST_THREADS = 12
 LONG = 20_000  # milliseconds, beyond every ttl, cool-down, quarantine and pause
 CALM = Habits()
-NO_HURRY = (1, 1, 2, 5, 20)
+LINES = 0.4  # of the schedules in which somebody waits end with a line
+WAITS = (0.0, 0.2, 0.9)  # how much the clients of a schedule like to stand in line
+IN_LINE = (1, 1, 2, 5, 20, 50, 100, 300)  # milliseconds: shorter steps, so that tickets live
+NO_HURRY = (1, 2, 5, 20, 50)
 
 
 @dataclass(slots=True)
@@ -52,9 +55,10 @@ class Simulation:
         rng = random.Random(seed)
         random.seed(seed)  # the package's own jitter
         surroundings.begin_names()
+        waits = rng.choice(WAITS)
         self._reset(rng.choice((1, 1, 2, 2, 3)))
         ledger, trace = Ledger(self._observer), [] if traced else None
-        habits, waits = Habits.drawn(rng), rng.choice((0.0, 0.3, 1.0))
+        habits = Habits.drawn(rng, ticks=rng.choice((schedule.TICKS, IN_LINE)) if waits else schedule.TICKS)
         first = _Cast(ledger, rng, self._workers, habits, trace)
         first.enter_clients(waits)
         first.schedule.run()
@@ -65,8 +69,8 @@ class Simulation:
             last.schedule.run()
             violation, steps = last.schedule.violation, steps + last.schedule.steps
             now = last.schedule.now
-        if not violation and waits:
-            habits = Habits(stay=0.5, tick=0.1, ticks=NO_HURRY, deaf=habits.deaf, hinted=habits.hinted)
+        if not violation and waits and rng.random() < LINES:
+            habits = Habits(stay=0.5, tick=0.4, ticks=NO_HURRY, deaf=habits.deaf, hinted=habits.hinted)
             line = _Cast(ledger, rng, self._workers, habits, trace, now)
             line.enter_line()
             line.schedule.run()
@@ -109,7 +113,7 @@ class _Cast:
         rng, mail = self._rng, list[Pair]()
         for name in "ABC"[: rng.choice((2, 2, 3))]:
             process = Process(name, rng.uniform(0, 1e6), rng.uniform(0.95, 1.05), surroundings.memory())
-            lengths = [rng.randint(2, 5) for _ in range(2 if waits and rng.random() < 0.4 else 1)]
+            lengths = [rng.randint(2, 5 + round(3 * waits)) for _ in range(1 + (rng.random() < 0.7 * waits))]
             team = [Client(process, self._ledger, rng, mail, length) for length in lengths]
             for number, client in enumerate(team):
                 client.waits = waits
@@ -122,7 +126,9 @@ class _Cast:
         rng = self._rng
         for name in "XYZ"[: rng.choice((2, 3))]:
             process = Process(name, rng.uniform(0, 1e6), rng.uniform(0.95, 1.05), surroundings.memory())
-            team = [Client(process, self._ledger, rng, [], 2) for _ in range(rng.choice((1, 2)))]
+            team = [
+                Client(process, self._ledger, rng, [], rng.choice((1, 2))) for _ in range(rng.choice((1, 2)))
+            ]
             for number, client in enumerate(team):
                 self._enter(process, f"{name}{number + 1}" if number else name, client.queue)
             self._enter_background(process, team, is_kept=False, is_served=True)
@@ -183,7 +189,7 @@ class _Cast:
                 verdict.blame(
                     f"(4, 6) row {row} cannot be claimed long after" if row.in_service else f"(1) {row}"
                 )
-        Operation("return", process, self._ledger, ("return",)).run(Proxy.objects.return_to_service)
+        Operation("return", process, self._ledger, ("return", "give")).run(Proxy.objects.return_to_service)
 
 
 def _tidy(worker: Worker) -> None:

@@ -8,9 +8,7 @@ from typing import Any, NamedTuple
 from tests.simulation.database import moment
 from tests.simulation.surroundings import TICKET_TTL
 
-READ = (
-    "SELECT id, busy_before, fence, count, lasts, granted, is_waiting, holder FROM resourcepool_ticket ORDER BY id"
-)
+READ = "SELECT id, busy_before, fence, count, lasts, granted, is_waiting, holder FROM resourcepool_ticket ORDER BY id"
 TTL = round(TICKET_TTL * 1_000)
 DEAD = 60_000  # milliseconds after which anybody may remove it
 
@@ -90,9 +88,7 @@ def _judge(old: Ticket, new: Ticket, at: int) -> str:
         is_fine = new == old._replace(busy=max(old.busy, at + TTL)) and old.busy > at
         return "" if is_fine else f"(8) no rule allows this at {at} ms: {old} -> {new}"
     is_one = len(set(old.granted) ^ set(new.granted)) == 1
-    expected = old._replace(
-        fence=old.fence + 1, granted=new.granted, is_waiting=len(new.granted) < old.count
-    )
+    expected = old._replace(fence=old.fence + 1, granted=new.granted, is_waiting=len(new.granted) < old.count)
     if is_one and new == expected and old.is_waiting and old.busy > at:
         return ""
     return f"(8) no rule allows this at {at} ms: {old} -> {new}"
