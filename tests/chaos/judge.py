@@ -11,8 +11,8 @@ from tests.chaos.takeover import Lying, Takeover
 from tests.concurrency.evidence import Event
 from tests.concurrency.judge import Verdict, judge
 
-THREADS = 6  # a worker's own, the keeper's two, the poller's; one or two that tell of a loss
-SESSIONS = 3  # a worker's own, the keeper's, the poller's
+THREADS = 6  # a worker's own, the keeper's two, the waiters'; one or two that tell of a loss
+SESSIONS = 3  # a worker's own, the keeper's, the waiters'
 
 KINDS = (
     "two holders at once",

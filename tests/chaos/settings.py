@@ -8,7 +8,9 @@ INSTALLED_APPS = [*PROJECT_APPS, "tests.chaos"]
 MIGRATION_MODULES = {"chaos": None}
 
 TTL = 3.0
-RESOURCEPOOL = {**PROJECT_TERMS, "TTL": TTL, "QUARANTINE": {"base": 0.1, "cap": 0.2}}
+TICKET_TTL = 6.0
+QUARANTINE = {"base": 0.1, "cap": 0.2}
+RESOURCEPOOL = {**PROJECT_TERMS, "TTL": TTL, "TICKET_TTL": TICKET_TTL, "QUARANTINE": QUARANTINE}
 
 # Thousands of lost leases and lost connections are the purpose; what matters is in the evidence.
 LOGGING = {"version": 1, "disable_existing_loggers": False, "root": {"handlers": [], "level": "CRITICAL"}}

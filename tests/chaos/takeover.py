@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from tests.chaos.settings import TICKET_TTL
 from tests.chaos.story import BACK, Span, Story
 from tests.concurrency.judge import Bereft
 
@@ -45,7 +46,8 @@ class Takeover:
         expiry = row.killed_at + ttl
         taken_at = min(row.next.start if row.next else story.ending, story.ending)
         span, fair = Span(expiry, taken_at), expiry + SLACK
-        due = fair + _unseen(row) * (ttl + SLACK) + _held_up(row, story, span)
+        due = fair + _unseen(row) * (max(ttl, TICKET_TTL) + SLACK) + _held_up(row, story, span)
+        due += _collected(row, story, span)
         for outage in story.outages:
             if outage.start < due and outage.end + BACK > expiry:
                 due = max(due, outage.end + BACK + SLACK)
@@ -59,8 +61,18 @@ class Takeover:
 
 
 def _unseen(row: Bereft) -> int:
-    """How many grants there may have been in between whose holders could not tell of them: each may have to lapse."""
+    """How many grants there may have been in between whose holders could not tell of them: each may have to lapse.
+
+    A waiter that was killed has what it was handed for as long as its ticket lives.
+    """
     return max(0, row.next.fence - row.use.fence - 1) if row.next else 0
+
+
+def _collected(row: Bereft, story: Story, span: Span) -> float:
+    """For how long the one who took it may have had it already, and waited for others that it wanted with it."""
+    if row.next is None or not story.asked_for_many(row.next.pid, row.next.asked_at, row.next.start):
+        return 0.0
+    return Span(row.next.asked_at, row.next.start).within(span)
 
 
 def _held_up(row: Bereft, story: Story, span: Span) -> float:

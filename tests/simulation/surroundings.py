@@ -1,4 +1,4 @@
-"""What the package finds instead of the operating system: simulated clocks, sleep, threads, hints and a server that can go."""
+"""What the package finds instead of the operating system: simulated clocks, sleep, threads, hints, a server."""
 
 import logging
 import time
