@@ -34,7 +34,7 @@ run:     ## Serve the project on http://127.0.0.1:8000/ for development (DATABAS
 	@.venv/bin/python manage.py migrate --verbosity 0
 	@DEBUG=$${DEBUG:-1} .venv/bin/python manage.py runserver
 
-bench:   ## Measure speed beside other ways to do the same, write docs/benchmarks.md (25 min; ARGS=--quick: half a minute)
+bench:   ## Measure speed beside other ways to do the same, write docs/benchmarks.md (25 min; ARGS=--quick: under a minute)
 	@.ci/bootstrap bench
 	@.venv/bin/python -m benchmarks --json docs/benchmarks.json --markdown docs/benchmarks.md $(ARGS)
 

@@ -1,41 +1,36 @@
 """Measures resourcepool beside other ways to do the same, all on the same machine in one run.
 
 python -m benchmarks                              everything, three rounds, about 25 minutes
-python -m benchmarks --quick                      a look in half a minute; its figures mean little
+python -m benchmarks --quick                      a look in less than a minute; its figures mean little
 python -m benchmarks --only mysql --json x.json   one database; what was measured, as JSON
+python -m benchmarks --points 128,48 --contestants spread,sketch --rounds 1   a part of the cycles, and nothing else
+python -m benchmarks --parts grant,waiters        how soon a waiter is told; what 1,000 waiters ask
 """
 
 import argparse
 import contextlib
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from benchmarks import report
+from benchmarks.heats import Choice
 from benchmarks.machine import machine, server_version
 from benchmarks.places import place
-from benchmarks.plan import DATABASES, FULL, QUICK, Plan
+from benchmarks.plan import DATABASES, FULL, PARTS, QUICK, Plan
 from benchmarks.run import Rounds
 from tests.processes import terminable
 from tests.servers import ServerFailed, ServerMissing
 
 
 def main(words: list[str]) -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--quick", action="store_true", help="few processes, one short round")
-    parser.add_argument(
-        "--only", action="append", choices=DATABASES, help="this database alone; may be repeated"
-    )
-    parser.add_argument("--rounds", type=int, help="how often everything is measured; the median counts")
-    parser.add_argument("--seconds", type=float, help="how long each measurement takes")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write what was measured")
-    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables between its two marks")
-    chosen = parser.parse_args(words)
-    plan = (QUICK if chosen.quick else FULL).having(chosen.rounds, chosen.seconds)
-    measured = measure(plan, chosen.only or plan.databases)
+    chosen = parser().parse_args(words)
+    choice = Choice(chosen.points, chosen.contestants)
+    plan = chosen_plan(chosen, choice)
+    databases = [name for name in plan.points if name in (chosen.only or DATABASES)]
+    measured = measure(plan, choice, databases)
     text = report.tables(measured)
     print("\n" + text)
     if chosen.json:
@@ -45,7 +40,51 @@ def main(words: list[str]) -> int:
     return 0 if report.is_sound(measured) else 1
 
 
-def measure(plan: Plan, databases: list[str] | tuple[str, ...]) -> dict[str, Any]:
+def parser() -> argparse.ArgumentParser:
+    """Return what understands the words of the command line."""
+    words = argparse.ArgumentParser(
+        prog="python -m benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    words.add_argument("--quick", action="store_true", help="few processes, one short round")
+    words.add_argument(
+        "--only", action="append", choices=DATABASES, help="this database alone; may be repeated"
+    )
+    words.add_argument(
+        "--points",
+        type=listed,
+        default=[],
+        metavar="P,..",
+        help='"128": of so many processes; or "32 on 100000"',
+    )
+    words.add_argument(
+        "--contestants",
+        type=listed,
+        default=[],
+        metavar="C,..",
+        help="parts of their names, e.g. sticky,sketch",
+    )
+    words.add_argument("--parts", type=listed, metavar="P,..", help=f"of {', '.join(PARTS)}; default: all")
+    words.add_argument("--rounds", type=int, help="how often everything is measured; the median counts")
+    words.add_argument("--seconds", type=float, help="how long each measurement takes")
+    words.add_argument("--json", type=Path, metavar="FILE", help="write what was measured")
+    words.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables between its two marks")
+    return words
+
+
+def listed(words: str) -> list[str]:
+    return [word.strip() for word in words.split(",")]
+
+
+def chosen_plan(chosen: argparse.Namespace, choice: Choice) -> Plan:
+    """Return what to measure; who chooses points or contestants wants to see cycles."""
+    plan = (QUICK if chosen.quick else FULL).having(chosen.rounds, chosen.seconds)
+    if unknown := set(chosen.parts or ()) - set(PARTS):
+        raise SystemExit(f"no such part: {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
+    only_cycles = ("cycles",) if choice.points or choice.contestants else plan.parts
+    return replace(plan, parts=tuple(chosen.parts or only_cycles))
+
+
+def measure(plan: Plan, choice: Choice, databases: list[str]) -> dict[str, Any]:
     """Return everything that was measured; what has no server here is left out, and says so."""
     with contextlib.ExitStack() as stack:
         urls: dict[str, str] = {}
@@ -57,7 +96,7 @@ def measure(plan: Plan, databases: list[str] | tuple[str, ...]) -> dict[str, Any
             except ServerMissing as missing:
                 left_out[name] = str(missing)
                 print(f"left out: {missing}", flush=True)
-        rounds = Rounds(plan, urls)
+        rounds = Rounds(plan, choice, urls)
         try:
             rounds.run()
         except KeyboardInterrupt:

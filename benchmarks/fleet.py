@@ -23,6 +23,7 @@ class Tally:
     waits: list[float] = field(default_factory=list)  # seconds each acquire took
     errors: list[str] = field(default_factory=list)
     notes: list[Any] = field(default_factory=list)  # whatever a scenario wants to judge afterwards
+    warm_notes: list[Any] = field(default_factory=list)  # the same, of what was done to warm up
 
 
 Work = Callable[[Tally, float], None]  # counts into the tally until this moment of time.monotonic()
@@ -51,11 +52,11 @@ def run(processes: int, prepare: Callable[[int], Work], seconds: float) -> list[
         children.append(child)
     try:
         for pipe in pipes:
-            _heard(pipe, START_TIMEOUT)
+            heard(pipe, START_TIMEOUT)
         begin_at = time.monotonic() + 0.2 + processes * 0.002
         for pipe in pipes:
             pipe.send(begin_at)
-        return [_heard(pipe, warm_up + seconds + GRACE) for pipe in pipes]
+        return [heard(pipe, warm_up + seconds + GRACE) for pipe in pipes]
     finally:
         for child in children:
             child.join(5)
@@ -64,7 +65,8 @@ def run(processes: int, prepare: Callable[[int], Work], seconds: float) -> list[
                 child.join()
 
 
-def _heard(pipe: "Connection[Any, Any]", timeout: float) -> Any:
+def heard(pipe: "Connection[Any, Any]", timeout: float) -> Any:
+    """Return what the process at the other end says; raises RuntimeError when it dies, fails or says nothing."""
     if not pipe.poll(timeout):
         raise RuntimeError(f"a process said nothing for {timeout:g} s")
     try:
@@ -85,7 +87,9 @@ def _child(
         pipe.send(True)
         begin_at = pipe.recv()
         time.sleep(max(0.0, begin_at - time.monotonic()))
-        work(Tally(), begin_at + warm_up)
+        warm = Tally()
+        work(warm, begin_at + warm_up)
+        tally.warm_notes = warm.notes
         work(tally, begin_at + warm_up + seconds)
         pipe.send(tally)
     except BaseException:  # noqa: BLE001 (told to the parent, which raises it)
@@ -98,6 +102,8 @@ def _child(
 class Client(Protocol):
     """What repeats: acquire, hold for so many seconds, release; returns how many seconds acquiring took."""
 
+    notes: list[Any]  # of the last cycle
+
     def cycle(self, hold: float) -> float: ...
 
 
@@ -108,13 +114,13 @@ def cycles(client: Client, hold: float) -> Work:
         while time.monotonic() < until:
             try:
                 tally.waits.append(client.cycle(hold))
-                tally.notes += getattr(client, "notes", ())
+                tally.notes += client.notes
             except Exception as error:  # noqa: BLE001 (what callers see is counted)
                 tally.errors.append(f"{type(error).__name__}: {error}"[:200])
 
     return work
 
 
-def quantile(values: list[float], share: float) -> float:
+def quantile(values: list[Any], share: float) -> Any:
     """Return the value below which ``share`` of the sorted ``values`` lie; 0 when there are none."""
     return values[min(len(values) - 1, int(len(values) * share))] if values else 0.0

@@ -5,7 +5,7 @@ import time
 from typing import Any
 
 from benchmarks import fleet
-from benchmarks.contestants import Ours
+from benchmarks.ours import Ours
 
 ROWS = 40
 

@@ -1,20 +1,26 @@
 """Whether those who waited were served in the order of their tickets."""
 
-from collections.abc import Iterable
+from bisect import bisect, insort
+from collections.abc import Collection
 
-STEP = (
-    0.05  # seconds; two grants closer than this may come in either order: the waiters look one after the other
-)
+Grant = tuple[int, float]  # ticket, moment of the grant
 
 
-def overtakings(grants: Iterable[tuple[int, float]], step: float = STEP) -> int:
-    """Return how many were served more than ``step`` seconds before somebody with an earlier ticket.
+def places_overtaken(counted: Collection[Grant], others: Collection[Grant] = ()) -> list[int]:
+    """Return by how many places each of ``counted`` was overtaken, sorted.
+
+    That is how many tickets with a higher number, taken later that is, were granted before it.
 
     Args:
-        grants: (ticket, moment of the claim) of everybody who stood in line.
+        others: grants that may have overtaken, but are not counted themselves: those of the warm-up.
     """
-    count, latest = 0, float("-inf")
-    for _, granted_at in sorted(grants):
-        count += granted_at < latest - step
-        latest = max(latest, granted_at)
-    return count
+    grants = sorted(
+        [(at, ticket, True) for ticket, at in counted] + [(at, ticket, False) for ticket, at in others]
+    )
+    served: list[int] = []
+    found: list[int] = []
+    for _, ticket, counts in grants:
+        if counts:
+            found.append(len(served) - bisect(served, ticket))
+        insort(served, ticket)
+    return sorted(found)

@@ -1,33 +1,30 @@
-"""The tables of a run, and whether it reached what is aimed at."""
+"""The tables of a run as Markdown, and whether it was sound."""
 
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks.plan import EXHAUSTED
+from benchmarks import aims
 
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
-OURS = "resourcepool"
-IDEAL_RATE, IDEAL_WAIT = 800.0, 0.110  # 40 rows held 50 ms each; 88 waiters in front of everybody
 DATABASES = {"mysql": "MariaDB", "postgres": "PostgreSQL", "sqlite": "SQLite"}
 
 
 def tables(measured: dict[str, Any]) -> str:
     """Return everything as Markdown."""
-    lines = [*_about(measured), "", *_targets(measured)]
-    for database in dict.fromkeys(one["database"] for one in measured["cycles"]):
-        lines += [
-            "",
-            f"**{DATABASES[database]}**, cycles (acquire and release) per second; p99 of acquiring",
-            "",
-        ]
-        lines += _cycles([one for one in measured["cycles"] if one["database"] == database])
+    lines = [*_about(measured), "", *_aims(measured)]
+    for database, name in DATABASES.items():
+        results = [one for one in measured["cycles"] if one["database"] == database]
+        lines += _cycles(name, [one for one in results if "ideal_rate" not in one])
+        for point in dict.fromkeys(one["point"] for one in results if "ideal_rate" in one):
+            lines += _waiting(name, [one for one in results if one["point"] == point])
     return "\n".join([*lines, "", *_starting(measured)]).rstrip() + "\n"
 
 
 def is_sound(measured: dict[str, Any]) -> bool:
     """Tell whether everything ran, and no caller of ours saw an error; fast or slow is for people to judge."""
-    return all(one["cycles"] and not one["errors"] for one in measured["cycles"] if OURS in one["contestant"])
+    ours = [one for one in measured["cycles"] if aims.OURS in one["contestant"]]
+    return all(one["cycles"] and not one["errors"] for one in ours)
 
 
 def put_between_marks(page: Path, text: str) -> None:
@@ -46,56 +43,21 @@ def _about(measured: dict[str, Any]) -> Iterator[str]:
         f"mysqlclient {machine['mysqlclient']}",
     ]
     yield ", ".join([*servers.values(), *versions]) + "."
-    yield f"{measured['rounds']} rounds of {measured['seconds']:g} s for each figure; medians."
+    yield f"{measured['rounds']} rounds of {measured['seconds']:g} s for each figure; medians, of maxima the largest."
 
 
-def _targets(measured: dict[str, Any]) -> Iterator[str]:
-    yield "| what | aimed at | measured |"
-    yield "|---|---|---|"
-    rate = {(one["point"], one["contestant"]): one for one in measured["cycles"] if one["database"] == "mysql"}
-    for point in ("1 on 40", "8 on 40", "32 on 40"):
-        yield from _ratio(f"`sticky` against the raw limit, {point}", 0.55, rate, point, "sticky", "raw limit")
-    yield from _ratio("`spread` against the raw limit, 32 on 40", 0.3, rate, "32 on 40", "spread", "raw limit")
-    yield from _ratio(
-        "`spread` against document 000, 32 on 40", 1.5, rate, "32 on 40", "spread", "document 000"
-    )
-    for strategy in ("sticky", "spread"):
-        small, large = (rate.get((f"32 on {rows}", f"{OURS}, {strategy}")) for rows in ("40", "100,000"))
-        if small and large:
-            ratio = large["rate"] / small["rate"]
-            yield f"| `{strategy}`, 100,000 rows against 40, 32 processes | >= 0.9 | {ratio:.2f} |"
-    for point in ("1 on 40", "8 on 40", "32 on 40"):
-        for strategy in ("sticky", "spread"):
-            without, having = (rate.get((point, f"{OURS}, {strategy}{more}")) for more in ("", " with history"))
-            if without and having:
-                ratio = having["rate"] / without["rate"]
-                yield f"| `{strategy}` with history against without, {point} | >= 0.75 | {ratio:.2f} |"
-    waited = rate.get((str(EXHAUSTED), f"{OURS}, spread"))
-    if waited:
-        yield f"| {EXHAUSTED}: rate against the ideal 800/s | >= 0.9 | {waited['rate'] / IDEAL_RATE:.2f} |"
-        yield f"| {EXHAUSTED}: p99 wait against the ideal 110 ms | <= 1.5 | {waited['p99'] / IDEAL_WAIT:.1f} |"
-        yield f"| {EXHAUSTED}: overtakings by more than 50 ms | 0 | {waited['overtakings']:,} of {waited['grants']:,} |"
-    if waiters := measured.get("waiters"):
-        asked = waiters["statements_per_second"]
-        yield f"| {waiters['waiters']:,} waiters on an exhausted pool: statements/s | <= 500 | {asked:.0f} |"
-    if keeper := measured.get("keeper"):
-        per_beat = keeper["statements_per_beat"] / keeper["leases"] * 1_000
-        yield f"| {keeper['leases']:,} leases kept: renewal statements per beat and 1,000 | <= 1 | {per_beat:.1f} |"
-        yield f"| the same: share of a core, ttl {keeper['ttl']:g} s | <= 5 % | {keeper['share_of_a_core']:.1%} |"
-    ours = [one for one in measured["cycles"] if OURS in one["contestant"]]
-    calls, errors = 2 * sum(one["cycles"] for one in ours), sum(one["errors"] for one in ours)
-    yield f"| callers that saw an error, of {calls:,} calls | 0 | {errors} |"
+def _aims(measured: dict[str, Any]) -> Iterator[str]:
+    yield "| what | floor | aim | measured | |"
+    yield "|---|--:|--:|--:|---|"
+    yield from map(str, aims.rows(measured))
 
 
-def _ratio(what: str, aim: float, rate: dict[Any, Any], point: str, ours: str, other: str) -> Iterator[str]:
-    mine, theirs = rate.get((point, f"{OURS}, {ours}")), rate.get((point, other))
-    if mine and theirs:
-        yield f"| {what} | >= {aim:g} | {mine['rate'] / theirs['rate']:.2f} |"
-
-
-def _cycles(results: list[dict[str, Any]]) -> Iterator[str]:
+def _cycles(database: str, results: list[dict[str, Any]]) -> Iterator[str]:
     points = list(dict.fromkeys(one["point"] for one in results))
+    if not points:
+        return
     cell = {(one["contestant"], one["point"]): one for one in results}
+    yield from ("", f"**{database}**, cycles (acquire and release) per second; p99 of acquiring", "")
     yield "| processes on rows | " + " | ".join(points) + " |"
     yield "|---|" + "--:|" * len(points)
     for contestant in dict.fromkeys(one["contestant"] for one in results):
@@ -105,6 +67,31 @@ def _cycles(results: list[dict[str, Any]]) -> Iterator[str]:
 
 def _cell(one: dict[str, Any] | None) -> str:
     return "-" if one is None else f"{one['rate']:,.0f} ({one['p99'] * 1000:,.1f} ms)"
+
+
+def _waiting(database: str, results: list[dict[str, Any]]) -> Iterator[str]:
+    """One point at which everybody waits; shares are of the ideal."""
+    first = results[0]
+    ideal = f"{first['ideal_rate']:,.0f} cycles/s and a wait of {first['ideal_wait'] * 1000:,.0f} ms"
+    yield from ("", f"**{database}, {first['point']}**; ideal: {ideal}", "")
+    yield "| | cycles/s | of ideal | wait p50 | p99 | max | p99 of ideal | overtaken by: p99, max | deadlocks |"
+    yield "|---|" + "--:|" * 8
+    for one in results:
+        waits = [f"{one[name] * 1000:,.0f} ms" for name in ("p50", "p99", "max")]
+        shares = [f"{one['rate'] / one['ideal_rate']:.2f}", f"{one['p99'] / one['ideal_wait']:.1f}"]
+        cells = [
+            f"{one['rate']:,.0f}",
+            shares[0],
+            *waits,
+            shares[1],
+            _places(one["overtaken"]),
+            str(one["deadlocks"]),
+        ]
+        yield f"| {one['contestant']} | {' | '.join(cells)} |"
+
+
+def _places(overtaken: dict[str, float] | None) -> str:
+    return f"{overtaken['p99']:,.0f}, {overtaken['max']:,.0f}" if overtaken else "-"
 
 
 def _starting(measured: dict[str, Any]) -> Iterator[str]:

@@ -9,5 +9,5 @@ class WithoutAddresses(SafeExceptionReporterFilter):
     """Hides settings and environment variables such as DATABASE_URL, and ``url`` wherever it is nested."""
 
     hidden_settings = re.compile(
-        f"{SafeExceptionReporterFilter.hidden_settings.pattern}|URL|BROKER|BACKEND", re.IGNORECASE
+        f"{SafeExceptionReporterFilter.hidden_settings.pattern}|URL|BROKER|BACKEND|HINTS", re.IGNORECASE
     )

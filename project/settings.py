@@ -8,6 +8,7 @@ ALLOWED_HOSTS            comma-separated; default: this machine only
 CSRF_TRUSTED_ORIGINS     comma-separated, e.g. https://pool.example.com
 HTTPS                    1 when served over https only: cookies are then never sent over http
 CELERY_BROKER_URL        used when Celery is installed
+RESOURCEPOOL_HINTS       what tells waiting processes to look at once, e.g. redis://localhost:6379/0; default: nothing
 LANGUAGE_CODE            zh-hans: Chinese in commands, and for browsers that ask for neither language; default: en
 VAR_DIR                  where all of the above is kept; default: var/
 """
@@ -36,6 +37,7 @@ DATABASE_URL = os.environ.get("DATABASE_URL") or f"sqlite:///{VAR_DIR}/db.sqlite
 DATABASES = {"default": database(DATABASE_URL)}
 
 RESOURCEPOOL = {
+    "HINTS": os.environ.get("RESOURCEPOOL_HINTS") or None,
     "SECRET_KEYS": env_list("RESOURCEPOOL_SECRET_KEYS")
     or [kept_secret(VAR_DIR / "resourcepool_key", lambda: Fernet.generate_key().decode())],
 }

@@ -35,6 +35,8 @@ DEFAULTS: dict[str, Any] = {
     "ALARMS": {"oldest_wait": 60.0, "sweep": 600.0},
     # How resources are checked, per model; see docs/validity.md.
     "CHECKS": {},
+    # What tells waiting processes to look at once: "postgresql", a Redis URL, another broker's URL; None: nothing does.
+    "HINTS": None,
     # Fernet keys for secrets at rest: the first encrypts, every one decrypts.
     "SECRET_KEYS": [],
     # Per model, e.g. {"resourcepool.Proxy": {"ttl": 30}}: ttl, timeout, cooldown, max_hold, strategy, history,

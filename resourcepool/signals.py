@@ -12,14 +12,16 @@ is noticed later, by whoever sweeps. What all processes tell together is in the 
 """
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from time import monotonic
 from typing import Any
 
 from django.db import connections, models, transaction
 from django.dispatch import Signal
 from django.utils.translation import gettext_lazy as _
+
+from resourcepool.clock import monotonic
 
 logger = logging.getLogger(__name__)
 
@@ -63,7 +65,7 @@ class Fact:
         seconds: for how long the lease was held, or how long the check took; None: whoever told it does not know.
         ttl: for how many seconds the lease is good after each renewal, told when it is acquired; None: it is not told,
             or ``max_hold`` cuts the last of them short.
-        at: when, by this process's clock (``time.monotonic``).
+        at: when, by this process's clock (``clock.monotonic``).
     """
 
     what: What
@@ -90,8 +92,6 @@ resource_taken_out = Signal()  # also by a reservation
 resource_returned = Signal()
 resource_checked = Signal()
 
-to_be_recorded = Signal(use_caching=True)  # every fact of a pool that keeps a history: for the history alone
-
 alarm_raised = Signal()  # with ``alarm`` in place of ``fact``
 alarm_cleared = Signal()
 
@@ -112,10 +112,18 @@ SIGNALS: dict[What, Signal] = {
 }
 
 
+# Called with every fact of a pool that keeps a history; no signal, because that would cost more than all the rest.
+recorders: list[Callable[[Fact], object]] = []
+
+
 def tell(fact: Fact) -> None:
     """Send the signal for ``fact``, after the commit if a transaction is open on its database."""
-    if not fact.what.is_heard(fact.model):
-        return
+    if fact.what.is_heard(fact.model):
+        tell_heard(fact)
+
+
+def tell_heard(fact: Fact) -> None:
+    """Do the same for a caller that has asked ``is_heard`` before it made the fact."""
     if connections[fact.using].in_atomic_block:
         transaction.on_commit(partial(_send, fact), using=fact.using, robust=True)
     else:
@@ -129,5 +137,15 @@ def is_recorded(model: type[models.Model]) -> bool:
 
 def _send(fact: Fact) -> None:
     if is_recorded(fact.model):
-        to_be_recorded.send_robust(sender=fact.model, fact=fact)
-    SIGNALS[fact.what].send_robust(sender=fact.model, fact=fact)  # Django logs what a receiver raises
+        _record(fact)
+    signal = SIGNALS[fact.what]
+    if signal.receivers:
+        signal.send_robust(sender=fact.model, fact=fact)  # Django logs what a receiver raises
+
+
+def _record(fact: Fact) -> None:
+    for record in recorders:
+        try:
+            record(fact)
+        except Exception:
+            logger.exception("the event %r of %s is not recorded", str(fact.what), fact.model._meta.label)

@@ -20,6 +20,7 @@ NOTHING_COLLECTED = 5
 # What asks no database, or nothing that another one would answer differently: on SQLite alone.
 ONCE = (
     "tests/demo",
+    "tests/hints",
     "tests/locale",
     "tests/phrases",
     "tests/queues/test_planning.py",

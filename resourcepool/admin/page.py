@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 
 from resourcepool.admin.columns import Columns, note_beginnings
 from resourcepool.admin.operating import Operating
-from resourcepool.admin.words import lasted, moment, sentences, titled, zone
+from resourcepool.admin.words import happened, lasted, moment, sentences, titled, zone
 from resourcepool.history.models import Event
 from resourcepool.phrases import shown
 from resourcepool.resources.state import state_of
@@ -73,7 +73,8 @@ class Page(Columns, Operating):
         events: list[Any] = timeline(resource, before)
         for event in events:
             event.lasted = "" if event.seconds is None else lasted(event.seconds)
-            event.moment = moment(event.at)
+            event.moment, event.happened = moment(event.at), happened(event)
+            event.since = "" if event.began_at is None else moment(event.began_at)
             event.why = shown(event.reason)
         last = events[EVENTS - 1] if len(events) > EVENTS else None
         older = f"{self.url_of('timeline', quote(resource.pk))}?before={last.fence}-{last.pk}" if last else ""

@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from resourcepool.admin.filters import TextFilter
 from resourcepool.admin.generic import Admin
 from resourcepool.admin.paging import CappedList, CappedPaginator
-from resourcepool.admin.words import moments, spans
+from resourcepool.admin.words import happened, moments, spans
 from resourcepool.dialect import MicrosUntil
 from resourcepool.history.models import Event, Sample
 from resourcepool.jobs.models import Job
@@ -74,6 +74,8 @@ class WhatFilter(admin.SimpleListFilter):
         return list(What.choices)
 
     def queryset(self, request: Any, queryset: Any) -> Any:
+        if self.value() == What.ACQUIRED:
+            return queryset.acquisitions()
         return queryset.filter(what=self.value()) if self.value() else queryset
 
 
@@ -114,18 +116,23 @@ class EventAdmin(ReadOnlyAdmin):
     """The newest events; of one resource, all that are kept."""
 
     list_display = (
-        *(moments("at", _("at")), "what", "pool", "resource", "fence", "holder", "host"),
+        *(moments("at", _("at")), "happened", "pool", "resource", "fence", "holder", "host"),
         *(spans("seconds", _("lasted")), "actor", "why"),
     )
     fields = (
-        *(moments("at", _("at")), "what", "pool", "row", "fence", "holder", "host", "pid"),
-        *(spans("seconds", _("lasted")), "actor", "why"),
+        *(moments("at", _("at")), "happened", "pool", "row", "fence", "holder", "host", "pid"),
+        *(moments("began_at", _("since")), spans("seconds", _("lasted")), "actor", "why"),
     )
     list_filter = (PoolFilter, WhatFilter, PastFilter, EventHolderFilter, ActorFilter)
     search_fields = ("row",)
     search_help_text = _(
         "The number of a resource shows all of its events. Filters look at the newest 100,000 events."
     )
+
+    @admin.display(description=_("what"))
+    def happened(self, event: Event) -> str:
+        """Show what happened."""
+        return happened(event)
 
     @admin.display(description=_("resource"))
     def resource(self, event: Event) -> str:

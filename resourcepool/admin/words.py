@@ -111,6 +111,12 @@ def lasted(seconds: float) -> str:
     return duration(seconds) if seconds >= 10 else _("%.2f s") % seconds
 
 
+def happened(event: Any) -> str:
+    """Return what an event tells: "released", or "acquired and released" where it tells of the whole lease."""
+    what = str(event.get_what_display())
+    return _("acquired and %s") % what if event.is_whole else what
+
+
 def moment(at: datetime.datetime) -> str:
     """Return "2026-11-21 03:12:07", as logs have it, in the time zone that ``zone`` tells."""
     return f"{_local(at):%Y-%m-%d %H:%M:%S}"

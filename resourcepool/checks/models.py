@@ -9,7 +9,8 @@ from django.core.checks import Warning as CheckWarning
 
 from resourcepool.checks.message import message
 from resourcepool.exceptions import BadOption
-from resourcepool.resources.registry import resource_models
+from resourcepool.leases.table import inherited_from
+from resourcepool.resources.registry import inherited_models, resource_models
 from resourcepool.resources.requests import RESERVED
 from resourcepool.resources.resource import Resource, checked_times
 from resourcepool.resources.selectors import selectable
@@ -39,6 +40,22 @@ def check_models(**_: Any) -> list[CheckMessage]:
                 CheckWarning(f"{name!r} is no selector.", hint=hint, obj=model, id="resourcepool.W002")
             )
     return found
+
+
+@register("resourcepool")
+def check_inheritance(**_: Any) -> list[CheckMessage]:
+    """Report models whose leases are in another model's table, so that nothing of theirs can be leased (E011)."""
+    return [
+        Error(
+            f"its leases are in the table of {owner._meta.label}, so its own pool can hand out nothing.",
+            hint=f"Let {owner._meta.label} be abstract, so that each model has leases of its own; or keep what it adds"
+            f" in a model with a OneToOneField to {owner._meta.label}, and lease through {owner._meta.label}.pool.",
+            obj=model,
+            id="resourcepool.E011",
+        )
+        for model in inherited_models()
+        if (owner := inherited_from(model)) is not None
+    ]
 
 
 @register("resourcepool")

@@ -10,6 +10,7 @@ from django.core.checks import CheckMessage, Error, register
 
 from resourcepool.conf import DEFAULTS, POOL_OPTIONS, setting, ticket_ttl
 from resourcepool.exceptions import BadOption
+from resourcepool.hints import choice
 from resourcepool.resources.checking.rules import rules_of
 from resourcepool.resources.quarantine import Policy
 from resourcepool.resources.registry import resource_models
@@ -20,7 +21,8 @@ from resourcepool.sweeps.pruning import history_kept, history_rows
 
 @register("resourcepool")
 def check_settings(**_: Any) -> list[CheckMessage]:
-    """Report unknown or wrong settings (E001), and pools and checks of models that do not exist (E002)."""
+    """Report unknown or wrong settings (E001), pools and checks of models that do not exist (E002), and a service for
+    hints that this process cannot use (E012)."""
     chosen = getattr(settings, "RESOURCEPOOL", {})
     if not isinstance(chosen, Mapping):
         return [Error("RESOURCEPOOL is not a dict.", id="resourcepool.E001")]
@@ -32,6 +34,7 @@ def check_settings(**_: Any) -> list[CheckMessage]:
         found += _wrong("", check)
     found += _wrong("", _check_quarantine)
     found += _wrong("", _check_keys)
+    found += _check_hints()
     pools: Mapping[str, Any] = {}
     found += _wrong("", partial(setting, "POOLS"))
     if isinstance(chosen.get("POOLS", {}), Mapping):
@@ -72,6 +75,21 @@ def _is_fernet_key(key: str | bytes) -> bool:
         return len(base64.urlsafe_b64decode(key)) == 32
     except ValueError:
         return False
+
+
+def _check_hints() -> Iterator[CheckMessage]:
+    try:
+        chosen = choice.chosen()
+    except BadOption as error:
+        hint = "For example 'postgresql', 'redis://localhost:6379/0' or 'amqp://localhost'; see docs/hints.md."
+        yield Error(f"{error}.", hint=hint, id="resourcepool.E001")
+        return
+    try:
+        if chosen:
+            chosen.refuse_unusable()
+    except BadOption as error:
+        hint = "See docs/hints.md. With None everything works as well, and waiting processes look from time to time."
+        yield Error(f"{error}.", hint=hint, id="resourcepool.E012")
 
 
 def _check_pool(label: str, pool: Any) -> Iterator[CheckMessage]:

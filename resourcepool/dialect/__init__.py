@@ -8,7 +8,7 @@ from resourcepool.dialect.brief import brief_transaction
 from resourcepool.dialect.clock import read_clock
 from resourcepool.dialect.expressions import DbLater, DbNow, MicrosUntil
 from resourcepool.dialect.fields import KeyField
-from resourcepool.dialect.forks import abandon_inherited_connections, close_files
+from resourcepool.dialect.forks import abandon_inherited_connections, close_files, point_at_nothing
 from resourcepool.dialect.private import close_quietly, limit_lock_waits, private_connection
 from resourcepool.dialect.statement import all_rows, row_count, run
 from resourcepool.dialect.supported import of, supports, trouble
@@ -29,6 +29,7 @@ __all__ = [
     "limit_lock_waits",
     "micros",
     "of",
+    "point_at_nothing",
     "private_connection",
     "read_clock",
     "row_count",

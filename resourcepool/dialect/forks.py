@@ -6,6 +6,7 @@ from typing import Any
 
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.utils.connection import ConnectionProxy
 
 from resourcepool.dialect.private import close_quietly, descriptors, opened
 
@@ -18,7 +19,7 @@ def close_files() -> None:
     A child inherits what the library remembers of its locks on a file, but not the locks. The parent, seeing itself
     alone, would remove the log when it closes, and with it what the child has committed (howtocorrupt.html, 2.6).
     """
-    for connection in connections.all(initialized_only=True):
+    for connection in _of_this_thread():
         idle = not connection.in_atomic_block and connection.autocommit
         if connection.vendor == "sqlite" and idle and not _lives_in_memory(connection):
             close_quietly(connection)
@@ -30,9 +31,7 @@ def abandon_inherited_connections() -> None:
     Parent and child share the socket. Used by both it mixes up replies; closed by the child it logs the
     parent out. So the child's end is pointed at /dev/null and the next query connects anew.
     """
-    ours = [
-        connection for connection in connections.all(initialized_only=True) if not connection.in_atomic_block
-    ]
+    ours = [connection for connection in _of_this_thread() if not connection.in_atomic_block]
     for connection in [*ours, *opened]:
         driver = connection.connection
         if driver is None or _lives_in_memory(connection):
@@ -41,15 +40,23 @@ def abandon_inherited_connections() -> None:
         connection.connection = None
         # A driver whose thread was in the middle of a statement refuses to tell; private ones were asked before.
         with contextlib.suppress(Exception):
-            _point_at_nothing(descriptors.get(id(driver)) or driver.fileno())
+            point_at_nothing(descriptors.get(id(driver)) or driver.fileno())
     opened.clear()
+
+
+def _of_this_thread() -> list[BaseDatabaseWrapper]:
+    made = connections.all(initialized_only=True)
+    return [
+        one for one in made if not isinstance(one, ConnectionProxy)
+    ]  # that stands for one that is not made yet
 
 
 def _lives_in_memory(connection: BaseDatabaseWrapper) -> bool:
     return bool(getattr(connection, "is_in_memory_db", lambda: False)())
 
 
-def _point_at_nothing(descriptor: int) -> None:
+def point_at_nothing(descriptor: int) -> None:
+    """In a forked child: make this socket of the parent's lead to /dev/null, so that closing it ends no session."""
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, descriptor, inheritable=False)
     os.close(nothing)

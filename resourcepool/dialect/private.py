@@ -5,22 +5,25 @@ import contextlib
 from django.db import DatabaseError, InterfaceError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool.dialect.supported import of
+from resourcepool.dialect.supported import of, supports
 
 LOCK_WAIT = 1  # whole seconds that a background thread waits for a locked row
 
-# Strong references: collecting a connection of the parent's threads in a child would close it.
 opened: list[BaseDatabaseWrapper] = []
 descriptors: dict[int, int] = {}  # {id of the driver's connection: its socket}
 
 
 def private_connection(alias: str, *, is_hasty: bool = True) -> BaseDatabaseWrapper:
-    """Return a new connection to ``alias`` for one thread, with short timeouts.
+    """Return a new connection to ``alias`` for one thread, with short timeouts if its database is supported.
 
     Args:
         is_hasty: waits for a locked row only for a moment; else as long as the project's settings say.
     """
     connection = connections.create_connection(alias)
+    # Strong references: collecting a connection of the parent's threads in a child would close it.
+    opened.append(connection)
+    if not supports(connection):  # holds no leases; a receiver of a signal may use it
+        return connection
     dialect = of(connection)
     options = {**connection.settings_dict["OPTIONS"], **dialect.timeouts}
     if is_hasty:
@@ -39,7 +42,6 @@ def private_connection(alias: str, *, is_hasty: bool = True) -> BaseDatabaseWrap
 
     # Django has no per-connection hook; the connection_created signal would reach every connection.
     setattr(connection, "init_connection_state", initialise_and_limit)  # noqa: B010
-    opened.append(connection)
     return connection
 
 

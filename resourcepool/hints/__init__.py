@@ -1,15 +1,9 @@
-import secrets
+"""Hints: "look now", sent to one process. Losing one costs time, never correctness, and none is believed.
 
-_a = secrets.token_hex(10)
+A process that gets a hint looks at its rows in the database; what it does then depends on these alone. Everything
+works with hints off, too, by looking from time to time. RESOURCEPOOL["HINTS"] chooses what carries them.
+"""
 
+from resourcepool.hints.process import address, are_on, flush, listen, send, stop_listening
 
-def address() -> str:
-    return _a
-
-
-def are_on() -> bool:
-    return False
-
-
-def send(address: str) -> None: ...
-def listen(wake: object) -> None: ...
+__all__ = ["address", "are_on", "flush", "listen", "send", "stop_listening"]

@@ -1,6 +1,6 @@
 """For how long a lease was held that somebody else ended, or nobody: they do not know, the history does."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -19,12 +19,13 @@ def grant(fact: Fact) -> Grant:
     return _named(fact.model, fact.pk, fact.fence)
 
 
-def held(facts: Sequence[Fact], now: float, using: str) -> dict[Grant, float]:
+def held(facts: Iterable[Fact], now: float, using: str) -> dict[Grant, float]:
     """Return {grant: for how many seconds it lasted} of those that were revoked, as far as the history knows.
 
     Args:
         now: this moment by the process's own clock, as in ``Fact.at``.
     """
+    facts = list(facts)
     revoked = {grant(fact): fact.at for fact in facts if fact.what is What.REVOKED}
     if not revoked:
         return {}

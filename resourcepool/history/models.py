@@ -1,5 +1,6 @@
 """One row for each thing that happened to a lease or a resource; only added and, when old, removed."""
 
+import datetime
 from typing import Any, ClassVar, Self
 
 from django.db import models
@@ -8,6 +9,12 @@ from django.utils.translation import gettext_lazy as _
 from resourcepool.dialect import DbLater, KeyField, MicrosUntil
 from resourcepool.signals import What
 
+# How a lease ends that its holder gives back while it is still the holder's: nobody else tells of its end.
+ENDS = frozenset({What.RELEASED, What.HANDED_OVER, What.FIXED, What.QUARANTINED})
+
+# The events that tell of an acquisition: its own, or that of the whole lease. The kinds are named for the index.
+ACQUISITION = models.Q(what=What.ACQUIRED) | models.Q(what__in=sorted(ENDS), is_whole=True)
+
 MAX_TEXT = 200
 MAX_ROW = 100
 MAX_ACTOR = 150
@@ -15,7 +22,10 @@ MAX_ACTOR = 150
 
 def storable(value: object, most: int) -> str:
     """Return ``value`` as text that every database takes: without NUL, and with ? for what is no character."""
-    return str(value).encode("utf-8", "replace").decode().replace("\0", "")[:most]
+    text = str(value)
+    if not text.isascii():
+        text = text.encode("utf-8", "replace").decode()
+    return text.replace("\0", "")[:most]
 
 
 class EventQuerySet(models.QuerySet[Any]):
@@ -24,6 +34,10 @@ class EventQuerySet(models.QuerySet[Any]):
     def of(self, row: models.Model) -> Self:
         """Return what happened to this one row."""
         return self.filter(pool=row._meta.label_lower, row=str(row.pk))
+
+    def acquisitions(self) -> Self:
+        """Return those that tell of an acquisition, one for each lease."""
+        return self.filter(ACQUISITION)
 
     def since(self, seconds: float) -> Self:
         """Return what happened within the last so many seconds, by the database's clock."""
@@ -36,6 +50,9 @@ class EventQuerySet(models.QuerySet[Any]):
 
 class Event(models.Model):
     """One thing that happened to one row, as told by the process in which it happened (peers: LR #43, #1043).
+
+    A lease that was over before its acquisition was written is one event, of its end: ``is_whole``. Any other has an
+    event of its acquisition, too.
 
     Not promised: completeness. A process that is killed takes the events of its last second with it.
     """
@@ -52,6 +69,8 @@ class Event(models.Model):
     ttl = models.FloatField(_("good after each renewal for (s)"), null=True)
     host = models.CharField(_("host"), max_length=80, default="")
     pid = models.PositiveIntegerField(_("process"), default=0)
+    # The default is the database's, too: processes that still run the version before write here without this column.
+    is_whole = models.BooleanField(_("tells of the whole lease"), default=False, db_default=False)
 
     objects: ClassVar[Any] = EventQuerySet.as_manager()
 
@@ -60,12 +79,17 @@ class Event(models.Model):
         verbose_name_plural = _("events")
         indexes = [
             models.Index(fields=["pool", "row", "fence"], name="resourcepool_event_of_row"),
-            models.Index(fields=["pool", "what", "at"], name="resourcepool_event_counted"),
+            models.Index(fields=["pool", "what", "at", "is_whole"], name="resourcepool_event_happened"),
             models.Index(fields=["at"], name="resourcepool_event_old"),
         ]
 
     def __str__(self) -> str:
         return f"{self.pool} {self.row} {self.what}"
+
+    @property
+    def began_at(self) -> datetime.datetime | None:
+        """When the lease began, or the check, whose end it tells of; None: it tells of no end, or does not know."""
+        return None if self.seconds is None else self.at - datetime.timedelta(seconds=self.seconds)
 
     @property
     def age(self) -> float:

@@ -9,20 +9,24 @@ import math
 import os
 import threading
 from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 from django.db import connections, router
 
+from resourcepool.clock import monotonic
+from resourcepool.history.merging import Entry, merged, taken_apart
 from resourcepool.history.models import Event
-from resourcepool.history.writing import BATCH, write, write_gap
+from resourcepool.history.writing import write, write_gap
 from resourcepool.leases import background
 from resourcepool.leases.alarm import Alarm
 from resourcepool.leases.background import own_connections
-from resourcepool.leases.clock import monotonic
 from resourcepool.leases.shutdown import at_exit
-from resourcepool.signals import Fact, to_be_recorded
+from resourcepool.signals import Fact, recorders
 
-EVERY = 1.0  # seconds between two writes; as soon as a batch waits it is written
+EVERY = 1.0  # seconds between two writes; a lease that lasts longer has an event of its acquisition
+ENOUGH = 5_000  # events that wait to be written; then it is done at once
+BATCH = 500  # events in one statement
 MOST = 20_000  # events that wait to be written; what comes on top is dropped
 MOST_BY_OPERATORS = (
     200_000  # the same for what operators do: all rows of a large pool, and it answers for somebody
@@ -39,28 +43,35 @@ class Recorder:
     def __init__(self) -> None:
         self.dropped = 0
         self._waiting: deque[Fact] = deque()
-        self._in_hand: list[Fact] = []
+        self._in_hand = 0  # facts that are being written
+        self._flush_at = 0.0  # not earlier: the database has failed
         self._database: Any = None
         self._alarm = Alarm()
         self._writing = threading.Lock()
         self._is_running = self._writes_at_exit = False
 
-    def note(self, sender: Any, fact: Fact, **_: Any) -> None:
-        """Have ``fact`` written; a receiver of ``to_be_recorded``."""
-        self._stay_with(_database())
-        if len(self._waiting) >= (MOST_BY_OPERATORS if fact.actor else MOST):
+    def note(self, fact: Fact) -> None:
+        """Have ``fact`` written."""
+        if not self._waiting:
+            self._stay_with(_database())
+        if len(self._waiting) + self._in_hand >= (MOST_BY_OPERATORS if fact.actor else MOST):
             self._drop()
             return
         self._waiting.append(fact)
         if not self._is_running:
             self._start()
-        if len(self._waiting) in (1, BATCH):
+        if len(self._waiting) in (1, ENOUGH):
             self._alarm.bring_forward(self._due_at)
 
     @property
     def is_idle(self) -> bool:
         """Whether everything that was told is written."""
         return not self._waiting and not self._in_hand
+
+    def forget(self) -> None:
+        """Leave out what waits to be written."""
+        self._waiting.clear()
+        self.dropped = 0
 
     def flush(self) -> None:
         """Write everything that waits, now, on this thread's connections; what another thread writes is waited for.
@@ -70,20 +81,25 @@ class Recorder:
         """
         with self._writing:
             self._stay_with(_database())
-            while self._waiting:
-                self._write_some()
+            # All at once, so that as many leases as possible are whole; what is told meanwhile is for the next time.
+            facts = list(self._waiting)
+            self._in_hand = len(facts)
+            for _ in facts:
+                self._waiting.popleft()
+            try:
+                self._write(merged(facts))
+            finally:
+                self._in_hand = 0
             if self.dropped:
                 self._own_up(self.dropped)
 
-    def _write_some(self) -> None:
-        self._in_hand = [self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))]
-        try:
-            write(self._in_hand)
-        except Exception:
-            self._waiting.extendleft(reversed(self._in_hand))
-            raise
-        finally:
-            self._in_hand = []
+    def _write(self, entries: Sequence[Entry]) -> None:
+        for start in range(0, len(entries), BATCH):
+            try:
+                write(entries[start : start + BATCH])
+            except Exception:
+                self._waiting.extendleft(reversed(taken_apart(entries[start:])))
+                raise
 
     def _drop(self) -> None:
         if not self.dropped:
@@ -99,8 +115,7 @@ class Recorder:
     def _stay_with(self, database: Any) -> None:
         """Forget what was told of another database: a test's, which is gone, and this is the real one again."""
         if database != self._database:
-            self._waiting.clear()
-            self.dropped = 0
+            self.forget()
             self._database = database
 
     def _start(self) -> None:
@@ -120,7 +135,7 @@ class Recorder:
                         self._alarm.sleep_until(wake_at)
                     else:
                         self._alarm.sleep_until(monotonic() + IDLE)
-                        if not self._waiting:
+                        if self.is_idle:
                             with own.turn:
                                 own.close()
         finally:
@@ -136,21 +151,21 @@ class Recorder:
         except Exception as error:  # noqa: BLE001 (whatever it is: this thread must not die of it)
             why = f"{type(error).__name__}: {error}"
             logger.warning("%d events wait to be written: %s", len(self._waiting), why)
-            return monotonic() + PAUSE_AFTER_FAILURE
+            self._flush_at = monotonic() + PAUSE_AFTER_FAILURE
         return self._due_at
 
     @property
     def _due_at(self) -> float:
-        """When to write: as soon as there is a batch, and soon after the first event in any case."""
-        if len(self._waiting) >= BATCH:
-            return 0.0
+        """When to write: as soon as there is much, and soon after the first event in any case."""
+        if len(self._waiting) >= ENOUGH:
+            return self._flush_at
         try:
-            return self._waiting[0].at + EVERY
+            return max(self._flush_at, self._waiting[0].at + EVERY)
         except IndexError:
-            return 0.0 if self.dropped else math.inf
+            return self._flush_at if self.dropped else math.inf
 
     def _last_flush(self) -> None:
-        if not self._waiting and not self.dropped:
+        if self.is_idle and not self.dropped:
             return
         with own_connections():
             try:
@@ -166,12 +181,9 @@ def _database() -> Any:
 
 
 def listen() -> None:
-    """Connect the history of this process to what is to be recorded."""
-    to_be_recorded.connect(_note, dispatch_uid="resourcepool.history")
-
-
-def _note(sender: Any, fact: Fact, **_: Any) -> None:
-    recorder.note(sender, fact)
+    """Have what is told in this process recorded."""
+    if recorder.note not in recorders:
+        recorders.append(recorder.note)
 
 
 def _after_fork() -> None:

@@ -1,6 +1,7 @@
 """Puts facts into the history's table, whatever is in them: one that cannot be written does not stop the others."""
 
 import logging
+import math
 import os
 import socket
 from collections.abc import Sequence
@@ -10,16 +11,19 @@ from django.db import InterfaceError, InternalError, OperationalError, Programmi
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import dialect
+from resourcepool.clock import monotonic
 from resourcepool.dialect import DbLater
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.history.held import grant, held
+from resourcepool.history.merging import Entry
 from resourcepool.history.models import MAX_ACTOR, MAX_ROW, MAX_TEXT, Event, storable
-from resourcepool.leases.clock import monotonic
 from resourcepool.leases.retry import retrying
 from resourcepool.signals import Fact, What
 
-BATCH = 500  # events in one statement
-COLUMNS = ("at", "what", "pool", "row", "fence", "holder", "actor", "reason", "seconds", "ttl", "host", "pid")
+COLUMNS = (
+    *("at", "what", "fence", "is_whole", "pid", "ttl", "seconds"),
+    *("pool", "row", "holder", "actor", "reason", "host"),
+)
 
 # The database's fault, and over some day: what waits is written then. Anything else is the fault of one event.
 NOT_NOW = (ResourcePoolError, OperationalError, InterfaceError, InternalError, ProgrammingError)
@@ -29,23 +33,24 @@ logger = logging.getLogger(__name__)
 _host = socket.gethostname()[:80]
 
 
-def write(facts: Sequence[Fact]) -> None:
-    """Add these facts to the history; one that the database cannot take is left out, and the log says so.
+def write(entries: Sequence[Entry]) -> None:
+    """Add these to the history; one that the database cannot take is left out, and the log says so.
 
     Raises:
         DatabaseUnavailable: and the others of ``NOT_NOW``: nothing, or not all of them, is written.
     """
     try:
-        _write(facts)
+        _write(entries)
     except NOT_NOW:
         raise
     except Exception as error:  # noqa: BLE001 (drivers have many kinds for what cannot be stored)
-        if len(facts) > 1:
-            for fact in facts:
-                write([fact])
+        if len(entries) > 1:
+            for entry in entries:
+                write([entry])
         else:
+            fact = entries[0].fact
             # Not the error's own text: drivers repeat in it what they were given.
-            what = (str(facts[0].what), facts[0].model._meta.label, facts[0].pk, type(error).__name__)
+            what = (str(fact.what), fact.model._meta.label, fact.pk, type(error).__name__)
             logger.error("the event %r of %s %r cannot be written, and is left out: %s", *what)  # noqa: TRY400
 
 
@@ -57,43 +62,55 @@ def write_gap(count: int) -> None:
     retrying(connections[using], partial(gap.save, using=using, force_insert=True))
 
 
-def _write(facts: Sequence[Fact]) -> None:
+def _write(entries: Sequence[Entry]) -> None:
     using = router.db_for_write(Event)
-    retrying(connections[using], partial(_add, facts, using))
+    retrying(connections[using], partial(_add, entries, using))
 
 
-def _add(facts: Sequence[Fact], using: str) -> None:
+def _add(entries: Sequence[Entry], using: str) -> None:
     connection, now = connections[using], monotonic()
-    lasted = held(facts, now, using)
-    values: list[object] = []
-    for fact in facts:
-        values += _values(fact, now, lasted.get(grant(fact)))
-    dialect.run(connection, _insert(connection, len(facts)), values, dialect.row_count)
+    lasted = held((entry.fact for entry in entries), now, using)
+    later = dialect.of(connection).later
+    rows: list[str] = []
+    texts: list[object] = []
+    for entry in entries:
+        fact = entry.fact
+        at = later.replace("%s", str(dialect.micros(fact.at - now)))
+        seconds = lasted.get(grant(fact)) if fact.what is What.REVOKED else fact.seconds
+        rows.append(f"({at}, {_numbers(connection, entry, seconds)}, {_texts(fact, texts)})")
+    dialect.run(connection, f"{_insert(connection)} {', '.join(rows)}", texts, dialect.row_count)
 
 
-def _insert(connection: BaseDatabaseWrapper, count: int) -> str:
-    """Return the statement; not ``bulk_create``, which would cost ten times as much of the processes' time."""
+def _insert(connection: BaseDatabaseWrapper) -> str:
+    """Return how the statement begins; not ``bulk_create``, which would cost ten times as much processor time."""
     quote = connection.ops.quote_name
     column_of = {one.name: str(one.column) for one in Event._meta.concrete_fields}
     names = ", ".join(quote(column_of[name]) for name in COLUMNS)
-    row = f"({dialect.of(connection).later}{', %s' * (len(COLUMNS) - 1)})"
-    table, rows = quote(Event._meta.db_table), ", ".join([row] * count)
-    return f"INSERT INTO {table} ({names}) VALUES {rows}"  # noqa: S608 (quoted names)
+    return f"INSERT INTO {quote(Event._meta.db_table)} ({names}) VALUES"
 
 
-def _values(fact: Fact, now: float, lasted: float | None) -> tuple[object, ...]:
-    """Return what ``COLUMNS`` are set to; for ``at`` the microseconds from now."""
-    return (
-        dialect.micros(fact.at - now),
-        fact.what.value,
+def _numbers(connection: BaseDatabaseWrapper, entry: Entry, seconds: float | None) -> str:
+    """Return the columns after ``at``, written out: drivers take their time for every placeholder."""
+    fact, begun = entry
+    boolean = dialect.of(connection)
+    is_whole = boolean.false if begun is None else boolean.true
+    ttl = _float(fact.ttl if begun is None else begun.ttl)
+    return f"'{fact.what.value}', {fact.fence:d}, {is_whole}, {os.getpid()}, {ttl}, {_float(seconds)}"
+
+
+def _float(value: float | None) -> str:
+    return repr(float(value)) if value is not None and math.isfinite(value) else "NULL"
+
+
+def _texts(fact: Fact, texts: list[object]) -> str:
+    """Return the last columns, and add to ``texts`` what is to be put into them."""
+    found = (
         fact.model._meta.label_lower,
         storable(fact.pk, MAX_ROW),
-        fact.fence,
         storable(fact.holder, MAX_TEXT),
         storable(fact.actor, MAX_ACTOR),
         storable(fact.reason, MAX_TEXT),
-        lasted if fact.what is What.REVOKED else fact.seconds,
-        fact.ttl,
         _host,
-        os.getpid(),
     )
+    texts += filter(None, found)
+    return ", ".join(["%s" if text else "''" for text in found])

@@ -21,7 +21,7 @@ from resourcepool import dialect
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.leases import background, shutdown, verbs
 from resourcepool.leases.alarm import Alarm
-from resourcepool.leases.background import own_connections
+from resourcepool.leases.background import contained, own_connections
 from resourcepool.leases.clock import monotonic
 from resourcepool.leases.leaks import forgotten
 from resourcepool.leases.retry import retrying
@@ -135,9 +135,9 @@ class Keeper:
         self._look_for_leaks()
         now, due, wake_at = monotonic(), defaultdict(list), math.inf
         for lease in self.kept():
-            if lease.is_in_transaction or lease.is_ending or not lease.terms.may_renew:
+            if lease.is_in_transaction or lease.is_ending or not _may_renew(lease):
                 wake_at = min(wake_at, now + lease.terms.ttl / 10)
-            elif lease.trust.due_at <= now + lease.terms.ttl / 12:  # those due soon come along in one statement
+            elif lease.trust.due_at <= now + lease.trust.lasts / 12:  # those due soon come along
                 due[lease.model, lease.using, round(lease.trust.next_ttl(now), 3)].append(lease)
             else:
                 wake_at = min(wake_at, lease.trust.due_at)
@@ -148,11 +148,11 @@ class Keeper:
 
     def _look_for_leaks(self) -> None:
         for lease in forgotten(self.kept()):
-            lease.report_leak("nobody has its handle any more")
+            _report_leak(lease, "nobody has its handle any more")
         now = monotonic()
         for lease in self.kept():
             if lease.leaks_at <= now:
-                lease.report_leak(f"held for more than {lease.terms.leak_after:g} s")
+                _report_leak(lease, f"held for more than {lease.terms.leak_after:g} s")
 
     def _renew(self, using: str, ttl: float, batch: list["Lease"]) -> float:
         """Renew one batch, whatever happens to the others; return when to look again."""
@@ -191,7 +191,7 @@ class Keeper:
             elif lease.is_ending:  # whoever gives it up tells what it was, unless that fails
                 wake_at = min(wake_at, now + PAUSE_AFTER_FAILURE)
             elif self.is_kept(lease):
-                lease.lose(lease.trust.why_over(now))
+                _lose(lease, lease.trust.why_over(now))
             else:
                 self.forget(lease)
         return wake_at
@@ -234,8 +234,25 @@ def _tell_the_lost(using: str, leases: list["Lease"]) -> list["Lease"]:
     live = retrying(connection, lambda: verbs.live_fences(connection, model, pks))
     for lease in leases:
         if live.get(lease.pk) != lease.fence and keeper.is_kept(lease):
-            lease.lose(verbs.TAKEN)
+            _lose(lease, verbs.TAKEN)
     return [lease for lease in leases if live.get(lease.pk) == lease.fence]
+
+
+def _may_renew(lease: "Lease") -> bool:
+    """Whether its holder says so; one that fails to say counts as one that says no."""
+    with contained("cannot tell whether to renew %s; not renewed yet", lease):
+        return lease.terms.may_renew
+    return False
+
+
+def _lose(lease: "Lease", reason: str) -> None:
+    with contained("not everybody could be told that %s is lost", lease):
+        lease.lose(reason)
+
+
+def _report_leak(lease: "Lease", why: str) -> None:
+    with contained("not everybody could be told that %s may be leaked", lease):
+        lease.report_leak(why)
 
 
 def _grants(leases: list["Lease"]) -> list[tuple[object, int]]:

@@ -31,7 +31,7 @@ from resourcepool.leases.table import Model
 from resourcepool.leases.terms import MIN_TTL, Terms
 from resourcepool.leases.trust import Trust
 from resourcepool.leases.verbs import Grant
-from resourcepool.signals import Fact, What, tell
+from resourcepool.signals import Fact, What, tell_heard
 
 logger = logging.getLogger(__name__)
 
@@ -234,6 +234,10 @@ class Lease:
         self._finish("released")
         self._tell(What.RELEASED)
 
+    @staticmethod
+    def were_released(using: str, model: Model) -> None:
+        """Called once after several leases of ``model`` have been released together."""
+
     def lose(self, reason: str) -> None:
         """Note the loss once: set ``lost``, run ``on_lost``."""
         if self._state.is_ending:
@@ -242,14 +246,14 @@ class Lease:
         if not self._state.end(LeaseLost(f"{self} of {self.holder} is lost: {reason}")):
             return
         self.lost.set()
-        logger.warning("%s", self._state.ended)
-        self._tell(What.LOST, reason)
-        if self.terms.on_lost is not None:
+        if self.terms.on_lost is not None:  # before receivers of signals, which may fail
             # In a thread of its own: it may take as long as it likes without holding up the keeper.
             try:
                 background.start("on-lost", partial(self.terms.on_lost, self))
             except RuntimeError:
                 logger.exception("on_lost of %s could not be run", self)
+        logger.warning("%s", self._state.ended)
+        self._tell(What.LOST, reason)
 
     @property
     def _connection(self) -> BaseDatabaseWrapper:
@@ -287,13 +291,13 @@ class Lease:
         keeper.forget(self)
 
     def _tell(self, what: What, reason: str = "") -> None:
-        if self.model.is_told and what.is_heard(self.model):
-            who = (self.model, self.using, self.pk, self.fence, self.holder)
-            if what is What.ACQUIRED:
-                tell(Fact(what, *who, reason, self.actor, ttl=self.terms.steady_ttl))
-            else:
-                held = monotonic() - self.trust.granted_at
-                tell(Fact(what, *who, reason, self.actor, seconds=held))
+        if not (self.model.is_told and what.is_heard(self.model)):
+            return
+        at, begins = monotonic(), what is What.ACQUIRED
+        seconds = None if begins else at - self.trust.granted_at
+        ttl = self.terms.steady_ttl if begins else None
+        which = (self.model, self.using, self.pk, self.fence, self.holder)
+        tell_heard(Fact(what, *which, reason, self.actor, seconds, ttl, at))
 
     def _check_process(self) -> None:
         if self._pid != os.getpid():

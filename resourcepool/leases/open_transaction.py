@@ -1,5 +1,8 @@
 """A caller's transaction, as the keeper needs to know it: a row it has locked cannot be renewed meanwhile."""
 
+from copy import copy
+from typing import Any
+
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 
@@ -7,14 +10,26 @@ class OpenTransaction:
     """One particular transaction of this process, as another thread sees it."""
 
     def __init__(self, connection: BaseDatabaseWrapper) -> None:
-        self._connection, self._outermost = connection, connection.atomic_blocks[0]
+        self._connection, self._outermost = connection, _marked(connection.atomic_blocks)
 
     @classmethod
     def of(cls, connection: BaseDatabaseWrapper) -> "OpenTransaction | None":
-        """Return the transaction that is open on ``connection``, if any."""
+        """Return the transaction that is open on ``connection``, if any; for the thread that opened it."""
         return cls(connection) if connection.atomic_blocks else None
 
     @property
     def is_open(self) -> bool:
         """Whether it still runs; a later one on the same connection is another one."""
         return self._connection.atomic_blocks[:1] == [self._outermost]
+
+
+def _marked(blocks: list[Any]) -> Any:
+    """Return the outermost of the ``atomic`` blocks, as an object that stands for this transaction alone.
+
+    A decorated function enters the same one with each call. Django only counts them, and takes the last one off at
+    the end, whether it commits or rolls back; so a copy does as well.
+    """
+    if not hasattr(blocks[0], "stands_for_one_transaction"):
+        blocks[0] = copy(blocks[0])
+        blocks[0].stands_for_one_transaction = True
+    return blocks[0]

@@ -10,11 +10,12 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from django.db import DatabaseError, InterfaceError, connections
+from django.db import connections
 
-from resourcepool.exceptions import BadOption, ResourcePoolError
+from resourcepool import hints
+from resourcepool.exceptions import BadOption
 from resourcepool.leases import verbs
-from resourcepool.leases.background import own_connections, quiet
+from resourcepool.leases.background import contained, own_connections, quiet
 
 if TYPE_CHECKING:
     from resourcepool.leases.lease import Lease
@@ -43,7 +44,9 @@ def _end(pid: int) -> None:
     if os.getpid() == pid:
         with quiet():  # a ticket that is just being taken is kept a moment later
             for _, job in sorted(_jobs.pop(pid, []), key=lambda each: each[0]):
-                job()
+                with contained("this was not done at the end of the process"):
+                    job()
+            hints.flush()
 
 
 def release_everything(leases: list["Lease"]) -> None:
@@ -64,11 +67,15 @@ def release_everything(leases: list["Lease"]) -> None:
                 try:
                     if verbs.release_all(connections[using], model, held, cooldown) == len(held):
                         for lease in group[start : start + verbs.BATCH]:
-                            lease.was_released()
-                except (DatabaseError, InterfaceError, ResourcePoolError) as error:
+                            with contained("not everybody could be told that %s was released", lease):
+                                lease.was_released()
+                except Exception as error:  # noqa: BLE001 (whatever it is, another database may still answer)
                     logger.warning("%d leases not released at exit, they lapse: %s", len(held), error)
                     gone.add(using)
                     break
+            else:
+                with contained("what was released waits until somebody looks"):
+                    group[0].were_released(using, model)
 
 
 def release_on_sigterm() -> None:

@@ -2,18 +2,39 @@
 
 from typing import Any
 
+from django.db import models
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import dialect
-from resourcepool.leases.models import AbstractLease
+from resourcepool.exceptions import BadOption
+from resourcepool.leases.models import LEASE_COLUMNS, AbstractLease
 
 Model = type[AbstractLease]
+
+
+def inherited_from(model: Model) -> type[models.Model] | None:
+    """Return the model in whose table the leases of ``model`` are, if they are not in its own.
+
+    Django's multi-table inheritance makes such models. No single UPDATE can claim a row of two tables.
+    """
+    used = sorted({*LEASE_COLUMNS, *model.claimable_when})
+    owners = [model._meta.get_field(name).model._meta.concrete_model for name in used]
+    return next((owner for owner in owners if owner is not model._meta.concrete_model), None)
+
+
+def refuse_inherited(model: Model) -> None:
+    """Raise BadOption if the leases of ``model`` are not in its own table."""
+    if (owner := inherited_from(model)) is not None:
+        name = owner._meta.label
+        allowed = f"its leases are in the table of {name}, so lease through {name}, or let that be abstract"
+        raise BadOption("model", model._meta.label, allowed)
 
 
 class Table:
     """The quoted names of one model's table on one database, and its condition for "free"."""
 
     def __init__(self, connection: BaseDatabaseWrapper, model: Model) -> None:
+        refuse_inherited(model)
         quote, speaks, meta = connection.ops.quote_name, dialect.of(connection), model._meta
         assert meta.pk is not None  # noqa: S101 (for the type checker: every model has one)
         columns = {field.name: quote(str(field.column)) for field in meta.concrete_fields}

@@ -17,7 +17,7 @@ from resourcepool.leases import verbs
 from resourcepool.leases.clock import monotonic
 from resourcepool.leases.models import AbstractLease
 from resourcepool.leases.retry import retrying
-from resourcepool.leases.table import Model
+from resourcepool.leases.table import Model, refuse_inherited
 from resourcepool.leases.verbs import Grant
 from resourcepool.resources import selectors
 from resourcepool.resources.lease import ResourceLease
@@ -99,6 +99,7 @@ class Pool:
 
     @cached_property
     def _requests(self) -> Requests:
+        refuse_inherited(self.model)
         return Requests(self.model, self._declared)
 
     @cached_property

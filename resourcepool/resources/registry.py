@@ -3,13 +3,24 @@
 from django.apps import apps
 
 from resourcepool.exceptions import BadOption
+from resourcepool.leases.models import AbstractLease
+from resourcepool.leases.table import inherited_from
 from resourcepool.resources.models import AbstractResource
 
 
 def resource_models() -> list[type[AbstractResource]]:
-    """Return every resource model of the project, in the order of their labels."""
-    models = [model for model in apps.get_models() if issubclass(model, AbstractResource)]
+    """Return every resource model of the project that can be leased, in the order of their labels."""
+    models = [model for model in _leased() if issubclass(model, AbstractResource) and not inherited_from(model)]
     return sorted(models, key=lambda model: model._meta.label_lower)
+
+
+def inherited_models() -> list[type[AbstractLease]]:
+    """Return every model of the project that inherits leases from another table, so that it cannot be leased."""
+    return sorted(filter(inherited_from, _leased()), key=lambda model: model._meta.label_lower)
+
+
+def _leased() -> list[type[AbstractLease]]:
+    return [model for model in apps.get_models() if issubclass(model, AbstractLease)]
 
 
 def resource_model(label: str) -> type[AbstractResource]:

@@ -62,11 +62,13 @@ def canonical(model: type[Model], wishes: Mapping[str, Any]) -> str:
 
 
 def selectable(model: type[Model]) -> dict[str, Field[Any, Any]]:
-    """Return the fields that resources can be selected by: {name: field}."""
+    """Return the fields that resources can be selected by: {name: field}; those in a parent's table are none."""
     return {
         field.name: field
         for field in model._meta.concrete_fields
-        if field.name not in _STATE and not isinstance(field, EncryptedTextField)
+        if field.name not in _STATE
+        and not isinstance(field, EncryptedTextField)
+        and field.model._meta.db_table == model._meta.db_table
     }
 
 

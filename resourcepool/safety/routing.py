@@ -3,7 +3,7 @@
 from django.apps import apps
 from django.db import router
 
-from resourcepool.leases.table import Model
+from resourcepool.leases.table import Model, inherited_from
 from resourcepool.models import AbstractLease, AbstractResource
 from resourcepool.safety.finding import Finding
 from resourcepool.waiting.models import Ticket
@@ -16,7 +16,10 @@ def leased_models() -> list[Model]:
     return [
         model
         for model in apps.get_models()
-        if issubclass(model, AbstractLease) and model is not Ticket and not model._meta.proxy
+        if issubclass(model, AbstractLease)
+        and model is not Ticket
+        and not model._meta.proxy
+        and not inherited_from(model)
     ]
 
 

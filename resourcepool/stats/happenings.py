@@ -7,7 +7,7 @@ from django.db import connections
 from django.db.models import Count, Q
 
 from resourcepool.dialect import DbLater
-from resourcepool.history.models import Event
+from resourcepool.history.models import ACQUISITION, Event
 from resourcepool.leases.retry import retrying
 from resourcepool.signals import What
 
@@ -28,11 +28,13 @@ class Happenings:
 
 def happenings(labels: Iterable[str]) -> dict[str, Happenings]:
     """Return {pool in lower case: what happened in it}, in one query; pools in which nothing did are left out."""
-    minute = Q(what=What.ACQUIRED, at__gt=DbLater(-MINUTE))
+    minute = ACQUISITION & Q(at__gt=DbLater(-MINUTE))
     hour = Q(what__in=RARE, at__gt=DbLater(-HOUR))
     events = Event.objects.filter(minute | hour, pool__in=[label.lower() for label in labels]).order_by()
     counts = events.values_list("pool", "what").annotate(Count("pk"))
     found: dict[str, dict[str, int]] = {}
     for pool, what, count in retrying(connections[events.db], lambda: list(counts.all())):
-        found.setdefault(pool, {})[what] = count
+        those = found.setdefault(pool, {})
+        name = what if what in RARE else "acquired"  # or the end of a lease that was acquired, too
+        those[name] = those.get(name, 0) + count
     return {pool: Happenings(**those) for pool, those in found.items()}

@@ -25,7 +25,7 @@ def tell_overtaken(model: Any) -> int:
     using = router.db_for_write(Event)
     events = Event.objects.using(using).filter(pool=model._meta.label_lower)
     same_row = events.filter(row=OuterRef("row"))
-    successor = same_row.filter(fence=OuterRef("fence") + 1, what=What.ACQUIRED)
+    successor = same_row.acquisitions().filter(fence=OuterRef("fence") + 1)
     told = same_row.filter(fence=OuterRef("fence"), what__in=(What.EXPIRED, What.HANDED_OVER, What.REVOKED))
     begun = events.filter(what=What.ACQUIRED).since(LOOK_BACK)
     lost = begun.filter(Exists(successor), ~Exists(told)).order_by("pk")

@@ -49,7 +49,7 @@ def _happened(using: str, labels: list[str], minute: datetime.datetime) -> dict[
     within = events.filter(pool__in=labels, at__gte=minute, at__lt=minute + MINUTE)
     same_lease = events.filter(pool=OuterRef("pool"), row=OuterRef("row"), fence=OuterRef("fence"))
     told_before = same_lease.filter(what__in=ENDINGS, pk__lt=OuterRef("pk"))
-    acquired = _by_pool(within.filter(what=What.ACQUIRED))
+    acquired = _by_pool(within.acquisitions())
     ended = _by_pool(within.filter(~Exists(told_before), what__in=ENDINGS))
     return {pool: (acquired.get(pool, 0), ended.get(pool, 0)) for pool in acquired.keys() | ended.keys()}
 

@@ -6,7 +6,7 @@ Only a hint which of two ways is tried first. Both are right in any case.
 from resourcepool.leases.clock import monotonic
 from resourcepool.leases.table import Model
 
-LATELY = 0.25  # seconds
+LATELY = 2.0  # seconds
 
 
 class Contention:

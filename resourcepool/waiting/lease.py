@@ -1,6 +1,7 @@
 """The handle of a row that others may wait for."""
 
 from resourcepool.leases.lease import Lease
+from resourcepool.leases.table import Model
 from resourcepool.waiting import handover
 
 
@@ -9,6 +10,11 @@ class AwaitedLease(Lease):
 
     def load(self) -> None:
         """Read what is read on first use, now."""
+
+    @staticmethod
+    def were_released(using: str, model: Model) -> None:
+        """Give what is free now to those who wait."""
+        handover.give_out_quietly(using, model)
 
     def _send_release(self) -> bool:
         if self.terms.cooldown:  # nobody may have it yet; it is given out when that is over

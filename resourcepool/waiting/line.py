@@ -24,13 +24,12 @@ from resourcepool.waiting.tickets import Pairs, Seen
 from resourcepool.waiting.upkeep import TIDY_EVERY, upkeep
 from resourcepool.waiting.waiter import Waiter
 
-USED, USED_AT_MOST = (
-    16,
-    1.0,
-)  # tickets of those who were served are removed so many at once, and after so many seconds
+USED = 16  # tickets of those who were served are removed so many at once,
+USED_AT_MOST = 3.0  # and after so many seconds
 FIRST_FEW = 4  # in line
 CLOSELY = 1.0  # seconds for which everybody looks at free rows, near or not
-SOON = 0.02  # seconds after joining: what was released while the ticket was being taken is free by then
+SOON = 0.1  # seconds after the first look at the ticket, to look at free rows; mostly a newcomer has done so
+SOONEST = 0.01  # seconds between two looks at free rows
 
 
 class Line:
@@ -52,7 +51,7 @@ class Line:
             notices.add(self.using, waiter.ticket.pk)
         pause = self._backoff(waiter.model).first_pause(hinted=self._is_hinted)
         waiter.look_at = waiter.empty_at + pause
-        waiter.free_at = waiter.empty_at + max(pause, SOON)
+        waiter.free_at = waiter.look_at + SOON
 
     def turn(self, *, noticed: bool) -> float:
         """Serve whoever was given something, and do what else is due; returns when to look again.
@@ -147,8 +146,12 @@ class Line:
             return math.inf
         if len(self.used) < USED and monotonic() < self._used_at + USED_AT_MOST:
             return self._used_at + USED_AT_MOST
-        tickets.remove(self._connection, self.used)
-        self.used = []
+        used, self.used = self.used, []
+        try:
+            tickets.remove(self._connection, used)
+        except BaseException:
+            self.used += used
+            raise
         return math.inf
 
     # Looking
@@ -232,7 +235,7 @@ class Line:
                 handover.take_back(self._connection, model)
             seen, _ = handover.give_out(self._connection, model, selector, handover.FEW + demand)
             if seen.next_in is not None:
-                soonest = min(soonest, max(seen.next_in, SOON / 2))
+                soonest = min(soonest, max(seen.next_in, SOONEST))
             if not seen.free:
                 upkeep.revive(model, self.using)
         self._tidy(model)

@@ -1,6 +1,7 @@
 """The page of one resource: what it is doing, what can be done, what has happened."""
 
 import re
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -10,8 +11,9 @@ from django.test.utils import CaptureQueriesContext
 
 from resourcepool.admin import page as pages
 from resourcepool.admin.operations import OPERATIONS
+from resourcepool.admin.words import moment
 from resourcepool.dialect import DbLater
-from resourcepool.models import Proxy
+from resourcepool.models import Event, Proxy
 from resourcepool.signals import What
 from tests.admin.conftest import event, lease, text
 from tests.app.rows import change, columns, new
@@ -42,6 +44,20 @@ def test_it_says_what_the_resource_is_doing_and_what_happened(operator: Client, 
     assert "of another one" not in page
     for name in ("free", "quarantine", "drain", "reserve"):
         assert f'id="operate-{name}" href="{url(proxy, f"operate/{name}")}"' in page
+
+
+@pytest.mark.parametrize(
+    ("language", "said"), [("en", "acquired and handed over"), ("zh-hans", "已获取，已移交")]
+)
+def test_of_a_short_lease_one_line_says_from_when_until_when(
+    operator: Client, proxy: Proxy, language: str, said: str
+) -> None:
+    event(proxy, What.HANDED_OVER, seconds=3_600, is_whole=True)
+    made = Event.objects.get()
+    page = text(operator.get(url(proxy, "timeline"), headers={"accept-language": language}))
+    assert f"<td>{said}</td>" in page
+    assert f"<td>{moment(made.at)}</td>" in page
+    assert f"<td>{moment(made.at - timedelta(hours=1))}</td>" in page
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,19 @@ FOUND = [
 ]
 
 
+def test_a_short_lease_is_found_by_its_acquisition_and_by_its_end(viewer: Client) -> None:
+    proxy = new(Proxy)
+    event(proxy, What.ACQUIRED, reason="long")
+    event(proxy, What.RELEASED, reason="its end")
+    short = event(proxy, What.RELEASED, reason="short", seconds=0.05, is_whole=True)
+    assert found(viewer, "?what=acquired") == {"long", "short"}
+    assert found(viewer, "?what=released") == {"its end", "short"}
+    shown = text(viewer.get(EVENTS))
+    assert shown.count("acquired and released") == 1
+    assert "0.05 s" in shown
+    assert "acquired and released" in text(viewer.get(f"{EVENTS}{short.pk}/change/"))
+
+
 @pytest.mark.parametrize(("query", "expected"), FOUND)
 def test_what_the_filters_find(viewer: Client, query: str, expected: set[str]) -> None:
     proxy = new(Proxy)

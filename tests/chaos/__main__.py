@@ -42,7 +42,8 @@ def main(words: Sequence[str]) -> int:
 
 
 def _once(chosen: argparse.Namespace) -> int:
-    plan = Plan(chosen.database, chosen.minutes * 60, chosen.seed, chosen.forgetful, dict(chosen.rate))
+    rates, seconds = dict(chosen.rate), chosen.minutes * 60
+    plan = Plan(chosen.database, seconds, chosen.seed, chosen.forgetful, rates, chosen.acquisitions)
     print(f"seed {plan.seed}", flush=True)
     folder = Path(tempfile.mkdtemp(prefix="resourcepool-chaos-"))
     is_kept = False
@@ -65,6 +66,9 @@ def _arguments(words: Sequence[str]) -> argparse.Namespace:
         prog="python -m tests.chaos", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--minutes", type=_minutes, default=1, help="how long everything fails; default: 1")
+    parser.add_argument(
+        "--acquisitions", type=int, default=0, metavar="N", help="and for longer, until there were so many"
+    )
     parser.add_argument("--database", choices=SERVERS, default="mariadb")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1_000_000))
     parser.add_argument(

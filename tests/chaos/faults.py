@@ -49,8 +49,8 @@ class Faults:
         self._restart: InBackground | None = None
         self._back_at = -math.inf
 
-    def throw(self, seconds: float, progress: Callable[[], None]) -> None:
-        """Throw everything for so long; ``progress`` is called every time something may be shown."""
+    def throw(self, seconds: float, is_enough: Callable[[], bool]) -> None:
+        """Throw everything for so long, and until ``is_enough()``, which may take the time to show how far it is."""
         began = now = time.monotonic()
         for name in ("kills", "stops", "cuts", "lost_replies", "held_up"):
             self._again(name, now)
@@ -58,9 +58,8 @@ class Faults:
         for moment in crashes(seconds, self._weather.server_killed_every):
             self._at(began + moment + jitter(), self._crash)
         try:
-            while now < began + seconds:
+            while not is_enough() or now < began + seconds:
                 self._turn(now)
-                progress()
                 time.sleep(STEP)
                 before, now = now, time.monotonic()
                 if now - before > STALL:

@@ -25,13 +25,18 @@ TICK = 5.0  # seconds between two lines of progress
 
 @dataclass(frozen=True)
 class Plan:
-    """What is asked for; ``weather`` says what is thrown how often, where that is not the usual."""
+    """What is asked for; ``weather`` says what is thrown how often, where that is not the usual.
+
+    It lasts for longer than ``seconds`` where that is too short for so many ``acquisitions``: a busy machine takes
+    longer, and is no excuse for an idle run.
+    """
 
     database: str
     seconds: float
     seed: int
     is_forgetful: bool = False
     weather: dict[str, float] = field(default_factory=dict)
+    acquisitions: int = 0
 
 
 def run(plan: Plan, folder: Path) -> Findings:
@@ -61,7 +66,7 @@ def _on(server: Server, plan: Plan, path: Path) -> Findings:
             faults = Faults(Weather(**plan.weather), plan.seed, fleet, wire, server, log)
             began = time.monotonic()
             with suppress(KeyboardInterrupt):
-                faults.throw(plan.seconds, Progress(path, plan.seconds).show)
+                faults.throw(plan.seconds, Progress(path, plan).is_enough)
             lasted = time.monotonic() - began
             log.tell("ending")
             connected = sessions()
@@ -78,20 +83,24 @@ def _on(server: Server, plan: Plan, path: Path) -> Findings:
 class Progress:
     """A line every few seconds: how far it is, and what the evidence says so far."""
 
-    def __init__(self, path: Path, seconds: float) -> None:
-        self._file, self._seconds = path.open("rb"), seconds
+    def __init__(self, path: Path, plan: Plan) -> None:
+        self._file, self._plan = path.open("rb"), plan
         self._began = time.monotonic()
         self._next = self._began + TICK
         self._seen = {b"acquired": 0, b"killed": 0, b"server_back": 0}
 
-    def show(self) -> None:
+    def is_enough(self) -> bool:
+        """Show the next line when its time has come; return whether there were enough acquisitions by then."""
         now = time.monotonic()
-        if now < self._next:
-            return
-        self._next = now + TICK
+        if now >= self._next:
+            self._next = now + TICK
+            self._show(now - self._began)
+        return self._seen[b"acquired"] >= self._plan.acquisitions
+
+    def _show(self, lasted: float) -> None:
         text = self._file.read()
         for what in self._seen:
             self._seen[what] += text.count(b" %s " % what)
         grants, kills, crashes = self._seen.values()
-        line = f"{now - self._began:6.0f} s of {self._seconds:.0f}: {grants:,} acquisitions, {kills} kills"
+        line = f"{lasted:6.0f} s of {self._plan.seconds:.0f}: {grants:,} acquisitions, {kills} kills"
         print(f"{line}, {crashes} restarts of the server", flush=True)

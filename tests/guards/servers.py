@@ -150,7 +150,7 @@ QUEUE_SERVERS = (
     Mutation(
         "queues: the keeper asks before it renews",
         "leases/keeper.py",
-        " or not lease.terms.may_renew",
+        " or not _may_renew(lease)",
         "",
         HANDLES,
     ),

@@ -1,6 +1,7 @@
 """The keeper: renews what this process holds, and tells the holder what it lost."""
 
 import contextlib
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -11,10 +12,11 @@ from django.db import ProgrammingError, connection
 from resourcepool.dialect import DbLater
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.leases import keeper as keeping
-from resourcepool.leases import verbs
+from resourcepool.leases import shutdown, verbs
 from resourcepool.leases.background import OwnConnections
 from resourcepool.leases.keeper import keeper
 from resourcepool.models import Proxy
+from resourcepool.signals import lease_leaked, lease_lost, lease_released
 from tests.app.models import Bare, Device
 from tests.app.rows import busy_for, change, columns, expire, hold, new, several, steal
 from tests.committed import Clock, Statement
@@ -204,6 +206,69 @@ class TestTrouble:
         process_clock.advance(25)
         eventually(renewed([works], process_clock))
         assert broken.trust.due_at < process_clock()
+
+
+class TestWhatOneLeaseRaises:
+    """Nothing that is called on behalf of one lease costs another one its renewal or its news."""
+
+    def test_instead_of_saying_whether_to_renew_it_counts_as_no(
+        self, process_clock: Clock, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        def fail() -> bool:
+            raise ZeroDivisionError
+
+        mute, kept = hold(new(Bare), ttl=60, renew_while=fail), hold(new(Bare), ttl=60)
+        process_clock.advance(25)
+        eventually(renewed([kept], process_clock))
+        assert mute.trust.due_at < process_clock()
+        assert f"cannot tell whether to renew {mute}" in caplog.text
+
+    @pytest.mark.usefixtures("receivers_that_exit")
+    def test_when_it_is_found_stolen(self, process_clock: Clock) -> None:
+        called: list[Any] = []
+        stolen = [hold(row, ttl=60, on_lost=called.append) for row in several(Bare, 2)]
+        kept = hold(new(Device), ttl=60)
+        for lease in stolen:
+            steal(Bare.objects.get(pk=lease.pk))
+        process_clock.advance(25)
+        eventually(renewed([kept], process_clock))
+        eventually(lambda: set(called) == set(stolen))
+        assert keeper.is_alive()
+
+    @pytest.mark.usefixtures("receivers_that_exit")
+    def test_when_it_is_over(self, process_clock: Clock) -> None:
+        called: list[Any] = []
+        over = [hold(row, ttl=60, max_hold=40, on_lost=called.append) for row in several(Bare, 2)]
+        process_clock.advance(39)
+        eventually(lambda: set(called) == set(over))
+        assert keeper.is_alive()
+
+    @pytest.mark.usefixtures("receivers_that_exit")
+    def test_when_it_is_reported_as_leaked(self, process_clock: Clock) -> None:
+        leases = [hold(row, ttl=60, leak_after=10) for row in several(Bare, 2)]
+        process_clock.advance(25)
+        eventually(renewed(leases, process_clock))
+        assert keeper.is_alive()
+
+    @pytest.mark.usefixtures("receivers_that_exit")
+    def test_when_it_is_released_at_the_end(self) -> None:
+        leases = [hold(row) for row in (*several(Bare, 2), new(Device))]
+        shutdown.release_everything(leases)
+        assert keeper.kept() == []
+
+    @pytest.fixture
+    def receivers_that_exit(self) -> Iterator[None]:
+        """Receivers that want the process to end, as one may when a lease is lost."""
+
+        def leave(**_: Any) -> None:
+            sys.exit("leave")
+
+        signals = (lease_lost, lease_leaked, lease_released)
+        for signal in signals:
+            signal.connect(leave)
+        yield
+        for signal in signals:
+            signal.disconnect(leave)
 
 
 class TestConnections:

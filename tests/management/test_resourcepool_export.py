@@ -170,12 +170,15 @@ class TestEvents:
         proxy = new(Proxy)
         with Proxy.pool.lease(holder="=crawler"):
             pass
-        assert told(proxy) == ["acquired", "released"]
-        old, new_one = Event.objects.order_by("pk")
-        Event.objects.filter(pk=old.pk).update(at=old.at.replace(year=2020))
+        assert told(proxy) == ["released"]
+        new_one = Event.objects.get()
+        old = {"at": new_one.at.replace(year=2020), "pool": new_one.pool, "row": new_one.row}
+        Event.objects.create(what="acquired", **old)
         Event.objects.create(at=new_one.at, what="released", pool="testapp.device", row="1")
         (line,) = rows_of(run("export", "proxy", "--events", "--since", "1h").out)
         assert (line["what"], line["row"], line["holder"]) == ("released", str(proxy.pk), "'=crawler")
+        assert line["is_whole"] == "True"
+        assert float(line["seconds"]) > 0
         assert run("export", "proxy", "--events", "--since", "3650d").out.count("\n") == 3
 
 

@@ -15,6 +15,7 @@ from resourcepool.leases.keeper import keeper
 from resourcepool.models import Proxy, Ticket
 from tests.app.rows import busy_for, columns, hold, new, several, steal
 from tests.eventually import eventually
+from tests.resources.waiters import everybody_has_a_ticket, let_pass
 
 Run = Callable[[Coroutine[Any, Any, Any]], Any]
 
@@ -63,8 +64,15 @@ def test_aacquire_without_waiting_returns_none(run: Run) -> None:
 
 def test_aacquire_gives_up_after_its_timeout(run: Run) -> None:
     hold(new(Proxy))
-    with pytest.raises(AcquireTimeout, match="1 match, 1 leased"):
-        run(Proxy.pool.aacquire(timeout=0.05))
+
+    async def wait() -> None:
+        waiter = asyncio.create_task(Proxy.pool.aacquire(timeout=20))
+        await aeventually(everybody_has_a_ticket)
+        let_pass(20)
+        with pytest.raises(AcquireTimeout, match="within 20 s: 1 match, 1 leased"):
+            await waiter
+
+    run(wait())
     eventually(lambda: not Ticket.objects.exists())
 
 

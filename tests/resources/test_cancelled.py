@@ -16,6 +16,7 @@ from tests.app.rows import columns, hold, new, several
 from tests.eventually import closing, eventually
 from tests.resources.occupied import occupied, soon
 from tests.resources.test_threads import cancel, cancelled, everything_has_run
+from tests.resources.waiters import let_pass
 
 Test = Callable[[], Any]
 
@@ -106,9 +107,10 @@ def test_a_waiter_whose_time_was_up_just_then_leaves_the_line() -> None:
     first = hold(new(Proxy))
 
     async def main() -> None:
-        task = asyncio.create_task(Proxy.pool.aacquire(timeout=0.3))
+        task = asyncio.create_task(Proxy.pool.aacquire(timeout=20))
         await soon(waiters)
         async with occupied():
+            let_pass(20)
             await soon(lambda: threads._started)  # it is to be said why it was too late
             await cancelled(task)
             await soon(lambda: not waiters())

@@ -14,6 +14,7 @@ from resourcepool.models import AbstractResource, Pool, Proxy, Ticket
 from tests.app.models import Bare, Device
 from tests.app.rows import busy_for, columns, expire, granted, hold, new, several, steal
 from tests.committed import Clock
+from tests.resources.waiters import too_late
 
 
 def row_of(lease: Any) -> dict[str, Any]:
@@ -60,20 +61,19 @@ class TestAcquire:
         new(Proxy)
         assert Proxy.pool.acquire(timeout=0) is not None
 
-    def test_gives_up_after_its_timeout_and_says_what_there_is(self) -> None:
+    def test_gives_up_after_its_timeout_and_says_what_there_is(self, process_clock: Clock) -> None:
         free, held, cooling, out, *_ = several(Proxy, 4, country="US")
         new(Proxy, country="DE")
         hold(free)
         hold(held)
         hold(cooling, cooldown=50).release()
         Proxy.objects.filter(pk=out.pk).take_out("broken")
-        with pytest.raises(AcquireTimeout) as caught:
-            Proxy.pool.acquire(timeout=0.05, country="US")
-        assert str(caught.value) == (
-            'no resourcepool.Proxy matching {"country": "US"} came free within 0.05 s: 4 match, 2 leased, '
+        error = too_late(process_clock, lambda: Proxy.pool.acquire(timeout=20, country="US"))
+        assert str(error) == (
+            'no resourcepool.Proxy matching {"country": "US"} came free within 20 s: 4 match, 2 leased, '
             "1 cooling down or quarantined, 1 out of service; 0 others waiting for this pool"
         )
-        assert isinstance(caught.value, TimeoutError)
+        assert isinstance(error, TimeoutError)
 
     def test_takes_times_as_timedelta(self) -> None:
         proxy = new(Proxy)
@@ -202,13 +202,11 @@ class TestMany:
             lease.ensure_held()
             lease.release()
 
-    def test_takes_none_when_too_few_are_free(self) -> None:
+    def test_takes_none_when_too_few_are_free(self, process_clock: Clock) -> None:
         hold(several(Proxy, 3)[0])
         assert Proxy.pool.acquire_many(3, wait=False) is None
-        with pytest.raises(
-            AcquireTimeout, match=r"no 3 of resourcepool.Proxy came free within 0.05 s: 3 match"
-        ):
-            Proxy.pool.acquire_many(3, timeout=0.05)
+        error = too_late(process_clock, lambda: Proxy.pool.acquire_many(3, timeout=20))
+        assert str(error).startswith("no 3 of resourcepool.Proxy came free within 20 s: 3 match")
         assert Proxy.objects.available().count() == 2
         assert sum(Proxy.objects.values_list("fence", flat=True)) == 1
 

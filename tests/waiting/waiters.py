@@ -1,12 +1,17 @@
 """Waiters in threads of this process, and tickets of others."""
 
+import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from resourcepool.dialect import DbLater, DbNow
+from resourcepool.exceptions import AcquireTimeout
+from resourcepool.leases.poller import poller
 from resourcepool.models import Proxy, Ticket
 from tests.app.rows import new
+from tests.committed import Clock
 from tests.concurrency.tickets import in_line
 from tests.eventually import InBackground, eventually
 
@@ -34,6 +39,31 @@ class Waiting:
         self._threads[name].result()
         self._leases[name].release()
         return self._leases[name]
+
+
+def everybody_has_a_ticket() -> bool:
+    """Whether somebody waits in this process, and each of them stands in line."""
+    waiters = [waiter for line in list(poller._lines.values()) for waiter in line.waiters]
+    return bool(waiters) and all(waiter.ticket is not None for waiter in waiters)
+
+
+def too_late(
+    clock: Clock, wait: Callable[[], Any], is_time: Callable[[], object] = everybody_has_a_ticket
+) -> AcquireTimeout:
+    """Return what ``wait`` raises, which waits for 20 s; they are over as soon as ``is_time()``."""
+    waiter = InBackground(wait)
+    eventually(is_time)
+    clock.advance(20)
+    with pytest.raises(AcquireTimeout) as caught:
+        waiter.result()
+    return caught.value
+
+
+def let_pass(seconds: float) -> None:
+    """Move the clock of the running event loop."""
+    loop = asyncio.get_running_loop()
+    usual = loop.time
+    setattr(loop, "time", lambda: usual() + seconds)  # noqa: B010 (a method)
 
 
 @pytest.fixture

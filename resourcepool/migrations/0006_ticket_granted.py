@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("resourcepool", "0004_queues"),
+        ("resourcepool", "0005_whole_events"),
     ]
 
     operations = [

@@ -1,0 +1,136 @@
+"""What is measured: ``Proxy.pool.acquire`` and ``lease.release()``, as a user would call them."""
+
+import os
+import random
+import time
+from typing import Any, ClassVar
+
+from benchmarks.contestants import Contestant
+from benchmarks.numbers import TicketNumbers
+from benchmarks.plan import BUSY, Point
+
+
+class Ours(Contestant):
+    """The default settings, in a process that Django has been set up in."""
+
+    asks: ClassVar[dict[str, Any]] = {}  # what acquire is called with, beside the timeout
+
+    @classmethod
+    def prepare(cls, url: str, rows: int) -> None:
+        from django.db import connections
+
+        from resourcepool.models import Event, Proxy, Ticket
+
+        Event.objects.all()._raw_delete("default")
+        Ticket.objects.all()._raw_delete("default")
+        Proxy.objects.all()._raw_delete("default")
+        numbers = list(range(rows))
+        random.shuffle(numbers)
+        Proxy.objects.bulk_create(
+            [Proxy(host=f"10.{n >> 16}.{n >> 8 & 255}.{n & 255}", port=3128) for n in numbers], batch_size=1000
+        )
+        connections.close_all()
+
+    @classmethod
+    def settings(cls) -> dict[str, Any]:
+        """Return what differs from the defaults in RESOURCEPOOL."""
+        return {}
+
+    def __init__(self, url: str, number: int) -> None:
+        from django.conf import settings
+        from django.db import connection
+
+        from resourcepool.models import Proxy
+
+        super().__init__(url, number)
+        settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, **self.settings()}
+        connection.ensure_connection()
+        self.pool: Any = Proxy.pool
+        self._numbers = TicketNumbers()
+
+    def acquire(self) -> Any:
+        """Return a lease; its ticket, if it took one, is in ``notes``."""
+        lease = self.pool.acquire(timeout=60, **self.asks)
+        returned_at = time.monotonic()
+        granted_at = getattr(getattr(lease, "trust", None), "granted_at", None)
+        self.notes = [(number, returned_at, granted_at) for number in self._numbers.pop()]
+        return lease
+
+    def cycle(self, hold: float) -> float:
+        began = time.monotonic()
+        lease = self.acquire()
+        waited = time.monotonic() - began
+        time.sleep(hold) if hold else None
+        lease.release()
+        return waited
+
+
+class Sticky(Ours):
+    """Ours, by the strategy ``sticky``."""
+
+    name = "resourcepool, sticky"
+    asks = {"strategy": "sticky"}
+
+
+class Spread(Ours):
+    """Ours as it comes: the default strategy is ``spread``."""
+
+    name = "resourcepool, spread"
+
+
+class WithoutHistory(Ours):
+    """The same, and nothing of what happens is written down."""
+
+    databases = ("mysql",)
+
+    @classmethod
+    def takes_part(cls, point: Point) -> bool:
+        return not point.is_large and point not in BUSY  # which would say the same again
+
+    @classmethod
+    def settings(cls) -> dict[str, Any]:
+        return {"HISTORY": False}
+
+
+class StickyWithoutHistory(WithoutHistory):
+    """``Sticky`` without history."""
+
+    name = "resourcepool, sticky without history"
+    asks = {"strategy": "sticky"}
+
+
+class SpreadWithoutHistory(WithoutHistory):
+    """``Spread`` without history."""
+
+    name = "resourcepool, spread without history"
+
+
+class Hinted(Ours):
+    """``Spread``; waiters are told that something came free."""
+
+    @classmethod
+    def takes_part(cls, point: Point) -> bool:
+        return point.processes > 8 and not point.is_large  # what they cost where nobody waits shows with 32
+
+
+class SpreadHintedByRedis(Hinted):
+    """By a message through Redis, on MariaDB."""
+
+    name = "resourcepool, spread with hints by Redis"
+    databases = ("mysql",)
+    needs_redis = True
+
+    @classmethod
+    def settings(cls) -> dict[str, Any]:
+        return {"HINTS": os.environ["BENCH_REDIS"]}
+
+
+class SpreadHintedByPostgreSQL(Hinted):
+    """By NOTIFY, on PostgreSQL."""
+
+    name = "resourcepool, spread with hints by NOTIFY"
+    databases = ("postgres",)
+
+    @classmethod
+    def settings(cls) -> dict[str, Any]:
+        return {"HINTS": "postgresql"}

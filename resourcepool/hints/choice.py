@@ -1,0 +1,115 @@
+"""What RESOURCEPOOL["HINTS"] chooses to carry hints."""
+
+import functools
+import re
+from dataclasses import dataclass, field
+
+from django.db import connections
+
+from resourcepool.conf import setting
+from resourcepool.exceptions import BadOption
+from resourcepool.hints.transport import Transport
+
+NAME = "RESOURCEPOOL['HINTS']"
+ALLOWED = "None, 'postgresql', 'postgresql:<alias in DATABASES>', a Redis URL or the URL of another broker"
+REDIS = ("redis", "rediss", "unix")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A service that carries hints; ``place`` may contain a password and is shown nowhere."""
+
+    service: str
+    place: str = field(repr=False)
+
+    @property
+    def shown(self) -> str:
+        """The setting, without what may be secret in it."""
+        return f"postgresql:{self.place}" if self.service == "postgresql" else f"{self.service}://..."
+
+    def open(self) -> Transport:
+        """Return a way to this service, not connected yet; raises BadOption when this process cannot use it."""
+        self.refuse_unusable()
+        # Clients are imported when they are chosen: none of them has to be installed.
+        if self.service == "postgresql":
+            from resourcepool.hints.postgresql import PostgreSQL
+
+            return PostgreSQL(self.place)
+        if self.service in REDIS:
+            from resourcepool.hints.redis import Redis
+
+            return Redis(self.place)
+        from resourcepool.hints.broker import Broker
+
+        return Broker(self.place)
+
+    def refuse_unusable(self) -> None:
+        """Raise BadOption when the client is not installed, does not know the URL, or the database is another one."""
+        if self.service == "postgresql":
+            problem = _problem_of_database(self.place)
+        elif self.service in REDIS:
+            problem = _problem_of_redis(self.place)
+        else:
+            problem = _problem_of_broker(self.service)
+        if problem:
+            raise BadOption(NAME, self.shown, problem)
+
+
+def chosen() -> Choice | None:
+    """Return what the settings choose, None for no hints; raises BadOption for what is no choice."""
+    value = setting("HINTS")
+    if value is None or value == "":
+        return None
+    if not isinstance(value, str):
+        raise BadOption(NAME, type(value).__name__, ALLOWED)
+    return understood(value)
+
+
+@functools.lru_cache(maxsize=16)
+def understood(value: str) -> Choice:
+    """Return what this text chooses; raises BadOption, which does not repeat what may be secret in it."""
+    service, colon, alias = value.partition(":")
+    if service == "postgresql" and not alias.startswith("//"):
+        if colon and not re.fullmatch(r"[\w.-]+", alias):
+            raise BadOption(NAME, "postgresql:...", ALLOWED)
+        return Choice("postgresql", alias or "default")
+    scheme, found, _ = value.partition("://")
+    if not found or not re.fullmatch(r"[A-Za-z][A-Za-z0-9+]*", scheme):
+        raise BadOption(NAME, "...", ALLOWED)
+    if scheme.startswith("postgres"):
+        raise BadOption(NAME, f"{scheme}://...", ALLOWED)
+    return Choice(scheme, value)
+
+
+def _problem_of_database(alias: str) -> str | None:
+    if alias not in connections.settings:
+        return f"DATABASES has no {alias!r}"
+    connection = connections[alias]
+    if connection.vendor != "postgresql":
+        return f"database {alias!r} is {connection.vendor}; only PostgreSQL carries hints"
+    version = getattr(getattr(connection, "Database", None), "__version__", "")
+    if tuple(map(int, re.findall(r"\d+", version)[:2])) < (3, 2):
+        return f"it needs psycopg 3.2 or newer, not {version}: pip install 'psycopg>=3.2'"
+    return None
+
+
+def _problem_of_redis(url: str) -> str | None:
+    try:
+        from redis import connection
+    except ImportError:
+        return "redis-py is not installed: pip install 'django-resourcepool[redis]'"
+    try:
+        connection.parse_url(url)  # type: ignore[no-untyped-call]
+    except ValueError:  # its words may repeat the password
+        return "redis-py does not understand this URL; it is like redis://user:password@host:6379/0"
+    return None
+
+
+def _problem_of_broker(scheme: str) -> str | None:
+    try:
+        from kombu.transport import TRANSPORT_ALIASES
+    except ImportError:
+        return "kombu is not installed: pip install 'django-resourcepool[celery]'"
+    if scheme.lower().split("+")[0] in (name.lower() for name in TRANSPORT_ALIASES):
+        return None
+    return "kombu knows no such broker; there are amqp, amqps, sentinel and others"

@@ -1,0 +1,108 @@
+"""Receives this process's hints, in a thread of its own."""
+
+import logging
+import threading
+from collections.abc import Callable
+from time import monotonic
+
+from resourcepool.exceptions import BadOption
+from resourcepool.hints import choice
+from resourcepool.hints.outage import Outage
+from resourcepool.hints.transport import TIMEOUT, Transport
+
+PATIENCE = 1.0  # seconds between two looks whether to stop
+SILENCE = 15.0  # seconds without a hint, after which the service is asked for an echo
+
+logger = logging.getLogger(__name__)
+
+
+class Silent(Exception):
+    """The service took the subscription and an echo is overdue: a dead network, or a pooler in between."""
+
+
+class Listener:
+    """Calls everybody who wants to be woken: for each hint, for each echo, and after each new connection."""
+
+    def __init__(self, address: str) -> None:
+        self.turn = threading.Lock()  # held while talking to the service: a fork waits for it
+        self.transport: Transport | None = None  # of the last choice, and perhaps closed
+        self._choice: choice.Choice | None = None
+        self._address = address
+        self._wakes: tuple[Callable[[], object], ...] = ()
+        self._starting = threading.RLock()
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._outage = Outage("received", shortest=0.2, longest=30.0)
+
+    def listen(self, wake: Callable[[], object]) -> None:
+        """Have ``wake`` called from now on; raises BadOption for settings that this process cannot use."""
+        with self._starting:
+            if wake not in self._wakes:
+                self._wakes += (wake,)
+        if self._thread is None or not self._thread.is_alive():
+            chosen = choice.chosen()
+            if chosen:
+                chosen.refuse_unusable()
+                self._start()
+
+    def stop(self) -> None:
+        """End the thread within a second or so, and its session with it; wait for that."""
+        self._stop.set()
+        thread = self._thread
+        if thread and thread is not threading.current_thread():
+            thread.join(PATIENCE + 2 * TIMEOUT)
+
+    def _start(self) -> None:
+        with self._starting:
+            if self._thread is None or not self._thread.is_alive():
+                self._stop = threading.Event()
+                thread = threading.Thread(
+                    target=self._loop, args=(self._stop,), name="resourcepool-hint-listener", daemon=True
+                )
+                thread.start()
+                self._thread = thread
+
+    def _loop(self, stop: threading.Event) -> None:
+        while chosen := self._chosen(stop):
+            pause = 0.0
+            try:
+                self._hear(self._opened(chosen), chosen, stop)
+            except Exception as error:  # noqa: BLE001 (each client has its own)
+                pause = self._outage.failed(chosen, error)
+            if self.transport:
+                self.transport.close()
+            stop.wait(pause)
+
+    def _opened(self, chosen: choice.Choice) -> Transport:
+        if self.transport is None or chosen != self._choice:
+            self.transport, self._choice = chosen.open(), chosen
+        return self.transport
+
+    def _hear(self, transport: Transport, chosen: choice.Choice, stop: threading.Event) -> None:
+        with self.turn:
+            transport.subscribe(self._address)
+        self._wake()  # hints may have been lost until now
+        heard_at, is_asked = monotonic() - SILENCE, False  # so that the first echo is asked for at once
+        while self._chosen(stop) == chosen:
+            if not is_asked and monotonic() - heard_at >= SILENCE:
+                transport.echo()
+                heard_at, is_asked = monotonic(), True
+            if transport.receive(PATIENCE):
+                heard_at, is_asked = monotonic(), False
+                self._outage.over(chosen)
+                self._wake()
+            elif is_asked and monotonic() - heard_at >= SILENCE:
+                raise Silent
+
+    def _chosen(self, stop: threading.Event) -> choice.Choice | None:
+        try:
+            return None if stop.is_set() else choice.chosen()
+        except BadOption:
+            return None  # in tests: the settings were fine when this began
+
+    def _wake(self) -> None:
+        for wake in self._wakes:
+            try:
+                wake()
+            except Exception:
+                logger.exception("a hint could not be passed on")

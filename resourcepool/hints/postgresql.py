@@ -1,0 +1,47 @@
+"""Hints by LISTEN and NOTIFY: a channel per process, on the database that the rows are in."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from resourcepool import dialect
+from resourcepool.hints.transport import Transport
+
+PREFIX = "resourcepool_"
+SEND = "SELECT pg_notify(channel, '') FROM unnest(%s::text[]) AS channel"
+
+
+class PostgreSQL(Transport):
+    """A session of its own: a pooler in transaction mode would hand what is listened to on to others.
+
+    A server that stands still keeps the thread waiting until it goes on; the caller's rows wait for it as well.
+    """
+
+    def __init__(self, alias: str) -> None:
+        self._connection = dialect.private_connection(alias)
+        self._channel = ""
+
+    def send(self, addresses: Sequence[str]) -> None:
+        self._execute(SEND, [[PREFIX + address for address in addresses]])
+
+    def subscribe(self, address: str) -> None:
+        self._channel = PREFIX + address
+        self._execute(f"LISTEN {self._channel}")
+
+    def receive(self, timeout: float) -> bool:
+        driver: Any = self._connection.connection
+        received = list(driver.notifies(timeout=timeout, stop_after=1))
+        return bool(received)
+
+    def echo(self) -> None:
+        self._execute(SEND, [[self._channel]])
+
+    def close(self) -> None:
+        dialect.close_quietly(self._connection)
+
+    def _execute(self, sql: str, params: Sequence[Any] | None = None) -> None:
+        is_new = self._connection.connection is None
+        with self._connection.cursor() as cursor:
+            if is_new:
+                # A notification is a transaction, and nobody minds if a crash forgets it: no wait for the disk.
+                cursor.execute("SET synchronous_commit = off")
+            cursor.execute(sql, params)

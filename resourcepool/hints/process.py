@@ -1,0 +1,104 @@
+"""This process's own address, sender and listener; a forked child begins with its own."""
+
+import atexit
+import os
+import secrets
+import threading
+from collections.abc import Callable
+
+from resourcepool.conf import setting
+from resourcepool.exceptions import BadOption
+from resourcepool.hints.listener import Listener
+from resourcepool.hints.sender import Sender
+from resourcepool.hints.transport import Transport
+
+FORK_PATIENCE = 0.2  # seconds for which a fork waits for what the threads are saying
+EXIT_PATIENCE = 0.5  # seconds for which the end of the process waits for the last hints
+
+_inherited: list[
+    Transport
+] = []  # strong references: collected in a child, they would end the parent's sessions
+_held_back: list[threading.Lock] = []
+
+
+def address() -> str:
+    """Return where hints reach this process: 32 letters and digits, never the same for two processes anywhere.
+
+    A forked child has another one. Also there when hints are off.
+    """
+    return _own.address
+
+
+def are_on() -> bool:
+    """Return whether RESOURCEPOOL["HINTS"] chooses something; whether that works is not asked here."""
+    return bool(setting("HINTS"))
+
+
+def send(address: str) -> None:
+    """Tell the process at ``address`` to look now; call it after the commit.
+
+    Returns at once and never raises: a thread sends it, or drops it when the service is away. No-op when hints are off.
+    """
+    try:
+        if are_on():
+            _own.sender.send(address)
+    except BadOption:
+        pass  # RESOURCEPOOL is no dict: said wherever it is used
+
+
+def listen(wake: Callable[[], object]) -> None:
+    """Have ``wake()`` called for every hint that reaches this process, from a thread; twice the same counts once.
+
+    It is also called after each new connection, because hints may have been lost, and now and then for nothing. It must
+    be quick. A forked child calls ``listen`` for itself. Without effect, but remembered, while hints are off.
+
+    Raises:
+        BadOption: the service that is chosen cannot be used: its client is not installed, for example.
+    """
+    _own.listener.listen(wake)
+
+
+def stop_listening() -> None:
+    """Close the listener's session, which else stays open until the process ends; ``listen`` opens it again."""
+    _own.listener.stop()
+
+
+def flush(seconds: float = EXIT_PATIENCE) -> None:
+    """Wait until the hints sent so far are sent or dropped, for so many seconds at most."""
+    _own.sender.flush(seconds)
+
+
+class _Process:
+    """What every process has its own of."""
+
+    def __init__(self) -> None:
+        self.address = secrets.token_hex(16)
+        self.sender = Sender()
+        self.listener = Listener(self.address)
+
+
+def _before_fork() -> None:
+    turns = (_own.sender.turn, _own.listener.turn)
+    _held_back.extend(turn for turn in turns if turn.acquire(timeout=FORK_PATIENCE / 2))
+
+
+def _after_fork_in_parent() -> None:
+    while _held_back:
+        _held_back.pop().release()
+
+
+def _after_fork_in_child() -> None:
+    for transport in (_own.sender.transport, _own.listener.transport):
+        if transport:
+            _inherited.append(transport)
+            transport.abandon()
+    _held_back.clear()
+    _own.__init__()  # type: ignore[misc]
+
+
+_own = _Process()
+# Registered before anything that releases at the end, so called after that.
+atexit.register(flush)
+os.register_at_fork(
+    before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child
+)

@@ -1,0 +1,119 @@
+"""Sends this process's hints, from a thread of its own."""
+
+import logging
+import queue
+import threading
+from time import monotonic
+
+from resourcepool.exceptions import BadOption
+from resourcepool.hints import choice
+from resourcepool.hints.outage import Outage
+from resourcepool.hints.transport import Transport
+
+MOST = 10_000  # addresses that wait to be sent to; further ones get no hint
+IDLE = 60.0  # seconds without a hint, after which the session is closed
+
+logger = logging.getLogger(__name__)
+
+
+class Sender:
+    """Takes hints without a lock, and so from signal handlers, too; sends all that wait in one go.
+
+    While the service is away they are dropped: by the time it is back, their receivers have looked by themselves.
+    """
+
+    def __init__(self) -> None:
+        self.turn = threading.Lock()  # held while talking to the service: a fork waits for it
+        self.transport: Transport | None = None  # of the last choice, and perhaps closed
+        self._choice: choice.Choice | None = None
+        self._is_open = False
+        self._waiting: dict[str, None] = {}
+        self._rings: queue.SimpleQueue[threading.Event | None] = queue.SimpleQueue()
+        self._starting = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._outage = Outage("sent", shortest=1.0, longest=30.0)
+        self._paused_until = 0.0
+
+    def send(self, address: str) -> None:
+        """Have a hint sent to ``address``, unless too many wait already."""
+        if len(self._waiting) >= MOST:
+            return
+        self._waiting[address] = None
+        if self._rings.empty():  # else the thread has yet to look, and will find this one
+            self._rings.put(None)
+        if self._thread is None or not self._thread.is_alive():
+            self._start()
+
+    def flush(self, seconds: float) -> None:
+        """Wait ``seconds`` at most until what waits now is sent or dropped."""
+        if self._thread is None or not self._thread.is_alive():
+            self._send_waiting()  # without a thread, because the interpreter is about to end
+        else:
+            done = threading.Event()
+            self._rings.put(done)
+            done.wait(seconds)
+
+    def _start(self) -> None:
+        if not self._starting.acquire(blocking=False):
+            return  # somebody else is about to
+        try:
+            if self._thread is None or not self._thread.is_alive():
+                thread = threading.Thread(target=self._loop, name="resourcepool-hint-sender", daemon=True)
+                thread.start()
+                self._thread = thread
+        except RuntimeError:  # no more threads: the hint waits for the next try
+            logger.debug("no thread to send hints", exc_info=True)
+        finally:
+            self._starting.release()
+
+    def _loop(self) -> None:
+        while True:
+            try:
+                done = self._rings.get(timeout=IDLE if self._is_open else None)
+            except queue.Empty:
+                self._close()
+                continue
+            self._send_waiting()
+            if done:
+                done.set()
+
+    def _send_waiting(self) -> None:
+        addresses = list(self._waiting)
+        for address in addresses:
+            self._waiting.pop(address, None)
+        if not addresses or monotonic() < self._paused_until:
+            return
+        try:
+            chosen = choice.chosen()
+        except BadOption:
+            return  # the system check says so, and whoever listens
+        if chosen:
+            self._try(chosen, addresses)
+
+    def _try(self, chosen: choice.Choice, addresses: list[str]) -> None:
+        try:
+            with self.turn:
+                self._deliver(chosen, addresses)
+        except Exception as error:  # noqa: BLE001 (each client has its own)
+            self._close()
+            self._paused_until = monotonic() + self._outage.failed(chosen, error)
+        else:
+            self._outage.over(chosen)
+
+    def _deliver(self, chosen: choice.Choice, addresses: list[str]) -> None:
+        if self.transport is None or chosen != self._choice:
+            self._close()
+            self.transport, self._choice = chosen.open(), chosen
+        was_open, self._is_open = self._is_open, True
+        try:
+            self.transport.send(addresses)
+        except Exception:
+            if not was_open:
+                raise
+            self.transport.close()  # the service may have ended the session meanwhile, which is no outage
+            self.transport.send(addresses)
+
+    def _close(self) -> None:
+        if self.transport:
+            self.transport.close()
+        self._is_open = False

@@ -1,0 +1,49 @@
+"""Who is measured where."""
+
+import pytest
+
+from benchmarks.heats import CONTESTANTS, Choice, heats
+from benchmarks.plan import EXHAUSTED, FULL, QUICK, Plan
+
+EVERYTHING = ("mysql", "postgres", "sqlite", "redis")
+
+
+def measured(plan: Plan, choice: Choice, servers: tuple[str, ...] = EVERYTHING) -> list[tuple[str, str, str]]:
+    return [(database, str(point), one.name) for database, point, one in heats(plan, choice, servers)]
+
+
+@pytest.mark.parametrize("plan", [FULL, QUICK])
+def test_everybody_takes_part(plan: Plan) -> None:
+    assert {name for _, _, name in measured(plan, Choice())} == {one.name for one in CONTESTANTS}
+
+
+def test_a_brief_plan_measures_each_once_on_a_database() -> None:
+    names = [(database, name) for database, _, name in measured(QUICK, Choice())]
+    assert len(names) == len(set(names))
+
+
+def test_the_raw_limit_needs_a_row_for_each_and_the_sketch_needs_waiters() -> None:
+    found = measured(FULL, Choice())
+    assert ("mysql", str(EXHAUSTED), "raw limit") not in found
+    assert {point for _, point, name in found if "sketch" in name} == {
+        str(point) for point in FULL.points["mysql"] if point.is_contended
+    }
+
+
+def test_points_are_chosen_by_processes_or_name_and_contestants_by_parts_of_names() -> None:
+    found = measured(FULL, Choice(["128", "32 on 16"], ["sticky", "sketch"]), ("mysql",))
+    assert {point for _, point, _ in found} == {str(EXHAUSTED), "32 on 16 held 50 ms"}
+    assert {name for _, _, name in found} == {
+        "hand-over sketch, polling",
+        "resourcepool, sticky",
+        "resourcepool, sticky without history",
+    }
+
+
+def test_a_point_is_named_without_a_comma() -> None:
+    found = measured(FULL, Choice(["32 on 100000"], ["raw"]), ("mysql",))
+    assert found == [("mysql", "32 on 100,000", "raw limit")]
+
+
+def test_without_redis_nobody_needs_it() -> None:
+    assert not any("Redis" in name or "messages" in name for _, _, name in measured(FULL, Choice(), ("mysql",)))

@@ -1,0 +1,65 @@
+"""Services, and processes' ends of them, that do not outlive a test."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from resourcepool.hints.sender import Sender
+from tests.committed import *  # noqa: F403 (fixtures)
+from tests.hints.ends import End
+from tests.hints.services import KINDS, Service, started
+
+
+@pytest.fixture(autouse=True)
+def _on_committed_rows(transactional_db: None) -> None:
+    pass
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def running(request: pytest.FixtureRequest, django_db_setup: None) -> Iterator[Service]:
+    """Each service that carries hints."""
+    with started(request.param) as service:
+        yield service
+
+
+@pytest.fixture
+def service(running: Service, settings: Any) -> Iterator[Service]:
+    """The same, chosen by the settings."""
+    choose(settings, running.hints)
+    yield running
+    choose(settings, None)  # or the threads of the test would go on asking for it
+
+
+@pytest.fixture
+def lasting(service: Service) -> Service:
+    """Each that is a server, and may go away."""
+    if service.server is None:
+        pytest.skip("there is no server")
+    return service
+
+
+@pytest.fixture
+def end() -> Iterator[Callable[[str], End]]:
+    """Make listeners as other processes have them, at the given addresses."""
+    made: list[End] = []
+
+    def make(address: str) -> End:
+        made.append(End(address))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.listener._stop.set()
+    for one in made:
+        one.listener.stop()
+
+
+@pytest.fixture
+def sender() -> Sender:
+    """A sender as another process has it."""
+    return Sender()
+
+
+def choose(settings: Any, hints: str | None) -> None:
+    settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "HINTS": hints}

@@ -1,0 +1,100 @@
+"""What RESOURCEPOOL["HINTS"] may say, and what the system check says about the rest; no password is repeated."""
+
+import sys
+from typing import Any
+
+import pytest
+from django.core.checks import run_checks
+from django.db import connection
+from django.test import override_settings
+
+from resourcepool.exceptions import BadOption
+from resourcepool.hints import choice
+from resourcepool.hints.choice import Choice
+
+
+def found(hints: Any) -> list[tuple[str, str, str]]:
+    """Return (id, message, hint) of what the checks say about this setting."""
+    with override_settings(RESOURCEPOOL={"HINTS": hints}):
+        return [(error.id, error.msg, error.hint or "") for error in run_checks(tags=["resourcepool"])]
+
+
+@pytest.mark.parametrize(
+    ("hints", "chosen"),
+    [
+        ("postgresql", Choice("postgresql", "default")),
+        ("postgresql:pools", Choice("postgresql", "pools")),
+        ("redis://host:6379/0", Choice("redis", "redis://host:6379/0")),
+        ("unix:///run/redis.sock", Choice("unix", "unix:///run/redis.sock")),
+        ("amqp://guest:guest@host//", Choice("amqp", "amqp://guest:guest@host//")),
+        ("redis+socket:///run/redis.sock", Choice("redis+socket", "redis+socket:///run/redis.sock")),
+    ],
+)
+def test_what_it_chooses(hints: str, chosen: Choice) -> None:
+    assert choice.understood(hints) == chosen
+
+
+@pytest.mark.parametrize(
+    "hints", [None, "", "redis://h", "rediss://h:1/0", "amqp://h", "amqps://h", "memory://"]
+)
+def test_what_is_fine(hints: Any) -> None:
+    assert found(hints) == []
+
+
+@pytest.mark.parametrize(
+    ("hints", "identity", "message"),
+    [
+        (7, "E001", "RESOURCEPOOL['HINTS']='int' is not allowed: None, 'postgresql'"),
+        ("yes", "E001", "RESOURCEPOOL['HINTS']='...' is not allowed: None, 'postgresql'"),
+        ("joe:hush@host", "E001", "RESOURCEPOOL['HINTS']='...' is not allowed"),
+        ("joe:hush@host://", "E001", "RESOURCEPOOL['HINTS']='...' is not allowed"),
+        ("postgresql:", "E001", "RESOURCEPOOL['HINTS']='postgresql:...' is not allowed"),
+        ("postgresql:joe:hush@host", "E001", "RESOURCEPOOL['HINTS']='postgresql:...' is not allowed"),
+        ("postgresql://joe:hush@host/db", "E001", "RESOURCEPOOL['HINTS']='postgresql://...' is not allowed"),
+        ("postgres://joe:hush@host/db", "E001", "RESOURCEPOOL['HINTS']='postgres://...' is not allowed"),
+        (
+            "redis://joe:hush@host:port/0",
+            "E012",
+            "RESOURCEPOOL['HINTS']='redis://...' is not allowed: redis-py",
+        ),
+        ("amqq://joe:hush@host", "E012", "'amqq://...' is not allowed: kombu knows no such broker"),
+        ("postgresql:nowhere", "E012", "'postgresql:nowhere' is not allowed: DATABASES has no 'nowhere'"),
+    ],
+)
+def test_what_is_wrong_is_named_with_a_hint(hints: Any, identity: str, message: str) -> None:
+    ((one, said, advice),) = found(hints)
+    assert one == f"resourcepool.{identity}"
+    assert message in said
+    assert "docs/hints.md" in advice
+    assert "hush" not in said + advice
+
+
+@pytest.mark.only("sqlite", "mysql")
+def test_only_postgresql_carries_hints_by_itself() -> None:
+    ((one, said, _),) = found("postgresql")
+    assert one == "resourcepool.E012"
+    assert f"database 'default' is {connection.vendor}; only PostgreSQL carries hints" in said
+
+
+@pytest.mark.parametrize(
+    ("hints", "package", "extra"),
+    [("redis://host", "redis", "redis"), ("amqp://host", "kombu.transport", "celery")],
+)
+def test_a_client_that_is_not_installed_is_named(
+    hints: str, package: str, extra: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    ((one, said, _),) = found(hints)
+    assert one == "resourcepool.E012"
+    assert f"is not installed: pip install 'django-resourcepool[{extra}]'" in said
+
+
+def test_it_is_refused_in_the_same_words_where_it_is_used() -> None:
+    ((_, said, _),) = found("redis://joe:hush@host:port/0")
+    with pytest.raises(BadOption) as refused:
+        choice.understood("redis://joe:hush@host:port/0").open()
+    assert f"{refused.value}." == said
+
+
+def test_a_choice_shows_no_password() -> None:
+    assert "hush" not in repr(choice.understood("redis://joe:hush@host/0"))

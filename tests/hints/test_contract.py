@@ -1,0 +1,89 @@
+"""What every service that carries hints has to do."""
+
+import logging
+from collections.abc import Callable
+
+import pytest
+
+from resourcepool.hints.sender import Sender
+from tests.eventually import eventually
+from tests.hints.ends import LONG, End
+from tests.hints.services import Service
+
+Ends = Callable[[str], End]
+
+
+def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+
+
+@pytest.mark.timeout(120)
+class TestContract:
+    def test_a_hint_wakes_the_listener_at_its_address_and_no_other(
+        self, service: Service, end: Ends, sender: Sender
+    ) -> None:
+        here, there = end("here").connected(), end("there").connected()
+        for _ in range(3):
+            sender.send("here")
+            here.woken()
+        sender.send("there")
+        there.woken()
+        assert here.wakes.empty()
+        assert there.wakes.empty()
+
+    def test_a_hint_to_nobody_is_dropped(
+        self, service: Service, end: Ends, sender: Sender, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        here = end("here").connected()
+        sender.send("nobody")
+        sender.send("here")
+        here.woken()
+        assert warnings(caplog) == []
+
+    def test_many_hints_are_sent_in_one_go(self, service: Service, end: Ends, sender: Sender) -> None:
+        ends = [end(f"end{number}").connected() for number in range(3)]
+        for number in range(300):
+            sender.send(f"end{number}")
+        for one in ends:
+            one.woken()
+
+    def test_hints_flow_again_after_the_server_was_away(
+        self, lasting: Service, end: Ends, sender: Sender, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        caplog.set_level(logging.INFO, "resourcepool.hints")
+        here = end("here").connected()
+        sender.send("here")
+        here.woken()
+        assert lasting.server
+        lasting.server.kill()
+        sender.send("here")
+        sender.flush(LONG)
+        eventually(lambda: len(warnings(caplog)) == 2, within=LONG)
+        here.forget()
+        lasting.server.start()
+        here.woken()  # connected anew
+        here.woken()  # the echo
+        eventually(lambda: sent(sender, here), within=60)
+        assert len(warnings(caplog)) == 2
+        assert {"sent", "received"} == {message.split()[3] for message in warnings(caplog)}
+        again = [message for message in caplog.messages if message.endswith(" again")]
+        assert len(again) == 2
+
+    def test_a_session_that_the_server_ended_meanwhile_costs_no_hint(
+        self, lasting: Service, end: Ends, sender: Sender, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        sender.send("here")
+        sender.flush(LONG)
+        assert lasting.server
+        lasting.server.restart()
+        here = end("here").connected()
+        sender.send("here")
+        here.woken()
+        assert warnings(caplog) == []
+
+
+def sent(sender: Sender, end: End) -> bool:
+    """Send a hint, and return whether one arrived."""
+    sender.send(end.address)
+    sender.flush(LONG)
+    return not end.wakes.empty()

@@ -1,0 +1,110 @@
+"""The listener: its own address, and what it makes of a service that is silent or of a wake that fails."""
+
+import queue
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from resourcepool import hints
+from resourcepool.exceptions import BadOption
+from resourcepool.hints import choice, process
+from tests.eventually import eventually
+from tests.hints.conftest import choose
+from tests.hints.ends import LONG, End
+from tests.hints.test_contract import warnings
+
+
+class Mute:
+    """A choice, and the service at once: it takes subscriptions, and nothing ever comes."""
+
+    shown = "mute"
+
+    def __init__(self) -> None:
+        self.subscribed: queue.SimpleQueue[str] = queue.SimpleQueue()
+
+    def refuse_unusable(self) -> None: ...
+
+    def open(self) -> "Mute":
+        return self
+
+    def subscribe(self, address: str) -> None:
+        self.subscribed.put(address)
+
+    def receive(self, timeout: float) -> bool:
+        return False
+
+    def echo(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def test_a_subscription_that_stays_silent_is_made_anew_and_the_listener_woken(
+    end: Callable[[str], End], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    mute = Mute()
+    monkeypatch.setattr(choice, "chosen", lambda: mute)
+    monkeypatch.setattr("resourcepool.hints.listener.SILENCE", 0.0)
+    here = end("here")
+    here.listener.listen(here.wake)
+    for _ in range(3):
+        assert mute.subscribed.get(timeout=LONG) == "here"
+        here.woken()
+    assert warnings(caplog) == ["hints cannot be received by mute: Silent; processes look from time to time"]
+
+
+class TestInMemory:
+    @pytest.fixture(autouse=True)
+    def _chosen(self, settings: Any) -> None:
+        choose(settings, "memory://")
+
+    def test_listening_twice_counts_once(self, end: Callable[[str], End]) -> None:
+        here = end("here").connected()
+        here.listener.listen(here.wake)
+        assert here.listener._wakes == (here.wake,)
+
+    def test_all_are_woken_even_if_one_fails(
+        self, end: Callable[[str], End], caplog: pytest.LogCaptureFixture
+    ) -> None:
+        def fail() -> None:
+            raise ValueError
+
+        here = end("here")
+        here.listener._wakes = (fail,)
+        here.connected()
+        assert "a hint could not be passed on" in caplog.messages
+
+    def test_after_a_stop_it_listens_again(self, end: Callable[[str], End]) -> None:
+        here = end("here").connected()
+        before = here.listener._thread
+        here.listener.stop()
+        here.forget()
+        here.connected()
+        assert before
+        assert not before.is_alive()
+
+    def test_it_ends_when_hints_are_switched_off(self, end: Callable[[str], End], settings: Any) -> None:
+        thread = end("here").connected().listener._thread
+        choose(settings, None)
+        assert thread
+        eventually(lambda: not thread.is_alive(), within=LONG)
+
+
+def test_with_hints_off_there_is_no_thread(end: Callable[[str], End], settings: Any) -> None:
+    choose(settings, None)
+    here = end("here")
+    here.listener.listen(here.wake)
+    assert here.listener._thread is None
+
+
+def test_what_cannot_be_used_is_refused_where_one_begins_to_listen(settings: Any) -> None:
+    choose(settings, "redis://host:port")
+    with pytest.raises(BadOption, match="redis-py does not understand this URL"):
+        hints.listen(list)
+    process._own.listener._wakes = ()
+
+
+def test_an_address_is_short_and_stays_the_same() -> None:
+    assert hints.address() == hints.address()
+    assert len(hints.address()) == 32
+    assert set(hints.address()) <= set("0123456789abcdef")

@@ -1,0 +1,82 @@
+"""Hints between real processes: forks, and ends."""
+
+import os
+import queue
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from resourcepool import hints
+from tests.hints.ends import LONG, End
+from tests.hints.services import Service
+from tests.spawned import Child, Spawner
+
+
+class Woken:
+    """Counts wakes, and waits for them."""
+
+    def __init__(self) -> None:
+        self.wakes: queue.SimpleQueue[None] = queue.SimpleQueue()
+        hints.listen(lambda: self.wakes.put(None))
+        for _ in ("connection", "echo"):
+            self.wait()
+
+    def wait(self) -> None:
+        self.wakes.get(timeout=LONG)
+
+
+def talk_to_self(woken: Woken) -> None:
+    hints.send(hints.address())
+    woken.wait()
+
+
+def fork(how_the_child_ends: str) -> None:
+    woken, address = Woken(), hints.address()
+    talk_to_self(woken)
+    pid = os.fork()
+    if pid == 0:
+        try:
+            assert hints.address() != address
+            talk_to_self(Woken())
+            assert woken.wakes.empty()
+            hints.send(address)
+            hints.flush(LONG)
+        except BaseException:  # noqa: BLE001 (shown, and told by the code)
+            sys.excepthook(*sys.exc_info())
+            os._exit(1)
+        if how_the_child_ends == "_exit":
+            os._exit(0)
+        sys.exit(0)
+    woken.wait()  # the child's hint
+    assert os.waitpid(pid, 0)[1] == 0
+    assert hints.address() == address
+    talk_to_self(woken)  # on the session that the child had inherited
+    print("fine", flush=True)
+
+
+def send_and_end(address: str) -> None:
+    hints.send(address)
+
+
+def spawned(spawn: Spawner, service: Service, work: Callable[..., None], *arguments: str) -> Child:
+    environment = {"RESOURCEPOOL_HINTS": service.hints_of_children, **service.environment}
+    return spawn(work, *arguments, **environment)
+
+
+@pytest.mark.timeout(120)
+class TestProcesses:
+    @pytest.mark.parametrize("how", ["_exit", "sys.exit"])
+    def test_a_forked_child_has_its_own_address_and_leaves_the_parents_sessions_alone(
+        self, lasting: Service, spawn: Spawner, how: str
+    ) -> None:
+        said = spawned(spawn, lasting, fork, how).succeed(timeout=60)
+        assert "fine" in said
+        assert "WARNING" not in said
+
+    def test_a_hint_sent_just_before_the_end_arrives(
+        self, lasting: Service, spawn: Spawner, end: Callable[[str], End]
+    ) -> None:
+        here = end("here").connected()
+        spawned(spawn, lasting, send_and_end, "here").succeed(timeout=60)
+        here.woken()

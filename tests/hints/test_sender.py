@@ -1,0 +1,172 @@
+"""The sender: what it does to the thread that releases, which is nothing."""
+
+import logging
+import socket
+import threading
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+
+from resourcepool import hints
+from resourcepool.hints import choice, process
+from resourcepool.hints.sender import Sender
+from tests.hints.conftest import choose
+from tests.hints.ends import LONG
+from tests.hints.test_contract import warnings
+
+
+class Scripted:
+    """A choice, and the service at once: it notes what is sent by which thread, waits at a gate, and may fail."""
+
+    shown = "scripted"
+
+    def __init__(self) -> None:
+        self.gate = threading.Event()
+        self.arrived = threading.Event()
+        self.is_away = False
+        self.batches: list[list[str]] = []
+        self.threads: set[str] = set()
+        self.closed = 0
+
+    def open(self) -> "Scripted":
+        return self
+
+    def send(self, addresses: Sequence[str]) -> None:
+        self.arrived.set()
+        self.threads.add(threading.current_thread().name)
+        assert self.gate.wait(LONG)
+        if self.is_away:
+            raise ConnectionError
+        self.batches.append(list(addresses))
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+@pytest.fixture
+def scripted(monkeypatch: pytest.MonkeyPatch) -> Iterator[Scripted]:
+    service = Scripted()
+    monkeypatch.setattr(choice, "chosen", lambda: service)
+    yield service
+    service.gate.set()
+
+
+@pytest.fixture
+def silent_port() -> Iterator[int]:
+    """Accepts connections and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server.getsockname()[1]
+
+
+def test_a_service_that_hangs_keeps_only_the_senders_own_thread(sender: Sender, scripted: Scripted) -> None:
+    sender.send("a")
+    assert scripted.arrived.wait(LONG)
+    for address in "bcb":
+        sender.send(address)  # returns, although nothing gets through
+    assert scripted.batches == []
+    scripted.gate.set()
+    sender.flush(LONG)
+    assert scripted.batches == [["a"], ["b", "c"]]  # each once
+    assert scripted.threads == {"resourcepool-hint-sender"}
+
+
+def test_what_waits_is_bounded(sender: Sender, scripted: Scripted, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("resourcepool.hints.sender.MOST", 3)
+    sender.send("first")
+    assert scripted.arrived.wait(LONG)
+    for number in range(100):
+        sender.send(str(number))
+    scripted.gate.set()
+    sender.flush(LONG)
+    assert scripted.batches == [["first"], ["0", "1", "2"]]
+
+
+def test_while_the_service_is_away_hints_are_dropped_and_one_line_says_so(
+    sender: Sender, scripted: Scripted, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    now = 100.0
+    monkeypatch.setattr("resourcepool.hints.sender.monotonic", lambda: now)
+    scripted.gate.set()
+    scripted.is_away = True
+    for _ in range(8):
+        sender.send("a")
+        sender.flush(LONG)
+        assert now < sender._paused_until <= now + 30
+        sender.send("dropped in the pause")
+        sender.flush(LONG)
+        now += 30
+    assert now - 30 + 15 <= sender._paused_until  # by now it pauses for 15 to 30 s
+    scripted.is_away = False
+    sender.send("b")
+    sender.flush(LONG)
+    assert scripted.batches == [["b"]]
+    assert caplog.messages == [
+        "hints cannot be sent by scripted: ConnectionError; processes look from time to time",
+        "hints can be sent by scripted again",
+    ]
+
+
+def test_the_session_is_closed_when_there_has_been_nothing_to_send(
+    sender: Sender, scripted: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = threading.Event()
+    monkeypatch.setattr("resourcepool.hints.sender.IDLE", 0.01)
+    monkeypatch.setattr(scripted, "close", closed.set)
+    scripted.gate.set()
+    sender.send("a")
+    assert closed.wait(LONG)
+    sender.send("b")
+    sender.flush(LONG)
+    assert scripted.batches == [["a"], ["b"]]
+
+
+@pytest.mark.parametrize("url", ["redis://joe:hush@127.0.0.1:{}/0", "amqp://joe:hush@127.0.0.1:{}//"])
+def test_with_a_server_that_never_answers_no_caller_touches_a_socket_and_no_secret_is_logged(
+    url: str,
+    sender: Sender,
+    silent_port: int,
+    settings: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.NOTSET)
+    connecting: set[str] = set()
+    for name in ("connect", "send", "sendall", "recv", "recv_into"):
+        monkeypatch.setattr(socket, "socket", noting(socket.socket, name, connecting))
+    monkeypatch.setattr(process._own, "sender", sender)
+    choose(settings, url.format(silent_port))
+    hints.send("a" * 32)
+    hints.flush(LONG)
+    assert connecting == {"resourcepool-hint-sender"}
+    assert len(warnings(caplog)) == 1
+    for record in caplog.records:
+        assert "hush" not in f"{record.getMessage()} {record.args} {record.exc_text}"
+
+
+def noting(kind: type[socket.socket], name: str, threads: set[str]) -> type[socket.socket]:
+    """Return a kind of socket that notes which threads call its method ``name``."""
+
+    def note(self: socket.socket, *args: Any, **options: Any) -> Any:
+        threads.add(threading.current_thread().name)
+        return getattr(super(noted, self), name)(*args, **options)
+
+    noted = type("Noted", (kind,), {name: note})
+    return noted
+
+
+def test_with_hints_off_nothing_is_queued(settings: Any) -> None:
+    choose(settings, None)
+    assert not hints.are_on()
+    hints.send("a")
+    assert process._own.sender._waiting == {}
+
+
+@pytest.mark.parametrize("wrong", [3, "nonsense", "redis://host:port", "postgresql"])
+def test_sending_never_raises_whatever_the_settings_are(wrong: Any, settings: Any) -> None:
+    choose(settings, wrong)
+    hints.send("a")
+    hints.flush(LONG)
+    settings.RESOURCEPOOL = 7
+    hints.send("a")
