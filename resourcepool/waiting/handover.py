@@ -267,7 +267,7 @@ def _fitting(connection: BaseDatabaseWrapper, model: Model, pk: Any, selectors: 
     cases = ", ".join(f"CASE WHEN 1 = 1{where.sql} THEN 1 ELSE 0 END" for where in wheres)
     sql = f"SELECT {cases} FROM {table.name} WHERE {table.pk} = %s{table.claimable}"  # noqa: S608 (quoted names)
     params = [*(value for where in wheres for value in where.params), key(connection, model, pk)]
-    rows = dialect.run(connection, sql, params, dialect.all_rows)
+    rows = retrying(connection, partial(dialect.run, connection, sql, params, dialect.all_rows))
     return {selector for row in rows for selector, fits in zip(chosen, row, strict=True) if fits}
 
 
