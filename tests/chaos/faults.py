@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from tests.chaos.fleet import Fleet
 from tests.chaos.look import note_fences
-from tests.chaos.settings import TTL
 from tests.chaos.story import BACK
+from tests.chaos.terms import TTL
 from tests.chaos.wire import Wire
 from tests.concurrency.evidence import Log
 from tests.eventually import InBackground

@@ -102,6 +102,11 @@ class TestTakeover:
         assert found(KILLED + WAITING.format(at=19.9, fence=7)) == {}
         assert found(KILLED + WAITING.format(at=20.1, fence=7)) != {}
 
+    @pytest.mark.parametrize(("at", "is_late"), [(16.4, False), (16.6, True)])
+    def test_what_came_with_others_lasts_as_long_as_a_ticket(self, at: float, is_late: bool) -> None:
+        several = KILLED.replace("2 acquired 1 7 5", "1.1 asks_for_many 1\n    2 acquired 1 7 5 1.05")
+        assert bool(found(several + WAITING.format(at=at, fence=6))) is is_late
+
     def test_who_asked_for_several_may_have_had_it_before_the_others(self) -> None:
         asks = "9.1 asks_for_many 2\n"
         assert found(KILLED + asks + WAITING.format(at=16, fence=6)) == {}
