@@ -8,11 +8,13 @@ from resourcepool.waiting.notices import notices
 from resourcepool.waiting.waiter import Waiter
 from resourcepool.waiting.waiters import waiters
 from tests.simulation import schedule, verdict
+from tests.simulation.clients import COOLDOWNS
 from tests.simulation.ledger import Ledger
 from tests.simulation.operation import Operation
 from tests.simulation.party import Party
 from tests.simulation.schedule import Process
 
+RESTS = tuple(round(cooldown * 1_000) for cooldown in COOLDOWNS)
 SERVES = ("give", "take back", "pass on", "release", "renew", "revive")
 
 
@@ -37,7 +39,8 @@ class Background:
         """What the waiters' thread does."""
         while not self.is_done:
             notices.alarm.reset()
-            operation = Operation("serve", self.process, self._ledger, SERVES, serves=True, asked=_asked)
+            operation = Operation("serve", self.process, self._ledger, SERVES)
+            operation.serves, operation.asked, operation.rests = True, _asked, RESTS
             notices.alarm.sleep_until(operation.run(waiters._serve_once))
 
     def _beat(self) -> None:

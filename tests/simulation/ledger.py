@@ -89,7 +89,8 @@ def _takes_back(c: Change) -> bool:
 
 
 def _releases(c: Change) -> bool:
-    return c.after == c.before._replace(busy=c.at + c.operation.cooldown, fence=c.before.fence + 1, holder="")
+    freed = c.before._replace(busy=c.after.busy, fence=c.before.fence + 1, holder="")
+    return c.after == freed and c.after.busy - c.at in c.operation.cooldowns
 
 
 def _hands_over(c: Change) -> bool:

@@ -48,6 +48,7 @@ class Operation:
         ttl, cooldown: milliseconds.
         heir: the name of the successor.
         serves: those of its process who stand in line: what they were given is its to renew and to give back.
+        rests: for how many milliseconds what was asked for may rest, where it is given back for others.
         asked: for how many milliseconds it asks leases for, by holder, where that is not ``ttl``.
         writes: it writes to the fenced target, too.
         was_live: one of its statements found its grant running.
@@ -65,6 +66,7 @@ class Operation:
     heir: str = ""
     serves: bool = False
     asked: Callable[[], dict[str, int]] = dict
+    rests: tuple[int, ...] = ()
     writes: bool = False
     effects: list[Effect] = field(default_factory=list)
     was_live: bool = False
@@ -116,6 +118,11 @@ class Operation:
         grant = self.ledger.grants.get(pair)
         ttl = self.ttl or (grant.ttl if grant is not None else 0)
         return {ttl, TICKET_TTL} if self.serves else {ttl}
+
+    @property
+    def cooldowns(self) -> tuple[int, ...]:
+        """For how many milliseconds what it gives back may rest."""
+        return (self.cooldown, *self.rests)
 
     def ttl_under(self, holder: str) -> int:
         """Return for how many milliseconds this holder asks for leases."""
