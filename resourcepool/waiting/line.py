@@ -50,7 +50,7 @@ class Line:
         if waiter.ticket is not None:
             notices.add(self.using, waiter.ticket.pk)
         pause = self._backoff(waiter.model).first_pause(hinted=self._is_hinted)
-        waiter.look_at = waiter.empty_at + pause
+        waiter.look_at = waiter.renewed_at + pause
         waiter.free_at = waiter.look_at + SOON
 
     def turn(self, *, noticed: bool) -> float:
@@ -165,7 +165,7 @@ class Line:
             if seen is None or (seen.is_waiting and not seen.is_alive):
                 self.drop(waiter)  # this process stood still for too long
             elif seen.is_waiting:
-                waiter.empty_at, waiter.holds, waiter.had_to_wait = sent_at, seen.granted, True
+                waiter.holds, waiter.had_to_wait = seen.granted, True
                 waiter.look_at = sent_at + pause(
                     sent_at - waiter.began,
                     near=waiter.is_near,
@@ -174,7 +174,7 @@ class Line:
                 )
             else:
                 self._is_hinted = noticed and hints.are_on()
-                self._serve(waiter, seen)
+                self._serve(waiter, seen, sent_at)
 
     def drop(self, waiter: Waiter) -> None:
         """Note that this waiter has no use for its ticket any more."""
@@ -184,9 +184,9 @@ class Line:
             self.used.append(waiter.ticket.pk)
         waiter.ticket, waiter.holds = None, ()
 
-    def _serve(self, waiter: Waiter, seen: Seen) -> None:
+    def _serve(self, waiter: Waiter, seen: Seen, sent_at: float) -> None:
         """Give a waiter what its ticket was given; if that is over already, it stands in line anew."""
-        grants = self._grants(waiter, self._rows(waiter, seen.granted))
+        grants = self._grants(waiter, seen, sent_at)
         if grants is None:
             self._pass_on(waiter, seen)
             self.drop(waiter)
@@ -196,14 +196,17 @@ class Line:
         self.waiters.remove(waiter)
         waiter.give(grants)
 
-    def _grants(self, waiter: Waiter, rows: Pairs) -> list[Grant] | None:
-        """Return what was granted, or None if it may have run out before it was seen."""
-        assert waiter.ticket is not None  # noqa: S101 (for the type checker)
-        now, lasts = monotonic(), waiter.ticket.lasts
+    def _grants(self, waiter: Waiter, seen: Seen, sent_at: float) -> list[Grant] | None:
+        """Return what was granted, or None if it may have run out before it was seen.
+
+        Trust begins when the look was sent that found it, and lasts for as long as the database said that it does:
+        when it was given nobody here can know.
+        """
+        rows, now = self._rows(waiter, seen.granted), monotonic()
         if len(rows) == 1:
-            if now >= waiter.empty_at + lasts - margin(lasts):
+            if now >= sent_at + seen.left - margin(seen.left):
                 return None
-            return [Grant(pk, fence, waiter.empty_at, lasts) for pk, fence in rows]
+            return [Grant(pk, fence, sent_at, seen.left) for pk, fence in rows]
         # They were given at different moments: one renewal tells that they are all there.
         if verbs.renew(self._connection, waiter.model, rows, waiter.request.terms.ttl) < len(rows):
             return None

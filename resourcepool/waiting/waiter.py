@@ -20,7 +20,6 @@ class Waiter:
         outcome: the leases, once it is served; cancelled by a caller who gives up.
         ticket: None: it has none at this moment.
         renewed_at: this process's clock just before the ticket was taken, or renewed last.
-        empty_at: the same before the last look that found nothing: what it was given, it was given later.
         holds: what it has of several, as seen last.
         trouble: what kept it from being served at once.
         had_to_wait: a look has left it unserved.
@@ -36,7 +35,6 @@ class Waiter:
     look_at: float = 0.0
     free_at: float = 0.0
     renewed_at: float = 0.0
-    empty_at: float = 0.0
     holds: Pairs = ()
     trouble: Exception | None = None
     had_to_wait: bool = False
@@ -55,7 +53,7 @@ class Waiter:
     def has(self, ticket: Taken) -> None:
         """Note that it stands in line with this ticket."""
         self.ticket, self.holds = ticket, ()
-        self.renewed_at = self.empty_at = ticket.sent_at
+        self.renewed_at = ticket.sent_at
 
     def give(self, grants: list[Grant]) -> None:
         """Hand over what was granted; should the waiter have given up just now, it goes straight back."""
