@@ -88,7 +88,12 @@ def _judge(old: Ticket, new: Ticket, at: int) -> str:
         is_fine = new == old._replace(busy=max(old.busy, at + TTL)) and old.busy > at
         return "" if is_fine else f"(8) no rule allows this at {at} ms: {old} -> {new}"
     is_one = len(set(old.granted) ^ set(new.granted)) == 1
-    expected = old._replace(fence=old.fence + 1, granted=new.granted, is_waiting=len(new.granted) < old.count)
+    expected = old._replace(
+        fence=old.fence + 1,
+        granted=new.granted,
+        is_waiting=len(new.granted) < old.count,
+        busy=at + old.lasts if old.count == 1 else old.busy,
+    )
     if is_one and new == expected and old.is_waiting and old.busy > at:
         return ""
     return f"(8) no rule allows this at {at} ms: {old} -> {new}"
