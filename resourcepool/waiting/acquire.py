@@ -11,6 +11,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import hints
 from resourcepool.exceptions import ClaimInTransaction, DatabaseUnavailable
+from resourcepool.leases import verbs
 from resourcepool.leases.clock import monotonic
 from resourcepool.leases.verbs import Grant
 from resourcepool.waiting import handover, tickets
@@ -171,9 +172,14 @@ def _stand_in_line(connection: BaseDatabaseWrapper, waiter: Waiter) -> list[Gran
     _, given = handover.give_out(connection, waiter.model, waiter.request.selector)
     if len(rows := given.get(ticket.pk, ())) < waiter.request.count:
         return None
+    sent_at, lasts = ticket.sent_at, ticket.lasts
+    if len(rows) > 1:  # others may have given some of them: when, nobody here can know
+        sent_at, lasts = monotonic(), waiter.request.terms.ttl
+        if verbs.renew(connection, waiter.model, rows, lasts) < len(rows):
+            return None
     waiters.used(waiter)
     acquiring.note(waiter.model, waiter.using, had_to_wait=False)
-    return [Grant(pk, fence, ticket.sent_at, ticket.lasts) for pk, fence in rows]
+    return [Grant(pk, fence, sent_at, lasts) for pk, fence in rows]
 
 
 def _first_look(waiter: Waiter, stop: Callable[[], bool]) -> Leases | None:
@@ -199,7 +205,7 @@ def _first_look(waiter: Waiter, stop: Callable[[], bool]) -> Leases | None:
         speed_of(waiter.model, waiter.using).is_hinted = event.is_set() and hints.are_on()
         waiters.used(waiter)
         return leases
-    waiter.look_at = waiter.empty_at + PAUSE
+    waiter.look_at = waiter.looked_at + PAUSE
     return None
 
 

@@ -46,10 +46,19 @@ class _Texts:
             fence = (row.fence, f"{row.name}.{row.fence} + 1")
             return Change(row.name, row.pk, (busy_before, fence, (row.holder, to)), where)
 
-        def granted(is_waiting: str, where: str) -> Change:
+        def granted(is_waiting: str, where: str, *more: tuple[str, str]) -> Change:
             fence = (line.table.fence, f"{line.name}.{line.table.fence} + 1")
             columns = (line.names["granted"], "%(granted)s"), (line.names["is_waiting"], is_waiting)
-            return Change(line.name, line.table.pk, (fence, *columns), where)
+            return Change(line.name, line.table.pk, (fence, *columns, *more), where)
+
+        # A ticket for one row says until when that is its own, or a moment earlier: by the clock of the beginning of
+        # the statement. Its waiter cannot know when that was: the commit may have come much later.
+        until = speaks.later.replace(speaks.now, speaks.indexed_now).replace("%s", line.of_ticket("lasts"))
+        still = line.of_ticket("busy_before")
+        until_then = (
+            line.table.busy_before,
+            f"CASE WHEN {line.of_ticket('count')} = 1 THEN {until} ELSE {still} END",
+        )
 
         self.release_unless_awaited = (
             f"UPDATE {row.name} SET {row.busy_before} = {speaks.now}, {row.fence} = {row.fence} + 1, "  # noqa: S608
@@ -57,7 +66,11 @@ class _Texts:
         )
         self.to_first = speaks.change_both_by_first(
             given(line.of_ticket("lasts"), line.of_ticket("holder"), fits),
-            granted(speaks.false, f"{line.of_ticket('selector')} = '{{}}' AND {line.of_ticket('count')} = 1"),
+            granted(
+                speaks.false,
+                f"{line.of_ticket('selector')} = '{{}}' AND {line.of_ticket('count')} = 1",
+                until_then,
+            ),
             f"{in_line} {line.order}",
         )
         this_ticket = (
@@ -76,7 +89,8 @@ class _Texts:
         )
         self.to_ticket, self.if_free_to_ticket = (
             speaks.change_both(
-                granted("%(is_waiting)s", this_ticket), given("%(lasts)s", "%(holder)s", fits + condition)
+                granted("%(is_waiting)s", this_ticket, until_then),
+                given("%(lasts)s", "%(holder)s", fits + condition),
             )
             for condition in ("", is_free)
         )
@@ -275,7 +289,7 @@ def _fitting(connection: BaseDatabaseWrapper, model: Model, pk: Any, selectors: 
     cases = ", ".join(f"CASE WHEN 1 = 1{where.sql} THEN 1 ELSE 0 END" for where in wheres)
     sql = f"SELECT {cases} FROM {table.name} WHERE {table.pk} = %s{table.claimable}"  # noqa: S608 (quoted names)
     params = [*(value for where in wheres for value in where.params), key(connection, model, pk)]
-    rows = dialect.run(connection, sql, params, dialect.all_rows)
+    rows = retrying(connection, partial(dialect.run, connection, sql, params, dialect.all_rows))
     return {selector for row in rows for selector, fits in zip(chosen, row, strict=True) if fits}
 
 

@@ -143,9 +143,9 @@ class Line:
             self.waiters.remove(waiter)
             waiter.give(grants)
         for waiter in self.waiters:
-            waited, lasts = waiter.empty_at - waiter.began, waiter.ticket.lasts if waiter.ticket else 0.0
+            waited, lasts = waiter.looked_at - waiter.began, waiter.ticket.lasts if waiter.ticket else 0.0
             hinted = speed_of(waiter.model, self.using).is_hinted
-            waiter.look_at = waiter.empty_at + pause(waited, near=waiter.is_near, hinted=hinted, lasts=lasts)
+            waiter.look_at = waiter.looked_at + pause(waited, near=waiter.is_near, hinted=hinted, lasts=lasts)
 
     def drop(self, waiter: Waiter) -> None:
         """Note that this waiter, which has been served, has no use for its ticket any more."""

@@ -30,8 +30,8 @@ def look(connection: BaseDatabaseWrapper, those: Sequence[Waiter]) -> Iterator[t
         if seen is None or (seen.is_waiting and not seen.is_alive):
             waiter.lost_ticket()
         elif seen.is_waiting:
-            waiter.empty_at, waiter.holds, waiter.had_to_wait = sent_at, rows_of(waiter, seen), True
-        elif grants := _grants(connection, waiter, rows_of(waiter, seen)):
+            waiter.looked_at, waiter.holds, waiter.had_to_wait = sent_at, rows_of(waiter, seen), True
+        elif grants := _grants(connection, waiter, seen, sent_at):
             yield waiter, grants
         else:
             pass_on(connection, waiter, seen)
@@ -51,15 +51,19 @@ def rows_of(waiter: Waiter, seen: Seen) -> Pairs:
     return tuple((python_key(waiter.model, pk), fence) for pk, fence in seen.granted)
 
 
-def _grants(connection: BaseDatabaseWrapper, waiter: Waiter, rows: Pairs) -> list[Grant] | None:
-    """Return what was granted, or None if it may have run out before it was seen."""
+def _grants(connection: BaseDatabaseWrapper, waiter: Waiter, seen: Seen, sent_at: float) -> list[Grant] | None:
+    """Return what was granted, or None if it may have run out before it was seen.
+
+    Trust begins when the look was sent that found it, and lasts for as long as the database said that it does: when it
+    was given nobody here can know. That may be before the last look that found nothing, if its commit came later.
+    """
     assert waiter.ticket is not None  # noqa: S101 (for the type checker)
-    now, lasts = monotonic(), waiter.ticket.lasts
+    rows, now = rows_of(waiter, seen), monotonic()
     if len(rows) == 1:
-        if now >= waiter.empty_at + lasts - margin(lasts):
+        if now >= sent_at + seen.left - margin(seen.left):
             return None
         speed_of(waiter.model, waiter.using).served(waiter.ticket.pk, now)
-        return [Grant(pk, fence, waiter.empty_at, lasts) for pk, fence in rows]
+        return [Grant(pk, fence, sent_at, seen.left) for pk, fence in rows]
     # They were given at different moments: one renewal tells that they are all there.
     if verbs.renew(connection, waiter.model, rows, waiter.request.terms.ttl) < len(rows):
         return None

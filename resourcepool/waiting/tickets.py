@@ -35,12 +35,17 @@ class Taken:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a ticket looks like now."""
+    """What a ticket looks like now; ``left``: for how many seconds it lives, or the one row it was given is its own."""
 
     fence: int
     granted: Pairs
     is_waiting: bool
-    is_alive: bool
+    left: float
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it stands in line, if it waits."""
+        return self.left > 0
 
 
 class _Texts:
@@ -70,12 +75,14 @@ class _Texts:
         alike = f"{self.waits} AND {names['selector']} = {speaks.exactly}"
         self.first = f"SELECT {table.pk} FROM {table.name} WHERE {alike} {self.order} LIMIT %s"  # noqa: S608
         seen = f"{table.pk}, {table.fence}, {names['granted']}, {names['is_waiting']}"
+        left = speaks.micros_until.format(moment=table.busy_before)
         self.look = (
-            f"SELECT {seen}, CASE WHEN {table.busy_before} > {speaks.now} THEN 1 ELSE 0 END "  # noqa: S608
+            f"SELECT {seen}, {left} "  # noqa: S608
             f"FROM {table.name} WHERE {table.pk} IN "
         )
         self.renew = (
-            f"UPDATE {table.name} SET {table.busy_before} = {speaks.later} WHERE {alive} AND {table.pk} IN "  # noqa: S608
+            f"UPDATE {table.name} SET {table.busy_before} = {speaks.later} "  # noqa: S608
+            f"WHERE {names['is_waiting']} = {speaks.true} AND {alive} AND {table.pk} IN "
         )
         self.remove = f"DELETE FROM {table.name} WHERE {table.pk} IN "  # noqa: S608
         self.leave = f"DELETE FROM {table.name} WHERE {table.fence} = 1 AND {table.pk} IN "  # noqa: S608
@@ -124,7 +131,8 @@ def look(connection: BaseDatabaseWrapper, pks: Sequence[int]) -> dict[int, Seen]
     """Return how these tickets stand: {key: what it looks like}, without those that are not there."""
     rows = _rows(connection, f"{of(connection).look}({_marks(pks)})", pks)
     return {
-        pk: Seen(fence, _pairs(granted), bool(waits), bool(alive)) for pk, fence, granted, waits, alive in rows
+        pk: Seen(fence, _pairs(granted), bool(waits), micros / 1_000_000)
+        for pk, fence, granted, waits, micros in rows
     }
 
 
@@ -156,7 +164,7 @@ def selectors(connection: BaseDatabaseWrapper, model: Model) -> list[str]:
 
 
 def renew(connection: BaseDatabaseWrapper, pks: Sequence[int]) -> None:
-    """Keep these tickets in line for another ``TICKET_TTL``, as far as they are alive."""
+    """Keep these tickets in line for another ``TICKET_TTL``, as far as they are alive and have not been served."""
     _change(connection, of(connection).renew, [micros(ticket_ttl())], pks)
 
 

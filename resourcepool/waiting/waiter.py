@@ -25,7 +25,7 @@ class Waiter:
         ticket: None: it has none at this moment.
         is_taking: it may have one whose key is not known: it was interrupted while it took it.
         renewed_at: this process's clock just before the ticket was taken, or renewed last.
-        empty_at: the same before the last look that found nothing: what it was given, it was given later.
+        looked_at: the same before the last look at it.
         holds: what it has of several, as seen last.
         trouble: what kept it from being served at once.
         had_to_wait: a look has left it unserved.
@@ -43,7 +43,7 @@ class Waiter:
     look_at: float = 0.0
     free_at: float = 0.0
     renewed_at: float = 0.0
-    empty_at: float = 0.0
+    looked_at: float = 0.0
     holds: Pairs = ()
     trouble: Exception | None = None
     had_to_wait: bool = False
@@ -63,7 +63,7 @@ class Waiter:
     def has(self, ticket: Taken) -> None:
         """Note that it stands in line with this ticket, and when to look at it first."""
         self.ticket, self.is_taking, self.holds = ticket, False, ()
-        self.renewed_at = self.empty_at = at = ticket.sent_at
+        self.renewed_at = self.looked_at = at = ticket.sent_at
         self.look_at = at + speed_of(self.model, self.using).first_pause(ticket.pk, at)
         self.free_at = self.look_at + SOON
 

@@ -82,12 +82,8 @@ class Waiters:
         with own_connections() as own:
             while True:
                 notices.alarm.reset()
-                wake_at = math.inf
                 with own.turn:
-                    self._admit()
-                    noticed = notices.take()
-                    for line in list(self._lines.values()):
-                        wake_at = min(wake_at, self._turn(line, noticed))
+                    wake_at = self._serve_once()
                 if math.isinf(wake_at) and own.are_open:
                     notices.alarm.sleep_until(monotonic() + IDLE)
                     if not self._arrivals:
@@ -95,6 +91,12 @@ class Waiters:
                             own.close()
                 else:
                     notices.alarm.sleep_until(wake_at)
+
+    def _serve_once(self) -> float:
+        """Take a turn of every line; return when to look again."""
+        self._admit()
+        noticed = notices.take()
+        return min((self._turn(line, noticed) for line in list(self._lines.values())), default=math.inf)
 
     def _admit(self) -> None:
         with self._lock:

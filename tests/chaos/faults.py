@@ -10,16 +10,16 @@ from dataclasses import dataclass
 
 from tests.chaos.fleet import Fleet
 from tests.chaos.look import note_fences
-from tests.chaos.settings import TTL
 from tests.chaos.story import BACK
+from tests.chaos.terms import TTL
 from tests.chaos.wire import Wire
 from tests.concurrency.evidence import Log
 from tests.eventually import InBackground
 from tests.servers import Server
 
 BRIEF, LONG = 1.0, TTL + 1.5  # seconds for which a process stands still, or a statement is on its way
-LOST = ("claim", "renew", "release", "ticket", "commit", "any")
-HELD = ("claim", "renew", "renew", "release", "write")
+LOST = ("claim", "renew", "release", "handover", "ticket", "commit", "any")
+HELD = ("claim", "renew", "renew", "release", "handover", "write")
 STEP = 0.01  # seconds between two looks at the clock
 RECOVERY = 8.0  # seconds that a run goes on after the server was killed
 STALL = 0.1  # seconds by which we ourselves were late: the machine was busy, and others were late, too

@@ -28,8 +28,8 @@ CRASHES = {"server_killed_every": 6, "stops": 0, "held_up": 0}
 TRUST = Mutation(
     "the trust window",
     "leases/trust.py",
-    "until = self.sent_at + self._terms.ttl - margin(self._terms.ttl)",
-    "until = self.sent_at + 1_000 * self._terms.ttl",
+    "until = self.sent_at + self.lasts - margin(self.lasts)",
+    "until = self.sent_at + 1_000 * self.lasts",
 )
 KNOWN = {mutation.name: mutation for mutation in (*MUTATIONS, TRUST)}
 

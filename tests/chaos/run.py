@@ -52,7 +52,7 @@ def _on(server: Server, plan: Plan, path: Path) -> Findings:
     from resourcepool.conf import ticket_ttl
     from tests.chaos.faults import Faults, Weather
     from tests.chaos.look import look_around, make_tables, note_fences, sessions
-    from tests.chaos.settings import TTL
+    from tests.chaos.terms import TTL
 
     make_tables(ROWS)
     log = Log(path, who=0)

@@ -3,12 +3,13 @@
 from project.settings import *  # noqa: F403
 from project.settings import INSTALLED_APPS as PROJECT_APPS
 from project.settings import RESOURCEPOOL as PROJECT_TERMS
+from tests.chaos.terms import TICKET_TTL, TTL
 
 INSTALLED_APPS = [*PROJECT_APPS, "tests.chaos"]
 MIGRATION_MODULES = {"chaos": None}
 
-TTL = 3.0
-RESOURCEPOOL = {**PROJECT_TERMS, "TTL": TTL, "QUARANTINE": {"base": 0.1, "cap": 0.2}}
+QUARANTINE = {"base": 0.1, "cap": 0.2}
+RESOURCEPOOL = {**PROJECT_TERMS, "TTL": TTL, "TICKET_TTL": TICKET_TTL, "QUARANTINE": QUARANTINE}
 
 # Thousands of lost leases and lost connections are the purpose; what matters is in the evidence.
 LOGGING = {"version": 1, "disable_existing_loggers": False, "root": {"handlers": [], "level": "CRITICAL"}}

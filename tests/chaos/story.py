@@ -68,6 +68,10 @@ class Story:
         self.lives: dict[int, Life] = {}
         for event in self.events:
             self._live(event)
+        self._asked_for_many: dict[int, list[float]] = defaultdict(list)
+        for event in self.events:
+            if event.what == "asks_for_many":
+                self._asked_for_many[event.pid].append(event.at)
         self.waits = sorted(self._waits())
 
     @property
@@ -97,6 +101,10 @@ class Story:
             return True
         others = (e for e in self.events if e.what == "acquired" and window.start < e.at < window.end)
         return any(other.since > wait.start + LATER for other in others)
+
+    def asked_for_many(self, number: int, since: float, until: float) -> bool:
+        """Tell whether what this worker asked for between these moments was several rows at once."""
+        return any(since <= at <= until for at in self._asked_for_many[number])
 
     def stalled(self, span: Span) -> float:
         """Return for how many seconds of ``span`` the machine was too busy to let even us run."""

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from statistics import median
 
 from tests.chaos.story import BACK, Span, Story
-from tests.concurrency.judge import Bereft
+from tests.chaos.terms import TICKET_TTL
+from tests.concurrency.judge import Bereft, Use
 
 SLACK = 0.5  # seconds after the ttl in which it is taken again
 CROWDED = 2.0  # seconds more at most, when rows that were given back lay as long: the machine cannot serve them sooner
@@ -42,10 +43,11 @@ class Takeover:
 
     @classmethod
     def of(cls, row: Bereft, story: Story, ttl: float, lying: "Lying") -> "Takeover":
-        expiry = row.killed_at + ttl
+        expiry = row.killed_at + (max(ttl, TICKET_TTL) if _asked_for_many(row.use, story) else ttl)
         taken_at = min(row.next.start if row.next else story.ending, story.ending)
         span, fair = Span(expiry, taken_at), expiry + SLACK
-        due = fair + _unseen(row) * (ttl + SLACK) + _held_up(row, story, span)
+        due = fair + _unseen(row) * (max(ttl, TICKET_TTL) + SLACK) + _held_up(row, story, span)
+        due += _collected(row, story, span)
         for outage in story.outages:
             if outage.start < due and outage.end + BACK > expiry:
                 due = max(due, outage.end + BACK + SLACK)
@@ -59,8 +61,23 @@ class Takeover:
 
 
 def _unseen(row: Bereft) -> int:
-    """How many grants there may have been in between whose holders could not tell of them: each may have to lapse."""
+    """How many grants there may have been in between whose holders could not tell of them: each may have to lapse.
+
+    A waiter that was killed has what it was handed for as long as its ticket lives.
+    """
     return max(0, row.next.fence - row.use.fence - 1) if row.next else 0
+
+
+def _collected(row: Bereft, story: Story, span: Span) -> float:
+    """For how long the one who took it may have had it already, and waited for others that it wanted with it."""
+    if row.next is None or not _asked_for_many(row.next, story):
+        return 0.0
+    return Span(row.next.asked_at, row.next.start).within(span)
+
+
+def _asked_for_many(use: Use, story: Story) -> bool:
+    """Tell whether it came with others: then it lasts as long as a ticket at first."""
+    return story.asked_for_many(use.pid, use.asked_at, use.start)
 
 
 def _held_up(row: Bereft, story: Story, span: Span) -> float:

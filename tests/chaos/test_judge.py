@@ -98,9 +98,19 @@ class TestTakeover:
     def test_a_row_that_nobody_wanted_is_not(self) -> None:
         assert found(KILLED + "20 acquired 2 7 6 19.9") == {}
 
-    def test_a_grant_whose_holder_could_not_tell_explains_a_second_ttl(self) -> None:
-        assert found(KILLED + WAITING.format(at=16, fence=7)) == {}
-        assert found(KILLED + WAITING.format(at=18, fence=7)) != {}
+    def test_a_grant_whose_holder_could_not_tell_explains_a_tickets_life(self) -> None:
+        assert found(KILLED + WAITING.format(at=19.9, fence=7)) == {}
+        assert found(KILLED + WAITING.format(at=20.1, fence=7)) != {}
+
+    @pytest.mark.parametrize(("at", "is_late"), [(16.4, False), (16.6, True)])
+    def test_what_came_with_others_lasts_as_long_as_a_ticket(self, at: float, is_late: bool) -> None:
+        several = KILLED.replace("2 acquired 1 7 5", "1.1 asks_for_many 1\n    2 acquired 1 7 5 1.05")
+        assert bool(found(several + WAITING.format(at=at, fence=6))) is is_late
+
+    def test_who_asked_for_several_may_have_had_it_before_the_others(self) -> None:
+        asks = "9.1 asks_for_many 2\n"
+        assert found(KILLED + asks + WAITING.format(at=16, fence=6)) == {}
+        assert found(KILLED + asks.replace(" 2", " 3") + WAITING.format(at=16, fence=6)) != {}
 
     def test_the_servers_absence_explains_a_delay(self) -> None:
         away = "14.5 server_back 0 0 0 12\n"

@@ -25,6 +25,7 @@ KINDS = {
     "claim": ("LAST_INSERT_ID(", "SKIP LOCKED) AND"),
     "renew": ("RESOURCEPOOL_PROXY SET BUSY_BEFORE = GREATEST(",) * 2,  # and guard
     "release": ("+ 1, HOLDER = ''",) * 2,
+    "handover": ("GRANTED = ",) * 2,  # in line
     "ticket": ("INSERT INTO RESOURCEPOOL_TICKET",) * 2,
     "write": ("FROM CHAOS_PAGE",) * 2,  # the first thing after guard
     "commit": ("COMMIT",) * 2,

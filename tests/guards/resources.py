@@ -5,17 +5,17 @@ from tests.guards.mutation import Mutation
 RESOURCES = (
     Mutation(
         "1 is taken for True among remembered orders",
-        "resources/order.py",
+        "resources/requests.py",
         "*((name, type(value), value) for name, value in wishes.items())",
         "*((name, value) for name, value in wishes.items())",
-        ("tests/resources/test_orders.py",),
+        ("tests/resources/test_requests.py",),
     ),
     Mutation(
         "a holder's name is used twice",
-        "resources/order.py",
+        "resources/requests.py",
         "return known.once_more()",
         "return known",
-        ("tests/resources/test_orders.py",),
+        ("tests/resources/test_requests.py",),
     ),
     Mutation(
         "quarantine without the fence",
@@ -33,8 +33,8 @@ RESOURCES = (
     ),
     Mutation(
         "acquiring in a transaction",
-        "resources/desk.py",
-        "if (blocks or manual) and not asked.allow_in_transaction:",
+        "waiting/acquire.py",
+        "if (blocks or manual) and not request.allow_in_transaction:",
         "if False:",
         (
             "tests/resources/test_pool.py",
@@ -43,30 +43,30 @@ RESOURCES = (
     ),
     Mutation(
         "a loss hides an interruption",
-        "resources/desk.py",
+        "waiting/acquire.py",
         "        lease.abandon()",
         "        lease.release()",
-        ("tests/resources/test_poller.py",),
+        ("tests/waiting/test_waiters.py",),
     ),
     Mutation(
         "a clean-up can be cancelled",
-        "resources/threads.py",
+        "waiting/threads.py",
         "        return False\n",
         "        return super().cancel(msg)\n",
-        ("tests/resources/test_threads.py",),
+        ("tests/waiting/test_threads.py",),
     ),
     Mutation(
         "what nobody wants is left lying",
-        "resources/threads.py",
+        "waiting/threads.py",
         "        if unwanted:\n            self.undo()",
         "",
-        ("tests/resources/test_threads.py",),
+        ("tests/waiting/test_threads.py",),
     ),
     Mutation(
         "an error of the line replaces an interruption",
-        "resources/desk.py",
-        "        elif waiter.outcome.exception() is None:\n",
-        "        else:\n",
+        "waiting/acquire.py",
+        "    elif waiter.outcome.exception() is None:\n",
+        "    else:\n",
         ("tests/resources/test_interrupted.py",),
     ),
     Mutation(
@@ -85,7 +85,7 @@ RESOURCES = (
     ),
     Mutation(
         "a claim without autocommit",
-        "resources/desk.py",
+        "waiting/acquire.py",
         'if is_open else connection.settings_dict["AUTOCOMMIT"]',
         "if is_open else True",
         (

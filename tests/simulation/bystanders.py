@@ -23,7 +23,7 @@ class Bystander(Party):
             operation = self.operation("take out", ("take out",))
             operation.run(lambda: rows.take_out("upkeep", duration=duration), DatabaseError)
         else:
-            operation = self.operation("return to service", ("return",))
+            operation = self.operation("return to service", ("return", "give"))
             operation.run(rows.return_to_service, DatabaseError)
 
     def save(self) -> None:

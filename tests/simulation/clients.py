@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Callable
+from typing import Any
 
 from django.db import DatabaseError, connections, transaction
 
@@ -21,6 +22,9 @@ from tests.simulation.ledger import Pair
 
 TTLS = (1.0, 2.0)  # seconds
 COOLDOWNS = (0.0, 0.0, 0.5)
+TIMEOUTS = (0.3, 1.0, 3.0, 8.0)
+PRIORITIES = (0, 0, 0, -1, 1)
+FOREVER = 100.0  # seconds
 MOST_HELD = 3
 
 
@@ -40,13 +44,19 @@ class Client(Bystander):
             self.rng.choices(list(options), list(options.values()))[0]()
         if self.rng.random() < 0.5:
             self.exit()
-        self.is_done = True
+        self.leave()
 
-    def keep(self) -> None:
-        """What the keeper's two threads do, as long as the main thread runs."""
-        while not self.is_done:
-            self.beat()
-            schedule.now_running().sleep(self.rng.choice((0.05, 0.3, 0.33)))
+    def queue(self) -> None:
+        """Stand in line a few times when nothing goes wrong: it must be served."""
+        for _ in range(self.length):
+            count = self.rng.choice((1, 1, 2)) if len(self.ledger.rows) > 1 else 1
+            if self.stand_in_line(count, ttl=self.rng.choice(TTLS), timeout=FOREVER, cooldown=0.0) is None:
+                verdict.blame(f"(8) {self.process.name} stood in line for {FOREVER} s")
+            schedule.now_running().sleep(self.rng.choice((0.01, 0.1, 0.3)))
+            while self.held and self.rng.random() < 0.8:
+                self.release()
+            self.held = []  # what it did not give back lapses, for nobody keeps it
+        self.leave()
 
     def end(self) -> None:
         """Long after: every loss has been noticed, and every handle says so."""
@@ -61,11 +71,20 @@ class Client(Bystander):
     def _options(self) -> dict[Callable[[], None], float]:
         options: dict[Callable[[], None], float] = {self.operate: 0.3, self.save: 0.3, self.misuse: 0.1}
         if len(self.held) < MOST_HELD:
-            options |= {self.claim: 4, self.acquire: 0.7, self.acquire_two: 0.7}
+            options |= {self.claim: 4 * (1 - self.waits), self.acquire: 0.7, self.acquire_two: 0.7}
+            options |= {self.wait_for_one: 3 * self.waits, self.use_shortly: 12 * self.waits}
+            if len(self.ledger.rows) > 1:
+                options[self.wait_for_two] = 2 * self.waits
         if self.mail:
             options[self.adopt] = 3
         if self.held:
-            options |= {self.renew: 1.5, self.work: 2, self.ensure_held: 0.5, self.guard: 4, self.release: 3}
+            options |= {
+                self.renew: 1.5,
+                self.work: 2,
+                self.ensure_held: 0.5,
+                self.guard: 4,
+                self.release: 3 + 4 * self.waits,
+            }
             options |= {self.hand_over: 1.5}
         if self.resources():
             options |= {self.quarantine: 1.5, self.fix: 0.5}
@@ -80,10 +99,9 @@ class Client(Bystander):
         ttl, cooldown = self.rng.choice(TTLS), self.rng.choice(COOLDOWNS)
         operation = self.operation("claim", ("claim",), ttl=ttl)
         pk, holder = self.rng.choice(list(self.ledger.rows)), default_holder()
-        wanted = verbs.Claim(ttl, holder, holder_is_unique=True)
-        grant = operation.run(lambda: verbs.claim(connections["default"], Proxy, pk, wanted))
+        terms = Terms(ttl, holder, holder_is_unique=True, cooldown=cooldown)
+        grant = operation.run(lambda: verbs.claim(connections["default"], Proxy, pk, terms))
         if not isinstance(grant, Exception):
-            terms = Terms(ttl, holder, cooldown)
             leases = [] if grant is None else [Lease(Proxy, "default", grant, terms)]
             verdict.granted(operation, leases)
             self.keep_handles(leases, ttl)
@@ -96,7 +114,7 @@ class Client(Bystander):
 
     def _acquire(self, count: int) -> None:
         ttl, cooldown = self.rng.choice(TTLS), self.rng.choice(COOLDOWNS)
-        operation = self.operation(f"acquire {count}", ("claim", "revive"), ttl=ttl)
+        operation = self.operation(f"acquire {count}", ("claim", "give", "revive"), ttl=ttl)
         leases = operation.run(lambda: Proxy.pool.acquire_many(count, wait=False, ttl=ttl, cooldown=cooldown))
         if isinstance(leases, Exception):
             return
@@ -104,6 +122,39 @@ class Client(Bystander):
             verdict.blame(f"(6) asked for {count}, got {leases}")
         verdict.granted(operation, leases or [])
         self.keep_handles(leases or [], ttl)
+
+    def wait_for_one(self) -> None:
+        self._wait_for(1)
+
+    def wait_for_two(self) -> None:
+        self._wait_for(2)
+
+    def use_shortly(self) -> None:
+        """Stand in line, and give back at once what came."""
+        count = self.rng.choice((1, 1, 1, 2)) if len(self.ledger.rows) > 1 else 1
+        self.stand_in_line(count, ttl=self.rng.choice(TTLS), timeout=self.rng.choice(TIMEOUTS), cooldown=0.0)
+        schedule.now_running().sleep(self.rng.choice((0.0, 0.02, 0.2)))
+        while self.held and self.rng.random() < 0.8:
+            self.release()
+
+    def _wait_for(self, count: int) -> None:
+        """Stand in line."""
+        wishes = {"ttl": self.rng.choice(TTLS), "cooldown": self.rng.choice(COOLDOWNS)}
+        self.stand_in_line(count, timeout=self.rng.choice(TIMEOUTS), **wishes)
+
+    def stand_in_line(self, count: int, *, ttl: float, **wishes: float) -> list[Any] | None:
+        """Wait for so many rows; returns their leases, or None if they did not come in time."""
+        operation = self.operation(f"wait for {count}", ("claim", "give", "revive", "renew"), ttl=ttl)
+        operation.serves = True
+        wishes["priority"] = self.rng.choice(PRIORITIES)
+        leases = operation.run(lambda: Proxy.pool.acquire_many(count, ttl=ttl, **wishes), AcquireTimeout)
+        if isinstance(leases, AcquireTimeout):
+            return None
+        if isinstance(leases, Exception) or len(leases) != count:
+            verdict.blame(f"(6) {operation}: {leases!r}")
+        verdict.served(operation, leases)
+        self.keep_handles(leases, ttl)
+        return list(leases)
 
     def adopt(self) -> None:
         pair, ttl = self.mail.pop(0), self.rng.choice(TTLS)
@@ -117,6 +168,7 @@ class Client(Bystander):
                 verdict.blame(f"(5) {operation} took up what had been lost")
             grant = self.ledger.grants[pair]
             grant.process, grant.ttl, grant.sent_by = self.process, round(ttl * 1_000), operation.began_at
+            grant.lasts = grant.ttl
             self.keep_handles([lease], ttl)
 
     def renew(self) -> None:
@@ -156,7 +208,7 @@ class Client(Bystander):
     def release(self) -> None:
         held = self.any_held()
         cooldown = held.lease.terms.cooldown
-        operation = self.operation("release", ("release",), held.pair, cooldown=cooldown)
+        operation = self.operation("release", ("release", "pass on"), held.pair, cooldown=cooldown)
         self.after_ending(operation, held, "release", operation.run(held.lease.release, LeaseLost))
 
     def hand_over(self) -> None:
@@ -176,7 +228,7 @@ class Client(Bystander):
 
     def fix(self) -> None:
         held = self.rng.choice(self.resources())
-        operation = self.operation("fix", ("park", "claim", "revive"), held.pair, ttl=held.ttl)
+        operation = self.operation("fix", ("park", "claim", "give", "revive"), held.pair, ttl=held.ttl)
         outcome = operation.run(lambda: held.lease.fix("banned", timeout=0), LeaseLost, AcquireTimeout)
         if outcome is None:
             self.held.remove(held)
@@ -194,19 +246,11 @@ class Client(Bystander):
         """End in an orderly way: everything goes back in one statement, tried once."""
         leases, pairs = keeper.kept(), tuple((held.lease.pk, held.lease.fence) for held in self.held)
         pairs = tuple(pair for pair in pairs if pair in {(lease.pk, lease.fence) for lease in leases})
-        self.held, self.is_done = [], True
+        self.held = []
         if pairs:
             operation = self.operation("exit", ("release",), *pairs)
             connection = connections["default"]
             operation.run(lambda: verbs.release_all(connection, Proxy, pairs, 0.0), DatabaseError)
-
-    def beat(self) -> None:
-        """One turn of each of the keeper's loops."""
-        keeper._watch_once()
-        pairs = tuple((lease.pk, lease.fence) for lease in keeper.kept())
-        operation = self.operation("beat", ("renew",), *pairs)
-        operation.run(keeper._beat_once)
-        verdict.confirmed(operation)
 
 
 def _write(pair: Pair) -> None:

@@ -112,7 +112,8 @@ class Cursor(SQLiteCursorWrapper):
 def brief(sql: str, params: Any) -> str:
     """Return a statement as a reader of the trace wants it."""
     short = sql.replace("STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f', 'now'", "AT(now").replace("AT(now)", "NOW")
-    return f"{short.replace(chr(34), '')} {list(params) if params else ''}".rstrip()
+    given = list(params.values()) if isinstance(params, dict) else list(params or ())
+    return f"{short.replace(chr(34), '')} {given or ''}".rstrip()
 
 
 def step(driver: Connection, sql: str, send: Callable[[], None], params: Any = None) -> None:

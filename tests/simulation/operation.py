@@ -9,6 +9,13 @@ from django.db import DatabaseError
 from resourcepool.exceptions import DatabaseUnavailable
 from tests.simulation import schedule
 from tests.simulation.ledger import Ledger, Pair
+from tests.simulation.tickets import TTL as TICKET_TTL
+
+TICKETS = (
+    'UPDATE "resourcepool_ticket"',
+    'DELETE FROM "resourcepool_ticket"',
+    'INSERT INTO "resourcepool_ticket"',
+)
 
 
 class Effect(NamedTuple):
@@ -40,6 +47,9 @@ class Operation:
         targets: the grants it uses.
         ttl, cooldown: milliseconds.
         heir: the name of the successor.
+        serves: those of its process who stand in line: what they were given is its to renew and to give back.
+        rests: for how many milliseconds what was asked for may rest, where it is given back for others.
+        asked: for how many milliseconds it asks leases for, by holder, where that is not ``ttl``.
         writes: it writes to the fenced target, too.
         was_live: one of its statements found its grant running.
         failures, cuts: statements that failed; of these, connections lost.
@@ -54,6 +64,9 @@ class Operation:
     ttl: int = 0
     cooldown: int = 0
     heir: str = ""
+    serves: bool = False
+    asked: Callable[[], dict[str, int]] = dict
+    rests: tuple[int, ...] = ()
     writes: bool = False
     effects: list[Effect] = field(default_factory=list)
     was_live: bool = False
@@ -67,6 +80,8 @@ class Operation:
     def sending(self, sql: str) -> None:
         """A statement is about to run."""
         running = schedule.now_running()
+        if sql.startswith(TICKETS):
+            running.current.gave_at = running.now
         if not sql.startswith('UPDATE "resourcepool_proxy"'):
             return
         running.current.wrote_at = running.now
@@ -78,7 +93,7 @@ class Operation:
         running = schedule.now_running()
         if is_open or sql.startswith("SELECT"):
             return
-        if wrong := self.ledger.look(self, running.current.wrote_at):
+        if wrong := self.ledger.look(self, running.current.wrote_at, running.current.gave_at):
             running.note(sql)
             running.blame(wrong)
 
@@ -94,14 +109,28 @@ class Operation:
     def may_use(self, pair: Pair) -> bool:
         """Tell whether this grant is its own to renew or to end."""
         grant = self.ledger.grants.get(pair)
-        return grant is not None and pair in self.targets and grant.process in (self.process, None)
+        if grant is None or grant.process not in (self.process, None):
+            return False
+        return pair in self.targets or (self.serves and grant.ticket is not None)
 
-    def ttl_of(self, pair: Pair) -> int:
+    def ttls_of(self, pair: Pair) -> set[int]:
         """Return for how long it may renew this grant, in milliseconds."""
-        return self.ttl or self.ledger.grants[pair].ttl
+        grant = self.ledger.grants.get(pair)
+        ttl = self.ttl or (grant.ttl if grant is not None else 0)
+        return {ttl, TICKET_TTL} if self.serves else {ttl}
+
+    @property
+    def cooldowns(self) -> tuple[int, ...]:
+        """For how many milliseconds what it gives back may rest."""
+        return (self.cooldown, *self.rests)
+
+    def ttl_under(self, holder: str) -> int:
+        """Return for how many milliseconds this holder asks for leases."""
+        return self.ttl or self.asked()[holder]
 
     def note(self, kind: str, before: Pair, after: Pair, *, was_live: bool) -> None:
         """It changed a row."""
+        kind = "release" if kind == "pass on" else kind
         self.effects.append(Effect(kind, before, after, was_live))
 
     def did(self, kind: str) -> list[Effect]:

@@ -5,6 +5,7 @@ from typing import Any
 
 from resourcepool.exceptions import LeaseLost
 from resourcepool.resources.lease import ResourceLease
+from resourcepool.waiting.notices import notices
 from tests.simulation import verdict
 from tests.simulation.ledger import Ledger, Pair
 from tests.simulation.operation import Held, Operation
@@ -17,6 +18,7 @@ class Party:
     Attributes:
         length: how many things it does.
         mail: grants handed over that nobody has adopted yet; everybody reads it.
+        waits: how much it likes to stand in line.
     """
 
     def __init__(
@@ -25,6 +27,7 @@ class Party:
         self.process, self.ledger, self.rng, self.mail, self.length = process, ledger, rng, mail, length
         self.held: list[Held] = []
         self.given_back: list[Any] = []
+        self.waits = 0.0
         self.is_done = False
 
     def operation(
@@ -33,6 +36,11 @@ class Party:
         """Return a new operation of this process; times in seconds."""
         times = {"ttl": round(ttl * 1_000), "cooldown": round(cooldown * 1_000)}
         return Operation(name, self.process, self.ledger, may, targets, **times)
+
+    def leave(self) -> None:
+        """Note that it is done, and wake those who work for it."""
+        self.is_done = True
+        notices.alarm.ring()
 
     def any_held(self) -> Held:
         """Return one of its handles."""

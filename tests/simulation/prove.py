@@ -32,6 +32,23 @@ SHARED = (
     "quarantine without the fence",
     "acquiring in a transaction",
 )
+# And those of the line.
+SHARED_IN_LINE = (
+    "fence of the row out of the hand-over",
+    "fence of the ticket out of the hand-over",
+    "a row is given to a dead ticket",
+    "a row out of service is handed over",
+    "a row that is held is given out",
+    "half a hand-over stays",
+    "a row is given to two",
+    "trust lasts as if the row had just been given",
+    "a ticket that was served is renewed",
+    "several that others gave are believed",
+    "what may have run out is believed",
+    "several of which one ran out are believed",
+    "dead waiters stay in line",
+    "collections that block each other stay",
+)
 VERBS, ENDING, KEEPER = "leases/verbs.py", "leases/ending.py", "leases/keeper.py"
 
 # Guards for the case that a reply is lost, which `make mutations` leaves to the tests with real servers.
@@ -48,13 +65,13 @@ FURTHER = (
     Mutation(
         "settling out of release",
         VERBS,
-        "settle = partial(was_given_back, connection, model, pk, fence)",
+        "settle = partial(was_given_back, connection, model, pk, fence, trusted_until)",
         "settle = None",
     ),
     Mutation(
         "settling takes a release for done",
         VERBS,
-        "return int(row[0] > fence + 1 or not row[1])",
+        'return int(row == (fence + 1, "") or monotonic() < trusted_until)',
         "return 1",
     ),
     Mutation("settling out of hand over", VERBS, "return int(row == (fence + 1, to))", "return 0"),
@@ -71,14 +88,26 @@ FURTHER = (
         "        lease.trust.confirm(sent_at)\n    return complete",
         "        lease.trust.confirm(monotonic())\n    return complete",
     ),
+    Mutation(
+        "a look that fails is not repeated",
+        "waiting/handover.py",
+        "retrying(connection, partial(dialect.run, connection, sql, params, dialect.all_rows))",
+        "dialect.run(connection, sql, params, dialect.all_rows)",
+    ),
+    Mutation(
+        "a ticket that ran out is not taken anew",
+        "waiting/line.py",
+        "if seen is None or (seen.is_waiting and not seen.is_alive):",
+        "if False:",
+    ),
 )
-TIMEOUT = 600
+TIMEOUT = 1_200
 
 
 def all_guards() -> tuple[Mutation, ...]:
     """Return every guard that the simulation should miss; raises KeyError for one that is not there any more."""
     by_name = {mutation.name: mutation for mutation in MUTATIONS}
-    return (*(by_name[name] for name in SHARED), *FURTHER)
+    return (*(by_name[name] for name in (*SHARED, *SHARED_IN_LINE)), *FURTHER)
 
 
 def prove(seeds: int) -> int:

@@ -3,6 +3,7 @@
 Everything that a schedule decides comes from its random numbers, so the seed is the schedule.
 """
 
+import math
 import os
 import random
 import threading
@@ -15,6 +16,7 @@ Memory = dict[Any, dict[str, Any]]
 TICKS = (1, 1, 2, 5, 20, 50, 100, 150, 300, 700, 1_500, 2_500)  # milliseconds that may pass between two steps
 PAUSES = (150, 400, 950, 1_100, 2_100, 4_500)
 OUTAGES = (50, 400, 1_000, 4_000)
+FOR_EVER = 1_000_000_000  # milliseconds
 
 
 class Crashed(BaseException):
@@ -64,12 +66,19 @@ class Actor:
     program: Callable[[], None]
     worker: Worker
     wake_at: int = 0
-    wrote_at: int = 0  # when its last writing statement ran; the commit may come later
+    until: Callable[[], bool] | None = None  # what wakes it earlier
+    wrote_at: int = 0  # when its last statement ran that changed rows; the commit may come later
+    gave_at: int = 0  # the same for tickets
     operation: Any = None
     is_done: bool = False
 
     def may_run(self, now: int) -> bool:
-        return self.process.is_dead or (self.wake_at <= now and self.process.paused_until <= now)
+        return self.process.is_dead or self.runs_at(now) <= now
+
+    def runs_at(self, now: int) -> int:
+        """Return when it goes on, as far as can be told now."""
+        is_woken = self.until is not None and self.until()
+        return max(now if is_woken else self.wake_at, self.process.paused_until)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,16 +91,22 @@ class Habits:
     crash: float = 0.0
     cut: float = 0.0  # that a statement's connection breaks, before or after it took effect
     outage: float = 0.0  # that the server then stays away for a while
+    deaf: float = 0.0  # that a notice, or a hint, is lost
+    hinted: bool = False  # processes send each other hints
+    ticks: tuple[int, ...] = TICKS
 
     @classmethod
-    def drawn(cls, rng: random.Random) -> "Habits":
+    def drawn(cls, rng: random.Random, ticks: tuple[int, ...] = TICKS) -> "Habits":
         return cls(
+            ticks=ticks,
             stay=rng.choice((0.2, 0.5, 0.8)),
             tick=rng.choice((0.05, 0.2, 0.5)),
             pause=rng.choice((0.0, 0.02, 0.08, 0.2)),
             crash=rng.choice((0.0, 0.0, 0.0, 0.01, 0.03)),
             cut=rng.choice((0.0, 0.0, 0.0, 0.03, 0.1, 0.3)),
             outage=rng.choice((0.0, 0.5)),
+            deaf=rng.choice((0.0, 0.3, 1.0)),
+            hinted=rng.random() < 0.3,
         )
 
 
@@ -126,7 +141,7 @@ class Schedule:
         me, rng, habits = self.current, self.rng, self.habits
         self._raise_if_over(me)
         if rng.random() < habits.tick:
-            self.now += rng.choice(TICKS)
+            self.now += rng.choice(habits.ticks)
         luck = rng.random()
         if luck < habits.crash:
             self.note("is killed")
@@ -136,10 +151,16 @@ class Schedule:
             self.note(f"is paused until {me.process.paused_until}")
         self._let_somebody_run(me)
 
-    def sleep(self, seconds: float) -> None:
-        """Let the current thread sleep, by the database's clock."""
-        self.current.wake_at = self.now + round(seconds * 1_000)
-        self._let_somebody_run(self.current)
+    def sleep(self, seconds: float, until: Callable[[], bool] | None = None) -> None:
+        """Let the current thread sleep, by the database's clock, or until something has happened."""
+        me = self.current
+        me.wake_at, me.until = self.now + math.ceil(min(seconds * 1_000, FOR_EVER)), until
+        self._let_somebody_run(me)
+        me.wake_at, me.until = self.now, None
+
+    def is_heard(self) -> bool:
+        """Decide whether a notice arrives."""
+        return self.habits.deaf == 0.0 or self.rng.random() >= self.habits.deaf
 
     def breaks(self) -> str:
         """Decide whether the connection of the next statement breaks: "", "before" or "after" it takes effect."""
@@ -177,7 +198,7 @@ class Schedule:
         if not self.violation:
             ready = [actor for actor in alive if actor.may_run(self.now)]
             if not ready:
-                self.now = min(max(actor.wake_at, actor.process.paused_until) for actor in alive)
+                self.now = min(actor.runs_at(self.now) for actor in alive)
                 ready = [actor for actor in alive if actor.may_run(self.now)]
             alive = ready
             self.watch()

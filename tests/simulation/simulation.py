@@ -8,16 +8,22 @@ from typing import Any
 from django.db import connection, connections
 
 from resourcepool.leases import verbs
+from resourcepool.leases.terms import Terms
 from resourcepool.models import Proxy
-from tests.simulation import surroundings, verdict
+from tests.simulation import schedule, surroundings, verdict
+from tests.simulation.background import Background
 from tests.simulation.clients import Client
 from tests.simulation.ledger import Ledger, Pair
 from tests.simulation.operation import Held, Operation
 from tests.simulation.schedule import Actor, Habits, Process, Schedule, Worker
 
-MOST_THREADS = 6
+MOST_THREADS = 12
 LONG = 20_000  # milliseconds, beyond every ttl, cool-down, quarantine and pause
 CALM = Habits()
+LINES = 0.4  # of the schedules in which somebody waits end with a line
+WAITS = (0.0, 0.2, 0.9)  # how much the clients of a schedule like to stand in line
+IN_LINE = (1, 1, 2, 5, 20, 50, 100, 300)  # milliseconds: shorter steps, so that tickets live
+NO_HURRY = (1, 2, 5, 20, 50)
 
 
 @dataclass(slots=True)
@@ -49,10 +55,12 @@ class Simulation:
         rng = random.Random(seed)
         random.seed(seed)  # the package's own jitter
         surroundings.begin_names()
+        waits = rng.choice(WAITS)
         self._reset(rng.choice((1, 1, 2, 2, 3)))
         ledger, trace = Ledger(self._observer), [] if traced else None
-        first = _Cast(ledger, rng, self._workers, Habits.drawn(rng), trace)
-        first.enter_clients()
+        habits = Habits.drawn(rng, ticks=rng.choice((schedule.TICKS, IN_LINE)) if waits else schedule.TICKS)
+        first = _Cast(ledger, rng, self._workers, habits, trace)
+        first.enter_clients(waits)
         first.schedule.run()
         violation, steps, now = first.schedule.violation, first.schedule.steps, first.schedule.now
         if not violation:
@@ -60,6 +68,13 @@ class Simulation:
             last.enter_settlers(first.clients)
             last.schedule.run()
             violation, steps = last.schedule.violation, steps + last.schedule.steps
+            now = last.schedule.now
+        if not violation and waits and rng.random() < LINES:
+            habits = Habits(stay=0.5, tick=0.4, ticks=NO_HURRY, deaf=habits.deaf, hinted=habits.hinted)
+            line = _Cast(ledger, rng, self._workers, habits, trace, now)
+            line.enter_line()
+            line.schedule.run()
+            violation, steps = line.schedule.violation, steps + line.schedule.steps
         kills = sum(client.process.is_dead for client in first.clients)
         return Result(seed, violation, steps, ledger.changes, kills, trace or [])
 
@@ -68,6 +83,8 @@ class Simulation:
         self._observer.execute("BEGIN")
         self._observer.execute("DELETE FROM resourcepool_proxy")
         self._observer.execute("DELETE FROM target")
+        self._observer.execute("DELETE FROM resourcepool_ticket")
+        self._observer.execute("DELETE FROM sqlite_sequence WHERE name = 'resourcepool_ticket'")
         self._observer.executemany(f"INSERT INTO resourcepool_proxy VALUES ({places})", self._rows[:count])
         self._observer.executemany(
             "INSERT INTO target VALUES (?, 0, 0)", [row[:1] for row in self._rows[:count]]
@@ -91,16 +108,39 @@ class _Cast:
         self.clients: list[Client] = []
         self._ledger, self._rng, self._workers = ledger, rng, workers
 
-    def enter_clients(self) -> None:
-        """Two or three processes, some with a keeper."""
+    def enter_clients(self, waits: float) -> None:
+        """Two or three processes, some with a keeper, some with two threads of their own."""
         rng, mail = self._rng, list[Pair]()
         for name in "ABC"[: rng.choice((2, 2, 3))]:
             process = Process(name, rng.uniform(0, 1e6), rng.uniform(0.95, 1.05), surroundings.memory())
-            client = Client(process, self._ledger, rng, mail, rng.randint(2, 5))
-            self.clients.append(client)
-            self._enter(process, name, client.main)
-            if rng.random() < 0.4:
-                self._enter(process, f"{name}-keeper", client.keep)
+            lengths = [rng.randint(2, 5 + round(3 * waits)) for _ in range(1 + (rng.random() < 0.7 * waits))]
+            team = [Client(process, self._ledger, rng, mail, length) for length in lengths]
+            for number, client in enumerate(team):
+                client.waits = waits
+                self._enter(process, f"{name}{number + 1}" if number else name, client.main)
+            self.clients += team
+            self._enter_background(process, team, is_kept=rng.random() < 0.4, is_served=waits > 0)
+
+    def enter_line(self) -> None:
+        """Two or three new processes whose clients only stand in line."""
+        rng = self._rng
+        for name in "XYZ"[: rng.choice((2, 3))]:
+            process = Process(name, rng.uniform(0, 1e6), rng.uniform(0.95, 1.05), surroundings.memory())
+            team = [
+                Client(process, self._ledger, rng, [], rng.choice((1, 2))) for _ in range(rng.choice((1, 2)))
+            ]
+            for number, client in enumerate(team):
+                self._enter(process, f"{name}{number + 1}" if number else name, client.queue)
+            self._enter_background(process, team, is_kept=False, is_served=True)
+
+    def _enter_background(
+        self, process: Process, team: list[Client], *, is_kept: bool, is_served: bool
+    ) -> None:
+        background = Background(process, self._ledger, self._rng, team)
+        if is_kept:
+            self._enter(process, f"{process.name}-keeper", background.keep)
+        if is_served:
+            self._enter(process, f"{process.name}-waiters", background.serve)
 
     def enter_settlers(self, clients: list[Client]) -> None:
         """Those who are left, and a newcomer who must be granted every row."""
@@ -141,7 +181,7 @@ class _Cast:
     def _claim_everything(self, process: Process) -> None:
         for pk, row in self._ledger.rows.items():
             operation = Operation("claim", process, self._ledger, ("claim",), ttl=1_000)
-            wanted = verbs.Claim(ttl=1.0, holder="newcomer")
+            wanted = Terms(ttl=1.0, holder="newcomer")
             grant = operation.run(
                 lambda pk=pk, wanted=wanted: verbs.claim(connections["default"], Proxy, pk, wanted)
             )
@@ -149,6 +189,7 @@ class _Cast:
                 verdict.blame(
                     f"(4, 6) row {row} cannot be claimed long after" if row.in_service else f"(1) {row}"
                 )
+        Operation("return", process, self._ledger, ("return", "give")).run(Proxy.objects.return_to_service)
 
 
 def _tidy(worker: Worker) -> None:

@@ -1,36 +1,49 @@
-"""What the package finds instead of the operating system: simulated clocks, sleep, threads and a server that can go."""
+"""What the package finds instead of the operating system: simulated clocks, sleep, threads, hints, a server."""
 
 import logging
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from functools import cache
 from typing import Any
 
 from django.conf import settings
 from django.db import connection, connections
 
-from resourcepool import dialect
+from resourcepool import dialect, hints
 from resourcepool.dialect import Trouble
 from resourcepool.leases import background, holder, shutdown
-from resourcepool.leases.chores import Chores, chores
+from resourcepool.leases.alarm import Alarm
 from resourcepool.leases.keeper import Keeper, keeper
 from resourcepool.models import Proxy, Ticket
-from resourcepool.resources.desk import Desk
+from resourcepool.waiting.contention import Contention, acquiring, releasing
+from resourcepool.waiting.notices import Notices, notices
+from resourcepool.waiting.upkeep import Upkeep, upkeep
+from resourcepool.waiting.waiters import Waiters, waiters
 from tests.simulation import schedule
 from tests.simulation.database import CUT, Connection
 from tests.simulation.schedule import Memory
 
 QUARANTINE = {"base": 0.5, "cap": 3.0}  # seconds
+TICKET_TTL = 1.2  # seconds: shorter than the longer ones of the leases
+REMEMBERED = ("_last_held",)  # by a pool
 
 
 def install() -> None:
     """Put the simulation around the package, in this process, for good; make the tables."""
     time.sleep = lambda seconds: schedule.now_running().sleep(seconds)
     time.monotonic = time.clock_gettime = _monotonic
+    Alarm.sleep_until = _sleep_until  # type: ignore[method-assign]
+    Future.result = _result_in_time(Future.result)  # type: ignore[method-assign]
+    Notices.look_at_all = _if_heard(Notices.look_at_all)  # type: ignore[method-assign]
+    hints.are_on = lambda: schedule.now_running().habits.hinted
+    hints.address = lambda: schedule.now_running().current.process.name
+    hints.send, hints.listen = _send_hint, lambda *_: None
     background.start = _start
     shutdown.at_exit = lambda *_: None
     dialect.trouble = _with_cuts(dialect.trouble)
-    settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "QUARANTINE": QUARANTINE}
+    terms = {"QUARANTINE": QUARANTINE, "TICKET_TTL": TICKET_TTL}
+    settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, **terms}
     logging.getLogger("resourcepool").handlers = [_Objection(logging.ERROR)]
     logging.getLogger("resourcepool").setLevel(logging.ERROR)
     logging.getLogger("resourcepool").propagate = False
@@ -46,8 +59,15 @@ def install() -> None:
 
 def memory() -> Memory:
     """Return what a process that has just started remembers: nothing."""
-    pool = {**_pool(), "_desk": Desk(Proxy.pool)}
-    return {keeper: Keeper().__dict__, chores: Chores().__dict__, Proxy.pool: pool}
+    fresh = {
+        keeper: Keeper(),
+        upkeep: Upkeep(),
+        waiters: Waiters(),
+        notices: Notices(),
+        acquiring: Contention(),
+        releasing: Contention(),
+    }
+    return {**{owner: new.__dict__ for owner, new in fresh.items()}, Proxy.pool: dict(_pool())}
 
 
 def begin_names() -> None:
@@ -58,11 +78,46 @@ def begin_names() -> None:
 
 @cache
 def _pool() -> dict[str, Any]:
-    return {name: value for name, value in Proxy.pool.__dict__.items() if name != "_desk"}
+    return {name: value for name, value in Proxy.pool.__dict__.items() if name not in REMEMBERED}
 
 
 def _monotonic(*_: int) -> float:
     return schedule.stage.running.monotonic() if schedule.stage.running is not None else time.perf_counter()
+
+
+def _sleep_until(alarm: Any, moment: float) -> None:
+    alarm._asked = moment = min(alarm._asked, moment)
+    schedule.now_running().sleep(max(0.0, moment - _monotonic()), until=alarm._rings.is_set)
+
+
+def _result_in_time(result: Callable[..., Any]) -> Callable[..., Any]:
+    """``Future.result``, while others go on."""
+
+    def wait(future: Future[Any], timeout: float | None = None) -> Any:
+        if not future.done() and timeout != 0:
+            seconds = schedule.FOR_EVER if timeout is None else timeout
+            schedule.now_running().sleep(seconds, until=future.done)
+        return result(future, 0)
+
+    return wait
+
+
+def _if_heard(look_at_all: Callable[[Notices], None]) -> Callable[[Notices], None]:
+    def look(told: Notices) -> None:
+        if schedule.now_running().is_heard():
+            look_at_all(told)
+
+    return look
+
+
+def _send_hint(address: str) -> None:
+    running = schedule.now_running()
+    running.note(f"a hint for {address or 'nobody'}")
+    for process in {actor.process.name: actor.process for actor in running.actors}.values():
+        if process.name == address and not process.is_dead:
+            process.swap_in()
+            notices.look_at_all()
+    running.current.process.swap_in()
 
 
 class _Thread:

@@ -46,12 +46,43 @@ def granted(operation: Operation, leases: list[Any]) -> None:
         operation.ledger.grants[pair].sent_by = operation.began_at
 
 
+def served(operation: Operation, leases: list[Any]) -> None:
+    """Judge what was returned to who was willing to wait: what it claimed, or what its ticket was given."""
+    grants = operation.ledger.grants
+    claims = {effect.after for effect in operation.did("claim")}
+    for lease in leases:
+        pair = lease.pk, lease.fence
+        if pair not in claims:
+            grant = grants.get(pair)
+            is_its = grant is not None and grant.process is operation.process and grant.ticket is not None
+            if not is_its or grants[pair].is_told or grants[pair].ticket.holder != lease.holder:  # type: ignore[union-attr]
+                blame(f"(8) {operation} returned {pair}, and was not given it: {grant}")
+            grants[pair].is_told = True
+        grants[pair].sent_by = operation.began_at
+    returned, now = {(lease.pk, lease.fence) for lease in leases}, schedule.now_running().now
+    forgotten = [pair for pair in claims - returned if operation.ledger.is_live(pair, now)]
+    if forgotten and not operation.cuts:
+        blame(f"(6) {operation} was granted {forgotten}, and did not return it")
+
+
+def handed(ledger: Ledger, process: Any, grants: list[Any]) -> None:
+    """Judge the moment at which a waiter is given what its ticket has: it must have all of it."""
+    now = schedule.now_running().now
+    for grant in grants:
+        pair = grant.pk, grant.fence
+        known = ledger.grants.get(pair)
+        if known is None or known.process is not process or known.ticket is None:
+            blame(f"(8) a waiter is told of {pair}, which was not given to it")
+        if len(grants) == 1 and not ledger.is_live(pair, now):
+            blame(f"(2, 8) a waiter is told of {pair}, which has run out: {ledger.rows[pair[0]]}")
+
+
 def confirmed(operation: Operation) -> None:
     """Note since when, at the latest, the holder may trust what was renewed."""
     if not operation.failures:
         for effect in operation.did("renew"):
             grant = operation.ledger.grants[effect.after]
-            grant.sent_by = max(grant.sent_by, operation.began_at)
+            grant.sent_by, grant.lasts = max(grant.sent_by, operation.began_at), grant.ttl
 
 
 def lost(operation: Operation, held: Held, error: LeaseLost, kind: str = "") -> None:
@@ -72,9 +103,10 @@ def noticed(ledger: Ledger, held: Held, *, is_live: bool | None = None) -> None:
     running = schedule.now_running()
     if is_live is None:
         is_live = ledger.is_live(held.pair, running.now)
-    since = running.monotonic() - ledger.grants[held.pair].sent_by
+    grant = ledger.grants[held.pair]
+    since, lasts = running.monotonic() - grant.sent_by, min(held.ttl, grant.lasts / 1_000)
     # Renewals that may not have been confirmed are left out, and milliseconds are rounded.
-    has_closed = since > held.ttl * (1 - MARGIN) - 0.001
+    has_closed = since > lasts * (1 - MARGIN) - 0.001
     if not held.is_lost and is_live and not has_closed:
         blame(f"(5) {held.lease!r} was told to be lost, and it was not")
     held.is_lost = True
@@ -92,4 +124,7 @@ def _may_be_taken_for_done(operation: Operation, held: Held) -> bool:
     """
     if operation.ledger.grants[held.pair].ended_by is operation.process:
         return True
-    return bool(operation.cuts) and operation.ledger.rows[held.pair[0]].fence >= held.pair[1] + 2
+    pk, fence = held.pair
+    next_one = operation.ledger.grants.get((pk, fence + 1))
+    was_given_in_line = next_one is not None and next_one.ticket is not None
+    return bool(operation.cuts) and (was_given_in_line or operation.ledger.rows[pk].fence >= fence + 2)

@@ -1,0 +1,57 @@
+"""What the package's own threads do in one process, as long as its clients run."""
+
+import random
+from collections.abc import Sequence
+
+from resourcepool.leases.keeper import keeper
+from resourcepool.waiting.notices import notices
+from resourcepool.waiting.waiter import Waiter
+from resourcepool.waiting.waiters import waiters
+from tests.simulation import schedule, verdict
+from tests.simulation.clients import COOLDOWNS
+from tests.simulation.ledger import Ledger
+from tests.simulation.operation import Operation
+from tests.simulation.party import Party
+from tests.simulation.schedule import Process
+
+RESTS = tuple(round(cooldown * 1_000) for cooldown in COOLDOWNS)
+SERVES = ("give", "take back", "pass on", "release", "renew", "revive")
+
+
+class Background:
+    """The keeper and the waiters' thread of one process."""
+
+    def __init__(self, process: Process, ledger: Ledger, rng: random.Random, clients: Sequence[Party]) -> None:
+        self.process, self._ledger, self._rng, self._clients = process, ledger, rng, clients
+
+    @property
+    def is_done(self) -> bool:
+        """Whether every client has come to its end."""
+        return all(client.is_done for client in self._clients)
+
+    def keep(self) -> None:
+        """What the keeper's two threads do."""
+        while not self.is_done:
+            self._beat()
+            schedule.now_running().sleep(self._rng.choice((0.05, 0.3, 0.33)))
+
+    def serve(self) -> None:
+        """What the waiters' thread does."""
+        while not self.is_done:
+            notices.alarm.reset()
+            operation = Operation("serve", self.process, self._ledger, SERVES)
+            operation.serves, operation.asked, operation.rests = True, _asked, RESTS
+            notices.alarm.sleep_until(operation.run(waiters._serve_once))
+
+    def _beat(self) -> None:
+        keeper._watch_once()
+        pairs = tuple((lease.pk, lease.fence) for lease in keeper.kept())
+        operation = Operation("beat", self.process, self._ledger, ("renew",), pairs)
+        operation.run(keeper._beat_once)
+        verdict.confirmed(operation)
+
+
+def _asked() -> dict[str, int]:
+    """Return for how many milliseconds those who stand in line ask leases for."""
+    in_line: list[Waiter] = [waiter for line in waiters._lines.values() for waiter in line.waiters]
+    return {waiter.request.terms.holder: round(waiter.request.terms.ttl * 1_000) for waiter in in_line}
