@@ -15,9 +15,8 @@ from resourcepool.leases import verbs
 from resourcepool.leases.clock import monotonic
 from resourcepool.leases.verbs import Grant
 from resourcepool.waiting import handover, tickets
-from resourcepool.waiting.backoff import PAUSE
 from resourcepool.waiting.contention import acquiring, speed_of
-from resourcepool.waiting.looking import look
+from resourcepool.waiting.looking import look, next_pause
 from resourcepool.waiting.notices import notices
 from resourcepool.waiting.request import Request, Source
 from resourcepool.waiting.threads import in_thread
@@ -45,7 +44,7 @@ def acquire(source: Source, request: Request, stop: Callable[[], bool] = lambda:
     if not isinstance(waiter, Waiter):
         return waiter
     try:
-        leases = _first_look(waiter, stop)
+        leases = _look_here(waiter, stop)
         if leases is None:
             waiters.join(waiter)
             leases = _outcome(waiter, stop)
@@ -182,31 +181,37 @@ def _stand_in_line(connection: BaseDatabaseWrapper, waiter: Waiter) -> list[Gran
     return [Grant(pk, fence, sent_at, lasts) for pk, fence in rows]
 
 
-def _first_look(waiter: Waiter, stop: Callable[[], bool]) -> Leases | None:
-    """Return what the waiter was given if one look, at the right moment, shows it: mostly it does."""
-    until = waiter.began + waiter.request.timeout
-    if waiter.ticket is None or waiter.request.count > 1 or waiter.look_at >= until:
+def _look_here(waiter: Waiter, stop: Callable[[], bool]) -> Leases | None:
+    """Return what the waiter is given if the first looks show it. This thread has them: mostly no other need wake."""
+    until = min(waiter.free_at, waiter.began + waiter.request.timeout)
+    if waiter.ticket is None or waiter.request.count > 1:
         return None
-    event = threading.Event()
-    notices.add(waiter.using, waiter.ticket.pk, event)
-    while not stop() and (left := waiter.look_at - monotonic()) > 0:
-        event.wait(min(left, NAP))
-        if event.is_set():
-            break
+    event, ticket = threading.Event(), waiter.ticket.pk
+    notices.add(waiter.using, ticket, event)
     try:
-        served = list(look(connections[waiter.using], [waiter]))
-    except DatabaseUnavailable:
-        return None
+        while waiter.look_at < until and not stop():
+            event.wait(min(max(0.0, waiter.look_at - monotonic()), NAP))
+            if event.is_set() or waiter.look_at <= monotonic():
+                noticed = event.is_set()
+                event.clear()
+                for _, grants in look(connections[waiter.using], [waiter]):
+                    return _served(waiter, grants, noticed=noticed)
+                if waiter.ticket is None:
+                    break
+                waiter.look_at = waiter.looked_at + next_pause(waiter)
+    except DatabaseUnavailable as error:
+        waiter.trouble = error
     finally:
         if waiter.ticket is not None:
-            notices.add(waiter.using, waiter.ticket.pk)  # from here on the thread is to look
-    for _, grants in served:
-        leases = _leases(waiter.source, connections[waiter.using], waiter.request, grants)
-        speed_of(waiter.model, waiter.using).is_hinted = event.is_set() and hints.are_on()
-        waiters.used(waiter)
-        return leases
-    waiter.look_at = waiter.looked_at + PAUSE
+            notices.add(waiter.using, ticket)  # from here on the other thread is to look
     return None
+
+
+def _served(waiter: Waiter, grants: list[Grant], *, noticed: bool) -> Leases:
+    leases = _leases(waiter.source, connections[waiter.using], waiter.request, grants)
+    speed_of(waiter.model, waiter.using).is_hinted = noticed and hints.are_on()
+    waiters.used(waiter)
+    return leases
 
 
 def _outcome(waiter: Waiter, stop: Callable[[], bool]) -> Leases:

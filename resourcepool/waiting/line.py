@@ -14,9 +14,9 @@ from resourcepool.leases import verbs
 from resourcepool.leases.clock import monotonic
 from resourcepool.leases.table import Model
 from resourcepool.waiting import handover, tickets
-from resourcepool.waiting.backoff import pause, slow_pause
+from resourcepool.waiting.backoff import slow_pause
 from resourcepool.waiting.contention import speed_of
-from resourcepool.waiting.looking import look, pass_on
+from resourcepool.waiting.looking import look, next_pause, pass_on
 from resourcepool.waiting.notices import notices
 from resourcepool.waiting.tickets import Taken
 from resourcepool.waiting.upkeep import TIDY_EVERY, upkeep
@@ -143,9 +143,7 @@ class Line:
             self.waiters.remove(waiter)
             waiter.give(grants)
         for waiter in self.waiters:
-            waited, lasts = waiter.looked_at - waiter.began, waiter.ticket.lasts if waiter.ticket else 0.0
-            hinted = speed_of(waiter.model, self.using).is_hinted
-            waiter.look_at = waiter.looked_at + pause(waited, near=waiter.is_near, hinted=hinted, lasts=lasts)
+            waiter.look_at = waiter.looked_at + next_pause(waiter)
 
     def drop(self, waiter: Waiter) -> None:
         """Note that this waiter, which has been served, has no use for its ticket any more."""

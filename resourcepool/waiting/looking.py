@@ -9,6 +9,7 @@ from resourcepool.leases.clock import monotonic
 from resourcepool.leases.terms import margin
 from resourcepool.leases.verbs import Grant
 from resourcepool.waiting import handover, tickets
+from resourcepool.waiting.backoff import pause
 from resourcepool.waiting.contention import speed_of
 from resourcepool.waiting.free_rows import python_key
 from resourcepool.waiting.tickets import Pairs, Seen
@@ -36,6 +37,13 @@ def look(connection: BaseDatabaseWrapper, those: Sequence[Waiter]) -> Iterator[t
         else:
             pass_on(connection, waiter, seen)
             waiter.lost_ticket()
+
+
+def next_pause(waiter: Waiter) -> float:
+    """Return how many seconds after a look that found nothing to look again."""
+    waited, lasts = waiter.looked_at - waiter.began, waiter.ticket.lasts if waiter.ticket else 0.0
+    hinted = speed_of(waiter.model, waiter.using).is_hinted
+    return pause(waited, near=waiter.is_near, hinted=hinted, lasts=lasts)
 
 
 def pass_on(connection: BaseDatabaseWrapper, waiter: Waiter, seen: Seen) -> None:

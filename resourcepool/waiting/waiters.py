@@ -23,7 +23,7 @@ from resourcepool.waiting.waiter import Waiter
 logger = logging.getLogger(__name__)
 
 PAUSE_AFTER_FAILURE = 0.2  # seconds
-IDLE = 1.0  # seconds without a waiter, after which the connections are closed
+IDLE = 10.0  # seconds without a waiter, after which the connections are closed
 
 
 class Waiters:
