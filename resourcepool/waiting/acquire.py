@@ -2,18 +2,23 @@
 
 import asyncio
 import contextlib
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from resourcepool import hints
 from resourcepool.exceptions import ClaimInTransaction, DatabaseUnavailable
 from resourcepool.leases import verbs
 from resourcepool.leases.clock import monotonic
 from resourcepool.leases.verbs import Grant
 from resourcepool.waiting import handover, tickets
-from resourcepool.waiting.contention import acquiring
+from resourcepool.waiting.backoff import PAUSE
+from resourcepool.waiting.contention import acquiring, speed_of
+from resourcepool.waiting.looking import look
+from resourcepool.waiting.notices import notices
 from resourcepool.waiting.request import Request, Source
 from resourcepool.waiting.threads import in_thread
 from resourcepool.waiting.upkeep import upkeep
@@ -40,13 +45,16 @@ def acquire(source: Source, request: Request, stop: Callable[[], bool] = lambda:
     if not isinstance(waiter, Waiter):
         return waiter
     try:
-        leases = _outcome(waiter, stop)
+        leases = _first_look(waiter, stop)
+        if leases is None:
+            waiters.join(waiter)
+            leases = _outcome(waiter, stop)
     except TimeoutError as error:
         return _too_late(waiter, error)
     except BaseException:
         abandon(_leave(waiter))
         raise
-    acquiring.note(source.model, waiter.using, had_to_wait=waiter.had_to_wait)
+    acquiring.note(source.model, waiter.using, had_to_wait=True)
     return leases
 
 
@@ -64,12 +72,13 @@ async def aacquire(source: Source, request: Request) -> Leases:
     if not isinstance(waiter, Waiter):
         return waiter
     try:
+        waiters.join(waiter)
         try:
             async with asyncio.timeout(waiter.began + request.timeout - monotonic()):
                 leases = await asyncio.shield(asyncio.wrap_future(waiter.outcome))
         except TimeoutError as error:
             leases = await in_thread(_too_late, waiter, error)
-        acquiring.note(source.model, waiter.using, had_to_wait=waiter.had_to_wait)
+        acquiring.note(source.model, waiter.using, had_to_wait=True)
         await in_thread(_load, leases)
     except BaseException:
         if granted := _leave(waiter):
@@ -126,14 +135,9 @@ def _begin(source: Source, request: Request) -> Leases | Waiter:
     except DatabaseUnavailable as error:
         waiter.trouble, grants = error, None  # it may be back in time
     except BaseException:
-        if waiter.ticket is not None:
-            waiter.outcome.cancel()
-            waiters.join(waiter)  # which takes the ticket out of the line
+        _leave(waiter)
         raise
-    if grants is not None:
-        return _leases(source, connection, request, grants)
-    waiters.join(waiter)
-    return waiter
+    return waiter if grants is None else _leases(source, connection, request, grants)
 
 
 def _is_worth_trying(waiter: Waiter) -> bool:
@@ -177,6 +181,33 @@ def _stand_in_line(connection: BaseDatabaseWrapper, waiter: Waiter) -> list[Gran
     return [Grant(pk, fence, sent_at, lasts) for pk, fence in rows]
 
 
+def _first_look(waiter: Waiter, stop: Callable[[], bool]) -> Leases | None:
+    """Return what the waiter was given if one look, at the right moment, shows it: mostly it does."""
+    until = waiter.began + waiter.request.timeout
+    if waiter.ticket is None or waiter.request.count > 1 or waiter.look_at >= until:
+        return None
+    event = threading.Event()
+    notices.add(waiter.using, waiter.ticket.pk, event)
+    while not stop() and (left := waiter.look_at - monotonic()) > 0:
+        event.wait(min(left, NAP))
+        if event.is_set():
+            break
+    try:
+        served = list(look(connections[waiter.using], [waiter]))
+    except DatabaseUnavailable:
+        return None
+    finally:
+        if waiter.ticket is not None:
+            notices.add(waiter.using, waiter.ticket.pk)  # from here on the thread is to look
+    for _, grants in served:
+        leases = _leases(waiter.source, connections[waiter.using], waiter.request, grants)
+        speed_of(waiter.model, waiter.using).is_hinted = event.is_set() and hints.are_on()
+        waiters.used(waiter)
+        return leases
+    waiter.look_at = waiter.empty_at + PAUSE
+    return None
+
+
 def _outcome(waiter: Waiter, stop: Callable[[], bool]) -> Leases:
     """Wait for what the waiter is granted; raises TimeoutError when it is nothing until then."""
     until = waiter.began + waiter.request.timeout
@@ -201,7 +232,9 @@ def _too_late(waiter: Waiter, error: TimeoutError) -> Leases:
 def _leave(waiter: Waiter) -> Leases:
     """Have ``waiter`` leave the line, whatever came of it; returns what it was granted before. No I/O."""
     if waiter.outcome.cancel():  # the question comes first: the answer to any other may change meanwhile
-        waiters.look_now()  # takes the ticket out of the line
+        waiters.look_now() if waiter.has_joined else waiters.join(
+            waiter
+        )  # the thread takes its ticket out of the line
     elif waiter.outcome.exception() is None:
         return waiter.outcome.result()
     return []

@@ -1,42 +1,64 @@
-"""How soon a waiter looks again: learned from how long the waits before it took.
+"""How soon a waiter looks at its ticket: learned from how fast the line moves.
 
-A line that moves evenly serves everybody after nearly the same time, so a waiter sleeps until shortly before that. Then
-it looks often; and the less often, the longer it has waited: coming late by a fiftieth of the wait does not matter.
+Tickets are served in the order of their numbers, so two of them that were served some time apart tell when another one
+will be. A waiter sleeps until shortly before that. Then it looks often; and the less often, the longer it has waited:
+coming late by a fiftieth of the wait does not matter.
 """
 
-SHORTEST = 0.004  # seconds, like everything here: before the first look, where nothing is known yet
+import math
+
+SHORTEST = 0.004  # seconds, like everything here: before the first look, where nothing is known
 PAUSE = 0.008  # between looks
-LATEST_FIRST = 0.5  # of a first look
+LATEST_FIRST = 1.0  # of a first look
 NEAR = (0.02, 0.2)  # (share of the wait, most) that a pause takes: for one among the first in line,
 FAR = (0.1, 1.0)  # for others,
 UNKNOWN = (0.08, 0.2)  # and where that is not known
 HINTED = (0.2, 0.05, 1.0)  # the least, the share, the most, where hints have been arriving
-DEVIATIONS = 1.5  # of them before the mean is the first look
-WEIGHT = 0.2  # of a new wait in what is learned
+SPAN = 0.2  # over which the speed is measured
+FORGOTTEN = 2.0  # after which what was learned is of no use
+WEIGHT = 0.3  # of a new measurement
 SLOW = (0.25, 0.2, 2.0)  # the least, the share of the wait, the most between two looks at free rows
 
 
-class Backoff:
-    """Learns how long a wait takes. Pure arithmetic."""
+class Speed:
+    """Learns how fast one line moves, in ticket numbers a second. Pure arithmetic: the moments are passed in.
+
+    Tickets of other lines have numbers, too; they are counted in the speed as in the distance. Only a guess: with
+    priorities and selectors the order is another one.
+
+    Attributes:
+        is_hinted: the last one who was served here looked because of a hint.
+    """
 
     def __init__(self) -> None:
-        self._mean: float | None = None
-        self._deviation = 0.0
+        self.is_hinted = False
+        self._speed: float | None = None
+        self._from: tuple[int, float] | None = None  # (ticket, when it was served) that is measured from
+        self._last = (0, -math.inf)
 
-    def served(self, waited: float) -> None:
-        """Note that somebody was served after so many seconds."""
-        if self._mean is None:
-            self._mean, self._deviation = waited, waited / 2
-            return
-        self._deviation += WEIGHT * (abs(waited - self._mean) - self._deviation)
-        self._mean += WEIGHT * (waited - self._mean)
+    def served(self, ticket: int, now: float) -> None:
+        """Note that this ticket was given something."""
+        begun = self._from
+        if begun is None or now - self._last[1] > FORGOTTEN:
+            self._speed, self._from = None, (ticket, now)
+        elif now - begun[1] >= SPAN and ticket > begun[0]:
+            fresh = (ticket - begun[0]) / (now - begun[1])
+            self._speed = fresh if self._speed is None else self._speed + WEIGHT * (fresh - self._speed)
+            self._from = ticket, now
+        if ticket > self._last[0] or now - self._last[1] > FORGOTTEN:
+            self._last = ticket, now
 
-    def first_pause(self, *, hinted: bool) -> float:
-        """Return how many seconds after taking its ticket a waiter looks first."""
-        if self._mean is None:
-            return SHORTEST
-        early = min(self._mean - DEVIATIONS * self._deviation, LATEST_FIRST)
-        return max(SHORTEST, early, HINTED[0] if hinted else 0.0)
+    def first_pause(self, ticket: int, now: float) -> float:
+        """Return how many seconds after taking this ticket to look at it first."""
+        number, at = self._last
+        if self._speed is None or now - at > FORGOTTEN:
+            early = 0.0
+        else:
+            ahead = max(1.0, ticket - number - self._speed * (now - at))
+            early = (
+                ahead / self._speed * (1 - 1 / math.sqrt(ahead))
+            )  # so many are served in such a time, more or less
+        return max(SHORTEST, min(early, LATEST_FIRST), HINTED[0] if self.is_hinted else 0.0)
 
 
 def pause(waited: float, *, near: bool | None, hinted: bool, lasts: float) -> float:

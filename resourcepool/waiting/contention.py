@@ -1,10 +1,11 @@
-"""Whether those who ask for rows of a model have to wait, going by what happened here a moment ago.
+"""Whether those who ask for rows of a model have to wait, and for how long, going by what happened here a moment ago.
 
-Only a hint which of two ways is tried first. Both are right in any case.
+Only guesses: which of two ways is tried first, and when to look first. All are right in any case.
 """
 
 from resourcepool.leases.clock import monotonic
 from resourcepool.leases.table import Model
+from resourcepool.waiting.backoff import Speed
 
 LATELY = 2.0  # seconds
 
@@ -29,3 +30,10 @@ class Contention:
 
 acquiring = Contention()  # whether a request had to stand in line
 releasing = Contention()  # whether a release found somebody in line
+
+_speeds: dict[tuple[Model, str], Speed] = {}
+
+
+def speed_of(model: Model, using: str) -> Speed:
+    """Return what was learned about the line for rows of ``model``."""
+    return _speeds.setdefault((model, using), Speed())

@@ -17,11 +17,12 @@ from resourcepool import dialect
 from resourcepool.dialect import Change
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.leases import verbs
+from resourcepool.leases.clock import monotonic
 from resourcepool.leases.retry import retrying
 from resourcepool.leases.table import Model, key, table_of
 from resourcepool.waiting import tickets
 from resourcepool.waiting.allot import Place, allot
-from resourcepool.waiting.contention import releasing
+from resourcepool.waiting.contention import releasing, speed_of
 from resourcepool.waiting.free_rows import Glance, glance
 from resourcepool.waiting.models import Ticket, pool_name
 from resourcepool.waiting.notices import notify
@@ -140,6 +141,7 @@ def _release(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int)
         if ticket is None:
             return False
         releasing.note(model, connection.alias, had_to_wait=True)
+        speed_of(model, connection.alias).served(ticket, monotonic())
         notify(connection, ticket)
         return True
 

@@ -2,8 +2,7 @@
 
 import contextlib
 import math
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from django.db import DatabaseError, InterfaceError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -14,13 +13,11 @@ from resourcepool.exceptions import ResourcePoolError
 from resourcepool.leases import verbs
 from resourcepool.leases.clock import monotonic
 from resourcepool.leases.table import Model
-from resourcepool.leases.terms import margin
-from resourcepool.leases.verbs import Grant
 from resourcepool.waiting import handover, tickets
-from resourcepool.waiting.backoff import Backoff, pause, slow_pause
-from resourcepool.waiting.free_rows import python_key
+from resourcepool.waiting.backoff import pause, slow_pause
+from resourcepool.waiting.contention import speed_of
+from resourcepool.waiting.looking import look, pass_on
 from resourcepool.waiting.notices import notices
-from resourcepool.waiting.tickets import Pairs, Seen
 from resourcepool.waiting.upkeep import TIDY_EVERY, upkeep
 from resourcepool.waiting.waiter import Waiter
 
@@ -28,7 +25,6 @@ USED = 16  # tickets of those who were served are removed so many at once,
 USED_AT_MOST = 3.0  # and after so many seconds
 FIRST_FEW = 4  # in line
 CLOSELY = 1.0  # seconds for which everybody looks at free rows, near or not
-SOON = 0.1  # seconds after the first look at the ticket, to look at free rows; mostly a newcomer has done so
 SOONEST = 0.01  # seconds between two looks at free rows
 
 
@@ -41,17 +37,7 @@ class Line:
         self.used: list[int] = []
         self.trouble: Exception | None = None
         self.is_off_until = 0.0
-        self._backoffs: dict[Model, Backoff] = {}
         self._used_at = 0.0
-        self._is_hinted = False
-
-    def expect(self, waiter: Waiter) -> None:
-        """Decide when this waiter, which has just taken its ticket, is looked at; called in any thread."""
-        if waiter.ticket is not None:
-            notices.add(self.using, waiter.ticket.pk)
-        pause = self._backoff(waiter.model).first_pause(hinted=self._is_hinted)
-        waiter.look_at = waiter.renewed_at + pause
-        waiter.free_at = waiter.look_at + SOON
 
     def turn(self, *, noticed: bool) -> float:
         """Serve whoever was given something, and do what else is due; returns when to look again.
@@ -91,17 +77,14 @@ class Line:
     def _connection(self) -> BaseDatabaseWrapper:
         return connections[self.using]
 
-    def _backoff(self, model: Model) -> Backoff:
-        """Return what was learned about waiting for rows of ``model``."""
-        return self._backoffs.setdefault(model, Backoff())
-
     # Tickets
 
     def _take_tickets(self) -> None:
         """See that everybody has a ticket: the database did not answer, or this process stood still for too long."""
         for waiter in [one for one in self.waiters if one.ticket is None]:
-            waiter.has(tickets.take(self._connection, waiter.model, waiter.request))
-            self.expect(waiter)
+            ticket = tickets.take(self._connection, waiter.model, waiter.request)
+            waiter.has(ticket)
+            notices.add(self.using, ticket.pk)
             waiter.free_at = 0.0
 
     def _renew(self, now: float) -> None:
@@ -111,7 +94,7 @@ class Line:
         tickets.renew(self._connection, [waiter.ticket.pk for waiter in due if waiter.ticket])
         for waiter in due:
             if waiter.holds:
-                verbs.renew(self._connection, waiter.model, self._rows(waiter, waiter.holds), ticket_ttl())
+                verbs.renew(self._connection, waiter.model, waiter.holds, ticket_ttl())
             waiter.renewed_at = now
 
     def _remove_gone(self) -> None:
@@ -127,18 +110,11 @@ class Line:
             given = tickets.look(self._connection, pks)
             for waiter in gone:
                 if waiter.ticket is not None and waiter.ticket.pk in given:
-                    self._pass_on(waiter, given[waiter.ticket.pk])
+                    pass_on(self._connection, waiter, given[waiter.ticket.pk])
         for pk in pks:
             notices.discard(self.using, pk)
         for waiter in gone:
             waiter.ticket = None
-
-    def _pass_on(self, waiter: Waiter, seen: Seen) -> None:
-        """Give what this ticket was given to the next in line."""
-        assert waiter.ticket is not None  # noqa: S101 (for the type checker)
-        tickets.remove(self._connection, [waiter.ticket.pk])
-        for pk, fence in self._rows(waiter, seen.granted):
-            handover.release(self._connection, waiter.model, pk, fence, trusted_until=0.0)
 
     def _remove_used(self) -> float:
         """Remove the tickets of those who were served, if there are enough of them; returns when they are to be."""
@@ -157,63 +133,23 @@ class Line:
     # Looking
 
     def _look(self, *, noticed: bool) -> None:
-        sent_at = monotonic()
-        found = tickets.look(self._connection, [waiter.ticket.pk for waiter in self.waiters if waiter.ticket])
-        for waiter in list(self.waiters):
-            assert waiter.ticket is not None  # noqa: S101 (for the type checker)
-            seen = found.get(waiter.ticket.pk)
-            if seen is None or (seen.is_waiting and not seen.is_alive):
-                self.drop(waiter)  # this process stood still for too long
-            elif seen.is_waiting:
-                waiter.holds, waiter.had_to_wait = seen.granted, True
-                waiter.look_at = sent_at + pause(
-                    sent_at - waiter.began,
-                    near=waiter.is_near,
-                    hinted=self._is_hinted,
-                    lasts=waiter.ticket.lasts,
-                )
-            else:
-                self._is_hinted = noticed and hints.are_on()
-                self._serve(waiter, seen, sent_at)
+        for waiter, grants in look(self._connection, list(self.waiters)):
+            speed_of(waiter.model, self.using).is_hinted = noticed and hints.are_on()
+            self.drop(waiter)
+            self.waiters.remove(waiter)
+            waiter.give(grants)
+        for waiter in self.waiters:
+            waited, lasts = waiter.empty_at - waiter.began, waiter.ticket.lasts if waiter.ticket else 0.0
+            hinted = speed_of(waiter.model, self.using).is_hinted
+            waiter.look_at = waiter.empty_at + pause(waited, near=waiter.is_near, hinted=hinted, lasts=lasts)
 
     def drop(self, waiter: Waiter) -> None:
-        """Note that this waiter has no use for its ticket any more."""
+        """Note that this waiter, which has been served, has no use for its ticket any more."""
         if waiter.ticket is not None:
             notices.discard(self.using, waiter.ticket.pk)
             self._used_at = self._used_at if self.used else monotonic()
             self.used.append(waiter.ticket.pk)
-        waiter.ticket, waiter.holds = None, ()
-
-    def _serve(self, waiter: Waiter, seen: Seen, sent_at: float) -> None:
-        """Give a waiter what its ticket was given; if that is over already, it stands in line anew."""
-        grants = self._grants(waiter, seen, sent_at)
-        if grants is None:
-            self._pass_on(waiter, seen)
-            self.drop(waiter)
-            return
-        self._backoff(waiter.model).served(monotonic() - waiter.began)
-        self.drop(waiter)
-        self.waiters.remove(waiter)
-        waiter.give(grants)
-
-    def _grants(self, waiter: Waiter, seen: Seen, sent_at: float) -> list[Grant] | None:
-        """Return what was granted, or None if it may have run out before it was seen.
-
-        Trust begins when the look was sent that found it, and lasts for as long as the database said that it does:
-        when it was given nobody here can know.
-        """
-        rows, now = self._rows(waiter, seen.granted), monotonic()
-        if len(rows) == 1:
-            if now >= sent_at + seen.left - margin(seen.left):
-                return None
-            return [Grant(pk, fence, sent_at, seen.left) for pk, fence in rows]
-        # They were given at different moments: one renewal tells that they are all there.
-        if verbs.renew(self._connection, waiter.model, rows, waiter.request.terms.ttl) < len(rows):
-            return None
-        return [Grant(pk, fence, now) for pk, fence in rows]
-
-    def _rows(self, waiter: Waiter, pairs: Iterable[tuple[Any, int]]) -> Pairs:
-        return tuple((python_key(waiter.model, pk), fence) for pk, fence in pairs)
+            waiter.ticket = None
 
     # What comes free by itself
 

@@ -1,6 +1,7 @@
 """Tells those who wait that they should look: in this process at once, in another one by a hint."""
 
 import os
+import threading
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
@@ -14,28 +15,38 @@ class Notices:
 
     def __init__(self) -> None:
         self.alarm = Alarm()
-        self._tickets: set[tuple[str, int]] = set()
+        self._tickets: dict[tuple[str, int], threading.Event | None] = {}
         self._noticed = False
 
-    def add(self, alias: str, ticket: int) -> None:
-        """Note that this process has that ticket."""
-        self._tickets.add((alias, ticket))
+    def add(self, alias: str, ticket: int, event: threading.Event | None = None) -> None:
+        """Note that this process has that ticket; when to look at it, ``event`` is set, else the alarm rings."""
+        self._tickets[alias, ticket] = event
+        if hints.are_on():
+            hints.listen(self.look_at_all)
 
     def discard(self, alias: str, ticket: int) -> None:
         """Note that it has it no more."""
-        self._tickets.discard((alias, ticket))
+        self._tickets.pop((alias, ticket), None)
 
     def look_now(self, alias: str, ticket: int) -> bool:
         """Have this ticket looked at, if it is one of this process."""
-        mine = (alias, ticket) in self._tickets
-        if mine:
-            self.look_at_all()
-        return mine
+        event = self._tickets.get((alias, ticket), self)
+        if event is self:
+            return False
+        self._notice(event)
+        return True
 
     def look_at_all(self) -> None:
         """Have every ticket of this process looked at."""
-        self._noticed = True
-        self.alarm.ring()
+        for event in list(self._tickets.values()):
+            self._notice(event)
+
+    def _notice(self, event: object) -> None:
+        if isinstance(event, threading.Event):
+            event.set()
+        else:
+            self._noticed = True
+            self.alarm.ring()
 
     def take(self) -> bool:
         """Tell whether there has been a notice since the last call."""

@@ -7,8 +7,12 @@ from resourcepool.leases.clock import monotonic
 from resourcepool.leases.lease import Lease
 from resourcepool.leases.table import Model
 from resourcepool.leases.verbs import Grant
+from resourcepool.waiting.contention import speed_of
+from resourcepool.waiting.notices import notices
 from resourcepool.waiting.request import Request, Source
 from resourcepool.waiting.tickets import Pairs, Taken
+
+SOON = 0.1  # seconds after the first look at its ticket, to look at free rows; mostly a newcomer has done so
 
 
 @dataclass(eq=False, slots=True)
@@ -20,9 +24,11 @@ class Waiter:
         outcome: the leases, once it is served; cancelled by a caller who gives up.
         ticket: None: it has none at this moment.
         renewed_at: this process's clock just before the ticket was taken, or renewed last.
+        empty_at: the same before the last look that found nothing.
         holds: what it has of several, as seen last.
         trouble: what kept it from being served at once.
         had_to_wait: a look has left it unserved.
+        has_joined: the thread looks for it.
         is_near: it is among the first in line; None: that is not known.
     """
 
@@ -35,9 +41,11 @@ class Waiter:
     look_at: float = 0.0
     free_at: float = 0.0
     renewed_at: float = 0.0
+    empty_at: float = 0.0
     holds: Pairs = ()
     trouble: Exception | None = None
     had_to_wait: bool = False
+    has_joined: bool = False
     is_near: bool | None = None
 
     @property
@@ -51,9 +59,17 @@ class Waiter:
         return self.outcome.done()
 
     def has(self, ticket: Taken) -> None:
-        """Note that it stands in line with this ticket."""
+        """Note that it stands in line with this ticket, and when to look at it first."""
         self.ticket, self.holds = ticket, ()
-        self.renewed_at = ticket.sent_at
+        self.renewed_at = self.empty_at = at = ticket.sent_at
+        self.look_at = at + speed_of(self.model, self.using).first_pause(ticket.pk, at)
+        self.free_at = self.look_at + SOON
+
+    def lost_ticket(self) -> None:
+        """Note that its ticket is gone: it needs another one."""
+        if self.ticket is not None:
+            notices.discard(self.using, self.ticket.pk)
+        self.ticket, self.holds = None, ()
 
     def give(self, grants: list[Grant]) -> None:
         """Hand over what was granted; should the waiter have given up just now, it goes straight back."""

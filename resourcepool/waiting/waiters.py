@@ -10,7 +10,6 @@ import threading
 
 from django.db import DatabaseError, InterfaceError
 
-from resourcepool import hints
 from resourcepool.exceptions import DatabaseUnavailable, ResourcePoolError
 from resourcepool.leases import background, shutdown
 from resourcepool.leases.background import own_connections
@@ -38,11 +37,9 @@ class Waiters:
 
     def join(self, waiter: Waiter) -> None:
         """Look on behalf of ``waiter``; its ``outcome`` is set once it has been served."""
-        if hints.are_on():
-            hints.listen(notices.look_at_all)
         with self._lock:
-            line = self._lines.setdefault(waiter.using, Line(waiter.using))
-            line.expect(waiter)
+            waiter.has_joined = True
+            self._lines.setdefault(waiter.using, Line(waiter.using))
             if not self._leaves_at_exit:
                 self._leaves_at_exit = True
                 shutdown.at_exit(-1, self._leave_at_exit)

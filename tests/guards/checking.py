@@ -18,13 +18,6 @@ CHECKING = (
         CHECKS,
     ),
     Mutation(
-        "a check goes before those who stand in line",
-        "resources/checking/lease.py",
-        "behind_waiters=True",
-        "behind_waiters=False",
-        CHECKS,
-    ),
-    Mutation(
         "a check that cannot tell ends a quarantine",
         "resources/checking/lease.py",
         "if not self.candidate.is_parked:",

@@ -96,7 +96,7 @@ FURTHER = (
     ),
     Mutation(
         "a ticket that ran out is not taken anew",
-        "waiting/line.py",
+        "waiting/looking.py",
         "if seen is None or (seen.is_waiting and not seen.is_alive):",
         "if False:",
     ),
