@@ -133,9 +133,10 @@ def _begin(source: Source, request: Request) -> Leases | Waiter:
             source.refuse_impossible(connection, request)
             grants = _stand_in_line(connection, waiter)
     except DatabaseUnavailable as error:
-        waiter.trouble, grants = error, None  # it may be back in time
+        waiter.trouble, waiter.is_taking, grants = error, False, None  # it may be back in time
     except BaseException:
-        _leave(waiter)
+        if waiter.ticket is not None or waiter.is_taking:
+            _leave(waiter)
         raise
     return waiter if grants is None else _leases(source, connection, request, grants)
 
@@ -154,8 +155,7 @@ def _at_once(connection: BaseDatabaseWrapper, source: Source, request: Request) 
 def _behind_waiters(connection: BaseDatabaseWrapper, source: Source, request: Request) -> list[Grant] | None:
     """Claim what nobody in line wants: whoever does not wait could overtake those who do for as long as it likes."""
     if not connection.in_atomic_block:
-        for selector in tickets.selectors(connection, source.model):
-            handover.give_out(connection, source.model, selector, handover.MOST_ROWS)
+        handover.give_everybody(connection, source.model)
     return _at_once(connection, source, request)
 
 
@@ -166,6 +166,7 @@ def _stand_in_line(connection: BaseDatabaseWrapper, waiter: Waiter) -> list[Gran
     """
     if waiters.trouble(waiter.using) is not None:
         return None  # others wait for the database already; trying for oneself takes the time of retries
+    waiter.is_taking = True
     ticket = tickets.take(connection, waiter.model, waiter.request)
     waiter.has(ticket)
     _, given = handover.give_out(connection, waiter.model, waiter.request.selector)
@@ -204,7 +205,7 @@ def _first_look(waiter: Waiter, stop: Callable[[], bool]) -> Leases | None:
         speed_of(waiter.model, waiter.using).is_hinted = event.is_set() and hints.are_on()
         waiters.used(waiter)
         return leases
-    waiter.look_at = waiter.empty_at + PAUSE
+    waiter.look_at = waiter.looked_at + PAUSE
     return None
 
 

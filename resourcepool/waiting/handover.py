@@ -231,6 +231,12 @@ def give_out(
     return seen, done
 
 
+def give_everybody(connection: BaseDatabaseWrapper, model: Model) -> None:
+    """Give all who wait for rows of ``model`` what they are due; raises as ``give_out``."""
+    for selector in tickets.selectors(connection, model):
+        give_out(connection, model, selector, MOST_ROWS)
+
+
 def take_back(connection: BaseDatabaseWrapper, model: Model) -> None:
     """Free what a ticket for several has been given and one before it, which came later with a better priority, lacks.
 
@@ -291,7 +297,9 @@ def _was_given_back(
     connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int, trusted_until: float
 ) -> bool:
     """Settle a release whose reply was lost; see ``verbs.was_given_back``."""
-    given = tickets.written([(pk, fence + 1)])
-    was_given_over = Ticket.objects.using(connection.alias).filter(pool=pool_name(model), granted=given)
+    given = tickets.written([(pk, fence + 1)])[1:-1]  # perhaps among others
+    was_given_over = Ticket.objects.using(connection.alias).filter(
+        pool=pool_name(model), granted__contains=given
+    )
     is_back = verbs.was_given_back(connection, model, pk, fence, trusted_until)
     return bool(is_back) or was_given_over.exists()

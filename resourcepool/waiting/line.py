@@ -18,11 +18,12 @@ from resourcepool.waiting.backoff import pause, slow_pause
 from resourcepool.waiting.contention import speed_of
 from resourcepool.waiting.looking import look, pass_on
 from resourcepool.waiting.notices import notices
+from resourcepool.waiting.tickets import Taken
 from resourcepool.waiting.upkeep import TIDY_EVERY, upkeep
 from resourcepool.waiting.waiter import Waiter
 
-USED = 16  # tickets of those who were served are removed so many at once,
-USED_AT_MOST = 3.0  # and after so many seconds
+USED = 16  # tickets of those who were served are removed at once,
+USED_AT_MOST = 3.0  # and not later than after so many seconds
 FIRST_FEW = 4  # in line
 CLOSELY = 1.0  # seconds for which everybody looks at free rows, near or not
 SOONEST = 0.01  # seconds between two looks at free rows
@@ -105,6 +106,9 @@ class Line:
             self.waiters = [waiter for waiter in self.waiters if waiter not in gone]
 
     def _leave(self, gone: Sequence[Waiter]) -> None:
+        for waiter in gone:
+            if waiter.is_taking and (pk := tickets.find(self._connection, waiter.model, waiter.request)):
+                waiter.has(Taken(pk, 0.0, 0.0))
         pks = [waiter.ticket.pk for waiter in gone if waiter.ticket is not None]
         if pks and not tickets.leave(self._connection, pks):
             given = tickets.look(self._connection, pks)
@@ -139,9 +143,9 @@ class Line:
             self.waiters.remove(waiter)
             waiter.give(grants)
         for waiter in self.waiters:
-            waited, lasts = waiter.empty_at - waiter.began, waiter.ticket.lasts if waiter.ticket else 0.0
+            waited, lasts = waiter.looked_at - waiter.began, waiter.ticket.lasts if waiter.ticket else 0.0
             hinted = speed_of(waiter.model, self.using).is_hinted
-            waiter.look_at = waiter.empty_at + pause(waited, near=waiter.is_near, hinted=hinted, lasts=lasts)
+            waiter.look_at = waiter.looked_at + pause(waited, near=waiter.is_near, hinted=hinted, lasts=lasts)
 
     def drop(self, waiter: Waiter) -> None:
         """Note that this waiter, which has been served, has no use for its ticket any more."""

@@ -30,7 +30,7 @@ def look(connection: BaseDatabaseWrapper, those: Sequence[Waiter]) -> Iterator[t
         if seen is None or (seen.is_waiting and not seen.is_alive):
             waiter.lost_ticket()
         elif seen.is_waiting:
-            waiter.empty_at, waiter.holds, waiter.had_to_wait = sent_at, rows_of(waiter, seen), True
+            waiter.looked_at, waiter.holds, waiter.had_to_wait = sent_at, rows_of(waiter, seen), True
         elif grants := _grants(connection, waiter, seen, sent_at):
             yield waiter, grants
         else:
@@ -55,7 +55,7 @@ def _grants(connection: BaseDatabaseWrapper, waiter: Waiter, seen: Seen, sent_at
     """Return what was granted, or None if it may have run out before it was seen.
 
     Trust begins when the look was sent that found it, and lasts for as long as the database said that it does: when it
-    was given nobody here can know.
+    was given nobody here can know. That may be before the last look that found nothing, if its commit came later.
     """
     assert waiter.ticket is not None  # noqa: S101 (for the type checker)
     rows, now = rows_of(waiter, seen), monotonic()

@@ -119,6 +119,14 @@ def take(connection: BaseDatabaseWrapper, model: Model, request: Request) -> Tak
     return Taken(pk, sent_at, lasts)
 
 
+def find(connection: BaseDatabaseWrapper, model: Model, request: Request) -> int | None:
+    """Return the ticket that was taken for this request; None if there is none, or its holder's name is not unique."""
+    if not request.terms.holder_is_unique:
+        return None  # it lapses
+    mine = Ticket.objects.using(connection.alias).for_rows_of(model).filter(holder=request.terms.holder)
+    return retrying(connection, mine.values_list("pk", flat=True).first)
+
+
 def look(connection: BaseDatabaseWrapper, pks: Sequence[int]) -> dict[int, Seen]:
     """Return how these tickets stand: {key: what it looks like}, without those that are not there."""
     rows = _rows(connection, f"{of(connection).look}({_marks(pks)})", pks)

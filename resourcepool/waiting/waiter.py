@@ -23,8 +23,9 @@ class Waiter:
         look_at, free_at: when to look at its ticket, and at free rows.
         outcome: the leases, once it is served; cancelled by a caller who gives up.
         ticket: None: it has none at this moment.
+        is_taking: it may have one whose key is not known: it was interrupted while it took it.
         renewed_at: this process's clock just before the ticket was taken, or renewed last.
-        empty_at: the same before the last look that found nothing.
+        looked_at: the same before the last look at it.
         holds: what it has of several, as seen last.
         trouble: what kept it from being served at once.
         had_to_wait: a look has left it unserved.
@@ -37,11 +38,12 @@ class Waiter:
     request: Request
     outcome: Future[list[Lease]] = field(default_factory=Future)
     ticket: Taken | None = None
+    is_taking: bool = False
     began: float = field(default_factory=monotonic)
     look_at: float = 0.0
     free_at: float = 0.0
     renewed_at: float = 0.0
-    empty_at: float = 0.0
+    looked_at: float = 0.0
     holds: Pairs = ()
     trouble: Exception | None = None
     had_to_wait: bool = False
@@ -60,8 +62,8 @@ class Waiter:
 
     def has(self, ticket: Taken) -> None:
         """Note that it stands in line with this ticket, and when to look at it first."""
-        self.ticket, self.holds = ticket, ()
-        self.renewed_at = self.empty_at = at = ticket.sent_at
+        self.ticket, self.is_taking, self.holds = ticket, False, ()
+        self.renewed_at = self.looked_at = at = ticket.sent_at
         self.look_at = at + speed_of(self.model, self.using).first_pause(ticket.pk, at)
         self.free_at = self.look_at + SOON
 

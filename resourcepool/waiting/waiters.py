@@ -3,6 +3,7 @@
 So a waiter occupies no database connection, and a hundred waiters cost as many looks as one.
 """
 
+import contextlib
 import logging
 import math
 import os
@@ -15,7 +16,7 @@ from resourcepool.leases import background, shutdown
 from resourcepool.leases.background import own_connections
 from resourcepool.leases.clock import monotonic
 from resourcepool.leases.keeper import keeper
-from resourcepool.waiting.line import Line
+from resourcepool.waiting.line import USED_AT_MOST, Line
 from resourcepool.waiting.notices import notices
 from resourcepool.waiting.waiter import Waiter
 
@@ -31,6 +32,7 @@ class Waiters:
     def __init__(self) -> None:
         self._lines: dict[str, Line] = {}
         self._arrivals: list[Waiter] = []
+        self._served: list[Waiter] = []
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._leaves_at_exit = False
@@ -40,24 +42,20 @@ class Waiters:
         with self._lock:
             waiter.has_joined = True
             self._lines.setdefault(waiter.using, Line(waiter.using))
-            if not self._leaves_at_exit:
-                self._leaves_at_exit = True
-                shutdown.at_exit(-1, self._leave_at_exit)
-                keeper.release_at_exit()
             self._arrivals.append(waiter)
-            if self._thread is None or not self._thread.is_alive():
-                try:
-                    self._thread = background.start("waiters", self._loop)
-                except RuntimeError:  # no more threads: nobody would ever serve it
-                    self._arrivals.remove(waiter)
-                    raise
+            try:
+                self._start()
+            except RuntimeError:  # no more threads: nobody would ever serve it
+                self._arrivals.remove(waiter)
+                raise
         notices.alarm.bring_forward(min(waiter.look_at, waiter.free_at))
 
     def used(self, waiter: Waiter) -> None:
         """Have the ticket of ``waiter``, which has been served at once, removed with others."""
-        with self._lock:
-            line = self._lines.setdefault(waiter.using, Line(waiter.using))
-            line.drop(waiter)
+        with self._lock, contextlib.suppress(RuntimeError):  # no more threads: it lapses
+            self._served.append(waiter)
+            self._start()
+        notices.alarm.bring_forward(monotonic() + USED_AT_MOST)
 
     def look_now(self) -> None:
         """A waiter has left, or something was given to one: look without delay."""
@@ -71,6 +69,14 @@ class Waiters:
     def is_alive(self) -> bool:
         """Tell whether the thread runs (also true before the first waiter)."""
         return self._thread is None or self._thread.is_alive()
+
+    def _start(self) -> None:
+        if not self._leaves_at_exit:
+            self._leaves_at_exit = True
+            shutdown.at_exit(-1, self._leave_at_exit)
+            keeper.release_at_exit()
+        if self._thread is None or not self._thread.is_alive():
+            self._thread = background.start("waiters", self._loop)
 
     def _loop(self) -> None:
         with own_connections() as own:
@@ -95,8 +101,11 @@ class Waiters:
     def _admit(self) -> None:
         with self._lock:
             arrivals, self._arrivals = self._arrivals, []
+            served, self._served = self._served, []
         for waiter in arrivals:
             self._lines[waiter.using].waiters.append(waiter)
+        for waiter in served:
+            self._lines.setdefault(waiter.using, Line(waiter.using)).drop(waiter)
 
     def _turn(self, line: Line, noticed: bool) -> float:
         if line.is_off_until > monotonic():

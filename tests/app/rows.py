@@ -14,7 +14,7 @@ from resourcepool.leases import verbs
 from resourcepool.leases.lease import Lease
 from resourcepool.leases.terms import Terms
 from resourcepool.leases.where import ANYWHERE, Where
-from resourcepool.models import AbstractLease, Job, Proxy, Server, TaskType, Ticket
+from resourcepool.models import AbstractLease, AbstractResource, Job, Proxy, Server, TaskType, Ticket
 from resourcepool.waiting.lease import AwaitedLease
 from tests.app.models import Bare, Device, Election
 from tests.eventually import eventually
@@ -97,7 +97,8 @@ def steal(row: Any, holder: str = "thief") -> verbs.Grant:
 
 def hold(row: Any, *, ttl: float = 60, holder: str = "me", **terms: Any) -> Lease:
     """Claim the row and return the handle of the lease."""
-    return AwaitedLease(type(row), "default", granted(row, holder, ttl), Terms(ttl=ttl, holder=holder, **terms))
+    handle = AwaitedLease if isinstance(row, AbstractResource) else Lease
+    return handle(type(row), "default", granted(row, holder, ttl), Terms(ttl=ttl, holder=holder, **terms))
 
 
 def now(on: BaseDatabaseWrapper = connection) -> Any:

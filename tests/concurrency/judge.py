@@ -83,7 +83,8 @@ def judge(events: Iterable[Event]) -> Verdict:
                 verdict.overlaps.append(f"{latest} and {later}")
             if later.fence <= earlier.fence:
                 verdict.unfenced.append(f"{earlier} and {later}")
-            if earlier.is_over and later.fence == earlier.fence + 2:  # one for the release, one for the grant
+            # Handed over; or released and granted, which count one each.
+            if earlier.is_over and later.fence <= earlier.fence + 2:
                 verdict.idle.append((earlier.end, later.start))
     verdict.idle.sort()
     verdict.bereft = _bereft(ordered, rows)

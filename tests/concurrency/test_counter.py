@@ -25,4 +25,5 @@ def test_processes_count_exactly_under_a_lease_of_the_only_row(spawn: Spawner, t
     for child in [spawn(count, str(file)) for _ in range(PROCESSES)]:
         child.succeed(timeout=50)
     assert int(file.read_text()) == PROCESSES * TIMES
-    assert columns(proxy)["fence"] == 2 * PROCESSES * TIMES
+    # One for each hand-over, two for each release and claim.
+    assert PROCESSES * TIMES < columns(proxy)["fence"] <= 2 * PROCESSES * TIMES

@@ -12,8 +12,8 @@ from django.db import connection
 
 import resourcepool
 from resourcepool.exceptions import LeaseReleased
-from resourcepool.leases import tickets, verbs
 from resourcepool.models import Proxy
+from resourcepool.waiting import handover, tickets
 from tests.app.rows import busy_for, columns, new
 from tests.concurrency.tickets import in_line
 from tests.eventually import eventually
@@ -69,10 +69,10 @@ def test_sigterm_releases_where_the_program_asked_for_it_and_ctrl_c_always(
 def end_while_giving_back() -> None:
     """Be told to end just as the statement is under way, which does not come to its end."""
 
-    def interrupt(*_: Any) -> bool:
+    def interrupt(*_: Any, **__: Any) -> bool:
         raise SystemExit(3)
 
-    setattr(verbs, "release", interrupt)  # noqa: B010 (for the type checker a module is not to be changed)
+    setattr(handover, "release", interrupt)  # noqa: B010 (for the type checker a module is not to be changed)
     with Proxy.pool.acquire(ttl=LONG, cooldown=0):
         pass
 

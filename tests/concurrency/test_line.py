@@ -1,6 +1,5 @@
 """The line in which real processes wait when nothing is free."""
 
-import itertools
 import signal
 import time
 from pathlib import Path
@@ -8,27 +7,21 @@ from typing import Any
 
 import pytest
 
-from resourcepool.dialect import DbNow
-from resourcepool.leases import lying
-from resourcepool.models import Proxy, Ticket
-from tests.app.rows import new
+from resourcepool.models import Proxy
+from tests.app.rows import columns, new
 from tests.concurrency.evidence import Event, Log
 from tests.concurrency.judge import judge
 from tests.concurrency.tickets import in_line, lapse_after
-from tests.eventually import eventually
+from tests.eventually import InBackground, eventually
 from tests.spawned import Child, Spawner
 
 TICKET_TTL = 1.5
 HOLD = 0.05
-UNHURRIED = (2.0, 1.0)  # seconds of patience: a living process that this machine holds up is not taken for dead
 
 
-def wait_for_turn(
-    folder: str, name: str, wishes: dict[str, Any], ticket_ttl: float, patience: tuple[float, float]
-) -> None:
+def wait_for_turn(folder: str, name: str, wishes: dict[str, Any], ticket_ttl: float) -> None:
     """Stand in line as soon as the test says so, and hold what comes for a moment."""
     lapse_after(ticket_ttl)
-    lying.PATIENCE, lying.STEP = patience
     log = Log(Path(folder, "log"))
     print("ready", flush=True)
     eventually(Path(folder, name).exists, within=30)
@@ -45,12 +38,11 @@ class Queue:
         self._spawn, self._folder = spawn, folder
         self.children: dict[str, Child] = {}
         self.ticket_ttl = TICKET_TTL
-        self.patience = UNHURRIED
 
     def start(self, **wishes: dict[str, Any]) -> None:
         """Start one process for each name; they are quick to join afterwards."""
         for name, wish in wishes.items():
-            given = (str(self._folder), name, wish, self.ticket_ttl, self.patience)
+            given = (str(self._folder), name, wish, self.ticket_ttl)
             self.children[name] = self._spawn(wait_for_turn, *given)
         for name in wishes:
             self.children[name].line("ready")
@@ -66,7 +58,16 @@ class Queue:
         for child in self.children.values():
             assert child.wait(within) in (0, -9), child.output
         names = {child.pid: name for name, child in self.children.items()}
-        return [names[event.pid] for event in self.events() if event.what == "acquired"]
+        return [names[event.pid] for event in self.acquired()]
+
+    def served_by_row(self) -> list[list[str]]:
+        """Return for each row the names of those who have had it, in that order."""
+        names = {child.pid: name for name, child in self.children.items()}
+        grants = sorted(self.acquired(), key=lambda event: event.fence)
+        return [[names[one.pid] for one in grants if one.pk == pk] for pk in {one.pk for one in grants}]
+
+    def acquired(self) -> list[Event]:
+        return [event for event in self.events() if event.what == "acquired"]
 
     def events(self) -> list[Event]:
         log = Log(self._folder / "log")
@@ -93,71 +94,80 @@ def test_six_processes_are_served_as_they_came_and_a_dead_one_drops_out(queue: Q
     assert judge(queue.events()).overlaps == []
 
 
-def skipped() -> list[str]:
-    return list(Ticket.objects.held().filter(skipped_until__gt=DbNow()).values_list("holder", flat=True))
-
-
-def test_who_sleeps_in_line_is_skipped_by_everybody_until_it_wakes(queue: Queue) -> None:
-    new(Proxy)
-    queue.ticket_ttl = 60
+def test_who_is_stopped_in_line_does_not_believe_in_what_it_was_given_once_that_is_over(queue: Queue) -> None:
+    """The row goes to the next when the ticket's life is over; the sleeper stands in line anew when it wakes."""
+    row = new(Proxy)
     queue.start(sleeper={}, second={}, third={})
     with Proxy.pool.lease():
         queue.join("sleeper", "second", "third")
         queue.children["sleeper"].send(signal.SIGSTOP)
-    eventually(lambda: in_line() == ["sleeper"], within=10)
-    assert skipped() == ["sleeper"]
-    newcomer: Any = eventually(lambda: Proxy.pool.acquire(wait=False))
+    assert columns(row)["holder"] == "sleeper"
+    eventually(lambda: len(queue.acquired()) == 2, within=10)
     queue.children["sleeper"].send(signal.SIGCONT)
-    eventually(lambda: skipped() == [], within=10)
-    newcomer.release()
-    assert Proxy.pool.acquire(wait=False) is None or in_line() == [], "it is kept for the one who has woken"
     assert queue.served(within=15) == ["second", "third", "sleeper"]
+    assert judge(queue.events()).overlaps == []
 
 
-def test_the_dead_in_line_cost_those_behind_them_a_moment_once(queue: Queue) -> None:
-    """Not each time that a row comes free until their tickets lapse."""
-    new(Proxy)
-    queue.ticket_ttl = 60
-    queue.patience = (lying.PATIENCE, lying.STEP)
-    dead, living = ["dead 1", "dead 2", "dead 3", "dead 4"], [f"living {number}" for number in range(1, 8)]
-    queue.start(**{name: {} for name in [*dead, *living]})
+def test_who_was_stopped_until_its_ticket_ran_out_stands_in_line_anew(queue: Queue) -> None:
+    row = new(Proxy)
+    queue.start(sleeper={}, second={})
     with Proxy.pool.lease():
+        queue.join("sleeper", "second")
+        queue.children["sleeper"].send(signal.SIGSTOP)
+        eventually(lambda: in_line() == ["second"], within=10)
+        queue.children["sleeper"].send(signal.SIGCONT)
+        eventually(lambda: in_line() == ["second", "sleeper"], within=10)
+    assert queue.served(within=15) == ["second", "sleeper"]
+    assert columns(row)["holder"] == ""
+
+
+def test_the_dead_in_line_cost_a_row_their_tickets_life_once(queue: Queue) -> None:
+    """While one of them has the row, the tickets of the others run out, too."""
+    row = new(Proxy)
+    dead, living = ["dead 1", "dead 2", "dead 3"], [f"living {number}" for number in range(1, 5)]
+    queue.start(**{name: {} for name in [*dead, *living]})
+    with Proxy.pool.lease() as lease:
         queue.join(*dead, *living)
         for name in dead:
             queue.children[name].kill()
-    assert sorted(queue.served(within=20)) == living
-    assert sorted(skipped()) == dead
-    gaps = [later.at - earlier.at for earlier, later in pairs(queue.events())]
-    assert sorted(gaps)[len(gaps) // 2] < lying.PATIENCE, "most of them were served at once"
+    assert columns(row)["holder"] == "dead 1"
+    assert queue.served(within=20) == living
+    first = queue.events()[0]
+    assert first.fence == lease.fence + 2, "one hand-over to the dead, one to the living"
+    assert judge(queue.events()).overlaps == []
 
 
-def test_the_living_behind_the_dead_are_served_in_order_and_not_taken_for_dead(queue: Queue) -> None:
-    """Two rows lie there for as long as nobody knows that those in front are dead; then they go to the living."""
+def test_the_living_behind_the_dead_are_served_in_order_on_two_rows(queue: Queue) -> None:
     new(Proxy)
     new(Proxy)
-    queue.ticket_ttl = 60
     dead, living = ["dead 1", "dead 2"], ["living 1", "living 2", "living 3", "living 4"]
     queue.start(**{name: {} for name in [*dead, *living]})
     with Proxy.pool.lease(), Proxy.pool.lease():
         queue.join(*dead, *living)
         for name in dead:
             queue.children[name].kill()
-    served = queue.served(within=20)
-    assert sorted(served[:2]) == living[:2]
-    assert sorted(served[2:]) == living[2:]
-    # One of the dead may have gone unnoticed, if the living needed one row only.
-    assert skipped() != []
-    assert set(skipped()) <= set(dead)
+    assert sorted(queue.served(within=20)) == living
+    # By fence: who was given a row first need not be the first to notice.
+    assert sorted(by_fence[0] for by_fence in queue.served_by_row()) == living[:2]
+    assert judge(queue.events()).overlaps == []
 
 
-def pairs(events: list[Event]) -> list[tuple[Event, Event]]:
-    """Return each release with the grant that came after it."""
-    moments = [event for event in sorted(events) if event.what in ("acquired", "releasing")]
-    return [
-        (one, other)
-        for one, other in itertools.pairwise(moments)
-        if (one.what, other.what) == ("releasing", "acquired")
-    ]
+def test_who_wants_several_collects_them_one_by_one_before_those_behind_it(queue: Queue) -> None:
+    rows = [new(Proxy), new(Proxy)]
+    queue.start(behind={})
+    held: Any = Proxy.pool.acquire_many(2, wait=False)
+    both = InBackground(lambda: Proxy.pool.acquire_many(2, timeout=30, holder="both"))
+    eventually(lambda: in_line() == ["both"])
+    queue.join("behind")
+    held[0].release()
+    assert in_line() == ["both", "behind"]
+    held[1].release()
+    leases = both.result()
+    assert {lease.pk for lease in leases} == {row.pk for row in rows}
+    assert queue.acquired() == []
+    leases[0].release()
+    assert queue.served(within=15) == ["behind"]
+    leases[1].release()
 
 
 def test_priority_comes_before_arrival(queue: Queue) -> None:

@@ -14,6 +14,7 @@ from resourcepool.leases.keeper import keeper, renew_together
 from resourcepool.models import Proxy
 from tests.app.models import Bare, Team
 from tests.app.rows import busy_for, columns, granted, hold, new, several, steal
+from tests.committed import Clock
 from tests.concurrency.wire import Wire, wired
 
 pytestmark = pytest.mark.only("mysql", "postgresql")  # SQLite has no server that could answer
@@ -89,10 +90,11 @@ class TestRelease:
         assert wire.cuts == 1
         assert (columns(row)["fence"], columns(row)["holder"]) == (3, "the next one")
 
-    def test_of_what_was_stolen_before_is_still_a_loss(self, wire: Wire) -> None:
+    def test_of_what_was_taken_after_it_ran_out_is_still_a_loss(self, wire: Wire, process_clock: Clock) -> None:
         row = new(Proxy)
         lease: Any = Proxy.pool.acquire(wait=False)
         steal(row)
+        process_clock.ahead += lease.terms.ttl
         wire.cut_after("UPDATE")
         with pytest.raises(LeaseLost):
             lease.release()
@@ -146,12 +148,18 @@ class TestQuarantine:
         after = columns(row)
         assert (after["fence"], after["status"], after["strikes"]) == (2, "quarantined", 1)
 
-    def test_of_what_was_stolen_before_is_still_a_loss(self, wire: Wire) -> None:
+    def test_of_what_was_taken_after_it_ran_out_meanwhile_is_still_a_loss(
+        self, wire: Wire, process_clock: Clock
+    ) -> None:
         row = new(Proxy)
         lease: Any = Proxy.pool.acquire(wait=False)
         steal(row)
         before = columns(row)
-        wire.cut_after("SELECT")
+
+        def ttl_passes() -> None:
+            process_clock.ahead += lease.terms.ttl
+
+        wire.cut_after("SELECT", meanwhile=ttl_passes)
         with pytest.raises(LeaseLost):
             lease.quarantine("banned")
         assert columns(row) == before

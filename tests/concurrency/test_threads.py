@@ -37,7 +37,8 @@ def test_eight_threads_count_exactly_under_a_lease_of_the_only_row() -> None:
 
     at_once(THREADS, count)
     assert counter.value == THREADS * ROUNDS
-    assert columns(row)["fence"] == 2 * THREADS * ROUNDS, "one step for each grant and each release"
+    # One for each hand-over, two for each release and claim.
+    assert THREADS * ROUNDS < columns(row)["fence"] <= 2 * THREADS * ROUNDS
 
 
 def test_eight_threads_that_do_not_wait_count_exactly_too() -> None:

@@ -18,6 +18,13 @@ CHECKING = (
         CHECKS,
     ),
     Mutation(
+        "a check goes before those who stand in line",
+        "resources/checking/lease.py",
+        "        handover.give_everybody(connection, model)\n",
+        "        pass\n",
+        CHECKS,
+    ),
+    Mutation(
         "a check that cannot tell ends a quarantine",
         "resources/checking/lease.py",
         "if not self.candidate.is_parked:",

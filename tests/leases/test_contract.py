@@ -5,14 +5,13 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from resourcepool.dialect import DbLater
 from resourcepool.leases import verbs
+from resourcepool.leases.clock import monotonic
+from resourcepool.leases.retry import Unsettled
 from resourcepool.leases.where import Where
-from resourcepool.models import Ticket
 from tests.app.rows import (
     Model,
     busy_for,
-    change,
     claim,
     columns,
     expire,
@@ -81,18 +80,6 @@ class TestClaim:
     def test_is_refused_when_the_row_does_not_match(self, row: Any) -> None:
         assert claim(row, where=Where(" AND 1 = %s", (0,))) is None
         assert claim(row, where=Where(" AND 1 = %s", (1,))) is not None
-
-    def test_behind_waiters_is_refused_while_anybody_alive_waits(self, model: Model) -> None:
-        if model is Ticket:
-            pytest.skip("nobody stands in line for tickets")
-        row, label = new(model), model._meta.label_lower
-        ticket = new(Ticket, pool=label, busy_before=DbLater(5), fence=1, holder="waiter")
-        assert claim(row, behind_waiters=True) is None
-        change(ticket, pool="another.pool")
-        assert verbs.release(connection, model, row.pk, granted(row, behind_waiters=True).fence, 0)
-        change(ticket, pool=label)
-        expire(ticket)
-        assert claim(row, behind_waiters=True) is not None
 
 
 class TestRenew:
@@ -180,6 +167,39 @@ class TestRelease:
         assert columns(freed)["holder"] == ""
 
 
+class TestSettlingARelease:
+    """Its reply was lost: the row tells what became of it, and what it cannot tell is no release."""
+
+    def settled(self, row: Any, trusted_until: float = 0.0) -> int:
+        return verbs.was_given_back(connection, type(row), row.pk, 1, trusted_until)
+
+    def test_it_is_sent_again_while_the_lease_stands(self, row: Any) -> None:
+        granted(row)
+        with pytest.raises(Unsettled):
+            self.settled(row)
+
+    def test_it_took_effect_if_the_row_is_nobodys_under_the_next_fence(self, row: Any) -> None:
+        verbs.release(connection, type(row), row.pk, granted(row).fence, 0)
+        assert self.settled(row) == 1
+
+    def test_it_is_a_loss_if_somebody_else_has_had_the_row_since(self, row: Any) -> None:
+        granted(row)
+        thief = steal(row)
+        assert self.settled(row) == 0
+        verbs.release(connection, type(row), row.pk, thief.fence, 0)
+        assert self.settled(row) == 0, "the thief has released it"
+
+    def test_it_took_effect_while_nobody_else_can_have_claimed_the_row(self, row: Any) -> None:
+        verbs.release(connection, type(row), row.pk, granted(row).fence, 0)
+        granted(row, "next")
+        assert self.settled(row, trusted_until=monotonic() + 5) == 1
+        assert self.settled(row, trusted_until=monotonic() - 5) == 0
+
+    def test_it_is_a_loss_if_the_row_is_gone(self, row: Any) -> None:
+        type(row)._base_manager.filter(pk=row.pk)._raw_delete("default")
+        assert self.settled(row) == 0
+
+
 class TestHandOver:
     def test_goes_straight_to_the_successor_under_the_next_fence(self, row: Any) -> None:
         grant = granted(row, ttl=600)
@@ -219,14 +239,6 @@ class TestClaimAll:
         model._base_manager.filter(pk=rows[0].pk)._raw_delete("default")
         assert verbs.claim_all(connection, model, [row.pk for row in rows], wanted()) is None
         assert columns(rows[1])["fence"] == 0
-
-    def test_behind_waiters_takes_none_while_anybody_alive_waits(self, model: Model) -> None:
-        rows = several(model, 2)
-        pks = [row.pk for row in rows]
-        ticket = new(Ticket, pool=model._meta.label_lower, busy_before=DbLater(5), fence=1, holder="waiter")
-        assert verbs.claim_all(connection, model, pks, wanted(behind_waiters=True)) is None
-        expire(ticket)
-        assert verbs.claim_all(connection, model, pks, wanted(behind_waiters=True)) is not None
 
 
 class TestLiveFences:

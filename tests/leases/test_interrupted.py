@@ -29,7 +29,7 @@ def interrupted(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
     """Whoever releases is interrupted by this."""
     interruption: type[BaseException] = request.param
 
-    def interrupt(*_: Any) -> bool:
+    def interrupt(*_: Any, **__: Any) -> bool:
         raise interruption
 
     monkeypatch.setattr(verbs, "release", interrupt)

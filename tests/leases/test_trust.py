@@ -53,6 +53,27 @@ def test_is_renewed_after_a_third_of_the_ttl_and_at_once_when_a_rollback_could_u
     assert unproven.due_at == GRANTED + 21
 
 
+class TestAGrantThatLastsShorterAtFirst:
+    """As what was handed over to a waiter does."""
+
+    def begun(self, first: float, max_hold: float | None = None) -> Trust:
+        return Trust(Terms(ttl=60, holder="me", max_hold=max_hold), GRANTED, is_proven=True, first_ttl=first)
+
+    def test_is_relied_on_only_for_so_long(self) -> None:
+        assert self.begun(6).until == pytest.approx(GRANTED + 5.4)
+        assert self.begun(600).until == GRANTED + 58, "not for longer than its ttl"
+        assert self.begun(6, max_hold=4).until == GRANTED + 2
+
+    def test_is_renewed_in_time_and_then_lasts_its_ttl(self) -> None:
+        it = self.begun(6)
+        assert it.due_at == GRANTED + 2
+        it.confirm(GRANTED + 2)
+        assert (it.until, it.due_at) == (GRANTED + 60, GRANTED + 22)
+
+    def test_says_how_long_it_lasted(self) -> None:
+        assert self.begun(6).why_over(GRANTED + 6) == "not renewed within 6 s"
+
+
 @pytest.mark.parametrize(
     ("max_hold", "after", "ttl"), [(None, 500, 60), (600, 0, 60), (600, 550, 50), (600, 601, 0)]
 )

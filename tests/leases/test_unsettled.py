@@ -6,10 +6,12 @@ from typing import Any
 import pytest
 from django.db import OperationalError, connection
 
-from resourcepool.exceptions import DatabaseUnavailable, LeaseReleased
+from resourcepool.exceptions import DatabaseUnavailable, LeaseLost, LeaseReleased
+from resourcepool.leases import verbs
 from resourcepool.leases.keeper import keeper
 from resourcepool.models import Proxy
-from tests.app.rows import columns, new
+from tests.app.rows import columns, new, steal
+from tests.committed import Clock
 from tests.concurrency.wire import Interference
 from tests.resources.clients import LOST_CONNECTION
 
@@ -40,6 +42,36 @@ def test_a_handle_that_may_have_been_given_up_does_not_trust_itself(
     interference.expect("", OperationalError, times=0)
     assert columns(row)["fence"] == 2, "it did take effect"
     assert not lease.is_held
+
+
+@pytest.mark.parametrize("cooldown", [0, 5])
+def test_a_lease_that_was_lost_while_the_server_was_away_is_not_reported_as_released(
+    interference: Interference, process_clock: Clock, cooldown: float
+) -> None:
+    row = new(Proxy)
+    lease: Any = Proxy.pool.acquire(wait=False, cooldown=cooldown)
+    thief = steal(row)
+    verbs.release(connection, Proxy, row.pk, thief.fence, 0)
+    process_clock.ahead += lease.terms.ttl
+    interference.expect("UPDATE", LOST_CONNECTION[connection.vendor])
+    with pytest.raises(LeaseLost):
+        lease.release()
+
+
+@pytest.mark.parametrize("cooldown", [0, 5])
+def test_a_release_is_not_taken_for_a_loss_because_the_next_was_quick(
+    interference: Interference, cooldown: float
+) -> None:
+    row = new(Proxy)
+    lease: Any = Proxy.pool.acquire(wait=False, cooldown=cooldown)
+
+    def lost_after_the_next_came() -> Exception:
+        steal(row, "the next")
+        return LOST_CONNECTION[connection.vendor]()
+
+    interference.expect("UPDATE", lost_after_the_next_came, after=True)
+    lease.release()
+    assert columns(row)["holder"] == "the next"
 
 
 def test_such_a_handle_can_be_given_up_again_and_is_kept_until_then(interference: Interference) -> None:

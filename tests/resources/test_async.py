@@ -8,14 +8,15 @@ from typing import Any
 import pytest
 from asgiref.sync import sync_to_async
 from django.db import connections
-from resourcepool.leases.poller import poller
 
 from resourcepool.exceptions import AcquireTimeout, BadOption, LeaseLost, LeaseReleased
 from resourcepool.leases.keeper import keeper
 from resourcepool.models import Proxy, Ticket
+from resourcepool.waiting import acquire
+from resourcepool.waiting.waiters import waiters as of_this_process
 from tests.app.rows import busy_for, columns, hold, new, several, steal
 from tests.eventually import eventually
-from tests.resources.waiters import everybody_has_a_ticket, let_pass
+from tests.waiting.waiters import everybody_has_a_ticket, let_pass
 
 Run = Callable[[Coroutine[Any, Any, Any]], Any]
 
@@ -161,7 +162,7 @@ def test_many_tasks_wait_without_a_thread_each(run: Run) -> None:
     before = threading.active_count()
     assert run(everybody()) <= before + 5
     assert counter["value"] == 30
-    assert columns(row)["fence"] == 60
+    assert columns(row)["fence"] <= 60, "a hand-over counts once, a release and a claim twice"
 
 
 class TestCancellation:
@@ -194,16 +195,15 @@ class TestCancellation:
         held.release()
 
     def test_gives_back_what_came_in_that_moment(self, run: Run) -> None:
-        """The poller has served the waiter, and its task is cancelled before it has heard of it."""
+        """The waiter was served, and its task is cancelled before it has heard of it."""
         proxy = new(Proxy)
         held = hold(proxy)
         waiters: list[Any] = []
 
         async def give_up() -> None:
             task = asyncio.create_task(Proxy.pool.aacquire(timeout=20))
-            await aeventually(Ticket.objects.exists)
-            (lines,) = [lines for lines in poller._lines.values() if lines.waiters]
-            waiters.extend(lines.waiters)
+            await aeventually(lambda: any(line.waiters for line in of_this_process._lines.values()))
+            waiters.extend(waiter for line in of_this_process._lines.values() for waiter in line.waiters)
             served = asyncio.get_running_loop().run_in_executor(None, held.release)
             while not waiters[0].outcome.done():  # on purpose without a breath for the event loop
                 pass
@@ -224,15 +224,14 @@ class TestCancellation:
         self, run: Run, wait: bool, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         proxy = new(Proxy)
-        desk, inside, go_on = type(Proxy.pool._desk), threading.Event(), threading.Event()
-        quick = desk._quick
+        inside, go_on, at_once = threading.Event(), threading.Event(), acquire._at_once
 
-        def slow(self: Any, *args: Any) -> Any:
+        def slow(*args: Any) -> Any:
             inside.set()
             go_on.wait(10)
-            return quick(self, *args)
+            return at_once(*args)
 
-        monkeypatch.setattr(desk, "_quick", slow)
+        monkeypatch.setattr(acquire, "_at_once", slow)
 
         async def give_up() -> None:
             task = asyncio.create_task(Proxy.pool.aacquire(wait=wait, timeout=20))

@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 from asgiref.sync import sync_to_async
 from django.db import connections
-from resourcepool.leases.poller import poller
 
 from resourcepool.leases.keeper import keeper
 from resourcepool.models import Proxy
-from resourcepool.waiting import threads
+from resourcepool.waiting import acquire, threads
+from resourcepool.waiting import waiters as waiting
 from tests.app.rows import columns, hold, new, several
 from tests.eventually import closing, eventually
 from tests.resources.occupied import occupied, soon
-from tests.resources.test_threads import cancel, cancelled, everything_has_run
-from tests.resources.waiters import let_pass
+from tests.waiting.test_threads import cancel, cancelled, everything_has_run
+from tests.waiting.waiters import let_pass
 
 Test = Callable[[], Any]
 
@@ -35,7 +35,7 @@ def kept(*others: Any) -> list[Any]:
 
 
 def waiters() -> list[Any]:
-    return [waiter for line in poller._lines.values() for waiter in line.waiters]
+    return [waiter for line in waiting.waiters._lines.values() for waiter in line.waiters]
 
 
 async def release_elsewhere(lease: Any) -> None:
@@ -83,7 +83,7 @@ def test_what_was_granted_and_is_only_to_be_read_yet_is_given_back(times: int) -
 
     run(main)
     assert kept() == []
-    assert (columns(row)["fence"], columns(row)["holder"]) == (4, "")
+    assert (columns(row)["fence"], columns(row)["holder"]) == (3, "")
 
 
 @pytest.mark.parametrize("times", [1, 2, 3])
@@ -152,16 +152,16 @@ def test_a_handle_that_moves_to_another_resource_can_be_released() -> None:
 
 def test_a_cancellation_is_not_replaced_by_an_error_of_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
     first = hold(new(Proxy))
-    leave = type(Proxy.pool._desk)._leave
+    leave = acquire._leave
 
-    def fails_just_then(self: Any, waiter: Any) -> Any:
+    def fails_just_then(waiter: Any) -> Any:
         waiter.fail(LookupError("the line is broken"))
-        return leave(self, waiter)
+        return leave(waiter)
 
     async def main() -> None:
         task = asyncio.create_task(Proxy.pool.aacquire(timeout=20))
         await soon(waiters)
-        monkeypatch.setattr(type(Proxy.pool._desk), "_leave", fails_just_then)
+        monkeypatch.setattr(acquire, "_leave", fails_just_then)
         await cancelled(task)
 
     run(main)

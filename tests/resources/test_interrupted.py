@@ -5,20 +5,20 @@ from concurrent.futures import Future
 from typing import Any
 
 import pytest
-from resourcepool.leases.poller import poller
-from resourcepool.leases.waiting import Waiter
 
 from resourcepool.exceptions import BadOption
-from resourcepool.leases import verbs
 from resourcepool.leases.keeper import keeper
-from resourcepool.models import Proxy
-from resourcepool.resources import desk
+from resourcepool.models import Proxy, Ticket
 from resourcepool.resources.lease import ResourceLease
+from resourcepool.waiting import acquire, handover, tickets
+from resourcepool.waiting.waiter import Waiter
+from resourcepool.waiting.waiters import waiters
 from tests.app.rows import hold, new, several
+from tests.eventually import eventually
 from tests.resources.kept import kind
 
 
-def interrupt(*_: Any) -> Any:
+def interrupt(*_: Any, **__: Any) -> Any:
     raise KeyboardInterrupt
 
 
@@ -37,7 +37,7 @@ def test_while_an_invalid_resource_is_put_away(monkeypatch: pytest.MonkeyPatch) 
 def test_while_a_resource_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     new(Proxy)
     crawler = kind(is_valid=lambda self: True)()
-    monkeypatch.setattr(verbs, "release", interrupt)
+    monkeypatch.setattr(handover, "release", interrupt)
     with pytest.raises(KeyboardInterrupt):
         crawler.close()
     crawler.close()
@@ -47,9 +47,9 @@ def test_while_a_resource_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_while_one_of_several_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
     several(Proxy, 3)
     leases = Proxy.pool.acquire_many(3)
-    monkeypatch.setattr(verbs, "release", interrupt)
+    monkeypatch.setattr(handover, "release", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        desk._abandon(leases)
+        acquire.abandon(leases)
     assert kept() == []
 
 
@@ -62,13 +62,28 @@ class FailsInThatMoment(Future[Any]):
         return super().cancel()
 
 
+def waiter(outcome: Future[Any]) -> Waiter:
+    return Waiter(Proxy.pool, "default", Proxy.pool.request(1, {"timeout": 5}), outcome)
+
+
 def test_of_a_wait_is_not_replaced_by_an_error_of_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    held = hold(new(Proxy))
-    monkeypatch.setattr(desk, "_outcome", interrupt)
-    monkeypatch.setattr(poller, "join", lambda request: Waiter(request, FailsInThatMoment()))
+    monkeypatch.setattr(acquire, "_outcome", interrupt)
+    monkeypatch.setattr(acquire, "_begin", lambda *_: waiter(FailsInThatMoment()))
     with pytest.raises(KeyboardInterrupt):
         Proxy.pool.acquire(timeout=5)
+
+
+def test_while_the_first_look_after_the_ticket_was_taken_leaves_the_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    held = hold(new(Proxy))
+    monkeypatch.setattr(handover, "give_out", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        Proxy.pool.acquire(timeout=5)
+    monkeypatch.undo()
+    eventually(lambda: not Ticket.objects.exists())
     held.release()
+    assert waiters.is_alive()
 
 
 @pytest.mark.parametrize(
@@ -84,7 +99,22 @@ def test_of_a_wait_is_not_replaced_by_an_error_of_the_line(monkeypatch: pytest.M
 def test_who_leaves_the_line_learns_what_it_was_granted_whatever_came_of_it(
     come_of_it: Callable[[Future[Any]], object], granted: list[Any]
 ) -> None:
-    waiter = Waiter(Proxy.pool._desk._request(Proxy.pool._order(1, {})))
-    come_of_it(waiter.outcome)
-    assert Proxy.pool._desk._leave(waiter) == granted
-    assert waiter.has_left
+    one = waiter(Future())
+    come_of_it(one.outcome)
+    assert acquire._leave(one) == granted
+    assert one.has_left
+
+
+def test_while_a_ticket_is_taken_leaves_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is in the database, and its key has not arrived here."""
+    held, take = hold(new(Proxy)), tickets.take
+
+    def interrupted(*args: Any) -> Any:
+        take(*args)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tickets, "take", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        Proxy.pool.acquire(timeout=5)
+    eventually(lambda: not Ticket.objects.exists())
+    held.release()

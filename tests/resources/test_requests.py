@@ -1,39 +1,40 @@
-"""Orders that were checked once are remembered, and nothing else is mistaken for them."""
+"""Requests that were checked once are remembered, and nothing else is mistaken for them."""
 
 from typing import Any
 
 import pytest
 from django.test import override_settings
-from resourcepool.resources.requests import Order, Orders
 
 from resourcepool.exceptions import BadOption
-from resourcepool.resources import order as ordering
+from resourcepool.resources import requests as checking
+from resourcepool.resources.requests import Requests
+from resourcepool.waiting.request import Request
 from tests.app.models import Device
 
 
 @pytest.fixture
-def orders() -> Orders:
-    return Orders(Device, {})
+def requests() -> Requests:
+    return Requests(Device, {})
 
 
 @pytest.fixture
 def checks(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """What was checked from the ground up."""
     checked: list[Any] = []
-    check = ordering.order
+    check = checking.request
 
-    def counted(*args: Any) -> Order:
+    def counted(*args: Any) -> Request:
         checked.append(args)
         return check(*args)
 
-    monkeypatch.setattr(ordering, "order", counted)
+    monkeypatch.setattr(checking, "request", counted)
     return checked
 
 
-def test_the_same_order_is_checked_once_and_gets_a_holder_of_its_own_each_time(
-    orders: Orders, checks: list[Any]
+def test_the_same_request_is_checked_once_and_gets_a_holder_of_its_own_each_time(
+    requests: Requests, checks: list[Any]
 ) -> None:
-    first, second = (orders.order(1, {"timeout": 5, "kind": "phone"}) for _ in range(2))
+    first, second = (requests.request(1, {"timeout": 5, "kind": "phone"}) for _ in range(2))
     assert len(checks) == 1
     assert first.terms.holder != second.terms.holder
     assert (first.selector, first.timeout, first.terms.ttl) == (
@@ -52,38 +53,38 @@ def test_the_same_order_is_checked_once_and_gets_a_holder_of_its_own_each_time(
     ],
 )
 def test_what_only_looks_equal_is_checked_again(
-    orders: Orders, first: dict[str, Any], second: dict[str, Any]
+    requests: Requests, first: dict[str, Any], second: dict[str, Any]
 ) -> None:
-    orders.order(1, first)
+    requests.request(1, first)
     with pytest.raises(BadOption):
-        orders.order(1, second)
+        requests.request(1, second)
 
 
-def test_a_count_that_is_no_number_is_refused_after_one_that_is(orders: Orders) -> None:
-    orders.order(1, {})
+def test_a_count_that_is_no_number_is_refused_after_one_that_is(requests: Requests) -> None:
+    requests.request(1, {})
     with pytest.raises(BadOption):
-        orders.order(True, {})
+        requests.request(True, {})
 
 
 @pytest.mark.parametrize("wishes", [{"holder": "me"}, {"on_lost": print}, {"kind": ["phone", "tablet"]}])
 def test_what_is_mostly_used_once_is_not_remembered(
-    orders: Orders, checks: list[Any], wishes: dict[str, Any]
+    requests: Requests, checks: list[Any], wishes: dict[str, Any]
 ) -> None:
     for _ in range(2):
-        assert orders.order(1, wishes).count == 1
+        assert requests.request(1, wishes).count == 1
     assert len(checks) == 2
 
 
-def test_other_settings_count_at_once(orders: Orders) -> None:
+def test_other_settings_count_at_once(requests: Requests) -> None:
     with override_settings(RESOURCEPOOL={"TTL": 7}):
-        assert orders.order(1, {}).terms.ttl == 7
+        assert requests.request(1, {}).terms.ttl == 7
     with override_settings(RESOURCEPOOL={"TTL": 8}):
-        assert orders.order(1, {}).terms.ttl == 8
+        assert requests.request(1, {}).terms.ttl == 8
 
 
-def test_memory_is_bounded(orders: Orders, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ordering, "REMEMBERED", 3)
+def test_memory_is_bounded(requests: Requests, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checking, "REMEMBERED", 3)
     for timeout in range(10):
-        orders.order(1, {"timeout": timeout})
-        assert len(orders._checked) <= 3
-    assert orders.order(1, {"timeout": 9}).timeout == 9
+        requests.request(1, {"timeout": timeout})
+        assert len(requests._checked) <= 3
+    assert requests.request(1, {"timeout": 9}).timeout == 9

@@ -9,9 +9,14 @@ from django.db import connection
 from resourcepool.dialect import DbLater
 from resourcepool.leases.where import ANYWHERE
 from resourcepool.models import Proxy
-from resourcepool.resources.strategy import FEWEST, MOST, Spread, by_weight
+from resourcepool.resources import strategy
 from tests.app.rows import change, expire, granted, hold, new, several
 from tests.eventually import in_threads
+
+
+def offered(chosen: str = "spread", count: int = 1) -> list[int]:
+    """Return free rows in the order in which this strategy tries them."""
+    return strategy.choose(connection, Proxy, ANYWHERE, Proxy.pool.request(count, {"strategy": chosen}))
 
 
 class TestSticky:
@@ -88,11 +93,11 @@ class TestSticky:
 
 class TestSpread:
     def test_prefers_what_has_been_idle_longest(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(Proxy.pool._desk, "_spread", Spread())  # no races lost so far
+        monkeypatch.setattr(strategy, "AMONG", 4)
         rows = several(Proxy, 12)
         for age, row in enumerate(rows):
             change(row, busy_before=DbLater(-1_000 + age))
-        idle = {row.pk for row in rows[:FEWEST]}
+        idle = {row.pk for row in rows[:4]}
         for _ in range(10):
             lease = Proxy.pool.acquire(strategy="spread")
             assert lease.pk in idle
@@ -101,56 +106,44 @@ class TestSpread:
 
     def test_does_not_always_take_the_first(self) -> None:
         """Everybody trying the same row means that all but one lose."""
-        several(Proxy, 12)
-        spread = Spread()
-        firsts = {spread.candidates(connection, Proxy, ANYWHERE, 1)[0] for _ in range(100)}
-        assert len(firsts) == FEWEST
+        rows = several(Proxy, 4)
+        assert {offered()[0] for _ in range(100)} == {row.pk for row in rows}
 
-    def test_looks_at_more_the_more_often_it_loses_and_at_fewer_again_when_it_wins(self) -> None:
-        several(Proxy, MOST + 10)
-        spread, seen = Spread(), []
-        for _ in range(8):
-            seen.append(len(spread.candidates(connection, Proxy, ANYWHERE, 1)))
-            spread.lost_race()
-        assert seen == [4, 8, 16, 32, 64, 64, 64, 64]
-        for _ in range(2 * MOST):
-            spread.won()
-        assert len(spread.candidates(connection, Proxy, ANYWHERE, 1)) == FEWEST
-
-    def test_offers_as_many_as_are_wanted(self) -> None:
+    def test_offers_as_many_as_are_wanted(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(strategy, "AMONG", 4)
         several(Proxy, 20)
-        assert len(Spread().candidates(connection, Proxy, ANYWHERE, 15)) == 15
+        assert len(offered()) == 4
+        assert len(offered(count=15)) == 15
 
     def test_offers_only_what_is_free(self) -> None:
         free, held, out = several(Proxy, 3)
         hold(held)
         Proxy.objects.filter(pk=out.pk).take_out("broken")
-        assert Spread().candidates(connection, Proxy, ANYWHERE, 1) == [free.pk]
+        assert offered() == [free.pk]
         expire(held)
-        assert set(Spread().candidates(connection, Proxy, ANYWHERE, 1)) == {free.pk, held.pk}
+        assert set(offered()) == {free.pk, held.pk}
 
 
 class TestRandom:
     def test_chooses_by_weight(self) -> None:
         light, heavy = new(Proxy, weight=1), new(Proxy, weight=9)
-        firsts = Counter(by_weight(connection, Proxy, ANYWHERE, 1)[0] for _ in range(400))
+        firsts = Counter(offered("random")[0] for _ in range(400))
         # 360 expected, standard deviation 6
         assert 320 < firsts[heavy.pk] < 395
         assert firsts[light.pk] == 400 - firsts[heavy.pk]
 
     def test_offers_every_free_row_once(self) -> None:
         rows = several(Proxy, 30)
-        offered = by_weight(connection, Proxy, ANYWHERE, 1)
-        assert sorted(offered) == [row.pk for row in rows]
+        assert sorted(offered("random")) == [row.pk for row in rows]
 
     def test_is_not_upset_by_a_weight_of_zero(self) -> None:
         row = new(Proxy, weight=0)
         assert Proxy.pool.acquire(strategy="random", wait=False).pk == row.pk
 
 
-@pytest.mark.parametrize("strategy", ["sticky", "spread", "random"])
-def test_whichever_it_is_the_last_free_resource_is_found(strategy: str) -> None:
+@pytest.mark.parametrize("name", ["sticky", "spread", "random"])
+def test_whichever_it_is_the_last_free_resource_is_found(name: str) -> None:
     rows = several(Proxy, 30)
     for row in rows[1:]:
         hold(row)
-    assert Proxy.pool.acquire(strategy=strategy, wait=False).pk == rows[0].pk
+    assert Proxy.pool.acquire(strategy=name, wait=False).pk == rows[0].pk

@@ -99,7 +99,12 @@ def test_a_missing_index_is_found() -> None:
 
 def test_every_statement_that_runs_all_the_time_is_looked_at() -> None:
     assert [one.name for one in statements(connection, [Proxy])] == NAMES
-    assert [one.name for one in statements(connection, [Ticket])] == ["the line", "renew one", "renew many"]
+    assert [one.name for one in statements(connection, [Ticket])] == [
+        "the line",
+        "look at tickets",
+        "renew one",
+        "renew many",
+    ]
     assert [one.name for one in statements(connection, [Election])] == NAMES[2:]
 
 

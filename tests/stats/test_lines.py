@@ -13,11 +13,9 @@ from tests.app.rows import hold, new
 from tests.waiting.waiters import ticket
 
 
-def case(
-    *, count: int = 1, ahead: int = 0, skipped: bool = False, soon: float | None = None, **there: int
-) -> Waiting:
+def case(*, count: int = 1, ahead: int = 0, soon: float | None = None, **there: int) -> Waiting:
     matching = {state: there.get(state.value, 0) for state in State}
-    place = InLine(1, "app.thing", "me", {}, count, 0, 5.0, skipped)
+    place = InLine(1, "app.thing", "me", {}, count, 0, 5.0)
     return Waiting(place, ahead, [], matching, soon)
 
 
@@ -27,7 +25,6 @@ def case(
         (case(), "No resource matches what it wants."),
         (case(out=2, retired=1, draining=1), "None of the 4 that match is in service."),
         (case(count=5, free=2, leased=1), "It wants 5 at once, and only 3 that match are in service."),
-        (case(free=1, skipped=True), "its process is stopped or overloaded"),
         (case(free=2, ahead=3), "2 that match are free; 3 in front of it are served first."),
         (case(free=1), "1 that match are free: it is served in a moment"),
         (case(leased=1, soon=30.0), "The one that matches is taken (1 leased, 0 cooling down or quarantined)."),
@@ -53,13 +50,12 @@ class TestAPlace:
         ticket(Proxy, holder="urgent", priority=-5)
         ticket(Proxy, holder="behind")
         ticket(Proxy, holder="dead", priority=-9, seconds=-1)
-        ticket(Proxy, holder="passed", priority=-9, skipped_until=DbLater(30))
+        ticket(Proxy, holder="served", priority=-9, is_waiting=False, granted="[[1, 2]]")
         ticket(Device, holder="another line", priority=-9)
         one = waits()
         assert one.ahead == 3
         assert [place.holder for place in one.in_front] == ["urgent", "late but urgent", "early"]
         assert 41 < one.place.waited < 90
-        assert not one.place.is_skipped
 
     def test_shows_only_the_first_in_front(self) -> None:
         for number in range(9):
@@ -81,10 +77,6 @@ class TestAPlace:
         }
         assert 30 < (one.next_free_in or 0) <= 40
         assert one.place.wants == {"country": "US"}
-
-    def test_that_was_passed_is_marked(self) -> None:
-        ticket(Proxy, holder="me", skipped_until=DbLater(30))
-        assert waits().place.is_skipped
 
     @pytest.mark.parametrize("selector", ['{"colour": "red"}', "no json", "[1]", '{"port": {"a": 1}}'])
     def test_whose_wish_another_version_wrote_matches_nothing(self, selector: str) -> None:

@@ -1,4 +1,4 @@
-"""Who gets which free row: a pure decision that every waiting process makes alike."""
+"""Who gets which free row: a pure decision."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -6,9 +6,15 @@ from collections.abc import Mapping, Sequence
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from resourcepool.leases.waiting import Place, allot, left_over
+
+from resourcepool.waiting.allot import Place, allot
 
 US, DE, ANY = "us", "de", "any"
+
+
+def place_of(ticket: int, selector: str, count: int) -> Place:
+    return Place(ticket, selector=selector, count=count)
+
 
 TABLE = {
     "nobody waits": ([], {ANY: [1]}, {}),
@@ -25,10 +31,14 @@ TABLE = {
     ),
     "and the other takes the next": ([(7, US, 1), (8, ANY, 1)], {US: [1], ANY: [1, 2]}, {7: [1], 8: [2]}),
     "many at once": ([(7, ANY, 3)], {ANY: [1, 2, 3, 4]}, {7: [1, 2, 3]}),
-    "not all of many: none": ([(7, ANY, 3)], {ANY: [1, 2]}, {}),
-    "what a ticket for many has found is kept for it": ([(7, ANY, 3), (8, ANY, 1)], {ANY: [1, 2]}, {}),
+    "not all of many: what there is": ([(7, ANY, 3)], {ANY: [1, 2]}, {7: [1, 2]}),
+    "what a ticket for many needs is its own, though it is not enough": (
+        [(7, ANY, 3), (8, ANY, 1)],
+        {ANY: [1, 2]},
+        {7: [1, 2]},
+    ),
     "what it does not need is not": ([(7, ANY, 2), (8, ANY, 1)], {ANY: [1, 2, 3]}, {7: [1, 2], 8: [3]}),
-    "nor what it cannot use": ([(7, US, 2), (8, DE, 1)], {US: [1], DE: [1, 2]}, {8: [2]}),
+    "nor what it cannot use": ([(7, US, 2), (8, DE, 1)], {US: [1], DE: [1, 2]}, {7: [1], 8: [2]}),
     "a selector nobody looked up matches nothing": ([(7, "?", 1), (8, ANY, 1)], {ANY: [1]}, {8: [1]}),
 }
 
@@ -36,7 +46,17 @@ TABLE = {
 @pytest.mark.parametrize("case", TABLE)
 def test_allot(case: str) -> None:
     places, free, served = TABLE[case]
-    assert allot([Place(*place) for place in places], free) == served
+    assert allot([place_of(*place) for place in places], free) == served
+
+
+def test_who_collects_several_gets_only_what_it_still_lacks() -> None:
+    collects = Place(7, selector=ANY, count=3, holds=((1, 5), (2, 5)))
+    assert collects.lacks == 1
+    assert allot([collects, place_of(8, ANY, 1)], {ANY: [3, 4]}) == {7: [3], 8: [4]}
+
+
+def test_what_a_ticket_holds_grows_by_what_it_is_given() -> None:
+    assert Place(7, count=2, holds=((1, 5),)).with_row(2, 9) == ((1, 5), (2, 9))
 
 
 selectors = st.sampled_from([US, DE, ANY, "nothing"])
@@ -44,7 +64,7 @@ frees = st.fixed_dictionaries(
     {name: st.lists(st.integers(1, 8), unique=True, max_size=8) for name in (US, DE, ANY)}
 )
 lines = st.lists(st.tuples(selectors, st.integers(1, 3)), max_size=10).map(
-    lambda wishes: [Place(number, *wish) for number, wish in enumerate(wishes, start=100)]
+    lambda wishes: [place_of(number, *wish) for number, wish in enumerate(wishes, start=100)]
 )
 
 
@@ -57,7 +77,7 @@ def test_nobody_gets_a_row_twice_or_one_it_did_not_ask_for(
     assert len(rows) == len(set(rows))
     by_ticket = {place.ticket: place for place in places}
     for ticket, pks in served.items():
-        assert len(pks) == by_ticket[ticket].count
+        assert 0 < len(pks) <= by_ticket[ticket].count
         assert set(pks) <= set(free.get(by_ticket[ticket].selector, ()))
 
 
@@ -67,19 +87,19 @@ def test_nobody_is_served_before_an_earlier_one_who_wants_the_same(
 ) -> None:
     served = allot(places, free)
     for earlier, later in itertools.combinations(places, 2):
-        if (earlier.selector, earlier.count) == (later.selector, later.count):
-            assert earlier.ticket in served or later.ticket not in served
+        if earlier.selector == later.selector:
+            assert len(served.get(earlier.ticket, ())) == earlier.count or later.ticket not in served
 
 
 @given(lines, frees)
-def test_no_free_row_stays_while_somebody_in_line_for_one_matches_it(
+def test_no_free_row_stays_while_somebody_in_line_who_matches_it_lacks_one(
     places: Sequence[Place], free: Mapping[str, list[int]]
 ) -> None:
-    ones = [Place(place.ticket, place.selector, 1) for place in places]
-    served = allot(ones, free)
+    served = allot(places, free)
     taken = set(itertools.chain.from_iterable(served.values()))
-    for place in ones:
-        assert place.ticket in served or set(free.get(place.selector, ())) <= taken
+    for place in places:
+        has_all = len(served.get(place.ticket, ())) == place.count
+        assert has_all or set(free.get(place.selector, ())) <= taken
 
 
 @given(lines, frees)
@@ -104,21 +124,3 @@ def test_waiters_for_other_rows_neither_hold_up_nor_help(
         assert alone == {
             p.ticket: served[p.ticket] for p in places if p.selector == name and p.ticket in served
         }
-
-
-def test_what_sleepers_leave_goes_to_the_next_and_not_what_is_anothers() -> None:
-    asleep, awake, behind = Place(1, "any", 1), Place(2, "any", 1), Place(3, "any", 1)
-    places, free = [asleep, awake, behind], {"any": ["old", "fresh"]}
-    served = allot(places, free)
-    assert left_over(places, free, served, {1}) == {3: ["old"]}
-
-
-def test_who_wants_several_gets_what_sleepers_leave_together_with_what_it_has_collected() -> None:
-    places, free = [Place(1, "any", 1), Place(2, "any", 2)], {"any": ["a", "b"]}
-    assert allot(places, free) == {1: ["a"]}
-    assert left_over(places, free, allot(places, free), {1}) == {2: ["a", "b"]}
-
-
-def test_what_sleepers_leave_is_first_kept_for_who_collects_several_in_front() -> None:
-    places, free = [Place(1, "any", 1), Place(2, "any", 3), Place(3, "any", 1)], {"any": ["a", "b"]}
-    assert left_over(places, free, allot(places, free), {1}) == {}

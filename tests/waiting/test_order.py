@@ -5,15 +5,14 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from resourcepool.dialect import DbLater, DbNow
-from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable
-from resourcepool.leases import tickets, verbs
-from resourcepool.models import Proxy, Ticket
+from resourcepool.exceptions import AcquireTimeout
+from resourcepool.leases import verbs
+from resourcepool.models import Proxy
 from tests.app.models import Device
-from tests.app.rows import change, columns, hold, new, several
+from tests.app.rows import columns, expire, hold, new, several
 from tests.concurrency.tickets import in_line
 from tests.eventually import InBackground, eventually
-from tests.waiting.waiters import Waiting, ticket
+from tests.waiting.waiters import Chosen, Waiting, ticket
 
 
 class TestOrder:
@@ -66,59 +65,6 @@ class TestOrder:
         waiting.let_go("behind")
         leases[1].release()
 
-    def test_skips_nobody_who_is_awake(self, waiting: Waiting) -> None:
-        """Others may have taken it for dead; this process knows better."""
-        for _ in range(2):
-            new(Proxy, busy_before=DbLater(60), fence=1, holder="stranger")
-        for name in ("first", "second", "third"):
-            waiting.start(name)
-        Ticket.objects.filter(holder="second").update(skipped_until=DbLater(60))
-        Proxy.objects.update(busy_before=DbLater(-1))
-        eventually(lambda: sorted(waiting.served) == ["first", "second"])
-        eventually(lambda: in_line() == ["third"])
-        assert len(waiting.served) == 2
-        for name in ("first", "second", "third"):
-            waiting.let_go(name)
-
-    def test_does_not_skip_somebody_again_who_has_just_woken(self) -> None:
-        sleeper = ticket(Proxy)
-
-        def is_skipped() -> bool:
-            return Ticket.objects.filter(skipped_until__gt=DbNow()).exists()
-
-        tickets.skip(connection, [sleeper.pk], 60)
-        assert is_skipped()
-        tickets.unskip(connection, [sleeper.pk])
-        tickets.skip(connection, [sleeper.pk], 60)
-        assert not is_skipped()
-        Ticket.objects.update(skipped_until=DbLater(-tickets.SPARED_FOR - 1))
-        tickets.skip(connection, [sleeper.pk], 60)
-        assert is_skipped()
-
-    def test_serves_the_others_even_if_the_sleepers_cannot_be_skipped(
-        self, waiting: Waiting, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        def fail(*_: Any) -> None:
-            raise DatabaseUnavailable("not now")
-
-        monkeypatch.setattr(tickets, "skip", fail)
-        row = hold(new(Proxy))
-        ticket(Proxy)
-        waiting.start("first")
-        waiting.start("second")
-        row.release()
-        for name in ("first", "second"):
-            waiting.let_go(name)
-        assert waiting.served == ["first", "second"]
-
-    def test_that_is_skipped_does_not_hold_up_newcomers(self) -> None:
-        sleeper = ticket(Proxy)
-        new(Proxy)
-        assert Proxy.pool.acquire(wait=False) is None
-        tickets.skip(connection, [sleeper.pk], 60)
-        lease: Any = Proxy.pool.acquire(wait=False)
-        lease.release()
-
     def test_leaves_nobody_out_when_several_come_free_at_once(self, waiting: Waiting) -> None:
         held = [hold(row) for row in several(Proxy, 3)]
         for name in ("first", "second", "third"):
@@ -129,22 +75,41 @@ class TestOrder:
 
 
 class TestNewcomers:
-    def test_that_do_not_wait_may_not_overtake(self, waiting: Waiting) -> None:
-        """A row that is free for a moment, before the first in line has taken it, is not for them."""
+    @pytest.mark.parametrize("strategy", ["spread", "random", "sticky"])
+    def test_that_do_not_wait_may_not_overtake(self, strategy: str) -> None:
+        """A row that came free by itself is first given to the first in line."""
         proxy = new(Proxy)
-        stranger = ticket(Proxy)
-        for options in (
-            {"wait": False},
-            {"wait": False, "strategy": "random"},
-            {"wait": False, "strategy": "sticky"},
-        ):
-            assert Proxy.pool.acquire(**options) is None
-        assert Proxy.pool.acquire_many(1, wait=False) is None
+        ticket(Proxy)
+        assert Proxy.pool.acquire(wait=False, strategy=strategy) is None
+        assert columns(proxy)["holder"] == "stranger"
+        expire(proxy)
+        lease: Any = Proxy.pool.acquire(wait=False, strategy=strategy)
+        assert lease.pk == proxy.pk
+
+    def test_for_several_and_with_a_timeout_of_zero_may_not_either(self) -> None:
+        several(Proxy, 2)
+        ticket(Proxy)
+        assert Proxy.pool.acquire_many(2, wait=False) is None
+        ticket(Proxy)
         with pytest.raises(AcquireTimeout):
             Proxy.pool.acquire(timeout=0)
-        assert columns(proxy)["fence"] == 0
-        change(stranger, busy_before=DbLater(-1))
-        assert Proxy.pool.acquire(wait=False).pk == proxy.pk
+
+    def test_through_a_proxy_model_may_not_either(self) -> None:
+        """Django's proxy models share their concrete model's rows, and so its line."""
+        new(Proxy)
+        ticket(Proxy)
+        assert Chosen.pool.acquire(wait=False) is None
+        assert Chosen.pool.acquire_many(1, wait=False) is None
+
+    def test_may_not_overtake_who_waits_through_a_proxy_model(self) -> None:
+        new(Proxy)
+        ticket(Chosen)
+        assert Proxy.pool.acquire(wait=False) is None
+
+    def test_are_not_held_up_by_the_dead(self) -> None:
+        new(Proxy)
+        ticket(Proxy, seconds=-1)
+        assert Proxy.pool.acquire(wait=False) is not None
 
     def test_may_have_what_nobody_in_line_wants(self) -> None:
         new(Proxy, country="US")
@@ -163,7 +128,7 @@ class TestNewcomers:
         assert Proxy.pool.acquire(wait=False) is not None
         assert Proxy.pool.acquire(wait=False) is None
 
-    def test_may_not_have_what_is_kept_for_one_who_waits_for_several(self) -> None:
+    def test_may_not_have_what_one_who_waits_for_several_collects(self) -> None:
         several(Proxy, 2)
         ticket(Proxy, count=3)
         assert Proxy.pool.acquire(wait=False) is None
@@ -175,8 +140,29 @@ class TestNewcomers:
 
     def test_join_the_line_behind_those_who_came_before(self, waiting: Waiting) -> None:
         proxy = new(Proxy)
-        stranger = ticket(Proxy)
+        held = hold(proxy)
+        ticket(Proxy)
         waiting.start("newcomer")
-        assert columns(proxy)["fence"] == 0
-        stranger.delete()
+        held.release()
+        assert columns(proxy)["holder"] == "stranger"
+        expire(proxy)
         waiting.let_go("newcomer")
+
+
+class TestOneLine:
+    def test_serves_those_who_wait_through_a_proxy_model_in_turn(self, waiting: Waiting) -> None:
+        held = hold(new(Proxy))
+        waiting.start("first")
+        waiting.start("second", pool=Chosen.pool)
+        waiting.start("third")
+        held.release()
+        for name in ("first", "second", "third"):
+            waiting.let_go(name)
+        assert waiting.served == ["first", "second", "third"]
+
+    def test_passes_on_what_was_held_through_a_proxy_model(self, waiting: Waiting) -> None:
+        new(Proxy)
+        held: Any = Chosen.pool.acquire(wait=False)
+        waiting.start("first")
+        held.release()
+        assert waiting.let_go("first").pk == held.pk

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from asgiref.sync import ThreadSensitiveContext, async_to_sync
-from resourcepool.waiting.threads import in_thread
 
 from resourcepool.waiting import threads
+from resourcepool.waiting.threads import in_thread
 from tests.eventually import eventually
 from tests.resources.occupied import occupied, soon
 

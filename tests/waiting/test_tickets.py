@@ -1,58 +1,129 @@
-"""Who stands in line, and in front of whom, as the database tells it."""
+"""Tickets: who stands in line, for how long, and what becomes of a ticket."""
 
 from typing import Any
 
+import pytest
 from django.db import connection
 
-from resourcepool.dialect import DbLater
-from resourcepool.leases import search, tickets
 from resourcepool.models import Proxy, Ticket
-from tests.app.rows import new
+from resourcepool.waiting import tickets
+from tests.app.models import Device
+from tests.app.rows import busy_for, change, columns, expire
+from tests.waiting.waiters import ticket
 
-LABEL = Proxy._meta.label_lower
-
-
-def ticket(seconds: float = 60, **fields: Any) -> Ticket:
-    return new(Ticket, pool=LABEL, busy_before=DbLater(seconds), **fields)
+US, DE = '{"country": "US"}', '{"country": "DE"}'
 
 
 def in_line(most: int = 10) -> list[int]:
-    return [place.ticket for place in tickets.in_line(connection, LABEL, most)]
+    return [place.ticket for place in tickets.in_line(connection, Proxy, most)]
 
 
-def ahead(of: Ticket) -> tuple[int, bool, bool]:
-    """Return what ``others_ahead`` says to the one behind this ticket."""
-    new(Proxy)
-    where = tickets.ahead(connection, LABEL, of.selector, of.priority, of.pk)
-    seen = search.glance(connection, Proxy, Proxy.where("{}", connection), 1, where)
-    return tickets.others_ahead(seen.ahead)
+def taken(model: Any = Proxy, count: int = 1, **wishes: Any) -> tickets.Taken:
+    return tickets.take(connection, model, model.pool.request(count, wishes))
 
 
-def test_a_lower_priority_number_comes_first_and_then_who_came_first() -> None:
-    late, usual, urgent, usual_too = (ticket(priority=number) for number in (5, 0, -1, 0))
-    assert in_line() == [urgent.pk, usual.pk, usual_too.pk, late.pk]
-    assert in_line(most=2) == [urgent.pk, usual.pk]
-    assert [ahead(one)[0] for one in (urgent, usual, usual_too, late)] == [0, 1, 2, 3]
+class TestTheLine:
+    def test_a_lower_priority_number_comes_first_and_then_who_came_first(self) -> None:
+        late, usual, urgent, usual_too = (ticket(Proxy, priority=number) for number in (5, 0, -1, 0))
+        assert in_line() == [urgent.pk, usual.pk, usual_too.pk, late.pk]
+        assert in_line(most=2) == [urgent.pk, usual.pk]
+
+    def test_the_dead_the_served_and_those_of_other_pools_do_not_stand_in_it(self) -> None:
+        ticket(Proxy, seconds=-1)
+        ticket(Proxy, is_waiting=False, granted="[[1, 2]]")
+        ticket(Device)
+        last = ticket(Proxy)
+        assert in_line() == [last.pk]
+
+    def test_a_place_tells_what_a_release_needs_to_know(self) -> None:
+        one = ticket(Proxy, selector=US, count=3, granted="[[7, 2]]", fence=4, lasts=500_000, address="here")
+        (place,) = tickets.in_line(connection, Proxy)
+        assert (place.ticket, place.fence, place.selector, place.count) == (one.pk, 4, US, 3)
+        assert (place.holds, place.lacks) == (((7, 2),), 2)
+        assert (place.holder, place.lasts, place.address) == ("stranger", 500_000, "here")
+
+    def test_the_first_who_want_the_same_are_found_among_others(self) -> None:
+        ticket(Proxy, selector=DE)
+        first, second, _third = (ticket(Proxy, selector=US) for _ in range(3))
+        urgent = ticket(Proxy, selector=US, priority=-1)
+        assert tickets.first(connection, Proxy, US, 3) == [urgent.pk, first.pk, second.pk]
+
+    def test_each_wish_is_told_once(self) -> None:
+        for selector in (US, DE, US, "{}"):
+            ticket(Proxy, selector=selector)
+        ticket(Proxy, selector='{"country": "FR"}', seconds=-1)
+        assert sorted(tickets.selectors(connection, Proxy)) == sorted([US, DE, "{}"])
 
 
-def test_the_dead_and_those_of_other_pools_do_not_stand_in_line() -> None:
-    ticket(-1)
-    new(Ticket, pool="app.other", busy_before=DbLater(60))
-    last = ticket()
-    assert in_line() == [last.pk]
-    assert ahead(last) == (0, False, False)
+class TestTaking:
+    def test_puts_the_caller_at_the_end(self) -> None:
+        before = ticket(Proxy)
+        one = taken(holder="me", country="US", priority=0)
+        assert in_line() == [before.pk, one.pk]
+        row = columns(Ticket.objects.get(pk=one.pk))
+        assert (row["holder"], row["selector"], row["count"], row["granted"]) == ("me", US, 1, "[]")
+
+    @pytest.mark.parametrize(("ttl", "count", "lasts"), [(60, 1, 6), (2, 1, 2), (2, 2, 6)])
+    def test_what_it_is_given_lasts_as_long_as_the_ticket_but_not_longer_than_was_asked_for(
+        self, ttl: float, count: int, lasts: float
+    ) -> None:
+        """One for several renews what it collects together with itself."""
+        one = taken(ttl=ttl, count=count)
+        assert one.lasts == lasts
+        assert columns(Ticket.objects.get(pk=one.pk))["lasts"] == lasts * 1_000_000
+        assert 5 < busy_for(Ticket.objects.get(pk=one.pk)) <= 6
 
 
-def test_who_is_skipped_does_not_count_and_is_told() -> None:
-    sleeper, last = ticket(), ticket()
-    tickets.skip(connection, [sleeper.pk], 60)
-    assert in_line() == [last.pk]
-    assert ahead(last) == (0, False, False)
-    assert ahead(sleeper) == (0, False, True)
+class TestLooking:
+    def test_tells_how_each_stands_and_leaves_out_what_is_not_there(self) -> None:
+        waits, dead = ticket(Proxy), ticket(Proxy, seconds=-1)
+        served = ticket(Proxy, is_waiting=False, granted="[[7, 2]]", fence=2)
+        gone = ticket(Proxy)
+        gone_key = gone.pk
+        gone.delete()
+        seen = tickets.look(connection, [waits.pk, dead.pk, served.pk, gone_key])
+        assert seen == {
+            waits.pk: tickets.Seen(1, (), is_waiting=True, is_alive=True),
+            dead.pk: tickets.Seen(1, (), is_waiting=True, is_alive=False),
+            served.pk: tickets.Seen(2, ((7, 2),), is_waiting=False, is_alive=True),
+        }
 
 
-def test_somebody_in_front_who_wants_something_else_is_told_apart() -> None:
-    ticket(selector='{"country":"DE"}')
-    ticket(count=2)
-    ticket()
-    assert ahead(ticket()) == (1, True, False)
+class TestRenewing:
+    def test_keeps_the_living_in_line_and_wakes_no_dead(self) -> None:
+        alive, dead = ticket(Proxy, seconds=1), ticket(Proxy, seconds=-1)
+        tickets.renew(connection, [alive.pk, dead.pk])
+        assert 5 < busy_for(alive) <= 6
+        assert busy_for(dead) < 0
+
+
+class TestLeaving:
+    def test_removes_who_was_given_nothing_and_tells_whether_that_were_all(self) -> None:
+        one, another = ticket(Proxy), ticket(Proxy)
+        assert tickets.leave(connection, [one.pk])
+        change(another, fence=2, granted="[[7, 2]]", is_waiting=False)
+        assert not tickets.leave(connection, [another.pk])
+        assert list(Ticket.objects.values_list("pk", flat=True)) == [another.pk]
+
+    def test_a_ticket_is_removed_whatever_it_was_given(self) -> None:
+        one = ticket(Proxy, fence=2, granted="[[7, 2]]", is_waiting=False)
+        tickets.remove(connection, [one.pk])
+        assert not Ticket.objects.exists()
+
+    def test_the_dead_are_found_after_a_while(self) -> None:
+        long_dead = ticket(Proxy, seconds=-61)
+        ticket(Proxy, seconds=-59)
+        ticket(Device, seconds=-61)
+        assert tickets.dead_since(connection, Proxy, 60) == [long_dead.pk]
+
+
+def test_keys_that_are_no_numbers_are_written_as_text() -> None:
+    pk = "0191c7a2-0000-7000-8000-000000000000"
+    assert tickets.written([(7, 2), (pk, 3)]) == f'[[7, 2], ["{pk}", 3]]'
+
+
+def test_a_ticket_that_ran_out_is_no_place_in_line_any_more() -> None:
+    one = ticket(Proxy)
+    assert in_line() == [one.pk]
+    expire(one)
+    assert in_line() == []

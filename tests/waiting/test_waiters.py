@@ -1,54 +1,63 @@
-"""Who leaves the line, who is woken, and what the thread does that looks for everybody."""
+"""Who leaves the line, who is served, and what the thread does that looks for everybody."""
 
 import os
 import signal
 import threading
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from django.db import connection
-from resourcepool.leases.chores import TIDY_EVERY, chores
-from resourcepool.leases.poller import poller
 
 from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable
-from resourcepool.leases import line, search, verbs
-from resourcepool.leases.keeper import keeper
+from resourcepool.leases import verbs
 from resourcepool.models import Proxy, Ticket
-from resourcepool.resources import desk
+from resourcepool.waiting import acquire, tickets
+from resourcepool.waiting.upkeep import TIDY_EVERY, upkeep
+from resourcepool.waiting.waiter import Waiter
+from resourcepool.waiting.waiters import waiters
 from tests.app.models import Device
 from tests.app.rows import columns, expire, granted, hold, new, steal
-from tests.committed import Clock, Statement
 from tests.concurrency.tickets import in_line
 from tests.eventually import InBackground, eventually
-from tests.waiting.waiters import Waiting, ticket
+from tests.waiting.waiters import Waiting, given, ticket
 
 
 class TestTheDead:
     def test_drop_out_of_the_line(self, waiting: Waiting) -> None:
         held = hold(new(Proxy))
-        dead = ticket(Proxy, seconds=1)
+        dead = ticket(Proxy)
         waiting.start("alive")
         expire(dead)
         held.release()
         waiting.let_go("alive")
 
+    def test_cost_the_row_they_are_given_their_tickets_life(self, waiting: Waiting) -> None:
+        """Nobody knows that they are dead: the row is theirs until that is over, then it goes to the next."""
+        row = new(Proxy)
+        held, dead = hold(row), ticket(Proxy, lasts=60_000_000)
+        waiting.start("alive")
+        held.release()
+        assert given(dead) == [(row.pk, 2)]
+        assert in_line() == ["alive"]
+        expire(row)
+        assert waiting.let_go("alive").fence == 3
+
     def test_are_tidied_away_after_a_while(self, waiting: Waiting) -> None:
         held = hold(new(Proxy))
         long_dead, just_dead = ticket(Proxy, seconds=-TIDY_EVERY - 1), ticket(Proxy, seconds=-1)
         other_pool = ticket(Device, seconds=-TIDY_EVERY - 1)
-        chores._done_at.clear()
+        upkeep._done_at.clear()
         waiting.start("alive")
+        eventually(lambda: not Ticket.objects.filter(pk=long_dead.pk).exists())
         held.release()
         waiting.let_go("alive")
-        eventually(lambda: not Ticket.objects.filter(pk=long_dead.pk).exists())
         eventually(lambda: set(Ticket.objects.values_list("pk", flat=True)) == {just_dead.pk, other_pool.pk})
 
-    def test_holders_resource_goes_to_the_first_in_line_when_its_lease_expires(self, waiting: Waiting) -> None:
-        proxy = new(Proxy)
-        granted(proxy, "dead", ttl=0.6)
-        assert Proxy.pool.acquire(timeout=10).fence == 2
+    def test_holders_resource_goes_to_the_first_in_line_when_its_lease_expires(self) -> None:
+        granted(new(Proxy), "dead", ttl=0.3)
+        lease: Any = Proxy.pool.acquire(timeout=10)
+        assert lease.fence == 2
 
 
 class TestLeavingTheLine:
@@ -64,102 +73,108 @@ class TestLeavingTheLine:
         held.release()
         waiting.let_go("one")
         eventually(lambda: not Ticket.objects.exists())
-        eventually(lambda: not [lease for lease in keeper.kept() if lease.model is Ticket])
+
+    def test_after_being_served_by_the_first_look_the_ticket_is_gone(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """It was released just while the ticket was being taken."""
+        held, take = hold(new(Proxy)), tickets.take
+
+        def released_before(*args: Any) -> Any:
+            held.release()
+            return take(*args)
+
+        monkeypatch.setattr(tickets, "take", released_before)
+        lease: Any = Proxy.pool.acquire(timeout=20)
+        assert lease.fence == 3
+        eventually(lambda: not Ticket.objects.exists())
 
     def test_what_comes_in_the_last_moment_is_not_lost(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Served after the timeout and before it was noticed: the caller gets it after all."""
-        held = hold(new(Proxy))
-        desk = Proxy.pool._desk
-        too_late = type(desk)._too_late
+        held, too_late = hold(new(Proxy)), acquire._too_late
 
-        def served_meanwhile(self: Any, asked: Any, waiter: Any, *more: Any) -> Any:
+        def served_meanwhile(waiter: Any, error: Any) -> Any:
             held.release()
             eventually(waiter.outcome.done)
-            return too_late(self, asked, waiter, *more)
+            return too_late(waiter, error)
 
-        monkeypatch.setattr(type(desk), "_too_late", served_meanwhile)
-        assert Proxy.pool.acquire(timeout=0.05).fence == 3
+        monkeypatch.setattr(acquire, "_too_late", served_meanwhile)
+        lease: Any = Proxy.pool.acquire(timeout=0.05)
+        assert lease.fence == 2
 
     def test_what_comes_too_late_is_given_back(self) -> None:
-        """The waiter gave up while its row was being claimed."""
+        """The waiter gave up while it was being told what it was given."""
         proxy = new(Proxy)
-        request = Proxy.pool._desk._request(Proxy.pool._order(1, {}))
-        waiter = line.Waiter(request)
+        waiter = Waiter(Proxy.pool, "default", Proxy.pool.request(1, {}))
         waiter.give_up()
         waiter.give([granted(proxy)])
         assert (columns(proxy)["fence"], columns(proxy)["holder"]) == (2, "")
 
 
-class TestBeingWoken:
-    def test_a_waiter_is_served_when_another_thread_releases_though_no_look_is_due(
-        self, waiting: Waiting, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+class TestBeingServed:
+    def test_after_a_release_in_another_thread(self, waiting: Waiting) -> None:
         new(Proxy)
-        held = Proxy.pool.acquire()
-        monkeypatch.setattr(Pace, "pause", lambda *_: 3_600.0)
+        held: Any = Proxy.pool.acquire()
         waiting.start("one")
-        eventually(lambda: all(one.had_to_wait for lines in poller._lines.values() for one in lines.waiters))
         held.release()
-        waiting.let_go("one")
+        assert waiting.let_go("one").fence == 2, "handed over, never free"
 
-    def test_a_waiter_is_served_after_a_release_elsewhere(self, waiting: Waiting) -> None:
-        """Nobody tells this process: it looks often enough by itself."""
+    def test_after_a_row_was_freed_by_somebody_who_gives_it_to_nobody(self, waiting: Waiting) -> None:
         proxy = new(Proxy)
         grant = granted(proxy, "elsewhere")
         waiting.start("one")
         verbs.release(connection, Proxy, proxy.pk, grant.fence, 0)
-        waiting.let_go("one")
+        assert waiting.let_go("one").fence == 3
 
-    def test_a_waiter_is_served_after_a_resource_was_added(self, waiting: Waiting) -> None:
+    def test_after_a_resource_was_added(self, waiting: Waiting) -> None:
         waiting.start("one")
         new(Proxy)
         waiting.let_go("one")
 
+    def test_after_an_operator_returned_a_resource(self, waiting: Waiting) -> None:
+        row = new(Proxy)
+        Proxy.objects.filter(pk=row.pk).take_out("new cable")
+        waiting.start("one")
+        Proxy.objects.filter(pk=row.pk).return_to_service()
+        waiting.let_go("one")
 
-class TestThePoller:
-    def test_waiters_of_one_process_share_its_queries(
-        self, statements: list[Statement], waiting: Waiting
-    ) -> None:
-        held = hold(new(Proxy))
-        for number in range(10):
-            waiting.start(str(number))
-        time.sleep(1)  # until it looks no more often than it must
-        statements.clear()
-        time.sleep(1)
-        asked = [one for one in statements if one.thread == "resourcepool-poller"]
-        assert 2 <= len(asked) <= 6
+    def test_after_a_cool_down(self, waiting: Waiting) -> None:
+        row = new(Proxy)
+        held = hold(row, cooldown=60)
+        waiting.start("one")
         held.release()
-        for number in range(10):
-            waiting.let_go(str(number))
+        assert in_line() == ["one"], "it rests"
+        expire(row)
+        waiting.let_go("one")
 
+
+class TestTheThread:
     def test_waits_through_an_outage(self, monkeypatch: pytest.MonkeyPatch, waiting: Waiting) -> None:
         held = hold(new(Proxy))
         waiting.start("one")
-        look, failed = search.glance, threading.Event()
+        look, failed = tickets.look, threading.Event()
 
         def fails(*_: Any) -> Any:
             failed.set()
             raise DatabaseUnavailable("gone")
 
-        monkeypatch.setattr(search, "glance", fails)
+        monkeypatch.setattr(tickets, "look", fails)
         assert failed.wait(5)
         held.release()
-        monkeypatch.setattr(search, "glance", look)
+        monkeypatch.setattr(tickets, "look", look)
         waiting.let_go("one")
 
-    def test_says_in_the_timeout_what_kept_it(
-        self, process_clock: Clock, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_says_in_the_timeout_what_kept_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
         hold(new(Proxy))
 
         def fails(*_: Any) -> Any:
             raise DatabaseUnavailable("database 'default': server has gone away")
 
-        monkeypatch.setattr(search, "glance", fails)
-        error = too_late(
-            process_clock, lambda: Proxy.pool.acquire(timeout=20), lambda: poller.trouble(Proxy, "default")
-        )
-        assert str(error).endswith("came free within 20 s: database 'default': server has gone away")
+        monkeypatch.setattr(tickets, "look", fails)
+        with pytest.raises(
+            AcquireTimeout, match=r"came free within 0.3 s: database 'default': server has gone away"
+        ):
+            Proxy.pool.acquire(timeout=0.3)
 
     def test_tells_the_waiters_what_can_never_work_and_lives_on(self, monkeypatch: pytest.MonkeyPatch) -> None:
         held = hold(new(Proxy))
@@ -168,10 +183,10 @@ class TestThePoller:
             raise LookupError("a mistake in the program")
 
         with monkeypatch.context() as patch:
-            patch.setattr(search, "glance", fails)
+            patch.setattr(tickets, "look", fails)
             with pytest.raises(LookupError, match="a mistake in the program"):
                 Proxy.pool.acquire(timeout=20)
-        assert poller.is_alive()
+        assert waiters.is_alive()
         waiter = InBackground(lambda: Proxy.pool.acquire(timeout=10))
         eventually(in_line)
         held.release()
@@ -180,9 +195,7 @@ class TestThePoller:
     def test_a_ticket_that_was_lost_is_taken_anew(self, waiting: Waiting) -> None:
         held = hold(new(Proxy))
         waiting.start("one")
-        (kept,) = eventually(lambda: [lease for lease in keeper.kept() if lease.model is Ticket])
         Ticket.objects.all()._raw_delete("default")
-        kept.lose("its row is gone")
         eventually(lambda: in_line() == ["one"])
         held.release()
         waiting.let_go("one")
@@ -211,7 +224,7 @@ class TestThePoller:
             steal(next(row for row in rows if row.pk == granted[0].pk))
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(desk, "_outcome", interrupted)
+        monkeypatch.setattr(acquire, "_outcome", interrupted)
         with pytest.raises(KeyboardInterrupt):
             Proxy.pool.acquire_many(2, timeout=20)
         assert sorted(columns(row)["holder"] for row in rows) == ["", "thief"], "the other one is given back"

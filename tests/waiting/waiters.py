@@ -1,19 +1,32 @@
 """Waiters in threads of this process, and tickets of others."""
 
 import asyncio
+import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.apps.registry import Apps
 
 from resourcepool.dialect import DbLater, DbNow
 from resourcepool.exceptions import AcquireTimeout
-from resourcepool.leases.poller import poller
 from resourcepool.models import Proxy, Ticket
-from tests.app.rows import new
+from resourcepool.waiting.models import pool_name
+from resourcepool.waiting.waiters import waiters
+from tests.app.rows import columns, new
 from tests.committed import Clock
 from tests.concurrency.tickets import in_line
 from tests.eventually import InBackground, eventually
+
+
+class Chosen(Proxy):
+    """The same rows under another name; in no registry, or every page would show one more pool."""
+
+    class Meta(Proxy.Meta):
+        abstract = False
+        proxy = True
+        app_label = "resourcepool"
+        apps = Apps()
 
 
 class Waiting:
@@ -24,11 +37,11 @@ class Waiting:
         self._threads: dict[str, InBackground] = {}
         self._leases: dict[str, Any] = {}
 
-    def start(self, name: str, **wishes: Any) -> None:
+    def start(self, name: str, pool: Any = Proxy.pool, **wishes: Any) -> None:
         """Start a waiter; return once it stands in line."""
 
         def wait() -> None:
-            self._leases[name] = Proxy.pool.acquire(**{"timeout": 20, "holder": name, **wishes})
+            self._leases[name] = pool.acquire(**{"timeout": 20, "holder": name, **wishes})
             self.served.append(name)
 
         self._threads[name] = InBackground(wait)
@@ -43,8 +56,8 @@ class Waiting:
 
 def everybody_has_a_ticket() -> bool:
     """Whether somebody waits in this process, and each of them stands in line."""
-    waiters = [waiter for line in list(poller._lines.values()) for waiter in line.waiters]
-    return bool(waiters) and all(waiter.ticket is not None for waiter in waiters)
+    those = [waiter for line in list(waiters._lines.values()) for waiter in line.waiters]
+    return bool(those) and all(waiter.ticket is not None for waiter in those)
 
 
 def too_late(
@@ -74,4 +87,9 @@ def waiting() -> Waiting:
 def ticket(model: Any, seconds: float = 30, **fields: Any) -> Ticket:
     """Put a stranger in line, who will not do anything."""
     fields = {"asked_at": DbNow(), "fence": 1, "holder": "stranger", **fields}
-    return new(Ticket, pool=model._meta.label_lower, busy_before=DbLater(seconds), **fields)
+    return new(Ticket, pool=pool_name(model), busy_before=DbLater(seconds), **fields)
+
+
+def given(ticket: Ticket) -> list[tuple[Any, int]]:
+    """Return the rows that this ticket has been given, with their fences."""
+    return [(pk, fence) for pk, fence in json.loads(columns(ticket)["granted"])]

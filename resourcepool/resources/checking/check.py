@@ -53,8 +53,8 @@ def check(
 ) -> None:
     """Check resources of ``model``: quarantine the bad ones, and return to service what a check had put there.
 
-    Each is leased while it is looked at; what somebody holds, or is out of service, is left alone, and so is
-    everything that is free while anybody stands in line. No verdict shortens a quarantine that somebody else decided.
+    Each is leased while it is looked at; what somebody holds, or is out of service, is left alone, and what is free
+    is first given to those who stand in line for it. No verdict shortens a quarantine that somebody else decided.
 
     Args:
         pks: only these, as the model has them; None: all.

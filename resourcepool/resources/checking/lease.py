@@ -19,6 +19,7 @@ from resourcepool.resources.lease import ResourceLease
 from resourcepool.resources.queryset import BACK, ResourceQuerySet
 from resourcepool.resources.state import Status
 from resourcepool.signals import Fact, What, tell
+from resourcepool.waiting import handover
 
 TTL = 60.0  # seconds after which what a dead checker held is free, or was before its quarantine is over
 
@@ -75,7 +76,7 @@ class CheckLease(ResourceLease):
 
 
 def take(model: Any, candidate: Candidate, actor: str = "") -> CheckLease | None:
-    """Lease this one if it is still as it was read, and nobody stands in line for it; never waits.
+    """Lease this one if it is still as it was read, and nobody in line is due it; never waits.
 
     Args:
         actor: the operator who has it checked, as the history tells; "" for a program.
@@ -93,6 +94,7 @@ def take(model: Any, candidate: Candidate, actor: str = "") -> CheckLease | None
     if candidate.is_parked:
         grant = _take_parked(connection, model, candidate, terms)
     else:
+        handover.give_everybody(connection, model)
         grant = verbs.claim(connection, model, candidate.pk, terms)
     if grant is None:
         return None

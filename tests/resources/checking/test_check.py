@@ -114,10 +114,11 @@ class TestLeftAlone:
         assert {one.done for one in checked(*rows).values()} == {Done.SKIPPED}
         assert [columns(row) for row in rows] == before
 
-    def test_what_is_free_while_somebody_stands_in_line(self) -> None:
+    def test_what_is_free_and_due_to_somebody_in_line(self) -> None:
         row = new(Proxy)
-        ticket(Proxy)
+        waits = ticket(Proxy)
         assert checked()[row.pk].done is Done.SKIPPED
+        assert columns(row)["holder"] == waits.holder
 
     def test_what_was_checked_lately(self) -> None:
         late, early, never = new(Proxy), new(Proxy), new(Proxy)

@@ -1,0 +1,119 @@
+"""What an acquire tries first: a claim, or the line; and that nobody is the worse for it."""
+
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable
+from resourcepool.models import Proxy, Ticket
+from resourcepool.waiting import contention, tickets
+from resourcepool.waiting.contention import acquiring
+from resourcepool.waiting.waiters import waiters
+from tests.app.rows import columns, hold, new, several
+from tests.eventually import eventually
+from tests.waiting.waiters import Waiting, given, ticket
+
+
+def words(sent: CaptureQueriesContext) -> list[str]:
+    """Return what was done to which table, statement by statement."""
+    about = {"resourcepool_ticket": "ticket", "resourcepool_proxy": "row"}
+    named = [next((name for table, name in about.items() if table in one["sql"]), "") for one in sent]
+    return [name for name in named if name]
+
+
+def test_what_is_free_is_claimed_without_a_ticket() -> None:
+    new(Proxy)
+    with CaptureQueriesContext(connection) as sent:
+        lease: Any = Proxy.pool.acquire(timeout=5)
+    assert words(sent) == ["row", "row"]
+    assert lease.trust.lasts == 60
+
+
+def test_who_had_to_wait_a_moment_ago_goes_straight_to_the_line_and_is_served_by_its_first_look() -> None:
+    row = new(Proxy)
+    acquiring.note(Proxy, "default", had_to_wait=True)
+    with CaptureQueriesContext(connection) as sent:
+        lease: Any = Proxy.pool.acquire(timeout=5)
+    assert words(sent)[0] == "ticket"
+    assert (lease.pk, columns(row)["fence"]) == (row.pk, 1)
+    assert not acquiring.is_likely(Proxy, "default"), "the next one tries a claim again"
+    lease.ensure_held()
+    lease.renew()
+    eventually(lambda: not Ticket.objects.exists())
+
+
+def test_several_are_had_by_the_first_look_too() -> None:
+    rows = several(Proxy, 3)
+    acquiring.note(Proxy, "default", had_to_wait=True)
+    leases: Any = Proxy.pool.acquire_many(3, timeout=5)
+    assert {lease.pk for lease in leases} == {row.pk for row in rows}
+    for lease in leases:
+        lease.release()
+
+
+def test_a_first_look_serves_those_in_front_before() -> None:
+    rows = several(Proxy, 2)
+    in_front = ticket(Proxy)
+    acquiring.note(Proxy, "default", had_to_wait=True)
+    lease: Any = Proxy.pool.acquire(timeout=5)
+    ((first, _),) = given(in_front)
+    assert {first, lease.pk} == {row.pk for row in rows}
+
+
+def test_who_is_served_after_a_wait_is_remembered_as_one_who_had_to(
+    waiting: Waiting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(contention, "LATELY", 60)
+    held = hold(new(Proxy))
+    waiting.start("one")
+    eventually(lambda: any(one.had_to_wait for line in waiters._lines.values() for one in line.waiters))
+    held.release()
+    waiting.let_go("one")
+    assert acquiring.is_likely(Proxy, "default")
+
+
+def test_more_than_there_is_takes_no_ticket() -> None:
+    several(Proxy, 2)
+    with pytest.raises(BadOption, match="at most 2"):
+        Proxy.pool.acquire_many(3, timeout=5)
+    assert not Ticket.objects.exists()
+
+
+@pytest.mark.parametrize("options", [{"wait": False}, {"timeout": 0}])
+def test_who_does_not_wait_takes_no_ticket(options: dict[str, Any]) -> None:
+    with CaptureQueriesContext(connection) as sent:
+        try:
+            assert Proxy.pool.acquire(**options) is None
+        except AcquireTimeout:
+            assert "timeout" in options
+    assert not [one for one in sent if one["sql"].startswith("INSERT")]
+
+
+def test_who_could_take_no_ticket_is_told_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    hold(new(Proxy))
+
+    def fails(*_: Any) -> Any:
+        raise DatabaseUnavailable("database 'default': server has gone away")
+
+    monkeypatch.setattr(tickets, "take", fails)
+    with pytest.raises(AcquireTimeout, match="server has gone away"):
+        Proxy.pool.acquire(timeout=0.3)
+
+
+def test_who_could_take_no_ticket_at_once_gets_one_as_soon_as_that_is_possible(
+    monkeypatch: pytest.MonkeyPatch, waiting: Waiting
+) -> None:
+    held, take, failures = hold(new(Proxy)), tickets.take, []
+
+    def fails_at_first(*args: Any) -> Any:
+        if len(failures) < 2:
+            failures.append(args)
+            raise DatabaseUnavailable("not now")
+        return take(*args)
+
+    monkeypatch.setattr(tickets, "take", fails_at_first)
+    waiting.start("one")
+    held.release()
+    waiting.let_go("one")
