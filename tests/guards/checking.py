@@ -20,8 +20,8 @@ CHECKING = (
     Mutation(
         "a check goes before those who stand in line",
         "resources/checking/lease.py",
-        "behind_waiters=True",
-        "behind_waiters=False",
+        "        handover.give_everybody(connection, model)\n",
+        "        pass\n",
         CHECKS,
     ),
     Mutation(

@@ -2,8 +2,8 @@
 
 from tests.guards.mutation import LINE, Mutation
 
-HANDOVER, TICKETS, ACQUIRE, ALLOT = (
-    f"waiting/{name}.py" for name in ("handover", "tickets", "acquire", "allot")
+HANDOVER, TICKETS, ACQUIRE, ALLOT, LOOKING = (
+    f"waiting/{name}.py" for name in ("handover", "tickets", "acquire", "allot", "looking")
 )
 THE_HANDOVER = ("tests/waiting/test_handover.py",)
 THE_LINE = ("tests/waiting/test_line.py",)
@@ -127,16 +127,16 @@ WAITING = (
     # What a waiter believes
     Mutation(
         "trust lasts as if the row had just been given",
-        LINE,
+        LOOKING,
         "[Grant(pk, fence, sent_at, seen.left) for pk, fence in rows]",
         "[Grant(pk, fence, sent_at, waiter.request.terms.ttl) for pk, fence in rows]",
         THE_LINE,
     ),
     Mutation(
         "trust begins when the answer is there",
-        LINE,
-        "self._serve(waiter, seen, sent_at)",
-        "self._serve(waiter, seen, monotonic())",
+        LOOKING,
+        "_grants(connection, waiter, seen, sent_at):",
+        "_grants(connection, waiter, seen, monotonic()):",
         THE_LINE,
     ),
     Mutation(
@@ -148,7 +148,7 @@ WAITING = (
     ),
     Mutation(
         "what may have run out is believed",
-        LINE,
+        LOOKING,
         "if now >= sent_at + seen.left - margin(seen.left):",
         "if False:",
         THE_LINE,
@@ -162,7 +162,7 @@ WAITING = (
     ),
     Mutation(
         "several of which one ran out are believed",
-        LINE,
+        LOOKING,
         "rows, waiter.request.terms.ttl) < len(rows):",
         "rows, waiter.request.terms.ttl) < 0:",
         THE_LINE,
@@ -183,7 +183,7 @@ WAITING = (
     ),
     Mutation(
         "who stood still keeps a ticket that ran out",
-        LINE,
+        LOOKING,
         "if seen is None or (seen.is_waiting and not seen.is_alive):",
         "if seen is None:",
         THE_LINE,
@@ -199,7 +199,7 @@ WAITING = (
     Mutation(
         "who leaves keeps what it was given",
         LINE,
-        "self._pass_on(waiter, given[waiter.ticket.pk])",
+        "pass_on(self._connection, waiter, given[waiter.ticket.pk])",
         "pass",
         THE_LINE,
     ),

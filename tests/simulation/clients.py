@@ -144,7 +144,8 @@ class Client(Bystander):
 
     def stand_in_line(self, count: int, *, ttl: float, **wishes: float) -> list[Any] | None:
         """Wait for so many rows; returns their leases, or None if they did not come in time."""
-        operation = self.operation(f"wait for {count}", ("claim", "give", "revive", "renew"), ttl=ttl)
+        may = ("claim", "give", "revive", "renew", "pass on", "release")
+        operation = self.operation(f"wait for {count}", may, ttl=ttl)
         operation.serves = True
         wishes["priority"] = self.rng.choice(PRIORITIES)
         leases = operation.run(lambda: Proxy.pool.acquire_many(count, ttl=ttl, **wishes), AcquireTimeout)

@@ -116,8 +116,9 @@ def _revives(c: Change) -> bool:
 
 def _returns(c: Change) -> bool:
     back = c.before._replace(in_service=True, status="in_service", strikes=0)
-    resting = c.before.holder == "" and c.before.busy > c.at
-    return c.after == back or (resting and c.after == back._replace(busy=c.at, fence=c.before.fence + 1))
+    # Its transaction changes rows twice, and ``at`` is the later moment: it rested at the moment that it was given.
+    rested = c.before.holder == "" and c.after.busy <= c.at and c.before.busy > c.after.busy
+    return c.after == back or (rested and c.after == back._replace(busy=c.after.busy, fence=c.before.fence + 1))
 
 
 # What each kind of operation may do to a row; HOLDERS_OWN need the lease.

@@ -1,6 +1,7 @@
 """What the package finds instead of the operating system: simulated clocks, sleep, threads, hints, a server."""
 
 import logging
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -13,9 +14,9 @@ from django.db import connection, connections
 from resourcepool import dialect, hints
 from resourcepool.dialect import Trouble
 from resourcepool.leases import background, holder, shutdown
-from resourcepool.leases.alarm import Alarm
 from resourcepool.leases.keeper import Keeper, keeper
 from resourcepool.models import Proxy, Ticket
+from resourcepool.waiting import contention
 from resourcepool.waiting.contention import Contention, acquiring, releasing
 from resourcepool.waiting.notices import Notices, notices
 from resourcepool.waiting.upkeep import Upkeep, upkeep
@@ -33,9 +34,10 @@ def install() -> None:
     """Put the simulation around the package, in this process, for good; make the tables."""
     time.sleep = lambda seconds: schedule.now_running().sleep(seconds)
     time.monotonic = time.clock_gettime = _monotonic
-    Alarm.sleep_until = _sleep_until  # type: ignore[method-assign]
+    threading.Event.wait = _wait_in_time(threading.Event.wait)  # type: ignore[method-assign]
+    contention._speeds = _speeds  # type: ignore[assignment]
     Future.result = _result_in_time(Future.result)  # type: ignore[method-assign]
-    Notices.look_at_all = _if_heard(Notices.look_at_all)  # type: ignore[method-assign]
+    Notices._notice = _if_heard(Notices._notice)  # type: ignore[method-assign]
     hints.are_on = lambda: schedule.now_running().habits.hinted
     hints.address = lambda: schedule.now_running().current.process.name
     hints.send, hints.listen = _send_hint, lambda *_: None
@@ -66,6 +68,7 @@ def memory() -> Memory:
         notices: Notices(),
         acquiring: Contention(),
         releasing: Contention(),
+        _speeds: _Speeds(),
     }
     return {**{owner: new.__dict__ for owner, new in fresh.items()}, Proxy.pool: dict(_pool())}
 
@@ -85,9 +88,30 @@ def _monotonic(*_: int) -> float:
     return schedule.stage.running.monotonic() if schedule.stage.running is not None else time.perf_counter()
 
 
-def _sleep_until(alarm: Any, moment: float) -> None:
-    alarm._asked = moment = min(alarm._asked, moment)
-    schedule.now_running().sleep(max(0.0, moment - _monotonic()), until=alarm._rings.is_set)
+class _Speeds:
+    """What each process has learned about its lines, in place of the dictionary of one."""
+
+    def __init__(self) -> None:
+        self._known: dict[Any, Any] = {}
+
+    def setdefault(self, line: Any, default: Any) -> Any:
+        return self._known.setdefault(line, default)
+
+
+_speeds = _Speeds()
+
+
+def _wait_in_time(wait: Callable[..., bool]) -> Callable[..., bool]:
+    """``Event.wait``, while others go on."""
+
+    def until_set(event: threading.Event, timeout: float | None = None) -> bool:
+        if (running := schedule.stage.running) is None:
+            return wait(event, timeout)
+        if not event.is_set():
+            running.sleep(schedule.FOR_EVER if timeout is None else timeout, until=event.is_set)
+        return event.is_set()
+
+    return until_set
 
 
 def _result_in_time(result: Callable[..., Any]) -> Callable[..., Any]:
@@ -102,12 +126,12 @@ def _result_in_time(result: Callable[..., Any]) -> Callable[..., Any]:
     return wait
 
 
-def _if_heard(look_at_all: Callable[[Notices], None]) -> Callable[[Notices], None]:
-    def look(told: Notices) -> None:
+def _if_heard(notice: Callable[[Notices, object], None]) -> Callable[[Notices, object], None]:
+    def hear(told: Notices, event: object) -> None:
         if schedule.now_running().is_heard():
-            look_at_all(told)
+            notice(told, event)
 
-    return look
+    return hear
 
 
 def _send_hint(address: str) -> None:
