@@ -1,6 +1,7 @@
 """The settings: one dict ``RESOURCEPOOL`` in the project's settings, read when used."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from django.conf import settings
@@ -67,7 +68,12 @@ def setting(name: str) -> Any:
 
 def ticket_ttl() -> float:
     """Return RESOURCEPOOL["TICKET_TTL"] in seconds; raises BadOption."""
-    return options.seconds("RESOURCEPOOL['TICKET_TTL']", setting("TICKET_TTL"), least=0.5, most=3_600)
+    return _ticket_ttl(setting("TICKET_TTL"))
+
+
+@lru_cache(maxsize=1)
+def _ticket_ttl(value: object) -> float:  # asked for by every wait
+    return options.seconds("RESOURCEPOOL['TICKET_TTL']", value, least=0.5, most=3_600)
 
 
 def pool_setting(label: str, option: str, declared: Mapping[str, Any]) -> Any:

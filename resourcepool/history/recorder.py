@@ -24,7 +24,7 @@ from resourcepool.leases.background import own_connections
 from resourcepool.leases.shutdown import at_exit
 from resourcepool.signals import Fact, recorders
 
-EVERY = 1.0  # seconds between two writes; a lease that lasts longer has an event of its acquisition
+EVERY = 2.0  # seconds between two writes; a lease that lasts longer has an event of its acquisition
 ENOUGH = 5_000  # events that wait to be written; then it is done at once
 BATCH = 500  # events in one statement
 MOST = 20_000  # events that wait to be written; what comes on top is dropped

@@ -15,7 +15,7 @@ from resourcepool.leases import verbs
 from resourcepool.leases.clock import monotonic
 from resourcepool.leases.verbs import Grant
 from resourcepool.waiting import handover, tickets
-from resourcepool.waiting.contention import acquiring, speed_of
+from resourcepool.waiting.contention import acquiring, releasing, speed_of
 from resourcepool.waiting.looking import look, next_pause
 from resourcepool.waiting.notices import notices
 from resourcepool.waiting.request import Request, Source
@@ -25,6 +25,7 @@ from resourcepool.waiting.waiter import Waiter
 from resourcepool.waiting.waiters import waiters
 
 NAP = 0.5  # seconds
+JUST_NOW = 0.1  # seconds
 NO_TICKET = "the database did not take a ticket for the line in that time; it is slow, or locked by somebody"
 
 Leases = list[Any]
@@ -159,15 +160,18 @@ def _behind_waiters(connection: BaseDatabaseWrapper, source: Source, request: Re
 
 
 def _stand_in_line(connection: BaseDatabaseWrapper, waiter: Waiter) -> list[Grant] | None:
-    """Take a ticket; returns what it was given by the one look that follows.
+    """Take a ticket; returns what it was given by the one look at free rows that follows.
 
-    That closes the race with a release that did not see the ticket.
+    That closes the race with a release that did not see the ticket. Where a release has just found others in line,
+    nothing is free, and that look comes later (``Waiter.free_at``).
     """
     if waiters.trouble(waiter.using) is not None:
         return None  # others wait for the database already; trying for oneself takes the time of retries
     waiter.is_taking = True
     ticket = tickets.take(connection, waiter.model, waiter.request)
     waiter.has(ticket)
+    if releasing.is_likely(waiter.model, waiter.using, JUST_NOW):
+        return None
     _, given = handover.give_out(connection, waiter.model, waiter.request.selector)
     if len(rows := given.get(ticket.pk, ())) < waiter.request.count:
         return None

@@ -55,9 +55,7 @@ class Speed:
             early = 0.0
         else:
             ahead = max(1.0, ticket - number - self._speed * (now - at))
-            early = (
-                ahead / self._speed * (1 - 1 / math.sqrt(ahead))
-            )  # so many are served in such a time, more or less
+            early = ahead / self._speed * (1 - ahead**-0.75)  # the nearer, the less is sure
         return max(SHORTEST, min(early, LATEST_FIRST), HINTED[0] if self.is_hinted else 0.0)
 
 

@@ -23,9 +23,9 @@ class Contention:
         elif self._until:
             self._until.pop((model, using), None)
 
-    def is_likely(self, model: Model, using: str) -> bool:
-        """Tell whether the next one is likely to have to wait."""
-        return bool(self._until) and self._until.get((model, using), 0.0) > monotonic()
+    def is_likely(self, model: Model, using: str, within: float = LATELY) -> bool:
+        """Tell whether the next one is likely to have to wait, as one had ``within`` the last so many seconds."""
+        return bool(self._until) and self._until.get((model, using), 0.0) > monotonic() + LATELY - within
 
 
 acquiring = Contention()  # whether a request had to stand in line
@@ -36,4 +36,5 @@ _speeds: dict[tuple[Model, str], Speed] = {}
 
 def speed_of(model: Model, using: str) -> Speed:
     """Return what was learned about the line for rows of ``model``."""
-    return _speeds.setdefault((model, using), Speed())
+    found = _speeds.get((model, using))
+    return _speeds.setdefault((model, using), Speed()) if found is None else found

@@ -12,6 +12,7 @@ from typing import Any
 
 from django.db import DatabaseError, InterfaceError, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import Q
 
 from resourcepool import dialect
 from resourcepool.dialect import Change
@@ -46,19 +47,15 @@ class _Texts:
             fence = (row.fence, f"{row.name}.{row.fence} + 1")
             return Change(row.name, row.pk, (busy_before, fence, (row.holder, to)), where)
 
-        def granted(is_waiting: str, where: str, *more: tuple[str, str]) -> Change:
+        def granted(column: str, is_waiting: str, where: str, *more: tuple[str, str]) -> Change:
             fence = (line.table.fence, f"{line.name}.{line.table.fence} + 1")
-            columns = (line.names["granted"], "%(granted)s"), (line.names["is_waiting"], is_waiting)
+            columns = (line.names[column], "%(granted)s"), (line.names["is_waiting"], is_waiting)
             return Change(line.name, line.table.pk, (fence, *columns, *more), where)
 
         # A ticket for one row says until when that is its own, or a moment earlier: by the clock of the beginning of
         # the statement. Its waiter cannot know when that was: the commit may have come much later.
         until = speaks.later.replace(speaks.now, speaks.indexed_now).replace("%s", line.of_ticket("lasts"))
-        still = line.of_ticket("busy_before")
-        until_then = (
-            line.table.busy_before,
-            f"CASE WHEN {line.of_ticket('count')} = 1 THEN {until} ELSE {still} END",
-        )
+        until_then = (line.table.busy_before, until)
 
         self.release_unless_awaited = (
             f"UPDATE {row.name} SET {row.busy_before} = {speaks.now}, {row.fence} = {row.fence} + 1, "  # noqa: S608
@@ -67,6 +64,7 @@ class _Texts:
         self.to_first = speaks.change_both_by_first(
             given(line.of_ticket("lasts"), line.of_ticket("holder"), fits),
             granted(
+                "granted",
                 speaks.false,
                 f"{line.of_ticket('selector')} = '{{}}' AND {line.of_ticket('count')} = 1",
                 until_then,
@@ -79,7 +77,7 @@ class _Texts:
         )
         is_free = f" AND {row.name}.{row.busy_before} <= {speaks.now}"
         self.take_back = speaks.change_both(
-            granted(speaks.true, this_ticket),
+            granted("collected", speaks.true, this_ticket),
             Change(
                 row.name,
                 row.pk,
@@ -87,13 +85,17 @@ class _Texts:
                 this_row,
             ),
         )
-        self.to_ticket, self.if_free_to_ticket = (
-            speaks.change_both(
-                granted("%(is_waiting)s", this_ticket, until_then),
-                given("%(lasts)s", "%(holder)s", fits + condition),
+        to_one = granted("granted", speaks.false, this_ticket, until_then)
+        to_several = granted("collected", "%(is_waiting)s", this_ticket)
+        # {(for several, only if the row is free): the statements}
+        self.to_ticket = {
+            (several, if_free): speaks.change_both(
+                to_several if several else to_one,
+                given("%(lasts)s", "%(holder)s", fits + (is_free if if_free else "")),
             )
-            for condition in ("", is_free)
-        )
+            for several in (False, True)
+            for if_free in (False, True)
+        }
 
 
 @lru_cache
@@ -188,7 +190,7 @@ def give(
         "lasts": place.lasts,
         "holder": place.holder,
     }
-    given = _changed(connection, texts.if_free_to_ticket if if_free else texts.to_ticket, params)
+    given = _changed(connection, texts.to_ticket[place.count > 1, if_free], params)
     if given:
         notify(connection, place.ticket, place.address)
     return given
@@ -297,9 +299,8 @@ def _was_given_back(
     connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int, trusted_until: float
 ) -> bool:
     """Settle a release whose reply was lost; see ``verbs.was_given_back``."""
-    given = tickets.written([(pk, fence + 1)])[1:-1]  # perhaps among others
-    was_given_over = Ticket.objects.using(connection.alias).filter(
-        pool=pool_name(model), granted__contains=given
-    )
+    given = tickets.written([(pk, fence + 1)])
+    to_one, to_several = Q(granted=given), Q(collected__contains=given[1:-1])
+    was_given_over = Ticket.objects.using(connection.alias).for_rows_of(model).filter(to_one | to_several)
     is_back = verbs.was_given_back(connection, model, pk, fence, trusted_until)
     return bool(is_back) or was_given_over.exists()

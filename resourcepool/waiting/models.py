@@ -48,11 +48,19 @@ class Ticket(AbstractLease):
         editable=False,
         help_text=_("For how many microseconds a row that it is given is its own, until that is renewed."),
     )
-    granted = models.TextField(
+    granted = models.CharField(
         _("granted"),
+        max_length=500,
         default="[]",
         editable=False,
-        help_text=_("The rows it was given, with their fences, as JSON."),
+        help_text=_("The row it was given, as JSON."),
+    )
+    # In a column of its own: MariaDB makes a file for each UPDATE of two tables that writes a text of any length.
+    collected = models.TextField(
+        _("collected"),
+        default="[]",
+        editable=False,
+        help_text=_("The rows it was given so far, if it wants several."),
     )
     is_waiting = models.BooleanField(_("is waiting"), default=True, editable=False)
 

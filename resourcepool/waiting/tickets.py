@@ -53,7 +53,7 @@ class _Texts:
 
     def __init__(self, connection: BaseDatabaseWrapper) -> None:
         speaks, table, quote = dialect.of(connection), table_of(connection, Ticket), connection.ops.quote_name
-        about = "asked_at pool selector count priority address lasts granted is_waiting"
+        about = "asked_at pool selector count priority address lasts granted collected is_waiting"
         names = dict(zip(about.split(), map(quote, about.split()), strict=True))
         columns = ", ".join([table.fence, table.busy_before, *names.values(), table.holder])
         self.name, self.table, self.names = table.name, table, names
@@ -63,10 +63,10 @@ class _Texts:
         self.columns = {field.name: quote(str(field.column)) for field in Ticket._meta.concrete_fields}
         self.take = (
             f"INSERT INTO {table.name} ({columns}) "  # noqa: S608 (quoted names)
-            f"VALUES (1, {speaks.later}, {speaks.now}, %s, %s, %s, %s, %s, %s, '[]', {speaks.true}, %s)"
+            f"VALUES (1, {speaks.later}, {speaks.now}, %s, %s, %s, %s, %s, %s, '[]', '[]', {speaks.true}, %s)"
             f"{speaks.returning_key.format(pk=table.pk)}"
         )
-        place = ["fence", "selector", "count", "granted", "holder", "lasts", "address"]
+        place = ["fence", "selector", "count", "granted", "collected", "holder", "lasts", "address"]
         read = ", ".join([table.pk, *map(quote, place)])
         self.in_line = f"SELECT {read} FROM {table.name} WHERE {self.waits} {self.order} LIMIT %s"  # noqa: S608
         self.selectors = (
@@ -74,7 +74,7 @@ class _Texts:
         )
         alike = f"{self.waits} AND {names['selector']} = {speaks.exactly}"
         self.first = f"SELECT {table.pk} FROM {table.name} WHERE {alike} {self.order} LIMIT %s"  # noqa: S608
-        seen = f"{table.pk}, {table.fence}, {names['granted']}, {names['is_waiting']}"
+        seen = f"{table.pk}, {table.fence}, {names['granted']}, {names['collected']}, {names['is_waiting']}"
         left = speaks.micros_until.format(moment=table.busy_before)
         self.look = (
             f"SELECT {seen}, {left} "  # noqa: S608
@@ -131,8 +131,8 @@ def look(connection: BaseDatabaseWrapper, pks: Sequence[int]) -> dict[int, Seen]
     """Return how these tickets stand: {key: what it looks like}, without those that are not there."""
     rows = _rows(connection, f"{of(connection).look}({_marks(pks)})", pks)
     return {
-        pk: Seen(fence, _pairs(granted), bool(waits), micros / 1_000_000)
-        for pk, fence, granted, waits, micros in rows
+        pk: Seen(fence, _pairs(granted, collected), bool(waits), micros / 1_000_000)
+        for pk, fence, granted, collected, waits, micros in rows
     }
 
 
@@ -140,8 +140,8 @@ def in_line(connection: BaseDatabaseWrapper, model: Model, most: int = MOST) -> 
     """Return up to ``most`` of those who wait for rows of ``model``, first to be served first."""
     rows = _rows(connection, of(connection).in_line, [pool_name(model), most])
     return [
-        Place(pk, fence, selector, count, _pairs(granted), *rest)
-        for pk, fence, selector, count, granted, *rest in rows
+        Place(pk, fence, selector, count, _pairs(granted, collected), *rest)
+        for pk, fence, selector, count, granted, collected, *rest in rows
     ]
 
 
@@ -184,12 +184,13 @@ def dead_since(connection: BaseDatabaseWrapper, model: Model, seconds: float) ->
 
 
 def written(pairs: Sequence[tuple[Any, int]]) -> str:
-    """Return rows as a ticket's ``granted`` has them."""
+    """Return rows as a ticket's ``granted`` and ``collected`` have them."""
     return json.dumps([[pk if isinstance(pk, int) else str(pk), fence] for pk, fence in pairs])
 
 
-def _pairs(granted: str) -> Pairs:
-    return tuple((pk, fence) for pk, fence in json.loads(granted)) if granted != "[]" else ()
+def _pairs(granted: str, collected: str) -> Pairs:
+    given = granted if collected == "[]" else collected
+    return tuple((pk, fence) for pk, fence in json.loads(given)) if given != "[]" else ()
 
 
 def _marks(pks: Sequence[int]) -> str:
