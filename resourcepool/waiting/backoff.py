@@ -8,7 +8,7 @@ coming late by a fiftieth of the wait does not matter.
 import math
 
 SHORTEST = 0.004  # seconds, like everything here: before the first look, where nothing is known
-PAUSE = 0.008  # between looks
+PAUSE = 0.004  # between looks, at least
 LATEST_FIRST = 1.0  # of a first look
 NEAR = (0.02, 0.2)  # (share of the wait, most) that a pause takes: for one among the first in line,
 FAR = (0.1, 1.0)  # for others,
