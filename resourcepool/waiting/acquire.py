@@ -222,12 +222,13 @@ def _outcome(waiter: Waiter, stop: Callable[[], bool]) -> Leases:
 
 
 def _too_late(waiter: Waiter, error: TimeoutError) -> Leases:
+    had_ticket = waiter.ticket is not None
     leases = waiter.give_up()
     if leases:
         return leases
     waiters.look_now()  # takes the ticket out of the line
-    trouble = waiters.trouble(waiter.using) or (waiter.trouble if waiter.ticket is None else None)
-    if trouble is None and waiter.ticket is None:
+    trouble = waiters.trouble(waiter.using) or waiter.trouble
+    if trouble is None and not had_ticket:
         trouble = DatabaseUnavailable(NO_TICKET)
     raise waiter.source.timed_out(waiter.request, trouble) from error
 
