@@ -10,7 +10,7 @@ import pytest
 from resourcepool import hints
 from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable
 from resourcepool.models import Proxy, Ticket
-from resourcepool.waiting import acquire, line, tickets
+from resourcepool.waiting import acquire, tickets
 from resourcepool.waiting.backoff import Speed
 from resourcepool.waiting.contention import speed_of
 from resourcepool.waiting.notices import notices
@@ -71,8 +71,7 @@ def _the_first_look_is_far_away(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _used_tickets_are_removed_at_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(line, "USED", 1)
+def _every_ticket_is_forgotten(removed_at_once: None) -> Iterator[None]:
     notices._tickets.clear()
     yield
     eventually(lambda: not notices._tickets, because=lambda: f"not forgotten: {notices._tickets}")
