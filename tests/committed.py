@@ -20,7 +20,7 @@ from resourcepool.leases import keeper as keeping
 from resourcepool.models import Move, Queue, TaskType
 from resourcepool.queues import held, looking, membership, registering, server
 from resourcepool.resources import pool
-from resourcepool.waiting import acquire, contention, line, tickets, waiter
+from resourcepool.waiting import acquire, contention, handover, line, looking, tickets, waiter
 from resourcepool.waiting import waiters as waiting
 from tests.app.models import Team
 from tests.app.rows import leased_models
@@ -53,6 +53,7 @@ def forget_everything() -> None:
     lines.clear()
     for memory in (contention.acquiring, contention.releasing):
         memory._until.clear()
+    contention._speeds.clear()
     for one in keeping.keeper.not_given_back():
         keeping.keeper.forget(one)
     keeping.keeper._in_trouble.clear()
@@ -88,7 +89,7 @@ def wake_keeper() -> None:
 @pytest.fixture
 def process_clock(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Clock:
     moved = Clock()
-    of_waiting = (acquire, contention, line, tickets, waiter, waiting)
+    of_waiting = (acquire, contention, handover, line, looking, tickets, waiter, waiting)
     of_queues = (held, looking, membership, registering, server)
     for module in (alarm, keeping, lease, verbs, pool, *of_waiting, *of_queues):
         monkeypatch.setattr(module, "monotonic", moved)

@@ -190,10 +190,10 @@ def _look_here(waiter: Waiter, stop: Callable[[], bool]) -> Leases | None:
     until = min(waiter.free_at, waiter.began + waiter.request.timeout)
     if waiter.ticket is None or waiter.request.count > 1:
         return None
-    event, ticket = threading.Event(), waiter.ticket.pk
-    notices.add(waiter.using, ticket, event)
+    event = threading.Event()
+    notices.add(waiter.using, waiter.ticket.pk, event)
     try:
-        while waiter.look_at < until and not stop():
+        while (event.is_set() or waiter.look_at < until) and not stop():
             event.wait(min(max(0.0, waiter.look_at - monotonic()), NAP))
             if event.is_set() or waiter.look_at <= monotonic():
                 noticed = event.is_set()
@@ -205,9 +205,6 @@ def _look_here(waiter: Waiter, stop: Callable[[], bool]) -> Leases | None:
                 waiter.look_at = waiter.looked_at + next_pause(waiter)
     except DatabaseUnavailable as error:
         waiter.trouble = error
-    finally:
-        if waiter.ticket is not None:
-            notices.add(waiter.using, ticket)  # from here on the other thread is to look
     return None
 
 
@@ -229,12 +226,13 @@ def _outcome(waiter: Waiter, stop: Callable[[], bool]) -> Leases:
 
 
 def _too_late(waiter: Waiter, error: TimeoutError) -> Leases:
+    had_ticket = waiter.ticket is not None
     leases = waiter.give_up()
     if leases:
         return leases
     waiters.look_now()  # takes the ticket out of the line
-    trouble = waiters.trouble(waiter.using) or (waiter.trouble if waiter.ticket is None else None)
-    if trouble is None and waiter.ticket is None:
+    trouble = waiters.trouble(waiter.using) or waiter.trouble
+    if trouble is None and not had_ticket:
         trouble = DatabaseUnavailable(NO_TICKET)
     raise waiter.source.timed_out(waiter.request, trouble) from error
 

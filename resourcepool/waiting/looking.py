@@ -32,6 +32,7 @@ def look(connection: BaseDatabaseWrapper, those: Sequence[Waiter]) -> Iterator[t
             waiter.lost_ticket()
         elif seen.is_waiting:
             waiter.looked_at, waiter.holds, waiter.had_to_wait = sent_at, rows_of(waiter, seen), True
+            waiter.trouble = None
         elif grants := _grants(connection, waiter, seen, sent_at):
             yield waiter, grants
         else:

@@ -27,7 +27,7 @@ class Waiter:
         renewed_at: this process's clock just before the ticket was taken, or renewed last.
         looked_at: the same before the last look at it.
         holds: what it has of several, as seen last.
-        trouble: what kept it from being served at once.
+        trouble: what the database said, if the last thing that was asked for it here was in vain.
         had_to_wait: a look has left it unserved.
         has_joined: the thread looks for it.
         is_near: it is among the first in line; None: that is not known.
@@ -62,7 +62,7 @@ class Waiter:
 
     def has(self, ticket: Taken) -> None:
         """Note that it stands in line with this ticket, and when to look at it first."""
-        self.ticket, self.is_taking, self.holds = ticket, False, ()
+        self.ticket, self.is_taking, self.holds, self.trouble = ticket, False, (), None
         self.renewed_at = self.looked_at = at = ticket.sent_at
         self.look_at = at + speed_of(self.model, self.using).first_pause(ticket.pk, at)
         self.free_at = self.look_at + SOON

@@ -39,6 +39,8 @@ class Waiters:
 
     def join(self, waiter: Waiter) -> None:
         """Look on behalf of ``waiter``; its ``outcome`` is set once it has been served."""
+        if waiter.ticket is not None:
+            notices.add(waiter.using, waiter.ticket.pk)
         with self._lock:
             waiter.has_joined = True
             self._lines.setdefault(waiter.using, Line(waiter.using))

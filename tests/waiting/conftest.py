@@ -4,7 +4,7 @@ import pytest
 
 from tests.committed import *  # noqa: F403 (fixtures)
 from tests.resources.kept import fresh_lists, keep  # noqa: F401 (fixtures)
-from tests.waiting.waiters import waiting  # noqa: F401 (fixture)
+from tests.waiting.waiters import removed_at_once, waiting  # noqa: F401 (fixtures)
 
 
 @pytest.fixture(autouse=True)

@@ -31,6 +31,7 @@ def test_what_is_free_is_claimed_without_a_ticket() -> None:
     assert lease.trust.lasts == 60
 
 
+@pytest.mark.usefixtures("removed_at_once")
 def test_who_had_to_wait_a_moment_ago_goes_straight_to_the_line_and_is_served_by_its_first_look() -> None:
     row = new(Proxy)
     acquiring.note(Proxy, "default", had_to_wait=True)

@@ -1,14 +1,16 @@
-"""How soon a waiter looks again: pure arithmetic, in seconds."""
+"""How soon a waiter looks again: pure arithmetic, in seconds; every moment is passed in."""
 
 import pytest
 
 from resourcepool.waiting.backoff import (
+    FORGOTTEN,
     HINTED,
     LATEST_FIRST,
     PAUSE,
     SHORTEST,
     SLOW,
-    Backoff,
+    SPAN,
+    Speed,
     pause,
     slow_pause,
 )
@@ -16,37 +18,89 @@ from resourcepool.waiting.backoff import (
 LONG = 60.0  # a row that is given lasts long enough
 
 
-def learned(*waits: float) -> Backoff:
-    backoff = Backoff()
-    for waited in waits:
-        backoff.served(waited)
-    return backoff
+def moved(a_second: float, until: float = 10.0, last: int = 1_000) -> Speed:
+    """Return what was learned by moment ``until``, when ticket ``last`` was the last of ``a_second`` each second."""
+    speed = Speed()
+    for ago in range(round(a_second * 5), -1, -1):
+        speed.served(last - ago, until - ago / a_second)
+    return speed
 
 
 class TestTheFirstLook:
     def test_is_almost_at_once_where_nothing_is_known(self) -> None:
-        assert learned().first_pause(hinted=False) == SHORTEST
+        assert Speed().first_pause(7, 10.0) == SHORTEST
 
-    def test_comes_shortly_before_the_others_were_served(self) -> None:
-        evenly = learned(*[0.3] * 50)
-        assert 0.25 < evenly.first_pause(hinted=False) <= 0.3
+    def test_is_almost_at_once_where_only_one_was_served_because_that_tells_nothing(self) -> None:
+        speed = Speed()
+        speed.served(5, 10.0)
+        assert speed.first_pause(7, 10.0) == SHORTEST
 
-    def test_comes_the_earlier_the_less_alike_the_waits_were(self) -> None:
-        evenly, unevenly = learned(*[0.3] * 50), learned(*[0.2, 0.4] * 25)
-        assert unevenly.first_pause(hinted=False) < evenly.first_pause(hinted=False)
+    def test_comes_shortly_before_the_line_gets_there(self) -> None:
+        assert 0.3 < moved(1_000.0).first_pause(1_400, 10.0) < 0.4
 
-    def test_is_soon_after_one_wait_because_that_tells_little(self) -> None:
-        assert learned(0.3).first_pause(hinted=False) < 0.1
+    def test_comes_the_earlier_compared_with_the_wait_the_fewer_stand_in_front(self) -> None:
+        """So many are served in such a time, more or less; of few it is known the least."""
+        speed = moved(100.0)
+        few, many = speed.first_pause(1_010, 10.0) / 0.10, speed.first_pause(1_090, 10.0) / 0.90
+        assert few < 0.7 < many < 0.9
 
-    def test_is_never_later_than_half_a_second(self) -> None:
-        assert learned(*[90.0] * 100).first_pause(hinted=False) == LATEST_FIRST
+    def test_is_almost_at_once_for_the_next(self) -> None:
+        assert moved(10.0).first_pause(1_001, 10.0) == SHORTEST
+
+    def test_reckons_that_the_line_has_moved_on_since_the_last_one_was_served(self) -> None:
+        speed = moved(100.0)
+        assert speed.first_pause(1_090, 10.5) == pytest.approx(speed.first_pause(1_040, 10.0))
+        assert speed.first_pause(1_090, 11.5) == SHORTEST, "it should have been its turn already"
+
+    def test_is_never_later_than_a_second(self) -> None:
+        assert moved(10.0).first_pause(5_000, 10.0) == LATEST_FIRST
 
     def test_is_left_to_hints_where_they_have_been_arriving(self) -> None:
-        assert learned(*[0.01] * 50).first_pause(hinted=True) == HINTED[0]
-        assert learned(*[0.4] * 50).first_pause(hinted=True) > HINTED[0]
+        speed = moved(1_000.0)
+        speed.is_hinted = True
+        assert speed.first_pause(1_002, 10.0) == HINTED[0]
+        assert speed.first_pause(1_800, 10.0) > HINTED[0]
+        assert Speed().first_pause(7, 10.0) < HINTED[0]
 
-    def test_follows_waits_that_get_longer(self) -> None:
-        assert learned(*[0.01] * 50, *[0.3] * 50).first_pause(hinted=False) > 0.2
+    def test_is_almost_at_once_again_when_nobody_was_served_for_a_while(self) -> None:
+        speed = moved(100.0)
+        assert speed.first_pause(1_500, 10.0 + FORGOTTEN + 0.1) == SHORTEST
+
+
+class TestTheSpeed:
+    def test_follows_a_line_that_gets_slower(self) -> None:
+        speed = moved(1_000.0)
+        before = speed.first_pause(1_100, 10.0)
+        for number in range(1, 21):
+            speed.served(1_000 + number * 5, 10.0 + number * SPAN)
+        assert speed.first_pause(1_200, 10.0 + 20 * SPAN) > 5 * before
+
+    def test_is_not_measured_over_a_moment_because_several_are_served_at_once(self) -> None:
+        speed = Speed()
+        for ticket in range(100):
+            speed.served(ticket, 10.0 + ticket / 1_000_000)
+        assert speed.first_pause(500, 10.1) == SHORTEST, "still nothing is known"
+
+    def test_is_learned_anew_after_a_while_without_anybody(self) -> None:
+        speed = moved(1_000.0)
+        speed.served(2_000, 10.0 + FORGOTTEN + 0.1)
+        assert speed.first_pause(2_500, 10.0 + FORGOTTEN + 0.1) == SHORTEST
+        speed.served(2_010, 10.3 + FORGOTTEN + 0.1)
+        assert speed.first_pause(2_500, 10.3 + FORGOTTEN + 0.1) == LATEST_FIRST
+
+    def test_is_not_confused_by_one_who_is_served_late(self) -> None:
+        """It had given way to others with a better priority."""
+        speed = moved(100.0)
+        before = speed.first_pause(1_090, 10.0)
+        speed.served(17, 10.0)
+        assert speed.first_pause(1_090, 10.0) == before
+
+    def test_is_learned_anew_where_the_numbers_begin_anew(self) -> None:
+        speed = moved(100.0)
+        later = 10.0 + FORGOTTEN + 0.1
+        speed.served(1, later)
+        speed.served(11, later + 1)
+        assert speed.first_pause(15, later + 1) == pytest.approx(0.2, abs=0.02)
 
 
 class TestThePauseBetweenLooks:

@@ -3,19 +3,23 @@
 The turns are taken here in the test's own thread; another process would release and claim at any moment in between.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from resourcepool import hints
 from resourcepool.dialect import DbLater
 from resourcepool.leases import verbs
 from resourcepool.leases.lease import Lease
 from resourcepool.leases.terms import margin
 from resourcepool.models import Proxy, Ticket
 from resourcepool.waiting import tickets
-from resourcepool.waiting.line import Line
+from resourcepool.waiting.backoff import SHORTEST
+from resourcepool.waiting.contention import speed_of
+from resourcepool.waiting.line import USED_AT_MOST, Line
 from resourcepool.waiting.waiter import Waiter
 from tests.app.models import Device
 from tests.app.rows import busy_for, change, columns, expire, hold, new, several, steal
@@ -36,7 +40,6 @@ def join(line: Line, model: Any = Proxy, count: int = 1, **wishes: Any) -> Waite
     request = model.pool.request(count, {"timeout": 60, "holder": "me", **wishes})
     waiter = Waiter(model.pool, "default", request)
     waiter.has(tickets.take(connection, model, request))
-    line.expect(waiter)
     line.waiters.append(waiter)
     return waiter
 
@@ -48,6 +51,17 @@ def look(line: Line) -> None:
 def of(waiter: Waiter) -> Ticket:
     assert waiter.ticket is not None
     return Ticket.objects.get(pk=waiter.ticket.pk)
+
+
+def then(do: Callable[..., Any], and_then: Callable[[], object]) -> Callable[..., Any]:
+    """Return what does one after the other, and returns what the first one did."""
+
+    def both(*args: Any) -> Any:
+        done = do(*args)
+        and_then()
+        return done
+
+    return both
 
 
 def leases(waiter: Waiter) -> list[Lease]:
@@ -75,7 +89,7 @@ class TestBeingServed:
         look(line)
         assert leases(waiter)
         assert Ticket.objects.count() == 1
-        process_clock.advance(1.1)
+        process_clock.advance(USED_AT_MOST + 0.1)
         look(line)
         assert Ticket.objects.count() == 0
 
@@ -103,20 +117,28 @@ class TestBeingServed:
 
 
 class TestTrust:
-    def test_begins_at_the_last_look_that_found_nothing(self, line: Line, process_clock: Clock) -> None:
-        """The row was given later, so it lasts longer than is believed."""
+    def test_begins_when_the_look_that_found_it_was_sent(self, line: Line, process_clock: Clock) -> None:
         held, waiter = hold(new(Proxy)), join(line)
+        look(line)
+        held.release()
         process_clock.advance(1)
         before = process_clock()
         look(line)
         after = process_clock()
-        process_clock.advance(1)
-        held.release()
-        process_clock.advance(1)
-        look(line)
         (lease,) = leases(waiter)
         assert before <= lease.trust.sent_at <= after
-        assert lease.trust.until == lease.trust.sent_at + TICKET_TTL - margin(TICKET_TTL)
+
+    def test_lasts_for_what_the_ticket_says_is_left(self, line: Line) -> None:
+        """It was given some time before: when, nobody here can know."""
+        row = new(Proxy)
+        held, waiter = hold(row), join(line)
+        held.release()
+        for one in (row, of(waiter)):
+            change(one, busy_before=DbLater(4))
+        look(line)
+        trust = leases(waiter)[0].trust
+        assert 3.5 < round(trust.lasts, 3) <= 4
+        assert trust.until == trust.sent_at + trust.lasts - margin(trust.lasts)
 
     def test_lasts_for_the_tickets_life_until_the_first_renewal(self, line: Line) -> None:
         row = new(Proxy)
@@ -138,34 +160,47 @@ class TestTrust:
         look(line)
         assert leases(waiter)[0].remaining <= 1
 
-    def test_is_not_given_to_what_may_have_run_out_before_it_was_seen(
-        self, line: Line, process_clock: Clock
-    ) -> None:
+    def test_is_not_given_to_what_has_run_out_before_it_was_seen(self, line: Line) -> None:
         """This process stood still: it leaves what it was given to others, and stands in line anew."""
         row = new(Proxy)
         held, waiter, behind = hold(row), join(line), ticket(Proxy)
         held.release()
-        process_clock.advance(TICKET_TTL)
+        for one in (row, of(waiter)):
+            expire(one)
         look(line)
         assert not waiter.has_left
         assert given(behind) == [(row.pk, 3)]
         look(line)
         assert in_line() == ["me"]
 
-    def test_is_not_given_to_what_somebody_else_has_taken_since(self, line: Line, process_clock: Clock) -> None:
+    def test_is_not_given_to_what_may_have_run_out_while_the_answer_was_on_its_way(
+        self, line: Line, process_clock: Clock, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        row = new(Proxy)
+        held, waiter, behind = hold(row), join(line), ticket(Proxy)
+        held.release()
+        with monkeypatch.context() as patch:
+            patch.setattr(tickets, "look", then(tickets.look, lambda: process_clock.advance(TICKET_TTL - 0.5)))
+            look(line)
+        assert not waiter.has_left
+        assert given(behind) == [(row.pk, 3)]
+
+    def test_is_not_given_to_what_somebody_else_has_taken_since(self, line: Line) -> None:
         row = new(Proxy)
         held, waiter = hold(row), join(line)
         held.release()
-        process_clock.advance(TICKET_TTL)
+        expire(of(waiter))
         steal(row)
         look(line)
         assert not waiter.has_left
         assert columns(row)["holder"] == "thief"
 
     def test_is_given_to_what_it_gets_after_it_has_stood_still(self, line: Line, process_clock: Clock) -> None:
-        held, waiter = hold(new(Proxy)), join(line)
+        row = new(Proxy)
+        held, waiter = hold(row), join(line)
         held.release()
-        process_clock.advance(TICKET_TTL)
+        for one in (row, of(waiter)):
+            expire(one)
         for _ in range(3):
             look(line)
             process_clock.advance(0.5)
@@ -283,6 +318,48 @@ class TestSeveral:
             process_clock.advance(0.5)
         assert {lease.pk for lease in leases(urgent)} == {row.pk for row in rows}
         assert not usual.has_left
+
+
+class TestLearning:
+    """How soon newcomers look is learned from those who are served."""
+
+    def test_the_speed_of_the_line_from_the_tickets_that_are_served(
+        self, line: Line, process_clock: Clock
+    ) -> None:
+        held = hold(new(Proxy))
+        for _ in range(4):
+            waiter = join(line)
+            process_clock.advance(0.3)
+            held.release()
+            look(line)
+            (held,) = leases(waiter)
+        for _ in range(3):
+            newcomer = join(line)
+        assert newcomer.look_at - newcomer.began > 10 * SHORTEST
+
+    @pytest.mark.only("mysql", "postgresql")  # where a release gives to the first in line in one statement
+    def test_the_speed_of_the_line_from_releases_to_other_processes(self, process_clock: Clock) -> None:
+        row = new(Proxy)
+        for _ in range(2):
+            first = ticket(Proxy)
+            hold(row).release()
+            expire(row)
+            process_clock.advance(0.3)
+        assert given(first)
+        for _ in range(3):
+            last = ticket(Proxy)
+        assert speed_of(Proxy, "default").first_pause(last.pk, process_clock()) > 10 * SHORTEST
+
+    @pytest.mark.parametrize("are_on", [True, False])
+    def test_whether_hints_arrive(self, line: Line, monkeypatch: pytest.MonkeyPatch, are_on: bool) -> None:
+        monkeypatch.setattr(hints, "are_on", lambda: are_on)
+        for noticed in (True, False):
+            held, waiter = hold(new(Proxy)), join(line)
+            held.release()
+            waiter.look_at = 0.0
+            line.turn(noticed=noticed)
+            assert leases(waiter)
+            assert speed_of(Proxy, "default").is_hinted == (noticed and are_on)
 
 
 class TestStatements:

@@ -6,9 +6,9 @@ import pytest
 from django.db import connection
 
 from resourcepool.models import Proxy, Ticket
-from resourcepool.waiting import tickets
+from resourcepool.waiting import handover, tickets
 from tests.app.models import Device
-from tests.app.rows import busy_for, change, columns, expire
+from tests.app.rows import busy_for, change, columns, expire, granted, new
 from tests.waiting.waiters import ticket
 
 US, DE = '{"country": "US"}', '{"country": "DE"}'
@@ -82,11 +82,23 @@ class TestLooking:
         gone_key = gone.pk
         gone.delete()
         seen = tickets.look(connection, [waits.pk, dead.pk, served.pk, gone_key])
-        assert seen == {
-            waits.pk: tickets.Seen(1, (), is_waiting=True, is_alive=True),
-            dead.pk: tickets.Seen(1, (), is_waiting=True, is_alive=False),
-            served.pk: tickets.Seen(2, ((7, 2),), is_waiting=False, is_alive=True),
+        assert {pk: (one.fence, one.granted, one.is_waiting, one.is_alive) for pk, one in seen.items()} == {
+            waits.pk: (1, (), True, True),
+            dead.pk: (1, (), True, False),
+            served.pk: (2, ((7, 2),), False, True),
         }
+
+    def test_tells_for_how_long_the_one_row_that_was_given_is_its_own(self) -> None:
+        row = new(Proxy)
+        fence, one = granted(row).fence, ticket(Proxy, seconds=30, lasts=4_000_000)
+        assert handover.release(connection, Proxy, row.pk, fence, trusted_until=0.0)
+        assert 3 < tickets.look(connection, [one.pk])[one.pk].left <= busy_for(row) + 1 <= 5
+
+    def test_of_one_for_several_tells_how_long_the_ticket_lives(self) -> None:
+        row = new(Proxy)
+        fence, one = granted(row).fence, ticket(Proxy, seconds=30, count=2, lasts=4_000_000)
+        assert handover.release(connection, Proxy, row.pk, fence, trusted_until=0.0)
+        assert 29 < tickets.look(connection, [one.pk])[one.pk].left <= 30
 
 
 class TestRenewing:

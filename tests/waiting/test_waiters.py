@@ -43,6 +43,7 @@ class TestTheDead:
         expire(row)
         assert waiting.let_go("alive").fence == 3
 
+    @pytest.mark.usefixtures("removed_at_once")
     def test_are_tidied_away_after_a_while(self, waiting: Waiting) -> None:
         held = hold(new(Proxy))
         long_dead, just_dead = ticket(Proxy, seconds=-TIDY_EVERY - 1), ticket(Proxy, seconds=-1)
@@ -67,6 +68,7 @@ class TestLeavingTheLine:
             Proxy.pool.acquire(timeout=0.1)
         eventually(lambda: not Ticket.objects.exists())
 
+    @pytest.mark.usefixtures("removed_at_once")
     def test_after_being_served_the_ticket_is_gone(self, waiting: Waiting) -> None:
         held = hold(new(Proxy))
         waiting.start("one")
@@ -74,6 +76,7 @@ class TestLeavingTheLine:
         waiting.let_go("one")
         eventually(lambda: not Ticket.objects.exists())
 
+    @pytest.mark.usefixtures("removed_at_once")
     def test_after_being_served_by_the_first_look_the_ticket_is_gone(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -11,6 +11,7 @@ from django.apps.registry import Apps
 from resourcepool.dialect import DbLater, DbNow
 from resourcepool.exceptions import AcquireTimeout
 from resourcepool.models import Proxy, Ticket
+from resourcepool.waiting import line
 from resourcepool.waiting.models import pool_name
 from resourcepool.waiting.waiters import waiters
 from tests.app.rows import columns, new
@@ -82,6 +83,12 @@ def let_pass(seconds: float) -> None:
 @pytest.fixture
 def waiting() -> Waiting:
     return Waiting()
+
+
+@pytest.fixture
+def removed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tickets of those who were served are not kept to be removed with others."""
+    monkeypatch.setattr(line, "USED", 1)
 
 
 def ticket(model: Any, seconds: float = 30, **fields: Any) -> Ticket:
