@@ -9,13 +9,12 @@ from typing import Any, TypeVar
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool import hints
 from resourcepool.exceptions import ClaimInTransaction, DatabaseUnavailable
 from resourcepool.leases import verbs
 from resourcepool.leases.clock import monotonic
 from resourcepool.leases.verbs import Grant
 from resourcepool.waiting import handover, tickets
-from resourcepool.waiting.contention import acquiring, releasing, speed_of
+from resourcepool.waiting.contention import acquiring, releasing
 from resourcepool.waiting.looking import look, next_pause
 from resourcepool.waiting.notices import notices
 from resourcepool.waiting.request import Request, Source
@@ -196,23 +195,16 @@ def _look_here(waiter: Waiter, stop: Callable[[], bool]) -> Leases | None:
         while (event.is_set() or waiter.look_at < until) and not stop():
             event.wait(min(max(0.0, waiter.look_at - monotonic()), NAP))
             if event.is_set() or waiter.look_at <= monotonic():
-                noticed = event.is_set()
                 event.clear()
                 for _, grants in look(connections[waiter.using], [waiter]):
-                    return _served(waiter, grants, noticed=noticed)
+                    waiters.used(waiter)
+                    return _leases(waiter.source, connections[waiter.using], waiter.request, grants)
                 if waiter.ticket is None:
                     break
                 waiter.look_at = waiter.looked_at + next_pause(waiter)
     except DatabaseUnavailable as error:
         waiter.trouble = error
     return None
-
-
-def _served(waiter: Waiter, grants: list[Grant], *, noticed: bool) -> Leases:
-    leases = _leases(waiter.source, connections[waiter.using], waiter.request, grants)
-    speed_of(waiter.model, waiter.using).is_hinted = noticed and hints.are_on()
-    waiters.used(waiter)
-    return leases
 
 
 def _outcome(waiter: Waiter, stop: Callable[[], bool]) -> Leases:

@@ -13,7 +13,7 @@ LATEST_FIRST = 1.0  # of a first look
 NEAR = (0.02, 0.2)  # (share of the wait, most) that a pause takes: for one among the first in line,
 FAR = (0.1, 1.0)  # for others,
 UNKNOWN = (0.08, 0.2)  # and where that is not known
-HINTED = (0.2, 0.05, 1.0)  # the least, the share, the most, where hints have been arriving
+FAST = 50.0  # tickets a second: looks come soon enough without a hint
 SPAN = 0.2  # over which the speed is measured
 FORGOTTEN = 2.0  # after which what was learned is of no use
 WEIGHT = 0.3  # of a new measurement
@@ -25,13 +25,9 @@ class Speed:
 
     Tickets of other lines have numbers, too; they are counted in the speed as in the distance. Only a guess: with
     priorities and selectors the order is another one.
-
-    Attributes:
-        is_hinted: the last one who was served here looked because of a hint.
     """
 
     def __init__(self) -> None:
-        self.is_hinted = False
         self._speed: float | None = None
         self._from: tuple[int, float] | None = None  # (ticket, when it was served) that is measured from
         self._last = (0, -math.inf)
@@ -48,6 +44,10 @@ class Speed:
         if ticket > self._last[0] or now - self._last[1] > FORGOTTEN:
             self._last = ticket, now
 
+    def is_fast(self, now: float) -> bool:
+        """Tell whether the line moves so fast that those in it look often anyway."""
+        return (self._speed or 0.0) > FAST and now - self._last[1] < FORGOTTEN
+
     def first_pause(self, ticket: int, now: float) -> float:
         """Return how many seconds after taking this ticket to look at it first."""
         number, at = self._last
@@ -56,23 +56,19 @@ class Speed:
         else:
             ahead = max(1.0, ticket - number - self._speed * (now - at))
             early = ahead / self._speed * (1 - ahead**-0.75)  # the nearer, the less is sure
-        return max(SHORTEST, min(early, LATEST_FIRST), HINTED[0] if self.is_hinted else 0.0)
+        return max(SHORTEST, min(early, LATEST_FIRST))
 
 
-def pause(waited: float, *, near: bool | None, hinted: bool, lasts: float) -> float:
+def pause(waited: float, *, near: bool | None, lasts: float) -> float:
     """Return how many seconds later to look again.
 
     Args:
         waited: for how many seconds so far.
         near: it is among the first in line; None: that is not known.
-        hinted: hints have been arriving, so looks are only for those that get lost.
         lasts: for how many seconds a row that is given is there to be seen.
     """
     share, most = UNKNOWN if near is None else NEAR if near else FAR
-    least = PAUSE
-    if hinted:
-        least, share, most = HINTED
-    return min(max(least, share * waited), most, lasts / 4)
+    return min(max(PAUSE, share * waited), most, lasts / 4)
 
 
 def slow_pause(waited: float) -> float:

@@ -144,7 +144,7 @@ def _release(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int)
             return False
         releasing.note(model, connection.alias, had_to_wait=True)
         speed_of(model, connection.alias).served(ticket, monotonic())
-        notify(connection, ticket)
+        notify(connection, model, ticket)
         return True
 
     def if_nobody_waits() -> bool:
@@ -192,7 +192,7 @@ def give(
     }
     given = _changed(connection, texts.to_ticket[place.count > 1, if_free], params)
     if given:
-        notify(connection, place.ticket, place.address)
+        notify(connection, model, place.ticket, place.address)
     return given
 
 

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from django.db import DatabaseError, InterfaceError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool import hints
 from resourcepool.conf import ticket_ttl
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.leases import verbs
@@ -15,7 +14,6 @@ from resourcepool.leases.clock import monotonic
 from resourcepool.leases.table import Model
 from resourcepool.waiting import handover, tickets
 from resourcepool.waiting.backoff import slow_pause
-from resourcepool.waiting.contention import speed_of
 from resourcepool.waiting.looking import look, next_pause, pass_on
 from resourcepool.waiting.notices import notices
 from resourcepool.waiting.tickets import Taken
@@ -53,7 +51,7 @@ class Line:
         now = monotonic()
         self._renew(now)
         if noticed or any(waiter.look_at <= now for waiter in self.waiters):
-            self._look(noticed=noticed)
+            self._look()
         self._look_at_free_rows()
         renew_every = ticket_ttl() / 3
         times = [min(one.look_at, one.free_at, one.renewed_at + renew_every) for one in self.waiters]
@@ -136,9 +134,8 @@ class Line:
 
     # Looking
 
-    def _look(self, *, noticed: bool) -> None:
+    def _look(self) -> None:
         for waiter, grants in look(self._connection, list(self.waiters)):
-            speed_of(waiter.model, self.using).is_hinted = noticed and hints.are_on()
             self.drop(waiter)
             self.waiters.remove(waiter)
             waiter.give(grants)

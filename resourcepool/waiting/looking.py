@@ -43,8 +43,7 @@ def look(connection: BaseDatabaseWrapper, those: Sequence[Waiter]) -> Iterator[t
 def next_pause(waiter: Waiter) -> float:
     """Return how many seconds after a look that found nothing to look again."""
     waited, lasts = waiter.looked_at - waiter.began, waiter.ticket.lasts if waiter.ticket else 0.0
-    hinted = speed_of(waiter.model, waiter.using).is_hinted
-    return pause(waited, near=waiter.is_near, hinted=hinted, lasts=lasts)
+    return pause(waited, near=waiter.is_near, lasts=lasts)
 
 
 def pass_on(connection: BaseDatabaseWrapper, waiter: Waiter, seen: Seen) -> None:

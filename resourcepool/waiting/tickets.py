@@ -84,6 +84,7 @@ class _Texts:
             f"UPDATE {table.name} SET {table.busy_before} = {speaks.later} "  # noqa: S608
             f"WHERE {names['is_waiting']} = {speaks.true} AND {alive} AND {table.pk} IN "
         )
+        self.address = f"SELECT {names['address']} FROM {table.name} WHERE {table.pk} = %s"  # noqa: S608
         self.remove = f"DELETE FROM {table.name} WHERE {table.pk} IN "  # noqa: S608
         self.leave = f"DELETE FROM {table.name} WHERE {table.fence} = 1 AND {table.pk} IN "  # noqa: S608
         self.dead = (
@@ -152,10 +153,8 @@ def first(connection: BaseDatabaseWrapper, model: Model, selector: str, most: in
 
 def address(connection: BaseDatabaseWrapper, pk: int) -> str:
     """Return where hints for this ticket are sent to; "" if it is gone."""
-    found = retrying(
-        connection, Ticket.objects.using(connection.alias).filter(pk=pk).values_list("address").first
-    )
-    return found[0] if found else ""
+    found = _rows(connection, of(connection).address, [pk])
+    return str(found[0][0]) if found else ""
 
 
 def selectors(connection: BaseDatabaseWrapper, model: Model) -> list[str]:
