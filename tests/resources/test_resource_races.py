@@ -9,8 +9,9 @@ import pytest
 from resourcepool import Resource
 from resourcepool.exceptions import AcquireTimeout
 from resourcepool.models import Proxy, Ticket
+from resourcepool.waiting import tickets
 from tests.app.models import Device
-from tests.app.rows import busy_for, columns, new, several, steal
+from tests.app.rows import busy_for, columns, hold, new, several, steal
 from tests.committed import Clock
 from tests.eventually import InBackground, eventually
 
@@ -114,16 +115,35 @@ def test_what_is_found_while_it_ends_is_given_back(start: Any, end: str) -> None
     assert crawler.lease is None
 
 
-@pytest.mark.parametrize("end", ["close", "terminate"])
-def test_what_comes_free_after_the_end_is_given_back(start: Any, end: str) -> None:
-    """The end comes while the thread stands in line for a replacement."""
+def test_what_comes_free_after_close_is_given_back(start: Any) -> None:
+    """It comes while the thread stands in line for a replacement."""
     first = new(Proxy)
     crawler = start(Patient)
     steal(first)
     eventually(Ticket.objects.exists)
-    getattr(crawler, end)()
+    crawler.close()
     second = new(Proxy)
     eventually(lambda: columns(second)["fence"] == 2)
+    assert columns(second)["holder"] == ""
+    assert crawler.lease is None
+
+
+def test_what_comes_free_when_it_terminates_is_given_back(start: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The thread is given it just before it leaves the line."""
+    first = new(Proxy)
+    crawler, leave = start(Patient), tickets.leave
+    held = hold(second := new(Proxy), holder="other")
+
+    def released_before(*args: Any) -> bool:
+        held.release()
+        assert columns(second)["holder"] not in ("", "other"), "given to the ticket"
+        return leave(*args)
+
+    monkeypatch.setattr(tickets, "leave", released_before)
+    steal(first)
+    eventually(Ticket.objects.exists)
+    crawler.terminate()
+    eventually(lambda: columns(second)["fence"] == 3)
     assert columns(second)["holder"] == ""
     assert crawler.lease is None
 
