@@ -16,7 +16,7 @@ UNKNOWN = (0.08, 0.2)  # and where that is not known
 FAST = 50.0  # tickets a second: looks come soon enough without a hint
 SPAN = 0.2  # over which the speed is measured
 FORGOTTEN = 2.0  # after which what was learned is of no use
-WEIGHT = 0.3  # of a new measurement
+MEMORY = 0.5  # of a measurement over so long two thirds count, and one third of what was known before
 SLOW = (0.25, 0.2, 2.0)  # the least, the share of the wait, the most between two looks at free rows
 
 
@@ -39,7 +39,8 @@ class Speed:
             self._speed, self._from = None, (ticket, now)
         elif now - begun[1] >= SPAN and ticket > begun[0]:
             fresh = (ticket - begun[0]) / (now - begun[1])
-            self._speed = fresh if self._speed is None else self._speed + WEIGHT * (fresh - self._speed)
+            known = fresh if self._speed is None else self._speed
+            self._speed = known + (fresh - known) * (1 - math.exp((begun[1] - now) / MEMORY))
             self._from = ticket, now
         if ticket > self._last[0] or now - self._last[1] > FORGOTTEN:
             self._last = ticket, now

@@ -70,7 +70,8 @@ def _grants(connection: BaseDatabaseWrapper, waiter: Waiter, seen: Seen, sent_at
     if len(rows) == 1:
         if now >= sent_at + seen.left - margin(seen.left):
             return None
-        speed_of(waiter.model, waiter.using).served(waiter.ticket.pk, now)
+        given_at = sent_at + seen.left - waiter.ticket.lasts
+        speed_of(waiter.model, waiter.using).served(waiter.ticket.pk, given_at)
         return [Grant(pk, fence, sent_at, seen.left) for pk, fence in rows]
     # They were given at different moments: one renewal tells that they are all there.
     if verbs.renew(connection, waiter.model, rows, waiter.request.terms.ttl) < len(rows):
