@@ -81,7 +81,7 @@ def _exhausted(what: str, one: dict[str, Any], rate: Bounds, p99: Bounds) -> Ite
     if one["overtaken"]:
         more = f"; p99 {one['overtaken']['p99']:.0f}"
         if one["overtaken_by_lease"]:
-            more += f"; by the lease's own moment {one['overtaken_by_lease']['max']}"
+            more += f"; in the order in which rows were given {one['overtaken_by_lease']['max']}"
         yield Row(
             f"{what}: places by which anybody is overtaken", (8, 4), one["overtaken"]["max"], _count, more=more
         )

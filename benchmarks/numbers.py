@@ -9,12 +9,9 @@ class TicketNumbers:
 
     def __init__(self) -> None:
         self._taken: list[Callable[[], int | None]] = []
-        try:
-            from resourcepool.waiting import tickets
-        except ImportError:
-            self._watch_poller()
-        else:
-            self._watch(tickets)
+        from resourcepool.waiting import tickets
+
+        self._watch(tickets)
 
     def pop(self) -> list[int]:
         """Return at most one number, the lowest taken since the last call, and forget about it.
@@ -34,15 +31,3 @@ class TicketNumbers:
             return taken
 
         tickets.take = watched
-
-    def _watch_poller(self) -> None:
-        from resourcepool.leases.poller import poller
-
-        join = poller.join
-
-        def watched(request: Any) -> Any:
-            waiter = join(request)
-            self._taken.append(lambda: waiter.number if waiter.ticket else None)
-            return waiter
-
-        setattr(poller, "join", watched)  # noqa: B010 (the type checker knows it as a method)

@@ -50,10 +50,13 @@ class Ours(Contestant):
 
     def acquire(self) -> Any:
         """Return a lease; its ticket, if it took one, is in ``notes``."""
+        from resourcepool.conf import ticket_ttl
+
         lease = self.pool.acquire(timeout=60, **self.asks)
         returned_at = time.monotonic()
-        granted_at = getattr(getattr(lease, "trust", None), "granted_at", None)
-        self.notes = [(number, returned_at, granted_at) for number in self._numbers.pop()]
+        # What a handed-over row has left, by the database's clock, tells when it was given.
+        given_at = lease.trust.sent_at + lease.trust.lasts - ticket_ttl()
+        self.notes = [(number, returned_at, given_at) for number in self._numbers.pop()]
         return lease
 
     def cycle(self, hold: float) -> float:
