@@ -18,7 +18,8 @@ from pytest_django import DjangoDbBlocker
 from resourcepool.leases import alarm, clock, lease, verbs
 from resourcepool.leases import keeper as keeping
 from resourcepool.models import Move, Queue, TaskType
-from resourcepool.queues import held, looking, membership, registering, server
+from resourcepool.queues import held, membership, registering, server
+from resourcepool.queues import looking as looking_at_queues
 from resourcepool.resources import pool
 from resourcepool.waiting import acquire, contention, handover, line, looking, tickets, waiter
 from resourcepool.waiting import waiters as waiting
@@ -90,7 +91,7 @@ def wake_keeper() -> None:
 def process_clock(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Clock:
     moved = Clock()
     of_waiting = (acquire, contention, handover, line, looking, tickets, waiter, waiting)
-    of_queues = (held, looking, membership, registering, server)
+    of_queues = (held, looking_at_queues, membership, registering, server)
     for module in (alarm, keeping, lease, verbs, pool, *of_waiting, *of_queues):
         monkeypatch.setattr(module, "monotonic", moved)
     return moved

@@ -61,7 +61,8 @@ class _Texts:
             f"UPDATE {row.name} SET {row.busy_before} = {speaks.now}, {row.fence} = {row.fence} + 1, "  # noqa: S608
             f"{row.holder} = '' WHERE {this_row} AND NOT EXISTS (SELECT 1{in_line}{row.claimable_of_row})"
         )
-        self.to_first = speaks.change_both_by_first(
+        can_skip = connection.features.has_select_for_update_skip_locked  # MariaDB from 10.6 on
+        self.to_first = can_skip and speaks.change_both_by_first(
             given(line.of_ticket("lasts"), line.of_ticket("holder"), fits),
             granted(
                 "granted",
@@ -137,7 +138,7 @@ def _release(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int)
     }
 
     def to_first() -> bool:
-        if texts.to_first is None:
+        if not texts.to_first:
             return False
         ticket = dialect.run(connection, texts.to_first, params, dialect.of(connection).key_after_change)
         if ticket is None:
