@@ -1,7 +1,7 @@
 """What a lease was asked for with."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -48,7 +48,8 @@ class Terms:
 
     def under(self, holder: str) -> "Terms":
         """Return the same terms for another holder."""
-        return replace(self, holder=holder)
+        rest = (self.cooldown, self.max_hold, self.leak_after, self.renew_every, self.renew_while, self.on_lost)
+        return Terms(self.ttl, holder, self.holder_is_unique, *rest)  # replace() would take three times as long
 
 
 def margin(ttl: float) -> float:

@@ -134,12 +134,12 @@ def _release(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int)
         "pk": db_key,
         "fence": fence,
         "pool": pool_name(model),
-        "granted": tickets.written([(pk, fence + 1)]),
     }
 
     def to_first() -> bool:
         if not texts.to_first:
             return False
+        params["granted"] = tickets.written([(pk, fence + 1)])
         ticket = dialect.run(connection, texts.to_first, params, dialect.of(connection).key_after_change)
         if ticket is None:
             return False
