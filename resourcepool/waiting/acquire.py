@@ -197,8 +197,9 @@ def _look_here(waiter: Waiter, stop: Callable[[], bool]) -> Leases | None:
             if event.is_set() or waiter.look_at <= monotonic():
                 event.clear()
                 for _, grants in look(connections[waiter.using], [waiter]):
-                    waiters.used(waiter)
-                    return _leases(waiter.source, connections[waiter.using], waiter.request, grants)
+                    leases = _leases(waiter.source, connections[waiter.using], waiter.request, grants)
+                    waiters.used(waiter)  # not before: who is interrupted passes on what its ticket was given
+                    return leases
                 if waiter.ticket is None:
                     break
                 waiter.look_at = waiter.looked_at + next_pause(waiter)

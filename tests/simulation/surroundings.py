@@ -94,6 +94,9 @@ class _Speeds:
     def __init__(self) -> None:
         self._known: dict[Any, Any] = {}
 
+    def get(self, line: Any) -> Any:
+        return self._known.get(line)
+
     def setdefault(self, line: Any, default: Any) -> Any:
         return self._known.setdefault(line, default)
 

@@ -8,7 +8,10 @@ from typing import Any, NamedTuple
 from tests.simulation.database import moment
 from tests.simulation.surroundings import TICKET_TTL
 
-READ = "SELECT id, busy_before, fence, count, lasts, granted, is_waiting, holder FROM resourcepool_ticket ORDER BY id"
+READ = """
+    SELECT id, busy_before, fence, count, lasts, CASE count WHEN 1 THEN granted ELSE collected END, is_waiting, holder
+    FROM resourcepool_ticket ORDER BY id
+"""
 TTL = round(TICKET_TTL * 1_000)
 DEAD = 60_000  # milliseconds after which anybody may remove it
 

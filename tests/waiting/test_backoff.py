@@ -4,7 +4,6 @@ import pytest
 
 from resourcepool.waiting.backoff import (
     FORGOTTEN,
-    HINTED,
     LATEST_FIRST,
     PAUSE,
     SHORTEST,
@@ -42,7 +41,7 @@ class TestTheFirstLook:
         """So many are served in such a time, more or less; of few it is known the least."""
         speed = moved(100.0)
         few, many = speed.first_pause(1_010, 10.0) / 0.10, speed.first_pause(1_090, 10.0) / 0.90
-        assert few < 0.7 < many < 0.9
+        assert few < 0.85 < many < 1
 
     def test_is_almost_at_once_for_the_next(self) -> None:
         assert moved(10.0).first_pause(1_001, 10.0) == SHORTEST
@@ -55,12 +54,12 @@ class TestTheFirstLook:
     def test_is_never_later_than_a_second(self) -> None:
         assert moved(10.0).first_pause(5_000, 10.0) == LATEST_FIRST
 
-    def test_is_left_to_hints_where_they_have_been_arriving(self) -> None:
-        speed = moved(1_000.0)
-        speed.is_hinted = True
-        assert speed.first_pause(1_002, 10.0) == HINTED[0]
-        assert speed.first_pause(1_800, 10.0) > HINTED[0]
-        assert Speed().first_pause(7, 10.0) < HINTED[0]
+    @pytest.mark.parametrize(("a_second", "is_fast"), [(10.0, False), (200.0, True)])
+    def test_needs_no_hint_where_the_line_moves_fast(self, a_second: float, is_fast: bool) -> None:
+        speed = moved(a_second)
+        assert speed.is_fast(10.0) == is_fast
+        assert not speed.is_fast(10.0 + FORGOTTEN)
+        assert not Speed().is_fast(10.0)
 
     def test_is_almost_at_once_again_when_nobody_was_served_for_a_while(self) -> None:
         speed = moved(100.0)
@@ -100,34 +99,27 @@ class TestTheSpeed:
         later = 10.0 + FORGOTTEN + 0.1
         speed.served(1, later)
         speed.served(11, later + 1)
-        assert speed.first_pause(15, later + 1) == pytest.approx(0.2, abs=0.02)
+        assert speed.first_pause(15, later + 1) == pytest.approx(0.26, abs=0.02)
 
 
 class TestThePauseBetweenLooks:
     def test_is_short_for_who_has_only_come(self) -> None:
         for near in (True, False, None):
-            assert pause(0.0, near=near, hinted=False, lasts=LONG) == PAUSE
+            assert pause(0.0, near=near, lasts=LONG) == PAUSE
 
     def test_grows_with_the_wait_and_is_longer_for_who_stands_further_back(self) -> None:
         for waited in (1.0, 5.0, 100.0):
-            near, far = (pause(waited, near=near, hinted=False, lasts=LONG) for near in (True, False))
+            near, far = (pause(waited, near=near, lasts=LONG) for near in (True, False))
             assert PAUSE < near < far
-        assert pause(1.0, near=True, hinted=False, lasts=LONG) < pause(5.0, near=True, hinted=False, lasts=LONG)
+        assert pause(1.0, near=True, lasts=LONG) < pause(5.0, near=True, lasts=LONG)
 
-    @pytest.mark.parametrize(
-        ("near", "hinted", "most"), [(True, False, 0.2), (False, False, 1.0), (None, False, 0.2)]
-    )
-    def test_has_an_end_however_long_the_wait(self, near: bool | None, hinted: bool, most: float) -> None:
-        assert pause(3_600.0, near=near, hinted=hinted, lasts=LONG) == most
+    @pytest.mark.parametrize(("near", "most"), [(True, 0.2), (False, 1.0), (None, 0.2)])
+    def test_has_an_end_however_long_the_wait(self, near: bool | None, most: float) -> None:
+        assert pause(3_600.0, near=near, lasts=LONG) == most
 
-    def test_is_longer_where_hints_have_been_arriving(self) -> None:
-        assert pause(0.0, near=True, hinted=True, lasts=LONG) == HINTED[0]
-        assert pause(3_600.0, near=True, hinted=True, lasts=LONG) == HINTED[2]
-
-    @pytest.mark.parametrize("hinted", [True, False])
-    def test_never_takes_so_long_that_what_was_given_could_run_out_unseen(self, hinted: bool) -> None:
+    def test_never_takes_so_long_that_what_was_given_could_run_out_unseen(self) -> None:
         for waited in (0.0, 1.0, 3_600.0):
-            assert pause(waited, near=False, hinted=hinted, lasts=0.1) <= 0.1 / 4
+            assert pause(waited, near=False, lasts=0.1) <= 0.1 / 4
 
 
 def test_looks_at_free_rows_get_rare_but_never_stop() -> None:

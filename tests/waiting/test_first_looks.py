@@ -7,12 +7,10 @@ from typing import Any
 
 import pytest
 
-from resourcepool import hints
 from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable
 from resourcepool.models import Proxy, Ticket
 from resourcepool.waiting import acquire, tickets
 from resourcepool.waiting.backoff import Speed
-from resourcepool.waiting.contention import speed_of
 from resourcepool.waiting.notices import notices
 from resourcepool.waiting.waiter import Waiter
 from resourcepool.waiting.waiters import waiters
@@ -127,19 +125,6 @@ class TestBeingServed:
         assert in_line() == ["me"]
         held.release()
         assert one.result().fence == 2
-
-    @pytest.mark.usefixtures("_nobody_else_looks", "_the_first_look_is_far_away")
-    @pytest.mark.parametrize("are_on", [True, False])
-    def test_because_of_a_notice_tells_newcomers_that_hints_arrive_where_they_are_on(
-        self, monkeypatch: pytest.MonkeyPatch, are_on: bool
-    ) -> None:
-        monkeypatch.setattr(hints, "are_on", lambda: are_on)
-        monkeypatch.setattr(hints, "listen", lambda *_: None)
-        held = hold(new(Proxy))
-        one = waiting()
-        held.release()
-        one.result()
-        assert speed_of(Proxy, "default").is_hinted == are_on
 
     def test_after_the_first_looks_is_up_to_the_thread(self, looks: Looks) -> None:
         held = hold(new(Proxy))
@@ -288,7 +273,7 @@ class TestLeaving:
         def interrupted(*_: Any, **__: Any) -> Any:
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(acquire, "_served", interrupted)
+        monkeypatch.setattr(acquire, "_leases", interrupted)
         with pytest.raises(KeyboardInterrupt):
             Proxy.pool.acquire(timeout=20)
         eventually(lambda: not Ticket.objects.exists())

@@ -10,7 +10,6 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from resourcepool import hints
 from resourcepool.dialect import DbLater
 from resourcepool.leases import verbs
 from resourcepool.leases.lease import Lease
@@ -349,17 +348,6 @@ class TestLearning:
         for _ in range(3):
             last = ticket(Proxy)
         assert speed_of(Proxy, "default").first_pause(last.pk, process_clock()) > 10 * SHORTEST
-
-    @pytest.mark.parametrize("are_on", [True, False])
-    def test_whether_hints_arrive(self, line: Line, monkeypatch: pytest.MonkeyPatch, are_on: bool) -> None:
-        monkeypatch.setattr(hints, "are_on", lambda: are_on)
-        for noticed in (True, False):
-            held, waiter = hold(new(Proxy)), join(line)
-            held.release()
-            waiter.look_at = 0.0
-            line.turn(noticed=noticed)
-            assert leases(waiter)
-            assert speed_of(Proxy, "default").is_hinted == (noticed and are_on)
 
 
 class TestStatements:

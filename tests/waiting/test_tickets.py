@@ -36,7 +36,7 @@ class TestTheLine:
         assert in_line() == [last.pk]
 
     def test_a_place_tells_what_a_release_needs_to_know(self) -> None:
-        one = ticket(Proxy, selector=US, count=3, granted="[[7, 2]]", fence=4, lasts=500_000, address="here")
+        one = ticket(Proxy, selector=US, count=3, collected="[[7, 2]]", fence=4, lasts=500_000, address="here")
         (place,) = tickets.in_line(connection, Proxy)
         assert (place.ticket, place.fence, place.selector, place.count) == (one.pk, 4, US, 3)
         assert (place.holds, place.lacks) == (((7, 2),), 2)

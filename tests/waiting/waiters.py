@@ -99,4 +99,5 @@ def ticket(model: Any, seconds: float = 30, **fields: Any) -> Ticket:
 
 def given(ticket: Ticket) -> list[tuple[Any, int]]:
     """Return the rows that this ticket has been given, with their fences."""
-    return [(pk, fence) for pk, fence in json.loads(columns(ticket)["granted"])]
+    row = columns(ticket)
+    return [(pk, fence) for pk, fence in json.loads(row["granted"] if ticket.count == 1 else row["collected"])]
