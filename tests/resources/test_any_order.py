@@ -161,8 +161,10 @@ class APool(RuleBasedStateMachine):
     @precondition(lambda self: self.holdings)
     def release(self, data: st.DataObject, client: int, loses: bool) -> None:
         one = data.draw(st.sampled_from(self.holdings))
-        # Of a lost reply nobody can tell, once the row has been through other hands, whose statement began that.
-        done = one.is_current or (loses and one.thing.fence >= one.fence + 2)
+        # Of a lost reply the row tells; or that nobody else can have claimed it yet, as far as this process knows:
+        # then it may be the release that handed it on.
+        looks_so = one.is_trusted or (one.thing.fence, one.thing.holder) == (one.fence + 1, "")
+        done = one.is_current or (loses and looks_so)
         with self.clients.playing(client, loses=loses):
             self._end(one, one.lease.release, told=one.is_told or not done)
         if one.is_current:
