@@ -20,7 +20,8 @@ from resourcepool.leases import keeper as keeping
 from resourcepool.models import Move, Queue, TaskType
 from resourcepool.queues import held, looking, membership, registering, server
 from resourcepool.resources import pool
-from resourcepool.waiting import acquire, contention, handover, line, looking, tickets, waiter
+from resourcepool.waiting import acquire, contention, handover, line, tickets, waiter
+from resourcepool.waiting import looking as looking_at_tickets
 from resourcepool.waiting import waiters as waiting
 from tests.app.models import Team
 from tests.app.rows import leased_models
@@ -89,7 +90,7 @@ def wake_keeper() -> None:
 @pytest.fixture
 def process_clock(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Clock:
     moved = Clock()
-    of_waiting = (acquire, contention, handover, line, looking, tickets, waiter, waiting)
+    of_waiting = (acquire, contention, handover, line, looking_at_tickets, tickets, waiter, waiting)
     of_queues = (held, looking, membership, registering, server)
     for module in (alarm, keeping, lease, verbs, pool, *of_waiting, *of_queues):
         monkeypatch.setattr(module, "monotonic", moved)

@@ -162,7 +162,6 @@ class TestBeingServed:
         assert len(one.result()) == 2
         assert set(looks.by) == {"resourcepool-waiters"}
 
-
     @pytest.mark.usefixtures("_the_first_look_is_far_away")
     def test_a_release_wakes_who_waits_in_asyncio(self, looks: Looks) -> None:
         held = hold(new(Proxy))
