@@ -193,6 +193,7 @@ def give(
     }
     given = _changed(connection, texts.to_ticket[place.count > 1, if_free], params)
     if given:
+        speed_of(model, connection.alias).served(place.ticket, monotonic())
         notify(connection, model, place.ticket, place.address)
     return given
 

@@ -158,7 +158,7 @@ WAITING = (
         ACQUIRE,
         "    if len(rows) > 1:",
         "    if False:",
-        THE_LINE,
+        ("tests/waiting/test_acquire.py",),
     ),
     Mutation(
         "several of which one ran out are believed",

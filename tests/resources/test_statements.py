@@ -9,6 +9,7 @@ from resourcepool.models import Proxy
 from resourcepool.waiting import contention
 from tests.app.rows import columns, hold, new, several
 from tests.committed import Statement
+from tests.concurrency.tickets import in_line
 from tests.eventually import InBackground, eventually
 from tests.waiting.waiters import ticket
 
@@ -74,7 +75,7 @@ def test_a_wait_costs_its_process_a_ticket_its_removal_and_looks(statements: lis
     held = hold(new(Proxy))
     statements.clear()
     waiter = InBackground(lambda: Proxy.pool.acquire(timeout=10))
-    eventually(lambda: [one for one in statements if one.sql.startswith("INSERT")])
+    eventually(in_line)
     held.release()
     waiter.result().release()
     eventually(lambda: any(one.sql.startswith("DELETE") for one in statements))

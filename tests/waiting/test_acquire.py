@@ -7,12 +7,13 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable
+from resourcepool.leases import verbs
 from resourcepool.models import Proxy, Ticket
-from resourcepool.waiting import contention, tickets
+from resourcepool.waiting import contention, handover, tickets
 from resourcepool.waiting.contention import acquiring
 from resourcepool.waiting.waiters import waiters
-from tests.app.rows import columns, hold, new, several
-from tests.eventually import eventually
+from tests.app.rows import columns, hold, new, several, steal
+from tests.eventually import InBackground, eventually
 from tests.waiting.waiters import Waiting, given, ticket
 
 
@@ -52,6 +53,26 @@ def test_several_are_had_by_the_first_look_too() -> None:
     assert {lease.pk for lease in leases} == {row.pk for row in rows}
     for lease in leases:
         lease.release()
+
+
+def test_several_of_which_one_has_run_out_meanwhile_are_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others may have given it some time ago."""
+    rows, give_out, stolen = several(Proxy, 2), handover.give_out, list[int]()
+
+    def one_is_stolen_afterwards(*args: Any) -> Any:
+        given = give_out(*args)
+        if not stolen:
+            stolen.append(steal(rows[0]).fence)
+        return given
+
+    monkeypatch.setattr(handover, "give_out", one_is_stolen_afterwards)
+    acquiring.note(Proxy, "default", had_to_wait=True)
+    both = InBackground(lambda: Proxy.pool.acquire_many(2, timeout=20))
+    (fence,) = eventually(lambda: stolen)
+    verbs.release(connection, Proxy, rows[0].pk, fence, 0)
+    fences = {lease.pk: lease.fence for lease in both.result()}
+    assert fences[rows[0].pk] > fence
+    assert fences[rows[1].pk] > 1, "given back, and had anew"
 
 
 def test_a_first_look_serves_those_in_front_before() -> None:

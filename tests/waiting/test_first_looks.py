@@ -175,9 +175,10 @@ class TestBeingServed:
 class TestATicketLostMeanwhile:
     def test_is_taken_anew_by_the_thread(self, looks: Looks) -> None:
         held = hold(new(Proxy))
-        looks.do = lambda: Ticket.objects.all()._raw_delete("default")
+        gone = threading.Event()
+        looks.do = lambda: (Ticket.objects.all()._raw_delete("default"), gone.set())
         one = InBackground(lambda: Proxy.pool.acquire(timeout=20, holder="me"))
-        eventually(lambda: looks.by)
+        assert gone.wait(5)
         eventually(lambda: in_line() == ["me"])
         held.release()
         assert one.result().fence == 2
