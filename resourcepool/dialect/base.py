@@ -62,8 +62,14 @@ class Dialect:
         """Return ``update`` (WHERE the key {pk} = %s ..) so that it fails or finds nothing if the row is locked."""
         return update
 
-    def change_both(self, first: "Change", second: "Change") -> tuple[str, ...]:
-        """Return the statements, of one transaction, that make these two changes; each must report a changed row."""
+    def change_both(
+        self, first: "Change", second: "Change", *, at_once: BaseDatabaseWrapper | None = None
+    ) -> tuple[str, ...]:
+        """Return the statements, of one transaction, that make these two changes; each must report a changed row.
+
+        Args:
+            at_once: of this connection; they fail or change nothing if the second row is locked. MySQL waits.
+        """
         return (first.update, second.update)
 
     def change_both_by_first(self, row: "Change", ticket: "Change", first: str) -> str | None:

@@ -64,9 +64,12 @@ class MySQL(Dialect):
         # MySQL has no such thing; there innodb_lock_wait_timeout of the session decides (docs/databases.md).
         return f"SET STATEMENT innodb_lock_wait_timeout = 0 FOR {update}" if _is_mariadb(connection) else update
 
-    def change_both(self, first: Change, second: Change) -> tuple[str, ...]:
+    def change_both(
+        self, first: Change, second: Change, *, at_once: BaseDatabaseWrapper | None = None
+    ) -> tuple[str, ...]:
         tables, both = f"{first.table}, {second.table}", f"{first.where} AND {second.where}"
-        return (f"UPDATE {tables} SET {_assignments(first, second)} WHERE {both}",)  # noqa: S608 (quoted names)
+        update = f"UPDATE {tables} SET {_assignments(first, second)} WHERE {both}"  # noqa: S608 (quoted names)
+        return (self.claim_at_once(at_once, update, "", "") if at_once else update,)
 
     def change_both_by_first(self, row: Change, ticket: Change, first: str) -> str | None:
         # Within a query of its own, because MySQL reads no table that it updates.

@@ -45,10 +45,13 @@ class PostgreSQL(Dialect):
         unlocked = f"(SELECT {pk} FROM {table} WHERE {pk} = %s FOR UPDATE SKIP LOCKED)"  # noqa: S608 (quoted names)
         return update.replace(f"{pk} = %s", f"{pk} = {unlocked}", 1)
 
-    def change_both(self, first: Change, second: Change) -> tuple[str, ...]:
+    def change_both(
+        self, first: Change, second: Change, *, at_once: BaseDatabaseWrapper | None = None
+    ) -> tuple[str, ...]:
         # Locked before the other one changes: else that could change alone.
+        lock = "FOR UPDATE SKIP LOCKED" if at_once else "FOR UPDATE"
         text = (
-            f"WITH second AS (SELECT 1 FROM {second.table} WHERE {second.where} FOR UPDATE), "  # noqa: S608 (quoted)
+            f"WITH second AS (SELECT 1 FROM {second.table} WHERE {second.where} {lock}), "  # noqa: S608 (quoted)
             f"first AS ({first.update} AND EXISTS (SELECT 1 FROM second) RETURNING 1) "
             f"{second.update} AND EXISTS (SELECT 1 FROM first)"
         )

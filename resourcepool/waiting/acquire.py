@@ -1,9 +1,9 @@
 """Acquiring anything that is leased: what is free is claimed at once; otherwise one stands in line."""
 
 import asyncio
-import contextlib
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import wait
 from typing import Any, TypeVar
 
 from django.db import connections
@@ -43,16 +43,18 @@ def acquire(source: Source, request: Request, stop: Callable[[], bool] = lambda:
     waiter = _begin(source, request)
     if not isinstance(waiter, Waiter):
         return waiter
+    leases: Leases | None = None
     try:
         leases = _look_here(waiter, stop)
         if leases is None:
             waiters.join(waiter)
             leases = _outcome(waiter, stop)
-    except TimeoutError as error:
-        return _too_late(waiter, error)
-    except BaseException:
+    except BaseException:  # a TimeoutError, too: it is the caller's own, raised by a signal
+        abandon(leases)
         abandon(_leave(waiter))
         raise
+    if leases is None:
+        return _too_late(waiter)
     acquiring.note(source.model, waiter.using, had_to_wait=True)
     return leases
 
@@ -192,14 +194,12 @@ def _look_here(waiter: Waiter, stop: Callable[[], bool]) -> Leases | None:
     event = threading.Event()
     notices.add(waiter.using, waiter.ticket.pk, event)
     try:
-        while (event.is_set() or waiter.look_at < until) and not stop():
+        while (event.is_set() or waiter.look_at < until) and monotonic() < until and not stop():
             event.wait(min(max(0.0, waiter.look_at - monotonic()), NAP))
             if event.is_set() or waiter.look_at <= monotonic():
                 event.clear()
                 for _, grants in look(connections[waiter.using], [waiter]):
-                    leases = _leases(waiter.source, connections[waiter.using], waiter.request, grants)
-                    waiters.used(waiter)  # not before: who is interrupted passes on what its ticket was given
-                    return leases
+                    return _served(waiter, grants)
                 if waiter.ticket is None:
                     break
                 waiter.look_at = waiter.looked_at + next_pause(waiter)
@@ -208,22 +208,31 @@ def _look_here(waiter: Waiter, stop: Callable[[], bool]) -> Leases | None:
     return None
 
 
-def _outcome(waiter: Waiter, stop: Callable[[], bool]) -> Leases:
-    """Wait for what the waiter is granted; raises TimeoutError when it is nothing until then."""
+def _served(waiter: Waiter, grants: list[Grant]) -> Leases:
+    leases = _leases(waiter.source, connections[waiter.using], waiter.request, grants)
+    try:
+        waiters.used(waiter)  # not before: who is interrupted passes on what its ticket was given
+    except BaseException:
+        abandon(leases)
+        raise
+    return leases
+
+
+def _outcome(waiter: Waiter, stop: Callable[[], bool]) -> Leases | None:
+    """Wait for what the waiter is granted; None when it is nothing until its time is up."""
     until = waiter.began + waiter.request.timeout
     while not waiter.has_left and not stop() and (left := until - monotonic()) > 0:
         # In naps, because Python may overlook a signal that arrives just as the main thread goes to sleep.
-        with contextlib.suppress(TimeoutError):
-            return waiter.outcome.result(min(left, NAP))
-    return waiter.outcome.result(0)
+        wait([waiter.outcome], min(left, NAP))
+    return waiter.outcome.result() if waiter.has_left else None
 
 
-def _too_late(waiter: Waiter, error: TimeoutError) -> Leases:
+def _too_late(waiter: Waiter, error: TimeoutError | None = None) -> Leases:
     had_ticket = waiter.ticket is not None
     leases = waiter.give_up()
     if leases:
         return leases
-    waiters.look_now()  # takes the ticket out of the line
+    _leave(waiter)
     trouble = waiters.trouble(waiter.using) or waiter.trouble
     if trouble is None and not had_ticket:
         trouble = DatabaseUnavailable(NO_TICKET)
@@ -233,9 +242,7 @@ def _too_late(waiter: Waiter, error: TimeoutError) -> Leases:
 def _leave(waiter: Waiter) -> Leases:
     """Have ``waiter`` leave the line, whatever came of it; returns what it was granted before. No I/O."""
     if waiter.outcome.cancel():  # the question comes first: the answer to any other may change meanwhile
-        waiters.look_now() if waiter.has_joined else waiters.join(
-            waiter
-        )  # the thread takes its ticket out of the line
+        waiters.look_now() if waiter.has_joined else waiters.join(waiter)  # the thread removes its ticket
     elif waiter.outcome.exception() is None:
         return waiter.outcome.result()
     return []

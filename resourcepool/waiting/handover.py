@@ -93,6 +93,8 @@ class _Texts:
             (several, if_free): speaks.change_both(
                 to_several if several else to_one,
                 given("%(lasts)s", "%(holder)s", fits + (is_free if if_free else "")),
+                # What looks free may be locked by a transaction that takes long.
+                at_once=connection if if_free else None,
             )
             for several in (False, True)
             for if_free in (False, True)
@@ -162,8 +164,9 @@ def _to_fitting(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: i
     """Give the row to the first in line that it fits; if it fits none, it is free."""
     for most in (FEW, tickets.MOST):
         line = tickets.in_line(connection, model, most)
+        is_whole = len(line) < most
         while line:
-            fitting = _fitting(connection, model, pk, {place.selector for place in line})
+            fitting = _fitting(connection, model, pk, fence, {place.selector for place in line})
             given = allot(line, {selector: [pk] for selector in fitting})
             if not given:
                 break
@@ -171,7 +174,7 @@ def _to_fitting(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: i
             if give(connection, model, pk, fence, place):
                 return True
             line = line[line.index(place) + 1 :]  # that one has just been given something else, or has left
-        if len(line) < most:
+        if is_whole:
             break
     return verbs.release_all(connection, model, [(pk, fence)], 0.0) == 1
 
@@ -249,8 +252,8 @@ def take_back(connection: BaseDatabaseWrapper, model: Model) -> None:
     line = tickets.in_line(connection, model)
     for number, place in enumerate(line):
         before = {earlier.selector for earlier in line[:number]}
-        wanted = [row for row in place.holds if before and _fitting(connection, model, row[0], before)]
-        if wanted:  # one a time: the ticket is another one afterwards
+        wanted = [row for row in place.holds if before and _fitting(connection, model, *row, before)]
+        if wanted:  # one at a time: the ticket is another one afterwards
             retrying(connection, partial(_take_back, connection, model, place, wanted[0]))
 
 
@@ -286,13 +289,15 @@ def _glance(connection: BaseDatabaseWrapper, model: Model, selector: str, most: 
     return glance(connection, model, model.where(selector, connection), min(most, MOST_ROWS))
 
 
-def _fitting(connection: BaseDatabaseWrapper, model: Model, pk: Any, selectors: Collection[str]) -> set[str]:
-    """Return those of ``selectors`` that match this row; none of them, if it is out of service."""
+def _fitting(
+    connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int, selectors: Collection[str]
+) -> set[str]:
+    """Return those of ``selectors`` that match this row; none, if it is out of service or under another fence."""
     table, chosen = table_of(connection, model), sorted(selectors)
     wheres = [model.where(selector, connection) for selector in chosen]
     cases = ", ".join(f"CASE WHEN 1 = 1{where.sql} THEN 1 ELSE 0 END" for where in wheres)
-    sql = f"SELECT {cases} FROM {table.name} WHERE {table.pk} = %s{table.claimable}"  # noqa: S608 (quoted names)
-    params = [*(value for where in wheres for value in where.params), key(connection, model, pk)]
+    sql = f"SELECT {cases} FROM {table.name} WHERE {table.pk} = %s AND {table.fence} = %s{table.claimable}"  # noqa: S608
+    params = [*(value for where in wheres for value in where.params), key(connection, model, pk), fence]
     rows = retrying(connection, partial(dialect.run, connection, sql, params, dialect.all_rows))
     return {selector for row in rows for selector, fits in zip(chosen, row, strict=True) if fits}
 

@@ -1,14 +1,13 @@
 """The waiters of this process on one database: takes their tickets, looks at them, gives them what they were given."""
 
-import contextlib
+import logging
 import math
 from collections.abc import Sequence
 
-from django.db import DatabaseError, InterfaceError, connections
+from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.conf import ticket_ttl
-from resourcepool.exceptions import ResourcePoolError
 from resourcepool.leases import verbs
 from resourcepool.leases.clock import monotonic
 from resourcepool.leases.table import Model
@@ -19,6 +18,8 @@ from resourcepool.waiting.notices import notices
 from resourcepool.waiting.tickets import Taken
 from resourcepool.waiting.upkeep import TIDY_EVERY, upkeep
 from resourcepool.waiting.waiter import Waiter
+
+logger = logging.getLogger(__name__)
 
 USED = 16  # tickets of those who were served are removed at once,
 USED_AT_MOST = 3.0  # and not later than after so many seconds
@@ -61,8 +62,10 @@ class Line:
         """Tell every waiter that it cannot be served; their tickets lapse if they cannot be removed."""
         for waiter in self.waiters:
             waiter.fail(error)
-        with contextlib.suppress(DatabaseError, InterfaceError, ResourcePoolError):
+        try:
             self._remove_gone()
+        except Exception as second:  # noqa: BLE001 (whatever it is: this thread must not die of it)
+            logger.info("tickets are not removed, they lapse: %s", second)
         self.waiters = []
 
     def close(self) -> None:
@@ -166,11 +169,11 @@ class Line:
         soonest = slow_pause(waited)
         for selector in {waiter.request.selector for waiter in mine}:
             alike = [waiter for waiter in mine if waiter.request.selector == selector]
-            if not self._is_any_near(model, selector, alike) and waited > CLOSELY:
-                continue
             demand = sum(waiter.request.count for waiter in alike)
             if demand > len(alike) and waited > CLOSELY:
                 handover.take_back(self._connection, model)
+            if not self._is_any_near(model, selector, alike) and waited > CLOSELY:
+                continue
             seen, _ = handover.give_out(self._connection, model, selector, handover.FEW + demand)
             if seen.next_in is not None:
                 soonest = min(soonest, max(seen.next_in, SOONEST))

@@ -184,7 +184,9 @@ def dead_since(connection: BaseDatabaseWrapper, model: Model, seconds: float) ->
 
 def written(pairs: Sequence[tuple[Any, int]]) -> str:
     """Return rows as a ticket's ``granted`` and ``collected`` have them."""
-    return json.dumps([[pk if isinstance(pk, int) else str(pk), fence] for pk, fence in pairs])
+    return json.dumps(
+        [[pk if isinstance(pk, int) else str(pk), fence] for pk, fence in pairs], ensure_ascii=False
+    )
 
 
 def _pairs(granted: str, collected: str) -> Pairs:

@@ -64,7 +64,8 @@ class Waiter:
         """Note that it stands in line with this ticket, and when to look at it first."""
         self.ticket, self.is_taking, self.holds, self.trouble = ticket, False, (), None
         self.renewed_at = self.looked_at = at = ticket.sent_at
-        self.look_at = at + speed_of(self.model, self.using).first_pause(ticket.pk, at)
+        pause = speed_of(self.model, self.using).first_pause(ticket.pk, at)
+        self.look_at = at + min(pause, ticket.lasts / 4)  # what it is given may run out
         self.free_at = self.look_at + SOON
 
     def lost_ticket(self) -> None:
@@ -75,12 +76,22 @@ class Waiter:
 
     def give(self, grants: list[Grant]) -> None:
         """Hand over what was granted; should the waiter have given up just now, it goes straight back."""
-        leases = [self.source.handle(self.using, grant, self.request) for grant in grants]
-        if self.outcome.set_running_or_notify_cancel():
+        leases: list[Lease] = []
+        try:
+            for grant in grants:
+                leases.append(self.source.handle(self.using, grant, self.request))  # noqa: PERF401 (see below)
+        except Exception as error:  # noqa: BLE001 (no more threads, for example: the caller is to know)
+            self.fail(error)
+        if self.outcome.done() and not self.outcome.cancelled():
+            self._give_back(leases)
+        elif self.outcome.set_running_or_notify_cancel():
             self.outcome.set_result(leases)
         else:
-            for lease in leases:
-                lease.abandon()
+            self._give_back(leases)
+
+    def _give_back(self, leases: list[Lease]) -> None:
+        for lease in leases:
+            lease.abandon()
 
     def give_up(self) -> list[Lease]:
         """Stop waiting; returns what was granted in the very last moment, if anything."""

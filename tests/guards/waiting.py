@@ -206,8 +206,8 @@ WAITING = (
     Mutation(
         "who gave up keeps what came late",
         "waiting/waiter.py",
-        "                lease.abandon()",
-        "                pass",
+        "            lease.abandon()",
+        "            pass",
         ("tests/waiting/test_waiters.py",),
     ),
 )

@@ -223,7 +223,7 @@ class TestAnOutage:
         """The thread has not come to know of it."""
         hold(new(Proxy))
         monkeypatch.setattr(waiters, "trouble", lambda _: None)
-        monkeypatch.setattr(acquire, "_outcome", lambda waiter, _: waiter.outcome.result(0))
+        monkeypatch.setattr(acquire, "_outcome", lambda *_: None)
         looks.raising(DatabaseUnavailable("database 'default': server has gone away"))
         with pytest.raises(AcquireTimeout, match="server has gone away"):
             Proxy.pool.acquire(timeout=20)
@@ -264,6 +264,29 @@ class TestLeaving:
         with pytest.raises(KeyboardInterrupt):
             Proxy.pool.acquire(timeout=20)
         eventually(lambda: given(behind[0]) == [(row.pk, 3)])
+
+    def test_when_interrupted_while_its_ticket_is_put_away_gives_back_what_was_given(
+        self, looks: Looks, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        row = new(Proxy)
+        looks.do = hold(row).release
+        used = waiters.used
+
+        def interrupted(waiter: Waiter) -> None:
+            used(waiter)
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(waiters, "used", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            Proxy.pool.acquire(timeout=20)
+        assert (columns(row)["fence"], columns(row)["holder"]) == (3, "")
+
+    def test_when_a_signal_raises_the_callers_own_timeout_error(self, looks: Looks) -> None:
+        hold(new(Proxy))
+        looks.raising(TimeoutError("the caller's own"))
+        with pytest.raises(TimeoutError, match="the caller's own"):
+            Proxy.pool.acquire(timeout=20)
+        eventually(lambda: not Ticket.objects.exists())
 
     def test_when_interrupted_while_it_is_served_gives_back_what_was_given(
         self, looks: Looks, monkeypatch: pytest.MonkeyPatch

@@ -484,3 +484,37 @@ def _files_made() -> int:
     with connection.cursor() as cursor:
         cursor.execute("SHOW SESSION STATUS LIKE 'Created_tmp_disk_tables'")
         return int(cursor.fetchone()[1])
+
+
+def test_a_release_looks_behind_the_first_few_when_those_have_just_been_served(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    row = new(Proxy)
+    held, line = hold(row), [ticket(Proxy) for _ in range(handover.FEW + 2)]
+    give, served = handover.give, {one.pk for one in line[: handover.FEW]}
+
+    def too_late(*where: Any, **options: Any) -> bool:
+        if where[-1].ticket in served:
+            Ticket.objects.filter(pk__in=served).update(is_waiting=False, fence=2)
+            return False
+        return give(*where, **options)
+
+    monkeypatch.setattr(handover, "give", too_late)
+    assert handover._to_fitting(connection, Proxy, row.pk, held.fence)
+    assert given(line[handover.FEW]) == [(row.pk, held.fence + 1)]
+
+
+@pytest.mark.only("mysql", "postgresql")
+def test_what_looks_free_and_is_locked_by_somebodys_transaction_holds_nobody_up(
+    other: BaseDatabaseWrapper,
+) -> None:
+    """It would until that one ends."""
+    row, waits = new(Proxy), ticket(Proxy)
+    other.set_autocommit(False)
+    with other.cursor() as cursor:
+        cursor.execute("SELECT id FROM resourcepool_proxy WHERE id = %s FOR UPDATE", [row.pk])
+        handover.give_out(connection, Proxy)
+    assert not given(waits)
+    other.rollback()
+    handover.give_out(connection, Proxy)
+    assert given(waits)

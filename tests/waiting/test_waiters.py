@@ -96,7 +96,7 @@ class TestLeavingTheLine:
         """Served after the timeout and before it was noticed: the caller gets it after all."""
         held, too_late = hold(new(Proxy)), acquire._too_late
 
-        def served_meanwhile(waiter: Any, error: Any) -> Any:
+        def served_meanwhile(waiter: Any, error: Any = None) -> Any:
             held.release()
             eventually(waiter.outcome.done)
             return too_late(waiter, error)
