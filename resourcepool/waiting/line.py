@@ -90,9 +90,9 @@ class Line:
             waiter.free_at = 0.0
 
     def _renew(self, now: float) -> None:
-        due = [waiter for waiter in self.waiters if waiter.renewed_at + ticket_ttl() / 3 <= now]
-        if not due:
+        if all(waiter.renewed_at + ticket_ttl() / 3 > now for waiter in self.waiters):
             return
+        due = self.waiters  # all of them, when one is due: in one statement
         tickets.renew(self._connection, [waiter.ticket.pk for waiter in due if waiter.ticket])
         for waiter in due:
             if waiter.holds:
