@@ -20,7 +20,7 @@ from resourcepool.leases import keeper as keeping
 from resourcepool.models import Move, Queue, TaskType
 from resourcepool.queues import held, membership, registering, server
 from resourcepool.queues import looking as looking_at_queues
-from resourcepool.resources import pool
+from resourcepool.resources import pool, strategy
 from resourcepool.waiting import acquire, contention, handover, line, looking, tickets, waiter
 from resourcepool.waiting import waiters as waiting
 from tests.app.models import Team
@@ -55,6 +55,9 @@ def forget_everything() -> None:
     for memory in (contention.acquiring, contention.releasing):
         memory._until.clear()
     contention._speeds.clear()
+    for model in leased_models():
+        if isinstance(one := getattr(model, "pool", None), pool.Pool):
+            one._last_seen.forget()
     for one in keeping.keeper.not_given_back():
         keeping.keeper.forget(one)
     keeping.keeper._in_trouble.clear()
@@ -92,7 +95,7 @@ def process_clock(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Cl
     moved = Clock()
     of_waiting = (acquire, contention, handover, line, looking, tickets, waiter, waiting)
     of_queues = (held, looking_at_queues, membership, registering, server)
-    for module in (alarm, keeping, lease, verbs, pool, *of_waiting, *of_queues):
+    for module in (alarm, keeping, lease, verbs, pool, strategy, *of_waiting, *of_queues):
         monkeypatch.setattr(module, "monotonic", moved)
     return moved
 

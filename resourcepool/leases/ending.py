@@ -1,35 +1,48 @@
 """How a grant ended for its holder."""
 
-import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable
+from typing import TypeVar
 
 from resourcepool.exceptions import LeaseLost, LeaseReleased
+
+Result = TypeVar("Result")
 
 
 class Ending:
     """How a grant ended for its holder; decided once, whoever notices first.
 
     Attributes:
-        ended: what every further use raises.
+        lost: what every further use raises, if it was lost.
+        given: what its holder did with it ("released"), if it was not.
         is_ending: somebody is giving it up at this moment.
         is_in_doubt: that failed, and nobody knows whether it took effect, or will.
     """
 
+    __slots__ = ("_lock", "given", "is_ending", "is_in_doubt", "lost")
+
     def __init__(self) -> None:
-        self.ended: LeaseLost | None = None
+        self.lost: LeaseLost | None = None
+        self.given = ""
         self.is_ending = self.is_in_doubt = False
         self._lock = threading.Lock()
 
     @property
+    def has_ended(self) -> bool:
+        """Whether that is decided."""
+        return self.lost is not None or bool(self.given)
+
+    @property
     def is_near(self) -> bool:
         """Whether the grant has ended, or may have."""
-        return self.ended is not None or self.is_ending or self.is_in_doubt
+        return self.has_ended or self.is_ending or self.is_in_doubt
 
     def refuse(self, lease: object) -> None:
         """Raise LeaseLost or LeaseReleased if ``lease`` has ended, or may have."""
-        if self.ended is not None:
-            raise self.ended
+        if self.lost is not None:
+            raise self.lost
+        if self.given:
+            raise LeaseReleased(f"{lease} was {self.given} before")
         if self.is_ending:
             raise LeaseReleased(f"{lease} is being given up by another thread")
         if self.is_in_doubt:
@@ -37,25 +50,24 @@ class Ending:
                 f"{lease} was given up, and the database did not answer: that may have taken effect"
             )
 
-    @contextlib.contextmanager
-    def attempt(self, lease: object) -> Iterator[None]:
-        """Let the caller give ``lease`` up, and nobody else meanwhile; if it fails, it may be tried again."""
+    def attempt(self, lease: object, give_up: Callable[[], Result]) -> Result:
+        """Have ``lease`` given up, by nobody else meanwhile; if that fails, it may be tried again."""
         with self._lock:
             first, self.is_ending = not self.is_ending, True
         if not first:
             raise LeaseReleased(f"{lease} is being given up by another thread")
         try:
-            yield
+            return give_up()
         except BaseException:
             self.is_in_doubt = True  # for good: what was sent may arrive late
             raise
         finally:
             self.is_ending = False
 
-    def end(self, how: LeaseLost) -> bool:
+    def end(self, given: str = "", lost: LeaseLost | None = None) -> bool:
         """Note how it ended; False when that was decided before."""
         with self._lock:
-            first = self.ended is None
+            first = not self.has_ended
             if first:
-                self.ended = how
+                self.given, self.lost = given, lost
         return first

@@ -7,21 +7,31 @@ use the thing.
 import sys
 from functools import lru_cache
 from pathlib import Path
-from types import FrameType
-from typing import Any
+from types import CodeType, FrameType
+from typing import Any, NamedTuple
 
 OURS = str(Path(__file__).resolve().parent.parent)
 PASSED_THROUGH = ("contextlib.py", "/asgiref/", "/concurrent/futures/", "threading.py")
 
 
-def acquired_at() -> str:
-    """Return "file:line in function" of the nearest caller outside this package; "" if there is none."""
+class Caller(NamedTuple):
+    """A place in somebody's code."""
+
+    code: CodeType
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.code.co_filename}:{self.line} in {self.code.co_name}"
+
+
+def acquired_at() -> Caller | None:
+    """Return the nearest caller outside this package; None if there is none."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if not _passes_on(frame.f_code.co_filename):
-            return f"{frame.f_code.co_filename}:{frame.f_lineno} in {frame.f_code.co_name}"
+            return Caller(frame.f_code, frame.f_lineno)
         frame = frame.f_back
-    return ""
+    return None
 
 
 @lru_cache(1_000)

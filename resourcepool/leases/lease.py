@@ -19,7 +19,6 @@ from resourcepool.exceptions import (
     GuardOutsideTransaction,
     LeaseFromAnotherProcess,
     LeaseLost,
-    LeaseReleased,
 )
 from resourcepool.leases import background, leaks, verbs
 from resourcepool.leases.clock import monotonic
@@ -31,7 +30,7 @@ from resourcepool.leases.table import Model
 from resourcepool.leases.terms import MIN_TTL, Terms
 from resourcepool.leases.trust import Trust
 from resourcepool.leases.verbs import Grant
-from resourcepool.signals import Fact, What, tell_heard
+from resourcepool.signals import SIGNALS, Fact, What, is_recorded, tell_heard
 
 logger = logging.getLogger(__name__)
 
@@ -56,22 +55,26 @@ class Lease:
         self.model = model
         self.using = using
         self.terms = terms
-        self.lost = threading.Event()
-        self._acquired_at = leaks.acquired_at() if model.is_told else ""
+        self._acquired_at = leaks.acquired_at() if model.is_told else None
         self._is_leak_told = not model.is_told
         self._take(grant)
         self._tell(What.ACQUIRED)
 
     def _take(self, grant: Grant) -> None:
-        self.pk = grant.pk
-        self.fence = grant.fence
-        self.holder = self.terms.holder
+        self.pk, self.fence, self.holder = grant.pk, grant.fence, grant.holder
+        self._is_recorded = self.model.is_told and is_recorded(self.model)
         self._pid = os.getpid()
         self._state = Ending()
         self._transaction = OpenTransaction.of(self._connection)  # invisible to the keeper until it commits
         is_proven = self._transaction is None
         self.trust = Trust(self.terms, grant.sent_at, is_proven=is_proven, first_ttl=grant.ttl)
         keeper.keep(self)
+
+    @property
+    def lost(self) -> threading.Event:
+        """Set as soon as the loss is noticed."""
+        event: threading.Event = self.__dict__.setdefault("_lost", threading.Event())  # for few it is ever asked
+        return event
 
     @property
     def is_held(self) -> bool:
@@ -92,7 +95,7 @@ class Lease:
             LeaseReleased: it has been released.
         """
         self._check_process()
-        if self._state.ended is None and (now := monotonic()) >= self.trust.until:
+        if not self._state.has_ended and (now := monotonic()) >= self.trust.until:
             self.lose(self.trust.why_over(now))
         self._state.refuse(self)
 
@@ -109,8 +112,8 @@ class Lease:
             LeaseLost: it was lost before; nothing has been changed for whoever has it now.
         """
         self._check_process()
-        if isinstance(self._state.ended, LeaseReleased):
-            raise self._state.ended
+        if self._state.given:
+            self._state.refuse(self)
         # Also when it counts as lost here: the fence decides, and a row that is still ours is freed sooner.
         self._give_up(What.RELEASED, "released", self._send_release)
 
@@ -186,7 +189,7 @@ class Lease:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if isinstance(self._state.ended, LeaseReleased):
+        if self._state.given:
             return
         if error is None:
             self.give_back()
@@ -243,7 +246,7 @@ class Lease:
         if self._state.is_ending:
             return  # whoever is giving it up learns from the fence what it was
         keeper.forget(self)
-        if not self._state.end(LeaseLost(f"{self} of {self.holder} is lost: {reason}")):
+        if not self._state.end(lost=LeaseLost(f"{self} of {self.holder} is lost: {reason}")):
             return
         self.lost.set()
         if self.terms.on_lost is not None:  # before receivers of signals, which may fail
@@ -252,7 +255,7 @@ class Lease:
                 background.start("on-lost", partial(self.terms.on_lost, self))
             except RuntimeError:
                 logger.exception("on_lost of %s could not be run", self)
-        logger.warning("%s", self._state.ended)
+        logger.warning("%s", self._state.lost)
         self._tell(What.LOST, reason)
 
     @property
@@ -275,29 +278,32 @@ class Lease:
         else:  # it counts once it is committed: a rollback undoes it
             transaction.on_commit(partial(self.trust.confirm, sent_at), using=self.using)
 
-    def _give_up(self, what: What, done_to: str, send: Callable[[], object], reason: str = "") -> None:
+    def _give_up(self, what: What, given: str, send: Callable[[], object], reason: str = "") -> None:
         """End the grant by ``send``, which says whether it was still ours; if it fails, nothing has ended."""
-        with self._state.attempt(self):
-            if done := send():
-                self._finish(done_to)
-                self._tell(what, reason)
-        if not done:
-            self.lose(verbs.TAKEN)
-        if not isinstance(self._state.ended, LeaseReleased) and self._state.ended is not None:
-            raise self._state.ended
 
-    def _finish(self, done_to: str) -> None:
-        self._state.end(LeaseReleased(f"{self} was {done_to} before"))
+        def give_up() -> bool:
+            if done := bool(send()):
+                self._finish(given)
+                self._tell(what, reason)
+            return done
+
+        if not self._state.attempt(self, give_up):
+            self.lose(verbs.TAKEN)
+        if self._state.lost is not None:
+            raise self._state.lost
+
+    def _finish(self, given: str) -> None:
+        self._state.end(given)
         keeper.forget(self)
 
     def _tell(self, what: What, reason: str = "") -> None:
-        if not (self.model.is_told and what.is_heard(self.model)):
+        if not (self.model.is_told and (self._is_recorded or SIGNALS[what].receivers)):
             return
         at, begins = monotonic(), what is What.ACQUIRED
         seconds = None if begins else at - self.trust.granted_at
         ttl = self.terms.steady_ttl if begins else None
         which = (self.model, self.using, self.pk, self.fence, self.holder)
-        tell_heard(Fact(what, *which, reason, self.actor, seconds, ttl, at))
+        tell_heard(Fact(what, *which, reason, self.actor, seconds, ttl, at), self._is_recorded)
 
     def _check_process(self) -> None:
         if self._pid != os.getpid():

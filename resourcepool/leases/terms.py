@@ -16,8 +16,8 @@ class Terms:
 
     Attributes:
         ttl: how long the grant lasts after each renewal.
-        holder: who has it, for people to read.
-        holder_is_unique: nobody else ever writes this text, so it tells whose claim an unconfirmed one was.
+        holder: who has it, for people to read; "": every claim is made under a new name (``default_holder``).
+        holder_is_unique: nobody else ever writes that text, so it tells whose claim an unconfirmed one was.
         cooldown: how long the row rests after the release.
         max_hold: it is not renewed beyond this long after the grant; None: as long as the holder lives.
         leak_after: held for longer it is reported as leaked; None: never.
@@ -45,11 +45,6 @@ class Terms:
     def may_renew(self) -> bool:
         """Whether whoever holds it still does what it is for."""
         return self.renew_while is None or self.renew_while()
-
-    def under(self, holder: str) -> "Terms":
-        """Return the same terms for another holder."""
-        rest = (self.cooldown, self.max_hold, self.leak_after, self.renew_every, self.renew_while, self.on_lost)
-        return Terms(self.ttl, holder, self.holder_is_unique, *rest)  # replace() would take three times as long
 
 
 def margin(ttl: float) -> float:

@@ -8,7 +8,15 @@ class Trust:
 
     It counts from when the renewal was *sent*, and ends a margin before ``ttl`` has passed since: so never later than
     in the database. All moments are of this process's own clock, in seconds.
+
+    Attributes:
+        granted_at, sent_at: when the claim was sent, and what was confirmed last.
+        lasts: for how many seconds after ``sent_at`` the row is the holder's in the database.
+        until: the moment at which the handle stops trusting itself.
+        due_at: the moment at which it should be renewed next.
     """
+
+    __slots__ = ("_terms", "due_at", "granted_at", "lasts", "sent_at", "until")
 
     def __init__(
         self, terms: Terms, granted_at: float, *, is_proven: bool, first_ttl: float | None = None
@@ -19,21 +27,16 @@ class Trust:
             is_proven: False: a rollback would undo the claim, so it is renewed at once.
             first_ttl: how long the grant lasts until its first renewal, in seconds; None: its ttl.
         """
-        self._terms, self._is_proven = terms, is_proven
-        self.lasts = terms.ttl if first_ttl is None else min(first_ttl, terms.ttl)
-        self.granted_at = self.sent_at = granted_at
+        self._terms, self.granted_at = terms, granted_at
+        self._count(granted_at, terms.ttl if first_ttl is None else min(first_ttl, terms.ttl))
+        if not is_proven:
+            self.due_at = 0.0
 
-    @property
-    def until(self) -> float:
-        """The moment at which the handle stops trusting itself."""
-        until = self.sent_at + self.lasts - margin(self.lasts)
-        return until if self._terms.max_hold is None else min(until, self._held_until)
-
-    @property
-    def due_at(self) -> float:
-        """The moment at which it should be renewed next."""
-        every = self._terms.renew_every or self._terms.ttl / 3
-        return self.sent_at + min(every, self.lasts / 3) if self._is_proven else 0.0
+    def _count(self, sent_at: float, lasts: float) -> None:
+        self.sent_at, self.lasts = sent_at, lasts
+        until = sent_at + lasts - margin(lasts)
+        self.until = until if self._terms.max_hold is None else min(until, self._held_until)
+        self.due_at = sent_at + min(self._terms.renew_every or self._terms.ttl / 3, lasts / 3)
 
     def next_ttl(self, now: float) -> float:
         """Return how long to renew it for, in seconds: its ttl, but not beyond ``max_hold``."""
@@ -43,7 +46,7 @@ class Trust:
 
     def confirm(self, sent_at: float) -> None:
         """Note that a renewal which left at ``sent_at`` was granted."""
-        self.sent_at, self._is_proven, self.lasts = max(self.sent_at, sent_at), True, self._terms.ttl
+        self._count(max(self.sent_at, sent_at), self._terms.ttl)
 
     def why_over(self, now: float) -> str:
         """Return why it is over ``now``, in words."""

@@ -6,9 +6,8 @@ together once per model and database.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db import transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -16,6 +15,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from resourcepool import dialect
 from resourcepool.dialect import DbNow, micros
 from resourcepool.leases.clock import monotonic
+from resourcepool.leases.holder import default_holder
 from resourcepool.leases.models import LeaseQuerySet
 from resourcepool.leases.retry import Unsettled, retrying
 from resourcepool.leases.table import Model, key, table_of
@@ -29,17 +29,18 @@ MOST_TEXTS = 10_000  # remembered
 TAKEN = "another holder or an operator took it, or it ran out"
 
 
-@dataclass(frozen=True, slots=True)
-class Grant:
+class Grant(NamedTuple):
     """One row that was granted.
 
     Attributes:
+        holder: who has it, as the row says.
         sent_at: this process's clock just before the statement left that it counts from.
         ttl: how long it lasts until the first renewal, in seconds; None: as long as it was asked for.
     """
 
     pk: Any
     fence: int
+    holder: str
     sent_at: float
     ttl: float | None = None
 
@@ -53,7 +54,8 @@ def claim(
         DatabaseUnavailable: nobody knows whether it was granted; if it was, it lapses unused.
     """
     fence_after_update = dialect.of(connection).fence_after_update
-    params = [micros(terms.ttl), terms.holder, key(connection, model, pk), *where.params]
+    holder = terms.holder or default_holder()
+    params = [micros(terms.ttl), holder, key(connection, model, pk), *where.params]
     first_sent_at: float | None = None
 
     def send() -> Grant | None:
@@ -62,15 +64,15 @@ def claim(
         sent_at = monotonic()
         first_sent_at = first_sent_at or sent_at
         fence = dialect.run(connection, sql, params, fence_after_update)
-        return None if fence is None else Grant(pk, fence, sent_at)
+        return None if fence is None else Grant(pk, fence, holder, sent_at)
 
     def settle() -> Grant | None:
         if not terms.holder_is_unique:
             return None  # it may be somebody else's; if it is ours, it lapses unused
-        fences = live_fences(connection, model, [pk], holder=terms.holder)
+        fences = live_fences(connection, model, [pk], holder=holder)
         if not fences:
             raise Unsettled
-        return Grant(pk, fences[pk], first_sent_at or 0.0)  # the one that took effect may have been the first
+        return Grant(pk, fences[pk], holder, first_sent_at or 0.0)  # the first may be the one that took effect
 
     return retrying(connection, send, settle=settle, busy=lambda: None)
 
@@ -79,7 +81,7 @@ def claim_all(
     connection: BaseDatabaseWrapper, model: Model, pks: Sequence[Any], terms: Terms
 ) -> list[Grant] | None:
     """Take all of these rows in one transaction, or none of them; None when not all of them are free."""
-    alias, sent_at = connection.alias, 0.0
+    alias, sent_at, holder = connection.alias, 0.0, terms.holder or default_holder()
 
     def send() -> list[Grant] | None:
         nonlocal sent_at
@@ -90,16 +92,16 @@ def claim_all(
             if len(fences) < len(pks):
                 return None
             sent_at = monotonic()
-            _change(connection, model, "grant", list(fences.items()), [micros(terms.ttl), terms.holder])
-        return [Grant(pk, fence + 1, sent_at) for pk, fence in fences.items()]
+            _change(connection, model, "grant", list(fences.items()), [micros(terms.ttl), holder])
+        return [Grant(pk, fence + 1, holder, sent_at) for pk, fence in fences.items()]
 
     def settle() -> list[Grant] | None:
         if not terms.holder_is_unique:
             return None
-        fences = live_fences(connection, model, pks, holder=terms.holder)
+        fences = live_fences(connection, model, pks, holder=holder)
         if not fences:
             raise Unsettled
-        return [Grant(pk, fence, sent_at) for pk, fence in fences.items()]
+        return [Grant(pk, fence, holder, sent_at) for pk, fence in fences.items()]
 
     return retrying(connection, send, settle=settle, busy=lambda: None)
 

@@ -54,7 +54,7 @@ def register(
     """
     if connections[using].in_atomic_block:
         raise ClaimInTransaction("a server registers outside of transactions: inside, nobody would see it")
-    holder, grant, ttl = default_holder(), Grant(0, FIRST_FENCE, 0.0), 0.0
+    holder, grant, ttl = default_holder(), Grant(0, FIRST_FENCE, "", 0.0), 0.0
 
     def insert(locked: TaskType) -> None:
         nonlocal grant, ttl
@@ -64,7 +64,7 @@ def register(
         sent_at, ttl = monotonic(), locked.judge_dead_after
         row = _row(application, holder, locked)
         row.save(using=using, force_insert=True)
-        grant = Grant(row.pk, FIRST_FENCE, sent_at)
+        grant = Grant(row.pk, FIRST_FENCE, holder, sent_at)
 
     def settle() -> moving.Outcome:
         if not Server.objects.using(using).filter(pk=grant.pk, holder=holder).exists():

@@ -93,7 +93,7 @@ class ResourceLease(AwaitedLease):
         other._finish("moved to another handle")
         self.request, self.terms, self._resource = other.request, other.terms, other._resource
         self.lost.clear()
-        self._take(Grant(other.pk, other.fence, other.trust.sent_at, other.trust.lasts))
+        self._take(Grant(other.pk, other.fence, other.holder, other.trust.sent_at, other.trust.lasts))
 
     def _park(self, reason: str, policy: Policy) -> int:
         mine = verbs.rows_of(self._connection, self.model).filter(pk=self.pk, fence=self.fence)

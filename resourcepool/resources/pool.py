@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
@@ -15,6 +15,7 @@ from resourcepool.conf import POOL_OPTIONS, pool_setting
 from resourcepool.exceptions import AcquireTimeout, BadOption, LeaseLost
 from resourcepool.leases import verbs
 from resourcepool.leases.clock import monotonic
+from resourcepool.leases.holder import default_holder
 from resourcepool.leases.models import AbstractLease
 from resourcepool.leases.retry import retrying
 from resourcepool.leases.table import Model, refuse_inherited
@@ -23,13 +24,14 @@ from resourcepool.resources import selectors
 from resourcepool.resources.lease import ResourceLease
 from resourcepool.resources.requests import Requests, check_option
 from resourcepool.resources.state import Status
-from resourcepool.resources.strategy import LastHeld, choose
+from resourcepool.resources.strategy import LastHeld, LastSeen, choose
 from resourcepool.resources.timeout import timed_out
 from resourcepool.waiting.acquire import aacquire, acquire, atry_now, refuse_open_transaction, try_now
 from resourcepool.waiting.request import Request
 
 ROUNDS = 10  # of looking what is free and losing the race for what was tried
 TRIES_PER_LOOK = 3
+GUESSES = 2  # of rows that were free a moment ago; then one looks
 LONGEST_TRY = 0.5  # seconds, then one stands in line: rows that look free may be locked
 
 
@@ -106,6 +108,10 @@ class Pool:
     def _last_held(self) -> LastHeld:
         return LastHeld()
 
+    @cached_property
+    def _last_seen(self) -> LastSeen:
+        return LastSeen()
+
     # Acquiring
 
     def acquire(self, *, wait: bool = True, **wishes: Any) -> ResourceLease | None:
@@ -144,7 +150,7 @@ class Pool:
         connection, sent_at = connections[self.using], monotonic()
         if not verbs.renew(connection, self.model, [(pk, fence)], asked.terms.ttl):
             raise LeaseLost(f"{self.model._meta.label} {pk} is not held under fence {fence} any more")
-        return ResourceLease(self, self.using, Grant(pk, fence, sent_at), asked)
+        return ResourceLease(self, self.using, Grant(pk, fence, asked.terms.holder or default_holder(), sent_at), asked)
 
     # The same for asyncio
 
@@ -173,11 +179,11 @@ class Pool:
 
     def obtain(self, request: Request, stop: Callable[[], bool] = lambda: False) -> list[ResourceLease]:
         """Return what was asked for, waiting up to its timeout or until ``stop()``; raises AcquireTimeout."""
-        return cast("list[ResourceLease]", acquire(self, request, stop))
+        return acquire(self, request, stop)
 
     async def aobtain(self, request: Request) -> list[ResourceLease]:
         """``obtain`` for asyncio."""
-        return cast("list[ResourceLease]", await aacquire(self, request))
+        return await aacquire(self, request)
 
     def refuse_open_transaction(self, request: Request) -> None:
         """Raise ClaimInTransaction if ``request`` could not be filled now because a transaction is open."""
@@ -191,10 +197,8 @@ class Pool:
 
     def claim_free(self, connection: BaseDatabaseWrapper, request: Request) -> list[Grant] | None:
         """Claim what is free, if it is enough; None when it is not."""
-        if request.strategy == "sticky" and request.count == 1:
-            last = self._last_held.take(request)
-            grants = None if last is None else self._claim(connection, request, [last])
-            if grants is not None:
+        for pk in self._likely(connection, request) if request.count == 1 else ():
+            if (grants := self._claim(connection, request, [pk])) is not None:
                 return grants
         where, tried = self.model.where(request.selector, connection), set[Any]()
         gives_up_at = monotonic() + LONGEST_TRY
@@ -204,11 +208,22 @@ class Pool:
             for start in range(0, len(rows) - request.count + 1, request.count)[:TRIES_PER_LOOK]:
                 chosen = rows[start : start + request.count]
                 if (grants := self._claim(connection, request, chosen)) is not None:
+                    if request.count == 1:
+                        self._last_seen.note(connection.alias, request.selector, rows[:start:-1])
                     return grants
                 tried.update(chosen if request.count == 1 else ())
             if len(rows) < request.count or monotonic() > gives_up_at:
                 return None
         return None
+
+    def _likely(self, connection: BaseDatabaseWrapper, request: Request) -> Iterator[Any]:
+        """Yield what is worth trying without a look: what its holder had last, then what was free a moment ago."""
+        if request.strategy == "sticky" and (last := self._last_held.take(request)) is not None:
+            yield last
+        if request.strategy != "random":  # which chooses by weight, among all that are free
+            for _ in range(GUESSES):
+                if (seen := self._last_seen.take(connection.alias, request.selector)) is not None:
+                    yield seen
 
     def handle(self, using: str, grant: Grant, request: Request) -> ResourceLease:
         """Return the handle of what was granted."""
@@ -225,9 +240,9 @@ class Pool:
                     "count", request.count, f"at most {there_are}: so many match and are not retired"
                 )
 
-    def timed_out(self, request: Request, trouble: Exception | None) -> AcquireTimeout:
+    def timed_out(self, request: Request, holder: str, trouble: Exception | None) -> AcquireTimeout:
         """Return the error for a request that was not filled in time."""
-        return timed_out(self, request, trouble)
+        return timed_out(self, request, holder, trouble)
 
     def _claim(self, connection: BaseDatabaseWrapper, request: Request, pks: list[Any]) -> list[Grant] | None:
         if len(pks) > 1:
@@ -238,13 +253,11 @@ class Pool:
 
     def _acquire(self, count: int, wait: bool, wishes: Mapping[str, Any]) -> list[ResourceLease] | None:
         request = self.request(count, wishes)
-        found = acquire(self, request) if wait else try_now(self, request)
-        return cast("list[ResourceLease] | None", found)
+        return acquire(self, request) if wait else try_now(self, request)
 
     async def _aacquire(self, count: int, wait: bool, wishes: Mapping[str, Any]) -> list[ResourceLease] | None:
         request = self.request(count, wishes)
-        found = await (aacquire(self, request) if wait else atry_now(self, request))
-        return cast("list[ResourceLease] | None", found)
+        return await (aacquire(self, request) if wait else atry_now(self, request))
 
     def _key(self, pk: Any) -> Any:
         field: Any = self.model._meta.pk

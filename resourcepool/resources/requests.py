@@ -9,7 +9,7 @@ from django.conf import settings
 from resourcepool import options
 from resourcepool.conf import POOL_OPTIONS, pool_setting
 from resourcepool.exceptions import BadOption
-from resourcepool.leases.holder import MAX_LENGTH, default_holder
+from resourcepool.leases.holder import MAX_LENGTH
 from resourcepool.leases.lease import Lease
 from resourcepool.leases.table import Model
 from resourcepool.leases.terms import MIN_TTL, Terms
@@ -60,19 +60,21 @@ class Requests:
         """Return the checked request for these options and selectors; raises BadOption, see ``request``."""
         if self._settings is not (chosen := getattr(settings, "RESOURCEPOOL", None)):
             self._settings, self._checked = chosen, {}
-        checked = self._checked
-        if not all(type(value) in PLAIN for value in wishes.values()):
-            return request(self._model, self._declared, count, wishes)
         # With the types, because 1 == True.
-        key = (type(count), count, *((name, type(value), value) for name, value in wishes.items()))
-        known = checked.get(key)
-        if known is not None:
-            return known.once_more()
+        key = (type(count), count, *wishes.items(), *map(type, wishes.values()))
+        try:
+            known = self._checked.get(key)
+        except TypeError:  # a list, for example
+            known = None
+        return self._check(count, wishes, key) if known is None else known
+
+    def _check(self, count: int, wishes: Mapping[str, Any], key: Any) -> Request:
         fresh = request(self._model, self._declared, count, wishes)
-        if fresh.terms.holder_is_unique:  # names are mostly used once
-            if len(checked) >= REMEMBERED:
-                checked.clear()
-            checked[key] = fresh
+        # Names are mostly used once; and what can be changed, or has an equality of its own, is checked every time.
+        if fresh.terms.holder_is_unique and all(type(value) in PLAIN for value in wishes.values()):
+            if len(self._checked) >= REMEMBERED:
+                self._checked.clear()
+            self._checked[key] = fresh
         return fresh
 
 
@@ -101,7 +103,7 @@ def request(model: Model, declared: Mapping[str, Any], count: int, wishes: Mappi
         selector=selectors.canonical(model, others),
         terms=Terms(
             ttl=ttl,
-            holder=default_holder() if holder is None else options.text("holder", holder, most=MAX_LENGTH),
+            holder="" if holder is None else options.text("holder", holder, most=MAX_LENGTH),
             holder_is_unique=holder is None,
             cooldown=times["cooldown"],
             max_hold=times["max_hold"],

@@ -11,6 +11,7 @@ from typing import Any
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from resourcepool.leases.clock import monotonic
 from resourcepool.leases.table import Model
 from resourcepool.leases.where import Where
 from resourcepool.waiting.free_rows import candidates
@@ -21,6 +22,8 @@ STRATEGIES = ("spread", "sticky", "random")
 AMONG = 64  # the longest idle rows that "spread" picks from; with fewer, more races are lost
 WEIGHED = 1_000  # free rows that a choice by weight considers
 REMEMBERED = 10_000  # holders whose last resource is known to "sticky"
+FRESH = 0.25  # seconds for which what was free counts as free: the claim decides
+MOST_SELECTORS = 1_000  # for which that is remembered
 
 
 def choose(connection: BaseDatabaseWrapper, model: Model, where: Where, request: Request) -> list[Any]:
@@ -55,6 +58,31 @@ class LastHeld:
     def take(self, request: Request) -> Any:
         """Return what whoever asks had last, once; None if that is not known."""
         return self._last.pop(_rememberer(request), None)
+
+
+class LastSeen:
+    """Remembers for a moment what was free: a look takes as long as a claim, and shows dozens of rows."""
+
+    def __init__(self) -> None:
+        self._free: dict[tuple[str, str], tuple[float, list[Any]]] = {}
+
+    def note(self, using: str, selector: str, rows: list[Any]) -> None:
+        """Note that these were free a moment ago; the last of them is tried first."""
+        if len(self._free) >= MOST_SELECTORS:
+            self._free.clear()
+        self._free[using, selector] = monotonic() + FRESH, rows
+
+    def forget(self) -> None:
+        """Have everybody look again."""
+        self._free.clear()
+
+    def take(self, using: str, selector: str) -> Any:
+        """Return one that was free, each of them once; None if that is not known, or too long ago."""
+        until, rows = self._free.get((using, selector), (0.0, []))
+        try:
+            return rows.pop() if rows and monotonic() < until else None
+        except IndexError:  # another thread had the last one
+            return None
 
 
 def _rememberer(request: Request) -> object:

@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from resourcepool.resources.pool import Pool
 
 
-def timed_out(pool: "Pool", asked: Request, trouble: Exception | None) -> AcquireTimeout:
-    """Return the error for an order that was not filled; it counts what there is, if the database answers."""
+def timed_out(pool: "Pool", asked: Request, holder: str, trouble: Exception | None) -> AcquireTimeout:
+    """Return the error for a request that was not filled; it counts what there is, if the database answers."""
     label = pool.model._meta.label
     number = "" if asked.count == 1 else f"{asked.count} of "
     wish = "" if asked.selector == "{}" else f" matching {asked.selector}"
-    found = "" if trouble else _what_there_is(pool, asked)
+    found = "" if trouble else _what_there_is(pool, asked, holder)
     why = f": {trouble}" if trouble else found
     return AcquireTimeout(f"no {number}{label}{wish} came free within {asked.timeout:g} s{why}")
 
 
-def _what_there_is(pool: "Pool", asked: Request) -> str:
+def _what_there_is(pool: "Pool", asked: Request, holder: str) -> str:
     connection = connections[pool.using]
     busy = Q(busy_before__gt=DbNow())
     wanted = selectors.wanted(pool.model, asked.selector)
@@ -39,7 +39,7 @@ def _what_there_is(pool: "Pool", asked: Request) -> str:
             out=Count("pk", filter=Q(in_service=False)),
         )
         tickets = Ticket.objects.using(connection.alias).waiting().for_rows_of(pool.model)
-        others = tickets.exclude(holder=asked.terms.holder).count()
+        others = tickets.exclude(holder=holder).count()
     except (DatabaseError, InterfaceError, ResourcePoolError):
         return ""
     return (

@@ -12,6 +12,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from resourcepool.exceptions import ClaimInTransaction, DatabaseUnavailable
 from resourcepool.leases import verbs
 from resourcepool.leases.clock import monotonic
+from resourcepool.leases.holder import default_holder
 from resourcepool.leases.verbs import Grant
 from resourcepool.waiting import handover, tickets
 from resourcepool.waiting.contention import acquiring, releasing
@@ -95,6 +96,8 @@ async def atry_now(source: Source, request: Request) -> Leases | None:
 
 def refuse_open_transaction(connection: BaseDatabaseWrapper, request: Request) -> None:
     """Raise ClaimInTransaction if the caller has a transaction open and did not ask for that by name."""
+    if connection.autocommit and not connection.atomic_blocks:
+        return
     # The transaction that Django's TestCase wraps around a test is not the caller's.
     blocks = [block for block in connection.atomic_blocks if not getattr(block, "_from_testcase", False)]
     is_open = connection.connection is not None
@@ -121,29 +124,31 @@ def _begin(source: Source, request: Request) -> Leases | Waiter:
     """Return what was free, or a waiter that stands in line for it."""
     connection = connections[source.using]
     refuse_open_transaction(connection, request)
-    waiter = Waiter(source, connection.alias, request)
-    can_wait = bool(request.timeout) and not connection.in_atomic_block
-    if not can_wait:  # nor may who is in a transaction: the line is served on a connection that cannot see it
+    if not request.timeout or connection.in_atomic_block:
+        # Who is in a transaction may not wait: the line is served on a connection that cannot see it.
         grants = _behind_waiters(connection, source, request)
         if grants is None:
-            raise source.timed_out(request, None)
-        return _leases(source, connection, request, grants)
-    try:
-        grants = _at_once(connection, source, request) if _is_worth_trying(waiter) else None
+            raise source.timed_out(request, "", None)
+    else:
+        began, trouble = monotonic(), None
+        try:
+            grants = _if_likely(connection, source, request)
+        except DatabaseUnavailable as error:
+            grants, trouble = None, error  # it may be back in time
         if grants is None:
-            source.refuse_impossible(connection, request)
-            grants = _stand_in_line(connection, waiter)
-    except DatabaseUnavailable as error:
-        waiter.trouble, waiter.is_taking, grants = error, False, None  # it may be back in time
-    except BaseException:
-        if waiter.ticket is not None or waiter.is_taking:
-            _leave(waiter)
-        raise
-    return waiter if grants is None else _leases(source, connection, request, grants)
+            holder = request.terms.holder or default_holder()
+            waiter = Waiter(source, connection.alias, request, holder, began=began, trouble=trouble)
+            grants = None if trouble else _stand_in_line(connection, waiter)
+            if grants is None:
+                return waiter
+    return _leases(source, connection, request, grants)
 
 
-def _is_worth_trying(waiter: Waiter) -> bool:
-    return not acquiring.is_likely(waiter.model, waiter.using) and waiters.trouble(waiter.using) is None
+def _if_likely(connection: BaseDatabaseWrapper, source: Source, request: Request) -> list[Grant] | None:
+    alias = connection.alias
+    if acquiring.is_likely(source.model, alias) or waiters.trouble(alias) is not None:
+        return None
+    return _at_once(connection, source, request)
 
 
 def _at_once(connection: BaseDatabaseWrapper, source: Source, request: Request) -> list[Grant] | None:
@@ -161,6 +166,19 @@ def _behind_waiters(connection: BaseDatabaseWrapper, source: Source, request: Re
 
 
 def _stand_in_line(connection: BaseDatabaseWrapper, waiter: Waiter) -> list[Grant] | None:
+    try:
+        waiter.source.refuse_impossible(connection, waiter.request)
+        return _take_ticket(connection, waiter)
+    except DatabaseUnavailable as error:
+        waiter.trouble, waiter.is_taking = error, False
+        return None
+    except BaseException:
+        if waiter.ticket is not None or waiter.is_taking:
+            _leave(waiter)
+        raise
+
+
+def _take_ticket(connection: BaseDatabaseWrapper, waiter: Waiter) -> list[Grant] | None:
     """Take a ticket; returns what it was given by the one look at free rows that follows.
 
     That closes the race with a release that did not see the ticket. Where a release has just found others in line,
@@ -169,7 +187,7 @@ def _stand_in_line(connection: BaseDatabaseWrapper, waiter: Waiter) -> list[Gran
     if waiters.trouble(waiter.using) is not None:
         return None  # others wait for the database already; trying for oneself takes the time of retries
     waiter.is_taking = True
-    ticket = tickets.take(connection, waiter.model, waiter.request)
+    ticket = tickets.take(connection, waiter.model, waiter.request, waiter.holder)
     waiter.has(ticket)
     if releasing.is_likely(waiter.model, waiter.using, JUST_NOW):
         return None
@@ -183,7 +201,7 @@ def _stand_in_line(connection: BaseDatabaseWrapper, waiter: Waiter) -> list[Gran
             return None
     waiters.used(waiter)
     acquiring.note(waiter.model, waiter.using, had_to_wait=False)
-    return [Grant(pk, fence, sent_at, lasts) for pk, fence in rows]
+    return [Grant(pk, fence, waiter.holder, sent_at, lasts) for pk, fence in rows]
 
 
 def _look_here(waiter: Waiter, stop: Callable[[], bool]) -> Leases | None:
@@ -236,7 +254,7 @@ def _too_late(waiter: Waiter, error: TimeoutError | None = None) -> Leases:
     trouble = waiters.trouble(waiter.using) or waiter.trouble
     if trouble is None and not had_ticket:
         trouble = DatabaseUnavailable(NO_TICKET)
-    raise waiter.source.timed_out(waiter.request, trouble) from error
+    raise waiter.source.timed_out(waiter.request, waiter.holder, trouble) from error
 
 
 def _leave(waiter: Waiter) -> Leases:

@@ -57,6 +57,7 @@ class _Texts:
         until = speaks.later.replace(speaks.now, speaks.indexed_now).replace("%s", line.of_ticket("lasts"))
         until_then = (line.table.busy_before, until)
 
+        self.pool = pool_name(model)
         self.release_unless_awaited = (
             f"UPDATE {row.name} SET {row.busy_before} = {speaks.now}, {row.fence} = {row.fence} + 1, "  # noqa: S608
             f"{row.holder} = '' WHERE {this_row} AND NOT EXISTS (SELECT 1{in_line}{row.claimable_of_row})"
@@ -131,33 +132,34 @@ def release(
 
 
 def _release(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int) -> bool:
-    texts, db_key = _of(connection, model), key(connection, model, pk)
-    params = {
-        "pk": db_key,
-        "fence": fence,
-        "pool": pool_name(model),
-    }
-
-    def to_first() -> bool:
-        if not texts.to_first:
-            return False
-        params["granted"] = tickets.written([(pk, fence + 1)])
-        ticket = dialect.run(connection, texts.to_first, params, dialect.of(connection).key_after_change)
-        if ticket is None:
-            return False
-        releasing.note(model, connection.alias, had_to_wait=True)
-        speed_of(model, connection.alias).served(ticket, monotonic())
-        notify(connection, model, ticket)
-        return True
-
-    def if_nobody_waits() -> bool:
-        done = dialect.run(connection, texts.release_unless_awaited, params, dialect.row_count) > 0
-        releasing.note(model, connection.alias, had_to_wait=not done)
-        return done
-
     likely = releasing.is_likely(model, connection.alias)
-    ways = (to_first, if_nobody_waits) if likely else (if_nobody_waits, to_first)
-    return any(way() for way in ways) or _to_fitting(connection, model, pk, fence)
+    ways = (_to_first, _if_nobody_waits) if likely else (_if_nobody_waits, _to_first)
+    return any(way(connection, model, pk, fence) for way in (*ways, _to_fitting))
+
+
+def _to_first(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int) -> bool:
+    """Give the row to the first in line, if that one takes any; False, and nothing is changed, if not."""
+    texts = _of(connection, model)
+    if not texts.to_first:
+        return False
+    params = {"pk": key(connection, model, pk), "fence": fence, "pool": texts.pool}
+    params["granted"] = tickets.written([(pk, fence + 1)])
+    ticket = dialect.run(connection, texts.to_first, params, dialect.of(connection).key_after_change)
+    if ticket is None:
+        return False
+    releasing.note(model, connection.alias, had_to_wait=True)
+    speed_of(model, connection.alias).served(ticket, monotonic())
+    notify(connection, model, ticket)
+    return True
+
+
+def _if_nobody_waits(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int) -> bool:
+    """Free the row; False, and nothing is changed, if somebody waits, or it has been lost."""
+    texts = _of(connection, model)
+    params = {"pk": key(connection, model, pk), "fence": fence, "pool": texts.pool}
+    done = dialect.run(connection, texts.release_unless_awaited, params, dialect.row_count) > 0
+    releasing.note(model, connection.alias, had_to_wait=not done)
+    return done
 
 
 def _to_fitting(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int) -> bool:

@@ -84,7 +84,7 @@ class Line:
     def _take_tickets(self) -> None:
         """See that everybody has a ticket: the database did not answer, or this process stood still for too long."""
         for waiter in [one for one in self.waiters if one.ticket is None]:
-            ticket = tickets.take(self._connection, waiter.model, waiter.request)
+            ticket = tickets.take(self._connection, waiter.model, waiter.request, waiter.holder)
             waiter.has(ticket)
             notices.add(self.using, ticket.pk)
             waiter.free_at = 0.0
@@ -108,7 +108,8 @@ class Line:
 
     def _leave(self, gone: Sequence[Waiter]) -> None:
         for waiter in gone:
-            if waiter.is_taking and (pk := tickets.find(self._connection, waiter.model, waiter.request)):
+            mine = (self._connection, waiter.model, waiter.request, waiter.holder)
+            if waiter.is_taking and (pk := tickets.find(*mine)):
                 waiter.has(Taken(pk, 0.0, 0.0))
         pks = [waiter.ticket.pk for waiter in gone if waiter.ticket is not None]
         if pks and not tickets.leave(self._connection, pks):

@@ -72,8 +72,8 @@ def _grants(connection: BaseDatabaseWrapper, waiter: Waiter, seen: Seen, sent_at
             return None
         given_at = sent_at + seen.left - waiter.ticket.lasts
         speed_of(waiter.model, waiter.using).served(waiter.ticket.pk, given_at)
-        return [Grant(pk, fence, sent_at, seen.left) for pk, fence in rows]
+        return [Grant(pk, fence, waiter.holder, sent_at, seen.left) for pk, fence in rows]
     # They were given at different moments: one renewal tells that they are all there.
     if verbs.renew(connection, waiter.model, rows, waiter.request.terms.ttl) < len(rows):
         return None
-    return [Grant(pk, fence, now) for pk, fence in rows]
+    return [Grant(pk, fence, waiter.holder, now) for pk, fence in rows]

@@ -8,7 +8,6 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import options
 from resourcepool.exceptions import AcquireTimeout
-from resourcepool.leases.holder import default_holder
 from resourcepool.leases.lease import Lease
 from resourcepool.leases.table import Model
 from resourcepool.leases.terms import Terms
@@ -39,15 +38,7 @@ class Request:
     def again(self, timeout: object = None) -> "Request":
         """Return the same request for one more row; with a ``timeout`` of its own, if given."""
         wait = self.timeout if timeout is None else options.seconds("timeout", timeout)
-        return dataclasses.replace(self.once_more(), count=1, timeout=wait)
-
-    def once_more(self) -> "Request":
-        """Return the same request under a holder's name that nobody has used yet, unless the caller gave one."""
-        if not self.terms.holder_is_unique:
-            return self
-        terms = self.terms.under(default_holder())
-        rest = (self.priority, self.strategy, self.selector, self.allow_in_transaction)
-        return Request(terms, self.count, self.timeout, *rest)  # replace() would take five times as long
+        return dataclasses.replace(self, count=1, timeout=wait)
 
 
 class Source(Protocol):
@@ -70,5 +61,8 @@ class Source(Protocol):
     def refuse_impossible(self, connection: BaseDatabaseWrapper, request: Request) -> None:
         """Raise BadOption if the request can never be filled."""
 
-    def timed_out(self, request: Request, trouble: Exception | None) -> AcquireTimeout:
-        """Return the error for a request that was not filled in time; ``trouble``: what kept it from being."""
+    def timed_out(self, request: Request, holder: str, trouble: Exception | None) -> AcquireTimeout:
+        """Return the error for a request that was not filled in time; ``trouble``: what kept it from being.
+
+        ``holder``: the name under which it stood in line, "" if it did not.
+        """

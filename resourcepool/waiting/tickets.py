@@ -108,23 +108,23 @@ def of(connection: BaseDatabaseWrapper) -> _Texts:
     return texts(connection.vendor, connection.alias)
 
 
-def take(connection: BaseDatabaseWrapper, model: Model, request: Request) -> Taken:
+def take(connection: BaseDatabaseWrapper, model: Model, request: Request, holder: str) -> Taken:
     """Take a ticket: the last one of those with this priority. Raises DatabaseUnavailable."""
     ttl = ticket_ttl()
     # One for several rows renews what it has been given so far together with itself.
     lasts = min(ttl, request.terms.ttl) if request.count == 1 else ttl
     asked = (pool_name(model), request.selector, request.count, request.priority, hints.address())
-    params = (micros(ttl), *asked, micros(lasts), request.terms.holder)
+    params = (micros(ttl), *asked, micros(lasts), holder)
     sent_at, read = monotonic(), dialect.of(connection).key_after_insert
     pk = retrying(connection, partial(dialect.run, connection, of(connection).take, params, read))
     return Taken(pk, sent_at, lasts)
 
 
-def find(connection: BaseDatabaseWrapper, model: Model, request: Request) -> int | None:
+def find(connection: BaseDatabaseWrapper, model: Model, request: Request, holder: str) -> int | None:
     """Return the ticket that was taken for this request; None if there is none, or its holder's name is not unique."""
     if not request.terms.holder_is_unique:
         return None  # it lapses
-    mine = Ticket.objects.using(connection.alias).for_rows_of(model).filter(holder=request.terms.holder)
+    mine = Ticket.objects.using(connection.alias).for_rows_of(model).filter(holder=holder)
     return retrying(connection, mine.values_list("pk", flat=True).first)
 
 

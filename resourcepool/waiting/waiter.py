@@ -20,6 +20,7 @@ class Waiter:
     """A request that stands in line.
 
     Attributes:
+        holder: the name under which it stands in line, and will hold what it is granted.
         look_at, free_at: when to look at its ticket, and at free rows.
         outcome: the leases, once it is served; cancelled by a caller who gives up.
         ticket: None: it has none at this moment.
@@ -36,6 +37,7 @@ class Waiter:
     source: Source
     using: str
     request: Request
+    holder: str
     outcome: Future[list[Lease]] = field(default_factory=Future)
     ticket: Taken | None = None
     is_taking: bool = False

@@ -6,15 +6,15 @@ RESOURCES = (
     Mutation(
         "1 is taken for True among remembered orders",
         "resources/requests.py",
-        "*((name, type(value), value) for name, value in wishes.items())",
-        "*((name, value) for name, value in wishes.items())",
+        "*wishes.items(), *map(type, wishes.values())",
+        "*wishes.items()",
         ("tests/resources/test_requests.py",),
     ),
     Mutation(
         "a holder's name is used twice",
-        "resources/requests.py",
-        "return known.once_more()",
-        "return known",
+        "leases/verbs.py",
+        "holder = terms.holder or default_holder()",
+        "holder = terms.holder or 'somebody'",
         ("tests/resources/test_requests.py",),
     ),
     Mutation(

@@ -128,8 +128,8 @@ WAITING = (
     Mutation(
         "trust lasts as if the row had just been given",
         LOOKING,
-        "[Grant(pk, fence, sent_at, seen.left) for pk, fence in rows]",
-        "[Grant(pk, fence, sent_at, waiter.request.terms.ttl) for pk, fence in rows]",
+        "[Grant(pk, fence, waiter.holder, sent_at, seen.left) for pk, fence in rows]",
+        "[Grant(pk, fence, waiter.holder, sent_at, waiter.request.terms.ttl) for pk, fence in rows]",
         THE_LINE,
     ),
     Mutation(

@@ -63,7 +63,7 @@ class FailsInThatMoment(Future[Any]):
 
 
 def waiter(outcome: Future[Any]) -> Waiter:
-    return Waiter(Proxy.pool, "default", Proxy.pool.request(1, {"timeout": 5}), outcome)
+    return Waiter(Proxy.pool, "default", Proxy.pool.request(1, {"timeout": 5}), "me", outcome)
 
 
 def test_of_a_wait_is_not_replaced_by_an_error_of_the_line(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,9 +9,11 @@ from django.test.utils import CaptureQueriesContext
 
 from resourcepool.exceptions import AcquireTimeout, ClaimInTransaction, LeaseLost
 from resourcepool.models import Proxy
+from resourcepool.resources.strategy import FRESH
 from tests.aliases import alias
 from tests.app.models import Team
-from tests.app.rows import columns, new, several
+from tests.app.rows import columns, hold, new, several
+from tests.committed import Clock
 
 
 class TestStatements:
@@ -21,6 +23,7 @@ class TestStatements:
     def _rows(self) -> None:
         several(Proxy, 5)
         Proxy.pool.acquire(strategy="sticky").release()
+        Proxy.pool._last_seen.forget()
 
     def count(self, **options: Any) -> tuple[int, int]:
         with CaptureQueriesContext(connection) as acquire:
@@ -35,6 +38,18 @@ class TestStatements:
     @pytest.mark.parametrize("strategy", ["spread", "random"])
     def test_the_others_take_two_and_one(self, strategy: str) -> None:
         assert self.count(strategy=strategy) == (2, 1)
+
+    def test_what_was_free_a_moment_ago_is_claimed_without_a_look(self, process_clock: Clock) -> None:
+        assert [self.count() for _ in range(6)] == [(2, 1), *[(1, 1)] * 4, (2, 1)], "each of the five once"
+        process_clock.advance(FRESH)
+        assert self.count() == (2, 1), "that was too long ago"
+
+    def test_what_was_taken_since_costs_two_claims_and_a_look(self) -> None:
+        lease: Any = Proxy.pool.acquire()
+        others = [hold(other) for other in Proxy.objects.exclude(pk=lease.pk)[:3]]
+        assert self.count()[0] <= 2 + 2, "two claims in vain, a look, and a claim"
+        for one in (lease, *others):
+            one.release()
 
     def test_a_selector_takes_no_more(self) -> None:
         new(Proxy, country="US", tags="fast")

@@ -6,10 +6,12 @@ import pytest
 from django.test import override_settings
 
 from resourcepool.exceptions import BadOption
+from resourcepool.models import Proxy
 from resourcepool.resources import requests as checking
 from resourcepool.resources.requests import Requests
 from resourcepool.waiting.request import Request
 from tests.app.models import Device
+from tests.app.rows import columns, new
 
 
 @pytest.fixture
@@ -31,17 +33,20 @@ def checks(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return checked
 
 
-def test_the_same_request_is_checked_once_and_gets_a_holder_of_its_own_each_time(
-    requests: Requests, checks: list[Any]
-) -> None:
+def test_the_same_request_is_checked_once(requests: Requests, checks: list[Any]) -> None:
     first, second = (requests.request(1, {"timeout": 5, "kind": "phone"}) for _ in range(2))
     assert len(checks) == 1
-    assert first.terms.holder != second.terms.holder
-    assert (first.selector, first.timeout, first.terms.ttl) == (
-        second.selector,
-        second.timeout,
-        second.terms.ttl,
-    )
+    assert first is second
+
+
+@pytest.mark.django_db(transaction=True)
+def test_each_grant_has_a_holder_of_its_own() -> None:
+    new(Proxy)
+    first: Any = Proxy.pool.acquire()
+    first.release()
+    second: Any = Proxy.pool.acquire()
+    assert first.holder != second.holder == columns(second.resource)["holder"]
+    second.release()
 
 
 @pytest.mark.parametrize(

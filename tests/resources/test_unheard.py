@@ -88,13 +88,15 @@ class TestALeaseMakesNoFact:
             pass
         assert made == [fact.what for fact in facts] == [What.ACQUIRED, What.RELEASED]
 
-    def test_and_for_the_history_from_when_its_pool_keeps_one(self, made: list[What], settings: Any) -> None:
+    def test_and_for_the_history_of_a_lease_that_began_when_its_pool_kept_one(
+        self, made: list[What], settings: Any
+    ) -> None:
         new(Proxy)
-        lease: Any = Proxy.pool.acquire()
         settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "POOLS": {"resourcepool.Proxy": {"history": True}}}
         assert What.RELEASED.is_heard(Proxy)
         assert not What.RELEASED.is_heard(Device)
-        lease.release()
-        assert made == [What.RELEASED]
+        lease: Any = Proxy.pool.acquire()
         settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "POOLS": {}}
         assert not What.RELEASED.is_heard(Proxy)
+        lease.release()
+        assert made == [What.ACQUIRED, What.RELEASED]

@@ -54,4 +54,4 @@ class Background:
 def _asked() -> dict[str, int]:
     """Return for how many milliseconds those who stand in line ask leases for."""
     in_line: list[Waiter] = [waiter for line in waiters._lines.values() for waiter in line.waiters]
-    return {waiter.request.terms.holder: round(waiter.request.terms.ttl * 1_000) for waiter in in_line}
+    return {waiter.holder: round(waiter.request.terms.ttl * 1_000) for waiter in in_line}

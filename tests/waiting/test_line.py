@@ -37,8 +37,8 @@ def line(process_clock: Clock) -> Line:
 def join(line: Line, model: Any = Proxy, count: int = 1, **wishes: Any) -> Waiter:
     """Put somebody into this line; nobody looks for it but the test's own turns."""
     request = model.pool.request(count, {"timeout": 60, "holder": "me", **wishes})
-    waiter = Waiter(model.pool, "default", request)
-    waiter.has(tickets.take(connection, model, request))
+    waiter = Waiter(model.pool, "default", request, "me")
+    waiter.has(tickets.take(connection, model, request, "me"))
     line.waiters.append(waiter)
     return waiter
 

@@ -19,7 +19,7 @@ def in_line(most: int = 10) -> list[int]:
 
 
 def taken(model: Any = Proxy, count: int = 1, **wishes: Any) -> tickets.Taken:
-    return tickets.take(connection, model, model.pool.request(count, wishes))
+    return tickets.take(connection, model, model.pool.request(count, wishes), "me")
 
 
 class TestTheLine:

@@ -108,7 +108,7 @@ class TestLeavingTheLine:
     def test_what_comes_too_late_is_given_back(self) -> None:
         """The waiter gave up while it was being told what it was given."""
         proxy = new(Proxy)
-        waiter = Waiter(Proxy.pool, "default", Proxy.pool.request(1, {}))
+        waiter = Waiter(Proxy.pool, "default", Proxy.pool.request(1, {}), "me")
         waiter.give_up()
         waiter.give([granted(proxy)])
         assert (columns(proxy)["fence"], columns(proxy)["holder"]) == (2, "")

@@ -120,7 +120,7 @@ def _take_parked(connection: Any, model: Any, candidate: Candidate, terms: Terms
         raise Unsettled
 
     taken = retrying(connection, lambda: rows.update(**values), settle=settle, busy=lambda: 0)
-    return Grant(candidate.pk, candidate.fence + 1, began_at) if taken else None
+    return Grant(candidate.pk, candidate.fence + 1, terms.holder, began_at) if taken else None
 
 
 def _as_before() -> models.Case:
