@@ -18,9 +18,13 @@ class Ours(Contestant):
     @classmethod
     def prepare(cls, url: str, rows: int) -> None:
         from django.db import connections
+        from django.test import override_settings
 
+        from resourcepool import hints
         from resourcepool.models import Event, Proxy, Ticket
 
+        with override_settings(RESOURCEPOOL=cls.chosen()):
+            hints.load()  # as the app does when it starts
         Event.objects.all()._raw_delete("default")
         Ticket.objects.all()._raw_delete("default")
         Proxy.objects.all()._raw_delete("default")
@@ -36,6 +40,13 @@ class Ours(Contestant):
         """Return what differs from the defaults in RESOURCEPOOL."""
         return {}
 
+    @classmethod
+    def chosen(cls) -> dict[str, Any]:
+        """Return RESOURCEPOOL with that."""
+        from django.conf import settings
+
+        return {**settings.RESOURCEPOOL, **cls.settings()}
+
     def __init__(self, url: str, number: int) -> None:
         from django.conf import settings
         from django.db import connection
@@ -43,7 +54,7 @@ class Ours(Contestant):
         from resourcepool.models import Proxy
 
         super().__init__(url, number)
-        settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, **self.settings()}
+        settings.RESOURCEPOOL = self.chosen()
         connection.ensure_connection()
         self.pool: Any = Proxy.pool
         self._numbers = TicketNumbers()

@@ -13,7 +13,8 @@ class ResourcePoolConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from resourcepool import checks  # noqa: F401  (registers itself)
+        from resourcepool import checks, hints  # noqa: F401  (the checks register themselves)
         from resourcepool.history import recorder
 
         recorder.listen()
+        hints.load()

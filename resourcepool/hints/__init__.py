@@ -4,6 +4,7 @@ A process that gets a hint looks at its rows in the database; what it does then 
 works with hints off, too, by looking from time to time. RESOURCEPOOL["HINTS"] chooses what carries them.
 """
 
+from resourcepool.hints.choice import load
 from resourcepool.hints.process import address, are_on, flush, listen, send, stop_listening
 
-__all__ = ["address", "are_on", "flush", "listen", "send", "stop_listening"]
+__all__ = ["address", "are_on", "flush", "listen", "load", "send", "stop_listening"]

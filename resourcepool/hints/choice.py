@@ -1,7 +1,9 @@
 """What RESOURCEPOOL["HINTS"] chooses to carry hints."""
 
+import contextlib
 import functools
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from django.db import connections
@@ -30,18 +32,21 @@ class Choice:
     def open(self) -> Transport:
         """Return a way to this service, not connected yet; raises BadOption when this process cannot use it."""
         self.refuse_unusable()
-        # Clients are imported when they are chosen: none of them has to be installed.
+        return self.client()(self.place)
+
+    def client(self) -> Callable[[str], Transport]:
+        """Return what speaks to it, imported only now: none of them has to be installed. Raises ImportError."""
         if self.service == "postgresql":
             from resourcepool.hints.postgresql import PostgreSQL
 
-            return PostgreSQL(self.place)
+            return PostgreSQL
         if self.service in REDIS:
             from resourcepool.hints.redis import Redis
 
-            return Redis(self.place)
+            return Redis
         from resourcepool.hints.broker import Broker
 
-        return Broker(self.place)
+        return Broker
 
     def refuse_unusable(self) -> None:
         """Raise BadOption when the client is not installed, does not know the URL, or the database is another one."""
@@ -63,6 +68,13 @@ def chosen() -> Choice | None:
     if not isinstance(value, str):
         raise BadOption(NAME, type(value).__name__, ALLOWED)
     return understood(value)
+
+
+def load() -> None:
+    """Import what the settings choose, before this process forks: a hundred children would import it all at once."""
+    with contextlib.suppress(BadOption, ImportError):  # a system check says so
+        if choice := chosen():
+            choice.client()
 
 
 @functools.lru_cache(maxsize=16)

@@ -1,7 +1,7 @@
 """Acquiring anything that is leased: what is free is claimed at once; otherwise one stands in line."""
 
 import asyncio
-import threading
+import random
 from collections.abc import Callable, Sequence
 from concurrent.futures import wait
 from typing import Any, TypeVar
@@ -15,9 +15,9 @@ from resourcepool.leases.clock import monotonic
 from resourcepool.leases.holder import default_holder
 from resourcepool.leases.verbs import Grant
 from resourcepool.waiting import handover, tickets
-from resourcepool.waiting.contention import acquiring, releasing
+from resourcepool.waiting.contention import acquiring, releasing, speed_of
 from resourcepool.waiting.looking import look, next_pause
-from resourcepool.waiting.notices import notices
+from resourcepool.waiting.notices import Bell, notices
 from resourcepool.waiting.request import Request, Source
 from resourcepool.waiting.threads import in_thread
 from resourcepool.waiting.upkeep import upkeep
@@ -26,6 +26,7 @@ from resourcepool.waiting.waiters import waiters
 
 NAP = 0.5  # seconds
 JUST_NOW = 0.1  # seconds
+LOOKS = 100.0  # a second, of all newcomers in a fast line, for rows that were left free
 NO_TICKET = "the database did not take a ticket for the line in that time; it is slow, or locked by somebody"
 
 Leases = list[Any]
@@ -182,14 +183,15 @@ def _take_ticket(connection: BaseDatabaseWrapper, waiter: Waiter) -> list[Grant]
     """Take a ticket; returns what it was given by the one look at free rows that follows.
 
     That closes the race with a release that did not see the ticket. Where a release has just found others in line,
-    nothing is free, and that look comes later (``Waiter.free_at``).
+    mostly nothing is free: there only some look now, and the others later (``Waiter.free_at``).
     """
     if waiters.trouble(waiter.using) is not None:
         return None  # others wait for the database already; trying for oneself takes the time of retries
     waiter.is_taking = True
     ticket = tickets.take(connection, waiter.model, waiter.request, waiter.holder)
     waiter.has(ticket)
-    if releasing.is_likely(waiter.model, waiter.using, JUST_NOW):
+    model, using = waiter.model, waiter.using
+    if releasing.is_likely(model, using, JUST_NOW) and random.random() > speed_of(model, using).share_of(LOOKS):  # noqa: S311
         return None
     _, given = handover.give_out(connection, waiter.model, waiter.request.selector)
     if len(rows := given.get(ticket.pk, ())) < waiter.request.count:
@@ -209,18 +211,18 @@ def _look_here(waiter: Waiter, stop: Callable[[], bool]) -> Leases | None:
     until = min(waiter.free_at, waiter.began + waiter.request.timeout)
     if waiter.ticket is None or waiter.request.count > 1:
         return None
-    event = threading.Event()
-    notices.add(waiter.using, waiter.ticket.pk, event)
+    connection, bell = connections[waiter.using], Bell()
+    notices.add(waiter.using, waiter.ticket.pk, bell)
     try:
-        while (event.is_set() or waiter.look_at < until) and monotonic() < until and not stop():
-            event.wait(min(max(0.0, waiter.look_at - monotonic()), NAP))
-            if event.is_set() or waiter.look_at <= monotonic():
-                event.clear()
-                for _, grants in look(connections[waiter.using], [waiter]):
+        while waiter.look_at < until and (now := monotonic()) < until and not stop():
+            if bell.wait(min(max(0.0, waiter.look_at - now), NAP)) or waiter.look_at <= monotonic():
+                for _, grants in look(connection, [waiter]):
                     return _served(waiter, grants)
                 if waiter.ticket is None:
                     break
                 waiter.look_at = waiter.looked_at + next_pause(waiter)
+        if bell.wait(0):  # too late for another look here
+            waiter.look_at = 0.0
     except DatabaseUnavailable as error:
         waiter.trouble = error
     return None

@@ -49,6 +49,10 @@ class Speed:
         """Tell whether the line moves so fast that those in it look often anyway."""
         return (self._speed or 0.0) > FAST and now - self._last[1] < FORGOTTEN
 
+    def share_of(self, times: float) -> float:
+        """Return how many of those in line make so many a second."""
+        return min(1.0, times / self._speed) if self._speed else 1.0
+
     def first_pause(self, ticket: int, now: float) -> float:
         """Return how many seconds after taking this ticket to look at it first."""
         number, at = self._last

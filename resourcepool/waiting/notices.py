@@ -1,5 +1,6 @@
 """Tells those who wait that they should look: in this process at once, in another one by a hint."""
 
+import contextlib
 import os
 import threading
 
@@ -13,17 +14,36 @@ from resourcepool.waiting import tickets
 from resourcepool.waiting.contention import speed_of
 
 
+class Bell:
+    """Wakes the one thread that waits for it, or keeps it from falling asleep; an ``Event`` takes ten times as long."""
+
+    __slots__ = ("_lock",)
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._lock.acquire()
+
+    def ring(self) -> None:
+        """End the wait, or the next one."""
+        with contextlib.suppress(RuntimeError):  # it has been rung already
+            self._lock.release()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until it is rung, or for so many seconds; tells whether it was, and if so, silences it."""
+        return self._lock.acquire(timeout=seconds)
+
+
 class Notices:
     """Which tickets this process has, and which of them should be looked at now."""
 
     def __init__(self) -> None:
         self.alarm = Alarm()
-        self._tickets: dict[tuple[str, int], threading.Event | None] = {}
+        self._tickets: dict[tuple[str, int], Bell | None] = {}
         self._noticed = False
 
-    def add(self, alias: str, ticket: int, event: threading.Event | None = None) -> None:
-        """Note that this process has that ticket; when to look at it, ``event`` is set, else the alarm rings."""
-        self._tickets[alias, ticket] = event
+    def add(self, alias: str, ticket: int, bell: Bell | None = None) -> None:
+        """Note that this process has that ticket; when to look at it, ``bell`` rings, else the alarm."""
+        self._tickets[alias, ticket] = bell
         if hints.are_on():
             hints.listen(self.look_at_all)
 
@@ -33,20 +53,20 @@ class Notices:
 
     def look_now(self, alias: str, ticket: int) -> bool:
         """Have this ticket looked at, if it is one of this process."""
-        event = self._tickets.get((alias, ticket), self)
-        if event is self:
+        bell = self._tickets.get((alias, ticket), self)
+        if bell is self:
             return False
-        self._notice(event)
+        self._notice(bell)
         return True
 
     def look_at_all(self) -> None:
         """Have every ticket of this process looked at."""
-        for event in list(self._tickets.values()):
-            self._notice(event)
+        for bell in list(self._tickets.values()):
+            self._notice(bell)
 
-    def _notice(self, event: object) -> None:
-        if isinstance(event, threading.Event):
-            event.set()
+    def _notice(self, bell: object) -> None:
+        if isinstance(bell, Bell):
+            bell.ring()
         else:
             self._noticed = True
             self.alarm.ring()

@@ -2,9 +2,8 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -24,8 +23,7 @@ MOST = 10_000  # tickets that are looked at; whoever stands further back is not 
 Pairs = tuple[tuple[Any, int], ...]  # (primary key, fence) of rows
 
 
-@dataclass(frozen=True, slots=True)
-class Taken:
+class Taken(NamedTuple):
     """A ticket that has just been taken; ``sent_at``: this process's clock just before; ``lasts``: in seconds."""
 
     pk: int
@@ -33,8 +31,7 @@ class Taken:
     lasts: float
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(NamedTuple):
     """What a ticket looks like now; ``left``: for how many seconds it lives, or the one row it was given is its own."""
 
     fence: int

@@ -35,6 +35,7 @@ class Waiters:
         self._served: list[Waiter] = []
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
+        self._is_running = False  # asked for every lease, so cheaper than the thread
         self._leaves_at_exit = False
 
     def join(self, waiter: Waiter) -> None:
@@ -54,9 +55,11 @@ class Waiters:
 
     def used(self, waiter: Waiter) -> None:
         """Have the ticket of ``waiter``, which has been served at once, removed with others."""
-        with self._lock, contextlib.suppress(RuntimeError):  # no more threads: it lapses
+        with self._lock:
             self._served.append(waiter)
-            self._start()
+            if not self._is_running:
+                with contextlib.suppress(RuntimeError):  # no more threads: it lapses
+                    self._start()
         notices.alarm.bring_forward(monotonic() + USED_AT_MOST)
 
     def look_now(self) -> None:
@@ -78,7 +81,14 @@ class Waiters:
             shutdown.at_exit(-1, self._leave_at_exit)
             keeper.release_at_exit()
         if self._thread is None or not self._thread.is_alive():
-            self._thread = background.start("waiters", self._loop)
+            self._thread = background.start("waiters", self._run)
+            self._is_running = True
+
+    def _run(self) -> None:
+        try:
+            self._loop()
+        finally:
+            self._is_running = False
 
     def _loop(self) -> None:
         with own_connections() as own:

@@ -18,7 +18,7 @@ from resourcepool.leases.keeper import Keeper, keeper
 from resourcepool.models import Proxy, Ticket
 from resourcepool.waiting import contention
 from resourcepool.waiting.contention import Contention, acquiring, releasing
-from resourcepool.waiting.notices import Notices, notices
+from resourcepool.waiting.notices import Bell, Notices, notices
 from resourcepool.waiting.upkeep import Upkeep, upkeep
 from resourcepool.waiting.waiters import Waiters, waiters
 from tests.simulation import schedule
@@ -27,7 +27,7 @@ from tests.simulation.schedule import Memory
 
 QUARANTINE = {"base": 0.5, "cap": 3.0}  # seconds
 TICKET_TTL = 1.2  # seconds: shorter than the longer ones of the leases
-REMEMBERED = ("_last_held",)  # by a pool
+REMEMBERED = ("_last_held", "_last_seen")  # by a pool
 
 
 def install() -> None:
@@ -35,6 +35,7 @@ def install() -> None:
     time.sleep = lambda seconds: schedule.now_running().sleep(seconds)
     time.monotonic = time.clock_gettime = _monotonic
     threading.Event.wait = _wait_in_time(threading.Event.wait)  # type: ignore[method-assign]
+    Bell.wait = _rung_in_time  # type: ignore[method-assign]
     contention._speeds = _speeds  # type: ignore[assignment]
     Future.result = _result_in_time(Future.result)  # type: ignore[method-assign]
     Notices._notice = _if_heard(Notices._notice)  # type: ignore[method-assign]
@@ -115,6 +116,13 @@ def _wait_in_time(wait: Callable[..., bool]) -> Callable[..., bool]:
         return event.is_set()
 
     return until_set
+
+
+def _rung_in_time(bell: Bell, seconds: float) -> bool:
+    """``Bell.wait``, while others go on."""
+    if bell._lock.locked():
+        schedule.now_running().sleep(seconds, until=lambda: not bell._lock.locked())
+    return bell._lock.acquire(blocking=False)
 
 
 def _result_in_time(result: Callable[..., Any]) -> Callable[..., Any]:

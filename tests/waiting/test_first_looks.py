@@ -11,7 +11,7 @@ from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable
 from resourcepool.models import Proxy, Ticket
 from resourcepool.waiting import acquire, tickets
 from resourcepool.waiting.backoff import Speed
-from resourcepool.waiting.notices import notices
+from resourcepool.waiting.notices import Bell, notices
 from resourcepool.waiting.waiter import Waiter
 from resourcepool.waiting.waiters import waiters
 from tests.app.rows import columns, expire, hold, new, several
@@ -84,7 +84,7 @@ def waiting(**wishes: Any) -> InBackground:
 
 def asleep() -> bool:
     """Whether somebody in this process waits for a notice itself."""
-    return any(isinstance(event, threading.Event) for event in list(notices._tickets.values()))
+    return any(isinstance(bell, Bell) for bell in list(notices._tickets.values()))
 
 
 class TestBeingServed:
