@@ -55,7 +55,7 @@ def setting(name: str) -> Any:
         BadOption: when RESOURCEPOOL is not a dict, or a nested dict is not one.
     """
     chosen = getattr(settings, "RESOURCEPOOL", {})
-    if not isinstance(chosen, Mapping):
+    if type(chosen) is not dict and not isinstance(chosen, Mapping):
         raise BadOption("RESOURCEPOOL", chosen, "a dict")
     default = DEFAULTS[name]
     value = chosen.get(name, default)

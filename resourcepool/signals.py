@@ -18,6 +18,7 @@ from functools import partial
 from typing import Any
 
 from django.db import connections, models, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.dispatch import Signal
 from django.utils.translation import gettext_lazy as _
 
@@ -119,12 +120,12 @@ recorders: list[Callable[[Fact], object]] = []
 def tell(fact: Fact) -> None:
     """Send the signal for ``fact``, after the commit if a transaction is open on its database."""
     if fact.what.is_heard(fact.model):
-        tell_heard(fact, is_recorded(fact.model))
+        tell_heard(fact, is_recorded(fact.model), connections[fact.using])
 
 
-def tell_heard(fact: Fact, recorded: bool) -> None:
+def tell_heard(fact: Fact, recorded: bool, connection: BaseDatabaseWrapper) -> None:
     """Do the same for a caller that has asked, before it made the fact, whether it is heard and ``is_recorded``."""
-    if connections[fact.using].in_atomic_block:
+    if connection.in_atomic_block:
         transaction.on_commit(partial(_send, fact, recorded), using=fact.using, robust=True)
     else:
         _send(fact, recorded)
@@ -136,16 +137,11 @@ def is_recorded(model: type[models.Model]) -> bool:
 
 
 def _send(fact: Fact, recorded: bool) -> None:
-    if recorded:
-        _record(fact)
-    signal = SIGNALS[fact.what]
-    if signal.receivers:
-        signal.send_robust(sender=fact.model, fact=fact)  # Django logs what a receiver raises
-
-
-def _record(fact: Fact) -> None:
-    for record in recorders:
+    for record in recorders if recorded else ():
         try:
             record(fact)
         except Exception:
             logger.exception("the event %r of %s is not recorded", str(fact.what), fact.model._meta.label)
+    signal = SIGNALS[fact.what]
+    if signal.receivers:
+        signal.send_robust(sender=fact.model, fact=fact)  # Django logs what a receiver raises

@@ -72,18 +72,19 @@ class Dialect:
         """
         return (first.update, second.update)
 
-    def change_both_by_first(self, row: "Change", ticket: "Change", first: str) -> str | None:
+    def change_both_by_first(self, row: "Change", ticket: "Change", first: str, tells: str) -> str | None:
         """Return one statement that makes these two changes, or neither, to the row and to the first ticket in line.
 
-        Its cursor tells the ticket's key by ``key_after_change``. None: this database has no such statement.
+        None: this database has no such statement.
 
         Args:
             first: " FROM .. WHERE .. ORDER BY ..", which finds the tickets in line.
+            tells: a whole number made of the ticket's columns; see ``told_by_change``.
         """
         return None
 
-    def key_after_change(self, cursor: Any) -> int | None:
-        """Return the ticket that ``change_both_by_first`` has changed, or None if it changed nothing."""
+    def told_by_change(self, cursor: Any) -> int | None:
+        """Return what ``change_both_by_first`` tells of the ticket, or None if it changed nothing."""
         raise NotImplementedError
 
     def insert_rows(

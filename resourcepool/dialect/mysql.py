@@ -71,17 +71,17 @@ class MySQL(Dialect):
         update = f"UPDATE {tables} SET {_assignments(first, second)} WHERE {both}"  # noqa: S608 (quoted names)
         return (self.claim_at_once(at_once, update, "", "") if at_once else update,)
 
-    def change_both_by_first(self, row: Change, ticket: Change, first: str) -> str | None:
+    def change_both_by_first(self, row: Change, ticket: Change, first: str, tells: str) -> str | None:
         # Within a query of its own, because MySQL reads no table that it updates.
         found = f"SELECT {ticket.pk}{first} LIMIT 1 FOR UPDATE SKIP LOCKED"
         query = f"SELECT {ticket.pk} FROM ({found}) first_in_line"  # noqa: S608
         return (
             f"UPDATE {row.table}, {ticket.table} SET {_assignments(row, ticket)} "  # noqa: S608
             f"WHERE {row.where} AND {ticket.table}.{ticket.pk} = ({query}) AND {ticket.where} "
-            f"AND LAST_INSERT_ID({ticket.table}.{ticket.pk})"
+            f"AND LAST_INSERT_ID({tells}) IS NOT NULL"
         )
 
-    def key_after_change(self, cursor: Any) -> int | None:
+    def told_by_change(self, cursor: Any) -> int | None:
         driver = cursor.cursor.cursor
         return int(driver.lastrowid) if driver.rowcount else None
 

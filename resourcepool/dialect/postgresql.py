@@ -57,16 +57,16 @@ class PostgreSQL(Dialect):
         )
         return (text,)
 
-    def change_both_by_first(self, row: Change, ticket: Change, first: str) -> str | None:
+    def change_both_by_first(self, row: Change, ticket: Change, first: str, tells: str) -> str | None:
         return (
             f"WITH chosen AS (SELECT *{first} LIMIT 1 FOR UPDATE SKIP LOCKED), "  # noqa: S608 (quoted names)
             f"given AS (UPDATE {row.table} SET {row.assignments()} FROM chosen AS {ticket.table} "
-            f"WHERE {row.where} AND {ticket.where} RETURNING {ticket.table}.{ticket.pk} AS pk) "
+            f"WHERE {row.where} AND {ticket.where} RETURNING {ticket.table}.{ticket.pk} AS pk, {tells} AS told) "
             f"UPDATE {ticket.table} SET {ticket.assignments()} FROM given "
-            f"WHERE {ticket.table}.{ticket.pk} = given.pk RETURNING given.pk"
+            f"WHERE {ticket.table}.{ticket.pk} = given.pk RETURNING given.told"
         )
 
-    def key_after_change(self, cursor: Any) -> int | None:
+    def told_by_change(self, cursor: Any) -> int | None:
         found = cursor.fetchone()
         return None if found is None else int(found[0])
 

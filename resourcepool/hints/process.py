@@ -13,6 +13,7 @@ from resourcepool.hints.sender import Sender
 from resourcepool.hints.transport import Transport
 
 FORK_PATIENCE = 0.2  # seconds for which a fork waits for what the threads are saying
+MOST = 2**31  # addresses: a ticket has them together with its own number in one whole number of the database
 EXIT_PATIENCE = 0.5  # seconds for which the end of the process waits for the last hints
 
 _inherited: list[
@@ -21,10 +22,10 @@ _inherited: list[
 _held_back: list[threading.Lock] = []
 
 
-def address() -> str:
-    """Return where hints reach this process: 32 letters and digits, never the same for two processes anywhere.
+def address() -> int:
+    """Return where hints reach this process: a number below ``MOST``, another one for each forked child.
 
-    A forked child has another one. Also there when hints are off.
+    Two processes may have the same, though that is unlikely: then both are woken. Also there when hints are off.
     """
     return _own.address
 
@@ -34,14 +35,14 @@ def are_on() -> bool:
     return bool(setting("HINTS"))
 
 
-def send(address: str) -> None:
+def send(address: int) -> None:
     """Tell the process at ``address`` to look now; call it after the commit.
 
     Returns at once and never raises: a thread sends it, or drops it when the service is away. No-op when hints are off.
     """
     try:
         if are_on():
-            _own.sender.send(address)
+            _own.sender.send(_written(address))
     except BadOption:
         pass  # RESOURCEPOOL is no dict: said wherever it is used
 
@@ -72,9 +73,13 @@ class _Process:
     """What every process has its own of."""
 
     def __init__(self) -> None:
-        self.address = secrets.token_hex(16)
+        self.address = 1 + secrets.randbelow(MOST - 1)
         self.sender = Sender()
-        self.listener = Listener(self.address)
+        self.listener = Listener(_written(self.address))
+
+
+def _written(address: int) -> str:
+    return f"{address:08x}"
 
 
 def _before_fork() -> None:

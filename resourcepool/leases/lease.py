@@ -57,15 +57,16 @@ class Lease:
         self.terms = terms
         self._acquired_at = leaks.acquired_at() if model.is_told else None
         self._is_leak_told = not model.is_told
-        self._take(grant)
-        self._tell(What.ACQUIRED)
+        connection = connections[using]
+        self._take(grant, connection)
+        self._tell(What.ACQUIRED, connection)
 
-    def _take(self, grant: Grant) -> None:
+    def _take(self, grant: Grant, connection: BaseDatabaseWrapper) -> None:
         self.pk, self.fence, self.holder = grant.pk, grant.fence, grant.holder
         self._is_recorded = self.model.is_told and is_recorded(self.model)
         self._pid = os.getpid()
         self._state = Ending()
-        self._transaction = OpenTransaction.of(self._connection)  # invisible to the keeper until it commits
+        self._transaction = OpenTransaction.of(connection)  # invisible to the keeper until it commits
         is_proven = self._transaction is None
         self.trust = Trust(self.terms, grant.sent_at, is_proven=is_proven, first_ttl=grant.ttl)
         keeper.keep(self)
@@ -73,7 +74,8 @@ class Lease:
     @property
     def lost(self) -> threading.Event:
         """Set as soon as the loss is noticed."""
-        event: threading.Event = self.__dict__.setdefault("_lost", threading.Event())  # for few it is ever asked
+        # Made when it is asked for, which is for few.
+        event: threading.Event = self.__dict__.setdefault("_lost", threading.Event())
         return event
 
     @property
@@ -158,8 +160,10 @@ class Lease:
         self.ensure_held()
         span = self.terms.ttl if ttl is None else options.seconds("ttl", ttl, least=MIN_TTL)
         to = options.text("to", to, most=MAX_LENGTH)
-        row = (self._connection, self.model, self.pk, self.fence)
-        hand_over = partial(verbs.hand_over, *row, to=to, ttl=span)
+
+        def hand_over(connection: BaseDatabaseWrapper) -> bool:
+            return verbs.hand_over(connection, self.model, self.pk, self.fence, to=to, ttl=span)
+
         self._give_up(What.HANDED_OVER, f"handed over to {to}", hand_over, f"to {to}")
         return self.fence + 1
 
@@ -230,12 +234,12 @@ class Lease:
         self._is_leak_told = True
         where = f", acquired at {self._acquired_at}" if self._acquired_at else ""
         logger.warning("%s may be leaked: %s%s", self, why, where)
-        self._tell(What.LEAKED, f"{why}{where}")
+        self._tell(What.LEAKED, self._connection, f"{why}{where}")
 
     def was_released(self) -> None:
         """Note that it has been released together with others."""
         self._finish("released")
-        self._tell(What.RELEASED)
+        self._tell(What.RELEASED, self._connection)
 
     @staticmethod
     def were_released(using: str, model: Model) -> None:
@@ -256,14 +260,14 @@ class Lease:
             except RuntimeError:
                 logger.exception("on_lost of %s could not be run", self)
         logger.warning("%s", self._state.lost)
-        self._tell(What.LOST, reason)
+        self._tell(What.LOST, self._connection, reason)
 
     @property
     def _connection(self) -> BaseDatabaseWrapper:
         return connections[self.using]
 
-    def _send_release(self) -> bool:
-        row = (self._connection, self.model, self.pk, self.fence)
+    def _send_release(self, connection: BaseDatabaseWrapper) -> bool:
+        row = (connection, self.model, self.pk, self.fence)
         return verbs.release(*row, self.terms.cooldown, trusted_until=self.trust.until)
 
     def _renew(self) -> None:
@@ -278,13 +282,16 @@ class Lease:
         else:  # it counts once it is committed: a rollback undoes it
             transaction.on_commit(partial(self.trust.confirm, sent_at), using=self.using)
 
-    def _give_up(self, what: What, given: str, send: Callable[[], object], reason: str = "") -> None:
+    def _give_up(
+        self, what: What, given: str, send: Callable[[BaseDatabaseWrapper], object], reason: str = ""
+    ) -> None:
         """End the grant by ``send``, which says whether it was still ours; if it fails, nothing has ended."""
 
         def give_up() -> bool:
-            if done := bool(send()):
+            connection = self._connection
+            if done := bool(send(connection)):
                 self._finish(given)
-                self._tell(what, reason)
+                self._tell(what, connection, reason)
             return done
 
         if not self._state.attempt(self, give_up):
@@ -296,14 +303,14 @@ class Lease:
         self._state.end(given)
         keeper.forget(self)
 
-    def _tell(self, what: What, reason: str = "") -> None:
+    def _tell(self, what: What, connection: BaseDatabaseWrapper, reason: str = "") -> None:
         if not (self.model.is_told and (self._is_recorded or SIGNALS[what].receivers)):
             return
         at, begins = monotonic(), what is What.ACQUIRED
         seconds = None if begins else at - self.trust.granted_at
         ttl = self.terms.steady_ttl if begins else None
         which = (self.model, self.using, self.pk, self.fence, self.holder)
-        tell_heard(Fact(what, *which, reason, self.actor, seconds, ttl, at), self._is_recorded)
+        tell_heard(Fact(what, *which, reason, self.actor, seconds, ttl, at), self._is_recorded, connection)
 
     def _check_process(self) -> None:
         if self._pid != os.getpid():

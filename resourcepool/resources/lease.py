@@ -5,6 +5,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from django.db import connections, models
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import options
 from resourcepool.dialect import DbLater, DbNow
@@ -62,11 +63,12 @@ class ResourceLease(AwaitedLease):
         self.ensure_held()
         reason = options.text("reason", reason, most=MAX_REASON)
         policy = Policy.from_settings()
-        settle = partial(
-            verbs.was_given_back, self._connection, self.model, self.pk, self.fence, self.trust.until
-        )
-        park = partial(self._park, reason, policy)
-        send = partial(retrying, self._connection, park, settle=settle)
+
+        def send(connection: BaseDatabaseWrapper) -> int:
+            row = (self.model, self.pk, self.fence)
+            settle = partial(verbs.was_given_back, connection, *row, self.trust.until)
+            return retrying(connection, partial(self._park, reason, policy), settle=settle)
+
         self._give_up(what, f"quarantined ({reason})", send, reason)
 
     def fix(self, reason: str, *, timeout: object = None) -> None:
@@ -93,7 +95,8 @@ class ResourceLease(AwaitedLease):
         other._finish("moved to another handle")
         self.request, self.terms, self._resource = other.request, other.terms, other._resource
         self.lost.clear()
-        self._take(Grant(other.pk, other.fence, other.holder, other.trust.sent_at, other.trust.lasts))
+        grant = Grant(other.pk, other.fence, other.holder, other.trust.sent_at, other.trust.lasts)
+        self._take(grant, self._connection)
 
     def _park(self, reason: str, policy: Policy) -> int:
         mine = verbs.rows_of(self._connection, self.model).filter(pk=self.pk, fence=self.fence)

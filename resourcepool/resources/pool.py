@@ -150,7 +150,9 @@ class Pool:
         connection, sent_at = connections[self.using], monotonic()
         if not verbs.renew(connection, self.model, [(pk, fence)], asked.terms.ttl):
             raise LeaseLost(f"{self.model._meta.label} {pk} is not held under fence {fence} any more")
-        return ResourceLease(self, self.using, Grant(pk, fence, asked.terms.holder or default_holder(), sent_at), asked)
+        return ResourceLease(
+            self, self.using, Grant(pk, fence, asked.terms.holder or default_holder(), sent_at), asked
+        )
 
     # The same for asyncio
 

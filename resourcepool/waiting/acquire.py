@@ -214,15 +214,18 @@ def _look_here(waiter: Waiter, stop: Callable[[], bool]) -> Leases | None:
     connection, bell = connections[waiter.using], Bell()
     notices.add(waiter.using, waiter.ticket.pk, bell)
     try:
-        while waiter.look_at < until and (now := monotonic()) < until and not stop():
-            if bell.wait(min(max(0.0, waiter.look_at - now), NAP)) or waiter.look_at <= monotonic():
+        while (now := monotonic()) < until and not stop():
+            is_far = waiter.look_at >= until
+            is_told = bell.wait(0.0 if is_far else min(max(0.0, waiter.look_at - now), NAP))
+            if is_far and not is_told:
+                break
+            if is_told or waiter.look_at <= monotonic():
                 for _, grants in look(connection, [waiter]):
+                    speed_of(waiter.model, waiter.using).note_told(is_told)
                     return _served(waiter, grants)
                 if waiter.ticket is None:
                     break
                 waiter.look_at = waiter.looked_at + next_pause(waiter)
-        if bell.wait(0):  # too late for another look here
-            waiter.look_at = 0.0
     except DatabaseUnavailable as error:
         waiter.trouble = error
     return None

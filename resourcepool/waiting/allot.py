@@ -22,7 +22,7 @@ class Place:
     holds: tuple[tuple[Any, int], ...] = ()
     holder: str = ""
     lasts: int = 0
-    address: str = ""
+    address: int = 0
 
     @property
     def lacks(self) -> int:

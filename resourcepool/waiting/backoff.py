@@ -13,7 +13,7 @@ LATEST_FIRST = 1.0  # of a first look
 NEAR = (0.02, 0.2)  # (share of the wait, most) that a pause takes: for one among the first in line,
 FAR = (0.1, 1.0)  # for others,
 UNKNOWN = (0.08, 0.2)  # and where that is not known
-FAST = 50.0  # tickets a second: looks come soon enough without a hint
+LATER = (0.01, 0.3)  # (least, share of the wait) by which a first look comes later where notices come in time
 SPAN = 0.2  # over which the speed is measured
 FORGOTTEN = 2.0  # after which what was learned is of no use
 MEMORY = 0.5  # of a measurement over so long two thirds count, and one third of what was known before
@@ -31,6 +31,7 @@ class Speed:
         self._speed: float | None = None
         self._from: tuple[int, float] | None = None  # (ticket, when it was served) that is measured from
         self._last = (0, -math.inf)
+        self._told = 0.0  # of those served lately, how many did not find out by themselves
 
     def served(self, ticket: int, now: float) -> None:
         """Note that this ticket was given something."""
@@ -45,9 +46,9 @@ class Speed:
         if ticket > self._last[0] or now - self._last[1] > FORGOTTEN:
             self._last = ticket, now
 
-    def is_fast(self, now: float) -> bool:
-        """Tell whether the line moves so fast that those in it look often anyway."""
-        return (self._speed or 0.0) > FAST and now - self._last[1] < FORGOTTEN
+    def note_told(self, by_notice: bool) -> None:
+        """Note whether somebody who was served was told so before it looked by itself."""
+        self._told += (by_notice - self._told) / 8
 
     def share_of(self, times: float) -> float:
         """Return how many of those in line make so many a second."""
@@ -63,6 +64,7 @@ class Speed:
             early = ahead / self._speed * (1 - ahead**-0.75)  # the nearer, the less is sure
             # If all slept until a slow line gets there it would stay slow: rows wait for those who sleep.
             early = min(early, 0.06 + 0.6 * early)
+            early += self._told * (LATER[0] + LATER[1] * early)
         return max(SHORTEST, min(early, LATEST_FIRST))
 
 

@@ -72,6 +72,7 @@ class _Texts:
                 until_then,
             ),
             f"{in_line} {line.order}",
+            f"{line.of_ticket('address')} * {tickets.NUMBERS} + MOD({line.of_ticket('id')}, {tickets.NUMBERS})",
         )
         this_ticket = (
             f"{line.of_ticket('id')} = %(ticket)s AND {line.of_ticket('fence')} = %(ticket_fence)s "
@@ -144,13 +145,17 @@ def _to_first(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int
         return False
     params = {"pk": key(connection, model, pk), "fence": fence, "pool": texts.pool}
     params["granted"] = tickets.written([(pk, fence + 1)])
-    ticket = dialect.run(connection, texts.to_first, params, dialect.of(connection).key_after_change)
-    if ticket is None:
+    told = dialect.run(connection, texts.to_first, params, dialect.of(connection).told_by_change)
+    if told is None:
         return False
     releasing.note(model, connection.alias, had_to_wait=True)
-    speed_of(model, connection.alias).served(ticket, monotonic())
-    notify(connection, model, ticket)
+    _note_given(model, connection.alias, *divmod(told, tickets.NUMBERS))
     return True
+
+
+def _note_given(model: Model, using: str, address: int, ticket: int) -> None:
+    speed_of(model, using).served(ticket, monotonic())
+    notify(using, ticket, address)
 
 
 def _if_nobody_waits(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int) -> bool:
@@ -198,8 +203,7 @@ def give(
     }
     given = _changed(connection, texts.to_ticket[place.count > 1, if_free], params)
     if given:
-        speed_of(model, connection.alias).served(place.ticket, monotonic())
-        notify(connection, model, place.ticket, place.address)
+        _note_given(model, connection.alias, place.address, place.ticket)
     return given
 
 

@@ -1,5 +1,7 @@
 """The handle of a row that others may wait for."""
 
+from django.db.backends.base.base import BaseDatabaseWrapper
+
 from resourcepool.leases.lease import Lease
 from resourcepool.leases.table import Model
 from resourcepool.waiting import handover
@@ -16,8 +18,8 @@ class AwaitedLease(Lease):
         """Give what is free now to those who wait."""
         handover.give_out_quietly(using, model)
 
-    def _send_release(self) -> bool:
+    def _send_release(self, connection: BaseDatabaseWrapper) -> bool:
         if self.terms.cooldown:  # nobody may have it yet; it is given out when that is over
-            return super()._send_release()
-        row = (self._connection, self.model, self.pk, self.fence)
+            return super()._send_release(connection)
+        row = (connection, self.model, self.pk, self.fence)
         return handover.release(*row, trusted_until=self.trust.until)

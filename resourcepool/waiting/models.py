@@ -1,5 +1,6 @@
 """The tickets of those who wait."""
 
+from functools import lru_cache
 from typing import Any, ClassVar, Self
 
 from django.db import models
@@ -9,6 +10,7 @@ from resourcepool.dialect import KeyField
 from resourcepool.leases.models import AbstractLease, LeaseQuerySet
 
 
+@lru_cache
 def pool_name(model: Any) -> str:
     """Return the name under which tickets for rows of ``model`` are found; a proxy model has its rows' line."""
     return str(model._meta.concrete_model._meta.label_lower)
@@ -39,8 +41,8 @@ class Ticket(AbstractLease):
     count = models.PositiveIntegerField(_("how many"), default=1, editable=False)
     priority = models.IntegerField(_("priority"), default=0, editable=False)
     asked_at = models.DateTimeField(_("asked at"), editable=False)
-    address = models.CharField(
-        _("address"), max_length=40, default="", editable=False, help_text=_("Where hints are sent to.")
+    address = models.PositiveIntegerField(
+        _("address"), default=0, editable=False, help_text=_("Of the process that hints are sent to.")
     )
     lasts = models.BigIntegerField(
         _("lasts"),

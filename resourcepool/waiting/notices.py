@@ -4,14 +4,8 @@ import contextlib
 import os
 import threading
 
-from django.db.backends.base.base import BaseDatabaseWrapper
-
 from resourcepool import hints
 from resourcepool.leases.alarm import Alarm
-from resourcepool.leases.clock import monotonic
-from resourcepool.leases.table import Model
-from resourcepool.waiting import tickets
-from resourcepool.waiting.contention import speed_of
 
 
 class Bell:
@@ -77,15 +71,10 @@ class Notices:
         return noticed
 
 
-def notify(connection: BaseDatabaseWrapper, model: Model, ticket: int, address: str = "") -> None:
-    """Say that something was given to this ticket; losing that costs time, never correctness.
-
-    Where the line moves fast no hint is sent: those in it look often anyway, and a hint costs more than a look.
-    """
-    if notices.look_now(connection.alias, ticket) or not hints.are_on():
-        return
-    if not speed_of(model, connection.alias).is_fast(monotonic()):
-        hints.send(address or tickets.address(connection, ticket))
+def notify(using: str, ticket: int, address: int) -> None:
+    """Say to the process at ``address`` that this ticket was given something; losing that costs time, nothing else."""
+    if address and not notices.look_now(using, ticket):
+        hints.send(address)
 
 
 def _after_fork() -> None:

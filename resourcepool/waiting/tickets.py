@@ -18,6 +18,7 @@ from resourcepool.waiting.allot import Place
 from resourcepool.waiting.models import Ticket, pool_name
 from resourcepool.waiting.request import Request
 
+NUMBERS = 2**32  # of tickets, in what a hand-over tells: this is not reached, or they begin again
 MOST = 10_000  # tickets that are looked at; whoever stands further back is not served yet anyway
 
 Pairs = tuple[tuple[Any, int], ...]  # (primary key, fence) of rows
@@ -81,7 +82,6 @@ class _Texts:
             f"UPDATE {table.name} SET {table.busy_before} = {speaks.later} "  # noqa: S608
             f"WHERE {names['is_waiting']} = {speaks.true} AND {alive} AND {table.pk} IN "
         )
-        self.address = f"SELECT {names['address']} FROM {table.name} WHERE {table.pk} = %s"  # noqa: S608
         self.remove = f"DELETE FROM {table.name} WHERE {table.pk} IN "  # noqa: S608
         self.leave = f"DELETE FROM {table.name} WHERE {table.fence} = 1 AND {table.pk} IN "  # noqa: S608
         self.dead = (
@@ -146,12 +146,6 @@ def in_line(connection: BaseDatabaseWrapper, model: Model, most: int = MOST) -> 
 def first(connection: BaseDatabaseWrapper, model: Model, selector: str, most: int) -> list[int]:
     """Return the keys of the first ``most`` tickets in line that want the same."""
     return [pk for (pk,) in _rows(connection, of(connection).first, [pool_name(model), selector, most])]
-
-
-def address(connection: BaseDatabaseWrapper, pk: int) -> str:
-    """Return where hints for this ticket are sent to; "" if it is gone."""
-    found = _rows(connection, of(connection).address, [pk])
-    return str(found[0][0]) if found else ""
 
 
 def selectors(connection: BaseDatabaseWrapper, model: Model) -> list[str]:

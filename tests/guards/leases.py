@@ -114,8 +114,8 @@ LEASES = (
     Mutation(
         "the margin out of the trust window",
         "leases/trust.py",
-        "until = self.sent_at + self.lasts - margin(self.lasts)",
-        "until = self.sent_at + self.lasts",
+        "until = sent_at + lasts - margin(lasts)",
+        "until = sent_at + lasts",
         (
             "tests/leases/test_trust.py",
             "tests/leases/test_lease.py",

@@ -12,6 +12,8 @@ from tests.hints.ends import LONG, End
 from tests.hints.services import Service
 from tests.spawned import Child, Spawner
 
+HERE = 0x5EED  # an address
+
 
 class Woken:
     """Counts wakes, and waits for them."""
@@ -55,8 +57,8 @@ def fork(how_the_child_ends: str) -> None:
     print("fine", flush=True)
 
 
-def send_and_end(address: str) -> None:
-    hints.send(address)
+def send_and_end() -> None:
+    hints.send(HERE)
 
 
 def spawned(spawn: Spawner, service: Service, work: Callable[..., None], *arguments: str) -> Child:
@@ -77,6 +79,6 @@ class TestProcesses:
     def test_a_hint_sent_just_before_the_end_arrives(
         self, lasting: Service, spawn: Spawner, end: Callable[[str], End]
     ) -> None:
-        here = end("here").connected()
-        spawned(spawn, lasting, send_and_end, "here").succeed(timeout=60)
+        here = end(f"{HERE:08x}").connected()
+        spawned(spawn, lasting, send_and_end).succeed(timeout=60)
         here.woken()

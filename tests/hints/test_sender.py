@@ -137,7 +137,7 @@ def test_with_a_server_that_never_answers_no_caller_touches_a_socket_and_no_secr
         monkeypatch.setattr(socket, "socket", noting(socket.socket, name, connecting))
     monkeypatch.setattr(process._own, "sender", sender)
     choose(settings, url.format(silent_port))
-    hints.send("a" * 32)
+    hints.send(7)
     hints.flush(LONG)
     assert connecting == {"resourcepool-hint-sender"}
     assert len(warnings(caplog)) == 1
@@ -159,14 +159,14 @@ def noting(kind: type[socket.socket], name: str, threads: set[str]) -> type[sock
 def test_with_hints_off_nothing_is_queued(settings: Any) -> None:
     choose(settings, None)
     assert not hints.are_on()
-    hints.send("a")
+    hints.send(7)
     assert process._own.sender._waiting == {}
 
 
 @pytest.mark.parametrize("wrong", [3, "nonsense", "redis://host:port", "postgresql"])
 def test_sending_never_raises_whatever_the_settings_are(wrong: Any, settings: Any) -> None:
     choose(settings, wrong)
-    hints.send("a")
+    hints.send(7)
     hints.flush(LONG)
     settings.RESOURCEPOOL = 7
-    hints.send("a")
+    hints.send(7)

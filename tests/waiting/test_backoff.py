@@ -58,12 +58,15 @@ class TestTheFirstLook:
     def test_is_never_later_than_a_second(self) -> None:
         assert moved(10.0).first_pause(5_000, 10.0) == LATEST_FIRST
 
-    @pytest.mark.parametrize(("a_second", "is_fast"), [(10.0, False), (200.0, True)])
-    def test_needs_no_hint_where_the_line_moves_fast(self, a_second: float, is_fast: bool) -> None:
-        speed = moved(a_second)
-        assert speed.is_fast(10.0) == is_fast
-        assert not speed.is_fast(10.0 + FORGOTTEN)
-        assert not Speed().is_fast(10.0)
+    def test_is_a_little_later_where_notices_come_in_time(self) -> None:
+        speed = moved(1_000.0)
+        early = speed.first_pause(1_090, 10.0)
+        for _ in range(30):
+            speed.note_told(by_notice=True)
+        assert early + 0.01 < speed.first_pause(1_090, 10.0) < 1.4 * early + 0.01
+        for _ in range(30):
+            speed.note_told(by_notice=False)
+        assert speed.first_pause(1_090, 10.0) < early + 0.002
 
     def test_is_almost_at_once_again_when_nobody_was_served_for_a_while(self) -> None:
         speed = moved(100.0)

@@ -36,11 +36,11 @@ class TestTheLine:
         assert in_line() == [last.pk]
 
     def test_a_place_tells_what_a_release_needs_to_know(self) -> None:
-        one = ticket(Proxy, selector=US, count=3, collected="[[7, 2]]", fence=4, lasts=500_000, address="here")
+        one = ticket(Proxy, selector=US, count=3, collected="[[7, 2]]", fence=4, lasts=500_000, address=1234)
         (place,) = tickets.in_line(connection, Proxy)
         assert (place.ticket, place.fence, place.selector, place.count) == (one.pk, 4, US, 3)
         assert (place.holds, place.lacks) == (((7, 2),), 2)
-        assert (place.holder, place.lasts, place.address) == ("stranger", 500_000, "here")
+        assert (place.holder, place.lasts, place.address) == ("stranger", 500_000, 1234)
 
     def test_the_first_who_want_the_same_are_found_among_others(self) -> None:
         ticket(Proxy, selector=DE)

@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 from django.db import connections, models
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.dialect import DbLater, DbNow
 from resourcepool.leases import verbs
@@ -57,7 +58,7 @@ class CheckLease(ResourceLease):
             return
         settle = partial(verbs.was_given_back, self._connection, self.model, self.pk, self.fence)
         park = partial(self._mine().update, busy_before=_as_before(), fence=models.F("fence") + 1, holder="")
-        self._give_up(What.RELEASED, "put back", partial(retrying, self._connection, park, settle=settle))
+        self._give_up(What.RELEASED, "put back", lambda connection: retrying(connection, park, settle=settle))
 
     def _mine(self) -> ResourceQuerySet:
         return ResourceQuerySet(model=self.model, using=self.using).filter(pk=self.pk, fence=self.fence)
@@ -70,9 +71,9 @@ class CheckLease(ResourceLease):
         who = (self.model, self.using, self.pk, self.fence, self.holder)
         tell(Fact(What.CHECKED, *who, reason=reason, actor=self.actor, seconds=finding.seconds))
 
-    def _tell(self, what: What, reason: str = "") -> None:
+    def _tell(self, what: What, connection: BaseDatabaseWrapper, reason: str = "") -> None:
         if what not in (What.ACQUIRED, What.RELEASED):
-            super()._tell(what, reason)
+            super()._tell(what, connection, reason)
 
 
 def take(model: Any, candidate: Candidate, actor: str = "") -> CheckLease | None:
