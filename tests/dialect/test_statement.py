@@ -51,7 +51,7 @@ def test_the_cursor_is_kept_between_statements(other: BaseDatabaseWrapper) -> No
     select(1, other)
     kept = other.__dict__[KEPT]
     select(2, other)
-    assert other.__dict__[KEPT] is kept
+    assert other.__dict__[KEPT] == kept
 
 
 @pytest.mark.only("sqlite", "postgresql")
