@@ -14,21 +14,24 @@ class Alarm:
 
     A moment that was asked for once stays asked for until it has come, even if its reason has gone meanwhile: one
     idle turn is cheaper than waking the loop for each of a thousand short leases.
+
+    Attributes:
+        asked_for: the moment at which the loop looks again; who asks for a later one need not.
     """
 
     def __init__(self) -> None:
         self._rings = threading.Event()
-        self._asked = math.inf
+        self.asked_for = math.inf
 
     def reset(self) -> None:
         """Begin a turn."""
-        if self._asked <= monotonic():
-            self._asked = math.inf
+        if self.asked_for <= monotonic():
+            self.asked_for = math.inf
         self._rings.clear()
 
     def sleep_until(self, moment: float) -> None:
         """Sleep until ``moment`` (see ``clock.monotonic``; infinity: until rung), or earlier when rung or asked to."""
-        self._asked = moment = min(self._asked, moment)
+        self.asked_for = moment = min(self.asked_for, moment)
         if math.isinf(moment):
             self._rings.wait()
         else:
@@ -36,11 +39,11 @@ class Alarm:
 
     def bring_forward(self, moment: float) -> None:
         """Make sure that the loop looks again at ``moment`` at the latest."""
-        if moment < self._asked:
-            self._asked = moment
+        if moment < self.asked_for:
+            self.asked_for = moment
             self._rings.set()
 
     def ring(self) -> None:
         """Make the loop look again now."""
-        self._asked = math.inf  # whatever it was to look for, it looks for now
+        self.asked_for = math.inf  # whatever it was to look for, it looks for now
         self._rings.set()

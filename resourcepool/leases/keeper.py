@@ -58,8 +58,11 @@ class Keeper:
             self._kept[lease] = None
             if len(self._running) < 2:
                 self._start()
-        self._beat.bring_forward(lease.trust.due_at)
-        self._watch.bring_forward(lease.trust.until)
+        trust = lease.trust
+        if trust.due_at < self._beat.asked_for:
+            self._beat.bring_forward(trust.due_at)
+        if trust.until < self._watch.asked_for:
+            self._watch.bring_forward(trust.until)
 
     def let_go(self, lease: "Lease") -> None:
         """Renew ``lease`` no more, for good; unless it is given back before, the end of this process releases it."""

@@ -8,28 +8,27 @@ import sys
 from functools import lru_cache
 from pathlib import Path
 from types import CodeType, FrameType
-from typing import Any, NamedTuple
+from typing import Any
 
 OURS = str(Path(__file__).resolve().parent.parent)
 PASSED_THROUGH = ("contextlib.py", "/asgiref/", "/concurrent/futures/", "threading.py")
 
 
-class Caller(NamedTuple):
-    """A place in somebody's code."""
-
-    code: CodeType
-    line: int
-
-    def __str__(self) -> str:
-        return f"{self.code.co_filename}:{self.line} in {self.code.co_name}"
+Place = tuple[CodeType, int]  # in somebody's code, and the line
 
 
-def acquired_at() -> Caller | None:
+def written(place: Place) -> str:
+    """Return "file:line in function"."""
+    code, line = place
+    return f"{code.co_filename}:{line} in {code.co_name}"
+
+
+def acquired_at() -> Place | None:
     """Return the nearest caller outside this package; None if there is none."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if not _passes_on(frame.f_code.co_filename):
-            return Caller(frame.f_code, frame.f_lineno)
+            return frame.f_code, frame.f_lineno
         frame = frame.f_back
     return None
 

@@ -30,7 +30,7 @@ from resourcepool.leases.table import Model
 from resourcepool.leases.terms import MIN_TTL, Terms
 from resourcepool.leases.trust import Trust
 from resourcepool.leases.verbs import Grant
-from resourcepool.signals import SIGNALS, Fact, What, is_recorded, tell_heard
+from resourcepool.signals import SIGNALS, Fact, What, tell_heard
 
 logger = logging.getLogger(__name__)
 
@@ -63,7 +63,6 @@ class Lease:
 
     def _take(self, grant: Grant, connection: BaseDatabaseWrapper) -> None:
         self.pk, self.fence, self.holder = grant.pk, grant.fence, grant.holder
-        self._is_recorded = self.model.is_told and is_recorded(self.model)
         self._pid = os.getpid()
         self._state = Ending()
         self._transaction = OpenTransaction.of(connection)  # invisible to the keeper until it commits
@@ -232,7 +231,7 @@ class Lease:
         if self._is_leak_told:
             return
         self._is_leak_told = True
-        where = f", acquired at {self._acquired_at}" if self._acquired_at else ""
+        where = f", acquired at {leaks.written(self._acquired_at)}" if self._acquired_at else ""
         logger.warning("%s may be leaked: %s%s", self, why, where)
         self._tell(What.LEAKED, self._connection, f"{why}{where}")
 
@@ -304,13 +303,14 @@ class Lease:
         keeper.forget(self)
 
     def _tell(self, what: What, connection: BaseDatabaseWrapper, reason: str = "") -> None:
-        if not (self.model.is_told and (self._is_recorded or SIGNALS[what].receivers)):
+        terms, at = self.terms, monotonic()
+        if not (self.model.is_told and (terms.is_recorded or SIGNALS[what].receivers)):
             return
-        at, begins = monotonic(), what is What.ACQUIRED
+        begins = what is What.ACQUIRED
         seconds = None if begins else at - self.trust.granted_at
-        ttl = self.terms.steady_ttl if begins else None
+        ttl = terms.ttl if begins and terms.max_hold is None else None
         which = (self.model, self.using, self.pk, self.fence, self.holder)
-        tell_heard(Fact(what, *which, reason, self.actor, seconds, ttl, at), self._is_recorded, connection)
+        tell_heard(Fact(what, *which, reason, self.actor, seconds, ttl, at), terms.is_recorded, connection)
 
     def _check_process(self) -> None:
         if self._pid != os.getpid():

@@ -24,6 +24,7 @@ class Terms:
         renew_every: how often it is renewed; None: three times per ttl.
         renew_while: asked before each renewal; while it says no, nothing is renewed, until it lapses; None: always.
         on_lost: called with the lease, once, from a background thread, as soon as the loss is noticed.
+        is_recorded: what becomes of it is written into the history.
     """
 
     ttl: float
@@ -35,11 +36,7 @@ class Terms:
     renew_every: float | None = None
     renew_while: Callable[[], bool] | None = None
     on_lost: Callable[["Lease"], None] | None = None
-
-    @property
-    def steady_ttl(self) -> float | None:
-        """How long the grant lasts after every renewal; None: ``max_hold`` cuts the last of them short."""
-        return self.ttl if self.max_hold is None else None
+    is_recorded: bool = False
 
     @property
     def may_renew(self) -> bool:

@@ -109,6 +109,7 @@ def request(model: Model, declared: Mapping[str, Any], count: int, wishes: Mappi
             max_hold=times["max_hold"],
             leak_after=times["leak_after"],
             on_lost=on_lost,
+            is_recorded=pool_setting(model._meta.label, "history", declared) is True,
         ),
         allow_in_transaction=bool(asked.get("allow_in_transaction", False)),
     )

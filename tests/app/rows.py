@@ -15,6 +15,7 @@ from resourcepool.leases.lease import Lease
 from resourcepool.leases.terms import Terms
 from resourcepool.leases.where import ANYWHERE, Where
 from resourcepool.models import AbstractLease, AbstractResource, Job, Proxy, Server, TaskType, Ticket
+from resourcepool.signals import is_recorded
 from resourcepool.waiting.lease import AwaitedLease
 from tests.app.models import Bare, Device, Election
 from tests.eventually import eventually
@@ -98,7 +99,8 @@ def steal(row: Any, holder: str = "thief") -> verbs.Grant:
 def hold(row: Any, *, ttl: float = 60, holder: str = "me", **terms: Any) -> Lease:
     """Claim the row and return the handle of the lease."""
     handle = AwaitedLease if isinstance(row, AbstractResource) else Lease
-    return handle(type(row), "default", granted(row, holder, ttl), Terms(ttl=ttl, holder=holder, **terms))
+    asked = Terms(ttl=ttl, holder=holder, is_recorded=is_recorded(type(row)), **terms)
+    return handle(type(row), "default", granted(row, holder, ttl), asked)
 
 
 def now(on: BaseDatabaseWrapper = connection) -> Any:

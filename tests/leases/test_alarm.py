@@ -42,4 +42,4 @@ def test_a_moment_that_has_come_is_forgotten() -> None:
     alarm = Alarm()
     alarm.bring_forward(monotonic())
     alarm.reset()
-    assert alarm._asked == float("inf")
+    assert alarm.asked_for == float("inf")

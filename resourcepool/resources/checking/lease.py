@@ -19,7 +19,7 @@ from resourcepool.resources.checking.due import Candidate
 from resourcepool.resources.lease import ResourceLease
 from resourcepool.resources.queryset import BACK, ResourceQuerySet
 from resourcepool.resources.state import Status
-from resourcepool.signals import Fact, What, tell
+from resourcepool.signals import Fact, What, is_recorded, tell
 from resourcepool.waiting import handover
 
 TTL = 60.0  # seconds after which what a dead checker held is free, or was before its quarantine is over
@@ -88,7 +88,7 @@ def take(model: Any, candidate: Candidate, actor: str = "") -> CheckLease | None
     pool = model.pool
     holder = f"{default_holder()}/check"
     # Not the pool's own terms: its cool-down and max_hold are for those who use the thing.
-    terms = Terms(TTL, holder, holder_is_unique=True)
+    terms = Terms(TTL, holder, holder_is_unique=True, is_recorded=is_recorded(model))
     asked = dataclasses.replace(pool.request(1, {"holder": holder}), terms=terms)
     pool.refuse_open_transaction(asked)
     connection = connections[pool.using]
