@@ -8,13 +8,14 @@ from benchmarks import fleet
 from benchmarks.ours import Ours
 
 ROWS = 40
+JOINING = 20.0  # seconds in which a thousand threads connect and take a ticket each
 
 
 def statements_per_second(processes: int, threads: int, settle: float, seconds: float) -> dict[str, Any]:
     """Let ``processes`` times ``threads`` wait for rows that nobody releases; count what the server is asked.
 
     Args:
-        settle: seconds until they look no more often than they must, before anything is counted.
+        settle: seconds from when all stand in line until they look no more often than they must; then it is counted.
     """
     from django.db import connection, connections
 
@@ -27,6 +28,9 @@ def statements_per_second(processes: int, threads: int, settle: float, seconds: 
 
     def count() -> None:
         connection.ensure_connection()
+        gives_up_at = time.monotonic() + JOINING
+        while Ticket.objects.held().count() < processes * threads and time.monotonic() < gives_up_at:
+            time.sleep(0.5)
         time.sleep(settle)
         counted["waiters"] = Ticket.objects.held().count()
         before = _questions(connection)
@@ -38,7 +42,9 @@ def statements_per_second(processes: int, threads: int, settle: float, seconds: 
 
     def prepare(number: int) -> fleet.Work:
         def work(tally: fleet.Tally, until: float) -> None:
-            wait = max(0.01, until - time.monotonic())
+            wait = until - time.monotonic()
+            if wait < settle + seconds:
+                return  # to warm up there is nothing
             everybody = [threading.Thread(target=_wait, args=(wait,)) for _ in range(threads)]
             for one in everybody:
                 one.start()
@@ -48,7 +54,7 @@ def statements_per_second(processes: int, threads: int, settle: float, seconds: 
         return work
 
     counter.start()
-    fleet.run(processes, prepare, settle + seconds)
+    fleet.run(processes, prepare, JOINING + settle + seconds)
     counter.join()
     return counted
 
