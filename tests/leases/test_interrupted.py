@@ -56,6 +56,21 @@ class HangingHandOver:
         return self._thread.result()
 
 
+class InterruptsOnce:
+    """A lock; the first time it is left, a signal arrives."""
+
+    def __init__(self) -> None:
+        self._interrupts = True
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_: object) -> None:
+        interrupts, self._interrupts = self._interrupts, False
+        if interrupts:
+            raise KeyboardInterrupt
+
+
 class TestAnInterruption:
     def test_of_what_is_given_up_for_good_leaves_nothing_that_is_renewed(
         self, row: Any, interrupted: type[BaseException]
@@ -89,6 +104,20 @@ class TestAnInterruption:
         monkeypatch.undo()
         lease.release()
         assert (columns(row)["fence"], busy_for(row) <= 0) == (2, True)
+        assert lease not in keeper.not_given_back()
+
+    def test_before_anything_was_sent_leaves_it_as_it_was(
+        self, row: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A signal may arrive just after this thread has said that it gives it up."""
+        lease = hold(row)
+        monkeypatch.setattr(lease._state, "_lock", InterruptsOnce())
+        with pytest.raises(KeyboardInterrupt):
+            lease.release()
+        assert keeper.is_kept(lease)
+        assert not lease.is_ending
+        lease.release()
+        assert columns(row)["fence"] == 2
         assert lease not in keeper.not_given_back()
 
 

@@ -15,7 +15,7 @@ from tests.eventually import InBackground
 LASTS = 6.0  # seconds for which a row that was handed over is its waiter's, until it is renewed
 
 
-def after(verb: Callable[..., Any], do: list[Callable[[], object]]) -> Callable[..., Any]:
+def after(verb: Callable[..., Any], do: list[Callable[[], None]]) -> Callable[..., Any]:
     """Return ``verb``; the first time it has taken effect, ``do`` is done before anybody learns of it."""
 
     def slowly(*args: Any, **options: Any) -> Any:
