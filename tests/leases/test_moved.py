@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.db import connection
 
 from resourcepool.leases import keeper as keeping
 from resourcepool.leases import verbs
@@ -36,7 +37,7 @@ def handed_over(lease: Any) -> Callable[[], None]:
     def fix() -> None:
         lease.quarantine("bad")
         row = new(Proxy)
-        grant = verbs.claim(keeping.connections["default"], Proxy, row.pk, lease.terms)
+        grant = verbs.claim(connection, Proxy, row.pk, lease.terms)
         assert grant is not None
         other = Proxy.pool.handle("default", grant._replace(ttl=LASTS), lease.request)
         lease._become(other)
