@@ -58,8 +58,12 @@ class Lease:
         self._acquired_at = leaks.acquired_at() if model.is_told else None
         self._is_leak_told = not model.is_told
         connection = connections[using]
-        self._take(grant, connection)
-        self._tell(What.ACQUIRED, connection)
+        try:
+            self._take(grant, connection)
+            self._tell(What.ACQUIRED, connection)
+        except BaseException:
+            keeper.let_go(self)  # nobody will ever have this handle
+            raise
 
     def _take(self, grant: Grant, connection: BaseDatabaseWrapper) -> None:
         self.pk, self.fence, self.holder = grant.pk, grant.fence, grant.holder

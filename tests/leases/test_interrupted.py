@@ -72,6 +72,19 @@ class InterruptsOnce:
 
 
 class TestAnInterruption:
+    def test_of_a_grant_leaves_nothing_that_is_renewed(self, row: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        keep = keeper.keep
+
+        def interrupted(lease: Any) -> None:
+            keep(lease)
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(keeper, "keep", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            hold(row)
+        assert keeper.kept() == []
+        assert len(keeper.not_given_back()) == 1, "the end of the process releases it"
+
     def test_of_what_is_given_up_for_good_leaves_nothing_that_is_renewed(
         self, row: Any, interrupted: type[BaseException]
     ) -> None:
