@@ -68,12 +68,20 @@ def setting(name: str) -> Any:
 
 def ticket_ttl() -> float:
     """Return RESOURCEPOOL["TICKET_TTL"] in seconds; raises BadOption."""
-    return _ticket_ttl(setting("TICKET_TTL"))
+    value = setting("TICKET_TTL")
+    try:
+        return _known_ticket_ttl(value)
+    except TypeError:  # a list, for example
+        return _ticket_ttl(value)
 
 
-@lru_cache(maxsize=1)
-def _ticket_ttl(value: object) -> float:  # asked for by every wait
+def _ticket_ttl(value: object) -> float:
     return options.seconds("RESOURCEPOOL['TICKET_TTL']", value, least=0.5, most=3_600)
+
+
+_known_ticket_ttl = lru_cache(maxsize=1, typed=True)(
+    _ticket_ttl
+)  # asked for by every wait; typed, because 1 == True
 
 
 def pool_setting(label: str, option: str, declared: Mapping[str, Any]) -> Any:

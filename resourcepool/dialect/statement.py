@@ -3,11 +3,14 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
+from django.db import OperationalError
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 Result = TypeVar("Result")
 
 KEPT = "_resourcepool_cursor"  # Django's connection objects have no such attribute
+LATEST = "_resourcepool_latest"  # which statement was begun last
+OUT_OF_STEP = 2014  # as MySQL's driver says of a reply that it does not wait for
 
 
 def run(
@@ -22,7 +25,12 @@ def run(
             cursor.execute(sql, params)
             return read(cursor)
     session, cursor = kept = _kept_cursor(connection)
+    connection.__dict__[LATEST] = this = object()
     cursor.execute(sql, params)
+    if connection.__dict__[LATEST] is not this:
+        # The driver asks the session for the row count and the last insert id after it has read the reply, and they may
+        # be those of a statement that a signal handler sent in between.
+        raise OperationalError(OUT_OF_STEP, "a signal handler sent a statement before the reply was read")
     result = read(cursor)
     if session is connection.connection:
         connection.__dict__[KEPT] = kept

@@ -15,22 +15,27 @@ class Ending:
     Attributes:
         lost: what every further use raises, if it was lost.
         given: what its holder did with it ("released"), if it was not.
-        is_ending: somebody is giving it up at this moment.
-        is_in_doubt: that failed, and nobody knows whether it took effect, or will.
+        is_in_doubt: an attempt to give it up failed, and nobody knows whether it took effect, or will.
     """
 
-    __slots__ = ("_lock", "given", "is_ending", "is_in_doubt", "lost")
+    __slots__ = ("_attempt", "_lock", "given", "is_in_doubt", "lost")
 
     def __init__(self) -> None:
         self.lost: LeaseLost | None = None
         self.given = ""
-        self.is_ending = self.is_in_doubt = False
+        self.is_in_doubt = False
+        self._attempt: object = None  # of whoever is giving it up
         self._lock = threading.Lock()
 
     @property
     def has_ended(self) -> bool:
         """Whether that is decided."""
         return self.lost is not None or bool(self.given)
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether somebody is giving it up at this moment."""
+        return self._attempt is not None
 
     @property
     def is_near(self) -> bool:
@@ -52,17 +57,21 @@ class Ending:
 
     def attempt(self, lease: object, give_up: Callable[[], Result]) -> Result:
         """Have ``lease`` given up, by nobody else meanwhile; if that fails, it may be tried again."""
-        with self._lock:
-            first, self.is_ending = not self.is_ending, True
-        if not first:
-            raise LeaseReleased(f"{lease} is being given up by another thread")
-        try:
-            return give_up()
-        except BaseException:
-            self.is_in_doubt = True  # for good: what was sent may arrive late
-            raise
+        mine = object()
+        try:  # from here on: an interrupted attempt is over, whatever it was interrupted in
+            with self._lock:
+                if self._attempt is None:
+                    self._attempt = mine
+            if self._attempt is not mine:
+                raise LeaseReleased(f"{lease} is being given up by another thread")
+            try:
+                return give_up()
+            except BaseException:
+                self.is_in_doubt = True  # for good: what was sent may arrive late
+                raise
         finally:
-            self.is_ending = False
+            if self._attempt is mine:
+                self._attempt = None
 
     def end(self, given: str = "", lost: LeaseLost | None = None) -> bool:
         """Note how it ended; False when that was decided before."""

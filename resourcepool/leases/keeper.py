@@ -12,7 +12,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -29,6 +29,7 @@ from resourcepool.leases.retry import retrying
 if TYPE_CHECKING:
     from resourcepool.leases.lease import Lease
     from resourcepool.leases.table import Model
+    from resourcepool.leases.trust import Trust
 
 logger = logging.getLogger(__name__)
 
@@ -189,12 +190,13 @@ class Keeper:
         """Tell of what is not trusted any more; return when to look again."""
         now, wake_at = monotonic(), math.inf
         for lease in self.not_given_back():
-            if lease.trust.until > now:
-                wake_at = min(wake_at, lease.trust.until)
+            trust = lease.trust
+            if trust.until > now:
+                wake_at = min(wake_at, trust.until)
             elif lease.is_ending:  # whoever gives it up tells what it was, unless that fails
                 wake_at = min(wake_at, now + PAUSE_AFTER_FAILURE)
             elif self.is_kept(lease):
-                _lose(lease, lease.trust.why_over(now))
+                _lose(lease, trust.why_over(now), trust)
             else:
                 self.forget(lease)
         return wake_at
@@ -210,35 +212,45 @@ def renew_together(using: str, ttl: float, leases: list["Lease"]) -> bool:
         DatabaseUnavailable: nothing is known about any of them.
     """
     model, connection = leases[0].model, connections[using]
-    if len({lease.pk for lease in leases}) < len(leases):  # an older handle of the same row is among them
-        leases = _tell_the_lost(using, leases)
-    sent_at, renewed = _send(connection, model, ttl, leases)
+    held = [_Held(lease.trust, lease, lease.pk, lease.fence) for lease in leases]
+    if len({one.pk for one in held}) < len(held):  # an older handle of the same row is among them
+        held = _tell_the_lost(using, held)
+    sent_at, renewed = _send(connection, model, ttl, held)
     complete = renewed is not None
     if renewed is None:  # one locked row must not cost this process all the others
-        unlocked = verbs.unlocked(connection, model, [lease.pk for lease in leases])
-        leases = [lease for lease in leases if lease.pk in unlocked]
-        sent_at, renewed = _send(connection, model, ttl, leases)
+        unlocked = verbs.unlocked(connection, model, [one.pk for one in held])
+        held = [one for one in held if one.pk in unlocked]
+        sent_at, renewed = _send(connection, model, ttl, held)
     if renewed is None:
         return False
-    if renewed < len(_grants(leases)):
-        leases = _tell_the_lost(using, leases)
-    if renewed != len(_grants(leases)):
+    if renewed < len(_grants(held)):
+        held = _tell_the_lost(using, held)
+    if renewed != len(_grants(held)):
         return False  # which of them were renewed is not known
-    for lease in leases:
-        lease.trust.confirm(sent_at)
+    for one in held:
+        one.trust.confirm(sent_at)
     return complete
 
 
-def _tell_the_lost(using: str, leases: list["Lease"]) -> list["Lease"]:
-    """Return those of ``leases`` that still stand in the database; the others are told that they do not."""
-    if not leases:
+class _Held(NamedTuple):
+    """One grant of those that are renewed together: meanwhile ``fix()`` may move its handle to another row."""
+
+    trust: "Trust"  # read before the others: should that happen just now, a window that is over is confirmed
+    lease: "Lease"
+    pk: Any
+    fence: int
+
+
+def _tell_the_lost(using: str, held: list[_Held]) -> list[_Held]:
+    """Return those that still stand in the database; the others are told that they do not."""
+    if not held:
         return []
-    model, connection, pks = leases[0].model, connections[using], [lease.pk for lease in leases]
+    model, connection, pks = held[0].lease.model, connections[using], [one.pk for one in held]
     live = retrying(connection, lambda: verbs.live_fences(connection, model, pks))
-    for lease in leases:
-        if live.get(lease.pk) != lease.fence and keeper.is_kept(lease):
-            _lose(lease, verbs.TAKEN)
-    return [lease for lease in leases if live.get(lease.pk) == lease.fence]
+    for one in held:
+        if live.get(one.pk) != one.fence and keeper.is_kept(one.lease):
+            _lose(one.lease, verbs.TAKEN, one.trust)
+    return [one for one in held if live.get(one.pk) == one.fence]
 
 
 def _may_renew(lease: "Lease") -> bool:
@@ -248,9 +260,9 @@ def _may_renew(lease: "Lease") -> bool:
     return False
 
 
-def _lose(lease: "Lease", reason: str) -> None:
+def _lose(lease: "Lease", reason: str, trust: "Trust") -> None:
     with contained("not everybody could be told that %s is lost", lease):
-        lease.lose(reason)
+        lease.lose(reason, trust)
 
 
 def _report_leak(lease: "Lease", why: str) -> None:
@@ -258,16 +270,16 @@ def _report_leak(lease: "Lease", why: str) -> None:
         lease.report_leak(why)
 
 
-def _grants(leases: list["Lease"]) -> list[tuple[object, int]]:
-    return list(dict.fromkeys((lease.pk, lease.fence) for lease in leases))
+def _grants(held: list[_Held]) -> list[tuple[object, int]]:
+    return list(dict.fromkeys((one.pk, one.fence) for one in held))
 
 
 def _send(
-    connection: BaseDatabaseWrapper, model: "Model", ttl: float, leases: list["Lease"]
+    connection: BaseDatabaseWrapper, model: "Model", ttl: float, held: list[_Held]
 ) -> tuple[float, int | None]:
     sent_at = monotonic()
-    held = _grants(leases)
-    return sent_at, verbs.renew_unless_locked(connection, model, held, ttl) if held else 0
+    grants = _grants(held)
+    return sent_at, verbs.renew_unless_locked(connection, model, grants, ttl) if grants else 0
 
 
 def _after_fork() -> None:

@@ -58,16 +58,20 @@ class Lease:
         self._acquired_at = leaks.acquired_at() if model.is_told else None
         self._is_leak_told = not model.is_told
         connection = connections[using]
-        self._take(grant, connection)
-        self._tell(What.ACQUIRED, connection)
+        try:
+            self._take(grant, connection)
+            self._tell(What.ACQUIRED, connection)
+        except BaseException:
+            keeper.let_go(self)  # nobody will ever have this handle
+            raise
 
     def _take(self, grant: Grant, connection: BaseDatabaseWrapper) -> None:
         self.pk, self.fence, self.holder = grant.pk, grant.fence, grant.holder
         self._pid = os.getpid()
-        self._state = Ending()
         self._transaction = OpenTransaction.of(connection)  # invisible to the keeper until it commits
         is_proven = self._transaction is None
         self.trust = Trust(self.terms, grant.sent_at, is_proven=is_proven, first_ttl=grant.ttl)
+        self._state = Ending()  # last: whoever sees that it has not ended sees all of the above
         keeper.keep(self)
 
     @property
@@ -96,8 +100,8 @@ class Lease:
             LeaseReleased: it has been released.
         """
         self._check_process()
-        if not self._state.has_ended and (now := monotonic()) >= self.trust.until:
-            self.lose(self.trust.why_over(now))
+        if not self._state.has_ended and (now := monotonic()) >= (trust := self.trust).until:
+            self.lose(trust.why_over(now), trust)
         self._state.refuse(self)
 
     def renew(self) -> None:
@@ -244,12 +248,19 @@ class Lease:
     def were_released(using: str, model: Model) -> None:
         """Called once after several leases of ``model`` have been released together."""
 
-    def lose(self, reason: str) -> None:
-        """Note the loss once: set ``lost``, run ``on_lost``."""
-        if self._state.is_ending:
+    def lose(self, reason: str, trust: Trust | None = None) -> None:
+        """Note the loss once: set ``lost``, run ``on_lost``.
+
+        Args:
+            trust: of the grant that is lost; where the handle has another one by now, nothing is.
+        """
+        state = self._state
+        if state.is_ending or trust not in (None, self.trust):
             return  # whoever is giving it up learns from the fence what it was
-        keeper.forget(self)
-        if not self._state.end(lost=LeaseLost(f"{self} of {self.holder} is lost: {reason}")):
+        is_first = state.end(lost=LeaseLost(f"{self} of {self.holder} is lost: {reason}"))
+        if is_first or state is self._state:
+            keeper.forget(self)
+        if not is_first:
             return
         self.lost.set()
         if self.terms.on_lost is not None:  # before receivers of signals, which may fail
@@ -270,16 +281,17 @@ class Lease:
         return verbs.release(*row, self.terms.cooldown, trusted_until=self.trust.until)
 
     def _renew(self) -> None:
-        sent_at = monotonic()
+        # This window, because another thread may ``fix()`` the handle meanwhile: it is of another row then.
+        sent_at, trust = monotonic(), self.trust
         self._transaction = OpenTransaction.of(self._connection)
         held = [(self.pk, self.fence)]
-        if not verbs.renew(self._connection, self.model, held, self.trust.next_ttl(sent_at)):
-            self.lose(verbs.TAKEN)
+        if not verbs.renew(self._connection, self.model, held, trust.next_ttl(sent_at)):
+            self.lose(verbs.TAKEN, trust)
             self.ensure_held()
         if self._transaction is None:
-            self.trust.confirm(sent_at)
+            trust.confirm(sent_at)
         else:  # it counts once it is committed: a rollback undoes it
-            transaction.on_commit(partial(self.trust.confirm, sent_at), using=self.using)
+            transaction.on_commit(partial(trust.confirm, sent_at), using=self.using)
 
     def _give_up(
         self, what: What, given: str, send: Callable[[BaseDatabaseWrapper], object], reason: str = ""

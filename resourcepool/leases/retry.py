@@ -68,7 +68,7 @@ def retrying(
                 raise
             if trouble is Trouble.DISCONNECTED:
                 unsure = True
-                connection.close()
+                dialect.close_quietly(connection)  # the driver may have closed it already, and says so
             if turn == TRIES - 1 or monotonic() > gives_up_at:
                 raise DatabaseUnavailable(_said(connection, error)) from error
             logger.debug("database %r: %s; trying again", connection.alias, error)

@@ -60,21 +60,22 @@ class Requests:
         """Return the checked request for these options and selectors; raises BadOption, see ``request``."""
         if self._settings is not (chosen := getattr(settings, "RESOURCEPOOL", None)):
             self._settings, self._checked = chosen, {}
+        checked = self._checked  # of these settings: another thread may see others before this one is done
         # With the types, because 1 == True.
         key = (type(count), count, *wishes.items(), *map(type, wishes.values()))
         try:
-            known = self._checked.get(key)
+            known = checked.get(key)
         except TypeError:  # a list, for example
             known = None
-        return self._check(count, wishes, key) if known is None else known
+        return self._check(count, wishes, key, checked) if known is None else known
 
-    def _check(self, count: int, wishes: Mapping[str, Any], key: Any) -> Request:
+    def _check(self, count: int, wishes: Mapping[str, Any], key: Any, checked: dict[Any, Request]) -> Request:
         fresh = request(self._model, self._declared, count, wishes)
         # Names are mostly used once; and what can be changed, or has an equality of its own, is checked every time.
         if fresh.terms.holder_is_unique and all(type(value) in PLAIN for value in wishes.values()):
-            if len(self._checked) >= REMEMBERED:
-                self._checked.clear()
-            self._checked[key] = fresh
+            if len(checked) >= REMEMBERED:
+                checked.clear()
+            checked[key] = fresh
         return fresh
 
 

@@ -61,6 +61,7 @@ def test_settings_of_a_pool_are_fine() -> None:
             "There are: ttl, timeout",
         ),
         ({"TICKET_TTL": "x"}, "E001", "RESOURCEPOOL['TICKET_TTL']='x' is not allowed", ""),
+        ({"TICKET_TTL": [6]}, "E001", "RESOURCEPOOL['TICKET_TTL']=[6] is not allowed", ""),
         ({"HISTORY": 1}, "E001", "RESOURCEPOOL['HISTORY']: history=1 is not allowed: True or False", ""),
         ({"HISTORY_KEPT": 1}, "E001", "RESOURCEPOOL['HISTORY_KEPT']=1 is not allowed", ""),
         ({"HISTORY_ROWS": "many"}, "E001", "RESOURCEPOOL['HISTORY_ROWS']='many' is not allowed", ""),

@@ -9,6 +9,9 @@ from django.test.utils import CaptureQueriesContext
 
 from resourcepool import dialect
 from resourcepool.dialect.statement import KEPT
+from resourcepool.exceptions import LeaseLost
+from resourcepool.models import Proxy
+from tests.app.rows import columns, new, several
 
 pytestmark = pytest.mark.usefixtures("transactional_db")
 
@@ -58,3 +61,58 @@ def test_the_cursor_is_kept_between_statements(other: BaseDatabaseWrapper) -> No
 def test_no_cursor_is_kept_that_could_keep_a_lock(other: BaseDatabaseWrapper) -> None:
     select(1, other)
     assert KEPT not in other.__dict__
+
+
+@pytest.mark.only("mysql")
+class TestASignalHandlerThatAcquires:
+    """The driver reads the reply, runs the handler, and only then asks the session what came of the statement."""
+
+    @pytest.fixture
+    def handler(self, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+        """What is done, once, when the next reply has been read."""
+        pending: list[Any] = []
+        query = connections_of_the_driver().query
+
+        def interrupted(self: Any, sql: Any) -> Any:
+            answer = query(self, sql)
+            if pending:
+                pending.pop()()
+            return answer
+
+        monkeypatch.setattr(connections_of_the_driver(), "query", interrupted)
+        return pending
+
+    def test_leaves_a_claim_the_fence_that_it_was_granted(self, handler: list[Any]) -> None:
+        several(Proxy, 2)
+        Proxy.objects.update(fence=7)
+        row = new(Proxy)
+        others: list[Any] = []
+        Proxy.pool.acquire(timeout=5).release()  # type: ignore[union-attr]
+        Proxy.objects.exclude(pk=row.pk).update(fence=100)
+        handler.append(lambda: others.append(Proxy.pool.acquire(wait=False)))
+        lease: Any = Proxy.pool.acquire(timeout=5)
+        for one in (lease, *others):
+            assert one.fence == columns(one.resource)["fence"]
+            one.release()
+
+    def test_does_not_have_a_lost_lease_renewed(self, handler: list[Any]) -> None:
+        several(Proxy, 2)
+        lease: Any = Proxy.pool.acquire(timeout=5)
+        Proxy.objects.filter(pk=lease.pk).update(fence=50)
+        handler.append(lambda: Proxy.pool.acquire(wait=False))
+        with pytest.raises(LeaseLost):
+            lease.renew()
+
+
+def connections_of_the_driver() -> Any:
+    connection.ensure_connection()
+    return type(connection.connection)
+
+
+def test_a_session_that_the_driver_has_closed_is_replaced() -> None:
+    new(Proxy)
+    lease: Any = Proxy.pool.acquire(timeout=5)
+    if connection.vendor != "sqlite":
+        connection.connection.close()
+    lease.renew()
+    lease.release()

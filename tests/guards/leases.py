@@ -156,8 +156,8 @@ LEASES = (
     Mutation(
         "a renewal counts before its commit",
         LEASE,
-        "        if self._transaction is None:\n            self.trust.confirm(sent_at)",
-        "        if True:\n            self.trust.confirm(sent_at)",
+        "        if self._transaction is None:\n            trust.confirm(sent_at)",
+        "        if True:\n            trust.confirm(sent_at)",
         ("tests/leases/test_guard.py", "tests/leases/test_lease.py", "tests/leases/test_lease_endings.py"),
     ),
     Mutation(

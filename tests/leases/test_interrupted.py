@@ -56,7 +56,35 @@ class HangingHandOver:
         return self._thread.result()
 
 
+class InterruptsOnce:
+    """A lock; the first time it is left, a signal arrives."""
+
+    def __init__(self) -> None:
+        self._interrupts = True
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_: object) -> None:
+        interrupts, self._interrupts = self._interrupts, False
+        if interrupts:
+            raise KeyboardInterrupt
+
+
 class TestAnInterruption:
+    def test_of_a_grant_leaves_nothing_that_is_renewed(self, row: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        keep = keeper.keep
+
+        def interrupted(lease: Any) -> None:
+            keep(lease)
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(keeper, "keep", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            hold(row)
+        assert keeper.kept() == []
+        assert len(keeper.not_given_back()) == 1, "the end of the process releases it"
+
     def test_of_what_is_given_up_for_good_leaves_nothing_that_is_renewed(
         self, row: Any, interrupted: type[BaseException]
     ) -> None:
@@ -89,6 +117,20 @@ class TestAnInterruption:
         monkeypatch.undo()
         lease.release()
         assert (columns(row)["fence"], busy_for(row) <= 0) == (2, True)
+        assert lease not in keeper.not_given_back()
+
+    def test_before_anything_was_sent_leaves_it_as_it_was(
+        self, row: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A signal may arrive just after this thread has said that it gives it up."""
+        lease = hold(row)
+        monkeypatch.setattr(lease._state, "_lock", InterruptsOnce())
+        with pytest.raises(KeyboardInterrupt):
+            lease.release()
+        assert keeper.is_kept(lease)
+        assert not lease.is_ending
+        lease.release()
+        assert columns(row)["fence"] == 2
         assert lease not in keeper.not_given_back()
 
 

@@ -87,6 +87,28 @@ def test_other_settings_count_at_once(requests: Requests) -> None:
         assert requests.request(1, {}).terms.ttl == 8
 
 
+def test_what_was_checked_while_the_settings_changed_is_not_remembered_under_the_new_ones(
+    requests: Requests, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two threads: one checks by the old settings, and the other one is the first to see the new ones."""
+    check, changes = checking.request, [override_settings(RESOURCEPOOL={"TTL": 8})]
+
+    def slowly(*args: Any) -> Request:
+        checked = check(*args)
+        if changes:
+            changes.pop().enable()
+            requests.request(1, {"timeout": 5})
+        return checked
+
+    monkeypatch.setattr(checking, "request", slowly)
+    new_settings = changes[0]
+    try:
+        assert requests.request(1, {}).terms.ttl == 60
+        assert requests.request(1, {}).terms.ttl == 8
+    finally:
+        new_settings.disable()
+
+
 def test_memory_is_bounded(requests: Requests, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checking, "REMEMBERED", 3)
     for timeout in range(10):

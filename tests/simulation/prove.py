@@ -79,8 +79,8 @@ FURTHER = (
     Mutation(
         "the keeper's trust counts from the reply",
         KEEPER,
-        "        lease.trust.confirm(sent_at)\n    return complete",
-        "        lease.trust.confirm(monotonic())\n    return complete",
+        "        one.trust.confirm(sent_at)\n    return complete",
+        "        one.trust.confirm(monotonic())\n    return complete",
     ),
     Mutation(
         "a look that fails is not repeated",

@@ -1,0 +1,53 @@
+"""Tickets whose numbers have outgrown 32 bits: after 50 days at a thousand a second."""
+
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from resourcepool.models import Proxy, Ticket
+from resourcepool.waiting import handover
+from resourcepool.waiting.backoff import Speed
+from resourcepool.waiting.contention import releasing
+from resourcepool.waiting.notices import Bell, notices
+from resourcepool.waiting.tickets import NUMBERS
+from tests.app.rows import granted, hold, new
+from tests.eventually import InBackground, eventually
+from tests.waiting.waiters import ticket
+
+LONG = 30.0  # seconds, which no test waits
+
+
+@pytest.fixture(autouse=True)
+def _numbers_are_large() -> Any:
+    Ticket.objects.create(
+        pk=NUMBERS + 1000, pool="none", asked_at="2020-01-01T00:00Z", busy_before="2020-01-01T00:00Z", fence=1
+    )
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT SETVAL(PG_GET_SERIAL_SEQUENCE('resourcepool_ticket', 'id'), %s)", [NUMBERS + 1000]
+            )
+
+
+@pytest.fixture(autouse=True)
+def _somebody_was_in_line_lately() -> None:
+    releasing.note(Proxy, "default", had_to_wait=True)
+
+
+def test_a_release_wakes_who_waits_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Speed, "first_pause", lambda *_: LONG)
+    held = hold(new(Proxy))
+    one = InBackground(lambda: Proxy.pool.acquire(timeout=60, holder="me"))
+    eventually(lambda: any(isinstance(bell, Bell) for bell in list(notices._tickets.values())))
+    held.release()
+    assert one.result(1).fence == 2, "not only when it looks by itself, 1.5 s after it came"
+
+
+def test_the_speed_of_the_line_is_learned_from_whole_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+    monkeypatch.setattr(Speed, "served", lambda self, number, now: seen.append(number))
+    row, one = new(Proxy), ticket(Proxy)
+    assert one.pk > NUMBERS
+    assert handover.release(connection, Proxy, row.pk, granted(row).fence, trusted_until=0.0)
+    assert seen == [one.pk]
