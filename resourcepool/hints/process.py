@@ -13,7 +13,7 @@ from resourcepool.hints.sender import Sender
 from resourcepool.hints.transport import Transport
 
 FORK_PATIENCE = 0.2  # seconds for which a fork waits for what the threads are saying
-MOST = 2**31  # addresses: a ticket has them together with its own number in one whole number of the database
+MOST = 2**23  # addresses: what a hand-over tells is one of them and a ticket in one number of 63 bits
 EXIT_PATIENCE = 0.5  # seconds for which the end of the process waits for the last hints
 
 _inherited: list[

@@ -18,7 +18,7 @@ from resourcepool.waiting.allot import Place
 from resourcepool.waiting.models import Ticket, pool_name
 from resourcepool.waiting.request import Request
 
-NUMBERS = 2**32  # of tickets, in what a hand-over tells: this is not reached, or they begin again
+NUMBERS = 2**40  # of tickets, in what a hand-over tells: at a thousand a second they last for 34 years
 MOST = 10_000  # tickets that are looked at; whoever stands further back is not served yet anyway
 
 Pairs = tuple[tuple[Any, int], ...]  # (primary key, fence) of rows

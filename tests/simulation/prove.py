@@ -48,7 +48,10 @@ VERBS, ENDING, KEEPER = "leases/verbs.py", "leases/ending.py", "leases/keeper.py
 # Guards for the case that a reply is lost, which `make mutations` leaves to the tests with real servers.
 FURTHER = (
     Mutation(
-        "settling out of claim", VERBS, "return Grant(pk, fences[pk], holder, first_sent_at or 0.0)", "return None"
+        "settling out of claim",
+        VERBS,
+        "return Grant(pk, fences[pk], holder, first_sent_at or 0.0)",
+        "return None",
     ),
     Mutation(
         "an unsure claim counts from its last sending",

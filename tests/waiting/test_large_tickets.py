@@ -10,23 +10,23 @@ from resourcepool.waiting import handover
 from resourcepool.waiting.backoff import Speed
 from resourcepool.waiting.contention import releasing
 from resourcepool.waiting.notices import Bell, notices
-from resourcepool.waiting.tickets import NUMBERS
 from tests.app.rows import granted, hold, new
 from tests.eventually import InBackground, eventually
 from tests.waiting.waiters import ticket
 
 LONG = 30.0  # seconds, which no test waits
+LARGE = 2**32
 
 
 @pytest.fixture(autouse=True)
 def _numbers_are_large() -> Any:
     Ticket.objects.create(
-        pk=NUMBERS + 1000, pool="none", asked_at="2020-01-01T00:00Z", busy_before="2020-01-01T00:00Z", fence=1
+        pk=LARGE + 1000, pool="none", asked_at="2020-01-01T00:00Z", busy_before="2020-01-01T00:00Z", fence=1
     )
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute(
-                "SELECT SETVAL(PG_GET_SERIAL_SEQUENCE('resourcepool_ticket', 'id'), %s)", [NUMBERS + 1000]
+                "SELECT SETVAL(PG_GET_SERIAL_SEQUENCE('resourcepool_ticket', 'id'), %s)", [LARGE + 1000]
             )
 
 
@@ -48,6 +48,6 @@ def test_the_speed_of_the_line_is_learned_from_whole_numbers(monkeypatch: pytest
     seen: list[int] = []
     monkeypatch.setattr(Speed, "served", lambda self, number, now: seen.append(number))
     row, one = new(Proxy), ticket(Proxy)
-    assert one.pk > NUMBERS
+    assert one.pk > LARGE
     assert handover.release(connection, Proxy, row.pk, granted(row).fence, trusted_until=0.0)
     assert seen == [one.pk]
