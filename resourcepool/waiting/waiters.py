@@ -44,7 +44,6 @@ class Waiters:
             notices.add(waiter.using, waiter.ticket.pk)
         with self._lock:
             waiter.has_joined = True
-            self._lines.setdefault(waiter.using, Line(waiter.using))
             self._arrivals.append(waiter)
             try:
                 self._start()
@@ -71,10 +70,6 @@ class Waiters:
         line = self._lines.get(using)
         return line.trouble if line is not None and line.waiters else None
 
-    def is_alive(self) -> bool:
-        """Tell whether the thread runs (also true before the first waiter)."""
-        return self._thread is None or self._thread.is_alive()
-
     def _start(self) -> None:
         if not self._leaves_at_exit:
             self._leaves_at_exit = True
@@ -96,13 +91,11 @@ class Waiters:
                 notices.alarm.reset()
                 with own.turn:
                     wake_at = self._serve_once()
-                if math.isinf(wake_at) and own.are_open:
-                    notices.alarm.sleep_until(monotonic() + IDLE)
-                    if not self._arrivals:
-                        with own.turn:
-                            own.close()
-                else:
-                    notices.alarm.sleep_until(wake_at)
+                is_idle = math.isinf(wake_at) and own.are_open
+                notices.alarm.sleep_until(monotonic() + IDLE if is_idle else wake_at)
+                if is_idle and not self._arrivals:
+                    with own.turn:
+                        own.close()
 
     def _serve_once(self) -> float:
         """Take a turn of every line; return when to look again."""
@@ -115,9 +108,12 @@ class Waiters:
             arrivals, self._arrivals = self._arrivals, []
             served, self._served = self._served, []
         for waiter in arrivals:
-            self._lines[waiter.using].waiters.append(waiter)
+            self._line(waiter.using).waiters.append(waiter)
         for waiter in served:
-            self._lines.setdefault(waiter.using, Line(waiter.using)).drop(waiter)
+            self._line(waiter.using).drop(waiter)
+
+    def _line(self, using: str) -> Line:
+        return self._lines.get(using) or self._lines.setdefault(using, Line(using))
 
     def _turn(self, line: Line, noticed: bool) -> float:
         if line.is_off_until > monotonic():

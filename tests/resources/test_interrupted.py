@@ -83,7 +83,7 @@ def test_while_the_first_look_after_the_ticket_was_taken_leaves_the_line(
     monkeypatch.undo()
     eventually(lambda: not Ticket.objects.exists())
     held.release()
-    assert waiters.is_alive()
+    assert waiters._is_running
 
 
 @pytest.mark.parametrize(
