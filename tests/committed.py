@@ -49,7 +49,7 @@ def forget_everything() -> None:
     lines = waiting.waiters._lines
     for one in [one for each in lines.values() for one in each.waiters]:
         one.outcome.cancel()
-    waiting.waiters.look_now()
+    waiting.notices.alarm.ring()
     eventually(lambda: not any(each.waiters for each in lines.values()), within=10)
     lines.clear()
     for memory in (contention.acquiring, contention.releasing):

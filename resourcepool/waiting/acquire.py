@@ -63,7 +63,10 @@ def try_now(source: Source, request: Request) -> Leases | None:
     """Return what was asked for if it is free now, else None; raises as ``acquire`` does, AcquireTimeout apart."""
     connection = connections[source.using]
     refuse_open_transaction(connection, request)
-    grants = _behind_waiters(connection, source, request)
+    if not connection.in_atomic_block:
+        # Whoever does not wait could overtake those who do for as long as it likes: it gets what nobody in line wants.
+        handover.give_everybody(connection, source.model)
+    grants = _at_once(connection, source, request)
     return None if grants is None else _leases(source, connection, request, grants)
 
 
@@ -147,13 +150,6 @@ def _at_once(connection: BaseDatabaseWrapper, source: Source, request: Request) 
     if grants is None:
         upkeep.revive(source.model, connection.alias)
     return grants
-
-
-def _behind_waiters(connection: BaseDatabaseWrapper, source: Source, request: Request) -> list[Grant] | None:
-    """Claim what nobody in line wants: whoever does not wait could overtake those who do for as long as it likes."""
-    if not connection.in_atomic_block:
-        handover.give_everybody(connection, source.model)
-    return _at_once(connection, source, request)
 
 
 def _stand_in_line(connection: BaseDatabaseWrapper, waiter: Waiter) -> list[Grant] | None:
@@ -253,7 +249,7 @@ def _too_late(waiter: Waiter, error: TimeoutError | None = None) -> Leases:
 def _leave(waiter: Waiter) -> Leases:
     """Have ``waiter`` leave the line, whatever came of it; returns what it was granted before. No I/O."""
     if waiter.outcome.cancel():  # the question comes first: the answer to any other may change meanwhile
-        waiters.look_now() if waiter.has_joined else waiters.join(waiter)  # the thread removes its ticket
+        notices.alarm.ring() if waiter.has_joined else waiters.join(waiter)  # the thread removes its ticket
     elif waiter.outcome.exception() is None:
         return waiter.outcome.result()
     return []

@@ -160,7 +160,7 @@ def _to_fitting(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: i
         line = tickets.in_line(connection, model, most)
         is_whole = len(line) < most
         while line:
-            fitting = _fitting(connection, model, pk, fence, {place.selector for place in line})
+            fitting = _fitting(connection, model, (pk, fence), {place.selector for place in line})
             given = allot(line, {selector: [pk] for selector in fitting})
             if not given:
                 break
@@ -178,19 +178,14 @@ def give(
 ) -> bool:
     """Give this row to this ticket; False, and nothing is changed, if either of them is not as it was seen."""
     holds = (*place.holds, (pk, fence + 1))
-    statements = _of(connection, model).to_ticket[place.count > 1, if_free]
-    if given := _change_both(connection, model, statements, (pk, fence), place, holds):
+    sql = _of(connection, model).to_ticket[place.count > 1, if_free]
+    if given := _change_both(connection, model, sql, (pk, fence), place, holds):
         _note_given(model, connection.alias, place.address, place.ticket)
     return given
 
 
 def _change_both(
-    connection: BaseDatabaseWrapper,
-    model: Model,
-    statements: Sequence[str],
-    row: Row,
-    place: Place,
-    holds: Pairs,
+    connection: BaseDatabaseWrapper, model: Model, sql: Sequence[str], row: Row, place: Place, holds: Pairs
 ) -> bool:
     """Change this row, and this ticket, to hold ``holds``; False, and nothing is changed, if one is not as seen."""
     params = {
@@ -203,10 +198,10 @@ def _change_both(
         "lasts": place.lasts,
         "holder": place.holder,
     }
-    if len(statements) == 1:
-        return dialect.run(connection, statements[0], params, dialect.row_count) > 0
+    if len(sql) == 1:
+        return dialect.run(connection, sql[0], params, dialect.row_count) > 0
     with transaction.atomic(using=connection.alias):
-        done = all(dialect.run(connection, one, params, dialect.row_count) for one in statements)
+        done = all(dialect.run(connection, one, params, dialect.row_count) for one in sql)
         transaction.set_rollback(not done, using=connection.alias)
     return done
 
@@ -254,10 +249,10 @@ def take_back(connection: BaseDatabaseWrapper, model: Model) -> None:
     for number, place in enumerate(line):
         before = {earlier.selector for earlier in line[:number]}
         for row in place.holds:
-            if before and _fitting(connection, model, *row, before):
+            if before and _fitting(connection, model, row, before):
                 left = tuple(held for held in place.holds if held != row)
-                statements = _of(connection, model).take_back
-                retrying(connection, partial(_change_both, connection, model, statements, row, place, left))
+                sql = _of(connection, model).take_back
+                retrying(connection, partial(_change_both, connection, model, sql, row, place, left))
                 break  # one at a time: the ticket is another one afterwards
 
 
@@ -275,17 +270,15 @@ def _give_all(connection: BaseDatabaseWrapper, model: Model, rows: Sequence[Row]
     return place.holds
 
 
-def _fitting(
-    connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int, selectors: Collection[str]
-) -> set[str]:
+def _fitting(connection: BaseDatabaseWrapper, model: Model, row: Row, selectors: Collection[str]) -> set[str]:
     """Return those of ``selectors`` that match this row; none, if it is out of service or under another fence."""
     table, chosen = table_of(connection, model), sorted(selectors)
     wheres = [model.where(selector, connection) for selector in chosen]
     cases = ", ".join(f"CASE WHEN 1 = 1{where.sql} THEN 1 ELSE 0 END" for where in wheres)
     sql = f"SELECT {cases} FROM {table.name} WHERE {table.pk} = %s AND {table.fence} = %s{table.claimable}"  # noqa: S608
-    params = [*(value for where in wheres for value in where.params), key(connection, model, pk), fence]
-    rows = rows_read(connection, sql, params)
-    return {selector for row in rows for selector, fits in zip(chosen, row, strict=True) if fits}
+    params = [*(value for where in wheres for value in where.params), key(connection, model, row[0]), row[1]]
+    found = rows_read(connection, sql, params)
+    return {selector for row in found for selector, fits in zip(chosen, row, strict=True) if fits}
 
 
 def _was_given_back(

@@ -14,7 +14,6 @@ from resourcepool.leases.table import Model
 from resourcepool.waiting import handover, tickets
 from resourcepool.waiting.contention import slow_pause, upkeep
 from resourcepool.waiting.notices import notices
-from resourcepool.waiting.tickets import Taken
 from resourcepool.waiting.waiter import Waiter, look, pass_on
 
 logger = logging.getLogger(__name__)
@@ -100,9 +99,8 @@ class Line:
     def _leave(self, gone: Sequence[Waiter]) -> None:
         """Take these, and their tickets, out of the line."""
         for waiter in gone:
-            mine = (self._connection, waiter.model, waiter.request, waiter.holder)
-            if waiter.is_taking and (pk := tickets.find(*mine)):
-                waiter.has(Taken(pk, 0.0, 0.0))
+            if waiter.is_taking:
+                waiter.ticket = tickets.find(self._connection, waiter.model, waiter.request, waiter.holder)
         pks = [waiter.ticket.pk for waiter in gone if waiter.ticket is not None]
         if pks and not tickets.leave(self._connection, pks):
             given = tickets.look(self._connection, pks)

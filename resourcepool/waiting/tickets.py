@@ -105,12 +105,13 @@ def take(connection: BaseDatabaseWrapper, model: Model, request: Request, holder
     return Taken(pk, sent_at, lasts)
 
 
-def find(connection: BaseDatabaseWrapper, model: Model, request: Request, holder: str) -> int | None:
+def find(connection: BaseDatabaseWrapper, model: Model, request: Request, holder: str) -> Taken | None:
     """Return the ticket that was taken for this request; None if there is none, or its holder's name is not unique."""
     if not request.terms.holder_is_unique:
         return None  # it lapses
     mine = Ticket.objects.using(connection.alias).for_rows_of(model).filter(holder=holder)
-    return retrying(connection, mine.values_list("pk", flat=True).first)
+    pk = retrying(connection, mine.values_list("pk", flat=True).first)
+    return None if pk is None else Taken(pk, 0.0, 0.0)
 
 
 def look(connection: BaseDatabaseWrapper, pks: Sequence[int]) -> dict[int, Seen]:

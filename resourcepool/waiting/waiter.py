@@ -125,7 +125,6 @@ def look(connection: BaseDatabaseWrapper, those: Sequence[Waiter]) -> Iterator[t
             yield waiter, grants
         else:
             pass_on(connection, waiter, seen)
-            waiter.lost_ticket()
 
 
 def pass_on(connection: BaseDatabaseWrapper, waiter: Waiter, seen: Seen) -> None:
@@ -134,6 +133,7 @@ def pass_on(connection: BaseDatabaseWrapper, waiter: Waiter, seen: Seen) -> None
         tickets.remove(connection, [waiter.ticket.pk])
     for pk, fence in rows_of(waiter, seen):
         handover.release(connection, waiter.model, pk, fence, trusted_until=0.0)
+    waiter.lost_ticket()
 
 
 def rows_of(waiter: Waiter, seen: Seen) -> Pairs:

@@ -61,10 +61,6 @@ class Waiters:
                     self._start()
         notices.alarm.bring_forward(monotonic() + USED_AT_MOST)
 
-    def look_now(self) -> None:
-        """A waiter has left, or something was given to one: look without delay."""
-        notices.alarm.ring()
-
     def trouble(self, using: str) -> Exception | None:
         """Return what keeps the waiters on this database from being served just now, if anything does."""
         line = self._lines.get(using)
@@ -140,9 +136,8 @@ class Waiters:
                     try:
                         line.close()
                     except (DatabaseError, InterfaceError, ResourcePoolError) as error:
-                        logger.warning(
-                            "%d tickets not removed at exit, they lapse: %s", len(line.waiters), error
-                        )
+                        count = len(line.waiters)
+                        logger.warning("%d tickets not removed at exit, they lapse: %s", count, error)
 
 
 def _after_fork() -> None:
