@@ -55,6 +55,7 @@ def forget_everything() -> None:
     for memory in (contention.acquiring, contention.releasing):
         memory._until.clear()
     contention._speeds.clear()
+    contention.upkeep._done_at.clear()  # by a clock that a test may have moved
     for model in leased_models():
         if isinstance(one := getattr(model, "pool", None), pool.Pool):
             one._last_seen.forget()

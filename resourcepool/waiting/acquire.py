@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import wait
 from typing import Any, TypeVar
 
@@ -140,8 +140,7 @@ def _begin(source: Source, request: Request) -> Leases | Waiter:
     if grants is None:
         holder = request.terms.holder or default_holder()
         waiter = Waiter(source, alias, request, holder, began=began, trouble=trouble)
-        if trouble or (grants := _stand_in_line(connection, waiter)) is None:
-            return waiter
+        return waiter if trouble else _stand_in_line(connection, waiter)
     return _leases(source, connection, request, grants)
 
 
@@ -152,20 +151,20 @@ def _at_once(connection: BaseDatabaseWrapper, source: Source, request: Request) 
     return grants
 
 
-def _stand_in_line(connection: BaseDatabaseWrapper, waiter: Waiter) -> list[Grant] | None:
+def _stand_in_line(connection: BaseDatabaseWrapper, waiter: Waiter) -> Leases | Waiter:
     try:
         waiter.source.refuse_impossible(connection, waiter.request)
-        return _take_ticket(connection, waiter)
+        return _take_ticket(connection, waiter) or waiter
     except DatabaseUnavailable as error:
         waiter.trouble, waiter.is_taking = error, False
-        return None
+        return waiter
     except BaseException:
         if waiter.ticket is not None or waiter.is_taking:
             _leave(waiter)
         raise
 
 
-def _take_ticket(connection: BaseDatabaseWrapper, waiter: Waiter) -> list[Grant] | None:
+def _take_ticket(connection: BaseDatabaseWrapper, waiter: Waiter) -> Leases | None:
     """Take a ticket; returns what it was given by the one look at free rows that follows.
 
     That closes the race with a release that did not see the ticket. Where a release has just found others in line,
@@ -187,9 +186,8 @@ def _take_ticket(connection: BaseDatabaseWrapper, waiter: Waiter) -> list[Grant]
         sent_at, lasts = monotonic(), waiter.request.terms.ttl
         if verbs.renew(connection, model, rows, lasts) < len(rows):
             return None
-    waiters.used(waiter)
     acquiring.note(model, using, had_to_wait=False)
-    return [Grant(pk, fence, waiter.holder, sent_at, lasts) for pk, fence in rows]
+    return _served(waiter, [Grant(pk, fence, waiter.holder, sent_at, lasts) for pk, fence in rows])
 
 
 def _look_here(waiter: Waiter, stop: Callable[[], bool]) -> Leases | None:
@@ -255,9 +253,7 @@ def _leave(waiter: Waiter) -> Leases:
     return []
 
 
-def _leases(
-    source: Source, connection: BaseDatabaseWrapper, request: Request, grants: Sequence[Grant]
-) -> Leases:
+def _leases(source: Source, connection: BaseDatabaseWrapper, request: Request, grants: list[Grant]) -> Leases:
     return [source.handle(connection.alias, grant, request) for grant in grants]
 
 

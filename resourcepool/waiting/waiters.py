@@ -34,8 +34,7 @@ class Waiters:
         self._arrivals: list[Waiter] = []
         self._served: list[Waiter] = []
         self._lock = threading.Lock()
-        self._thread: threading.Thread | None = None
-        self._is_running = False  # asked for every lease, so cheaper than the thread
+        self._thread: threading.Thread | None = None  # None also after it has ended
         self._leaves_at_exit = False
 
     def join(self, waiter: Waiter) -> None:
@@ -44,19 +43,15 @@ class Waiters:
             notices.add(waiter.using, waiter.ticket.pk)
         with self._lock:
             waiter.has_joined = True
+            self._start()  # before: without a thread (RuntimeError) nobody would ever serve it
             self._arrivals.append(waiter)
-            try:
-                self._start()
-            except RuntimeError:  # no more threads: nobody would ever serve it
-                self._arrivals.remove(waiter)
-                raise
         notices.alarm.bring_forward(min(waiter.look_at, waiter.free_at))
 
     def used(self, waiter: Waiter) -> None:
         """Have the ticket of ``waiter``, which has been served at once, removed with others."""
         with self._lock:
             self._served.append(waiter)
-            if not self._is_running:
+            if self._thread is None:  # whether it is alive takes longer to ask
                 with contextlib.suppress(RuntimeError):  # no more threads: it lapses
                     self._start()
         notices.alarm.bring_forward(monotonic() + USED_AT_MOST)
@@ -73,13 +68,12 @@ class Waiters:
             keeper.release_at_exit()
         if self._thread is None or not self._thread.is_alive():
             self._thread = background.start("waiters", self._run)
-            self._is_running = True
 
     def _run(self) -> None:
         try:
             self._loop()
         finally:
-            self._is_running = False
+            self._thread = None
 
     def _loop(self) -> None:
         with own_connections() as own:
@@ -130,14 +124,12 @@ class Waiters:
 
     def _leave_at_exit(self) -> None:
         self._admit()
-        for line in self._lines.values():
-            if line.waiters or line.used:
-                with own_connections():
-                    try:
-                        line.close()
-                    except (DatabaseError, InterfaceError, ResourcePoolError) as error:
-                        count = len(line.waiters)
-                        logger.warning("%d tickets not removed at exit, they lapse: %s", count, error)
+        with own_connections():
+            for line in self._lines.values():
+                try:
+                    line.close()
+                except (DatabaseError, InterfaceError, ResourcePoolError) as error:
+                    logger.warning("%d tickets not removed at exit, they lapse: %s", len(line.waiters), error)
 
 
 def _after_fork() -> None:
