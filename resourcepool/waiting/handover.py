@@ -48,10 +48,9 @@ class _Texts:
         )
 
         def row_to(where: str, busy_before: str = speaks.now, holder: str = "''") -> Change:
-            fence = (row.fence, f"{row.name}.{row.fence} + 1")
-            return Change(
-                row.name, row.pk, ((row.busy_before, busy_before), fence, (row.holder, holder)), where
-            )
+            fence = f"{row.name}.{row.fence} + 1"
+            columns = (row.busy_before, busy_before), (row.fence, fence), (row.holder, holder)
+            return Change(row.name, row.pk, columns, where)
 
         def ticket_with(where: str, **changes: str) -> Change:
             changes = {"fence": f"{ticket.fence} + 1", **changes}
@@ -75,13 +74,12 @@ class _Texts:
             f"{ticket.address} * {tickets.NUMBERS} + MOD({ticket.id}, {tickets.NUMBERS})",
         )
         self.take_back = speaks.change_both(ticket_with(this_ticket, **of_several), row_to(this_row))
+        lasting = speaks.later.replace("%s", "%(lasts)s")
         # {(for several, only if the row is free): the statements}
         self.to_ticket = {
             (several, if_free): speaks.change_both(
                 ticket_with(this_ticket, **(of_several if several else of_one)),
-                row_to(
-                    fits + is_free if if_free else fits, speaks.later.replace("%s", "%(lasts)s"), "%(holder)s"
-                ),
+                row_to(fits + is_free if if_free else fits, lasting, "%(holder)s"),
                 # What looks free may be locked by a transaction that takes long.
                 at_once=connection if if_free else None,
             )

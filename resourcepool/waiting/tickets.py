@@ -162,11 +162,10 @@ def dead_since(connection: BaseDatabaseWrapper, model: Model, seconds: float) ->
     return [pk for (pk,) in rows_read(connection, of(connection).dead, [pool_name(model), micros(-seconds)])]
 
 
-def written(pairs: Sequence[tuple[Any, int]]) -> str:
+def written(pairs: Sequence[Row]) -> str:
     """Return rows as a ticket's ``granted`` and ``collected`` have them."""
-    return json.dumps(
-        [[pk if isinstance(pk, int) else str(pk), fence] for pk, fence in pairs], ensure_ascii=False
-    )
+    plain = [[pk if isinstance(pk, int) else str(pk), fence] for pk, fence in pairs]
+    return json.dumps(plain, ensure_ascii=False)
 
 
 def _pairs(granted: str, collected: str) -> Pairs:
