@@ -21,7 +21,7 @@ from resourcepool.models import Move, Queue, TaskType
 from resourcepool.queues import held, membership, registering, server
 from resourcepool.queues import looking as looking_at_queues
 from resourcepool.resources import pool, strategy
-from resourcepool.waiting import acquire, contention, handover, line, looking, tickets, waiter
+from resourcepool.waiting import acquire, contention, handover, line, tickets, waiter
 from resourcepool.waiting import waiters as waiting
 from tests.app.models import Team
 from tests.app.rows import leased_models
@@ -49,12 +49,13 @@ def forget_everything() -> None:
     lines = waiting.waiters._lines
     for one in [one for each in lines.values() for one in each.waiters]:
         one.outcome.cancel()
-    waiting.waiters.look_now()
+    waiting.notices.alarm.ring()
     eventually(lambda: not any(each.waiters for each in lines.values()), within=10)
     lines.clear()
     for memory in (contention.acquiring, contention.releasing):
         memory._until.clear()
     contention._speeds.clear()
+    contention.upkeep._done_at.clear()  # by a clock that a test may have moved
     for model in leased_models():
         if isinstance(one := getattr(model, "pool", None), pool.Pool):
             one._last_seen.forget()
@@ -93,7 +94,7 @@ def wake_keeper() -> None:
 @pytest.fixture
 def process_clock(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Clock:
     moved = Clock()
-    of_waiting = (acquire, contention, handover, line, looking, tickets, waiter, waiting)
+    of_waiting = (acquire, contention, handover, line, tickets, waiter, waiting)
     of_queues = (held, looking_at_queues, membership, registering, server)
     for module in (alarm, keeping, lease, verbs, pool, strategy, *of_waiting, *of_queues):
         monkeypatch.setattr(module, "monotonic", moved)

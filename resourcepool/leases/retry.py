@@ -7,8 +7,9 @@ swallowing one there has been seen to commit half the work (docs/databases.md).
 import logging
 import random
 import time
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, TypeVar
 
 from django.db import DatabaseError, InterfaceError
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -74,6 +75,11 @@ def retrying(
             logger.debug("database %r: %s; trying again", connection.alias, error)
             time.sleep(random.uniform(0, 0.03 * 2**turn))  # noqa: S311 (jitter, not a secret)
     raise AssertionError("unreachable")
+
+
+def rows_read(connection: BaseDatabaseWrapper, sql: str, params: Sequence[Any]) -> list[Any]:
+    """Return what this SELECT finds; raises as ``retrying``."""
+    return retrying(connection, partial(dialect.run, connection, sql, params, dialect.all_rows))
 
 
 def _said(connection: BaseDatabaseWrapper, error: Exception) -> str:

@@ -15,36 +15,32 @@ from resourcepool.waiting.request import Request
 if TYPE_CHECKING:
     from resourcepool.resources.pool import Pool
 
+THERE_IS = (
+    ": {match} match, {leased} leased, {resting} cooling down or quarantined, {out} out of service"
+    "; {others} others waiting for this pool"
+)
+
 
 def timed_out(pool: "Pool", asked: Request, holder: str, trouble: Exception | None) -> AcquireTimeout:
     """Return the error for a request that was not filled; it counts what there is, if the database answers."""
-    label = pool.model._meta.label
     number = "" if asked.count == 1 else f"{asked.count} of "
     wish = "" if asked.selector == "{}" else f" matching {asked.selector}"
-    found = "" if trouble else _what_there_is(pool, asked, holder)
-    why = f": {trouble}" if trouble else found
-    return AcquireTimeout(f"no {number}{label}{wish} came free within {asked.timeout:g} s{why}")
+    what, seconds = f"{number}{pool.model._meta.label}{wish}", f"{asked.timeout:g} s"
+    why = f": {trouble}" if trouble else _what_there_is(pool, asked, holder)
+    return AcquireTimeout(f"no {what} came free within {seconds}{why}")
 
 
 def _what_there_is(pool: "Pool", asked: Request, holder: str) -> str:
-    connection = connections[pool.using]
-    busy = Q(busy_before__gt=DbNow())
-    wanted = selectors.wanted(pool.model, asked.selector)
+    connection, busy = connections[pool.using], Q(busy_before__gt=DbNow())
+    rows = verbs.rows_of(connection, pool.model).filter(selectors.wanted(pool.model, asked.selector))
+    tickets = Ticket.objects.using(connection.alias).waiting().for_rows_of(pool.model)
     try:
-        rows = verbs.rows_of(connection, pool.model).filter(wanted)
         counts = rows.aggregate(
             match=Count("pk"),
             leased=Count("pk", filter=busy & ~Q(holder="")),
             resting=Count("pk", filter=busy & Q(holder="", in_service=True)),
             out=Count("pk", filter=Q(in_service=False)),
         )
-        tickets = Ticket.objects.using(connection.alias).waiting().for_rows_of(pool.model)
-        others = tickets.exclude(holder=holder).count()
+        return THERE_IS.format(**counts, others=tickets.exclude(holder=holder).count())
     except (DatabaseError, InterfaceError, ResourcePoolError):
         return ""
-    return (
-        ": {match} match, {leased} leased, {resting} cooling down or quarantined, {out} out of service".format(
-            **counts
-        )
-        + f"; {others} others waiting for this pool"
-    )

@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import wait
 from typing import Any, TypeVar
 
@@ -15,13 +15,11 @@ from resourcepool.leases.clock import monotonic
 from resourcepool.leases.holder import default_holder
 from resourcepool.leases.verbs import Grant
 from resourcepool.waiting import handover, tickets
-from resourcepool.waiting.contention import acquiring, releasing, speed_of
-from resourcepool.waiting.looking import look, next_pause
+from resourcepool.waiting.contention import acquiring, releasing, speed_of, upkeep
 from resourcepool.waiting.notices import Bell, notices
 from resourcepool.waiting.request import Request, Source
 from resourcepool.waiting.threads import in_thread
-from resourcepool.waiting.upkeep import upkeep
-from resourcepool.waiting.waiter import Waiter
+from resourcepool.waiting.waiter import Waiter, look
 from resourcepool.waiting.waiters import waiters
 
 NAP = 0.5  # seconds
@@ -30,7 +28,7 @@ LOOKS = 100.0  # a second, of all newcomers in a fast line, for rows that were l
 NO_TICKET = "the database did not take a ticket for the line in that time; it is slow, or locked by somebody"
 
 Leases = list[Any]
-Obtained = TypeVar("Obtained", Leases, Leases | None)
+Obtained = TypeVar("Obtained", Leases | Waiter, Leases | None)
 
 
 def acquire(source: Source, request: Request, stop: Callable[[], bool] = lambda: False) -> Leases:
@@ -65,13 +63,16 @@ def try_now(source: Source, request: Request) -> Leases | None:
     """Return what was asked for if it is free now, else None; raises as ``acquire`` does, AcquireTimeout apart."""
     connection = connections[source.using]
     refuse_open_transaction(connection, request)
-    grants = _behind_waiters(connection, source, request)
+    if not connection.in_atomic_block:
+        # Whoever does not wait could overtake those who do for as long as it likes: it gets what nobody in line wants.
+        handover.give_everybody(connection, source.model)
+    grants = _at_once(connection, source, request)
     return None if grants is None else _leases(source, connection, request, grants)
 
 
 async def aacquire(source: Source, request: Request) -> Leases:
     """``acquire`` for asyncio; waiting occupies no thread."""
-    waiter = await in_thread(_begin_loaded, source, request, undo=_undo)
+    waiter: Leases | Waiter = await in_thread(_loaded, _begin, source, request, undo=_undo)
     if not isinstance(waiter, Waiter):
         return waiter
     try:
@@ -92,7 +93,7 @@ async def aacquire(source: Source, request: Request) -> Leases:
 
 async def atry_now(source: Source, request: Request) -> Leases | None:
     """``try_now`` for asyncio."""
-    return await in_thread(_loaded, try_now, source, request, undo=abandon)
+    return await in_thread(_loaded, try_now, source, request, undo=_undo)
 
 
 def refuse_open_transaction(connection: BaseDatabaseWrapper, request: Request) -> None:
@@ -124,32 +125,23 @@ def abandon(leases: Leases | None) -> None:
 def _begin(source: Source, request: Request) -> Leases | Waiter:
     """Return what was free, or a waiter that stands in line for it."""
     connection = connections[source.using]
-    refuse_open_transaction(connection, request)
     if not request.timeout or connection.in_atomic_block:
         # Who is in a transaction may not wait: the line is served on a connection that cannot see it.
-        grants = _behind_waiters(connection, source, request)
-        if grants is None:
+        if (leases := try_now(source, request)) is None:
             raise source.timed_out(request, "", None)
-    else:
-        began, trouble = monotonic(), None
+        return leases
+    refuse_open_transaction(connection, request)
+    began, alias, trouble, grants = monotonic(), connection.alias, None, None
+    if not acquiring.is_likely(source.model, alias) and waiters.trouble(alias) is None:
         try:
-            grants = _if_likely(connection, source, request)
+            grants = _at_once(connection, source, request)
         except DatabaseUnavailable as error:
-            grants, trouble = None, error  # it may be back in time
-        if grants is None:
-            holder = request.terms.holder or default_holder()
-            waiter = Waiter(source, connection.alias, request, holder, began=began, trouble=trouble)
-            grants = None if trouble else _stand_in_line(connection, waiter)
-            if grants is None:
-                return waiter
+            trouble = error  # it may be back in time
+    if grants is None:
+        holder = request.terms.holder or default_holder()
+        waiter = Waiter(source, alias, request, holder, began=began, trouble=trouble)
+        return waiter if trouble else _stand_in_line(connection, waiter)
     return _leases(source, connection, request, grants)
-
-
-def _if_likely(connection: BaseDatabaseWrapper, source: Source, request: Request) -> list[Grant] | None:
-    alias = connection.alias
-    if acquiring.is_likely(source.model, alias) or waiters.trouble(alias) is not None:
-        return None
-    return _at_once(connection, source, request)
 
 
 def _at_once(connection: BaseDatabaseWrapper, source: Source, request: Request) -> list[Grant] | None:
@@ -159,27 +151,20 @@ def _at_once(connection: BaseDatabaseWrapper, source: Source, request: Request) 
     return grants
 
 
-def _behind_waiters(connection: BaseDatabaseWrapper, source: Source, request: Request) -> list[Grant] | None:
-    """Claim what nobody in line wants: whoever does not wait could overtake those who do for as long as it likes."""
-    if not connection.in_atomic_block:
-        handover.give_everybody(connection, source.model)
-    return _at_once(connection, source, request)
-
-
-def _stand_in_line(connection: BaseDatabaseWrapper, waiter: Waiter) -> list[Grant] | None:
+def _stand_in_line(connection: BaseDatabaseWrapper, waiter: Waiter) -> Leases | Waiter:
     try:
         waiter.source.refuse_impossible(connection, waiter.request)
-        return _take_ticket(connection, waiter)
+        return _take_ticket(connection, waiter) or waiter
     except DatabaseUnavailable as error:
         waiter.trouble, waiter.is_taking = error, False
-        return None
+        return waiter
     except BaseException:
         if waiter.ticket is not None or waiter.is_taking:
             _leave(waiter)
         raise
 
 
-def _take_ticket(connection: BaseDatabaseWrapper, waiter: Waiter) -> list[Grant] | None:
+def _take_ticket(connection: BaseDatabaseWrapper, waiter: Waiter) -> Leases | None:
     """Take a ticket; returns what it was given by the one look at free rows that follows.
 
     That closes the race with a release that did not see the ticket. Where a release has just found others in line,
@@ -188,22 +173,21 @@ def _take_ticket(connection: BaseDatabaseWrapper, waiter: Waiter) -> list[Grant]
     if waiters.trouble(waiter.using) is not None:
         return None  # others wait for the database already; trying for oneself takes the time of retries
     waiter.is_taking = True
-    ticket = tickets.take(connection, waiter.model, waiter.request, waiter.holder)
-    waiter.has(ticket)
     model, using = waiter.model, waiter.using
+    ticket = tickets.take(connection, model, waiter.request, waiter.holder)
+    waiter.has(ticket)
     if releasing.is_likely(model, using, JUST_NOW) and random.random() > speed_of(model, using).share_of(LOOKS):  # noqa: S311
         return None
-    _, given = handover.give_out(connection, waiter.model, waiter.request.selector)
+    _, given = handover.give_out(connection, model, waiter.request.selector)
     if len(rows := given.get(ticket.pk, ())) < waiter.request.count:
         return None
     sent_at, lasts = ticket.sent_at, ticket.lasts
     if len(rows) > 1:  # others may have given some of them: when, nobody here can know
         sent_at, lasts = monotonic(), waiter.request.terms.ttl
-        if verbs.renew(connection, waiter.model, rows, lasts) < len(rows):
+        if verbs.renew(connection, model, rows, lasts) < len(rows):
             return None
-    waiters.used(waiter)
-    acquiring.note(waiter.model, waiter.using, had_to_wait=False)
-    return [Grant(pk, fence, waiter.holder, sent_at, lasts) for pk, fence in rows]
+    acquiring.note(model, using, had_to_wait=False)
+    return _served(waiter, [Grant(pk, fence, waiter.holder, sent_at, lasts) for pk, fence in rows])
 
 
 def _look_here(waiter: Waiter, stop: Callable[[], bool]) -> Leases | None:
@@ -225,7 +209,6 @@ def _look_here(waiter: Waiter, stop: Callable[[], bool]) -> Leases | None:
                     return _served(waiter, grants)
                 if waiter.ticket is None:
                     break
-                waiter.look_at = waiter.looked_at + next_pause(waiter)
     except DatabaseUnavailable as error:
         waiter.trouble = error
     return None
@@ -252,10 +235,9 @@ def _outcome(waiter: Waiter, stop: Callable[[], bool]) -> Leases | None:
 
 def _too_late(waiter: Waiter, error: TimeoutError | None = None) -> Leases:
     had_ticket = waiter.ticket is not None
-    leases = waiter.give_up()
-    if leases:
-        return leases
     _leave(waiter)
+    if not waiter.outcome.cancelled():  # it was served, or failed, in the very last moment
+        return waiter.outcome.result()
     trouble = waiters.trouble(waiter.using) or waiter.trouble
     if trouble is None and not had_ticket:
         trouble = DatabaseUnavailable(NO_TICKET)
@@ -265,38 +247,32 @@ def _too_late(waiter: Waiter, error: TimeoutError | None = None) -> Leases:
 def _leave(waiter: Waiter) -> Leases:
     """Have ``waiter`` leave the line, whatever came of it; returns what it was granted before. No I/O."""
     if waiter.outcome.cancel():  # the question comes first: the answer to any other may change meanwhile
-        waiters.look_now() if waiter.has_joined else waiters.join(waiter)  # the thread removes its ticket
+        notices.alarm.ring() if waiter.has_joined else waiters.join(waiter)  # the thread removes its ticket
     elif waiter.outcome.exception() is None:
         return waiter.outcome.result()
     return []
 
 
-def _leases(
-    source: Source, connection: BaseDatabaseWrapper, request: Request, grants: Sequence[Grant]
-) -> Leases:
+def _leases(source: Source, connection: BaseDatabaseWrapper, request: Request, grants: list[Grant]) -> Leases:
     return [source.handle(connection.alias, grant, request) for grant in grants]
 
 
-def _undo(began: Leases | Waiter) -> None:
-    abandon(_leave(began) if isinstance(began, Waiter) else began)
+def _undo(obtained: Leases | Waiter | None) -> None:
+    abandon(_leave(obtained) if isinstance(obtained, Waiter) else obtained)
 
 
-def _begin_loaded(source: Source, request: Request) -> Leases | Waiter:
-    began = _begin(source, request)
-    return began if isinstance(began, Waiter) else _loaded(lambda: began)
-
-
-def _loaded(obtain: Callable[..., Obtained], *args: object) -> Obtained:
+def _loaded(obtain: Callable[[Source, Request], Obtained], source: Source, request: Request) -> Obtained:
     """Obtain leases and read their rows: under asyncio ``lease.resource`` must not touch the database."""
-    leases = obtain(*args)
-    try:
-        _load(leases)
-    except BaseException:
-        abandon(leases)
-        raise
-    return leases
+    obtained = obtain(source, request)
+    if isinstance(obtained, list):
+        try:
+            _load(obtained)
+        except BaseException:
+            abandon(obtained)
+            raise
+    return obtained
 
 
-def _load(leases: Leases | None) -> None:
-    for lease in leases or ():
+def _load(leases: Leases) -> None:
+    for lease in leases:
         lease.load()

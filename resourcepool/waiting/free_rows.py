@@ -1,20 +1,19 @@
 """Looks for free rows, without locks; whether one is still free is decided by the claim or the hand-over."""
 
-from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import IntegerField
 
 from resourcepool import dialect
-from resourcepool.leases.retry import retrying
+from resourcepool.leases.retry import rows_read
 from resourcepool.leases.table import Model, table_of
 from resourcepool.leases.where import Where
 
+MOST = 1_000  # rows read at a glance
 
-@dataclass(frozen=True, slots=True)
-class Glance:
+
+class Glance(NamedTuple):
     """The rows that are free now, longest idle first: {key: fence}; and seconds until the next busy one may be."""
 
     free: dict[Any, int]
@@ -34,23 +33,19 @@ def candidates(
         f"SELECT {columns} FROM {table.name} WHERE {table.free_by_index}{where.sql} "  # noqa: S608
         f"ORDER BY {table.busy_before} LIMIT {int(limit)}"
     )
-    rows = _rows(connection, sql, where.params)
-    return (
-        [(python_key(model, row[0]), *row[1:]) for row in rows]
-        if extra
-        else [python_key(model, pk) for (pk,) in rows]
-    )
+    rows = rows_read(connection, sql, where.params)
+    return [(python_key(model, pk), *more) if more else python_key(model, pk) for pk, *more in rows]
 
 
 def glance(connection: BaseDatabaseWrapper, model: Model, where: Where, limit: int) -> Glance:
-    """Return up to ``limit`` free rows, and when the next one may come free, in one statement."""
-    table = table_of(connection, model)
+    """Return up to ``limit`` free rows, ``MOST`` of them, and when the next one may come free, in one statement."""
+    table, limit = table_of(connection, model), min(limit, MOST)
     until = dialect.of(connection).micros_until.format(moment=table.busy_before)
     sql = (
         f"SELECT {table.pk}, {table.fence}, {until} FROM {table.name} "  # noqa: S608
-        f"WHERE 1 = 1{table.claimable}{where.sql} ORDER BY {table.busy_before} LIMIT {int(limit) + 1}"
+        f"WHERE 1 = 1{table.claimable}{where.sql} ORDER BY {table.busy_before} LIMIT {limit + 1}"
     )
-    rows = _rows(connection, sql, where.params)
+    rows = rows_read(connection, sql, where.params)
     free = {python_key(model, pk): fence for pk, fence, micros in rows[:limit] if micros <= 0}
     waits = [micros / 1_000_000 for _, _, micros in rows if micros > 0]
     return Glance(free, min(waits, default=None))
@@ -62,7 +57,3 @@ def python_key(model: Model, pk: Any) -> Any:
     assert field is not None  # noqa: S101 (for the type checker: every model has one)
     is_plain = type(pk) is int and type(field).to_python is IntegerField.to_python
     return pk if is_plain else field.to_python(pk)
-
-
-def _rows(connection: BaseDatabaseWrapper, sql: str, params: tuple[Any, ...]) -> list[Any]:
-    return retrying(connection, partial(dialect.run, connection, sql, params, dialect.all_rows))

@@ -19,18 +19,17 @@ from resourcepool.dialect import Change
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.leases import verbs
 from resourcepool.leases.clock import monotonic
-from resourcepool.leases.retry import retrying
+from resourcepool.leases.retry import retrying, rows_read
 from resourcepool.leases.table import Model, key, table_of
 from resourcepool.waiting import tickets
 from resourcepool.waiting.allot import Place, allot
 from resourcepool.waiting.contention import releasing, speed_of
-from resourcepool.waiting.free_rows import Glance, glance
+from resourcepool.waiting.free_rows import MOST, Glance, glance
 from resourcepool.waiting.models import Ticket, pool_name
 from resourcepool.waiting.notices import notify
-from resourcepool.waiting.tickets import Pairs
+from resourcepool.waiting.tickets import Pairs, Row
 
 FEW = 8  # tickets that a release looks at; all of them where none of these fits
-MOST_ROWS = 1_000  # free rows read at once
 
 
 class _Texts:
@@ -38,63 +37,49 @@ class _Texts:
 
     def __init__(self, connection: BaseDatabaseWrapper, model: Model) -> None:
         speaks, row, line = dialect.of(connection), table_of(connection, model), tickets.of(connection)
+        ticket = line.full
         this_row = f"{row.name}.{row.pk} = %(pk)s AND {row.name}.{row.fence} = %(fence)s"
         in_line = f" FROM {line.name} WHERE {line.waits.replace('%s', '%(pool)s')}"
         fits = f"{this_row}{row.claimable_of_row}"
+        is_free = f" AND {row.name}.{row.busy_before} <= {speaks.now}"
+        this_ticket = (
+            f"{ticket.id} = %(ticket)s AND {ticket.fence} = %(ticket_fence)s "
+            f"AND {ticket.busy_before} > {speaks.now}"
+        )
 
-        def given(ttl: str, to: str, where: str) -> Change:
-            busy_before = (row.busy_before, speaks.later.replace("%s", ttl))
-            fence = (row.fence, f"{row.name}.{row.fence} + 1")
-            return Change(row.name, row.pk, (busy_before, fence, (row.holder, to)), where)
+        def row_to(where: str, busy_before: str = speaks.now, holder: str = "''") -> Change:
+            fence = f"{row.name}.{row.fence} + 1"
+            columns = (row.busy_before, busy_before), (row.fence, fence), (row.holder, holder)
+            return Change(row.name, row.pk, columns, where)
 
-        def granted(column: str, is_waiting: str, where: str, *more: tuple[str, str]) -> Change:
-            fence = (line.table.fence, f"{line.name}.{line.table.fence} + 1")
-            columns = (line.names[column], "%(granted)s"), (line.names["is_waiting"], is_waiting)
-            return Change(line.name, line.table.pk, (fence, *columns, *more), where)
+        def ticket_with(where: str, **changes: str) -> Change:
+            changes = {"fence": f"{ticket.fence} + 1", **changes}
+            columns = [(getattr(line.column, name), value) for name, value in changes.items()]
+            return Change(line.name, line.column.id, columns, where)
 
         # A ticket for one row says until when that is its own, or a moment earlier: by the clock of the beginning of
         # the statement. Its waiter cannot know when that was: the commit may have come much later.
-        until = speaks.later.replace(speaks.now, speaks.indexed_now).replace("%s", line.of_ticket("lasts"))
-        until_then = (line.table.busy_before, until)
+        until = speaks.later.replace(speaks.now, speaks.indexed_now).replace("%s", ticket.lasts)
+        of_one = {"granted": "%(granted)s", "is_waiting": speaks.false, "busy_before": until}
+        of_several = {"collected": "%(granted)s", "is_waiting": "%(is_waiting)s"}
 
         self.pool = pool_name(model)
-        self.release_unless_awaited = (
-            f"UPDATE {row.name} SET {row.busy_before} = {speaks.now}, {row.fence} = {row.fence} + 1, "  # noqa: S608
-            f"{row.holder} = '' WHERE {this_row} AND NOT EXISTS (SELECT 1{in_line}{row.claimable_of_row})"
-        )
+        awaited = f"{in_line}{row.claimable_of_row}"
+        self.release_unless_awaited = row_to(f"{this_row} AND NOT EXISTS (SELECT 1{awaited})").update
         can_skip = connection.features.has_select_for_update_skip_locked  # MariaDB from 10.6 on
         self.to_first = can_skip and speaks.change_both_by_first(
-            given(line.of_ticket("lasts"), line.of_ticket("holder"), fits),
-            granted(
-                "granted",
-                speaks.false,
-                f"{line.of_ticket('selector')} = '{{}}' AND {line.of_ticket('count')} = 1",
-                until_then,
-            ),
+            row_to(fits, speaks.later.replace("%s", ticket.lasts), ticket.holder),
+            ticket_with(f"{ticket.selector} = '{{}}' AND {ticket.count} = 1", **of_one),
             f"{in_line} {line.order}",
-            f"{line.of_ticket('address')} * {tickets.NUMBERS} + MOD({line.of_ticket('id')}, {tickets.NUMBERS})",
+            f"{ticket.address} * {tickets.NUMBERS} + MOD({ticket.id}, {tickets.NUMBERS})",
         )
-        this_ticket = (
-            f"{line.of_ticket('id')} = %(ticket)s AND {line.of_ticket('fence')} = %(ticket_fence)s "
-            f"AND {line.of_ticket('busy_before')} > {speaks.now}"
-        )
-        is_free = f" AND {row.name}.{row.busy_before} <= {speaks.now}"
-        self.take_back = speaks.change_both(
-            granted("collected", speaks.true, this_ticket),
-            Change(
-                row.name,
-                row.pk,
-                ((row.busy_before, speaks.now), (row.fence, f"{row.name}.{row.fence} + 1"), (row.holder, "''")),
-                this_row,
-            ),
-        )
-        to_one = granted("granted", speaks.false, this_ticket, until_then)
-        to_several = granted("collected", "%(is_waiting)s", this_ticket)
+        self.take_back = speaks.change_both(ticket_with(this_ticket, **of_several), row_to(this_row))
+        lasting = speaks.later.replace("%s", "%(lasts)s")
         # {(for several, only if the row is free): the statements}
         self.to_ticket = {
             (several, if_free): speaks.change_both(
-                to_several if several else to_one,
-                given("%(lasts)s", "%(holder)s", fits + (is_free if if_free else "")),
+                ticket_with(this_ticket, **(of_several if several else of_one)),
+                row_to(fits + is_free if if_free else fits, lasting, "%(holder)s"),
                 # What looks free may be locked by a transaction that takes long.
                 at_once=connection if if_free else None,
             )
@@ -173,7 +158,7 @@ def _to_fitting(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: i
         line = tickets.in_line(connection, model, most)
         is_whole = len(line) < most
         while line:
-            fitting = _fitting(connection, model, pk, fence, {place.selector for place in line})
+            fitting = _fitting(connection, model, (pk, fence), {place.selector for place in line})
             given = allot(line, {selector: [pk] for selector in fitting})
             if not given:
                 break
@@ -190,10 +175,20 @@ def give(
     connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int, place: Place, *, if_free: bool = False
 ) -> bool:
     """Give this row to this ticket; False, and nothing is changed, if either of them is not as it was seen."""
-    texts, holds = _of(connection, model), (*place.holds, (pk, fence + 1))
+    holds = (*place.holds, (pk, fence + 1))
+    sql = _of(connection, model).to_ticket[place.count > 1, if_free]
+    if given := _change_both(connection, model, sql, (pk, fence), place, holds):
+        _note_given(model, connection.alias, place.address, place.ticket)
+    return given
+
+
+def _change_both(
+    connection: BaseDatabaseWrapper, model: Model, sql: Sequence[str], row: Row, place: Place, holds: Pairs
+) -> bool:
+    """Change this row, and this ticket, to hold ``holds``; False, and nothing is changed, if one is not as seen."""
     params = {
-        "pk": key(connection, model, pk),
-        "fence": fence,
+        "pk": key(connection, model, row[0]),
+        "fence": row[1],
         "ticket": place.ticket,
         "ticket_fence": place.fence,
         "granted": tickets.written(holds),
@@ -201,18 +196,10 @@ def give(
         "lasts": place.lasts,
         "holder": place.holder,
     }
-    given = _changed(connection, texts.to_ticket[place.count > 1, if_free], params)
-    if given:
-        _note_given(model, connection.alias, place.address, place.ticket)
-    return given
-
-
-def _changed(connection: BaseDatabaseWrapper, statements: Sequence[str], params: Any) -> bool:
-    """Run these in one transaction; tells whether each of them changed something, else nothing is changed."""
-    if len(statements) == 1:
-        return dialect.run(connection, statements[0], params, dialect.row_count) > 0
+    if len(sql) == 1:
+        return dialect.run(connection, sql[0], params, dialect.row_count) > 0
     with transaction.atomic(using=connection.alias):
-        done = all(dialect.run(connection, one, params, dialect.row_count) for one in statements)
+        done = all(dialect.run(connection, one, params, dialect.row_count) for one in sql)
         transaction.set_rollback(not done, using=connection.alias)
     return done
 
@@ -232,10 +219,11 @@ def give_out(
         DatabaseUnavailable: some of it may have been given.
     """
     done: dict[int, Pairs] = {}
-    seen = _glance(connection, model, selector, most)
+    seen = glance(connection, model, model.where(selector, connection), most)
     if seen.free and (line := tickets.in_line(connection, model)):
-        others = {place.selector for place in line} - {selector}
-        found = {selector: seen} | {other: _glance(connection, model, other, len(line)) for other in others}
+        found = {selector: seen}
+        for other in {place.selector for place in line} - {selector}:
+            found[other] = glance(connection, model, model.where(other, connection), len(line))
         fences = {pk: fence for one in found.values() for pk, fence in one.free.items()}
         given = allot(line, {wanted: list(one.free) for wanted, one in found.items()})
         for place in line:
@@ -247,7 +235,7 @@ def give_out(
 def give_everybody(connection: BaseDatabaseWrapper, model: Model) -> None:
     """Give all who wait for rows of ``model`` what they are due; raises as ``give_out``."""
     for selector in tickets.selectors(connection, model):
-        give_out(connection, model, selector, MOST_ROWS)
+        give_out(connection, model, selector, MOST)
 
 
 def take_back(connection: BaseDatabaseWrapper, model: Model) -> None:
@@ -258,54 +246,37 @@ def take_back(connection: BaseDatabaseWrapper, model: Model) -> None:
     line = tickets.in_line(connection, model)
     for number, place in enumerate(line):
         before = {earlier.selector for earlier in line[:number]}
-        wanted = [row for row in place.holds if before and _fitting(connection, model, *row, before)]
-        if wanted:  # one at a time: the ticket is another one afterwards
-            retrying(connection, partial(_take_back, connection, model, place, wanted[0]))
-
-
-def _take_back(connection: BaseDatabaseWrapper, model: Model, place: Place, row: tuple[Any, int]) -> bool:
-    params = {
-        "pk": key(connection, model, row[0]),
-        "fence": row[1],
-        "ticket": place.ticket,
-        "ticket_fence": place.fence,
-        "granted": tickets.written([held for held in place.holds if held != row]),
-    }
-    return _changed(connection, _of(connection, model).take_back, params)
+        for row in place.holds:
+            if before and _fitting(connection, model, row, before):
+                left = tuple(held for held in place.holds if held != row)
+                sql = _of(connection, model).take_back
+                retrying(connection, partial(_change_both, connection, model, sql, row, place, left))
+                break  # one at a time: the ticket is another one afterwards
 
 
 def give_out_quietly(using: str, model: Model) -> None:
     """Give what has come free to those who wait for it; if that fails, they find it themselves a moment later."""
     with contextlib.suppress(DatabaseError, InterfaceError, ResourcePoolError):
-        give_out(connections[using], model, most=MOST_ROWS)
+        give_out(connections[using], model, most=MOST)
 
 
-def _give_all(
-    connection: BaseDatabaseWrapper, model: Model, rows: Sequence[tuple[Any, int]], place: Place
-) -> Pairs:
+def _give_all(connection: BaseDatabaseWrapper, model: Model, rows: Sequence[Row], place: Place) -> Pairs:
     for pk, fence in rows:
-        if retrying(
-            connection, partial(give, connection, model, pk, fence, place, if_free=True), busy=lambda: False
-        ):
+        send = partial(give, connection, model, pk, fence, place, if_free=True)
+        if retrying(connection, send, busy=lambda: False):
             place = replace(place, fence=place.fence + 1, holds=(*place.holds, (pk, fence + 1)))
     return place.holds
 
 
-def _glance(connection: BaseDatabaseWrapper, model: Model, selector: str, most: int) -> Glance:
-    return glance(connection, model, model.where(selector, connection), min(most, MOST_ROWS))
-
-
-def _fitting(
-    connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int, selectors: Collection[str]
-) -> set[str]:
+def _fitting(connection: BaseDatabaseWrapper, model: Model, row: Row, selectors: Collection[str]) -> set[str]:
     """Return those of ``selectors`` that match this row; none, if it is out of service or under another fence."""
     table, chosen = table_of(connection, model), sorted(selectors)
     wheres = [model.where(selector, connection) for selector in chosen]
     cases = ", ".join(f"CASE WHEN 1 = 1{where.sql} THEN 1 ELSE 0 END" for where in wheres)
     sql = f"SELECT {cases} FROM {table.name} WHERE {table.pk} = %s AND {table.fence} = %s{table.claimable}"  # noqa: S608
-    params = [*(value for where in wheres for value in where.params), key(connection, model, pk), fence]
-    rows = retrying(connection, partial(dialect.run, connection, sql, params, dialect.all_rows))
-    return {selector for row in rows for selector, fits in zip(chosen, row, strict=True) if fits}
+    params = [*(value for where in wheres for value in where.params), key(connection, model, row[0]), row[1]]
+    found = rows_read(connection, sql, params)
+    return {selector for row in found for selector, fits in zip(chosen, row, strict=True) if fits}
 
 
 def _was_given_back(

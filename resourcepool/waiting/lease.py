@@ -21,5 +21,5 @@ class AwaitedLease(Lease):
     def _send_release(self, connection: BaseDatabaseWrapper) -> bool:
         if self.terms.cooldown:  # nobody may have it yet; it is given out when that is over
             return super()._send_release(connection)
-        row = (connection, self.model, self.pk, self.fence)
-        return handover.release(*row, trusted_until=self.trust.until)
+        until = self.trust.until
+        return handover.release(connection, self.model, self.pk, self.fence, trusted_until=until)

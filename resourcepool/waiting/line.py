@@ -12,12 +12,9 @@ from resourcepool.leases import verbs
 from resourcepool.leases.clock import monotonic
 from resourcepool.leases.table import Model
 from resourcepool.waiting import handover, tickets
-from resourcepool.waiting.backoff import slow_pause
-from resourcepool.waiting.looking import look, next_pause, pass_on
+from resourcepool.waiting.contention import slow_pause, upkeep
 from resourcepool.waiting.notices import notices
-from resourcepool.waiting.tickets import Taken
-from resourcepool.waiting.upkeep import TIDY_EVERY, upkeep
-from resourcepool.waiting.waiter import Waiter
+from resourcepool.waiting.waiter import Waiter, look, pass_on
 
 logger = logging.getLogger(__name__)
 
@@ -26,6 +23,7 @@ USED_AT_MOST = 3.0  # and not later than after so many seconds
 FIRST_FEW = 4  # in line
 CLOSELY = 1.0  # seconds for which everybody looks at free rows, near or not
 SOONEST = 0.01  # seconds between two looks at free rows
+TIDY_EVERY = 60.0  # seconds
 
 
 class Line:
@@ -45,7 +43,7 @@ class Line:
         Raises:
             DatabaseUnavailable: nothing was decided; the waiters stand where they stood.
         """
-        self._remove_gone()
+        self._leave([waiter for waiter in self.waiters if waiter.has_left])
         if not self.waiters:
             return self._remove_used()
         self._take_tickets()
@@ -63,7 +61,7 @@ class Line:
         for waiter in self.waiters:
             waiter.fail(error)
         try:
-            self._remove_gone()
+            self._leave(self.waiters)
         except Exception as second:  # noqa: BLE001 (whatever it is: this thread must not die of it)
             logger.info("tickets are not removed, they lapse: %s", second)
         self.waiters = []
@@ -71,7 +69,6 @@ class Line:
     def close(self) -> None:
         """Take everybody out of the line, at the end of the process."""
         self._leave(self.waiters)
-        self.waiters = []
         self._used_at = -math.inf
         self._remove_used()
 
@@ -99,28 +96,20 @@ class Line:
                 verbs.renew(self._connection, waiter.model, waiter.holds, ticket_ttl())
             waiter.renewed_at = now
 
-    def _remove_gone(self) -> None:
-        """Take the tickets of those who left out of the line."""
-        gone = [waiter for waiter in self.waiters if waiter.has_left]
-        if gone:
-            self._leave(gone)
-            self.waiters = [waiter for waiter in self.waiters if waiter not in gone]
-
     def _leave(self, gone: Sequence[Waiter]) -> None:
+        """Take these, and their tickets, out of the line."""
         for waiter in gone:
-            mine = (self._connection, waiter.model, waiter.request, waiter.holder)
-            if waiter.is_taking and (pk := tickets.find(*mine)):
-                waiter.has(Taken(pk, 0.0, 0.0))
+            if waiter.is_taking:
+                waiter.ticket = tickets.find(self._connection, waiter.model, waiter.request, waiter.holder)
         pks = [waiter.ticket.pk for waiter in gone if waiter.ticket is not None]
         if pks and not tickets.leave(self._connection, pks):
             given = tickets.look(self._connection, pks)
             for waiter in gone:
                 if waiter.ticket is not None and waiter.ticket.pk in given:
                     pass_on(self._connection, waiter, given[waiter.ticket.pk])
-        for pk in pks:
-            notices.discard(self.using, pk)
         for waiter in gone:
-            waiter.ticket = None
+            waiter.lost_ticket()
+        self.waiters = [waiter for waiter in self.waiters if waiter not in gone]
 
     def _remove_used(self) -> float:
         """Remove the tickets of those who were served, if there are enough of them; returns when they are to be."""
@@ -128,12 +117,8 @@ class Line:
             return math.inf
         if len(self.used) < USED and monotonic() < self._used_at + USED_AT_MOST:
             return self._used_at + USED_AT_MOST
-        used, self.used = self.used, []
-        try:
-            tickets.remove(self._connection, used)
-        except BaseException:
-            self.used += used
-            raise
+        tickets.remove(self._connection, self.used)
+        self.used = []  # not before: what cannot be removed now is removed later
         return math.inf
 
     # Looking
@@ -143,8 +128,6 @@ class Line:
             self.drop(waiter)
             self.waiters.remove(waiter)
             waiter.give(grants)
-        for waiter in self.waiters:
-            waiter.look_at = waiter.looked_at + next_pause(waiter)
 
     def drop(self, waiter: Waiter) -> None:
         """Note that this waiter, which has been served, has no use for its ticket any more."""
@@ -192,7 +175,6 @@ class Line:
 
     def _tidy(self, model: Model) -> None:
         """Remove tickets whose waiters died."""
-        if upkeep.is_due("tidy", model, self.using, TIDY_EVERY):
-            dead = tickets.dead_since(self._connection, model, TIDY_EVERY)
-            if dead:
-                tickets.remove(self._connection, dead)
+        is_due = upkeep.is_due("tidy", model, self.using, TIDY_EVERY)
+        if is_due and (dead := tickets.dead_since(self._connection, model, TIDY_EVERY)):
+            tickets.remove(self._connection, dead)

@@ -34,7 +34,7 @@ class _Work(Generic[Result]):
         self._is_unwanted = self._is_done = False
 
     def run(self) -> None:
-        if self._is_unwanted and self._undo is not None:
+        if self._is_unwanted:
             return  # it would only be undone
         self.result = self._call()
         with self._lock:
@@ -44,10 +44,10 @@ class _Work(Generic[Result]):
             self.undo()
 
     def walk_away(self) -> bool:
-        """Note that nobody waits for the result; returns whether there is one already, to be undone."""
+        """Have the result undone; returns whether there is one already, so that the caller has to."""
         with self._lock:
-            self._is_unwanted = True
-            return self._is_done and self._undo is not None
+            self._is_unwanted = self._undo is not None
+            return self._is_unwanted and self._is_done
 
     def undo(self) -> None:
         if self._undo is not None:

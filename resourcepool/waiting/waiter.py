@@ -1,16 +1,23 @@
-"""One request that stands in line, and what becomes of it."""
+"""One request that stands in line: what looks at its ticket show, and what becomes of it."""
 
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from resourcepool.leases import verbs
 from resourcepool.leases.clock import monotonic
 from resourcepool.leases.lease import Lease
 from resourcepool.leases.table import Model
+from resourcepool.leases.terms import margin
 from resourcepool.leases.verbs import Grant
-from resourcepool.waiting.contention import speed_of
+from resourcepool.waiting import handover, tickets
+from resourcepool.waiting.contention import pause, speed_of
+from resourcepool.waiting.free_rows import python_key
 from resourcepool.waiting.notices import notices
 from resourcepool.waiting.request import Request, Source
-from resourcepool.waiting.tickets import Pairs, Taken
+from resourcepool.waiting.tickets import Pairs, Seen, Taken
 
 SOON = 0.1  # seconds after the first look at its ticket, to look at free rows; mostly a newcomer has done so
 
@@ -26,10 +33,8 @@ class Waiter:
         ticket: None: it has none at this moment.
         is_taking: it may have one whose key is not known: it was interrupted while it took it.
         renewed_at: this process's clock just before the ticket was taken, or renewed last.
-        looked_at: the same before the last look at it.
         holds: what it has of several, as seen last.
         trouble: what the database said, if the last thing that was asked for it here was in vain.
-        had_to_wait: a look has left it unserved.
         has_joined: the thread looks for it.
         is_near: it is among the first in line; None: that is not known.
     """
@@ -45,10 +50,8 @@ class Waiter:
     look_at: float = 0.0
     free_at: float = 0.0
     renewed_at: float = 0.0
-    looked_at: float = 0.0
     holds: Pairs = ()
     trouble: Exception | None = None
-    had_to_wait: bool = False
     has_joined: bool = False
     is_near: bool | None = None
 
@@ -65,16 +68,16 @@ class Waiter:
     def has(self, ticket: Taken) -> None:
         """Note that it stands in line with this ticket, and when to look at it first."""
         self.ticket, self.is_taking, self.holds, self.trouble = ticket, False, (), None
-        self.renewed_at = self.looked_at = at = ticket.sent_at
-        pause = speed_of(self.model, self.using).first_pause(ticket.pk, at)
-        self.look_at = at + min(pause, ticket.lasts / 4)  # what it is given may run out
+        self.renewed_at = at = ticket.sent_at
+        early = speed_of(self.model, self.using).first_pause(ticket.pk, at)
+        self.look_at = at + min(early, ticket.lasts / 4)  # what it is given may run out
         self.free_at = self.look_at + SOON
 
     def lost_ticket(self) -> None:
-        """Note that its ticket is gone: it needs another one."""
+        """Note that its ticket is gone: it needs another one, now."""
         if self.ticket is not None:
             notices.discard(self.using, self.ticket.pk)
-        self.ticket, self.holds = None, ()
+        self.ticket, self.holds, self.look_at = None, (), 0.0
 
     def give(self, grants: list[Grant]) -> None:
         """Hand over what was granted; should the waiter have given up just now, it goes straight back."""
@@ -84,22 +87,75 @@ class Waiter:
                 leases.append(self.source.handle(self.using, grant, self.request))  # noqa: PERF401 (see below)
         except Exception as error:  # noqa: BLE001 (no more threads, for example: the caller is to know)
             self.fail(error)
-        if self.outcome.done() and not self.outcome.cancelled():
-            self._give_back(leases)
-        elif self.outcome.set_running_or_notify_cancel():
+        if self._still_waits():
             self.outcome.set_result(leases)
-        else:
-            self._give_back(leases)
-
-    def _give_back(self, leases: list[Lease]) -> None:
+            return
         for lease in leases:
             lease.abandon()
 
-    def give_up(self) -> list[Lease]:
-        """Stop waiting; returns what was granted in the very last moment, if anything."""
-        return [] if self.outcome.cancel() else self.outcome.result()
-
     def fail(self, error: Exception) -> None:
         """Tell the waiter that it can never be served."""
-        if not self.has_left and self.outcome.set_running_or_notify_cancel():
+        if self._still_waits():
             self.outcome.set_exception(error)
+
+    def _still_waits(self) -> bool:
+        """Tell whether somebody waits for the outcome, who cannot give up any more then."""
+        return not self.has_left and self.outcome.set_running_or_notify_cancel()
+
+
+def look(connection: BaseDatabaseWrapper, those: Sequence[Waiter]) -> Iterator[tuple[Waiter, list[Grant]]]:
+    """Look at the tickets of ``those``; yield who was served, and with what, and note for others when to look next.
+
+    One whose ticket lapsed, because its process stood still for too long, has none afterwards.
+
+    Raises:
+        DatabaseUnavailable: those who have not been yielded stand where they stood.
+    """
+    sent_at = monotonic()
+    found = tickets.look(connection, [waiter.ticket.pk for waiter in those if waiter.ticket])
+    for waiter in those:
+        seen = found.get(waiter.ticket.pk) if waiter.ticket else None
+        if waiter.ticket is None or seen is None or (seen.is_waiting and seen.left <= 0):
+            waiter.lost_ticket()
+        elif seen.is_waiting:
+            waiter.holds, waiter.trouble = rows_of(waiter, seen), None
+            lasts = waiter.ticket.lasts
+            waiter.look_at = sent_at + pause(sent_at - waiter.began, near=waiter.is_near, lasts=lasts)
+        elif grants := _grants(connection, waiter, seen, sent_at):
+            yield waiter, grants
+        else:
+            pass_on(connection, waiter, seen)
+
+
+def pass_on(connection: BaseDatabaseWrapper, waiter: Waiter, seen: Seen) -> None:
+    """Give what this ticket was given to the next in line, and remove it."""
+    if waiter.ticket is not None:
+        tickets.remove(connection, [waiter.ticket.pk])
+    for pk, fence in rows_of(waiter, seen):
+        handover.release(connection, waiter.model, pk, fence, trusted_until=0.0)
+    waiter.lost_ticket()
+
+
+def rows_of(waiter: Waiter, seen: Seen) -> Pairs:
+    """Return the rows that a ticket was given, with primary keys as the model has them."""
+    return tuple((python_key(waiter.model, pk), fence) for pk, fence in seen.granted)
+
+
+def _grants(connection: BaseDatabaseWrapper, waiter: Waiter, seen: Seen, sent_at: float) -> list[Grant] | None:
+    """Return what was granted, or None if it may have run out before it was seen.
+
+    Trust begins when the look was sent that found it, and lasts for as long as the database said that it does: when it
+    was given nobody here can know. That may be before the last look that found nothing, if its commit came later.
+    """
+    assert waiter.ticket is not None  # noqa: S101 (for the type checker)
+    rows, now = rows_of(waiter, seen), monotonic()
+    if len(rows) == 1:
+        if now >= sent_at + seen.left - margin(seen.left):
+            return None
+        given_at = sent_at + seen.left - waiter.ticket.lasts
+        speed_of(waiter.model, waiter.using).served(waiter.ticket.pk, given_at)
+        return [Grant(pk, fence, waiter.holder, sent_at, seen.left) for pk, fence in rows]
+    # They were given at different moments: one renewal tells that they are all there.
+    if verbs.renew(connection, waiter.model, rows, waiter.request.terms.ttl) < len(rows):
+        return None
+    return [Grant(pk, fence, waiter.holder, now) for pk, fence in rows]

@@ -34,8 +34,7 @@ class Waiters:
         self._arrivals: list[Waiter] = []
         self._served: list[Waiter] = []
         self._lock = threading.Lock()
-        self._thread: threading.Thread | None = None
-        self._is_running = False  # asked for every lease, so cheaper than the thread
+        self._thread: threading.Thread | None = None  # None also after it has ended
         self._leaves_at_exit = False
 
     def join(self, waiter: Waiter) -> None:
@@ -44,36 +43,23 @@ class Waiters:
             notices.add(waiter.using, waiter.ticket.pk)
         with self._lock:
             waiter.has_joined = True
-            self._lines.setdefault(waiter.using, Line(waiter.using))
+            self._start()  # before: without a thread (RuntimeError) nobody would ever serve it
             self._arrivals.append(waiter)
-            try:
-                self._start()
-            except RuntimeError:  # no more threads: nobody would ever serve it
-                self._arrivals.remove(waiter)
-                raise
         notices.alarm.bring_forward(min(waiter.look_at, waiter.free_at))
 
     def used(self, waiter: Waiter) -> None:
         """Have the ticket of ``waiter``, which has been served at once, removed with others."""
         with self._lock:
             self._served.append(waiter)
-            if not self._is_running:
+            if self._thread is None:  # whether it is alive takes longer to ask
                 with contextlib.suppress(RuntimeError):  # no more threads: it lapses
                     self._start()
         notices.alarm.bring_forward(monotonic() + USED_AT_MOST)
-
-    def look_now(self) -> None:
-        """A waiter has left, or something was given to one: look without delay."""
-        notices.alarm.ring()
 
     def trouble(self, using: str) -> Exception | None:
         """Return what keeps the waiters on this database from being served just now, if anything does."""
         line = self._lines.get(using)
         return line.trouble if line is not None and line.waiters else None
-
-    def is_alive(self) -> bool:
-        """Tell whether the thread runs (also true before the first waiter)."""
-        return self._thread is None or self._thread.is_alive()
 
     def _start(self) -> None:
         if not self._leaves_at_exit:
@@ -82,13 +68,12 @@ class Waiters:
             keeper.release_at_exit()
         if self._thread is None or not self._thread.is_alive():
             self._thread = background.start("waiters", self._run)
-            self._is_running = True
 
     def _run(self) -> None:
         try:
             self._loop()
         finally:
-            self._is_running = False
+            self._thread = None
 
     def _loop(self) -> None:
         with own_connections() as own:
@@ -96,13 +81,11 @@ class Waiters:
                 notices.alarm.reset()
                 with own.turn:
                     wake_at = self._serve_once()
-                if math.isinf(wake_at) and own.are_open:
-                    notices.alarm.sleep_until(monotonic() + IDLE)
-                    if not self._arrivals:
-                        with own.turn:
-                            own.close()
-                else:
-                    notices.alarm.sleep_until(wake_at)
+                is_idle = math.isinf(wake_at) and own.are_open
+                notices.alarm.sleep_until(monotonic() + IDLE if is_idle else wake_at)
+                if is_idle and not self._arrivals:
+                    with own.turn:
+                        own.close()
 
     def _serve_once(self) -> float:
         """Take a turn of every line; return when to look again."""
@@ -115,9 +98,12 @@ class Waiters:
             arrivals, self._arrivals = self._arrivals, []
             served, self._served = self._served, []
         for waiter in arrivals:
-            self._lines[waiter.using].waiters.append(waiter)
+            self._line(waiter.using).waiters.append(waiter)
         for waiter in served:
-            self._lines.setdefault(waiter.using, Line(waiter.using)).drop(waiter)
+            self._line(waiter.using).drop(waiter)
+
+    def _line(self, using: str) -> Line:
+        return self._lines.get(using) or self._lines.setdefault(using, Line(using))
 
     def _turn(self, line: Line, noticed: bool) -> float:
         if line.is_off_until > monotonic():
@@ -138,15 +124,12 @@ class Waiters:
 
     def _leave_at_exit(self) -> None:
         self._admit()
-        for line in self._lines.values():
-            if line.waiters or line.used:
-                with own_connections():
-                    try:
-                        line.close()
-                    except (DatabaseError, InterfaceError, ResourcePoolError) as error:
-                        logger.warning(
-                            "%d tickets not removed at exit, they lapse: %s", len(line.waiters), error
-                        )
+        with own_connections():
+            for line in self._lines.values():
+                try:
+                    line.close()
+                except (DatabaseError, InterfaceError, ResourcePoolError) as error:
+                    logger.warning("%d tickets not removed at exit, they lapse: %s", len(line.waiters), error)
 
 
 def _after_fork() -> None:

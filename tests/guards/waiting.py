@@ -2,8 +2,8 @@
 
 from tests.guards.mutation import LINE, Mutation
 
-HANDOVER, TICKETS, ACQUIRE, ALLOT, LOOKING = (
-    f"waiting/{name}.py" for name in ("handover", "tickets", "acquire", "allot", "looking")
+HANDOVER, TICKETS, ACQUIRE, ALLOT, WAITER = (
+    f"waiting/{name}.py" for name in ("handover", "tickets", "acquire", "allot", "waiter")
 )
 THE_HANDOVER = ("tests/waiting/test_handover.py",)
 THE_LINE = ("tests/waiting/test_line.py",)
@@ -21,14 +21,14 @@ WAITING = (
     Mutation(
         "fence of the ticket out of the hand-over",
         HANDOVER,
-        "{line.of_ticket('id')} = %(ticket)s AND {line.of_ticket('fence')} = %(ticket_fence)s ",
-        "{line.of_ticket('id')} = %(ticket)s ",
+        "{ticket.id} = %(ticket)s AND {ticket.fence} = %(ticket_fence)s ",
+        "{ticket.id} = %(ticket)s ",
         THE_HANDOVER,
     ),
     Mutation(
         "a row is given to a dead ticket",
         HANDOVER,
-        "            f\"AND {line.of_ticket('busy_before')} > {speaks.now}\"\n",
+        "            f\"AND {ticket.busy_before} > {speaks.now}\"\n",
         "",
         THE_HANDOVER,
     ),
@@ -56,7 +56,7 @@ WAITING = (
     Mutation(
         "a release does not see who waits",
         HANDOVER,
-        "{this_row} AND NOT EXISTS (SELECT 1{in_line}{row.claimable_of_row})",
+        "{this_row} AND NOT EXISTS (SELECT 1{awaited})",
         "{this_row}",
         THE_HANDOVER,
     ),
@@ -99,14 +99,14 @@ WAITING = (
     Mutation(
         "priorities are ignored",
         TICKETS,
-        "self.order = f\"ORDER BY {names['priority']}, {table.pk}\"",
-        'self.order = f"ORDER BY {table.pk}"',
+        'self.order = f"ORDER BY {one.priority}, {one.id}"',
+        'self.order = f"ORDER BY {one.id}"',
         THE_TICKETS,
     ),
     Mutation(
         "dead waiters stay in line",
         TICKETS,
-        'alive = f"{table.busy_before} > {speaks.indexed_now}"',
+        'alive = f"{one.busy_before} > {speaks.indexed_now}"',
         'alive = "1 = 1"',
         THE_TICKETS,
     ),
@@ -127,14 +127,14 @@ WAITING = (
     # What a waiter believes
     Mutation(
         "trust lasts as if the row had just been given",
-        LOOKING,
+        WAITER,
         "[Grant(pk, fence, waiter.holder, sent_at, seen.left) for pk, fence in rows]",
         "[Grant(pk, fence, waiter.holder, sent_at, waiter.request.terms.ttl) for pk, fence in rows]",
         THE_LINE,
     ),
     Mutation(
         "trust begins when the answer is there",
-        LOOKING,
+        WAITER,
         "_grants(connection, waiter, seen, sent_at):",
         "_grants(connection, waiter, seen, monotonic()):",
         THE_LINE,
@@ -142,13 +142,13 @@ WAITING = (
     Mutation(
         "a ticket that was served is renewed",
         TICKETS,
-        "WHERE {names['is_waiting']} = {speaks.true} AND {alive} AND {table.pk} IN ",
-        "WHERE {alive} AND {table.pk} IN ",
+        "WHERE {one.is_waiting} = {speaks.true} AND {alive} AND {one.id} IN ",
+        "WHERE {alive} AND {one.id} IN ",
         THE_TICKETS,
     ),
     Mutation(
         "what may have run out is believed",
-        LOOKING,
+        WAITER,
         "if now >= sent_at + seen.left - margin(seen.left):",
         "if False:",
         THE_LINE,
@@ -162,7 +162,7 @@ WAITING = (
     ),
     Mutation(
         "several of which one ran out are believed",
-        LOOKING,
+        WAITER,
         "rows, waiter.request.terms.ttl) < len(rows):",
         "rows, waiter.request.terms.ttl) < 0:",
         THE_LINE,
@@ -183,17 +183,17 @@ WAITING = (
     ),
     Mutation(
         "who stood still keeps a ticket that ran out",
-        LOOKING,
-        "if seen is None or (seen.is_waiting and not seen.is_alive):",
-        "if seen is None:",
+        WAITER,
+        "seen is None or (seen.is_waiting and seen.left <= 0):",
+        "seen is None:",
         THE_LINE,
     ),
     # Leaving
     Mutation(
         "who leaves removes what it was given",
         TICKETS,
-        'WHERE {table.fence} = 1 AND {table.pk} IN "',
-        'WHERE {table.pk} IN "',
+        'WHERE {one.fence} = 1 AND {one.id} IN "',
+        'WHERE {one.id} IN "',
         ("tests/waiting/test_tickets.py", "tests/waiting/test_line.py"),
     ),
     Mutation(
@@ -205,7 +205,7 @@ WAITING = (
     ),
     Mutation(
         "who gave up keeps what came late",
-        "waiting/waiter.py",
+        WAITER,
         "            lease.abandon()",
         "            pass",
         ("tests/waiting/test_waiters.py",),

@@ -100,7 +100,8 @@ def test_while_the_first_look_after_the_ticket_was_taken_leaves_the_line(
     monkeypatch.undo()
     eventually(lambda: not Ticket.objects.exists())
     held.release()
-    assert waiters.is_alive()
+    assert waiters._thread is not None
+    assert waiters._thread.is_alive()
 
 
 @pytest.mark.parametrize(

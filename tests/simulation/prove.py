@@ -87,14 +87,14 @@ FURTHER = (
     ),
     Mutation(
         "a look that fails is not repeated",
-        "waiting/handover.py",
+        "leases/retry.py",
         "retrying(connection, partial(dialect.run, connection, sql, params, dialect.all_rows))",
         "dialect.run(connection, sql, params, dialect.all_rows)",
     ),
     Mutation(
         "a ticket that ran out is not taken anew",
-        "waiting/looking.py",
-        "if seen is None or (seen.is_waiting and not seen.is_alive):",
+        "waiting/waiter.py",
+        "if waiter.ticket is None or seen is None or (seen.is_waiting and seen.left <= 0):",
         "if False:",
     ),
 )

@@ -17,9 +17,8 @@ from resourcepool.leases import background, holder, shutdown
 from resourcepool.leases.keeper import Keeper, keeper
 from resourcepool.models import Proxy, Ticket
 from resourcepool.waiting import contention
-from resourcepool.waiting.contention import Contention, acquiring, releasing
+from resourcepool.waiting.contention import Contention, Upkeep, acquiring, releasing, upkeep
 from resourcepool.waiting.notices import Bell, Notices, notices
-from resourcepool.waiting.upkeep import Upkeep, upkeep
 from resourcepool.waiting.waiters import Waiters, waiters
 from tests.simulation import schedule
 from tests.simulation.database import CUT, Connection

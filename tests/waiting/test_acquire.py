@@ -11,7 +11,6 @@ from resourcepool.leases import verbs
 from resourcepool.models import Proxy, Ticket
 from resourcepool.waiting import contention, handover, tickets
 from resourcepool.waiting.contention import acquiring
-from resourcepool.waiting.waiters import waiters
 from tests.app.rows import columns, hold, new, several, steal
 from tests.eventually import InBackground, eventually
 from tests.waiting.waiters import Waiting, given, ticket
@@ -88,9 +87,15 @@ def test_who_is_served_after_a_wait_is_remembered_as_one_who_had_to(
     waiting: Waiting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(contention, "LATELY", 60)
-    held = hold(new(Proxy))
+    held, look, looks = hold(new(Proxy)), tickets.look, list[Any]()
+
+    def noted(*args: Any) -> Any:
+        looks.append(look(*args))
+        return looks[-1]
+
+    monkeypatch.setattr(tickets, "look", noted)
     waiting.start("one")
-    eventually(lambda: any(one.had_to_wait for line in waiters._lines.values() for one in line.waiters))
+    eventually(lambda: looks)
     held.release()
     waiting.let_go("one")
     assert acquiring.is_likely(Proxy, "default")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from resourcepool.waiting.backoff import (
+from resourcepool.waiting.contention import (
     FORGOTTEN,
     LATEST_FIRST,
     PAUSE,

@@ -10,7 +10,8 @@ import pytest
 from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable
 from resourcepool.models import Proxy, Ticket
 from resourcepool.waiting import acquire, tickets
-from resourcepool.waiting.backoff import Speed
+from resourcepool.waiting import waiter as of_one
+from resourcepool.waiting.contention import Speed
 from resourcepool.waiting.notices import Bell, notices
 from resourcepool.waiting.waiter import Waiter
 from resourcepool.waiting.waiters import waiters
@@ -162,11 +163,11 @@ class TestBeingServed:
     ) -> None:
         held = hold(new(Proxy))
 
-        def released_just_afterwards(_: Waiter) -> float:
+        def released_just_afterwards(*_: Any, **__: Any) -> float:
             held.release()
             return LONG
 
-        monkeypatch.setattr(acquire, "next_pause", released_just_afterwards)
+        monkeypatch.setattr(of_one, "pause", released_just_afterwards)
         lease: Any = Proxy.pool.acquire(timeout=60)
         assert lease.fence == 2
         assert looks.by == [HERE] * 2

@@ -16,8 +16,7 @@ from resourcepool.leases.lease import Lease
 from resourcepool.leases.terms import margin
 from resourcepool.models import Proxy, Ticket
 from resourcepool.waiting import tickets
-from resourcepool.waiting.backoff import SHORTEST
-from resourcepool.waiting.contention import speed_of
+from resourcepool.waiting.contention import SHORTEST, speed_of
 from resourcepool.waiting.line import USED_AT_MOST, Line
 from resourcepool.waiting.waiter import Waiter
 from tests.app.models import Device
@@ -231,7 +230,7 @@ class TestItsTicket:
 
     def test_of_who_leaves_is_removed(self, line: Line) -> None:
         waiter = join(line)
-        waiter.give_up()
+        waiter.outcome.cancel()
         look(line)
         assert not Ticket.objects.exists()
         assert line.waiters == []
@@ -240,7 +239,7 @@ class TestItsTicket:
         row = new(Proxy)
         held, waiter, behind = hold(row), join(line), ticket(Proxy)
         held.release()
-        waiter.give_up()
+        waiter.outcome.cancel()
         look(line)
         assert given(behind) == [(row.pk, 3)]
         assert list(Ticket.objects.all()) == [behind]
@@ -250,7 +249,7 @@ class TestItsTicket:
         held, waiter = [hold(row) for row in rows], join(line, count=2)
         held[0].release()
         look(line)
-        waiter.give_up()
+        waiter.outcome.cancel()
         look(line)
         assert columns(rows[0])["holder"] == ""
         assert busy_for(rows[0]) <= 0

@@ -82,7 +82,7 @@ class TestLooking:
         gone_key = gone.pk
         gone.delete()
         seen = tickets.look(connection, [waits.pk, dead.pk, served.pk, gone_key])
-        assert {pk: (one.fence, one.granted, one.is_waiting, one.is_alive) for pk, one in seen.items()} == {
+        assert {pk: (one.fence, one.granted, one.is_waiting, one.left > 0) for pk, one in seen.items()} == {
             waits.pk: (1, (), True, True),
             dead.pk: (1, (), True, False),
             served.pk: (2, ((7, 2),), False, True),

@@ -13,7 +13,8 @@ from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable
 from resourcepool.leases import verbs
 from resourcepool.models import Proxy, Ticket
 from resourcepool.waiting import acquire, tickets
-from resourcepool.waiting.upkeep import TIDY_EVERY, upkeep
+from resourcepool.waiting.contention import upkeep
+from resourcepool.waiting.line import TIDY_EVERY
 from resourcepool.waiting.waiter import Waiter
 from resourcepool.waiting.waiters import waiters
 from tests.app.models import Device
@@ -109,7 +110,7 @@ class TestLeavingTheLine:
         """The waiter gave up while it was being told what it was given."""
         proxy = new(Proxy)
         waiter = Waiter(Proxy.pool, "default", Proxy.pool.request(1, {}), "me")
-        waiter.give_up()
+        waiter.outcome.cancel()
         waiter.give([granted(proxy)])
         assert (columns(proxy)["fence"], columns(proxy)["holder"]) == (2, "")
 
@@ -189,7 +190,8 @@ class TestTheThread:
             patch.setattr(tickets, "look", fails)
             with pytest.raises(LookupError, match="a mistake in the program"):
                 Proxy.pool.acquire(timeout=20)
-        assert waiters.is_alive()
+        assert waiters._thread is not None
+        assert waiters._thread.is_alive()
         waiter = InBackground(lambda: Proxy.pool.acquire(timeout=10))
         eventually(in_line)
         held.release()
