@@ -254,7 +254,14 @@ def _leave(waiter: Waiter) -> Leases:
 
 
 def _leases(source: Source, connection: BaseDatabaseWrapper, request: Request, grants: list[Grant]) -> Leases:
-    return [source.handle(connection.alias, grant, request) for grant in grants]
+    leases: Leases = []
+    try:
+        for grant in grants:
+            leases.append(source.handle(connection.alias, grant, request))
+    except BaseException:
+        abandon(leases)  # of the others nobody knows: they lapse
+        raise
+    return leases
 
 
 def _undo(obtained: Leases | Waiter | None) -> None:

@@ -7,8 +7,7 @@ from django.db import connection
 
 from resourcepool.models import Proxy, Ticket
 from resourcepool.waiting import handover
-from resourcepool.waiting.backoff import Speed
-from resourcepool.waiting.contention import releasing
+from resourcepool.waiting.contention import Speed, releasing
 from resourcepool.waiting.notices import Bell, notices
 from tests.app.rows import granted, hold, new
 from tests.eventually import InBackground, eventually
