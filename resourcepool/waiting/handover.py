@@ -118,9 +118,10 @@ def release(
 
 
 def _release(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int) -> bool:
-    likely = releasing.is_likely(model, connection.alias)
-    ways = (_to_first, _if_nobody_waits) if likely else (_if_nobody_waits, _to_first)
-    return any(way(connection, model, pk, fence) for way in (*ways, _to_fitting))
+    row = (connection, model, pk, fence)
+    if releasing.is_likely(model, connection.alias):
+        return _to_first(*row) or _if_nobody_waits(*row) or _to_fitting(*row)
+    return _if_nobody_waits(*row) or _to_first(*row) or _to_fitting(*row)
 
 
 def _to_first(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int) -> bool:

@@ -28,7 +28,7 @@ WAITING = (
     Mutation(
         "a row is given to a dead ticket",
         HANDOVER,
-        "            f\"AND {ticket.busy_before} > {speaks.now}\"\n",
+        '            f"AND {ticket.busy_before} > {speaks.now}"\n',
         "",
         THE_HANDOVER,
     ),
