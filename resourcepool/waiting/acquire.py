@@ -24,7 +24,6 @@ from resourcepool.waiting.waiters import waiters
 
 NAP = 0.5  # seconds
 JUST_NOW = 0.1  # seconds
-LOOKS = 100.0  # a second, of all newcomers in a fast line, for rows that were left free
 NO_TICKET = "the database did not take a ticket for the line in that time; it is slow, or locked by somebody"
 
 Leases = list[Any]
@@ -176,7 +175,7 @@ def _take_ticket(connection: BaseDatabaseWrapper, waiter: Waiter) -> Leases | No
     model, using = waiter.model, waiter.using
     ticket = tickets.take(connection, model, waiter.request, waiter.holder)
     waiter.has(ticket)
-    if releasing.is_likely(model, using, JUST_NOW) and random.random() > speed_of(model, using).share_of(LOOKS):  # noqa: S311
+    if releasing.is_likely(model, using, JUST_NOW) and random.random() > speed_of(model, using).share_of_looks:  # noqa: S311
         return None
     _, given = handover.give_out(connection, model, waiter.request.selector)
     if len(rows := given.get(ticket.pk, ())) < waiter.request.count:

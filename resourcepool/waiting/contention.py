@@ -24,6 +24,9 @@ LATER = (0.01, 0.3)  # (least, share of the wait) by which a first look comes la
 SPAN = 0.2  # over which the speed is measured
 FORGOTTEN = 2.0  # after which what was learned is of no use
 MEMORY = 0.5  # of a measurement over so long two thirds count, and one third of what was known before
+LOOKS = 100.0  # a second, of all newcomers in a fast line, for rows that were left free
+SOON = 0.1  # after the first look at its ticket, a waiter looks at free rows; mostly a newcomer has done so,
+NOT_SO_SOON = 1.0  # and in a fast line one surely has
 SLOW = (0.25, 0.2, 2.0)  # the least, the share of the wait, the most between two looks at free rows
 
 
@@ -95,9 +98,15 @@ class Speed:
         """Note whether somebody who was served was told so before it looked by itself."""
         self._told += (by_notice - self._told) / 8
 
-    def share_of(self, times: float) -> float:
-        """Return how many of those in line make so many a second."""
-        return min(1.0, times / self._speed) if self._speed else 1.0
+    @property
+    def share_of_looks(self) -> float:
+        """How many of the newcomers look at free rows: all of them, unless the line is so fast that some are enough."""
+        return min(1.0, LOOKS / self._speed) if self._speed else 1.0
+
+    @property
+    def free_pause(self) -> float:
+        """How many seconds after its first look at its ticket a waiter looks at free rows."""
+        return SOON if self.share_of_looks == 1.0 else NOT_SO_SOON
 
     def first_pause(self, ticket: int, now: float) -> float:
         """Return how many seconds after taking this ticket to look at it first."""

@@ -19,8 +19,6 @@ from resourcepool.waiting.notices import notices
 from resourcepool.waiting.request import Request, Source
 from resourcepool.waiting.tickets import Pairs, Seen, Taken
 
-SOON = 0.1  # seconds after the first look at its ticket, to look at free rows; mostly a newcomer has done so
-
 
 @dataclass(eq=False, slots=True)
 class Waiter:
@@ -69,9 +67,11 @@ class Waiter:
         """Note that it stands in line with this ticket, and when to look at it first."""
         self.ticket, self.is_taking, self.holds, self.trouble = ticket, False, (), None
         self.renewed_at = at = ticket.sent_at
-        early = speed_of(self.model, self.using).first_pause(ticket.pk, at)
-        self.look_at = at + min(early, ticket.lasts / 4)  # what it is given may run out
-        self.free_at = self.look_at + SOON
+        speed = speed_of(self.model, self.using)
+        self.look_at = at + min(
+            speed.first_pause(ticket.pk, at), ticket.lasts / 4
+        )  # what it is given may run out
+        self.free_at = self.look_at + speed.free_pause
 
     def lost_ticket(self) -> None:
         """Note that its ticket is gone: it needs another one, now."""
