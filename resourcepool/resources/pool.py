@@ -48,7 +48,7 @@ class Pool:
     - ``cooldown``: how long it rests after the release.
     - ``max_hold``: it is not renewed beyond this.
     - ``on_lost``: called with the lease when it is lost, from a background thread.
-    - ``allow_in_transaction``: claim inside the caller's open transaction; a rollback undoes it.
+    - ``allow_in_transaction``: claim inside the caller's open transaction; a rollback undoes it. Not in a savepoint.
     - anything else is a selector: a field of the model with a value or a list of values, or ``tags``.
 
     All of them raise BadOption for a wrong option, ClaimInTransaction, NotMigrated, and (only when not

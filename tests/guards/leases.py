@@ -151,9 +151,16 @@ LEASES = (
     Mutation(
         "the renewal out of guard",
         LEASE,
-        "        self._renew()\n        yield self",
+        "            self._renew()\n        yield self",
         "        yield self",
         ("tests/leases/test_guard.py",),
+    ),
+    Mutation(
+        "what is caught is committed all the same",
+        "leases/open_transaction.py",
+        "transaction.set_rollback(True, using=using)",
+        "pass",
+        ("tests/leases/test_guard.py", "tests/queues/test_guard.py"),
     ),
     Mutation(
         "fence out of guard",
