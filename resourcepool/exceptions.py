@@ -47,7 +47,7 @@ class GuardOutsideTransaction(ResourcePoolError):
 
 
 class DatabaseUnavailable(ResourcePoolError):
-    """The database could not be reached, or stayed busy, through all retries."""
+    """The database could not be reached or stayed busy, through all retries, or refuses; the message says why."""
 
 
 class RowLocked(DatabaseUnavailable):

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from django.db import InterfaceError, InternalError, OperationalError
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 
@@ -15,6 +16,7 @@ class Trouble(Enum):
     BUSY = "busy"  # somebody holds the row: send it again, or do without
     DISCONNECTED = "disconnected"  # nobody knows whether it took effect: reconnect and look
     NOT_MIGRATED = "not migrated"  # a table or a column is not there
+    REFUSED = "refused"  # it may pass: a full disk, a missing permission, whatever is on no list
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +118,11 @@ class Dialect:
     def key_after_insert(self, cursor: Any) -> int:
         """Return the primary key of the row just inserted on ``cursor``."""
         return int(cursor.lastrowid)
+
+
+def unlisted(error: Exception) -> Trouble | None:
+    """Return what an error means of which no list knows more than its class."""
+    return Trouble.REFUSED if isinstance(error, OperationalError | InternalError | InterfaceError) else None
 
 
 def _written(value: str | int | None) -> str:

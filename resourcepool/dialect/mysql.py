@@ -5,7 +5,7 @@ from typing import Any
 from django.db import InterfaceError
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool.dialect.base import Change, Dialect, Trouble
+from resourcepool.dialect.base import Change, Dialect, Trouble, unlisted
 
 _CODES = {
     **dict.fromkeys((1213, 1020), Trouble.CONFLICT),
@@ -20,6 +20,8 @@ _CODES = {
             1159,
             1160,
             1161,
+            1203,
+            1226,
             1290,
             1836,
             1927,
@@ -36,6 +38,7 @@ _CODES = {
     ),
     **dict.fromkeys((1054, 1146), Trouble.NOT_MIGRATED),
 }
+_OF_THE_VALUE = (1267, 1300, 1366, 3988)  # text that a column, or the connection, cannot hold: it never can
 
 
 class MySQL(Dialect):
@@ -97,7 +100,10 @@ class MySQL(Dialect):
         code = error.args[0] if error.args else None
         if isinstance(error, InterfaceError) and code in (0, None):
             return Trouble.DISCONNECTED
-        return _CODES.get(code) if isinstance(code, int) else None
+        if code in _OF_THE_VALUE:
+            return None
+        listed = _CODES.get(code) if isinstance(code, int) else None
+        return listed or unlisted(error)
 
 
 def _assignments(*changes: Change) -> str:

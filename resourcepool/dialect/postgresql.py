@@ -7,13 +7,14 @@ from typing import Any
 from django.db import InterfaceError
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool.dialect.base import Change, Dialect, Trouble
+from resourcepool.dialect.base import Change, Dialect, Trouble, unlisted
 
 _STATES = {
     **dict.fromkeys(("40001", "40P01"), Trouble.CONFLICT),
     **dict.fromkeys(("55P03", "57014"), Trouble.BUSY),
     **dict.fromkeys(("53300", "57P01", "57P02", "57P03", "57P05", "25006", "25P03"), Trouble.DISCONNECTED),
     **dict.fromkeys(("42P01", "42703"), Trouble.NOT_MIGRATED),
+    "42501": Trouble.REFUSED,
 }
 
 
@@ -87,12 +88,12 @@ class PostgreSQL(Dialect):
         cause = error.__cause__
         state = getattr(cause, "sqlstate", None) or getattr(cause, "pgcode", None)
         if state:
-            return Trouble.DISCONNECTED if state.startswith("08") else _STATES.get(state)
+            return Trouble.DISCONNECTED if state.startswith("08") else _STATES.get(state) or unlisted(error)
         message = str(error)
-        # A refused login carries no SQLSTATE either, and does not get better by trying again.
+        # A refused login carries no SQLSTATE either, and does not get better by trying again at once.
         refused = "authentication failed" in message or "does not exist" in message
         lost = isinstance(error, InterfaceError) or type(error).__name__ == "OperationalError"
-        return Trouble.DISCONNECTED if lost and not refused else None
+        return Trouble.DISCONNECTED if lost and not refused else unlisted(error)
 
     def key_after_insert(self, cursor: Any) -> int:
         return int(cursor.fetchone()[0])

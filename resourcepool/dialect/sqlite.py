@@ -1,6 +1,6 @@
 """SQLite."""
 
-from resourcepool.dialect.base import Dialect, Trouble
+from resourcepool.dialect.base import Dialect, Trouble, unlisted
 
 
 class SQLite(Dialect):
@@ -18,4 +18,6 @@ class SQLite(Dialect):
         if "locked" in message or "busy" in message:
             return Trouble.CONFLICT
         lacks = ("no such table", "no such column", "has no column")
-        return Trouble.NOT_MIGRATED if any(words in message for words in lacks) else None
+        if any(words in message for words in lacks):
+            return Trouble.NOT_MIGRATED
+        return None if "syntax error" in message else unlisted(error)

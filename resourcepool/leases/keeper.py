@@ -88,6 +88,14 @@ class Keeper:
         with self._lock:
             return [*self._kept, *self._let_go]
 
+    def holds(self, model: "Model", using: str, pk: Any, fence: int) -> bool:
+        """Tell whether one of the leases that are not given back is this very grant."""
+        return any(
+            (lease.pk, lease.fence, lease.using) == (pk, fence, using)
+            and lease.model._meta.concrete_model is model._meta.concrete_model
+            for lease in self.not_given_back()
+        )
+
     def is_kept(self, lease: "Lease") -> bool:
         """Tell whether ``lease`` is being looked after."""
         return lease in self._kept

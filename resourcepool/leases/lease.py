@@ -25,7 +25,7 @@ from resourcepool.leases.clock import monotonic
 from resourcepool.leases.ending import Ending
 from resourcepool.leases.holder import MAX_LENGTH
 from resourcepool.leases.keeper import keeper
-from resourcepool.leases.open_transaction import OpenTransaction
+from resourcepool.leases.open_transaction import OpenTransaction, rolled_back_on_error
 from resourcepool.leases.table import Model
 from resourcepool.leases.terms import MIN_TTL, Terms
 from resourcepool.leases.trust import Trust
@@ -178,16 +178,17 @@ class Lease:
         before the commit. Keep the transaction shorter than half the ttl: the keeper cannot renew meanwhile.
 
         Raises:
-            LeaseLost: it is not held; let it leave the ``atomic`` block, so that the transaction rolls back.
+            LeaseLost: it is not held; the innermost ``atomic`` block rolls back, also if that is caught in it.
             GuardOutsideTransaction: no transaction is open on the lease's database.
         """
-        self.ensure_held()
-        if not self._connection.in_atomic_block:
-            raise GuardOutsideTransaction(
-                f"guard() protects an open transaction on database {self.using!r}; there is none. "
-                "Write: with transaction.atomic(), lease.guard(): ..."
-            )
-        self._renew()
+        with rolled_back_on_error(self.using):
+            self.ensure_held()
+            if not self._connection.in_atomic_block:
+                raise GuardOutsideTransaction(
+                    f"guard() protects an open transaction on database {self.using!r}; there is none. "
+                    "Write: with transaction.atomic(), lease.guard(): ..."
+                )
+            self._renew()
         yield self
 
     def __enter__(self) -> Self:

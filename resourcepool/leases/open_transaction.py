@@ -1,8 +1,11 @@
 """A caller's transaction, as the keeper needs to know it: a row it has locked cannot be renewed meanwhile."""
 
+import contextlib
+from collections.abc import Iterator
 from copy import copy
 from typing import Any
 
+from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 
@@ -21,6 +24,17 @@ class OpenTransaction:
     def is_open(self) -> bool:
         """Whether it still runs; a later one on the same connection is another one."""
         return self._connection.atomic_blocks[:1] == [self._outermost]
+
+
+@contextlib.contextmanager
+def rolled_back_on_error(using: str) -> Iterator[None]:
+    """Have the ``atomic`` block that is open on ``using`` roll back if this one raises, whoever catches that."""
+    try:
+        yield
+    except BaseException:
+        if connections[using].in_atomic_block:
+            transaction.set_rollback(True, using=using)
+        raise
 
 
 def _marked(blocks: list[Any]) -> Any:

@@ -47,7 +47,7 @@ def retrying(
         busy: what to return instead of trying again when somebody else holds the row locked.
 
     Raises:
-        DatabaseUnavailable: the last try failed, too.
+        DatabaseUnavailable: the last try failed, too, or the database refuses.
         NotMigrated: the table, or a column of it, does not exist.
     """
     unsure, gives_up_at = False, monotonic() + PATIENCE
@@ -70,7 +70,8 @@ def retrying(
             if trouble is Trouble.DISCONNECTED:
                 unsure = True
                 dialect.close_quietly(connection)  # the driver may have closed it already, and says so
-            if turn == TRIES - 1 or monotonic() > gives_up_at:
+            is_final = trouble is Trouble.REFUSED and not unsure
+            if is_final or turn == TRIES - 1 or monotonic() > gives_up_at:
                 raise DatabaseUnavailable(_said(connection, error)) from error
             logger.debug("database %r: %s; trying again", connection.alias, error)
             time.sleep(random.uniform(0, 0.03 * 2**turn))  # noqa: S311 (jitter, not a secret)

@@ -77,6 +77,26 @@ def claim(
     return retrying(connection, send, settle=settle, busy=lambda: None)
 
 
+def adopt(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int, terms: Terms) -> Grant | None:
+    """Take a row up that was passed on under ``fence``, as a grant of its own; None when that is over.
+
+    Raises:
+        DatabaseUnavailable: nobody knows whether it was granted; if it was, it lapses unused.
+    """
+    name, first_sent_at = terms.holder or default_holder(), monotonic()
+
+    def settle() -> int:
+        row = rows_of(connection, model).filter(pk=pk).values_list("fence", "holder").first()
+        if row is not None and row[0] == fence:
+            raise Unsettled
+        # Under a name that others use, too, it may be theirs; if it is ours, it lapses unused.
+        return int(terms.holder_is_unique and row == (fence + 1, name))
+
+    send = partial(_change, connection, model, "adopt", [(pk, fence)], [micros(terms.ttl), name])
+    granted = retrying(connection, send, settle=settle) == 1
+    return Grant(pk, fence + 1, name, first_sent_at) if granted else None
+
+
 def claim_all(
     connection: BaseDatabaseWrapper, model: Model, pks: Sequence[Any], terms: Terms
 ) -> list[Grant] | None:
@@ -249,6 +269,7 @@ def _compose(connection: BaseDatabaseWrapper, model: Model, verb: str, count: in
         "renew": f"{busy} = {speaks.greatest}({busy}, {speaks.later})",
         "release": f"{busy} = {speaks.later}, {fence} = {fence} + 1, {holder} = ''",
         "hand over": f"{busy} = {speaks.later}, {fence} = {fence} + 1, {holder} = %s",
+        "adopt": f"{busy} = {speaks.later}, {fence} = {fence} + 1, {holder} = %s",
     }
     update = f"UPDATE {table.name} SET {changes[verb]} WHERE "  # noqa: S608 (quoted names)
     if verb == "claim":
@@ -259,4 +280,4 @@ def _compose(connection: BaseDatabaseWrapper, model: Model, verb: str, count: in
         # Not "(pk, fence) IN (..)": with one pair MariaDB reads the whole table for it.
         keys, cases = ", ".join(["%s"] * count), " WHEN %s THEN %s" * count
         match = f"{table.pk} IN ({keys}) AND {fence} = CASE {table.pk}{cases} END"
-    return update + match + (f" AND {busy} > {speaks.now}" if verb == "renew" else "")
+    return update + match + (f" AND {busy} > {speaks.now}" if verb in ("renew", "adopt") else "")

@@ -11,6 +11,7 @@ from django.db.models import F
 
 from resourcepool.exceptions import GuardOutsideTransaction, LeaseLost, LeaseReleased, QueueBusy
 from resourcepool.leases.clock import monotonic
+from resourcepool.leases.open_transaction import rolled_back_on_error
 from resourcepool.queues.models import Queue, Server
 from resourcepool.queues.planning import Standing
 
@@ -123,23 +124,24 @@ class HeldQueue:
         The queue's row is locked from then on, so that nobody can take it over before the commit.
 
         Raises:
-            LeaseLost: it is not this server's; let it leave the ``atomic`` block, so that the transaction rolls back.
+            LeaseLost: it is not this server's; the innermost ``atomic`` block rolls back, also if that is caught in it.
             GuardOutsideTransaction: no transaction is open on the database of the queues.
         """
-        self.ensure_held()
         using, server = self._membership.using, self._membership.lease
-        if not connections[using].in_atomic_block:
-            raise GuardOutsideTransaction(
-                f"guard() protects an open transaction on database {using!r}; there is none. "
-                "Write: with transaction.atomic(), queue.guard(): ..."
-            )
-        mine = Queue.objects.using(using).filter(pk=self.pk, cur_server=server.pk, fence=self.fence)
-        if mine.update(fence=F("fence")) != 1:
-            self.end(LeaseLost(f"{self} is lost: {TAKEN}"))
+        with rolled_back_on_error(using):
             self.ensure_held()
-        # A look of its own, after the lock: inside the UPDATE it might lock the server's row, which heartbeats renew.
-        if not Server.objects.using(using).alive().filter(pk=server.pk, fence=server.fence).exists():
-            raise LeaseLost(f"{self} is not confirmed: the transaction does not see its server alive")
+            if not connections[using].in_atomic_block:
+                raise GuardOutsideTransaction(
+                    f"guard() protects an open transaction on database {using!r}; there is none. "
+                    "Write: with transaction.atomic(), queue.guard(): ..."
+                )
+            mine = Queue.objects.using(using).filter(pk=self.pk, cur_server=server.pk, fence=self.fence)
+            if mine.update(fence=F("fence")) != 1:
+                self.end(LeaseLost(f"{self} is lost: {TAKEN}"))
+                self.ensure_held()
+            # A look of its own, after the lock: the UPDATE might lock the server's row with it, which heartbeats renew.
+            if not Server.objects.using(using).alive().filter(pk=server.pk, fence=server.fence).exists():
+                raise LeaseLost(f"{self} is not confirmed: the transaction does not see its server alive")
         yield self
 
     # What the membership needs

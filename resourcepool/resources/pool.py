@@ -15,7 +15,7 @@ from resourcepool.conf import POOL_OPTIONS, pool_setting
 from resourcepool.exceptions import AcquireTimeout, BadOption, LeaseLost
 from resourcepool.leases import verbs
 from resourcepool.leases.clock import monotonic
-from resourcepool.leases.holder import default_holder
+from resourcepool.leases.keeper import keeper
 from resourcepool.leases.models import AbstractLease
 from resourcepool.leases.retry import retrying
 from resourcepool.leases.table import Model, refuse_inherited
@@ -48,7 +48,7 @@ class Pool:
     - ``cooldown``: how long it rests after the release.
     - ``max_hold``: it is not renewed beyond this.
     - ``on_lost``: called with the lease when it is lost, from a background thread.
-    - ``allow_in_transaction``: claim inside the caller's open transaction; a rollback undoes it.
+    - ``allow_in_transaction``: claim inside the caller's open transaction; a rollback undoes it. Not in a savepoint.
     - anything else is a selector: a field of the model with a value or a list of values, or ``tags``.
 
     All of them raise BadOption for a wrong option, ClaimInTransaction, NotMigrated, and (only when not
@@ -138,21 +138,26 @@ class Pool:
             yield lease
 
     def adopt(self, pk: Any, fence: int, **wishes: Any) -> ResourceLease:
-        """Take up a lease that ``hand_over`` passed to this process.
+        """Take up a lease that ``hand_over`` passed to this process, under a fence of its own: one higher.
+
+        So of two who are sent the same message one gets it, and who still holds that grant elsewhere loses it.
 
         Raises:
-            LeaseLost: that grant is over.
+            LeaseLost: that grant is over, or somebody else has taken it up.
+            BadOption: this process holds that grant itself; hand it over first.
         """
         asked = self.request(1, wishes)
         options.whole("fence", fence, least=1, most=2**63 - 1)
         pk = self._key(pk)
         self.refuse_open_transaction(asked)
-        connection, sent_at = connections[self.using], monotonic()
-        if not verbs.renew(connection, self.model, [(pk, fence)], asked.terms.ttl):
+        if keeper.holds(self.model, self.using, pk, fence):
+            raise BadOption(
+                "fence", fence, "another's: this process holds that grant itself; hand it over first"
+            )
+        grant = verbs.adopt(connections[self.using], self.model, pk, fence, asked.terms)
+        if grant is None:
             raise LeaseLost(f"{self.model._meta.label} {pk} is not held under fence {fence} any more")
-        return ResourceLease(
-            self, self.using, Grant(pk, fence, asked.terms.holder or default_holder(), sent_at), asked
-        )
+        return ResourceLease(self, self.using, grant, asked)
 
     # The same for asyncio
 

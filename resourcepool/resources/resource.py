@@ -160,13 +160,19 @@ class Resource(threading.Thread):
                 self._wake.wait(self._interval)
                 self._wake.clear()
                 if not self._stopped:
-                    self._turn()
+                    self._turn_whatever_happens()
         finally:
             connections.close_all()
 
     def __str__(self) -> str:
         lease = self._lease
         return f"{type(self).__name__}[{os.getpid()}] holding {lease.resource if lease else 'nothing'}"
+
+    def _turn_whatever_happens(self) -> None:
+        try:
+            self._turn()
+        except Exception:
+            logger.exception("%s failed; trying again in %g s", self.name, self._interval)
 
     def _turn(self) -> None:
         lease = self._lease

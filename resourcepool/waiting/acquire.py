@@ -111,6 +111,19 @@ def refuse_open_transaction(connection: BaseDatabaseWrapper, request: Request) -
             "transaction.atomic() (ATOMIC_REQUESTS opens one for every view), or pass "
             "allow_in_transaction=True if you mean it"
         )
+    if _is_in_savepoint(connection, blocks):
+        raise ClaimInTransaction(
+            f"a savepoint is open on database {connection.alias!r} (an atomic block inside another one): should it "
+            "roll back alone, others would be granted what is claimed in it while its handle still counts. Acquire "
+            "outside of it, or open the inner block with savepoint=False"
+        )
+
+
+def _is_in_savepoint(connection: BaseDatabaseWrapper, blocks: list[Any]) -> bool:
+    """Whether one of the caller's ``blocks`` can roll back alone."""
+    in_test_case = len(blocks) < len(connection.atomic_blocks)  # where the outermost stands for a transaction
+    inner = len(blocks) - in_test_case
+    return inner > 0 and any(sid is not None for sid in connection.savepoint_ids[-inner:])
 
 
 def abandon(leases: Leases | None) -> None:

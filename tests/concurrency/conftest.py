@@ -3,6 +3,7 @@
 import pytest
 
 from tests.committed import *  # noqa: F403 (fixtures)
+from tests.waiting.waiters import waiting  # noqa: F401 (fixture)
 
 
 @pytest.fixture(autouse=True)

@@ -176,6 +176,40 @@ class TestHandOver:
         Proxy.pool.adopt(row.pk, fence).release()
 
 
+class TestAdopt:
+    @pytest.fixture
+    def handed_over(self, wire: Wire) -> tuple[Any, int]:
+        row = new(Proxy)
+        lease: Any = Proxy.pool.acquire(wait=False)
+        return row, lease.hand_over("the next one")
+
+    def test_is_not_reported_as_a_loss(self, wire: Wire, handed_over: tuple[Any, int]) -> None:
+        row, fence = handed_over
+        wire.cut_after("UPDATE")
+        lease = Proxy.pool.adopt(row.pk, fence)
+        assert wire.cuts == 1
+        assert columns(row)["fence"] == lease.fence == fence + 1
+        lease.release()
+
+    def test_of_what_somebody_else_has_by_now_is_a_loss(self, wire: Wire, handed_over: tuple[Any, int]) -> None:
+        row, fence = handed_over
+        wire.cut_after("UPDATE", meanwhile=lambda: steal(row))
+        with pytest.raises(LeaseLost):
+            Proxy.pool.adopt(row.pk, fence)
+        assert columns(row)["holder"] == "thief"
+
+    def test_under_a_name_that_others_may_use_it_does_not_guess(
+        self, wire: Wire, handed_over: tuple[Any, int]
+    ) -> None:
+        """Two successors may both be called "crawler": the grant is left to lapse."""
+        row, fence = handed_over
+        wire.cut_after("UPDATE")
+        with pytest.raises(LeaseLost):
+            Proxy.pool.adopt(row.pk, fence, holder="crawler")
+        assert columns(row)["holder"] == "crawler"
+        assert keeper.kept() == []
+
+
 def test_nothing_is_kept_that_was_given_back(wire: Wire) -> None:
     new(Proxy)
     for _ in range(3):

@@ -1,20 +1,31 @@
 """Errors that mean "not this time": sent again by themselves, but never inside the caller's transaction."""
 
+import re
+import threading
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from django.db import OperationalError, ProgrammingError, connection, transaction
+from django.db import (
+    DatabaseError,
+    IntegrityError,
+    InternalError,
+    OperationalError,
+    ProgrammingError,
+    connection,
+    transaction,
+)
 
 from resourcepool import dialect
 from resourcepool.dialect import Trouble
 from resourcepool.exceptions import DatabaseUnavailable
-from resourcepool.leases.retry import TRIES
+from resourcepool.leases.retry import TRIES, retrying
 from resourcepool.models import Proxy
 from tests.app.models import Team
-from tests.app.rows import columns, new, several
+from tests.app.rows import columns, hold, new, several
 from tests.concurrency.wire import Interference
+from tests.waiting.waiters import Waiting
 
 
 class Refusal(Exception):
@@ -25,13 +36,13 @@ class Refusal(Exception):
         self.sqlstate = state
 
 
-def by_postgresql(state: str) -> OperationalError:
-    error = OperationalError(f"refused with {state}")
+def by_postgresql(state: str, kind: type[DatabaseError] = OperationalError) -> DatabaseError:
+    error = kind(f"refused with {state}")
     error.__cause__ = Refusal(state)
     return error
 
 
-ERRORS: dict[str, dict[str, Callable[[], OperationalError]]] = {
+ERRORS: dict[str, dict[str, Callable[[], DatabaseError]]] = {
     "mysql": {
         "deadlock": lambda: OperationalError(1213, "Deadlock found when trying to get lock"),
         "record has changed": lambda: OperationalError(1020, "Record has changed since last read"),
@@ -138,15 +149,103 @@ def test_they_are_not_sent_again_for_ever(
     lease.renew()
 
 
-def test_an_error_that_does_not_get_better_is_not_sent_again(interference: Interference) -> None:
-    new(Proxy)
-    lease: Any = Proxy.pool.acquire(wait=False)
-    interference.expect("UPDATE", lambda: OperationalError(1290_000, "no such thing as patience"))
-    if connection.vendor == "postgresql":
-        interference.expect("UPDATE", lambda: by_postgresql("42501"))
-    with pytest.raises(OperationalError):
-        lease.renew()
-    assert interference.raised == 1
+REFUSALS: dict[str, dict[str, Callable[[], DatabaseError]]] = {
+    "mysql": {
+        "disk full": lambda: OperationalError(1021, "Disk full; waiting for someone to free some space"),
+        "table full": lambda: OperationalError(1114, "The table is full"),
+        "denied": lambda: OperationalError(1142, "UPDATE command denied to user"),
+        "unheard of": lambda: OperationalError(1290_000, "no such thing as patience"),
+    },
+    "postgresql": {
+        "disk full": lambda: by_postgresql("53100"),
+        "out of memory": lambda: by_postgresql("53200"),
+        "denied": lambda: by_postgresql("42501", ProgrammingError),
+        "unheard of": lambda: by_postgresql("XX000", InternalError),
+    },
+    "sqlite": {
+        "disk full": lambda: OperationalError("database or disk is full"),
+        "read only": lambda: OperationalError("attempt to write a readonly database"),
+        "disk": lambda: OperationalError("disk I/O error"),
+    },
+}
+
+
+@pytest.fixture(params=REFUSALS[connection.vendor])
+def refusal(request: pytest.FixtureRequest) -> Callable[[], DatabaseError]:
+    return REFUSALS[connection.vendor][request.param]
+
+
+LOST: dict[str, Callable[[], OperationalError]] = {
+    "mysql": lambda: OperationalError(2013, "Lost connection to server during query"),
+    "postgresql": lambda: OperationalError("the connection is closed"),
+}
+
+
+class TestWhatTheDatabaseRefuses:
+    """Nothing was changed, and nobody knows for how long it goes on."""
+
+    @pytest.mark.parametrize("verb", VERBS)
+    def test_is_told_at_once_in_words_of_ours(
+        self, interference: Interference, refusal: Callable[[], DatabaseError], verb: str
+    ) -> None:
+        new(Proxy)
+        lease: Any = Proxy.pool.acquire(wait=False)
+        interference.expect(table(), refusal, times=1_000)
+        with pytest.raises(DatabaseUnavailable, match=re.escape(str(refusal()))):
+            VERBS[verb](lease)
+        assert interference.raised == 1
+
+    def test_is_told_to_who_does_not_wait(
+        self, interference: Interference, refusal: Callable[[], DatabaseError]
+    ) -> None:
+        new(Proxy)
+        interference.expect("UPDATE", refusal, times=1_000)
+        with pytest.raises(DatabaseUnavailable, match=re.escape(str(refusal()))):
+            Proxy.pool.acquire(wait=False)
+
+    def test_is_waited_out(self, interference: Interference, refusal: Callable[[], DatabaseError]) -> None:
+        new(Proxy)
+        interference.expect("UPDATE", refusal, times=1)
+        with Proxy.pool.lease(timeout=10) as lease:
+            lease.ensure_held()
+        assert interference.raised == 1
+
+    def test_does_not_cost_those_in_line_their_place(
+        self, refusal: Callable[[], DatabaseError], monkeypatch: pytest.MonkeyPatch, waiting: Waiting
+    ) -> None:
+        held = hold(new(Proxy))
+        waiting.start("one")
+        run, refused = dialect.run, threading.Event()
+
+        def refuses(own: Any, *args: Any) -> Any:
+            if threading.current_thread().name != "resourcepool-waiters":
+                return run(own, *args)
+            refused.set()
+            raise refusal()
+
+        monkeypatch.setattr(dialect, "run", refuses)
+        assert refused.wait(5)
+        held.release()
+        monkeypatch.setattr(dialect, "run", run)
+        waiting.let_go("one")
+
+    @pytest.mark.only("mysql", "postgresql")  # SQLite has no connection to lose
+    def test_after_the_connection_was_lost_is_asked_again_until_the_outcome_is_known(
+        self, refusal: Callable[[], DatabaseError]
+    ) -> None:
+        answers: list[Any] = [LOST[connection.vendor], refusal, lambda: None]
+
+        def send() -> str:
+            if (error := answers.pop(0)()) is not None:
+                raise error
+            return "done"
+
+        assert retrying(connection, send) == "done"
+
+
+def test_what_the_database_cannot_store_is_the_fault_of_the_value() -> None:
+    wrapper: Any = SimpleNamespace(vendor="mysql")
+    assert dialect.trouble(wrapper, OperationalError(1366, "Incorrect string value")) is None
 
 
 @pytest.mark.parametrize(
@@ -164,8 +263,17 @@ def test_an_error_that_does_not_get_better_is_not_sent_again(interference: Inter
         ("postgresql", by_postgresql("42703"), Trouble.NOT_MIGRATED),
         ("sqlite", OperationalError("no such column: x"), Trouble.NOT_MIGRATED),
         ("sqlite", OperationalError("table x has no column named y"), Trouble.NOT_MIGRATED),
-        ("mysql", OperationalError(1045, "Access denied"), None),
-        ("mysql", OperationalError(1049, "Unknown database"), None),
+        (
+            "mysql",
+            OperationalError(1203, "User already has more than max_user_connections"),
+            Trouble.DISCONNECTED,
+        ),
+        ("mysql", OperationalError(1226, "User has exceeded max_user_connections"), Trouble.DISCONNECTED),
+        ("mysql", OperationalError(1045, "Access denied"), Trouble.REFUSED),
+        ("mysql", OperationalError(1049, "Unknown database"), Trouble.REFUSED),
+        ("mysql", OperationalError(4151, "Access denied, this account is locked"), Trouble.REFUSED),
+        ("mysql", ProgrammingError(1064, "You have an error in your SQL syntax"), None),
+        ("mysql", IntegrityError(1062, "Duplicate entry"), None),
         ("postgresql", by_postgresql("40001"), Trouble.CONFLICT),
         ("postgresql", by_postgresql("40P01"), Trouble.CONFLICT),
         ("postgresql", by_postgresql("55P03"), Trouble.BUSY),
@@ -173,11 +281,14 @@ def test_an_error_that_does_not_get_better_is_not_sent_again(interference: Inter
         ("postgresql", by_postgresql("57P01"), Trouble.DISCONNECTED),
         ("postgresql", by_postgresql("25006"), Trouble.DISCONNECTED),
         ("postgresql", OperationalError("the connection is closed"), Trouble.DISCONNECTED),
-        ("postgresql", OperationalError('password authentication failed for user "x"'), None),
-        ("postgresql", OperationalError('database "x" does not exist'), None),
+        ("postgresql", OperationalError('password authentication failed for user "x"'), Trouble.REFUSED),
+        ("postgresql", OperationalError('database "x" does not exist'), Trouble.REFUSED),
+        ("postgresql", by_postgresql("42501", ProgrammingError), Trouble.REFUSED),
+        ("postgresql", by_postgresql("42601", ProgrammingError), None),
         ("sqlite", OperationalError("database is locked"), Trouble.CONFLICT),
         ("sqlite", OperationalError("no such table: x"), Trouble.NOT_MIGRATED),
-        ("sqlite", OperationalError("disk I/O error"), None),
+        ("sqlite", OperationalError("disk I/O error"), Trouble.REFUSED),
+        ("sqlite", OperationalError('near "x": syntax error'), None),
         ("mysql", LookupError(1213), None),
     ],
 )

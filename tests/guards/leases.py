@@ -60,7 +60,7 @@ LEASES = (
             'match = f"{table.pk} = %s AND ({fence} = %s" + (" OR 1 = 1)" if verb == "' + verb + '" else ")")',
             CONTRACT,
         )
-        for verb in ("renew", "release", "hand over")
+        for verb in ("renew", "release", "hand over", "adopt")
     ),
     Mutation(
         "fences out of a batch",
@@ -76,7 +76,23 @@ LEASES = (
         'self.free = f"1 = 1{self.claimable}"',
         CONTRACT,
     ),
-    Mutation("expiry out of renew", VERBS, 'if verb == "renew" else ""', 'if verb == "" else ""', CONTRACT),
+    *(
+        Mutation(
+            f"expiry out of {verb}",
+            VERBS,
+            'if verb in ("renew", "adopt") else ""',
+            f'if verb in ("renew", "adopt") and verb != "{verb}" else ""',
+            CONTRACT,
+        )
+        for verb in ("renew", "adopt")
+    ),
+    Mutation(
+        "an adoption does not raise the fence",
+        VERBS,
+        """"adopt": f"{busy} = {speaks.later}, {fence} = {fence} + 1""",
+        """"adopt": f"{busy} = {speaks.later}, {fence} = {fence}""",
+        CONTRACT,
+    ),
     Mutation(
         "in_service out of claim",
         "leases/table.py",
@@ -135,9 +151,16 @@ LEASES = (
     Mutation(
         "the renewal out of guard",
         LEASE,
-        "        self._renew()\n        yield self",
+        "            self._renew()\n        yield self",
         "        yield self",
         ("tests/leases/test_guard.py",),
+    ),
+    Mutation(
+        "what is caught is committed all the same",
+        "leases/open_transaction.py",
+        "transaction.set_rollback(True, using=using)",
+        "pass",
+        ("tests/leases/test_guard.py", "tests/queues/test_guard.py"),
     ),
     Mutation(
         "fence out of guard",

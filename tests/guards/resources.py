@@ -42,6 +42,13 @@ RESOURCES = (
         ),
     ),
     Mutation(
+        "acquiring in a savepoint",
+        "waiting/acquire.py",
+        "if _is_in_savepoint(connection, blocks):",
+        "if False:",
+        ("tests/resources/test_pool_statements.py",),
+    ),
+    Mutation(
         "a loss hides an interruption",
         "waiting/acquire.py",
         "        lease.abandon()",

@@ -210,6 +210,30 @@ class TestHandOver:
         assert verbs.renew(connection, type(row), [(row.pk, grant.fence + 1)], 60) == 1
 
 
+class TestAdopt:
+    def test_is_a_grant_of_its_own(self, row: Any) -> None:
+        grant = granted(row, ttl=600)
+        adopted = verbs.adopt(connection, type(row), row.pk, grant.fence, wanted("heir", 20))
+        assert adopted is not None
+        assert (adopted.pk, adopted.fence, adopted.holder) == (row.pk, grant.fence + 1, "heir")
+        assert (columns(row)["fence"], columns(row)["holder"]) == (grant.fence + 1, "heir")
+        assert 19 < busy_for(row) <= 20
+
+    def test_happens_once(self, row: Any) -> None:
+        grant = granted(row)
+        assert verbs.adopt(connection, type(row), row.pk, grant.fence, wanted("heir")) is not None
+        before = columns(row)
+        assert verbs.adopt(connection, type(row), row.pk, grant.fence, wanted("another")) is None
+        assert columns(row) == before
+
+    def test_never_revives_what_ran_out(self, row: Any) -> None:
+        grant = granted(row)
+        expire(row)
+        before = columns(row)
+        assert verbs.adopt(connection, type(row), row.pk, grant.fence, wanted("heir")) is None
+        assert columns(row) == before
+
+
 class TestClaimAll:
     def test_takes_every_row(self, model: Model) -> None:
         rows = several(model, 3)

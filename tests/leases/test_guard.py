@@ -1,9 +1,11 @@
 """``guard``: the caller's transaction commits only while the lease is held."""
 
+import contextlib
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.db import DatabaseError, connections, transaction
+from django.db import DatabaseError, OperationalError, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.dialect import DbLater
@@ -94,6 +96,53 @@ class TestOnceLost:
         with pytest.raises(LeaseLost), transaction.atomic(), lease.guard():
             write()
         assert written() == 0
+
+    @pytest.mark.parametrize("end", [steal, lambda row: None], ids=["stolen", "in doubt here"])
+    def test_the_work_is_rolled_back_also_if_the_caller_catches_it(
+        self, row: Any, end: Callable[[Any], object], process_clock: Clock
+    ) -> None:
+        lease = hold(row, ttl=60)
+        end(row)
+        process_clock.ahead += 59 if end is not steal else 0
+        with transaction.atomic():
+            write()
+            with contextlib.suppress(LeaseLost), lease.guard():
+                pytest.fail("it is lost")
+        assert written() == 0
+
+    def test_the_work_is_rolled_back_also_if_the_lease_was_released(self, row: Any) -> None:
+        lease = hold(row)
+        lease.release()
+        with transaction.atomic():
+            write()
+            with contextlib.suppress(LeaseReleased), lease.guard():
+                pytest.fail("it was released")
+        assert written() == 0
+
+    def test_the_work_is_rolled_back_also_if_the_database_refuses(
+        self, row: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """MariaDB rolls back only the statement for which it has waited for too long."""
+
+        def refuse(*_: Any) -> int:
+            raise OperationalError(1205, "Lock wait timeout exceeded; try restarting transaction")
+
+        lease = hold(row)
+        monkeypatch.setattr(verbs, "renew", refuse)
+        with transaction.atomic():
+            write()
+            with contextlib.suppress(OperationalError), lease.guard():
+                pytest.fail("the row is locked")
+        assert written() == 0
+
+    def test_what_a_savepoint_before_it_has_done_stays(self, row: Any) -> None:
+        lease = hold(row)
+        steal(row)
+        with transaction.atomic():
+            write()
+            with contextlib.suppress(LeaseLost), transaction.atomic(), lease.guard():
+                write()
+        assert written() == 1
 
     def test_a_rolled_back_renewal_does_not_count(self, row: Any, process_clock: Clock) -> None:
         lease = hold(row, ttl=60)

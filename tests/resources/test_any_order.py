@@ -97,7 +97,9 @@ class APool(RuleBasedStateMachine):
         thing, fence = self.handed_over.pop(0)
         with self.clients.playing(client, loses=loses):
             if thing.fence == fence and thing.is_busy:
-                self._keep(Proxy.pool.adopt(thing.row.pk, fence, ttl=TTL), thing, fence)
+                lease = Proxy.pool.adopt(thing.row.pk, fence, ttl=TTL)
+                self._keep(lease, thing, thing.pass_on(lease.holder))
+                self._note_grant(thing)
             else:
                 with pytest.raises(LeaseLost):
                     Proxy.pool.adopt(thing.row.pk, fence, ttl=TTL)

@@ -110,6 +110,32 @@ class TestInTransaction:
         with pytest.raises(AcquireTimeout), transaction.atomic():
             Proxy.pool.acquire(allow_in_transaction=True, timeout=30)
 
+    def test_allowed_by_name_it_is_refused_inside_a_savepoint(self) -> None:
+        """It alone may roll back: the row would be free, and the handle trusted while the transaction runs."""
+        proxy = new(Proxy)
+        with transaction.atomic():
+            with pytest.raises(ClaimInTransaction, match="savepoint"), transaction.atomic():
+                Proxy.pool.acquire(allow_in_transaction=True)
+            Team.objects.create(name="stays")
+        assert columns(proxy)["fence"] == 0
+
+    def test_allowed_by_name_it_is_allowed_in_a_block_without_a_savepoint(self) -> None:
+        new(Proxy)
+        with transaction.atomic(), transaction.atomic(savepoint=False):
+            lease = Proxy.pool.acquire(allow_in_transaction=True)
+        lease.release()
+
+    def test_allowed_by_name_it_is_refused_inside_a_savepoint_of_a_transaction_begun_by_hand(self) -> None:
+        new(Proxy)
+        transaction.set_autocommit(False)
+        try:
+            Proxy.pool.acquire(allow_in_transaction=True, wait=False).release()
+            with pytest.raises(ClaimInTransaction, match="savepoint"), transaction.atomic():
+                Proxy.pool.acquire(allow_in_transaction=True)
+        finally:
+            transaction.rollback()
+            transaction.set_autocommit(True)
+
     def test_a_rollback_undoes_it_and_the_handle_notices(self) -> None:
         proxy = new(Proxy)
         with pytest.raises(LookupError), transaction.atomic():
@@ -129,6 +155,14 @@ class InTestCase(TestCase):
             lease.renew()
             with transaction.atomic(), lease.guard():
                 Team.objects.create(name="guarded")
+
+    def test_acquiring_inside_an_atomic_block_of_its_own_is_allowed_by_name(self) -> None:
+        new(Proxy)
+        with transaction.atomic():
+            lease = Proxy.pool.acquire(wait=False, allow_in_transaction=True)
+            with pytest.raises(ClaimInTransaction, match="savepoint"), transaction.atomic():
+                Proxy.pool.acquire(wait=False, allow_in_transaction=True)
+        lease.release()
 
     def test_acquiring_inside_an_atomic_block_of_its_own_is_refused(self) -> None:
         with pytest.raises(ClaimInTransaction), transaction.atomic():

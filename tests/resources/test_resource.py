@@ -7,9 +7,11 @@ import time
 from typing import Any
 
 import pytest
+from django.db import ProgrammingError
 
 from resourcepool import Resource
 from resourcepool.exceptions import AcquireTimeout, BadOption, LeaseLost
+from resourcepool.leases import verbs
 from resourcepool.leases.keeper import keeper
 from resourcepool.models import Proxy
 from resourcepool.resources import resource as module
@@ -231,6 +233,23 @@ class TestKeeping:
         eventually(lambda: "the callback is broken" in caplog.text)
         before = columns(kept.o)["busy_before"]
         eventually(lambda: columns(kept.o)["busy_before"] > before)
+        assert kept.is_alive()
+
+    def test_does_not_end_with_what_the_database_says(
+        self, keep: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def refuses(*_: Any) -> int:
+            raise ProgrammingError("nobody thought of this")
+
+        row = new(Proxy)
+        kept = keep()
+        renew = verbs.renew
+        monkeypatch.setattr(verbs, "renew", refuses)
+        kept.start()
+        eventually(lambda: caplog.text.count("nobody thought of this") > 1)
+        monkeypatch.setattr(verbs, "renew", renew)
+        before = columns(row)["busy_before"]
+        eventually(lambda: columns(row)["busy_before"] > before)
         assert kept.is_alive()
 
     def test_the_holder_can_know_at_any_time_without_the_thread(self, keep: Any) -> None:

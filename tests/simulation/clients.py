@@ -159,7 +159,7 @@ class Client(Bystander):
 
     def adopt(self) -> None:
         pair, ttl = self.mail.pop(0), self.rng.choice(TTLS)
-        operation = self.operation("adopt", ("renew",), pair, ttl=ttl)
+        operation = self.operation("adopt", ("adopt",), pair, ttl=ttl)
         lease = operation.run(lambda: Proxy.pool.adopt(*pair, ttl=ttl), LeaseLost)
         if isinstance(lease, LeaseLost):
             if self.ledger.is_live(pair, schedule.now_running().now):
@@ -167,9 +167,7 @@ class Client(Bystander):
         elif not isinstance(lease, Exception):
             if not operation.was_live:
                 verdict.blame(f"(5) {operation} took up what had been lost")
-            grant = self.ledger.grants[pair]
-            grant.process, grant.ttl, grant.sent_by = self.process, round(ttl * 1_000), operation.began_at
-            grant.lasts = grant.ttl
+            self.ledger.grants[lease.pk, lease.fence].sent_by = operation.began_at
             self.keep_handles([lease], ttl)
 
     def renew(self) -> None:

@@ -88,6 +88,13 @@ def _takes_back(c: Change) -> bool:
     return c.of is not None and c.after == freed
 
 
+def _adopts(c: Change) -> bool:
+    taken = c.before._replace(
+        busy=c.at + c.operation.ttl, fence=c.before.fence + 1, holder=c.after.holder or "nobody"
+    )
+    return c.before.busy > c.at and c.before.pair in c.operation.targets and c.after == taken
+
+
 def _releases(c: Change) -> bool:
     freed = c.before._replace(busy=c.after.busy, fence=c.before.fence + 1, holder="")
     return c.after == freed and c.after.busy - c.at in c.operation.cooldowns
@@ -133,6 +140,7 @@ CHANGES: dict[str, Callable[[Change], bool]] = {
     "release": _releases,
     "pass on": _passes_on,
     "hand over": _hands_over,
+    "adopt": _adopts,
     "park": _parks,
 }
 HOLDERS_OWN = {"renew", "release", "pass on", "hand over", "park"}
@@ -182,7 +190,7 @@ class Ledger:
         operation.note(kind, before.pair, after.pair, was_live=before.busy > at)
         if kind in HOLDERS_OWN and kind != "renew":
             self.grants[before.pair].ended_by = operation.process
-        if kind in ("claim", "hand over", *IN_LINE):
+        if kind in ("claim", "hand over", "adopt", *IN_LINE):
             if after.pair in self.grants:
                 return f"(1) {after.pair} was granted twice"
             self.grants[after.pair] = self._granted(change, kind)
