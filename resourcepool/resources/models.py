@@ -9,6 +9,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import connections, models, router
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils.translation import gettext_lazy as _
+from django.views.decorators.debug import sensitive_variables
 
 from resourcepool.dialect import KeyField
 from resourcepool.leases.models import AbstractLease
@@ -178,6 +179,10 @@ class Proxy(AbstractResource):
         read = self.__dict__.setdefault("_address_read", {})
         read.update({name: self.__dict__.get(name) for name in noted})
 
+    def clean_fields(self, exclude: Iterable[str] | None = None) -> None:
+        """Check each column but the password, which would be set anew and then belong to any address."""
+        super().clean_fields({*(exclude or ()), "password"})
+
     def clean(self) -> None:
         """Spell host and country as the import does, or the same proxy could be entered twice."""
         for name, spell in (("host", fields.host), ("country", fields.country)):
@@ -187,6 +192,7 @@ class Proxy(AbstractResource):
                 raise ValidationError({name: shown(error)}) from None
 
     @property
+    @sensitive_variables()
     def url(self) -> str:
         """The URL for ``requests`` and the like, with the password in plain text: not for logs."""
         return self._url(quote(self.password, safe=""))
@@ -196,6 +202,7 @@ class Proxy(AbstractResource):
         """The URL for people and logs."""
         return self._url("***")
 
+    @sensitive_variables()
     def _url(self, password: str) -> str:
         has_password = bool(self.__dict__.get("password", True))
         login = quote(self.username, safe="") + (f":{password}" if has_password else "")

@@ -34,6 +34,13 @@ class TestAPasswordBelongsToItsAddress:
             copy.save()
             assert Proxy.objects.get().url == "http://joe@evil.example:80"
 
+    def test_also_where_all_of_it_is_checked_before(self, proxy: Any) -> None:
+        copy = Proxy.objects.get()
+        copy.host = "evil.example"
+        copy.full_clean()
+        copy.save()
+        assert Proxy.objects.get().url == "http://joe@evil.example:80"
+
     def test_one_that_is_set_belongs_to_the_new_address(self, proxy: Any) -> None:
         copy = Proxy.objects.get()
         copy.host, copy.password = "b.example", "an0ther"
