@@ -3,7 +3,8 @@
 from typing import Any, ClassVar
 
 from django import forms
-from django.contrib import admin
+from django.contrib import admin, messages
+from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from resourcepool.admin.columns import lines
@@ -24,7 +25,9 @@ class ProxyForm(ModelForm):
         label=_("New password"),
         required=False,
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
-        help_text=_("Leave empty to keep the stored one."),
+        help_text=_(
+            "Leave empty to keep the stored one, which is removed when the address or user name changes."
+        ),
     )
 
     class Meta:
@@ -54,6 +57,16 @@ class ProxyAdmin(Importing, ResourceAdmin):
     def labels(self, resource: Any) -> str:
         """Show what it is chosen by."""
         return lines(super().labels(resource), resource.country)
+
+    def save_model(self, request: HttpRequest, obj: Proxy, form: ModelForm, change: bool) -> None:
+        """Say so when the password went because the address changed."""
+        had_password = bool(obj.__dict__.get("password"))
+        super().save_model(request, obj, form, change)
+        if had_password and not obj.__dict__.get("password"):
+            text = _(
+                "The stored password was removed, because the address changed. Enter it again if it is needed."
+            )
+            self.message_user(request, text, messages.WARNING)
 
     def edited(self, form: ModelForm) -> list[str]:
         """Return the changed fields; the password by its name in the model."""

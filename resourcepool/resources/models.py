@@ -9,6 +9,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import connections, models, router
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils.translation import gettext_lazy as _
+from django.views.decorators.debug import sensitive_variables
 
 from resourcepool.dialect import KeyField
 from resourcepool.leases.models import AbstractLease
@@ -17,11 +18,14 @@ from resourcepool.leases.where import Where
 from resourcepool.phrases import shown
 from resourcepool.resources import selectors
 from resourcepool.resources.importing import fields
+from resourcepool.resources.importing.row import IDENTITY
 from resourcepool.resources.pool import Pool
 from resourcepool.resources.queryset import ResourceQuerySet
 from resourcepool.resources.secret import EncryptedTextField
 from resourcepool.resources.state import MAX_REASON, STATE_COLUMNS, Status, Verdict
 from resourcepool.resources.tags import TagsField
+
+_ADDRESS = frozenset({*IDENTITY, "password"})
 
 # Besides Django's own: to free, quarantine, drain, reserve and return.
 PERMISSIONS = ("add", "change", "delete", "view", "operate")
@@ -150,6 +154,35 @@ class Proxy(AbstractResource):
     def __str__(self) -> str:
         return self.masked_url
 
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """Save it; where the address changes and no password was set since, the stored one is cleared.
+
+        Otherwise it would be sent to the new address, which somebody may have entered just for that.
+        """
+        names = kwargs.get("update_fields")
+        if self._moves(IDENTITY if names is None else {*IDENTITY} & {*names}):
+            if self.__dict__.get("password") is self.__dict__["_address_read"].get("password"):
+                self.password = ""
+            if names is not None:
+                kwargs["update_fields"] = {*names, "password"}
+        super().save(*args, **kwargs)
+
+    def _moves(self, names: Iterable[str]) -> bool:
+        """Tell whether one of these columns has another value than the one that was read; "80" is 80."""
+        read = self.__dict__.get("_address_read", {})
+        now = {name: self.__dict__[name] for name in names if name in self.__dict__}
+        return bool(read) and any(str(value) != str(read.get(name)) for name, value in now.items())
+
+    def _note_state(self, names: Iterable[str] | None = None) -> None:
+        super()._note_state(names)
+        noted = _ADDRESS if names is None else _ADDRESS & set(names)
+        read = self.__dict__.setdefault("_address_read", {})
+        read.update({name: self.__dict__.get(name) for name in noted})
+
+    def clean_fields(self, exclude: Iterable[str] | None = None) -> None:
+        """Check each column but the password, which would be set anew and then belong to any address."""
+        super().clean_fields({*(exclude or ()), "password"})
+
     def clean(self) -> None:
         """Spell host and country as the import does, or the same proxy could be entered twice."""
         for name, spell in (("host", fields.host), ("country", fields.country)):
@@ -159,6 +192,7 @@ class Proxy(AbstractResource):
                 raise ValidationError({name: shown(error)}) from None
 
     @property
+    @sensitive_variables()
     def url(self) -> str:
         """The URL for ``requests`` and the like, with the password in plain text: not for logs."""
         return self._url(quote(self.password, safe=""))
@@ -168,6 +202,7 @@ class Proxy(AbstractResource):
         """The URL for people and logs."""
         return self._url("***")
 
+    @sensitive_variables()
     def _url(self, password: str) -> str:
         has_password = bool(self.__dict__.get("password", True))
         login = quote(self.username, safe="") + (f":{password}" if has_password else "")

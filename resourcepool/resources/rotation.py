@@ -6,9 +6,10 @@ from typing import Any
 
 from django.apps import apps
 from django.db import connections, router, transaction
+from django.db.models import Case, Value, When
 
 from resourcepool.leases.retry import retrying
-from resourcepool.resources.secret import EncryptedTextField, Sealed
+from resourcepool.resources.secret import EncryptedTextField, Sealed, seal
 
 CHUNK = 200
 
@@ -40,11 +41,13 @@ def _rotate(model: Any, name: str) -> Iterator[tuple[str, int]]:
 
 def _rotate_some(rows: Any, name: str) -> tuple[int, Any]:
     """Rotate the first of ``rows``; return how many were, and the last key (None: there are no rows)."""
+    field = rows.model._meta.get_field(name)
     # Locked, because somebody may be entering a new password this moment.
     with transaction.atomic(using=rows.db):
         chunk = list(rows.select_for_update().only("pk", name)[:CHUNK])
-        sealed = [row for row in chunk if isinstance(row.__dict__[name], Sealed)]
-        done = rows.model._base_manager.using(rows.db).bulk_update(
-            sealed, [name]
-        )  # reading decrypts, writing encrypts
+        sealed = {row.pk: row.__dict__[name] for row in chunk if isinstance(row.__dict__[name], Sealed)}
+        # Not bulk_update(): it reads each secret, and an error report on it would show them.
+        anew = [When(pk=pk, then=Value(seal(old.open()), output_field=field)) for pk, old in sealed.items()]
+        found = rows.model._base_manager.using(rows.db).filter(pk__in=sealed)
+        done = found.update(**{name: Case(*anew, output_field=field)}) if anew else 0
     return done, chunk[-1].pk if chunk else None

@@ -1,7 +1,8 @@
 """Secrets at rest: a text field encrypted with the keys in RESOURCEPOOL["SECRET_KEYS"].
 
 The first key encrypts, every key decrypts, so a key is replaced by putting the new one in front and running
-``manage.py resourcepool_rotate_secrets``. A value is decrypted when it is read, not when its row is loaded.
+``manage.py resourcepool_rotate_secrets``. A value is encrypted when it is set, and
+decrypted when it is read, not when its row is loaded.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,7 @@ class Sealed:
     def __repr__(self) -> str:
         return "<sealed>"
 
+    @sensitive_variables()
     def open(self) -> str:
         """Return the secret; raises SecretUnreadable when none of the keys fits."""
         from cryptography.fernet import InvalidToken
@@ -48,12 +50,13 @@ def seal(secret: str) -> Sealed:
     return Sealed(_cipher().encrypt(secret.encode()).decode())
 
 
+@sensitive_variables()  # or an error report would show the keys
 def _cipher() -> Any:
     # Slow to import, and projects without secrets never need it.
     from cryptography.fernet import Fernet, MultiFernet
 
     keys = setting("SECRET_KEYS")
-    if isinstance(keys, str) or not keys:
+    if not isinstance(keys, list | tuple) or not keys:
         raise SecretUnreadable(f"there is no key for secrets: {_HINT}")
     try:
         return MultiFernet([Fernet(key) for key in keys])
@@ -64,6 +67,7 @@ def _cipher() -> Any:
 
 
 class _OpensWhenRead(DeferredAttribute):
+    @sensitive_variables()
     def __get__(self, instance: Any, cls: Any = None) -> Any:
         if instance is None:
             return self
@@ -71,9 +75,10 @@ class _OpensWhenRead(DeferredAttribute):
         value = super().__get__(instance, cls) if value is self else value
         return value.open() if isinstance(value, Sealed) else value
 
+    @sensitive_variables()
     def __set__(self, instance: Any, value: Any) -> None:
-        # Makes it a data descriptor: otherwise Python finds the sealed value in __dict__ before asking us.
-        instance.__dict__[self.field.attname] = value
+        # At once, so that no instance carries the text about, and no error report on its way to the database does.
+        instance.__dict__[self.field.attname] = seal(value) if isinstance(value, str) and value else value
 
 
 if TYPE_CHECKING:
@@ -101,6 +106,7 @@ class EncryptedTextField(TextField):
     def value_from_object(self, obj: models.Model) -> Any:
         return obj.__dict__.get(self.attname)
 
+    @sensitive_variables()
     def get_prep_value(self, value: Any) -> Any:
         if value is None or value == "":
             return value

@@ -58,6 +58,24 @@ def test_an_empty_password_keeps_the_stored_one_and_another_replaces_it(operator
     assert proxy.password == "n3w-one"
 
 
+@pytest.mark.parametrize(
+    ("field", "value"), [("scheme", "https"), ("host", "evil.example"), ("port", 81), ("username", "ann")]
+)
+def test_a_stored_password_does_not_follow_to_another_address(
+    operator: Client, proxy: Proxy, field: str, value: Any
+) -> None:
+    page = operator.post(page_of(proxy), form(**{field: value}), follow=True).content.decode()
+    assert "The stored password was removed" in page
+    proxy = Proxy.objects.get()
+    assert (getattr(proxy, field), proxy.password) == (value, "")
+
+
+def test_a_password_that_is_typed_in_belongs_to_the_new_address(operator: Client, proxy: Proxy) -> None:
+    page = operator.post(page_of(proxy), form(port=81, new_password="n3w-one"), follow=True).content.decode()
+    assert "The stored password was removed" not in page
+    assert Proxy.objects.get().url == "http://joe:n3w-one@a.example:81"
+
+
 def test_a_new_proxy_gets_its_password(operator: Client) -> None:
     assert operator.post(f"{LIST}add/", form(new_password=CANARY)).status_code == 302
     assert Proxy.objects.get().password == CANARY

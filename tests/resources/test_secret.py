@@ -4,6 +4,7 @@ import io
 import json
 import logging
 import pickle
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,13 +13,16 @@ from django.core import serializers
 from django.core.exceptions import FieldError
 from django.core.management import CommandError, call_command
 from django.db import connection
+from django.views.debug import ExceptionReporter
 
 from resourcepool.exceptions import AcquireTimeout, BadOption, LeaseLost, SecretUnreadable
 from resourcepool.models import Proxy, Ticket
 from resourcepool.resources import rotation
 from tests.app.rows import columns, new, several, steal
 
+BROKEN = "n0-fernet-key"
 CANARY = "c4n4ry/pä:ss w@rd"
+PART = CANARY[:6]
 
 
 @pytest.fixture
@@ -41,6 +45,10 @@ def keys(settings: Any) -> Any:
         settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "SECRET_KEYS": list(chosen)}
 
     return use
+
+
+def fail(*_: Any, **__: Any) -> Any:
+    raise RuntimeError("deep inside")
 
 
 def a_key() -> str:
@@ -187,6 +195,46 @@ class TestKeys:
         new(Proxy, password=CANARY)
         keys(fresh, old)
         assert Proxy.objects.get().password == CANARY
+
+
+def report_on(act: Callable[[], Any], error: type[Exception]) -> str:
+    """Return the report, as Django mails it to the admins, on what ``act`` raises."""
+    with pytest.raises(error) as caught:
+        act()
+    reporter = ExceptionReporter(None, caught.type, caught.value, caught.tb)
+    said = str(reporter.get_traceback_html())
+    assert "Local vars" in said
+    return said
+
+
+class TestErrorReports:
+    @pytest.mark.parametrize("shape", [list, tuple, " ".join, dict.fromkeys, set])
+    def test_a_broken_entry_shows_no_key_and_no_secret(self, proxy: Any, settings: Any, shape: Any) -> None:
+        good = settings.RESOURCEPOOL["SECRET_KEYS"][0]
+        settings.RESOURCEPOOL = {"SECRET_KEYS": shape([good, BROKEN])}
+        loaded = Proxy.objects.get()
+        for act in (
+            lambda: loaded.password,
+            lambda: loaded.url,
+            lambda: setattr(loaded, "password", CANARY),
+        ):
+            said = report_on(act, SecretUnreadable)
+            assert not [text for text in (good, BROKEN, PART) if text in said]
+
+    def test_a_write_that_fails_shows_no_secret(self, proxy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        proxy.password = CANARY
+        monkeypatch.setattr("django.db.models.sql.compiler.SQLUpdateCompiler.execute_sql", fail)
+        assert PART not in report_on(proxy.save, RuntimeError)
+        assert PART not in report_on(lambda: list(rotation.rotate_secrets()), RuntimeError)
+
+    def test_an_instance_carries_no_text_before_and_after_it_is_saved(self) -> None:
+        proxy = Proxy(host="a.example", port=80, password=CANARY)
+        assert PART not in str(vars(proxy))
+        proxy.save()
+        assert PART not in str(vars(proxy))
+        assert proxy.password == CANARY
+        proxy.refresh_from_db()
+        assert PART not in str(vars(proxy))
 
 
 class TestRotation:

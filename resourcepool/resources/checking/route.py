@@ -6,6 +6,7 @@ import socket
 from typing import Any, cast
 
 import socks
+from django.views.decorators.debug import sensitive_variables
 
 from resourcepool.resources.checking.fault import Fault
 from resourcepool.resources.checking.guard import Guard
@@ -51,6 +52,7 @@ class Route:
         return f"{self.scheme}://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
 
     @property
+    @sensitive_variables()
     def headers(self) -> dict[str, str]:
         """What an HTTP proxy is sent to let us through."""
         if not any(self._login):
@@ -81,6 +83,7 @@ class Route:
         if self._lifeline.is_cut:
             raise Fault(Verdict.BAD, TOO_LATE)
 
+    @sensitive_variables()
     def _socket(self, family: socket.AddressFamily, address: str) -> socket.socket:
         if not self.is_socks:
             return socket.socket(family, socket.SOCK_STREAM)

@@ -1,0 +1,69 @@
+"""The models of resources: what a proxy keeps when it is changed."""
+
+from typing import Any
+
+import pytest
+
+from resourcepool.models import Proxy
+from tests.app.rows import new
+
+SECRET = "c4nary-s3cret"
+ELSEWHERE = [("scheme", "https"), ("host", "evil.example"), ("port", 81), ("username", "ann")]
+
+
+@pytest.fixture
+def proxy() -> Any:
+    return new(Proxy, host="a.example", port=80, username="joe", password=SECRET)
+
+
+class TestAPasswordBelongsToItsAddress:
+    @pytest.mark.parametrize(("field", "value"), ELSEWHERE)
+    @pytest.mark.parametrize("names", [None, True])
+    def test_and_is_cleared_when_that_changes(self, proxy: Any, field: str, value: Any, names: Any) -> None:
+        for copy in (Proxy.objects.get(), proxy):  # one that was read, and one that was made
+            Proxy.objects.update(scheme="http", host="a.example", port=80, username="joe", password=SECRET)
+            setattr(copy, field, value)
+            copy.save(update_fields=[field] if names else None)
+            stored = Proxy.objects.get()
+            assert (getattr(stored, field), copy.password, stored.password) == (value, "", "")
+
+    def test_also_where_only_some_columns_were_read(self, proxy: Any) -> None:
+        for copy in (Proxy.objects.only("notes").get(), Proxy.objects.defer("password").get()):
+            Proxy.objects.update(host="a.example", password=SECRET)
+            copy.host = "evil.example"
+            copy.save()
+            assert Proxy.objects.get().url == "http://joe@evil.example:80"
+
+    def test_also_where_all_of_it_is_checked_before(self, proxy: Any) -> None:
+        copy = Proxy.objects.get()
+        copy.host = "evil.example"
+        copy.full_clean()
+        copy.save()
+        assert Proxy.objects.get().url == "http://joe@evil.example:80"
+
+    def test_one_that_is_set_belongs_to_the_new_address(self, proxy: Any) -> None:
+        copy = Proxy.objects.get()
+        copy.host, copy.password = "b.example", "an0ther"
+        copy.save(update_fields=["host"])
+        assert Proxy.objects.get().url == "http://joe:an0ther@b.example:80"
+
+    def test_whoever_can_read_it_can_take_it_along(self, proxy: Any) -> None:
+        copy = Proxy.objects.get()
+        copy.host, copy.password = "b.example", copy.password
+        copy.save()
+        assert Proxy.objects.get().url == f"http://joe:{SECRET}@b.example:80"
+
+    @pytest.mark.parametrize("changes", [{"notes": "slow"}, {"port": "80"}, {"host": "a.example"}])
+    def test_it_stays_when_the_address_does(self, proxy: Any, changes: dict[str, Any]) -> None:
+        copy = Proxy.objects.get()
+        for name, value in changes.items():
+            setattr(copy, name, value)
+        copy.save()
+        copy.save(update_fields=list(changes))
+        assert Proxy.objects.get().password == SECRET
+
+    def test_what_is_not_written_clears_nothing(self, proxy: Any) -> None:
+        copy = Proxy.objects.get()
+        copy.host = "evil.example"
+        copy.save(update_fields=["notes"])
+        assert Proxy.objects.get().url == f"http://joe:{SECRET}@a.example:80"
