@@ -14,7 +14,7 @@ from resourcepool.admin.generic import Admin
 from resourcepool.admin.paging import CappedList
 from resourcepool.phrases import shown
 from resourcepool.resources.models import AbstractResource
-from resourcepool.resources.state import standing_of, state_of
+from resourcepool.resources.state import State, standing_of, state_of
 from resourcepool.stats.durations import duration
 from resourcepool.stats.holdings import beginnings, origin
 
@@ -57,9 +57,12 @@ class Columns(Admin):
 
     @admin.display(description=_("state"))
     def standing(self, resource: AbstractResource) -> str:
-        """Show the state, and what the last check found."""
+        """Show the state, what comes after the lease, and what the last check found."""
         verdict = resource.get_verdict_display() if resource.verdict else ""
-        return lines(self.state(resource), gettext("check: %s") % verdict if verdict else "")
+        now = getattr(resource, "db_now", None)
+        is_draining = now is not None and state_of(resource, now) is State.DRAINING
+        after = words.after_its_lease(resource) if is_draining else ""
+        return lines(self.state(resource), after, gettext("check: %s") % verdict if verdict else "")
 
     @admin.display(description=_("holder or reason"))
     def held_by(self, resource: AbstractResource) -> str:

@@ -7,7 +7,7 @@ from django.contrib import admin
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from resourcepool.resources.state import State, Verdict
+from resourcepool.resources.state import State, Status, Verdict
 from resourcepool.resources.tags import words
 from resourcepool.stats.holdings import on_host
 from resourcepool.stats.pools import in_state
@@ -16,7 +16,7 @@ HELD, NEVER = "held", "never"
 
 
 class StateFilter(admin.SimpleListFilter):
-    """By what the resource is doing now; "held" is leased or draining."""
+    """By what the resource is doing now; "held" is leased or draining, and the quarantine may be yet to come."""
 
     title = _("state")
     parameter_name = "state"
@@ -28,6 +28,9 @@ class StateFilter(admin.SimpleListFilter):
         wanted = self.value()
         if wanted == HELD:
             return queryset.held()
+        if wanted == State.QUARANTINED:
+            later = in_state(State.DRAINING) & Q(status=Status.QUARANTINED)
+            return queryset.filter(in_state(State.QUARANTINED) | later)
         return queryset.filter(in_state(State(wanted))) if wanted in State.values else queryset
 
 

@@ -1,5 +1,6 @@
 """Doing things to resources: the same page that asks first, for one resource and for many."""
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -23,7 +24,7 @@ from resourcepool.admin.words import named
 from resourcepool.dialect import read_clock
 from resourcepool.exceptions import DatabaseUnavailable, ResourcePoolError
 from resourcepool.phrases import shown
-from resourcepool.resources.state import State
+from resourcepool.resources.state import State, Status
 
 _UNKNOWN = ngettext_lazy(
     "%(count)d more: not done, or not known to be; the list shows how it stands.",
@@ -92,16 +93,18 @@ class Operating(Operated):
         self, request: HttpRequest, selection: Selection, operation: Operation, entered: dict[str, Any]
     ) -> None:
         seen = request.POST.getlist("grant") if operation.of_a_grant else []
-        done, actor, trouble = 0, request.user.get_username(), None
+        done, held, actor, trouble = 0, 0, request.user.get_username(), None
         for rows in selection.chunks(seen):
             concerned, changed, trouble = _attempt(operation, rows, entered, actor)
             if changed:
+                held += min(changed, _held(operation, rows))
                 self._log(request, concerned, operation, entered["reason"])
             done += changed
             if trouble:
                 self.message_user(request, shown(trouble), messages.ERROR)
                 break
-        self._say(request, operation.done, done, messages.SUCCESS)
+        self._say(request, operation.done, done - held, messages.SUCCESS)
+        self._say(request, operation.later, held, messages.SUCCESS)
         rest = _UNKNOWN if trouble else operation.otherwise
         self._say(request, rest, len(selection.grants) - done, messages.WARNING)
 
@@ -142,6 +145,16 @@ def _attempt(
         return concerned, 0, error
     except (DatabaseError, InterfaceError) as error:
         return concerned, 0, DatabaseUnavailable(f"database {rows.db!r}: {error}")
+
+
+def _held(operation: Operation, rows: Any) -> int:
+    """Return for how many of ``rows``, to which it has been done, it waits for the end of their lease."""
+    if operation.later is None:
+        return 0
+    statuses = {"quarantine": Status.QUARANTINED, "drain": Status.OUT_OF_SERVICE, "reserve": Status.RESERVED}
+    with contextlib.suppress(DatabaseError, InterfaceError):  # it is done: no reason to say that it is not
+        return int(rows.draining().filter(status=statuses[operation.name]).count())
+    return 0
 
 
 def action_of(operation: Operation) -> Callable[..., HttpResponse | None]:

@@ -38,6 +38,8 @@ class Operation:
         do: makes the change (rows, what was entered, the operator); returns how many were changed.
         done, otherwise: what is said of those it was done to and of the others; plural, with ``count``.
         states: in which the page of a resource offers it: elsewhere it would change nothing.
+        later: what is said of those among them whose lease still runs, because it waits for the end of that; None: it
+            does not.
         of_a_grant: concerns the lease that was seen, not whoever has the resource by now.
         most: to how many it is done at once; more would keep the web server busy for too long.
     """
@@ -51,6 +53,7 @@ class Operation:
     do: Callable[[Any, Entered, str], int]
     done: Any
     otherwise: Any
+    later: Any = None
     states: Collection[State] = tuple(State)
     of_a_grant: bool = False
     most: int = AT_ONCE
@@ -123,9 +126,14 @@ OPERATIONS = {
             ),
             form=QuarantineForm,
             states=(State.FREE, State.LEASED, State.COOLING, State.QUARANTINED),
-            concerned=lambda rows: rows.filter(in_service=True),
+            concerned=lambda rows: rows.filter(Q(in_service=True) | Q(status=Status.QUARANTINED)),
             do=_quarantine,
             done=ngettext_lazy("%(count)d was quarantined.", "%(count)d were quarantined.", "count"),
+            later=ngettext_lazy(
+                "%(count)d is held: quarantined after its lease.",
+                "%(count)d are held: quarantined after their leases.",
+                "count",
+            ),
             otherwise=ngettext_lazy(
                 "%(count)d was left alone: out of service by then, or not there any more.",
                 "%(count)d were left alone: out of service by then, or not there any more.",
@@ -164,6 +172,11 @@ OPERATIONS = {
             done=ngettext_lazy(
                 "%(count)d was taken out of service.", "%(count)d were taken out of service.", "count"
             ),
+            later=ngettext_lazy(
+                "%(count)d is held: it leaves service after its lease.",
+                "%(count)d are held: they leave service after their leases.",
+                "count",
+            ),
             otherwise=_GONE,
         ),
         Operation(
@@ -178,6 +191,11 @@ OPERATIONS = {
             concerned=_everything,
             do=_reserve,
             done=ngettext_lazy("%(count)d was reserved.", "%(count)d were reserved.", "count"),
+            later=ngettext_lazy(
+                "%(count)d is held: reserved after its lease.",
+                "%(count)d are held: reserved after their leases.",
+                "count",
+            ),
             otherwise=_GONE,
         ),
         Operation(

@@ -46,7 +46,8 @@ def sentences(resource: Any, state: State, now: datetime.datetime, begun: Any) -
         said += _of_a_free_one(resource)
     elif state in (State.COOLING, State.QUARANTINED):
         text, over = _("It is handed out again in %s."), _("Its time is over: reload this page.")
-        said.append(countdown(left(resource.busy_before, now), text, over))
+        ends = resource.busy_before if resource.until is None else max(resource.busy_before, resource.until)
+        said.append(countdown(left(ends, now), text, over))
     if state == State.DRAINING:
         said += _afterwards(resource)
     if state in AWAY:
@@ -85,6 +86,15 @@ def _of_a_free_one(resource: Any) -> Iterator[str]:
 def _afterwards(resource: Any) -> Iterator[str]:
     if resource.status == Status.RESERVED:
         yield _("It is reserved as soon as its lease ends.")
+    elif resource.status == Status.QUARANTINED:
+        yield _("It is quarantined as soon as its lease ends.")
+
+
+def after_its_lease(resource: Any) -> str:
+    """Return what a draining resource is after its lease, as it fits into a table; "": out of service."""
+    if resource.status == Status.RESERVED:
+        return _("reserved after its lease")
+    return _("quarantined after its lease") if resource.status == Status.QUARANTINED else ""
 
 
 def _until(resource: Any, state: State) -> str:

@@ -70,7 +70,7 @@ class Links:
 
     def problem(self, alarm: Alarm) -> str:
         """Return the list that shows what an alarm is about."""
-        if alarm.kind in (Kind.NOTHING_IN_SERVICE, Kind.EXHAUSTED):
+        if alarm.kind in (Kind.NOTHING_IN_SERVICE, Kind.EXHAUSTED, Kind.STARVED):
             return self.line(alarm.pool)
         if alarm.kind in (Kind.JOB_FAILED, Kind.CHECKER_BROKEN, Kind.SWEEP_STALE):
             return self._list(Job, {})

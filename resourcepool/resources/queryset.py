@@ -32,10 +32,12 @@ class ResourceQuerySet(LeaseQuerySet):
     """
 
     def quarantined(self) -> Self:
-        """Put away for a while, because they were found bad."""
+        """Put away for a while, because they were found bad; not those whose lease still runs: these are draining."""
         # The status stays when it is over, so that people can see why; the next lease or cool-down is not meant.
-        parked = self.filter(status=Status.QUARANTINED, holder="", in_service=True)
-        return parked.filter(busy_before__gt=DbNow(), until__gt=DbNow())
+        is_busy = models.Q(busy_before__gt=DbNow())
+        parked = models.Q(in_service=True, holder="") & is_busy
+        since_a_lease = models.Q(in_service=False) & (models.Q(holder="") | ~is_busy)
+        return self.filter(parked | since_a_lease, status=Status.QUARANTINED, until__gt=DbNow())
 
     def draining(self) -> Self:
         """Out of service after the lease that still runs."""
@@ -69,11 +71,13 @@ class ResourceQuerySet(LeaseQuerySet):
     def quarantine(self, reason: str, duration: object, *, actor: str = "") -> int:
         """Put these away as bad for so long (seconds or timedelta, up to 30 days); then they are handed out again.
 
-        A held one is not taken from its holder: it drains, and is back in service when the time is over.
+        A held one is not taken from its holder: it drains, is in quarantine after its lease, and is back in service
+        when the time is over. One that is in quarantine gets the new reason and end.
         """
         reason, seconds = _reason(reason), _span(duration)
         put_away = partial(_update, **_quarantined(reason, seconds))
-        return self._change(What.QUARANTINED, self.filter(in_service=True), put_away, reason, actor)
+        those = models.Q(in_service=True) | models.Q(status=Status.QUARANTINED)
+        return self._change(What.QUARANTINED, self.filter(those), put_away, reason, actor)
 
     def return_to_service(self, *, reason: str = "", actor: str = "") -> int:
         """Hand these out again, and forget their strikes; ends a quarantine.
@@ -88,7 +92,9 @@ class ResourceQuerySet(LeaseQuerySet):
     def return_due(self) -> int:
         """Return to service what was out of service until a moment that has passed."""
         due = self.filter(
-            in_service=False, status__in=(Status.OUT_OF_SERVICE, Status.RESERVED), until__lte=DbNow()
+            in_service=False,
+            status__in=(Status.OUT_OF_SERVICE, Status.QUARANTINED, Status.RESERVED),
+            until__lte=DbNow(),
         )
         back = partial(_update, in_service=True, status=Status.IN_SERVICE, reason="", until=None)
         # What is locked is returned next time: whoever waits for a free one must not wait for somebody's transaction.
@@ -190,7 +196,7 @@ def _quarantined(reason: str, seconds: float) -> dict[str, Any]:
         "reason": reason,
         "until": DbLater(seconds),
         "in_service": either(text(False), text(True)),
-        "status": either(text(Status.OUT_OF_SERVICE), text(Status.QUARANTINED)),
+        "status": Status.QUARANTINED,
         "fence": either(fence, fence + 1),
         "holder": either(models.F("holder"), text("")),
         "busy_before": either(models.F("busy_before"), DbLater(seconds)),

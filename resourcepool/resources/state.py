@@ -46,7 +46,11 @@ class State(models.TextChoices):
     RETIRED = "retired", _("retired")
 
 
-PUT_AWAY: dict[str, State] = {Status.RESERVED: State.RESERVED, Status.RETIRED: State.RETIRED}
+PUT_AWAY: dict[str, State] = {
+    Status.QUARANTINED: State.QUARANTINED,  # since its lease
+    Status.RESERVED: State.RESERVED,
+    Status.RETIRED: State.RETIRED,
+}
 
 
 @dataclass(frozen=True, slots=True)

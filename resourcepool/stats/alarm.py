@@ -15,6 +15,7 @@ class Kind(StrEnum):
     NOTHING_IN_SERVICE = "nothing_in_service"
     UNOWNED = "unowned"
     EXHAUSTED = "exhausted"
+    STARVED = "starved"
     CHECKER_BROKEN = "checker_broken"
     JOB_FAILED = "job_failed"
     SWEEP_STALE = "sweep_stale"
@@ -51,4 +52,10 @@ class Alarm:
     @property
     def is_severe(self) -> bool:
         """Whether somebody is without a resource, or work is not done, because of it, or may be soon."""
-        return self.kind in (Kind.UNREADABLE, Kind.NOTHING_IN_SERVICE, Kind.UNOWNED, Kind.EXHAUSTED)
+        return self.kind in (
+            Kind.UNREADABLE,
+            Kind.NOTHING_IN_SERVICE,
+            Kind.UNOWNED,
+            Kind.EXHAUSTED,
+            Kind.STARVED,
+        )

@@ -2,6 +2,7 @@
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -12,11 +13,13 @@ from resourcepool.exceptions import BadOption, CheckerBroken
 from resourcepool.jobs.names import CHECK, SWEEP
 from resourcepool.phrases import shown
 from resourcepool.resources.checking.rules import intervals
+from resourcepool.resources.registry import resource_model
 from resourcepool.resources.state import State
 from resourcepool.stats.alarm import Alarm, Kind
 from resourcepool.stats.durations import duration
 from resourcepool.stats.happenings import happenings
 from resourcepool.stats.jobs import JobStatus, jobs
+from resourcepool.stats.lines import why_longest_waits
 from resourcepool.stats.pools import PoolStatus, pools
 from resourcepool.stats.queue_alarms import of_queues
 from resourcepool.stats.queues import TaskTypeStatus, task_types
@@ -56,7 +59,11 @@ def alarms_of(
     task_types: Sequence[TaskTypeStatus] = (),
 ) -> list[Alarm]:
     """Return what is wrong with these, judged by the settings: ``judge`` tells of the arguments."""
-    return judge(pools, jobs, leaked, Limits.from_settings(), intervals(), task_types)
+    limits = Limits.from_settings()
+    because = {
+        pool.label: why_longest_waits(resource_model(pool.label)) for pool in pools if _waits(pool, limits)
+    }
+    return judge(pools, jobs, leaked, limits, intervals(), task_types, because)
 
 
 def judge(
@@ -66,12 +73,14 @@ def judge(
     limits: Limits,
     checked_every: Mapping[str, float],
     task_types: Sequence[TaskTypeStatus] = (),
+    because: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Alarm]:
     """Return what is wrong, the worst first.
 
     Args:
         leaked: how many leases were reported as leaked within the last hour.
         checked_every: {label of a pool that is checked: how often that should be done, in seconds}.
+        because: {label of a pool in which somebody has waited too long: why that one is not served}.
     """
     found = [
         *_of_sweep(jobs.get(SWEEP), limits),
@@ -80,26 +89,36 @@ def judge(
         *of_queues(task_types),
     ]
     for pool in pools:
-        found += _of_pool(pool, limits)
+        found += _of_pool(pool, limits, because.get(pool.label, ""))
         found += _of_checks(pool, checked_every.get(pool.label))
     order = list(Kind)
     return sorted(found, key=lambda alarm: (order.index(alarm.kind), alarm.pool))
 
 
-def _of_pool(pool: PoolStatus, limits: Limits) -> Iterator[Alarm]:
+def _waits(pool: PoolStatus, limits: Limits) -> bool:
+    """Tell whether somebody has waited too long for what is not all out of service."""
+    return not pool.trouble and bool(pool.working) and pool.oldest_wait > limits.oldest_wait
+
+
+def _of_pool(pool: PoolStatus, limits: Limits, because: str) -> Iterator[Alarm]:
     if pool.trouble:
         yield Alarm(Kind.UNREADABLE, pool.label, _("cannot be read: %s") % shown(pool.trouble))
     elif pool.waiters and not pool.working:
         text = _("nothing is in service: %(count)d wait, and nothing can come free.") % {"count": pool.waiters}
         yield Alarm(Kind.NOTHING_IN_SERVICE, pool.label, text)
-    elif pool.is_exhausted and pool.oldest_wait > limits.oldest_wait:
-        text = _("all %(leased)d are leased; %(count)d wait, the first for %(wait)s.")
+    elif _waits(pool, limits):
+        if pool.is_exhausted:
+            kind, text = Kind.EXHAUSTED, _("all %(leased)d are leased; %(count)d wait, the first for %(wait)s.")
+        else:
+            kind = Kind.STARVED
+            text = _("somebody has waited for %(wait)s, though %(free)d are free (%(count)d in line).")
         numbers = {
+            "free": pool.counts[State.FREE],
             "leased": pool.counts[State.LEASED],
             "count": pool.waiters,
             "wait": duration(pool.oldest_wait),
         }
-        yield Alarm(Kind.EXHAUSTED, pool.label, text % numbers)
+        yield Alarm(kind, pool.label, f"{text % numbers} {because}".rstrip())
     if pool.expired:
         text = ngettext(
             "%(count)d lease ran out without being released: its holder died, or was cut off.",

@@ -106,7 +106,9 @@ def _cell(pk: str, name: str, now: datetime.datetime, since: datetime.datetime |
     standing = standing_of(row, now)
     state = standing.state
     is_held = state in (State.LEASED, State.DRAINING)
-    ends = (row.busy_before - now).total_seconds()
+    # In quarantine since its lease: that is over.
+    since_a_lease = state is State.QUARANTINED and not row.in_service and row.until is not None
+    ends = ((row.until if since_a_lease else row.busy_before) - now).total_seconds()
     return Cell(
         pk=pk,
         name=name or "",

@@ -69,6 +69,13 @@ def waiting(model: Any, holder: str, limit: int = 10) -> list[Waiting]:
     return [_waiting(model, place) for place in places]
 
 
+def why_longest_waits(model: Any) -> str:
+    """Return why whoever has waited longest for ``model`` is not served, in one sentence; "": nobody waits any more."""
+    rows = _in_line(model).order_by("asked_at", "pk")
+    row = retrying(connections[model.pool.using], rows.first)
+    return _waiting(model, _place(row)).because if row else ""
+
+
 def why_not_served(one: Waiting) -> str:
     """Return why whoever waits like this is not served, in one sentence."""
     total = sum(one.matching.values())
@@ -116,13 +123,13 @@ def _in_line(model: Any) -> Any:
 
 def _waiting(model: Any, place: InLine) -> Waiting:
     before = Q(priority__lt=place.priority) | Q(priority=place.priority, pk__lt=place.ticket)
-    in_front = _in_line(model).filter(before)
+    connection, in_front = connections[model.pool.using], _in_line(model).filter(before)
     found = _matching(model, json.dumps(place.wants))
     next_free = found.get("n_next_free_in")
     return Waiting(
         place=place,
-        ahead=in_front.count(),
-        in_front=[_place(row) for row in in_front[:SHOWN]],
+        ahead=retrying(connection, in_front.count),
+        in_front=[_place(row) for row in retrying(connection, lambda: list(in_front[:SHOWN]))],
         matching={state: found.get(f"n_{state.value}", 0) for state in State},
         next_free_in=None if next_free is None else next_free / 1_000_000,
     )

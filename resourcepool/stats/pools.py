@@ -24,7 +24,7 @@ from resourcepool.exceptions import ResourcePoolError
 from resourcepool.leases import verbs
 from resourcepool.leases.retry import retrying
 from resourcepool.resources.registry import resource_models
-from resourcepool.resources.state import State, Status, Verdict, state
+from resourcepool.resources.state import PUT_AWAY, State, Status, Verdict, state
 from resourcepool.waiting.models import Ticket, pool_name
 
 AWAY = (State.COOLING, State.QUARANTINED, State.DRAINING, State.OUT, State.RESERVED, State.RETIRED)
@@ -114,11 +114,11 @@ def in_state(state: State) -> Q:
         State.FREE: serves & Q(busy_before__lte=DbNow()),
         State.LEASED: serves & busy & held,
         State.COOLING: resting & ~parked,
-        State.QUARANTINED: resting & parked,
+        State.QUARANTINED: resting & parked | put_away & Q(status=Status.QUARANTINED),
         State.DRAINING: Q(in_service=False) & busy & held,
         State.RESERVED: put_away & Q(status=Status.RESERVED),
         State.RETIRED: put_away & Q(status=Status.RETIRED),
-        State.OUT: put_away & ~Q(status__in=(Status.RESERVED, Status.RETIRED)),
+        State.OUT: put_away & ~Q(status__in=tuple(PUT_AWAY)),
     }[state]
 
 

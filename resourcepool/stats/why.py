@@ -124,18 +124,23 @@ def explanation(one: Resource) -> str:
         case State.COOLING:
             return _("It rests after its last lease, for another %s.") % duration(one.busy_for)
         case State.QUARANTINED:
-            numbers = {"time": duration(one.busy_for), "reason": reason, "strikes": row.strikes}
+            numbers = {"time": duration(one.back_in or one.busy_for), "reason": reason, "strikes": row.strikes}
             return _("It is in quarantine for another %(time)s: %(reason)s (strikes: %(strikes)d).") % numbers
-        case State.DRAINING if row.status == Status.RESERVED:
-            text = _("When its lease ends it is reserved: %s.")
-            return f"{text % reason} {_return(one)}"
         case State.DRAINING:
-            return _("It leaves service when its lease ends: %s.") % reason + f" {_return(one)}"
+            return f"{_after_its_lease(row.status) % reason} {_return(one)}"
         case State.RESERVED:
             return _("It is reserved: %s.") % reason + f" {_return(one)}"
         case State.RETIRED:
             return _("It is retired: %s.") % reason
     return _("It is out of service: %s.") % reason + f" {_return(one)}"
+
+
+def _after_its_lease(status: str) -> str:
+    if status == Status.RESERVED:
+        return _("When its lease ends it is reserved: %s.")
+    if status == Status.QUARANTINED:
+        return _("When its lease ends it is quarantined: %s.")
+    return _("It leaves service when its lease ends: %s.")
 
 
 def _return(one: Resource) -> str:

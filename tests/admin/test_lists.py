@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 
 from resourcepool.admin import ResourceAdmin, paging
 from resourcepool.admin.paging import Capped, CappedPaginator
-from resourcepool.dialect import DbNow
+from resourcepool.dialect import DbLater, DbNow
 from resourcepool.models import Proxy
 from resourcepool.resources.state import State
 from resourcepool.stats.pools import in_state
@@ -100,6 +100,18 @@ def test_the_filter_by_state_agrees_with_the_states(viewer: Client) -> None:
     for state in State:
         wanted = set(Proxy.objects.filter(in_state(state)).values_list("pk", flat=True))
         assert shown(viewer, f"?state={state.value}") == wanted
+
+
+def test_what_is_quarantined_after_its_lease_is_found_by_either_state_and_says_so(viewer: Client) -> None:
+    held, parked, _free = several(Proxy, 3)
+    lease(held)
+    Proxy.objects.filter(pk__in=[held.pk, parked.pk]).quarantine("banned", 600)
+    assert shown(viewer, "?state=quarantined") == {held.pk, parked.pk}
+    assert shown(viewer, "?state=draining") == {held.pk}
+    assert "quarantined after its lease" in text(viewer.get(f"{LIST}?state=draining"))
+    change(held, busy_before=DbLater(-1), holder="")
+    assert shown(viewer, "?state=quarantined") == {held.pk, parked.pk}
+    assert shown(viewer, "?state=out") == shown(viewer, "?state=draining") == set()
 
 
 FOUND = [

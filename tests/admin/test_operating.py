@@ -77,19 +77,29 @@ def test_a_lease_that_began_after_the_question_is_left_alone(operator: Client, p
 def test_a_quarantine_ends_by_itself_and_leaves_a_lease_alone(operator: Client) -> None:
     held, free = several(Proxy, 2)
     lease(held)
-    assert "2 were quarantined." in do(operator, "quarantine", [held, free], amount=2, unit="hours")
+    page = do(operator, "quarantine", [held, free], amount=2, unit="hours")
+    assert "1 was quarantined." in page
+    assert "1 is held: quarantined after its lease." in page
     assert 7_000 < busy_for(free) <= 7_200
     assert columns(free)["status"] == Status.QUARANTINED
     assert busy_for(held) <= 60
     assert (columns(held)["holder"], columns(held)["in_service"]) == (held.holder, False)
-    page = do(operator, "quarantine", [held, free], amount=1, unit="days")
+    do(operator, "quarantine", [held], amount=1, unit="days")
+    assert Proxy.objects.get(pk=held.pk).until > Proxy.objects.get(pk=free.pk).until
+
+
+def test_nothing_out_of_service_is_quarantined(operator: Client, proxy: Proxy) -> None:
+    Proxy.objects.take_out("sold")
+    page = do(operator, "quarantine", [proxy], amount=1, unit="days")
     assert "1 was left alone: out of service by then, or not there any more." in page
 
 
 def test_draining_and_returning(operator: Client) -> None:
     rows = several(Proxy, 3)
     lease(rows[0])
-    assert "3 were taken out of service." in do(operator, "drain", rows)
+    page = do(operator, "drain", rows)
+    assert "2 were taken out of service." in page
+    assert "1 is held: it leaves service after its lease." in page
     assert {columns(row)["in_service"] for row in rows} == {False}
     assert busy_for(rows[0]) > 0
     page = do(operator, "return_to_service", [*rows, new(Proxy)], reason="")
@@ -101,6 +111,9 @@ def test_a_reservation_is_for_a_person(operator: Client, proxy: Proxy) -> None:
     assert "1 was reserved." in do(operator, "reserve", [proxy], name="Ann", amount=3, unit="days")
     assert columns(proxy)["status"] == Status.RESERVED
     assert columns(proxy)["reason"] == "Ann: stuck"
+    held = new(Proxy)
+    lease(held)
+    assert "1 is held: reserved after its lease." in do(operator, "reserve", [held], name="Ann")
 
 
 WRONG = [

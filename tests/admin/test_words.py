@@ -60,12 +60,20 @@ SAID = [
     (State.FREE, {"holder": "gone"}, None, ["of gone, ran out without being released"]),
     (State.COOLING, {"busy_before": at(30)}, None, ["handed out again in 30 s"]),
     (State.QUARANTINED, {"busy_before": at(7_300), "strikes": 3}, None, ["in 2 h", "Found bad 3 times"]),
+    (State.QUARANTINED, {"status": "quarantined", "until": at(7_300)}, None, ["in 2 h"]),
     (State.OUT, {"until": at(3_600)}, None, ["Handed out no more until 2026-11-21 "]),
     (State.RESERVED, {"reason": "Ann: a demo"}, None, ["until somebody returns it", "Why: Ann: a demo"]),
     (State.RETIRED, {"until": at(60)}, None, ["until somebody returns it"]),
     (State.FREE, {"checked_at": at(-300), "verdict": "bad"}, None, ["Last check: bad, 5 min ago."]),
     (State.FREE, {"checked_at": at(-300), "verdict": "odd"}, None, ["Last check: ?, 5 min ago."]),
 ]
+
+
+def test_what_is_quarantined_while_it_is_held_says_so() -> None:
+    columns = {**HELD, "status": "quarantined", "reason": "banned", "until": at(3_600)}
+    said = " ".join(sentences(resource(**columns), State.DRAINING, NOW, BEGUN))
+    assert "It is quarantined as soon as its lease ends." in said
+    assert "Handed out no more until 2026-11-21 " in said
 
 
 def test_what_is_reserved_while_it_is_held_says_so() -> None:

@@ -124,8 +124,8 @@ RESOURCES = (
     Mutation(
         "a quarantine passes over what is held",
         "resources/queryset.py",
-        "self.filter(in_service=True), put_away",
-        'self.filter(in_service=True, holder=""), put_away',
+        "self.filter(those), put_away",
+        'self.filter(those, holder=""), put_away',
         ("tests/resources/test_operating.py",),
     ),
     Mutation(

@@ -66,6 +66,13 @@ class TestOut:
         event = Event.objects.get()
         assert (event.reason, event.actor) == ("cable", operating.actor())
 
+    def test_by_id_what_is_quarantined_after_its_lease_is_out_for_good(self) -> None:
+        proxy = new(Proxy)
+        hold(proxy)
+        Proxy.objects.quarantine("banned", 600)
+        assert run("drain", "proxy", proxy.pk, "--reason", "sold").code == 0
+        assert (columns(proxy)["status"], columns(proxy)["until"]) == (Status.OUT_OF_SERVICE, None)
+
     def test_by_id_what_is_out_already_gets_the_new_reason_and_end(self) -> None:
         away = out()
         assert run("drain", "proxy", away.pk, "--reason", "longer", "--for", "5h").code == 0

@@ -152,6 +152,35 @@ class TestQuarantine:
         change(proxy, until=DbLater(-1))
         assert eventually(lambda: Proxy.pool.acquire(wait=False)).pk == proxy.pk
 
+    def test_of_a_held_one_is_one_after_its_lease_and_keeps_its_end(self, proxy: Any) -> None:
+        lease: Any = Proxy.pool.acquire(cooldown=50)
+        Proxy.objects.quarantine("banned", 600)
+        until = columns(proxy)["until"]
+        assert state(proxy) == State.DRAINING
+        lease.release()
+        assert state(proxy) == State.QUARANTINED
+        assert list(Proxy.objects.quarantined()) == [proxy]
+        assert (columns(proxy)["status"], columns(proxy)["until"]) == (Status.QUARANTINED, until)
+
+    def test_of_a_held_one_whose_holder_finds_it_bad_too_keeps_its_end(self, proxy: Any) -> None:
+        lease: Any = Proxy.pool.acquire()
+        Proxy.objects.quarantine("banned", 6_000)
+        until = columns(proxy)["until"]
+        lease.quarantine("403")
+        assert (columns(proxy)["until"], columns(proxy)["reason"]) == (until, "banned")
+        assert state(proxy) == State.QUARANTINED
+
+    def test_of_a_held_one_can_be_given_another_end(self, proxy: Any) -> None:
+        lease: Any = Proxy.pool.acquire()
+        Proxy.objects.quarantine("banned", 600)
+        assert Proxy.objects.quarantine("banned for long", 6_000) == 1
+        lease.release()
+        assert Proxy.objects.quarantine("banned for longer", 9_000) == 1
+        assert state(proxy) == State.QUARANTINED
+        assert 8_900 < busy_for(proxy) <= 9_000
+        assert Proxy.objects.return_to_service() == 1
+        assert state(proxy) == State.FREE
+
     @pytest.mark.parametrize("statement", range(1, 4))
     @pytest.mark.parametrize("begins", [False, True])
     def test_puts_it_away_also_when_a_lease_begins_or_ends_meanwhile(

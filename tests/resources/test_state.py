@@ -11,6 +11,7 @@ from resourcepool.resources.state import State, Status, standing_of
 NOW = datetime.datetime(2026, 11, 21, 3, 0, tzinfo=datetime.UTC)
 BEFORE, LATER = NOW - datetime.timedelta(seconds=1), NOW + datetime.timedelta(days=2)
 PARKED = {"in_service": True, "status": Status.QUARANTINED, "reason": "vendor has it"}
+AFTER = {**PARKED, "in_service": False}  # it was put there while it was held
 OUT = {"in_service": False, "status": Status.OUT_OF_SERVICE, "reason": "new cable", "holder": ""}
 
 
@@ -23,6 +24,9 @@ OUT = {"in_service": False, "status": Status.OUT_OF_SERVICE, "reason": "new cabl
         ({**PARKED, "busy_before": LATER, "until": BEFORE, "holder": "me"}, State.LEASED, False),
         ({**PARKED, "busy_before": LATER, "until": BEFORE, "holder": ""}, State.COOLING, False),
         ({**PARKED, "busy_before": LATER, "until": NOW, "holder": ""}, State.COOLING, False),
+        ({**AFTER, "busy_before": LATER, "until": LATER, "holder": "me"}, State.DRAINING, True),
+        ({**AFTER, "busy_before": BEFORE, "until": LATER, "holder": ""}, State.QUARANTINED, True),
+        ({**AFTER, "busy_before": BEFORE, "until": LATER, "holder": "a dead one"}, State.QUARANTINED, True),
         ({**OUT, "busy_before": BEFORE, "until": None}, State.OUT, True),
         ({**OUT, "busy_before": BEFORE, "until": BEFORE}, State.OUT, True),  # until a sweep returns it
     ],

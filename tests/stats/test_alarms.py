@@ -15,7 +15,7 @@ from resourcepool.stats.durations import duration
 from resourcepool.stats.jobs import JobStatus
 from resourcepool.stats.pools import PoolStatus
 from resourcepool.sweeps.sweep import sweep
-from tests.app.rows import change, new
+from tests.app.rows import change, hold, new, several
 from tests.waiting.waiters import ticket
 
 LIMITS = Limits(oldest_wait=60, sweep=600)
@@ -39,7 +39,8 @@ def kinds(*pools: PoolStatus, jobs: Any = SWEPT, leaked: int = 0, every: float |
         (pool(free=3, leased=40), []),
         (pool(leased=40, waiters=5, oldest_wait=59), []),
         (pool(leased=40, waiters=5, oldest_wait=61), [Kind.EXHAUSTED]),
-        (pool(free=1, leased=40, waiters=5, oldest_wait=61), []),
+        (pool(free=1, leased=40, waiters=5, oldest_wait=59), []),
+        (pool(free=1, leased=40, waiters=5, oldest_wait=61), [Kind.STARVED]),
         (pool(waiters=1, oldest_wait=1), [Kind.NOTHING_IN_SERVICE]),
         (pool(free=1, expired=2), [Kind.EXPIRED]),
         (pool(trouble="no such table"), [Kind.UNREADABLE]),
@@ -119,6 +120,36 @@ def test_of_this_database_now() -> None:
     ticket(Proxy, asked_at=DbLater(-30))
     mine = [alarm.kind for alarm in alarms() if alarm.pool == "resourcepool.Proxy"]
     assert mine == [Kind.NOTHING_IN_SERVICE]
+
+
+class TestSomebodyWhoWaitsForLong:
+    @staticmethod
+    def alarm() -> Any:
+        (found,) = [alarm for alarm in alarms() if alarm.pool == "resourcepool.Proxy"]
+        return found
+
+    def test_though_others_are_free_is_an_alarm_that_says_why(self) -> None:
+        several(Proxy, 3, country="DE")
+        ticket(Proxy, selector='{"country": "AQ"}', asked_at=DbLater(-600))
+        found = self.alarm()
+        assert (found.kind, found.is_severe) == (Kind.STARVED, True)
+        assert found.text == (
+            "somebody has waited for 10 min, though 3 are free (1 in line). No resource matches what it wants."
+        )
+
+    def test_is_the_one_who_came_first_whatever_the_priority(self) -> None:
+        new(Proxy, country="DE")
+        hold(new(Proxy, country="US"))
+        ticket(Proxy, selector='{"country": "US"}', asked_at=DbLater(-5), priority=-9)
+        ticket(Proxy, selector='{"country": "AQ"}', asked_at=DbLater(-600))
+        assert self.alarm().text.endswith("No resource matches what it wants.")
+
+    def test_where_nothing_is_free_is_told_why_too(self) -> None:
+        hold(new(Proxy, country="US"))
+        ticket(Proxy, selector='{"country": "AQ"}', asked_at=DbLater(-600))
+        found = self.alarm()
+        assert found.kind is Kind.EXHAUSTED
+        assert found.text.endswith("the first for 10 min. No resource matches what it wants.")
 
 
 def test_each_is_told_once_when_it_begins_and_once_when_it_ends(caplog: pytest.LogCaptureFixture) -> None:

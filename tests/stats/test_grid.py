@@ -56,6 +56,16 @@ def test_one_that_is_put_away_tells_why_and_until_when() -> None:
     assert 500 < (cell.ends or 0) <= 600
 
 
+def test_one_that_is_quarantined_since_its_lease_tells_until_when() -> None:
+    proxy = new(Proxy)
+    lease = hold(proxy)
+    Proxy.objects.filter(pk=proxy.pk).quarantine("banned", 600)
+    lease.release()
+    (cell,) = grid([Proxy])["resourcepool.Proxy"]
+    assert (cell.state, cell.note) == (State.QUARANTINED, "banned")
+    assert 500 < (cell.ends or 0) <= 600
+
+
 def test_one_whose_quarantine_is_over_gives_no_reason_any_more() -> None:
     proxy = new(Proxy)
     Proxy.objects.filter(pk=proxy.pk).quarantine("banned", 600)

@@ -44,6 +44,11 @@ def one(
             one(State.DRAINING, reason="alice: tests", status=Status.RESERVED),
             "When its lease ends it is reserved: alice: tests. Until somebody returns it",
         ),
+        (
+            one(State.DRAINING, back_in=7_200, status=Status.QUARANTINED),
+            "When its lease ends it is quarantined: bad. Back by itself in 2 h.",
+        ),
+        (one(State.QUARANTINED, back_in=7_200), "It is in quarantine for another 2 h: bad (strikes: 3)."),
         (one(State.RESERVED, back_in=7_200), "It is reserved: bad. Back by itself in 2 h."),
         (one(State.RETIRED), "It is retired: bad."),
         (one(State.OUT, reason=""), "It is out of service: no reason given."),

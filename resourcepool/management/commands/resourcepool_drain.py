@@ -138,7 +138,8 @@ def _refuse_beside_back(names: Iterable[str]) -> None:
 
 def _to_take_out(rows: Any, *, by_id: bool) -> Any:
     serving = rows.filter(in_service=True)
-    return serving | rows.filter(status=Status.OUT_OF_SERVICE) if by_id else serving
+    away = (Status.OUT_OF_SERVICE, Status.QUARANTINED)
+    return serving | rows.filter(status__in=away) if by_id else serving
 
 
 def _to_return(rows: Any, *, by_id: bool) -> Any:

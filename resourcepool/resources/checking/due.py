@@ -1,5 +1,6 @@
 """Which resources are to be checked now."""
 
+import datetime
 import random
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ class Candidate:
         holder: whose lease ran out here without being released; "" if none did.
         is_parked: it is in quarantine; ``is_theirs``: where an operator or a crawler has put it, not a check.
         was_bad: the last check found it bad, or somebody put it in quarantine.
+        until: the end of that quarantine, by which it is known from a later one.
     """
 
     pk: Any
@@ -32,6 +34,7 @@ class Candidate:
     is_parked: bool
     is_theirs: bool
     was_bad: bool
+    until: datetime.datetime | None = None
 
 
 def due(
@@ -58,7 +61,7 @@ def due(
 
 
 def _read(rows: ResourceQuerySet, *, is_parked: bool) -> list[Candidate]:
-    columns = rows.values_list("pk", "fence", "holder", "reason", "verdict")
+    columns = rows.values_list("pk", "fence", "holder", "reason", "verdict", "until")
     read = retrying(connections[rows.db], lambda: list(columns.all()))
     return [
         Candidate(
@@ -68,6 +71,7 @@ def _read(rows: ResourceQuerySet, *, is_parked: bool) -> list[Candidate]:
             is_parked,
             is_theirs=is_parked and not reason.startswith(OURS),
             was_bad=is_parked or verdict == Verdict.BAD,
+            until=until,
         )
-        for pk, fence, holder, reason, verdict in read
+        for pk, fence, holder, reason, verdict, until in read
     ]

@@ -1,6 +1,7 @@
 """The lease under which a resource is looked at, and what is done with the resource afterwards."""
 
 import dataclasses
+import datetime
 from functools import partial
 from typing import Any
 
@@ -22,6 +23,7 @@ from resourcepool.resources.state import Status
 from resourcepool.signals import Fact, What, is_recorded, tell
 from resourcepool.waiting import handover
 
+TICK = datetime.timedelta(milliseconds=1)
 TTL = 60.0  # seconds after which what a dead checker held is free, or was before its quarantine is over
 
 
@@ -40,7 +42,9 @@ class CheckLease(ResourceLease):
 
     def return_to_service(self) -> bool:
         """End the quarantine it was found in, unless an operator has meanwhile decided otherwise; tells whether."""
-        parked = self._mine().filter(in_service=True, status=Status.QUARANTINED)
+        parked = self._mine().filter(status=Status.QUARANTINED)
+        if until := self.candidate.until:  # not equal: SQLite keeps fewer digits than Django sends
+            parked = parked.filter(until__gt=until - TICK, until__lt=until + TICK)
         if not self._update(parked, **BACK):
             return False
         who = (self.model, self.using, self.pk, self.fence)

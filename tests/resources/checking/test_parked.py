@@ -12,6 +12,7 @@ from resourcepool.resources.checking.checker import Finding
 from resourcepool.resources.checking.due import due
 from resourcepool.resources.checking.lease import take
 from resourcepool.resources.checking.outcome import Checked, Done
+from resourcepool.resources.state import Status
 from resourcepool.signals import Fact, What
 from tests.app.rows import busy_for, columns, hold, new
 from tests.resources.checking.checked import checked, parked
@@ -111,6 +112,39 @@ class TestInQuarantine:
         assert checked()[row.pk].done is Done.NOTHING
         now = columns(row)
         assert (now["in_service"], now["status"], now["reason"]) == (False, "out_of_service", "by alice")
+
+
+class TestInQuarantineSinceItsLease:
+    @staticmethod
+    def parked() -> Any:
+        away = {"status": Status.QUARANTINED, "in_service": False, "until": DbLater(1_000)}
+        return new(Proxy, reason="403 from the shop", fence=7, **away)
+
+    def test_a_good_one_is_returned_to_service_if_that_is_asked_for(self) -> None:
+        row = self.parked()
+        assert checked() == {}
+        assert checked(every_quarantine=True)[row.pk].done is Done.RETURNED
+        assert columns(row)["in_service"]
+
+    def test_a_bad_one_stays_for_as_long_as_before(self) -> None:
+        row = self.parked()
+        before = columns(row)
+        Scripted.finds = {row.pk: BAD}
+        assert checked(every_quarantine=True)[row.pk].done is Done.NOTHING
+        now = columns(row)
+        kept = ("until", "reason", "status", "in_service")
+        assert [now[name] for name in kept] == [before[name] for name in kept]
+
+    def test_an_operator_who_quarantines_it_anew_meanwhile_has_the_last_word(self) -> None:
+        row = self.parked()
+
+        def put_away(_: Any) -> None:
+            Proxy.objects.filter(pk=row.pk).quarantine("by alice", 5_000)
+
+        Scripted.meanwhile = staticmethod(put_away)
+        assert checked(every_quarantine=True)[row.pk].done is Done.NOTHING
+        now = columns(row)
+        assert (now["status"], now["reason"], now["holder"]) == ("quarantined", "by alice", "")
 
 
 class TestTaken:
