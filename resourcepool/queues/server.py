@@ -23,11 +23,12 @@ from resourcepool.leases import background
 from resourcepool.leases.alarm import Alarm
 from resourcepool.leases.background import own_connections
 from resourcepool.leases.clock import monotonic
-from resourcepool.queues.held import Hand, HeldQueue
+from resourcepool.queues.held import HeldQueue
 from resourcepool.queues.labels import labels_of, listed
 from resourcepool.queues.membership import Membership
 from resourcepool.queues.models import MAX_NAME, MOST_WEIGHT, TaskType
 from resourcepool.queues.registering import Application
+from resourcepool.queues.rota import Rota
 from resourcepool.queues.standing import find_task_type
 
 logger = logging.getLogger(__name__)
@@ -85,7 +86,7 @@ class QueueServer:
         )
         self._using = router.db_for_write(TaskType)
         self._membership: Membership | None = None
-        self._alarm = Alarm()
+        self._alarm, self._rota = Alarm(), Rota()
         self._is_stopping = self._is_over = False
         self._thread: threading.Thread | None = None
         self._pid = os.getpid()
@@ -132,26 +133,18 @@ class QueueServer:
     def queues(self) -> Iterator[HeldQueue]:
         """Yield the queues it has, one after the other, each in hand until the next one is asked for.
 
-        What is in hand is not handed over; what has been asked for, is paused or is in hand elsewhere in this process
-        is passed over. With nothing to yield it waits for a change, a heartbeat at most.
+        It begins after the queue that it yielded last, in whichever thread. What is in hand is not handed over; what
+        has been asked for, is paused or is in hand elsewhere in this process is passed over. With nothing to yield it
+        waits for a change, a heartbeat at most.
 
         Raises:
             LeaseFromAnotherProcess: this is a child of the process that registered.
         """
         if self._is_over:  # closed by another thread
             return
-        membership, found = self._known, False
-        for queue in membership.held:
-            if self.stopping or membership.is_resting:
-                break
-            hand = Hand(is_loop=True)
-            try:
-                if membership.begin(queue, hand):
-                    found = True
-                    yield queue
-            finally:
-                membership.finish(queue, hand)
-        if not found:
+        membership = self._known
+        has_begun = yield from self._rota.go_through(membership)
+        if not has_begun:
             self.wait(membership.task_type.heartbeat_every)
 
     def wait(self, timeout: float) -> None:

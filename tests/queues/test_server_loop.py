@@ -43,6 +43,35 @@ class TestTheLoop:
         assert not doubles
         assert set(done) == set("123456")
 
+    def test_that_is_left_after_one_queue_begins_with_the_next(self, serve: Serve) -> None:
+        made(4)
+        server = serve("A")
+        has(server, 4)
+        worked = [next(server.queues()).queue_id for _ in range(10)]
+        assert worked == ["1", "2", "3", "4", "1", "2", "3", "4", "1", "2"]
+
+    def test_that_a_queue_breaks_every_time_gets_to_the_others(self, serve: Serve) -> None:
+        made(6)
+        server = serve("A")
+        has(server, 6)
+        worked = Counter[str]()
+        for _ in range(12):
+            with contextlib.suppress(ZeroDivisionError):
+                for each in server.queues():
+                    worked[each.queue_id] += 1
+                    if each.queue_id == "4":
+                        raise ZeroDivisionError
+        assert set(worked) == set("123456")
+
+    def test_goes_on_where_it_was_when_the_queue_yielded_last_has_gone(self, serve: Serve) -> None:
+        made(4)
+        server = serve("A")
+        has(server, 4)
+        assert [next(server.queues()).queue_id for _ in range(2)] == ["1", "2"]
+        operating.remove_queues(NAME, ["2"])
+        has(server, 3)
+        assert [each.queue_id for each in server.queues()] == ["3", "4", "1"]
+
     def test_gives_the_queue_back_when_it_is_left(self, serve: Serve) -> None:
         made(1)
         server = serve("A")
