@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from resourcepool.queues.assignment import Member, Place, Strategy
 from resourcepool.queues.models import Move
+from resourcepool.queues.pins import pinned
 
 What = Move.What
 
@@ -100,9 +101,9 @@ def plan(
     members = [worker.member for worker in workers if worker.gets_queues and worker.member.pk in staying]
     wanted = [queue for queue in queues if not queue.is_retiring]
     places = [_place(queue, staying, members) for queue in wanted]
-    targets = strategy(places, members)
+    targets, overflow = pinned(strategy, places, members)
     counts = Counter(place.server for place in places)
-    why = _Reasons(by_pk, set(leaving), counts)
+    why = _Reasons(by_pk, set(leaving), counts, overflow)
     found = []
     for queue in queues:
         target = None if queue.is_retiring else targets[queue.pk]
@@ -171,9 +172,13 @@ class _Reasons:
     """Why a queue moves, in words for the operator who asks later."""
 
     def __init__(
-        self, workers: Mapping[int, Worker], leaving: Collection[int], counts: Counter[int | None]
+        self,
+        workers: Mapping[int, Worker],
+        leaving: Collection[int],
+        counts: Counter[int | None],
+        overflow: Collection[int],
     ) -> None:
-        self._workers, self._leaving, self._counts = workers, leaving, counts
+        self._workers, self._leaving, self._counts, self._overflow = workers, leaving, counts, overflow
 
     def of(self, queue: Standing, what: Move.What, target: int | None) -> str:
         """Return why ``queue`` takes this step."""
@@ -189,7 +194,7 @@ class _Reasons:
 
     def _why_free(self, queue: Standing) -> str:
         if queue.cur is None:
-            return "nobody had it"
+            return self._why_not_pinned(queue) or "nobody had it"
         if queue.cur in self._leaving:
             return f"{self._name(queue.cur)} left"
         worker = self._workers.get(queue.cur)
@@ -205,8 +210,16 @@ class _Reasons:
             return f"{worker.member} lacks {', '.join(f'{key}={value}' for key, value in sorted(missing))}"
         if queue.pin and queue.pin == self._workers[target or 0].member.name:
             return f"pinned to {queue.pin}"
+        if no_room := self._why_not_pinned(queue):
+            return no_room
         had, has = self._counts[queue.cur], self._counts[target]
         return f"evens out: {worker.member} had {had}, {self._name(target)} {has}"
+
+    def _why_not_pinned(self, queue: Standing) -> str:
+        is_there = any(
+            worker.gets_queues and worker.member.name == queue.pin for worker in self._workers.values()
+        )
+        return f"pinned to {queue.pin}, which has no room" if is_there and queue.pk in self._overflow else ""
 
     def _name(self, pk: int | None) -> str:
         worker = self._workers.get(pk or 0)

@@ -134,6 +134,45 @@ def test_what_becomes_of_a_queue_whose_owner_has_done_its_work(
     assert [(str(change.what), change.to) for change in found] == expected
 
 
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_what_is_pinned_to_a_full_server_goes_to_any_other_and_says_so(strategy: str) -> None:
+    queues = [queue(pk, pin="A") for pk in range(1, 5)]
+    found = plan(queues, [worker(A, limit=2), worker(B)], STRATEGIES[strategy], DRAIN)
+    assert [(change.to, change.reason) for change in found] == [
+        *[(A, "nobody had it")] * 2,
+        *[(B, "pinned to A, which has no room")] * 2,
+    ]
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_what_went_elsewhere_because_its_server_was_full_stays_there(strategy: str) -> None:
+    queues = [queue(1, A, pin="A"), queue(2, B, pin="A"), queue(3, A, pin="A"), queue(4, B, pin="A")]
+    sticky = [queue(pk, owner, pin="A") for pk, owner in enumerate((A, A, B, B), 1)]
+    there = queues if strategy == "sticky" else sticky
+    assert planned(there, [worker(A, limit=2), worker(B)], strategy=strategy) == []
+
+
+def test_what_is_pinned_comes_back_when_there_is_room() -> None:
+    queues = [queue(1, A, pin="A"), queue(2, B, pin="A")]
+    assert planned(queues, [worker(A), worker(B)]) == [("requested", 2, A)]
+
+
+def test_a_pin_is_given_room_by_what_may_go_elsewhere() -> None:
+    queues = [queue(1, A), queue(2, A), queue(3, pin="A"), queue(4, pin="A")]
+    assert planned(queues, [worker(A, limit=2), worker(B)]) == [
+        ("requested", 1, B),
+        ("requested", 2, B),
+        ("assigned", 3, A),
+        ("assigned", 4, A),
+    ]
+
+
+def test_what_nobody_has_room_for_is_left_free_whatever_it_is_pinned_to() -> None:
+    queues = [queue(pk, pin="A") for pk in range(1, 5)]
+    found = planned(queues, [worker(A, limit=1), worker(B, limit=1)])
+    assert found == [("assigned", 1, A), ("assigned", 2, B)]
+
+
 REASONS = [
     (queue(), [ALIVE], (), "nobody had it"),
     (queue(cur=A), [DEAD, worker(B)], (), "A #1 was judged dead: no heartbeat for 6 s"),
@@ -144,6 +183,7 @@ REASONS = [
     (queue(cur=A, labels={"zone": "eu"}), [ALIVE, worker(B, labels={"zone": "eu"})], (), "A #1 lacks zone=eu"),
     (queue(cur=A, req=B, **late), [DRAINING, worker(B)], (), "A #1 did not finish its work on it in time"),
     (queue(cur=A, req=B, **asked), [ALIVE], (), "A #1 keeps it"),
+    (queue(pin="A"), [worker(A, limit=0), worker(B)], (), "pinned to A, which has no room"),
     (queue(is_retiring=True), [ALIVE], (), "it is being removed"),
 ]
 
