@@ -98,6 +98,7 @@ MOVES = (
     _("%(server)s #%(count)s did not finish its work on it in time"),
     _("%(server)s #%(count)s was judged dead: no heartbeat for %(seconds)s s"),
     _("evens out: %(giver)s had %(count)s, %(taker)s %(count_taker)s"),
+    _("pinned to %(server)s, which has no room"),
     _("pinned to %(server)s"),
 )
 

@@ -4,14 +4,17 @@ import contextlib
 import math
 import threading
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import TYPE_CHECKING, Self
 
 from django.db import connections
 from django.db.models import F
 
+from resourcepool import options
 from resourcepool.exceptions import GuardOutsideTransaction, LeaseLost, LeaseReleased, QueueBusy
 from resourcepool.leases.clock import monotonic
 from resourcepool.leases.open_transaction import rolled_back_on_error
+from resourcepool.queues.event_loops import refuse_event_loop
 from resourcepool.queues.models import Queue, Server
 from resourcepool.queues.planning import Standing
 
@@ -48,6 +51,7 @@ class HeldQueue:
         self._membership = membership
         self._ended: LeaseLost | None = None
         self._hands: set[Hand] = set()
+        self.skipped_until = 0.0  # this process's clock; until then the loop passes over it
         self.asked_until = (
             math.inf
         )  # this process's clock, at which others may take it over; infinity: not asked for
@@ -98,6 +102,10 @@ class HeldQueue:
         if why_not is not None:
             raise why_not
 
+    def skip_for(self, seconds: float | timedelta) -> None:
+        """Have the loop over ``queues`` pass over it for so long, in all threads: there is nothing to do on it now."""
+        self.skipped_until = monotonic() + options.seconds("seconds", seconds)
+
     @contextlib.contextmanager
     def working(self) -> Iterator[Self]:
         """Work on it: until the block ends it is not handed over, unless that takes longer than ``drain_within``.
@@ -106,7 +114,9 @@ class HeldQueue:
             LeaseLost: it is not this server's any more, or is just going; or, at the end: it was taken over
                 while the block ran, so somebody else may have done the same work.
             QueueBusy: another thread works on it, or nobody is to begin: paused, or the server is to stop.
+            BadOption: this thread runs an event loop (asyncio).
         """
+        refuse_event_loop()
         self.ensure_held()
         hand = Hand(is_loop=False)
         try:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from resourcepool.queues.assignment import Member, Place, Strategy
 from resourcepool.queues.models import Move
+from resourcepool.queues.room import with_room
 
 What = Move.What
 
@@ -100,15 +101,16 @@ def plan(
     members = [worker.member for worker in workers if worker.gets_queues and worker.member.pk in staying]
     wanted = [queue for queue in queues if not queue.is_retiring]
     places = [_place(queue, staying, members) for queue in wanted]
-    targets = strategy(places, members)
+    targets, overflow = with_room(strategy, places, members)
     counts = Counter(place.server for place in places)
-    why = _Reasons(by_pk, set(leaving), counts)
+    why = _Reasons(by_pk, set(leaving), counts, overflow)
     found = []
     for queue in queues:
         target = None if queue.is_retiring else targets[queue.pk]
-        step = _retire(queue, staying) if queue.is_retiring else _step(queue, target, staying)
-        if step in (None, What.REQUESTED) and _is_overdue(queue, target, by_pk, drain_within, staying):
-            step = What.REMOVED if queue.is_retiring else What.TAKEN_OVER
+        is_to_go = target is not None or queue.is_retiring or bool(_lacking(queue, by_pk.get(queue.cur or 0)))
+        step = _retire(queue, staying) if queue.is_retiring else _step(queue, target, staying, is_to_go)
+        if step in (None, What.REQUESTED) and is_to_go and _is_overdue(queue, by_pk, drain_within, staying):
+            step = _taken(queue, target)
         if step is not None:
             found.append(Change(queue, step, target, why.of(queue, step, target)))
     return found
@@ -117,8 +119,8 @@ def plan(
 def hand_over(queues: Sequence[Standing], workers: Sequence[Worker], doubtful: Collection[int]) -> list[Change]:
     """Return what becomes of queues whose owner has no work in hand on them (R1.5).
 
-    Whoever has asked gets it, if it lives; if not, the owner keeps it, unless it is ``doubtful``: given up before
-    without an answer, so that nobody may rely on the old fence.
+    Whoever has asked gets it, if it lives; if not, the owner keeps it, unless it was asked back for nobody (its labels
+    forbid the owner), or is ``doubtful``: given up before without an answer, so that nobody may rely on the old fence.
     """
     takers = {worker.member.pk: worker.member for worker in workers if worker.gets_queues}
     found = []
@@ -129,6 +131,8 @@ def hand_over(queues: Sequence[Standing], workers: Sequence[Worker], doubtful: C
             found.append(Change(queue, What.HANDED_OVER, queue.req, "its owner had finished its work on it"))
         elif queue.pk in doubtful:
             found.append(Change(queue, What.FREED, None, "given up, without an answer from the database"))
+        elif queue.req is None and queue.asked_ago is not None:
+            found.append(Change(queue, What.FREED, None, "its owner had finished its work on it"))
         elif queue.req is not None:
             found.append(Change(queue, What.CANCELLED, None, "whoever asked for it is gone"))
     return found
@@ -141,13 +145,21 @@ def _place(queue: Standing, staying: Collection[int], members: Sequence[Member])
     return Place(queue.pk, asked or owner, owner, queue.labels, queue.pin)
 
 
-def _step(queue: Standing, target: int | None, staying: Collection[int]) -> Move.What | None:
+def _lacking(queue: Standing, owner: Worker | None) -> set[tuple[str, str]]:
+    """Return which labels of ``queue`` its owner has not, so that it may not go on having it."""
+    return set() if owner is None else set(queue.labels.items()) - set(owner.member.labels.items())
+
+
+def _step(queue: Standing, target: int | None, staying: Collection[int], is_to_go: bool) -> Move.What | None:
     if queue.cur not in staying:
         if target is not None:
             return What.ASSIGNED
         return None if queue.cur is None else What.FREED
-    if target in (None, queue.cur):  # it stays where it is, also when there is nobody to give it to
-        return None if queue.req is None else What.CANCELLED
+    is_asked = queue.req is not None or queue.asked_ago is not None
+    if target == queue.cur or not is_to_go:  # it stays where it is, also when there is nobody to give it to
+        return What.CANCELLED if is_asked else None
+    if target is None:  # asked back for nobody
+        return None if is_asked and queue.req is None else What.REQUESTED
     return None if queue.req == target else What.REQUESTED
 
 
@@ -156,28 +168,36 @@ def _retire(queue: Standing, staying: Collection[int]) -> Move.What | None:
 
 
 def _is_overdue(
-    queue: Standing,
-    target: int | None,
-    workers: Mapping[int, Worker],
-    drain_within: float,
-    staying: Collection[int],
+    queue: Standing, workers: Mapping[int, Worker], drain_within: float, staying: Collection[int]
 ) -> bool:
-    if queue.asked_ago is None or queue.cur not in staying or (target is None and not queue.is_retiring):
+    if queue.asked_ago is None or queue.cur not in staying:
         return False
     return queue.asked_ago >= takeover_after(drain_within, workers[queue.cur or 0].ttl)
+
+
+def _taken(queue: Standing, target: int | None) -> Move.What:
+    if queue.is_retiring:
+        return What.REMOVED
+    return What.FREED if target is None else What.TAKEN_OVER
 
 
 class _Reasons:
     """Why a queue moves, in words for the operator who asks later."""
 
     def __init__(
-        self, workers: Mapping[int, Worker], leaving: Collection[int], counts: Counter[int | None]
+        self,
+        workers: Mapping[int, Worker],
+        leaving: Collection[int],
+        counts: Counter[int | None],
+        overflow: Collection[int],
     ) -> None:
-        self._workers, self._leaving, self._counts = workers, leaving, counts
+        self._workers, self._leaving, self._counts, self._overflow = workers, leaving, counts, overflow
 
     def of(self, queue: Standing, what: Move.What, target: int | None) -> str:
         """Return why ``queue`` takes this step."""
-        if what is What.TAKEN_OVER:
+        owner = self._workers.get(queue.cur or 0)
+        is_there = owner is not None and owner.is_alive and queue.cur not in self._leaving
+        if what is What.TAKEN_OVER or (what is What.FREED and is_there):
             return f"{self._name(queue.cur)} did not finish its work on it in time"
         if queue.is_retiring:
             return "it is being removed"
@@ -189,7 +209,7 @@ class _Reasons:
 
     def _why_free(self, queue: Standing) -> str:
         if queue.cur is None:
-            return "nobody had it"
+            return self._why_not_pinned(queue) or "nobody had it"
         if queue.cur in self._leaving:
             return f"{self._name(queue.cur)} left"
         worker = self._workers.get(queue.cur)
@@ -199,14 +219,23 @@ class _Reasons:
 
     def _why_asked(self, queue: Standing, target: int | None) -> str:
         worker = self._workers[queue.cur or 0]
-        if worker.is_draining:
+        missing = _lacking(queue, worker)
+        if worker.is_draining and target is not None:
             return f"{worker.member} is draining"
-        if missing := {item for item in queue.labels.items() if item not in worker.member.labels.items()}:
+        if missing:
             return f"{worker.member} lacks {', '.join(f'{key}={value}' for key, value in sorted(missing))}"
         if queue.pin and queue.pin == self._workers[target or 0].member.name:
             return f"pinned to {queue.pin}"
+        if no_room := self._why_not_pinned(queue):
+            return no_room
         had, has = self._counts[queue.cur], self._counts[target]
         return f"evens out: {worker.member} had {had}, {self._name(target)} {has}"
+
+    def _why_not_pinned(self, queue: Standing) -> str:
+        is_there = any(
+            worker.gets_queues and worker.member.name == queue.pin for worker in self._workers.values()
+        )
+        return f"pinned to {queue.pin}, which has no room" if is_there and queue.pk in self._overflow else ""
 
     def _name(self, pk: int | None) -> str:
         worker = self._workers.get(pk or 0)

@@ -23,11 +23,13 @@ from resourcepool.leases import background
 from resourcepool.leases.alarm import Alarm
 from resourcepool.leases.background import own_connections
 from resourcepool.leases.clock import monotonic
-from resourcepool.queues.held import Hand, HeldQueue
+from resourcepool.queues.event_loops import refuse_event_loop
+from resourcepool.queues.held import HeldQueue
 from resourcepool.queues.labels import labels_of, listed
 from resourcepool.queues.membership import Membership
 from resourcepool.queues.models import MAX_NAME, MOST_WEIGHT, TaskType
 from resourcepool.queues.registering import Application
+from resourcepool.queues.rota import Rota
 from resourcepool.queues.standing import find_task_type
 
 logger = logging.getLogger(__name__)
@@ -47,7 +49,8 @@ class QueueServer:
             server.stop_on_signals()
             while not server.stopping:
                 for queue in server.queues():
-                    process(queue.queue_id, queue.parameter)
+                    if not process(queue.queue_id, queue.parameter):  # there was nothing to do
+                        queue.skip_for(1)
 
     A background thread looks for changes with every heartbeat, plans when a server came, went or died, and hands over
     the queues that others have asked for, unless work on them is in hand. A server that was judged dead (its process
@@ -85,7 +88,7 @@ class QueueServer:
         )
         self._using = router.db_for_write(TaskType)
         self._membership: Membership | None = None
-        self._alarm = Alarm()
+        self._alarm, self._rota = Alarm(), Rota()
         self._is_stopping = self._is_over = False
         self._thread: threading.Thread | None = None
         self._pid = os.getpid()
@@ -115,9 +118,10 @@ class QueueServer:
 
         Raises:
             BadOption: there is no such task type (names those that exist), or it has no queues, or this server has
-                been closed.
+                been closed, or this thread runs an event loop (asyncio).
             ClaimInTransaction, DatabaseUnavailable, NotMigrated: it is not registered.
         """
+        refuse_event_loop()
         if self._is_over:
             raise BadOption("server", self.name, "a new QueueServer: this one has been closed")
         if self._membership is None:
@@ -132,30 +136,24 @@ class QueueServer:
     def queues(self) -> Iterator[HeldQueue]:
         """Yield the queues it has, one after the other, each in hand until the next one is asked for.
 
-        What is in hand is not handed over; what has been asked for, is paused or is in hand elsewhere in this process
-        is passed over. With nothing to yield it waits for a change, a heartbeat at most.
+        It begins after the queue that it yielded last, in whichever thread. What is in hand is not handed over; what
+        has been asked for, is paused or is in hand elsewhere in this process is passed over, and so is what was told
+        to be (``HeldQueue.skip_for``). With nothing to yield it waits for a change, a heartbeat at most.
 
         Raises:
+            BadOption: this thread runs an event loop (asyncio).
             LeaseFromAnotherProcess: this is a child of the process that registered.
         """
+        refuse_event_loop()
         if self._is_over:  # closed by another thread
             return
-        membership, found = self._known, False
-        for queue in membership.held:
-            if self.stopping or membership.is_resting:
-                break
-            hand = Hand(is_loop=True)
-            try:
-                if membership.begin(queue, hand):
-                    found = True
-                    yield queue
-            finally:
-                membership.finish(queue, hand)
-        if not found:
-            self.wait(membership.task_type.heartbeat_every)
+        membership = self._known
+        if again_in := (yield from self._rota.go_through(membership)):
+            self.wait(min(again_in, membership.task_type.heartbeat_every))
 
     def wait(self, timeout: float) -> None:
         """Wait until queues come or go, or it is to stop; ``timeout`` seconds at most."""
+        refuse_event_loop()
         if self._is_over:  # closed by another thread
             return
         news, until = self._known.news, monotonic() + timeout

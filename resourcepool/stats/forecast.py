@@ -143,7 +143,7 @@ def name_of(member: Member) -> str:
 
 def _ends_at(queue: Standing, step: Change | None) -> int | None:
     if step is None:
-        return queue.req or queue.cur
+        return queue.req or (queue.cur if queue.asked_ago is None else None)
     return queue.cur if step.what is Move.What.CANCELLED else step.to
 
 

@@ -23,6 +23,7 @@ from tests.queues.crew import (
     joined,
     left,
     made,
+    moves,
     one,
     queue,
     stranger,
@@ -172,3 +173,18 @@ class TestLeaving:
         assert wire.cuts == 1
         assert table() == "B B"
         assert [queue("1").fence, queue("2").fence] == [fence + 1 for fence in fences]
+
+
+def test_what_a_servers_labels_forbid_is_given_up_after_the_work_in_hand_also_when_nobody_may_have_it() -> None:
+    a, mine = one()
+    with mine.working():
+        operating.change_queues(NAME, ["1"], labels={"zone": "mars"})
+        a.turn()
+        assert mine.should_stop
+        assert table() == "A"
+    a.turn()
+    assert table() == "-"
+    assert moves("requested", "freed") == [
+        f"requested 1 {a}>: {a} lacks zone=mars",
+        f"freed 1 {a}>: its owner had finished its work on it",
+    ]

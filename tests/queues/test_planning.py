@@ -58,7 +58,18 @@ asked, late = {"asked_ago": 1.0}, {"asked_ago": DRAIN}
         ("removed, its owner is dead", queue(cur=A, is_retiring=True, **asked), [DEAD], ("removed", None)),
         ("nobody has its labels", queue(**EU), [ALIVE], None),
         ("its owner lacks its labels", queue(cur=A, **EU), [ALIVE, EU_B], ("requested", B)),
-        ("everybody lacks its labels", queue(cur=A, **EU), [ALIVE, OTHER], None),
+        ("everybody lacks its labels", queue(cur=A, **EU), [ALIVE, OTHER], ("requested", None)),
+        ("all lack them, and it is asked back", queue(cur=A, **EU, **asked), [ALIVE, OTHER], None),
+        (
+            "all lack them, also who asked",
+            queue(cur=A, req=B, **EU, **asked),
+            [ALIVE, OTHER],
+            ("requested", None),
+        ),
+        ("all lack them, and its owner is late", queue(cur=A, **EU, **late), [ALIVE], ("freed", None)),
+        ("all lack them, and its owner drains", queue(cur=A, **EU), [DRAINING, OTHER], ("requested", None)),
+        ("asked back, and somebody has them now", queue(cur=A, **EU, **asked), [ALIVE, EU_B], ("requested", B)),
+        ("asked back, and its owner may have it again", queue(cur=A, **asked), [ALIVE], ("cancelled", A)),
         ("it is pinned elsewhere", queue(cur=A, pin="B"), [ALIVE, OTHER], ("requested", B)),
         ("it is pinned to nobody there", queue(cur=A, pin="C"), [ALIVE, OTHER], None),
     ],
@@ -121,6 +132,7 @@ def test_where_everything_is_in_place_nothing_changes(strategy: str) -> None:
         (queue(cur=A, req=B), [ALIVE, worker(B, is_draining=True)], False, [("cancelled", None)]),
         (queue(cur=A, req=B), [ALIVE], False, [("cancelled", None)]),
         (queue(cur=A), [ALIVE], False, []),
+        (queue(cur=A, **EU, **asked), [ALIVE], False, [("freed", None)]),
         (queue(cur=A), [ALIVE], True, [("freed", None)]),
         (queue(cur=A, req=B), [ALIVE], True, [("freed", None)]),
         (queue(cur=A, req=B), [ALIVE, worker(B)], True, [("handed_over", B)]),
@@ -134,6 +146,59 @@ def test_what_becomes_of_a_queue_whose_owner_has_done_its_work(
     assert [(str(change.what), change.to) for change in found] == expected
 
 
+def test_what_a_server_has_and_may_not_have_any_more_takes_room_until_it_is_given_up() -> None:
+    mine = [queue(pk, A, **EU) for pk in range(1, 5)]
+    free = [queue(pk) for pk in range(5, 9)]
+    assert planned([*mine, *free], [worker(A, limit=4)]) == [("requested", pk, None) for pk in range(1, 5)]
+    assert planned([*mine[:3], *free], [worker(A, limit=4)])[3:] == [("assigned", 5, A)]
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_what_stays_with_a_server_because_nobody_else_has_room_takes_room(strategy: str) -> None:
+    queues = [queue(1), queue(2, A, **EU)]
+    workers = [worker(A, limit=1, labels={"zone": "eu"})]
+    assert planned(queues, workers, strategy=strategy) == []
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_what_is_pinned_to_a_full_server_goes_to_any_other_and_says_so(strategy: str) -> None:
+    queues = [queue(pk, pin="A") for pk in range(1, 5)]
+    found = plan(queues, [worker(A, limit=2), worker(B)], STRATEGIES[strategy], DRAIN)
+    assert [(change.to, change.reason) for change in found] == [
+        *[(A, "nobody had it")] * 2,
+        *[(B, "pinned to A, which has no room")] * 2,
+    ]
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_what_went_elsewhere_because_its_server_was_full_stays_there(strategy: str) -> None:
+    queues = [queue(1, A, pin="A"), queue(2, B, pin="A"), queue(3, A, pin="A"), queue(4, B, pin="A")]
+    sticky = [queue(pk, owner, pin="A") for pk, owner in enumerate((A, A, B, B), 1)]
+    there = queues if strategy == "sticky" else sticky
+    assert planned(there, [worker(A, limit=2), worker(B)], strategy=strategy) == []
+
+
+def test_what_is_pinned_comes_back_when_there_is_room() -> None:
+    queues = [queue(1, A, pin="A"), queue(2, B, pin="A")]
+    assert planned(queues, [worker(A), worker(B)]) == [("requested", 2, A)]
+
+
+def test_a_pin_is_given_room_by_what_may_go_elsewhere() -> None:
+    queues = [queue(1, A), queue(2, A), queue(3, pin="A"), queue(4, pin="A")]
+    assert planned(queues, [worker(A, limit=2), worker(B)]) == [
+        ("requested", 1, B),
+        ("requested", 2, B),
+        ("assigned", 3, A),
+        ("assigned", 4, A),
+    ]
+
+
+def test_what_nobody_has_room_for_is_left_free_whatever_it_is_pinned_to() -> None:
+    queues = [queue(pk, pin="A") for pk in range(1, 5)]
+    found = planned(queues, [worker(A, limit=1), worker(B, limit=1)])
+    assert found == [("assigned", 1, A), ("assigned", 2, B)]
+
+
 REASONS = [
     (queue(), [ALIVE], (), "nobody had it"),
     (queue(cur=A), [DEAD, worker(B)], (), "A #1 was judged dead: no heartbeat for 6 s"),
@@ -144,6 +209,9 @@ REASONS = [
     (queue(cur=A, labels={"zone": "eu"}), [ALIVE, worker(B, labels={"zone": "eu"})], (), "A #1 lacks zone=eu"),
     (queue(cur=A, req=B, **late), [DRAINING, worker(B)], (), "A #1 did not finish its work on it in time"),
     (queue(cur=A, req=B, **asked), [ALIVE], (), "A #1 keeps it"),
+    (queue(pin="A"), [worker(A, limit=0), worker(B)], (), "pinned to A, which has no room"),
+    (queue(cur=A, **EU), [ALIVE], (), "A #1 lacks zone=eu"),
+    (queue(cur=A, **EU, **late), [ALIVE], (), "A #1 did not finish its work on it in time"),
     (queue(is_retiring=True), [ALIVE], (), "it is being removed"),
 ]
 

@@ -133,7 +133,7 @@ class QueueAdmin(Asking):
         """Show which server is to have it, and since when."""
         if queue.micros_asked is None:
             return ""
-        asked = gettext("to be removed") if queue.is_retiring else "?"
+        asked = gettext("to be removed") if queue.is_retiring else gettext("nobody")
         if queue.req_server is not None:
             asked = to_page(self.admin_site, Server, queue.req_server_id, queue.req_server)
         return lines(asked, gettext("for %s") % _ago(queue.micros_asked))
