@@ -42,4 +42,5 @@ def test_servers_come_go_die_and_stand_still_and_every_queue_is_worked_by_one(tm
 @pytest.mark.only("sqlite")
 def test_the_judge_objects_when_a_hand_over_does_not_wait_for_the_work_in_hand() -> None:
     case = next(mutation for mutation in CASES if mutation.name == NOTICED_SOON)
-    assert objections(case, CASES[case], "sqlite", seconds=0)
+    # Whether a piece of work is in hand just when its queue is asked for is chance.
+    assert any(objections(case, CASES[case], "sqlite", seconds=0) for _ in range(4))
