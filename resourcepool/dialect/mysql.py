@@ -38,7 +38,10 @@ _CODES = {
     ),
     **dict.fromkeys((1054, 1146), Trouble.NOT_MIGRATED),
 }
-_OF_THE_VALUE = (1267, 1300, 1366, 3988)  # text that a column, or the connection, cannot hold: it never can
+_FOR_GOOD = (
+    *(1267, 1300, 1366, 3988),  # text that a column, or the connection, cannot hold
+    *(1044, 1045, 1049, 1698),  # a wrong user, password or database
+)
 
 
 class MySQL(Dialect):
@@ -100,7 +103,7 @@ class MySQL(Dialect):
         code = error.args[0] if error.args else None
         if isinstance(error, InterfaceError) and code in (0, None):
             return Trouble.DISCONNECTED
-        if code in _OF_THE_VALUE:
+        if code in _FOR_GOOD:
             return None
         listed = _CODES.get(code) if isinstance(code, int) else None
         return listed or unlisted(error)

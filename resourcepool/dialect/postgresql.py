@@ -90,10 +90,10 @@ class PostgreSQL(Dialect):
         if state:
             return Trouble.DISCONNECTED if state.startswith("08") else _STATES.get(state) or unlisted(error)
         message = str(error)
-        # A refused login carries no SQLSTATE either, and does not get better by trying again at once.
+        # A refused login carries no SQLSTATE either, and does not get better by trying again.
         refused = "authentication failed" in message or "does not exist" in message
         lost = isinstance(error, InterfaceError) or type(error).__name__ == "OperationalError"
-        return Trouble.DISCONNECTED if lost and not refused else unlisted(error)
+        return None if refused else Trouble.DISCONNECTED if lost else unlisted(error)
 
     def key_after_insert(self, cursor: Any) -> int:
         return int(cursor.fetchone()[0])
