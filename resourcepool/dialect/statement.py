@@ -3,8 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from django.db import OperationalError
+from django.db import DatabaseError, InterfaceError, OperationalError
 from django.db.backends.base.base import BaseDatabaseWrapper
+
+from resourcepool.dialect.private import close_quietly
 
 Result = TypeVar("Result")
 
@@ -26,7 +28,14 @@ def run(
             return read(cursor)
     session, cursor = kept = _kept_cursor(connection)
     connection.__dict__[LATEST] = this = object()
-    cursor.execute(sql, params)
+    try:
+        cursor.execute(sql, params)
+    except (DatabaseError, InterfaceError):
+        raise
+    except BaseException:  # a signal handler's: the reply is not read, and whoever asks next would get it
+        if not connection.in_atomic_block:
+            close_quietly(connection)
+        raise
     if connection.__dict__[LATEST] is not this:
         # The driver asks the session for the row count and the last insert id after it has read the reply, and they may
         # be those of a statement that a signal handler sent in between.
