@@ -14,6 +14,7 @@ class OpenTransaction:
 
     def __init__(self, connection: BaseDatabaseWrapper) -> None:
         self._connection, self._outermost = connection, _marked(connection.atomic_blocks)
+        self._commits_at_its_end = connection.commit_on_exit
 
     @classmethod
     def of(cls, connection: BaseDatabaseWrapper) -> "OpenTransaction | None":
@@ -23,7 +24,12 @@ class OpenTransaction:
     @property
     def is_open(self) -> bool:
         """Whether it still runs; a later one on the same connection is another one."""
-        return self._connection.atomic_blocks[:1] == [self._outermost]
+        connection = self._connection
+        if outermost := connection.atomic_blocks[:1]:
+            return outermost[0] is self._outermost
+        # Django takes the last one off before it commits, and turns autocommit on after that.
+        is_committing = connection.connection is not None and not connection.autocommit
+        return is_committing and self._commits_at_its_end
 
 
 @contextlib.contextmanager

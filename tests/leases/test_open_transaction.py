@@ -36,6 +36,24 @@ def test_there_is_none_outside_of_atomic() -> None:
     assert OpenTransaction.of(connections["default"]) is None
 
 
+@pytest.mark.parametrize("end", ["commit", "rollback"])
+def test_it_is_open_until_it_is_committed_or_rolled_back(end: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Django takes the block off its list before it does that; a renewal in between would find nothing."""
+    seen: list[bool] = []
+    ends = getattr(connection, end)
+
+    def look_and_end() -> None:
+        seen.append(is_open(first))
+        ends()
+
+    with monkeypatch.context() as patch, transaction.atomic():
+        first = opened()
+        patch.setattr(connection, end, look_and_end)
+        transaction.set_rollback(end == "rollback")
+    assert seen == [True]
+    assert not is_open(first)
+
+
 def test_it_is_over_once_it_is_committed() -> None:
     first = decorated(opened)
     assert not is_open(first)
