@@ -148,7 +148,8 @@ def test_the_living_behind_the_dead_are_served_in_order_on_two_rows(queue: Queue
             queue.children[name].kill()
     assert sorted(queue.served(within=20)) == living
     # By fence: who was given a row first need not be the first to notice.
-    assert sorted(by_fence[0] for by_fence in queue.served_by_row()) == living[:2]
+    # And one may have had its row and given it up before the other row lapses.
+    assert all(by_fence == sorted(by_fence) for by_fence in queue.served_by_row())
     assert judge(queue.events()).overlaps == []
 
 
