@@ -79,9 +79,8 @@ def _ticket_ttl(value: object) -> float:
     return options.seconds("RESOURCEPOOL['TICKET_TTL']", value, least=0.5, most=3_600)
 
 
-_known_ticket_ttl = lru_cache(maxsize=1, typed=True)(
-    _ticket_ttl
-)  # asked for by every wait; typed, because 1 == True
+# Asked for by every wait; typed, because 1 == True.
+_known_ticket_ttl = lru_cache(maxsize=1, typed=True)(_ticket_ttl)
 
 
 def pool_setting(label: str, option: str, declared: Mapping[str, Any]) -> Any:

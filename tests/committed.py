@@ -58,7 +58,7 @@ def forget_everything() -> None:
     contention.upkeep._done_at.clear()  # by a clock that a test may have moved
     for model in leased_models():
         if isinstance(one := getattr(model, "pool", None), pool.Pool):
-            one._last_seen.forget()
+            one._last_seen._free.clear()
     for one in keeping.keeper.not_given_back():
         keeping.keeper.forget(one)
     keeping.keeper._in_trouble.clear()

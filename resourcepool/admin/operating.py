@@ -24,7 +24,7 @@ from resourcepool.admin.words import named
 from resourcepool.dialect import read_clock
 from resourcepool.exceptions import DatabaseUnavailable, ResourcePoolError
 from resourcepool.phrases import shown
-from resourcepool.resources.state import State, Status
+from resourcepool.resources.state import State
 
 _UNKNOWN = ngettext_lazy(
     "%(count)d more: not done, or not known to be; the list shows how it stands.",
@@ -151,9 +151,8 @@ def _held(operation: Operation, rows: Any) -> int:
     """Return for how many of ``rows``, to which it has been done, it waits for the end of their lease."""
     if operation.later is None:
         return 0
-    statuses = {"quarantine": Status.QUARANTINED, "drain": Status.OUT_OF_SERVICE, "reserve": Status.RESERVED}
     with contextlib.suppress(DatabaseError, InterfaceError):  # it is done: no reason to say that it is not
-        return int(rows.draining().filter(status=statuses[operation.name]).count())
+        return int(rows.draining().filter(status=operation.status).count())
     return 0
 
 

@@ -40,6 +40,7 @@ class Operation:
         states: in which the page of a resource offers it: elsewhere it would change nothing.
         later: what is said of those among them whose lease still runs, because it waits for the end of that; None: it
             does not.
+        status: in which those are then.
         of_a_grant: concerns the lease that was seen, not whoever has the resource by now.
         most: to how many it is done at once; more would keep the web server busy for too long.
     """
@@ -54,6 +55,7 @@ class Operation:
     done: Any
     otherwise: Any
     later: Any = None
+    status: Status | None = None
     states: Collection[State] = tuple(State)
     of_a_grant: bool = False
     most: int = AT_ONCE
@@ -134,6 +136,7 @@ OPERATIONS = {
                 "%(count)d are held: quarantined after their leases.",
                 "count",
             ),
+            status=Status.QUARANTINED,
             otherwise=ngettext_lazy(
                 "%(count)d was left alone: out of service by then, or not there any more.",
                 "%(count)d were left alone: out of service by then, or not there any more.",
@@ -177,6 +180,7 @@ OPERATIONS = {
                 "%(count)d are held: they leave service after their leases.",
                 "count",
             ),
+            status=Status.OUT_OF_SERVICE,
             otherwise=_GONE,
         ),
         Operation(
@@ -196,6 +200,7 @@ OPERATIONS = {
                 "%(count)d are held: reserved after their leases.",
                 "count",
             ),
+            status=Status.RESERVED,
             otherwise=_GONE,
         ),
         Operation(

@@ -229,8 +229,9 @@ class Pool:
             yield last
         if request.strategy != "random":  # which chooses by weight, among all that are free
             for _ in range(GUESSES):
-                if (seen := self._last_seen.take(connection.alias, request.selector)) is not None:
-                    yield seen
+                if (seen := self._last_seen.take(connection.alias, request.selector)) is None:
+                    return
+                yield seen
 
     def handle(self, using: str, grant: Grant, request: Request) -> ResourceLease:
         """Return the handle of what was granted."""

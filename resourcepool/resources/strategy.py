@@ -72,10 +72,6 @@ class LastSeen:
             self._free.clear()
         self._free[using, selector] = monotonic() + FRESH, rows
 
-    def forget(self) -> None:
-        """Have everybody look again."""
-        self._free.clear()
-
     def take(self, using: str, selector: str) -> Any:
         """Return one that was free, each of them once; None if that is not known, or too long ago."""
         until, rows = self._free.get((using, selector), (0.0, []))

@@ -23,7 +23,7 @@ class TestStatements:
     def _rows(self) -> None:
         several(Proxy, 5)
         Proxy.pool.acquire(strategy="sticky").release()
-        Proxy.pool._last_seen.forget()
+        Proxy.pool._last_seen._free.clear()
 
     def count(self, **options: Any) -> tuple[int, int]:
         with CaptureQueriesContext(connection) as acquire:

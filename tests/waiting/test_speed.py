@@ -5,9 +5,12 @@ import pytest
 from resourcepool.waiting.contention import (
     FORGOTTEN,
     LATEST_FIRST,
+    LOOKS,
+    NOT_SO_SOON,
     PAUSE,
     SHORTEST,
     SLOW,
+    SOON,
     SPAN,
     Speed,
     pause,
@@ -71,6 +74,17 @@ class TestTheFirstLook:
     def test_is_almost_at_once_again_when_nobody_was_served_for_a_while(self) -> None:
         speed = moved(100.0)
         assert speed.first_pause(1_500, 10.0 + FORGOTTEN + 0.1) == SHORTEST
+
+
+class TestFreeRows:
+    def test_are_looked_at_by_every_newcomer_where_nothing_is_known_or_the_line_is_slow(self) -> None:
+        for speed in (Speed(), moved(LOOKS / 2)):
+            assert (speed.share_of_looks, speed.free_pause) == (1.0, SOON)
+
+    def test_are_looked_at_by_so_many_a_second_where_it_is_fast(self) -> None:
+        speed = moved(8 * LOOKS)
+        assert speed.share_of_looks == pytest.approx(1 / 8, rel=0.01)
+        assert speed.free_pause == NOT_SO_SOON
 
 
 class TestTheSpeed:
