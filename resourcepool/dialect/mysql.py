@@ -52,6 +52,7 @@ class MySQL(Dialect):
     next_fence = "LAST_INSERT_ID({fence} + 1)"
     returning = ""
     exactly = "BINARY %s"
+    micros_now = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))"
     micros_until = "TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), {moment})"
     lock_wait = "SET SESSION innodb_lock_wait_timeout = %s"
     # What is in /*M! .. */ only MariaDB reads.

@@ -150,12 +150,12 @@ class Keeper:
             if lease.is_in_transaction or lease.is_ending or not _may_renew(lease):
                 wake_at = min(wake_at, now + lease.terms.ttl / 10)
             elif lease.trust.due_at <= now + lease.trust.lasts / 12:  # those due soon come along
-                due[lease.model, lease.using, round(lease.trust.next_ttl(now), 3)].append(lease)
+                due[lease.model, lease.using].append(lease)
             else:
                 wake_at = min(wake_at, lease.trust.due_at)
-        for (_, using, ttl), leases in due.items():
+        for (_, using), leases in due.items():
             for start in range(0, len(leases), verbs.BATCH):
-                wake_at = min(wake_at, self._renew(using, ttl, leases[start : start + verbs.BATCH]))
+                wake_at = min(wake_at, self._renew(using, leases[start : start + verbs.BATCH]))
         return wake_at
 
     def _look_for_leaks(self) -> None:
@@ -166,10 +166,10 @@ class Keeper:
             if lease.leaks_at <= now:
                 _report_leak(lease, f"held for more than {lease.terms.leak_after:g} s")
 
-    def _renew(self, using: str, ttl: float, batch: list["Lease"]) -> float:
+    def _renew(self, using: str, batch: list["Lease"]) -> float:
         """Renew one batch, whatever happens to the others; return when to look again."""
         try:
-            renewed_all = renew_together(using, ttl, batch)
+            renewed_all = renew_together(using, batch)
         except DatabaseUnavailable as error:
             level = logging.DEBUG if using in self._in_trouble else logging.WARNING
             logger.log(level, "%s; %d leases not renewed yet, trying again", error, len(batch))
@@ -210,8 +210,8 @@ class Keeper:
         return wake_at
 
 
-def renew_together(using: str, ttl: float, leases: list["Lease"]) -> bool:
-    """Renew leases of one model in one statement, and tell those that are lost.
+def renew_together(using: str, leases: list["Lease"]) -> bool:
+    """Renew leases of one model in one statement, each for as long as its own terms say, and tell those that are lost.
 
     Returns:
         False: some rows are locked by somebody's transaction; those were left for the next beat.
@@ -223,12 +223,12 @@ def renew_together(using: str, ttl: float, leases: list["Lease"]) -> bool:
     held = [_Held(lease.trust, lease, lease.pk, lease.fence) for lease in leases]
     if len({one.pk for one in held}) < len(held):  # an older handle of the same row is among them
         held = _tell_the_lost(using, held)
-    sent_at, renewed = _send(connection, model, ttl, held)
+    sent_at, renewed = _send(connection, model, held)
     complete = renewed is not None
     if renewed is None:  # one locked row must not cost this process all the others
         unlocked = verbs.unlocked(connection, model, [one.pk for one in held])
         held = [one for one in held if one.pk in unlocked]
-        sent_at, renewed = _send(connection, model, ttl, held)
+        sent_at, renewed = _send(connection, model, held)
     if renewed is None:
         return False
     if renewed < len(_grants(held)):
@@ -278,16 +278,18 @@ def _report_leak(lease: "Lease", why: str) -> None:
         lease.report_leak(why)
 
 
-def _grants(held: list[_Held]) -> list[tuple[object, int]]:
-    return list(dict.fromkeys((one.pk, one.fence) for one in held))
+def _grants(held: list[_Held]) -> set[tuple[object, int]]:
+    return {(one.pk, one.fence) for one in held}
 
 
-def _send(
-    connection: BaseDatabaseWrapper, model: "Model", ttl: float, held: list[_Held]
-) -> tuple[float, int | None]:
-    sent_at = monotonic()
-    grants = _grants(held)
-    return sent_at, verbs.renew_unless_locked(connection, model, grants, ttl) if grants else 0
+def _send(connection: BaseDatabaseWrapper, model: "Model", held: list[_Held]) -> tuple[float, int | None]:
+    sent_at, ttls = monotonic(), dict[tuple[Any, int], float]()
+    for one in held:  # each handle of a grant trusts its own ttl, so the longest is written
+        grant = one.pk, one.fence
+        ttls[grant] = max(one.trust.next_ttl(sent_at), ttls.get(grant, 0.0))
+    if not ttls:
+        return sent_at, 0
+    return sent_at, verbs.renew_unless_locked(connection, model, list(ttls), list(ttls.values()))
 
 
 def _after_fork() -> None:

@@ -84,6 +84,26 @@ class TestBeat:
         eventually(renewed([long], process_clock))
         assert 599 < busy_for(Bare.objects.get(pk=long.pk)) <= 600
 
+    def test_renews_in_one_statement_what_lasts_differently(
+        self, process_clock: Clock, statements: list[Statement]
+    ) -> None:
+        """With ``max_hold`` near the ttl each lease has another end; so has each one of a ttl of its own."""
+        leases = []
+        for number in range(20):
+            leases.append(hold(new(Bare), ttl=60, max_hold=70))
+            leases.append(hold(new(Bare), ttl=60 + number))
+            process_clock.ahead += 0.1
+        Bare.objects.update(busy_before=DbLater(30))
+        process_clock.advance(30)
+        eventually(renewed(leases, process_clock))
+        assert len(renewals(statements, Bare)) == 1
+        for lease in leases:
+            wanted = lease.trust.next_ttl(process_clock())
+            lasts = busy_for(Bare.objects.get(pk=lease.pk))
+            if lease.terms.max_hold is None:
+                assert wanted - 1 < lasts <= wanted, "each for its own ttl"
+            assert lease.remaining < lasts, "trusted only for what was written"
+
     def test_does_not_renew_what_was_released(self, process_clock: Clock, statements: list[Statement]) -> None:
         released, kept = hold(new(Bare), ttl=60), hold(new(Bare), ttl=60)
         released.release()
@@ -206,6 +226,18 @@ class TestTrouble:
         process_clock.advance(25)
         eventually(renewed([works], process_clock))
         assert broken.trust.due_at < process_clock()
+
+
+class TestTheEnd:
+    def test_releases_all_rows_of_one_table_in_one_statement_each_for_its_own_cool_down(
+        self, statements: list[Statement]
+    ) -> None:
+        leases = [hold(row, cooldown=10 * number) for number, row in enumerate(several(Bare, 20))]
+        statements.clear()
+        shutdown.release_everything(leases)
+        assert len([one for one in statements if one.sql.startswith("UPDATE")]) == 1
+        for number, lease in enumerate(leases):
+            assert 10 * number - 3 < busy_for(Bare.objects.get(pk=lease.pk)) <= 10 * number
 
 
 class TestWhatOneLeaseRaises:
