@@ -52,6 +52,7 @@ class MySQL(Dialect):
     next_fence = "LAST_INSERT_ID({fence} + 1)"
     returning = ""
     exactly = "BINARY %s"
+    micros_now = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))"
     micros_until = "TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), {moment})"
     # The second of these is for a table that is locked as a whole: by default one waits for that for a day.
     lock_wait = """

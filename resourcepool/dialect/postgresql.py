@@ -26,6 +26,7 @@ class PostgreSQL(Dialect):
     indexed_now = "STATEMENT_TIMESTAMP()"
     later = "CLOCK_TIMESTAMP() + %s * INTERVAL '1 microsecond'"
     returning_key = " RETURNING {pk}"
+    micros_now = "CAST(EXTRACT(EPOCH FROM STATEMENT_TIMESTAMP()) * 1000000 AS bigint)"
     micros_until = "CAST(EXTRACT(EPOCH FROM ({moment} - STATEMENT_TIMESTAMP())) * 1000000 AS bigint)"
     lock_wait = """
         SELECT SET_CONFIG('lock_timeout', %(seconds)s * 1000 || 'ms', false),

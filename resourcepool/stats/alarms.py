@@ -9,7 +9,7 @@ from django.utils.translation import ngettext
 
 from resourcepool import options
 from resourcepool.conf import setting
-from resourcepool.exceptions import BadOption, CheckerBroken
+from resourcepool.exceptions import BadOption, CheckerBroken, DatabaseUnavailable
 from resourcepool.jobs.names import CHECK, SWEEP
 from resourcepool.phrases import shown
 from resourcepool.resources.checking.rules import intervals
@@ -60,9 +60,7 @@ def alarms_of(
 ) -> list[Alarm]:
     """Return what is wrong with these, judged by the settings: ``judge`` tells of the arguments."""
     limits = Limits.from_settings()
-    because = {
-        pool.label: why_longest_waits(resource_model(pool.label)) for pool in pools if _waits(pool, limits)
-    }
+    because = {pool.label: _why(pool) for pool in pools if _waits(pool, limits)}
     return judge(pools, jobs, leaked, limits, intervals(), task_types, because)
 
 
@@ -98,6 +96,14 @@ def judge(
 def _waits(pool: PoolStatus, limits: Limits) -> bool:
     """Tell whether somebody has waited too long for what is not all out of service."""
     return not pool.trouble and bool(pool.working) and pool.oldest_wait > limits.oldest_wait
+
+
+def _why(pool: PoolStatus) -> str:
+    """Return why whoever has waited longest is not served; "": that cannot be read at this moment."""
+    try:
+        return why_longest_waits(resource_model(pool.label))
+    except DatabaseUnavailable:
+        return ""
 
 
 def _of_pool(pool: PoolStatus, limits: Limits, because: str) -> Iterator[Alarm]:

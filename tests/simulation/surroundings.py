@@ -14,6 +14,7 @@ from django.db import connection, connections
 from resourcepool import dialect, hints
 from resourcepool.dialect import Trouble
 from resourcepool.leases import background, holder, shutdown
+from resourcepool.leases.alarm import Alarm
 from resourcepool.leases.keeper import Keeper, keeper
 from resourcepool.models import Proxy, Ticket
 from resourcepool.waiting import contention
@@ -35,6 +36,7 @@ def install() -> None:
     time.monotonic = time.clock_gettime = _monotonic
     threading.Event.wait = _wait_in_time(threading.Event.wait)  # type: ignore[method-assign]
     Bell.wait = _rung_in_time  # type: ignore[method-assign]
+    Alarm._hear = _heard_in_time(Alarm._hear)  # type: ignore[method-assign]
     contention._speeds = _speeds  # type: ignore[assignment]
     Future.result = _result_in_time(Future.result)  # type: ignore[method-assign]
     Notices._notice = _if_heard(Notices._notice)  # type: ignore[method-assign]
@@ -122,6 +124,17 @@ def _rung_in_time(bell: Bell, seconds: float) -> bool:
     if bell._lock.locked():
         schedule.now_running().sleep(seconds, until=lambda: not bell._lock.locked())
     return bell._lock.acquire(blocking=False)
+
+
+def _heard_in_time(hear: Callable[[Alarm, float], bool]) -> Callable[[Alarm, float], bool]:
+    """``Alarm._hear``, while others go on."""
+
+    def heard(alarm: Alarm, seconds: float) -> bool:
+        if seconds > 0:
+            schedule.now_running().sleep(seconds, until=lambda: not alarm._asked.empty())
+        return hear(alarm, 0)
+
+    return heard
 
 
 def _result_in_time(result: Callable[..., Any]) -> Callable[..., Any]:

@@ -3,10 +3,12 @@
 import logging
 from dataclasses import replace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from resourcepool.dialect import DbLater
+from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.models import Proxy
 from resourcepool.resources.state import State, Status
 from resourcepool.signals import alarm_cleared, alarm_raised
@@ -150,6 +152,16 @@ class TestSomebodyWhoWaitsForLong:
         found = self.alarm()
         assert found.kind is Kind.EXHAUSTED
         assert found.text.endswith("the first for 10 min. No resource matches what it wants.")
+
+    def test_is_an_alarm_also_when_the_database_cannot_say_why(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        new(Proxy)
+        ticket(Proxy, selector='{"country": "AQ"}', asked_at=DbLater(-600))
+        monkeypatch.setattr("resourcepool.stats.lines._waiting", Mock(side_effect=DatabaseUnavailable("gone")))
+        found = self.alarm()
+        assert (found.kind, found.text) == (
+            Kind.STARVED,
+            "somebody has waited for 10 min, though 1 are free (1 in line).",
+        )
 
 
 def test_each_is_told_once_when_it_begins_and_once_when_it_ends(caplog: pytest.LogCaptureFixture) -> None:
