@@ -6,7 +6,7 @@ Facts and their sources are in docs/databases.md. Every SQL text here takes mome
 from resourcepool.dialect.base import Change, Dialect, Trouble, micros
 from resourcepool.dialect.brief import brief_transaction
 from resourcepool.dialect.clock import read_clock
-from resourcepool.dialect.expressions import DbLater, DbNow, MicrosUntil
+from resourcepool.dialect.expressions import DbLater, DbMicros, DbNow, MicrosUntil
 from resourcepool.dialect.fields import KeyField
 from resourcepool.dialect.forks import abandon_inherited_connections, close_files, point_at_nothing
 from resourcepool.dialect.hanging_up import connecting_within, hang_up, know_line, may_connect
@@ -17,6 +17,7 @@ from resourcepool.dialect.supported import of, supports, trouble
 __all__ = [
     "Change",
     "DbLater",
+    "DbMicros",
     "DbNow",
     "Dialect",
     "KeyField",
