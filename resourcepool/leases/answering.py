@@ -47,7 +47,7 @@ class Try:
         is_hung_up: it took longer.
     """
 
-    __slots__ = ("_connecting", "connection", "hang_up_at", "is_hung_up", "limit", "until", "__weakref__")
+    __slots__ = ("__weakref__", "_connecting", "connection", "hang_up_at", "is_hung_up", "limit", "until")
 
     def __init__(self, connection: BaseDatabaseWrapper) -> None:
         self.connection, self.is_hung_up = connection, False
@@ -97,7 +97,7 @@ class Watch:
             with contextlib.suppress(RuntimeError):  # no more threads: it takes as long as it takes
                 threading.Thread(target=self._run, name="resourcepool-answers", daemon=True).start()
                 self._is_running = True
-        if one.until < self._alarm.asked_for:
+        if self._is_running and one.until < self._alarm.asked_for:
             self._alarm.bring_forward(one.until)
 
     def end(self, one: Try) -> None:

@@ -75,7 +75,9 @@ def test_what_is_answered_in_time_keeps_its_session_for_whatever_comes_after_it(
     assert session(own) == before
 
 
-def test_who_is_interrupted_on_the_way_into_a_try_has_the_connection_left_alone(own: BaseDatabaseWrapper) -> None:
+def test_who_is_interrupted_on_the_way_into_a_try_has_the_connection_left_alone(
+    own: BaseDatabaseWrapper,
+) -> None:
     before = session(own)
     with patience(0.3):
         Try(own).__enter__()  # and nothing after that
