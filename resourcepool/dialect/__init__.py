@@ -10,7 +10,9 @@ from resourcepool.dialect.expressions import DbLater, DbMicros, DbNow, MicrosUnt
 from resourcepool.dialect.fields import KeyField
 from resourcepool.dialect.forks import abandon_inherited_connections, close_files, point_at_nothing
 from resourcepool.dialect.hanging_up import connecting_within, hang_up, know_line, may_connect
+from resourcepool.dialect.idle import limit_idle
 from resourcepool.dialect.private import close_quietly, limit_lock_waits, private_connection
+from resourcepool.dialect.sessions import Session
 from resourcepool.dialect.statement import all_rows, row_count, run
 from resourcepool.dialect.supported import of, supports, trouble
 
@@ -22,6 +24,7 @@ __all__ = [
     "Dialect",
     "KeyField",
     "MicrosUntil",
+    "Session",
     "Trouble",
     "abandon_inherited_connections",
     "all_rows",
@@ -31,6 +34,7 @@ __all__ = [
     "connecting_within",
     "hang_up",
     "know_line",
+    "limit_idle",
     "limit_lock_waits",
     "may_connect",
     "micros",
