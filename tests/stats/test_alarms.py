@@ -31,7 +31,8 @@ def pool(*, free: int = 0, leased: int = 0, **more: Any) -> PoolStatus:
 
 def kinds(*pools: PoolStatus, jobs: Any = SWEPT, leaked: int = 0, every: float | None = None) -> list[Kind]:
     checks = {} if every is None else {"resourcepool.Proxy": every}
-    return [alarm.kind for alarm in judge(pools, jobs, leaked, LIMITS, checks)]
+    leaks = {"resourcepool.Proxy": leaked} if leaked else {}
+    return [alarm.kind for alarm in judge(pools, jobs, leaks, LIMITS, checks)]
 
 
 @pytest.mark.parametrize(
@@ -72,7 +73,7 @@ def test_checks_that_never_came_are_noticed_where_there_was_anything_to_check(
 def test_a_checker_that_seems_broken_is_one_of_its_pool() -> None:
     result = "CheckerBroken: 9 of 9 failed together"
     check = JobStatus("check resourcepool.Proxy", done=900, failed=5, result=result, holder="")
-    (alarm,) = judge([], {**SWEPT, check.name: check}, 0, LIMITS, {"resourcepool.Proxy": 600})
+    (alarm,) = judge([], {**SWEPT, check.name: check}, {}, LIMITS, {"resourcepool.Proxy": 600})
     assert (alarm.kind, alarm.pool) == (Kind.CHECKER_BROKEN, "resourcepool.Proxy")
     assert alarm.text == "the checker or its target seems broken: 9 of 9 failed together"
 
@@ -81,8 +82,8 @@ def test_a_checker_that_seems_broken_is_one_of_its_pool() -> None:
 def test_a_check_that_failed_is_forgotten_once_its_pool_is_not_checked_any_more(result: str) -> None:
     check = JobStatus("check shop.Licence", done=None, failed=5, result=result, holder="")
     jobs = {**SWEPT, check.name: check}
-    assert len(judge([], jobs, 0, LIMITS, {"shop.Licence": 600})) == 1
-    assert judge([], jobs, 0, LIMITS, {"resourcepool.Proxy": 600}) == []
+    assert len(judge([], jobs, {}, LIMITS, {"shop.Licence": 600})) == 1
+    assert judge([], jobs, {}, LIMITS, {"resourcepool.Proxy": 600}) == []
 
 
 @pytest.mark.parametrize(
@@ -99,7 +100,7 @@ def test_a_sweep_that_stays_away_or_fails_is_noticed(job: Any, expected: list[Ki
 
 
 def test_a_sweep_that_never_ran_is_noticed_and_the_command_named() -> None:
-    (alarm,) = judge([], {}, 0, LIMITS, {})
+    (alarm,) = judge([], {}, {}, LIMITS, {})
     assert alarm.kind is Kind.SWEEP_STALE
     assert "manage.py resourcepool_sweep" in alarm.text
 
@@ -107,6 +108,13 @@ def test_a_sweep_that_never_ran_is_noticed_and_the_command_named() -> None:
 def test_the_worst_comes_first() -> None:
     found = kinds(pool(waiters=1, expired=1), jobs={}, leaked=2)
     assert found == [Kind.NOTHING_IN_SERVICE, Kind.SWEEP_STALE, Kind.LEAKED, Kind.EXPIRED]
+
+
+def test_a_leak_is_an_alarm_of_its_pool() -> None:
+    first, second = judge([], SWEPT, {"resourcepool.Proxy": 1, "testapp.Device": 2}, LIMITS, {})
+    assert (first.kind, first.pool, second.pool) == (Kind.LEAKED, "resourcepool.Proxy", "testapp.Device")
+    assert str(first).startswith("resourcepool.Proxy: 1 lease was reported as leaked")
+    assert str(second).startswith("testapp.Device: 2 leases were reported as leaked")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ class Migration(migrations.Migration):
     """The column stays as it is."""
 
     dependencies = [
-        ("resourcepool", "0007_ticket_address"),
+        ("resourcepool", "0009_acknowledged"),
     ]
 
     operations = [
