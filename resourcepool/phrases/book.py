@@ -211,7 +211,10 @@ ERRORS = (
         "one of the %(count)s keys for secrets is not a Fernet key: put a key first in the list"
         " RESOURCEPOOL['SECRET_KEYS']; make one with: %(command)s"
     ),
-    _("none of the keys in RESOURCEPOOL['SECRET_KEYS'] decrypts this secret: was a key removed?"),
+    _(
+        "none of the keys in RESOURCEPOOL['SECRET_KEYS'] decrypts this secret: was a key removed, or was it stored for"
+        " another row?"
+    ),
     _("database %(alias)s: %(error)s; run `manage.py migrate`"),
     _(
         "database %(alias)s: a row is locked by somebody's transaction, perhaps its holder's (guard); try again in a"
