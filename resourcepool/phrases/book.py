@@ -143,6 +143,7 @@ ALLOWED = (
     _("add it, and run `pip install django-celery-beat` and `manage.py migrate`"),
     _("1 to %(count)s values"),
     _("a primary key of %(pool)s"),
+    _("no %(pool)s has it"),
     _("a value for %(field)s"),
     _("no such selector; %(pool)s has: %(fields)s"),
     _("one of %(names)s"),

@@ -48,8 +48,8 @@ CHECKING = (
     Mutation(
         "a check is sent inside",
         "resources/checking/guard.py",
-        "if not is_public(plain):",
-        "if False:",
+        "if is_public(plain) or self",
+        "if True or self",
         CHECKS,
     ),
     Mutation(

@@ -38,6 +38,10 @@ SAID = [
         "BadOption: --reason='' is not allowed: one line of text, 1 to 200 printable characters",
         "BadOption：不允许 --reason=''：一行文本，1 到 200 个可打印字符",
     ),
+    (
+        "city: no such selector; resourcepool.Proxy has: host, port",
+        "city：没有这样的选择条件；resourcepool.Proxy 有：host, port",
+    ),
     ("url: can be read in two ways; write scheme://user:password@host:port, with %3A for :", None),
 ]
 

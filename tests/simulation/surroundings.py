@@ -14,6 +14,7 @@ from django.db import connection, connections
 from resourcepool import dialect, hints
 from resourcepool.dialect import Trouble
 from resourcepool.leases import background, holder, shutdown
+from resourcepool.leases.alarm import Alarm
 from resourcepool.leases.keeper import Keeper, keeper
 from resourcepool.models import Proxy, Ticket
 from resourcepool.waiting import contention
@@ -35,6 +36,7 @@ def install() -> None:
     time.monotonic = time.clock_gettime = _monotonic
     threading.Event.wait = _wait_in_time(threading.Event.wait)  # type: ignore[method-assign]
     Bell.wait = _rung_in_time  # type: ignore[method-assign]
+    Alarm._hear = _heard_in_time(Alarm._hear)  # type: ignore[method-assign]
     contention._speeds = _speeds  # type: ignore[assignment]
     Future.result = _result_in_time(Future.result)  # type: ignore[method-assign]
     Notices._notice = _if_heard(Notices._notice)  # type: ignore[method-assign]
@@ -124,6 +126,17 @@ def _rung_in_time(bell: Bell, seconds: float) -> bool:
     return bell._lock.acquire(blocking=False)
 
 
+def _heard_in_time(hear: Callable[[Alarm, float], bool]) -> Callable[[Alarm, float], bool]:
+    """``Alarm._hear``, while others go on."""
+
+    def heard(alarm: Alarm, seconds: float) -> bool:
+        if seconds > 0:
+            schedule.now_running().sleep(seconds, until=lambda: not alarm._asked.empty())
+        return hear(alarm, 0)
+
+    return heard
+
+
 def _result_in_time(result: Callable[..., Any]) -> Callable[..., Any]:
     """``Future.result``, while others go on."""
 
@@ -136,10 +149,10 @@ def _result_in_time(result: Callable[..., Any]) -> Callable[..., Any]:
     return wait
 
 
-def _if_heard(notice: Callable[[Notices, object], None]) -> Callable[[Notices, object], None]:
-    def hear(told: Notices, event: object) -> None:
+def _if_heard(notice: Callable[[Notices, str, object], None]) -> Callable[[Notices, str, object], None]:
+    def hear(told: Notices, using: str, event: object) -> None:
         if schedule.now_running().is_heard():
-            notice(told, event)
+            notice(told, using, event)
 
     return hear
 
