@@ -92,6 +92,7 @@ MOVES = (
     _("given up, without an answer from the database"),
     _("whoever asked for it is gone"),
     _("%(server)s #%(count)s left"),
+    _("%(server)s #%(count)s came back as %(taker)s"),
     _("%(server)s #%(count)s keeps it"),
     _("%(server)s #%(count)s is draining"),
     _("%(server)s #%(count)s lacks %(labels)s"),
