@@ -32,7 +32,7 @@ from resourcepool.phrases import shown
 from resourcepool.resources.importing.formats import COLUMNS
 from resourcepool.resources.importing.proxies import BadLines, Imported, import_proxies
 from resourcepool.resources.models import Proxy
-from resourcepool.resources.secret import Sealed, seal
+from resourcepool.resources.sealing import Sealed, seal
 
 MOST = 1_000_000  # bytes; sealed, it must fit into a form (DATA_UPLOAD_MAX_MEMORY_SIZE)
 KEPT = 3_600  # seconds between the plan and the answer

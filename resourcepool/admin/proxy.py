@@ -15,7 +15,7 @@ from resourcepool.admin.resource import ResourceAdmin
 from resourcepool.exceptions import SecretUnreadable
 from resourcepool.phrases import shown
 from resourcepool.resources.models import Proxy
-from resourcepool.resources.secret import seal
+from resourcepool.resources.sealing import seal
 
 
 class ProxyForm(ModelForm):

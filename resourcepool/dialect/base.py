@@ -53,7 +53,7 @@ class Dialect:
     returning_key = ""  # an INSERT ends with this to tell the new row's key
     micros_now = ""  # microseconds from 1970 until now
     micros_until = ""  # microseconds from now until the column {moment}
-    lock_wait: str | None = None  # sets how long this session waits for a row, in whole seconds
+    lock_wait: str | None = None  # sets how long this session waits for a row or a table, in whole seconds
     brief_lock_wait = (
         ""  # sets the same, and how long its session may idle, until the end of this transaction, or until
     )

@@ -54,15 +54,22 @@ class MySQL(Dialect):
     exactly = "BINARY %s"
     micros_now = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))"
     micros_until = "TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), {moment})"
-    lock_wait = "SET SESSION innodb_lock_wait_timeout = %s"
+    # The second of these is for a table that is locked as a whole: by default one waits for that for a day.
+    lock_wait = """
+        SET SESSION innodb_lock_wait_timeout = %(seconds)s, SESSION lock_wait_timeout = %(seconds)s
+    """
     # What is in /*M! .. */ only MariaDB reads.
     brief_lock_wait = """
         SET @resourcepool_lock_wait = @@SESSION.innodb_lock_wait_timeout,
-            SESSION innodb_lock_wait_timeout = LEAST(@@SESSION.innodb_lock_wait_timeout, %s)
-            /*M!, @resourcepool_idle = @@SESSION.idle_transaction_timeout, SESSION idle_transaction_timeout = %s */
+            @resourcepool_table_wait = @@SESSION.lock_wait_timeout,
+            SESSION innodb_lock_wait_timeout = LEAST(@@SESSION.innodb_lock_wait_timeout, %(seconds)s),
+            SESSION lock_wait_timeout = LEAST(@@SESSION.lock_wait_timeout, %(seconds)s)
+            /*M!, @resourcepool_idle = @@SESSION.idle_transaction_timeout,
+            SESSION idle_transaction_timeout = %(idle)s */
     """
     usual_lock_wait = """
-        SET SESSION innodb_lock_wait_timeout = @resourcepool_lock_wait
+        SET SESSION innodb_lock_wait_timeout = @resourcepool_lock_wait,
+            SESSION lock_wait_timeout = @resourcepool_table_wait
             /*M!, SESSION idle_transaction_timeout = @resourcepool_idle */
     """
     timeouts = {"connect_timeout": 3, "read_timeout": 3, "write_timeout": 3}

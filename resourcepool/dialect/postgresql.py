@@ -29,11 +29,12 @@ class PostgreSQL(Dialect):
     micros_now = "CAST(EXTRACT(EPOCH FROM STATEMENT_TIMESTAMP()) * 1000000 AS bigint)"
     micros_until = "CAST(EXTRACT(EPOCH FROM ({moment} - STATEMENT_TIMESTAMP())) * 1000000 AS bigint)"
     lock_wait = """
-        SELECT SET_CONFIG('lock_timeout', %s * 1000 || 'ms', false), SET_CONFIG('statement_timeout', '5s', false)
+        SELECT SET_CONFIG('lock_timeout', %(seconds)s * 1000 || 'ms', false),
+               SET_CONFIG('statement_timeout', '5s', false)
     """
     brief_lock_wait = """
-        SELECT SET_CONFIG('lock_timeout', %s * 1000 || 'ms', true),
-               SET_CONFIG('idle_in_transaction_session_timeout', %s * 1000 || 'ms', true)
+        SELECT SET_CONFIG('lock_timeout', %(seconds)s * 1000 || 'ms', true),
+               SET_CONFIG('idle_in_transaction_session_timeout', %(idle)s * 1000 || 'ms', true)
     """
     timeouts = {
         "connect_timeout": 3,

@@ -1,8 +1,8 @@
 """The keeper: renews everything that this process holds, and notices what it lost.
 
-Two daemon threads for the whole process. One talks to the database, on connections of its own with short
-timeouts; the other only watches the clock, so that a hanging database cannot delay the news of a loss.
-Both start on first use and start afresh after a fork.
+Daemon threads: one for each database on which something is held talks to that alone, on a connection of its own with
+short timeouts; and one only watches the clock, so that a hanging database cannot delay the news of a loss. All start on
+first use and start afresh after a fork.
 """
 
 import logging
@@ -10,7 +10,6 @@ import math
 import os
 import threading
 from collections import defaultdict
-from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,9 +20,10 @@ from resourcepool import dialect
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.leases import background, shutdown, verbs
 from resourcepool.leases.alarm import Alarm
-from resourcepool.leases.background import contained, own_connections
+from resourcepool.leases.background import contained
 from resourcepool.leases.clock import monotonic
 from resourcepool.leases.leaks import forgotten
+from resourcepool.leases.loop import PAUSE_AFTER_FAILURE, Loop
 from resourcepool.leases.retry import retrying
 
 if TYPE_CHECKING:
@@ -33,8 +33,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-PAUSE_AFTER_FAILURE = 0.2  # seconds
-IDLE = 1.0  # seconds without anything to keep, after which the connections are closed
+IDLE = 1.0  # seconds without anything to keep, after which a connection is closed
 
 
 class Keeper:
@@ -44,12 +43,10 @@ class Keeper:
         self._kept: dict[Lease, None] = {}
         self._let_go: dict[Lease, None] = {}  # not renewed any more, and perhaps not given back yet
         self._lock = threading.Lock()
-        self._beat = Alarm()
+        self._beats: dict[str, Loop] = {}
         self._watch = Alarm()
-        self._threads: dict[str, threading.Thread] = {}
-        self._running: set[str] = (
-            set()
-        )  # names of those threads; asked for every lease, so cheaper than the threads
+        self._watcher: threading.Thread | None = None
+        self._is_watching = False  # asked for every lease: cheaper than the thread
         self._releases_at_exit = False
         self._in_trouble: set[str] = set()  # databases that did not answer: one warning each is enough
 
@@ -57,11 +54,12 @@ class Keeper:
         """Look after ``lease`` from now on."""
         with self._lock:
             self._kept[lease] = None
-            if len(self._running) < 2:
-                self._start()
+            beat = self._beats.get(lease.using)
+            if beat is None or not beat.is_running or not self._is_watching:
+                beat = self._start(lease.using)
         trust = lease.trust
-        if trust.due_at < self._beat.asked_for:
-            self._beat.bring_forward(trust.due_at)
+        if trust.due_at < beat.alarm.asked_for:
+            beat.alarm.bring_forward(trust.due_at)
         if trust.until < self._watch.asked_for:
             self._watch.bring_forward(trust.until)
 
@@ -101,8 +99,9 @@ class Keeper:
         return lease in self._kept
 
     def is_alive(self) -> bool:
-        """Tell whether both threads run (also true before the first lease)."""
-        return all(thread.is_alive() for thread in self._threads.values())
+        """Tell whether all its threads run (also true before the first lease)."""
+        watches = self._watcher is None or self._watcher.is_alive()
+        return watches and all(beat.is_alive for beat in list(self._beats.values()))
 
     def release_at_exit(self) -> None:
         """Have whatever is not given back by then released when this process ends in an orderly way."""
@@ -110,59 +109,44 @@ class Keeper:
             self._releases_at_exit = True
             shutdown.at_exit(0, lambda: shutdown.release_everything(self.not_given_back()))
 
-    def _start(self) -> None:
+    def _start(self, using: str) -> Loop:
         self.release_at_exit()
-        for name, loop in (("beat", self._beat_loop), ("watch", self._watch_loop)):
-            if name not in self._running:
-                self._threads[name] = background.start(name, partial(self._run, name, loop))
-                self._running.add(name)
+        if using not in self._beats:
+            turn, has_work = partial(self._beat_once, using), partial(self._keeps_on, using)
+            self._beats[using] = Loop(f"beat-{using}", Alarm(), turn, has_work, rests_after=IDLE)
+        self._beats[using].start()
+        if not self._is_watching:
+            self._watcher = background.start("watch", self._watch_loop)
+            self._is_watching = True
+        return self._beats[using]
 
-    def _run(self, name: str, loop: Callable[[], object]) -> None:
-        try:
-            loop()
-        finally:
-            with self._lock:
-                self._running.discard(name)
+    def _kept_on(self, using: str) -> list["Lease"]:
+        return [lease for lease in self.kept() if lease.using == using]
 
-    def _beat_loop(self) -> None:
-        with own_connections() as own:
-            while True:
-                self._beat.reset()
-                try:
-                    with own.turn:
-                        wake_at = self._beat_once()
-                except Exception:
-                    logger.exception("the keeper could not renew; it tries again")
-                    wake_at = monotonic() + PAUSE_AFTER_FAILURE
-                if own.are_open and not self._kept:
-                    self._beat.sleep_until(monotonic() + IDLE)
-                    if not self._kept:
-                        with own.turn:
-                            own.close()
-                else:
-                    self._beat.sleep_until(wake_at)
+    def _keeps_on(self, using: str) -> bool:
+        return any(lease.using == using for lease in self.kept())
 
-    def _beat_once(self) -> float:
-        """Renew what is due; return when to look again."""
-        self._look_for_leaks()
+    def _beat_once(self, using: str) -> float:
+        """Renew what is due on this database; return when to look again."""
+        self._look_for_leaks(using)
         now, due, wake_at = monotonic(), defaultdict(list), math.inf
-        for lease in self.kept():
+        for lease in self._kept_on(using):
             if lease.is_in_transaction or lease.is_ending or not _may_renew(lease):
                 wake_at = min(wake_at, now + lease.terms.ttl / 10)
             elif lease.trust.due_at <= now + lease.trust.lasts / 12:  # those due soon come along
-                due[lease.model, lease.using].append(lease)
+                due[lease.model].append(lease)
             else:
                 wake_at = min(wake_at, lease.trust.due_at)
-        for (_, using), leases in due.items():
+        for leases in due.values():
             for start in range(0, len(leases), verbs.BATCH):
                 wake_at = min(wake_at, self._renew(using, leases[start : start + verbs.BATCH]))
         return wake_at
 
-    def _look_for_leaks(self) -> None:
-        for lease in forgotten(self.kept()):
+    def _look_for_leaks(self, using: str) -> None:
+        for lease in forgotten(self._kept_on(using)):
             _report_leak(lease, "nobody has its handle any more")
         now = monotonic()
-        for lease in self.kept():
+        for lease in self._kept_on(using):
             if lease.leaks_at <= now:
                 _report_leak(lease, f"held for more than {lease.terms.leak_after:g} s")
 
@@ -185,14 +169,17 @@ class Keeper:
         return min(lease.trust.due_at for lease in batch) if renewed_all else monotonic() + PAUSE_AFTER_FAILURE
 
     def _watch_loop(self) -> None:
-        while True:
-            self._watch.reset()
-            try:
-                wake_at = self._watch_once()
-            except Exception:
-                logger.exception("the keeper could not tell of a loss; it tries again")
-                wake_at = monotonic() + PAUSE_AFTER_FAILURE
-            self._watch.sleep_until(wake_at)
+        try:
+            while True:
+                self._watch.reset()
+                try:
+                    wake_at = self._watch_once()
+                except Exception:
+                    logger.exception("the keeper could not tell of a loss; it tries again")
+                    wake_at = monotonic() + PAUSE_AFTER_FAILURE
+                self._watch.sleep_until(wake_at)
+        finally:
+            self._is_watching = False
 
     def _watch_once(self) -> float:
         """Tell of what is not trusted any more; return when to look again."""

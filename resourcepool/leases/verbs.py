@@ -152,7 +152,9 @@ def unlocked(connection: BaseDatabaseWrapper, model: Model, pks: Sequence[Any]) 
         with transaction.atomic(using=connection.alias):
             return set(rows.values_list("pk", flat=True).all())
 
-    return retrying(connection, look) if connection.features.has_select_for_update_skip_locked else set()
+    can_skip = connection.features.has_select_for_update_skip_locked
+    # Where the whole table is locked, no second wait: other tables' leases would have to wait for it, too.
+    return retrying(connection, look, busy=set) if can_skip else set()
 
 
 def release(

@@ -42,6 +42,7 @@ def look(using: str, task_type: int) -> Look:
         TaskType.objects.using(using)
         .filter(pk=task_type)
         .annotate(
+            micros_of_rest=MicrosUntil("rests_until"),
             next_dead=MicrosUntil(Subquery(_least(Server, "busy_before"))),
             first_asked=MicrosUntil(Subquery(_least(Queue.objects.exclude(requested_at=None), "requested_at"))),
         )
@@ -65,15 +66,16 @@ def _least(rows: Any, moment: str) -> Any:
 
 
 def _plan_in(found: Any) -> float:
+    rest = max(0.0, (found.micros_of_rest or 0) / 1_000_000)
     if found.is_assignment_due:
-        return 0.0
+        return rest
     dead = math.inf if found.next_dead is None else found.next_dead / 1_000_000
     late = (
         math.inf
         if found.first_asked is None
         else found.first_asked / 1_000_000 + takeover_after(found.drain_within, found.judge_dead_after)
     )
-    return max(0.0, min(dead, late))
+    return max(rest, min(dead, late))
 
 
 def load(using: str, task_type: int, server: int) -> list[tuple[Standing, str]]:

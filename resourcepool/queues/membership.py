@@ -123,13 +123,13 @@ class Membership:
         seen = self._look()
         if self.is_stopping and not self._is_draining:
             self._drain()
-        if may_plan := seen.plan_in <= 0:
+        if seen.plan_in <= 0:
             moving.reassign(self.using, self.task_type.pk, str(self), if_due=True)
             seen = self._look()
         if self._release_idle():
             self._generation = NEVER
             seen = self._look()
-        return self._next_look(seen, has_planned=may_plan)
+        return self._next_look(seen)
 
     def counts_for(self) -> float:
         """Return for how many more seconds the others count on it, unless it renews; 0: it was judged dead."""
@@ -267,11 +267,10 @@ class Membership:
         if gone:
             logger.info("server %s has given up %d queues, has %d", self, len(gone), len(self.held))
 
-    def _next_look(self, seen: Look, *, has_planned: bool) -> float:
+    def _next_look(self, seen: Look) -> float:
         # Never so seldom that it would not trust itself any more, whatever the settings are by now.
         wait = min(seen.heartbeat_every, self.lease.terms.ttl / 3)
-        if not has_planned:  # else something is locked, and the next heartbeat is soon enough
-            wait = min(wait, seen.plan_in + random.uniform(0, SPREAD))  # noqa: S311 (not a secret)
+        wait = min(wait, seen.plan_in + random.uniform(0, SPREAD))  # noqa: S311 (not a secret)
         if seen.sent_at < self._hurries_until:
             wait = min(wait, self._pace(seen))
         return seen.sent_at + max(wait, self._pace(seen))

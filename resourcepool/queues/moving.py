@@ -13,7 +13,7 @@ from django.db.models import Exists, F, OuterRef, Subquery, Value
 from django.db.models.functions import Coalesce
 
 from resourcepool import dialect
-from resourcepool.dialect import DbLater, DbNow
+from resourcepool.dialect import DbLater, DbNow, MicrosUntil
 from resourcepool.exceptions import ClaimInTransaction
 from resourcepool.leases.briefly import briefly
 from resourcepool.queues import planning
@@ -73,7 +73,8 @@ def reassign(
         dead = [worker.member.pk for worker in workers if not worker.is_alive]
         gone = _remove_servers(using, [*dead, *leaving])
         _note_idle(using, locked)
-        _finish(using, locked, by, outcome, moved=bool(outcome.changes or gone or first))
+        rests = bool(outcome.left) or _leaves_something_due(using, locked, dead)
+        _finish(using, locked, by, outcome, moved=bool(outcome.changes or gone or first), rests=rests)
         return outcome
 
     _check_view(using)
@@ -95,7 +96,8 @@ def release(
         is_due = locked.is_assignment_due or any(
             change.what is not What.HANDED_OVER for change in outcome.changes
         )
-        _finish(using, locked, by, outcome, moved=bool(outcome.changes), is_due=is_due)
+        rests = True if outcome.left else None
+        _finish(using, locked, by, outcome, moved=bool(outcome.changes), is_due=is_due, rests=rests)
         return outcome
 
     _check_view(using)
@@ -115,16 +117,29 @@ def lock(using: str, task_type: int) -> TaskType:
     """Begin a change: whoever holds this row changes queues, and nobody else does until the commit."""
     # An UPDATE, and nothing before it: on SQLite a transaction that begins with a look cannot write any more.
     TaskType.objects.using(using).filter(pk=task_type).update(generation=F("generation"))
-    return TaskType.objects.using(using).get(pk=task_type)
+    rows = TaskType.objects.using(using).annotate(micros_of_rest=MicrosUntil("rests_until"))
+    return rows.get(pk=task_type)
 
 
-def is_due(task_type: TaskType, workers: Sequence[planning.Worker], using: str) -> bool:
-    """Whether anything happened since the last plan."""
+def is_due(task_type: Any, workers: Sequence[planning.Worker], using: str) -> bool:
+    """Whether anything happened since the last plan, and that does not rest."""
+    if (task_type.micros_of_rest or 0) > 0:
+        return False
     if task_type.is_assignment_due or not all(worker.is_alive for worker in workers):
         return True
+    return _is_any_overdue(using, task_type)
+
+
+def _is_any_overdue(using: str, task_type: TaskType) -> bool:
     late = planning.takeover_after(task_type.drain_within, task_type.judge_dead_after)
     overdue = Queue.objects.using(using).filter(task_type=task_type, requested_at__lte=DbLater(-late))
     return bool(overdue.exists())
+
+
+def _leaves_something_due(using: str, task_type: TaskType, dead: Collection[int]) -> bool:
+    """Whether the next look would find a plan due again, though this one could do no more about it."""
+    are_left = dead and Server.objects.using(using).filter(pk__in=dead).exists()
+    return bool(are_left) or _is_any_overdue(using, task_type)
 
 
 def _apply(using: str, task_type: TaskType, changes: Sequence[Change], known: dict[int | None, str]) -> Outcome:
@@ -204,10 +219,21 @@ def _note_idle(using: str, task_type: TaskType) -> None:
 
 
 def _finish(
-    using: str, task_type: TaskType, by: str, outcome: Outcome, *, moved: bool, is_due: bool = False
+    using: str,
+    task_type: TaskType,
+    by: str,
+    outcome: Outcome,
+    *,
+    moved: bool,
+    is_due: bool = False,
+    rests: bool | None,
 ) -> None:
+    """Note what was done. ``rests``: whether no plan is due before a heartbeat has passed; None: as it is."""
     is_due = is_due or bool(outcome.left)
     changed: dict[str, Any] = {"is_assignment_due": Value(is_due)}
+    if rests is not None:
+        # Else every server would plan with every heartbeat for as long as somebody's transaction is open.
+        changed["rests_until"] = DbLater(task_type.heartbeat_every) if rests else None
     if moved:
         changed |= {"generation": F("generation") + 1, "assigned_at": DbNow(), "assigned_by": by}
     TaskType.objects.using(using).filter(pk=task_type.pk).update(**changed)

@@ -179,10 +179,6 @@ class Proxy(AbstractResource):
         read = self.__dict__.setdefault("_address_read", {})
         read.update({name: self.__dict__.get(name) for name in noted})
 
-    def clean_fields(self, exclude: Iterable[str] | None = None) -> None:
-        """Check each column but the password, which would be set anew and then belong to any address."""
-        super().clean_fields({*(exclude or ()), "password"})
-
     def clean(self) -> None:
         """Spell host and country as the import does, or the same proxy could be entered twice."""
         for name, spell in (("host", fields.host), ("country", fields.country)):

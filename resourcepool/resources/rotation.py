@@ -9,7 +9,8 @@ from django.db import connections, router, transaction
 from django.db.models import Case, Value, When
 
 from resourcepool.leases.retry import retrying
-from resourcepool.resources.secret import EncryptedTextField, Sealed, seal
+from resourcepool.resources.sealing import Sealed, seal
+from resourcepool.resources.secret import EncryptedTextField
 
 CHUNK = 200
 

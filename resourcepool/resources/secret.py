@@ -9,61 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from django.db import models
 from django.db.models.query_utils import DeferredAttribute
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.debug import sensitive_variables
 
-from resourcepool.conf import setting
-from resourcepool.exceptions import SecretUnreadable
+from resourcepool.resources.sealing import Sealed, seal
+from resourcepool.resources.secret_input import SecretField, SecretInput
 
 PREFIX = "sealed:"
-
-_HINT = (
-    "put a key first in the list RESOURCEPOOL['SECRET_KEYS']; make one with: "
-    'python -c "from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())"'
-)
-
-
-class Sealed:
-    """A secret as it lies in the database; its text is nowhere in ``repr`` or ``str``."""
-
-    def __init__(self, token: str) -> None:
-        self.token = token
-
-    def __repr__(self) -> str:
-        return "<sealed>"
-
-    @sensitive_variables()
-    def open(self) -> str:
-        """Return the secret; raises SecretUnreadable when none of the keys fits."""
-        from cryptography.fernet import InvalidToken
-
-        try:
-            return str(_cipher().decrypt(self.token.encode()), "utf-8")
-        except InvalidToken:
-            raise SecretUnreadable(
-                "none of the keys in RESOURCEPOOL['SECRET_KEYS'] decrypts this secret: was a key removed?"
-            ) from None
-
-
-@sensitive_variables()
-def seal(secret: str) -> Sealed:
-    """Encrypt ``secret`` with the first key; raises SecretUnreadable when there is none."""
-    return Sealed(_cipher().encrypt(secret.encode()).decode())
-
-
-@sensitive_variables()  # or an error report would show the keys
-def _cipher() -> Any:
-    # Slow to import, and projects without secrets never need it.
-    from cryptography.fernet import Fernet, MultiFernet
-
-    keys = setting("SECRET_KEYS")
-    if not isinstance(keys, list | tuple) or not keys:
-        raise SecretUnreadable(f"there is no key for secrets: {_HINT}")
-    try:
-        return MultiFernet([Fernet(key) for key in keys])
-    except (ValueError, TypeError):
-        raise SecretUnreadable(
-            f"one of the {len(keys)} keys for secrets is not a Fernet key: {_HINT}"
-        ) from None
 
 
 class _OpensWhenRead(DeferredAttribute):
@@ -88,23 +40,63 @@ else:
 
 
 class EncryptedTextField(TextField):
-    """Text that is encrypted in the database. Cannot be searched for, ordered by or selected on."""
+    """Text that is encrypted in the database. Cannot be searched for, ordered by or selected on.
+
+    In forms it is entered and never shown: what is left empty stays as it is stored. ``full_clean`` leaves it alone.
+    """
 
     descriptor_class = _OpensWhenRead
+
+    def contribute_to_class(self, cls: Any, name: str, private_only: bool = False) -> None:
+        super().contribute_to_class(cls, name, private_only)
+        # Django would read it, which may fail, and set it anew.
+        cls.clean_fields = _without(name, cls.clean_fields)
+
+    @property
+    def flatchoices(self) -> list[tuple[None, str]]:
+        """Have the admin, where it shows values that cannot be edited, show none of this."""
+        return [(None, "")]
 
     def from_db_value(self, value: str | None, *_: Any) -> Any:
         return self.to_python(value)
 
     def to_python(self, value: Any) -> Any:
+        """Return what lies in the database, or in a fixture; never what somebody has typed."""
         if isinstance(value, str) and value.startswith(PREFIX):
             return Sealed(value.removeprefix(PREFIX))
         return value
+
+    @sensitive_variables()
+    def clean(self, value: Any, model_instance: Any) -> Any:
+        """Return ``value``, which is no token whatever it looks like; raises ValidationError."""
+        self.validate(value, model_instance)
+        self.run_validators(value)
+        return value
+
+    def formfield(self, **options: Any) -> Any:
+        """Return the field for forms, whatever widget the admin has for texts."""
+        widget = options.pop("widget", None)
+        kind = widget if isinstance(widget, type) else type(widget)
+        if issubclass(kind, SecretInput):
+            options["widget"] = widget
+        usual = {
+            "form_class": SecretField,
+            "widget": SecretInput(attrs={"class": "vTextField"}),
+            "validators": self.validators,
+            "help_text": self.help_text or _("Leave empty to keep the stored one."),
+        }
+        return super().formfield(**{**usual, **options})
+
+    def save_form_data(self, instance: models.Model, data: Any) -> None:
+        if not isinstance(data, Sealed):
+            super().save_form_data(instance, data)
 
     def pre_save(self, model_instance: models.Model, add: bool) -> Any:
         return model_instance.__dict__.get(self.attname)  # as it is: reading the attribute would decrypt it
 
     def value_from_object(self, obj: models.Model) -> Any:
-        return obj.__dict__.get(self.attname)
+        """Return it sealed; of one that was not read, something that stands for it."""
+        return obj.__dict__.get(self.attname, Sealed(""))
 
     @sensitive_variables()
     def get_prep_value(self, value: Any) -> Any:
@@ -118,3 +110,10 @@ class EncryptedTextField(TextField):
 
     def get_lookup(self, lookup_name: str) -> Any:
         return super().get_lookup(lookup_name) if lookup_name == "isnull" else None
+
+
+def _without(name: str, clean_fields: Any) -> Any:
+    def clean_others(self: Any, exclude: Any = None) -> None:
+        clean_fields(self, {*(exclude or ()), name})
+
+    return clean_others

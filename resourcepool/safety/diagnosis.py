@@ -54,6 +54,7 @@ def _declared(connection: BaseDatabaseWrapper) -> dict[str, Any]:
     facts = {
         "AUTOCOMMIT": settings.get("AUTOCOMMIT", True),
         "TEST MIRROR": settings.get("TEST", {}).get("MIRROR"),
+        "TIME_ZONE": None if connection.features.supports_timezones else settings.get("TIME_ZONE"),
     }
     return {name: value for name, value in facts.items() if value is not None}
 

@@ -259,7 +259,9 @@ def _too_late(waiter: Waiter, error: TimeoutError | None = None) -> Leases:
 def _leave(waiter: Waiter) -> Leases:
     """Have ``waiter`` leave the line, whatever came of it; returns what it was granted before. No I/O."""
     if waiter.outcome.cancel():  # the question comes first: the answer to any other may change meanwhile
-        notices.alarm.ring() if waiter.has_joined else waiters.join(waiter)  # the thread removes its ticket
+        notices.alarm(waiter.using).ring() if waiter.has_joined else waiters.join(
+            waiter
+        )  # the thread removes its ticket
     elif waiter.outcome.exception() is None:
         return waiter.outcome.result()
     return []

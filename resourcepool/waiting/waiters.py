@@ -1,4 +1,4 @@
-"""Those of this process who wait, and the one thread that looks on behalf of all of them.
+"""Those of this process who wait, and the thread for each database that looks on behalf of all of them.
 
 So a waiter occupies no database connection, and a hundred waiters cost as many looks as one.
 """
@@ -8,22 +8,24 @@ import logging
 import math
 import os
 import threading
+from collections import defaultdict
+from functools import partial
 
 from django.db import DatabaseError, InterfaceError
 
 from resourcepool.exceptions import DatabaseUnavailable, ResourcePoolError
-from resourcepool.leases import background, shutdown
+from resourcepool.leases import shutdown
 from resourcepool.leases.background import own_connections
 from resourcepool.leases.clock import monotonic
 from resourcepool.leases.keeper import keeper
+from resourcepool.leases.loop import PAUSE_AFTER_FAILURE, Loop
 from resourcepool.waiting.line import USED_AT_MOST, Line
 from resourcepool.waiting.notices import notices
 from resourcepool.waiting.waiter import Waiter
 
 logger = logging.getLogger(__name__)
 
-PAUSE_AFTER_FAILURE = 0.2  # seconds
-IDLE = 10.0  # seconds without a waiter, after which the connections are closed
+IDLE = 10.0  # seconds without a waiter, after which a connection is closed
 
 
 class Waiters:
@@ -31,10 +33,10 @@ class Waiters:
 
     def __init__(self) -> None:
         self._lines: dict[str, Line] = {}
-        self._arrivals: list[Waiter] = []
-        self._served: list[Waiter] = []
+        self._loops: dict[str, Loop] = {}
+        self._arrivals: defaultdict[str, list[Waiter]] = defaultdict(list)
+        self._served: defaultdict[str, list[Waiter]] = defaultdict(list)
         self._lock = threading.Lock()
-        self._thread: threading.Thread | None = None  # None also after it has ended
         self._leaves_at_exit = False
 
     def join(self, waiter: Waiter) -> None:
@@ -43,67 +45,52 @@ class Waiters:
             notices.add(waiter.using, waiter.ticket.pk)
         with self._lock:
             waiter.has_joined = True
-            self._start()  # before: without a thread (RuntimeError) nobody would ever serve it
-            self._arrivals.append(waiter)
-        notices.alarm.bring_forward(min(waiter.look_at, waiter.free_at))
+            self._start(waiter.using)  # before: without a thread (RuntimeError) nobody would ever serve it
+            self._arrivals[waiter.using].append(waiter)
+        notices.alarm(waiter.using).bring_forward(min(waiter.look_at, waiter.free_at))
 
     def used(self, waiter: Waiter) -> None:
         """Have the ticket of ``waiter``, which has been served at once, removed with others."""
         with self._lock:
-            self._served.append(waiter)
-            if self._thread is None:  # whether it is alive takes longer to ask
-                with contextlib.suppress(RuntimeError):  # no more threads: it lapses
-                    self._start()
-        notices.alarm.bring_forward(monotonic() + USED_AT_MOST)
+            self._served[waiter.using].append(waiter)
+            with contextlib.suppress(RuntimeError):  # no more threads: it lapses
+                self._start(waiter.using)
+        notices.alarm(waiter.using).bring_forward(monotonic() + USED_AT_MOST)
 
     def trouble(self, using: str) -> Exception | None:
         """Return what keeps the waiters on this database from being served just now, if anything does."""
         line = self._lines.get(using)
         return line.trouble if line is not None and line.waiters else None
 
-    def _start(self) -> None:
+    def _start(self, using: str) -> None:
         if not self._leaves_at_exit:
             self._leaves_at_exit = True
             shutdown.at_exit(-1, self._leave_at_exit)
             keeper.release_at_exit()
-        if self._thread is None or not self._thread.is_alive():
-            self._thread = background.start("waiters", self._run)
+        if (loop := self._loops.get(using)) is None:
+            turn, has_work = partial(self._serve_once, using), partial(self._has_work, using)
+            loop = Loop(f"waiters-{using}", notices.alarm(using), turn, has_work, rests_after=IDLE)
+            self._loops[using] = loop
+        loop.start()
 
-    def _run(self) -> None:
-        try:
-            self._loop()
-        finally:
-            self._thread = None
+    def _has_work(self, using: str) -> bool:
+        line = self._lines.get(using)
+        in_line = line is not None and (line.waiters or line.used)
+        return bool(in_line or self._arrivals.get(using) or self._served.get(using))
 
-    def _loop(self) -> None:
-        with own_connections() as own:
-            while True:
-                notices.alarm.reset()
-                with own.turn:
-                    wake_at = self._serve_once()
-                is_idle = math.isinf(wake_at) and own.are_open
-                notices.alarm.sleep_until(monotonic() + IDLE if is_idle else wake_at)
-                if is_idle and not self._arrivals:
-                    with own.turn:
-                        own.close()
+    def _serve_once(self, using: str) -> float:
+        """Take a turn of the line on this database; return when to look again."""
+        line = self._admit(using)
+        return self._turn(line, notices.take(using))
 
-    def _serve_once(self) -> float:
-        """Take a turn of every line; return when to look again."""
-        self._admit()
-        noticed = notices.take()
-        return min((self._turn(line, noticed) for line in list(self._lines.values())), default=math.inf)
-
-    def _admit(self) -> None:
+    def _admit(self, using: str) -> Line:
         with self._lock:
-            arrivals, self._arrivals = self._arrivals, []
-            served, self._served = self._served, []
-        for waiter in arrivals:
-            self._line(waiter.using).waiters.append(waiter)
+            arrivals, served = self._arrivals.pop(using, []), self._served.pop(using, [])
+        line = self._lines.get(using) or self._lines.setdefault(using, Line(using))
+        line.waiters += arrivals
         for waiter in served:
-            self._line(waiter.using).drop(waiter)
-
-    def _line(self, using: str) -> Line:
-        return self._lines.get(using) or self._lines.setdefault(using, Line(using))
+            line.drop(waiter)
+        return line
 
     def _turn(self, line: Line, noticed: bool) -> float:
         if line.is_off_until > monotonic():
@@ -123,9 +110,9 @@ class Waiters:
         return wake_at
 
     def _leave_at_exit(self) -> None:
-        self._admit()
         with own_connections():
-            for line in self._lines.values():
+            for using in list(self._loops):
+                line = self._admit(using)
                 try:
                     line.close()
                 except (DatabaseError, InterfaceError, ResourcePoolError) as error:

@@ -6,6 +6,7 @@ PLANNING, MOVING = "queues/planning.py", "queues/moving.py"
 HELD = "queues/held.py"
 PLANS = ("tests/queues/test_planning.py",)
 MOVES = ("tests/queues/test_moving.py", "tests/queues/test_reassigning.py")
+RESTS = ("tests/queues/test_resting.py",)
 HANDLES = ("tests/queues/test_held.py", "tests/queues/test_guard.py")
 MEMBERS = (
     "tests/queues/test_membership.py",
@@ -121,6 +122,20 @@ QUEUES = (
         "if if_due and not is_due(locked, workers, using):",
         "if False:",
         MOVES,
+    ),
+    Mutation(
+        "queues: what is locked has nobody plan again at once",
+        MOVING,
+        "if (task_type.micros_of_rest or 0) > 0:",
+        "if False:",
+        RESTS,
+    ),
+    Mutation(
+        "queues: nobody looks for a plan that rests",
+        "queues/looking.py",
+        "rest = max(0.0, (found.micros_of_rest or 0) / 1_000_000)",
+        "rest = 0.0",
+        RESTS,
     ),
     Mutation(
         "queues: a plan begins with the row of the task type",

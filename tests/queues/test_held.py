@@ -132,7 +132,7 @@ class TestTrust:
         pass_by(process_clock, a, 16, looks=False)
         process_clock.advance(2.1)
         for _ in range(2):
-            keeper._beat_once()
+            keeper._beat_once("default")
             process_clock.advance(10)
         eventually(lambda: not a.lease.is_held)
         eventually(mine.lost.is_set)

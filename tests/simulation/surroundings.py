@@ -149,10 +149,10 @@ def _result_in_time(result: Callable[..., Any]) -> Callable[..., Any]:
     return wait
 
 
-def _if_heard(notice: Callable[[Notices, object], None]) -> Callable[[Notices, object], None]:
-    def hear(told: Notices, event: object) -> None:
+def _if_heard(notice: Callable[[Notices, str, object], None]) -> Callable[[Notices, str, object], None]:
+    def hear(told: Notices, using: str, event: object) -> None:
         if schedule.now_running().is_heard():
-            notice(told, event)
+            notice(told, using, event)
 
     return hear
 

@@ -8,7 +8,7 @@ from resourcepool.exceptions import SecretUnreadable
 from resourcepool.resources.importing.reading import Reading, Tell
 from resourcepool.resources.importing.row import IDENTITY, Identity, Row
 from resourcepool.resources.models import Proxy
-from resourcepool.resources.secret import Sealed, seal
+from resourcepool.resources.sealing import Sealed, seal
 from resourcepool.resources.state import Status
 
 CHUNK = 5_000

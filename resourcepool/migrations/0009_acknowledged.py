@@ -3,7 +3,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("resourcepool", "0007_ticket_address"),
+        ("resourcepool", "0008_tasktype_rests_until"),
     ]
 
     operations = [
