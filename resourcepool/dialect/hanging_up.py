@@ -23,6 +23,14 @@ def know_line(connection: BaseDatabaseWrapper) -> None:
         _remember(connection, driver)
 
 
+def is_line_known(connection: Any) -> bool:
+    """Whether the next statement goes to a session that is there already, and whose line is known."""
+    known, driver = connection.__dict__.get(LINE), connection.connection
+    if known is None or driver is None or known[0] is not driver:
+        return False
+    return bool(connection.health_check_done or not connection.health_check_enabled)
+
+
 def hang_up(connection: BaseDatabaseWrapper) -> None:
     """Close the line to the server under whoever waits for it: there the statement fails as with a lost connection."""
     _, number, inode = getattr(connection, LINE, (None, None, None))

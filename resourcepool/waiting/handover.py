@@ -156,6 +156,14 @@ def _if_nobody_waits(connection: BaseDatabaseWrapper, model: Model, pk: Any, fen
 
 def _to_fitting(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int) -> bool:
     """Give the row to the first in line that it fits; if it fits none, it is free."""
+    given = give_fitting(connection, model, pk, fence)
+    return given or verbs.release_all(connection, model, [(pk, fence)], 0.0) == 1
+
+
+def give_fitting(
+    connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int, *, if_free: bool = False
+) -> bool:
+    """Give the row to the first in line that it fits; False, and nothing is changed, if it fits none."""
     for most in (FEW, tickets.MOST):
         line = tickets.in_line(connection, model, most)
         is_whole = len(line) < most
@@ -165,12 +173,12 @@ def _to_fitting(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: i
             if not given:
                 break
             place = next(place for place in line if place.ticket in given)
-            if give(connection, model, pk, fence, place):
+            if give(connection, model, pk, fence, place, if_free=if_free):
                 return True
             line = line[line.index(place) + 1 :]  # that one has just been given something else, or has left
         if is_whole:
             break
-    return verbs.release_all(connection, model, [(pk, fence)], 0.0) == 1
+    return False
 
 
 def give(
