@@ -34,6 +34,8 @@ class ServerStatus:
         expires_in: until it is judged dead, unless its heartbeat comes; below 0: it is due to be.
         registered: how long ago it registered.
         idle: for how long it has had no queue; None: it has one.
+        stirred: for how long nobody in it has begun work, or asked for some; None: not known, or nobody needs to.
+        in_hand: how many queues somebody in it works on.
         queues: how many it has; ``asked_for``: of these, how many are to go elsewhere, and ``longest_asked``: for
             how long the first of them has been; None: none is.
         awaits: how many it has asked for.
@@ -50,6 +52,8 @@ class ServerStatus:
     expires_in: float
     registered: float
     idle: float | None
+    stirred: float | None = None
+    in_hand: int = 0
     queues: int = 0
     asked_for: int = 0
     longest_asked: float | None = None
@@ -252,6 +256,8 @@ def _server(row: Any, has: _Group | None, awaits: int) -> ServerStatus:
         expires_in=row.micros_left / 1_000_000,
         registered=ago(row.micros_registered) or 0.0,
         idle=ago(row.micros_idle),
+        stirred=ago(row.micros_stirred),
+        in_hand=row.in_hand,
         queues=has.count if has else 0,
         asked_for=has.asked_for if has else 0,
         longest_asked=has.longest_asked if has else None,
