@@ -137,7 +137,7 @@ class Proxy(AbstractResource):
     host = KeyField(_("host"), max_length=253)
     port = models.PositiveIntegerField(_("port"), validators=[MinValueValidator(1), MaxValueValidator(65_535)])
     username = KeyField(_("user name"), max_length=200, default="", blank=True)
-    password = EncryptedTextField(_("password"), default="", blank=True)
+    password = EncryptedTextField(_("password"), default="", blank=True, bound_to=IDENTITY)
     country = models.CharField(_("country"), max_length=2, default="", blank=True, help_text=_("Two letters."))
 
     class Meta:

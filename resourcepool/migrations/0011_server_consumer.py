@@ -3,7 +3,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("resourcepool", "0009_acknowledged"),
+        ("resourcepool", "0010_password_bound"),
     ]
 
     operations = [
