@@ -81,7 +81,8 @@ class ServerStatus:
     def as_candidate(self) -> Candidate:
         """What it may have, for ``why_nobody``."""
         coming = self.queues - self.asked_for + self.awaits
-        return Candidate(self.labels, self.is_draining, self.limit is not None and coming >= self.limit)
+        is_full = self.limit is not None and coming >= self.limit
+        return Candidate(self.labels, self.is_draining, is_full, self.name)
 
     @property
     def heartbeat(self) -> float:
@@ -232,14 +233,16 @@ def _with_why(
     if not firsts:
         return list(stand)
     rows = (
-        Queue.objects.using(using).filter(pk__in=firsts.values()).values_list("task_type", "queue_id", "labels")
+        Queue.objects.using(using)
+        .filter(pk__in=firsts.values())
+        .values_list("task_type", "queue_id", "labels", "pin")
     )
     about = {pk: rest for pk, *rest in retrying(connections[using], lambda: list(rows.all()))}
     return [_told(one, *about[one.pk]) if one.pk in about else one for one in stand]
 
 
-def _told(one: TaskTypeStatus, queue_id: str, labels: Mapping[str, str]) -> TaskTypeStatus:
-    why = why_nobody(labels, [server.as_candidate for server in one.alive])
+def _told(one: TaskTypeStatus, queue_id: str, labels: Mapping[str, str], pin: str) -> TaskTypeStatus:
+    why = why_nobody(labels, [server.as_candidate for server in one.alive], pin)
     return replace(one, unowned_one=queue_id, unowned_why=why)
 
 
