@@ -10,6 +10,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from resourcepool import options
 from resourcepool.dialect import DbLater, DbNow
 from resourcepool.leases import verbs
+from resourcepool.leases.answering import patience
 from resourcepool.leases.retry import retrying
 from resourcepool.leases.verbs import Grant
 from resourcepool.resources.quarantine import Policy, delay, strikes_now
@@ -37,7 +38,8 @@ class ResourceLease(AwaitedLease):
         if self._resource is None:
             connection = connections[self.using]
             rows = verbs.rows_of(connection, self.model)
-            self._resource = retrying(connection, lambda: rows.get(pk=self.pk))
+            with patience():
+                self._resource = retrying(connection, lambda: rows.get(pk=self.pk))
         return self._resource
 
     def load(self) -> None:

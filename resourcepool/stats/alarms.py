@@ -88,7 +88,7 @@ def judge(
     ]
     for pool in pools:
         found += _of_pool(pool, limits, because.get(pool.label, ""))
-        found += _of_checks(pool, checked_every.get(pool.label))
+        found += _of_checks(pool, checked_every.get(pool.label), jobs.get(f"{CHECK}{pool.label}"))
     order = list(Kind)
     return sorted(found, key=lambda alarm: (order.index(alarm.kind), alarm.pool))
 
@@ -134,15 +134,34 @@ def _of_pool(pool: PoolStatus, limits: Limits, because: str) -> Iterator[Alarm]:
         yield Alarm(Kind.EXPIRED, pool.label, text % {"count": pool.expired})
 
 
-def _of_checks(pool: PoolStatus, every: float | None) -> Iterator[Alarm]:
+def _of_checks(pool: PoolStatus, every: float | None, job: JobStatus | None) -> Iterator[Alarm]:
     # Nothing that is held can be checked: only what was free counts.
     if every is None or pool.trouble or not pool.counts[State.FREE]:
         return
+    ran = _ran(job, 3 * every)
     if pool.oldest_check is None:
-        yield Alarm(Kind.CHECK_STALE, pool.label, _("was never checked; run `manage.py resourcepool_check`."))
+        text = _("was never checked, though the check runs: %s") % ran
+        if not ran:
+            text = _("was never checked; run `manage.py resourcepool_check`.")
+        yield Alarm(Kind.CHECK_STALE, pool.label, text)
     elif pool.passed_over is not None and pool.passed_over > 3 * every:
-        text = _("free ones were not checked for %s; is the Celery beat running?")
-        yield Alarm(Kind.CHECK_STALE, pool.label, text % duration(pool.passed_over))
+        text = _("free ones were not checked for %(time)s, though the check runs: %(ran)s")
+        text %= {"time": duration(pool.passed_over), "ran": ran}
+        if not ran:
+            text = _("free ones were not checked for %s; is the Celery beat running?") % duration(
+                pool.passed_over
+            )
+        yield Alarm(Kind.CHECK_STALE, pool.label, text)
+
+
+def _ran(job: JobStatus | None, within: float) -> str:
+    """Return when the job ran last and what came of it, in words; "" if it did not within so many seconds."""
+    if job is not None and job.holder:
+        return _("it is running now")
+    ends = [] if job is None else [ago for ago in (job.done, job.failed) if ago is not None]
+    if job is None or not ends or min(ends) > within:
+        return ""
+    return _("last %(ago)s ago: %(result)s") % {"ago": duration(min(ends)), "result": shown(job.result)}
 
 
 def _still_done(jobs: Mapping[str, JobStatus], checked: Container[str]) -> Iterator[JobStatus]:
@@ -153,10 +172,17 @@ def _still_done(jobs: Mapping[str, JobStatus], checked: Container[str]) -> Itera
 
 
 def _of_sweep(sweep: JobStatus | None, limits: Limits) -> Iterator[Alarm]:
+    ran = _ran(sweep, limits.sweep)
     if sweep is None or sweep.done is None:
-        yield Alarm(Kind.SWEEP_STALE, "", _("The sweep has never run; run `manage.py resourcepool_sweep`."))
+        text = _("The sweep has never come to its end, though it runs: %s") % ran
+        if not ran:
+            text = _("The sweep has never run; run `manage.py resourcepool_sweep`.")
+        yield Alarm(Kind.SWEEP_STALE, "", text)
     elif sweep.done > limits.sweep:
-        text = _("The sweep has not run for %s; is the Celery beat running?") % duration(sweep.done)
+        text = _("The sweep has not come to its end for %(time)s, though it runs: %(ran)s")
+        text %= {"time": duration(sweep.done), "ran": ran}
+        if not ran:
+            text = _("The sweep has not run for %s; is the Celery beat running?") % duration(sweep.done)
         yield Alarm(Kind.SWEEP_STALE, "", text)
 
 

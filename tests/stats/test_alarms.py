@@ -70,6 +70,49 @@ def test_checks_that_never_came_are_noticed_where_there_was_anything_to_check(
     assert kinds(pool(**count), every=600) == expected
 
 
+RAN = [
+    ({"done": 100.0, "result": "5 skipped: in use"}, "last 100 s ago: 5 skipped: in use"),
+    ({"done": 10**6, "failed": 100.0, "result": "BadOption: x"}, "last 100 s ago: BadOption: x"),
+    ({"done": 10**6, "result": "3 ok", "holder": "web1"}, "it is running now"),
+    ({"done": None, "result": "", "holder": "web1"}, "it is running now"),
+]
+
+
+def job(name: str, **stands: Any) -> JobStatus:
+    return JobStatus(name, **{"done": None, "failed": None, "result": "", "holder": "", **stands})
+
+
+@pytest.mark.parametrize("stands", [{"oldest_check": 10**6, "passed_over": 3_000}, {}])
+@pytest.mark.parametrize(("ran", "said"), RAN)
+def test_checks_that_ran_and_passed_over_something_are_not_said_to_stay_away(
+    stands: Any, ran: Any, said: str
+) -> None:
+    check = job("check resourcepool.Proxy", **ran)
+    found = judge(
+        [pool(free=1, **stands)], {**SWEPT, check.name: check}, {}, LIMITS, {"resourcepool.Proxy": 600}
+    )
+    (alarm,) = [one for one in found if one.kind is Kind.CHECK_STALE]
+    assert said in alarm.text
+    assert "beat" not in alarm.text
+    assert "resourcepool_check" not in alarm.text
+
+
+@pytest.mark.parametrize("ran", [{"done": 2_000.0, "result": "3 ok"}, {"failed": 2_000.0, "result": "x"}])
+def test_checks_that_ran_long_ago_are_said_to_stay_away(ran: Any) -> None:
+    check, stale = job("check resourcepool.Proxy", **ran), pool(free=1, oldest_check=10**6, passed_over=3_000)
+    found = judge([stale], {**SWEPT, check.name: check}, {}, LIMITS, {"resourcepool.Proxy": 600})
+    assert any(one.text.endswith("is the Celery beat running?") for one in found)
+
+
+@pytest.mark.parametrize(("ran", "said"), RAN[1:])
+def test_a_sweep_that_ran_and_did_not_succeed_is_not_said_to_stay_away(ran: Any, said: str) -> None:
+    found = judge([], {"sweep": job("sweep", **ran)}, {}, LIMITS, {})
+    (alarm,) = [one for one in found if one.kind is Kind.SWEEP_STALE]
+    assert said in alarm.text
+    assert "beat" not in alarm.text
+    assert "manage.py" not in alarm.text
+
+
 def test_a_checker_that_seems_broken_is_one_of_its_pool() -> None:
     result = "CheckerBroken: 9 of 9 failed together"
     check = JobStatus("check resourcepool.Proxy", done=900, failed=5, result=result, holder="")
