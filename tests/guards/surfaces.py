@@ -157,4 +157,18 @@ SURFACES = (
         "for key in keys] if False else ciphers)",
         ("tests/resources/test_sealing.py",),
     ),
+    Mutation(
+        "who sees no list may delete from it",
+        "admin/operated.py",
+        "return allowed and self.has_view_or_change_permission(request, obj)",
+        "return allowed",
+        ("tests/admin/test_roles.py", "tests/admin/queues/test_roles.py"),
+    ),
+    Mutation(
+        "odd JSON breaks a page",
+        "admin/queues/labels_field.py",
+        "except (ValueError, RecursionError):",
+        "except KeyError:",
+        ("tests/admin/test_typed.py",),
+    ),
 )
