@@ -7,7 +7,7 @@ from resourcepool.dialect.base import Change, Dialect, Trouble, micros
 from resourcepool.dialect.brief import brief_transaction
 from resourcepool.dialect.clock import read_clock
 from resourcepool.dialect.expressions import DbLater, DbMicros, DbNow, MicrosUntil
-from resourcepool.dialect.fields import KeyField
+from resourcepool.dialect.fields import FenceField, KeyField
 from resourcepool.dialect.forks import abandon_inherited_connections, close_files, point_at_nothing
 from resourcepool.dialect.private import close_quietly, limit_lock_waits, private_connection
 from resourcepool.dialect.statement import all_rows, row_count, run
@@ -19,6 +19,7 @@ __all__ = [
     "DbMicros",
     "DbNow",
     "Dialect",
+    "FenceField",
     "KeyField",
     "MicrosUntil",
     "Trouble",
