@@ -15,7 +15,6 @@ from resourcepool.admin.resource import ResourceAdmin
 from resourcepool.exceptions import SecretUnreadable
 from resourcepool.phrases import shown
 from resourcepool.resources.models import Proxy
-from resourcepool.resources.secret import seal
 
 
 class ProxyForm(ModelForm):
@@ -39,7 +38,7 @@ class ProxyForm(ModelForm):
         password = str(self.cleaned_data["new_password"])
         try:
             if password:
-                self.instance.password = seal(password)
+                self.instance.password = password
         except SecretUnreadable as error:
             raise forms.ValidationError(shown(error)) from None
         return ""

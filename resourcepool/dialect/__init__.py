@@ -9,6 +9,7 @@ from resourcepool.dialect.clock import read_clock
 from resourcepool.dialect.expressions import DbLater, DbMicros, DbNow, MicrosUntil
 from resourcepool.dialect.fields import FenceField, KeyField
 from resourcepool.dialect.forks import abandon_inherited_connections, close_files, point_at_nothing
+from resourcepool.dialect.hanging_up import connecting_within, hang_up, know_line, may_connect
 from resourcepool.dialect.private import close_quietly, limit_lock_waits, private_connection
 from resourcepool.dialect.statement import all_rows, row_count, run
 from resourcepool.dialect.supported import of, supports, trouble
@@ -28,7 +29,11 @@ __all__ = [
     "brief_transaction",
     "close_files",
     "close_quietly",
+    "connecting_within",
+    "hang_up",
+    "know_line",
     "limit_lock_waits",
+    "may_connect",
     "micros",
     "of",
     "point_at_nothing",

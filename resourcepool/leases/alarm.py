@@ -34,10 +34,9 @@ class Alarm:
             self.asked_for = math.inf
 
     def sleep_until(self, moment: float) -> None:
-        """Sleep until ``moment`` (see ``clock.monotonic``; infinity: until rung), or earlier when rung or asked to."""
+        """Sleep until ``moment`` (see ``clock.monotonic``; infinity: until rung), or until somebody asks."""
         self.asked_for = min(self.asked_for, moment)
-        while (seconds := self.asked_for - monotonic()) > 0 and self._hear(seconds):
-            pass
+        self._hear(max(0.0, self.asked_for - monotonic()))
 
     def bring_forward(self, moment: float) -> None:
         """Make sure that the loop looks again at ``moment`` at the latest."""

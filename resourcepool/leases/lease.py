@@ -21,6 +21,7 @@ from resourcepool.exceptions import (
     LeaseLost,
 )
 from resourcepool.leases import background, leaks, verbs
+from resourcepool.leases.answering import patience
 from resourcepool.leases.clock import monotonic
 from resourcepool.leases.ending import Ending
 from resourcepool.leases.holder import MAX_LENGTH
@@ -286,7 +287,9 @@ class Lease:
         sent_at, trust = monotonic(), self.trust
         self._transaction = OpenTransaction.of(self._connection)
         held = [(self.pk, self.fence)]
-        if not verbs.renew(self._connection, self.model, held, trust.next_ttl(sent_at)):
+        with patience():
+            is_held = verbs.renew(self._connection, self.model, held, trust.next_ttl(sent_at))
+        if not is_held:
             self.lose(verbs.TAKEN, trust)
             self.ensure_held()
         if self._transaction is None:
@@ -301,7 +304,9 @@ class Lease:
 
         def give_up() -> bool:
             connection = self._connection
-            if done := bool(send(connection)):
+            with patience():
+                done = bool(send(connection))
+            if done:
                 self._finish(given)
                 self._tell(what, connection, reason)
             return done

@@ -58,7 +58,7 @@ class TaskType(Planned):
     (R1.1, R1.4). ``generation`` goes up with every change that its servers must know of.
     """
 
-    planned = frozenset({"generation", "is_assignment_due", "assigned_at", "assigned_by"})
+    planned = frozenset({"generation", "is_assignment_due", "rests_until", "assigned_at", "assigned_by"})
 
     class Strategy(models.TextChoices):
         STICKY = "sticky", _("sticky: the fewest moves")
@@ -89,6 +89,8 @@ class TaskType(Planned):
     )
     generation = models.BigIntegerField(_("generation"), default=0, editable=False)
     is_assignment_due = models.BooleanField(default=False, editable=False)
+    # No plan is due before: the last one has left something whose row was locked, and would find it so again.
+    rests_until = models.DateTimeField(null=True, editable=False)
     assigned_at = models.DateTimeField(_("last assigned at"), null=True, editable=False)
     assigned_by = models.CharField(_("last assigned by"), max_length=MAX_BY, default="", editable=False)
 

@@ -11,6 +11,7 @@ from resourcepool import options
 from resourcepool.dialect import DbLater, DbNow
 from resourcepool.exceptions import LeaseLost
 from resourcepool.leases import verbs
+from resourcepool.leases.answering import patience
 from resourcepool.leases.retry import retrying
 from resourcepool.leases.verbs import Grant
 from resourcepool.resources.quarantine import Policy, delay, strikes_now
@@ -44,7 +45,8 @@ class ResourceLease(AwaitedLease):
         if self._resource is None:
             connection, trust = connections[self.using], self.trust
             rows = verbs.rows_of(connection, self.model)
-            self._resource = retrying(connection, rows.filter(pk=self.pk).first)
+            with patience():
+                self._resource = retrying(connection, rows.filter(pk=self.pk).first)
             if self._resource is None:
                 self.lose(DELETED, trust)
                 self.ensure_held()

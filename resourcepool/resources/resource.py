@@ -81,6 +81,7 @@ class Resource(threading.Thread):
         self._on_change = on_change
         self._lease: ResourceLease | None = None
         self._replaced: ResourceLease | None = None  # until another one is found
+        self._checked = threading.local()  # what a thread asks ``is_valid`` about
         self._closed = self._stopped = False
         self._wake = threading.Event()
         self._replacing = threading.RLock()  # held while another resource is sought, which may take long
@@ -89,13 +90,18 @@ class Resource(threading.Thread):
 
     @property
     def o(self) -> Any:
-        """The model instance that is held; None after ``close``. The document's name for it."""
-        return None if self._lease is None else self._lease.resource
+        """The model instance that is held; None after ``close``. The document's name for it.
+
+        Inside ``is_valid``: the one that is checked, also if another thread closes meanwhile.
+        """
+        lease = self.lease
+        return None if lease is None else lease.resource
 
     @property
     def lease(self) -> ResourceLease | None:
-        """The handle of what is held now; another one after each change."""
-        return self._lease
+        """The handle of what is held now; another one after each change. Inside ``is_valid`` as ``o``."""
+        checked: ResourceLease | None = getattr(self._checked, "lease", None)
+        return self._lease if checked is None else checked
 
     def is_valid(self) -> bool:
         """Tell whether ``self.o`` is usable. Yours to write; called while the resource is leased."""
@@ -103,18 +109,21 @@ class Resource(threading.Thread):
 
     def ensure_held(self) -> None:
         """Return if the resource may still be relied on; no I/O. Raises LeaseLost."""
-        if self._lease is None:
-            raise LeaseReleased(f"{self} holds nothing: it was closed")
-        self._lease.ensure_held()
+        self._held().ensure_held()
 
     def keep_occupation(self) -> None:
         """Renew the lease once; raises LeaseLost when it is gone. ``start()`` does this for you."""
-        if self._lease is None:
+        self._held().renew()
+
+    def _held(self) -> ResourceLease:
+        if (lease := self.lease) is None:
             raise LeaseReleased(f"{self} holds nothing: it was closed")
-        self._lease.renew()
+        return lease
 
     def fix(self) -> None:
         """If the resource is valid, do nothing; else quarantine it and move to another one.
+
+        If another thread closes meanwhile, nothing is held afterwards.
 
         Raises:
             AcquireTimeout: no other valid one came free in time; nothing is held then.
@@ -122,8 +131,10 @@ class Resource(threading.Thread):
         with self._replacing:
             self._closed = False
             lease = self._lease
-            if lease is not None and lease.is_held and self.is_valid():
+            if lease is not None and lease.is_held and self._finds_valid(lease):
                 logger.info("%s is valid, no need to fix", self)
+                return
+            if self._closed:
                 return
             logger.info("%s is not valid, getting another", self)
             self._put_away()
@@ -205,9 +216,9 @@ class Resource(threading.Thread):
     def _replace(self, before: ResourceLease | None) -> None:
         self._replaced = before or self._replaced
         self._acquire()
-        before, self._replaced = self._replaced, None
-        if self._on_change is not None and self._lease is not None:
-            self._on_change(_named(before), self.o)
+        (before, self._replaced), after = (self._replaced, None), self._lease
+        if self._on_change is not None and after is not None:
+            self._on_change(_named(before), after.resource)
 
     def _acquire(self) -> None:
         """Hold a valid resource; put away the invalid ones that come up on the way (R0.4)."""
@@ -221,11 +232,11 @@ class Resource(threading.Thread):
         for _ in range(MOST_INVALID):
             (lease,) = pool.obtain(pool.request(1, wishes), lambda: self._stopped)
             self._swap(lease)
-            if self._stopped or self._closed:
+            if self._is_over:
                 self._give_back()
                 return
             try:
-                valid = self.is_valid()
+                valid = self._finds_valid(lease)
             except BaseException:
                 if (held := self._swap(None)) is not None:
                     held.abandon()  # the checker failed, which says nothing about the resource
@@ -235,9 +246,22 @@ class Resource(threading.Thread):
                 return
             logger.info("%s is not valid, trying another", self)
             self._put_away()
+            if self._is_over:
+                return
         raise AcquireTimeout(
             f"{MOST_INVALID} in a row were not valid: is {type(self).__name__}.is_valid() right?"
         )
+
+    @property
+    def _is_over(self) -> bool:
+        return self._stopped or self._closed
+
+    def _finds_valid(self, lease: ResourceLease) -> bool:
+        self._checked.lease = lease
+        try:
+            return self.is_valid()
+        finally:
+            self._checked.lease = None
 
     def _put_away(self) -> None:
         lease = self._swap(None)

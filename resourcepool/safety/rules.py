@@ -52,6 +52,14 @@ EVERYWHERE = (
         'Remove "AUTOCOMMIT": False; use transaction.atomic() where you want a transaction.',
     ),
     Rule(
+        "E013",
+        "TIME_ZONE",
+        lambda zone: zone not in ("UTC", "Etc/UTC"),
+        "TIME_ZONE is {value} for this database: leases are kept in UTC, which Django then reads as that zone's time. A"
+        " held row's busy_before may look over for hours, and a moment that somebody enters ends hours off.",
+        'Remove "TIME_ZONE" from this database, or keep leased models in another one (DATABASE_ROUTERS).',
+    ),
+    Rule(
         "W003",
         "transaction_isolation",
         _is_strict,

@@ -21,6 +21,7 @@ class Kind(StrEnum):
     SWEEP_STALE = "sweep_stale"
     CHECK_STALE = "check_stale"
     DRAIN_OVERDUE = "drain_overdue"
+    DRAIN_STUCK = "drain_stuck"
     FLAPPING = "flapping"
     IDLE_SERVER = "idle_server"
     TOO_MANY_SERVERS = "too_many_servers"

@@ -22,6 +22,7 @@ def of_queues(task_types: Iterable[TaskTypeStatus]) -> Iterator[Alarm]:
     for one in task_types:
         yield from _of_unowned(one)
         yield from _of_drains(one)
+        yield from drains_in_vain(one)
         yield from _of_restless(one)
         yield from _of_idle(one)
         yield from _of_too_many(one)
@@ -70,6 +71,21 @@ def _of_drains(one: TaskTypeStatus) -> Iterator[Alarm]:
         ago=duration(worst.longest_asked or 0.0),
         within=duration(takeover_after(one.drain_within, worst.ttl)),
     )
+
+
+def drains_in_vain(one: TaskTypeStatus) -> Iterator[Alarm]:
+    """Yield the alarm that queues stay with draining servers; whoever drains is told the same at once."""
+    if one.stuck is None:
+        return
+    text = ngettext(
+        "%(count)d queue stays with a server that is draining: queue %(queue)s with %(server)s: %(why)s. Start a server"
+        " that may have it, or end the drain.",
+        "%(count)d queues stay with servers that are draining, such as queue %(queue)s with %(server)s: %(why)s. Start"
+        " a server that may have them, or end the drain.",
+        one.stuck.count,
+    )
+    said = {"queue": printable(one.stuck.queue), "server": printable(one.stuck.server), "why": one.stuck.why}
+    yield _alarm(Kind.DRAIN_STUCK, one, text, count=one.stuck.count, **said)
 
 
 def _late_by(server: ServerStatus, one: TaskTypeStatus) -> float:

@@ -1,7 +1,7 @@
 """How each task type stands: its settings, its servers and what they have, and what nobody has.
 
 Five statements for all of them together, however many queues and servers there are; one more where servers are there
-and nobody has some of the queues.
+and nobody has some of the queues, and two where a draining server keeps some.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,6 +19,7 @@ from resourcepool.queues.operating import using_of_queues
 from resourcepool.queues.standing import find_task_type
 from resourcepool.stats.durations import ago
 from resourcepool.stats.restless import Restless, restless_of
+from resourcepool.stats.stuck import Stuck, stuck_of
 from resourcepool.stats.unowned import Candidate, why_nobody
 
 MOST_TASK_TYPES = 200
@@ -68,6 +69,11 @@ class ServerStatus:
         return self.state == Server.State.DRAINING
 
     @property
+    def stays(self) -> int:
+        """How many queues it is to give up, but nobody has asked for."""
+        return self.queues - self.asked_for if self.is_draining else 0
+
+    @property
     def as_candidate(self) -> Candidate:
         """What it may have, for ``why_nobody``."""
         coming = self.queues - self.asked_for + self.awaits
@@ -92,6 +98,7 @@ class TaskTypeStatus:
         unowned_one: the first of these, and ``unowned_why``: why nobody gets it; "": not looked for.
         asked_for: how many are to go to another server, or to be removed.
         was_served: whether any of the queues ever had a server.
+        stuck: what stays with draining servers; None: nothing.
         restless: None: no queue changes its server all the time.
     """
 
@@ -115,6 +122,7 @@ class TaskTypeStatus:
     asked_for: int = 0
     was_served: bool = False
     restless: Restless | None = None
+    stuck: Stuck | None = None
     servers: Sequence[ServerStatus] = field(default=())
 
     @property
@@ -158,7 +166,8 @@ def task_types(names: Iterable[str] | None = None) -> list[TaskTypeStatus]:
         _status(one, groups.get(one.pk, []), servers.get(one.pk, []), awaits, restless.get(one.name))
         for one in found
     ]
-    return _with_why(using, stand, groups)
+    stuck = stuck_of(using, {one.pk: one.alive for one in stand})
+    return _with_why(using, [replace(one, stuck=stuck.get(one.pk)) for one in stand], groups)
 
 
 def task_type(name: str) -> TaskTypeStatus:

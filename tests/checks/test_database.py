@@ -67,6 +67,15 @@ def test_without_autocommit_a_claim_is_not_committed() -> None:
         assert codes("strange") == {"E010"}
 
 
+@pytest.mark.parametrize("zone", ["Asia/Shanghai", "America/New_York"])
+def test_moments_are_read_as_those_of_another_zone(zone: str) -> None:
+    expected = set() if connection.features.supports_timezones else {"E013"}
+    with alias("strange", TIME_ZONE=zone):
+        assert codes("strange") == expected
+    with alias("strange", TIME_ZONE="UTC"):
+        assert codes("strange") == set()
+
+
 def test_a_message_says_where_what_and_how_to_mend_it_and_where_to_read_on() -> None:
     with alias("strange", TEST={"MIRROR": "default"}):
         (message,) = messages("strange")

@@ -20,8 +20,8 @@ CHECKING = (
     Mutation(
         "a check goes before those who stand in line",
         "resources/checking/lease.py",
-        "        handover.give_everybody(connection, model)\n",
-        "        pass\n",
+        "_given_to_somebody(connection, model, candidate.pk)",
+        "False",
         CHECKS,
     ),
     Mutation(

@@ -136,4 +136,25 @@ SURFACES = (
         "if True:",
         ("tests/dashboard/test_views.py",),
     ),
+    Mutation(
+        "an import confirms a guess of a password",
+        "admin/importing.py",
+        "compares_passwords=False",
+        "compares_passwords=True",
+        ("tests/admin/test_importing.py",),
+    ),
+    Mutation(
+        "what is sealed is good in any row",
+        "resources/secret.py",
+        "is_known = bool(row) and not",
+        "is_known = False and not",
+        ("tests/resources/test_secret_bound.py",),
+    ),
+    Mutation(
+        "what is sealed is good for any purpose",
+        "resources/sealing.py",
+        "for key in keys] if purpose else ciphers)",
+        "for key in keys] if False else ciphers)",
+        ("tests/resources/test_sealing.py",),
+    ),
 )

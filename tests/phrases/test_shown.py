@@ -21,6 +21,10 @@ SAID = [
         "3 个正常，1 个不可用，0 个未知；1 个隔离，2 个跳过；4 个使用中",
     ),
     (
+        "0 ok, 0 bad, 0 unknown; 2 skipped: in use; 1 skipped: retired; 4 in use",
+        "0 个正常，0 个不可用，0 个未知；2 个跳过：使用中；1 个跳过：已退役；4 个使用中",
+    ),
+    (
         "1 returned to service, 2 leases ran out, 0 of these overtaken, 0 alarms",
         "1 个恢复服务，2 个租约到期，其中 0 个已被他人获取，0 个告警",
     ),

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import pytest
 
 from resourcepool import Resource
-from resourcepool.exceptions import AcquireTimeout
+from resourcepool.exceptions import AcquireTimeout, LeaseLost
 from resourcepool.models import Proxy, Ticket
 from resourcepool.waiting import tickets
 from tests.app.models import Device
@@ -113,6 +113,103 @@ def test_what_is_found_while_it_ends_is_given_back(start: Any, end: str) -> None
     go_on.set()
     eventually(lambda: columns(second)["holder"] == "" and busy_for(second) <= 0)
     assert crawler.lease is None
+
+
+class Watched(Patient):
+    """Its check of the row ``slow`` lasts until ``go_on`` is set, and then looks at everything there is."""
+
+    slow: ClassVar[Any] = None
+    answer: ClassVar[bool] = True
+    checking: ClassVar[threading.Event]
+    go_on: ClassVar[threading.Event]
+    seen: ClassVar[list[Any]]
+
+    def is_valid(self) -> bool:
+        if self.o != self.slow:
+            return True
+        self.checking.set()
+        assert self.go_on.wait(10)
+        assert self.lease is not None
+        self.seen.append((self.o, self.lease.pk, str(self)))
+        return self.answer
+
+
+@pytest.mark.parametrize("answer", [True, False], ids=["valid", "invalid"])
+@pytest.mark.parametrize("end", ["close", "terminate"])
+class TestTheEndWhileAnotherThreadChecks:
+    """``is_valid`` goes on with the resource that it has begun with, and nothing is held afterwards."""
+
+    def end(self, watched: Any, end: str, answer: bool, fix: InBackground | None = None) -> None:
+        watched.answer = answer
+        assert watched.checking.wait(5)
+        getattr(watched, end)()
+        assert (watched.o, watched.lease) == (None, None), "for others it is closed"
+        watched.go_on.set()
+        if fix is not None:
+            fix.result()
+        eventually(lambda: [(one, pk) for one, pk, _ in watched.seen] == [(watched.slow, watched.slow.pk)])
+        eventually(lambda: not Proxy.objects.held().exclude(holder="thief").exists())
+        assert watched.lease is None
+
+    @pytest.fixture
+    def kind(self) -> Any:
+        events = {"checking": threading.Event(), "go_on": threading.Event(), "seen": []}
+        return type("Watched", (Watched,), events)
+
+    def test_what_is_held(self, kind: Any, end: str, answer: bool) -> None:
+        row = new(Proxy)
+        watched = kind()
+        kind.slow, another = row, new(Proxy)
+        self.end(watched, end, answer, InBackground(watched.fix))
+        assert columns(row)["fence"] == 2
+        assert columns(another)["fence"] == 0, "nobody looks for another one"
+
+    def test_what_a_fix_has_found(self, kind: Any, end: str, answer: bool) -> None:
+        lost, kind.slow = new(Proxy), None
+        watched = kind()
+        kind.slow = new(Proxy)
+        steal(lost)
+        with pytest.raises(LeaseLost):
+            watched.keep_occupation()
+        self.end(watched, end, answer, InBackground(watched.fix))
+
+    def test_what_its_thread_has_found(self, kind: Any, end: str, answer: bool, start: Any) -> None:
+        lost = new(Proxy)
+        watched = start(kind)
+        kind.slow = new(Proxy)
+        steal(lost)
+        self.end(watched, end, answer)
+
+
+@pytest.mark.parametrize("use", ["o", "lease", "ensure_held", "keep_occupation", "__str__"])
+def test_a_use_while_it_is_closed_is_one_before_or_after(use: str) -> None:
+    """Another thread closes it between any two lines."""
+    new(Proxy)
+
+    class Closing(Crawler):
+        """Closed as soon as it has been looked at once."""
+
+        _held_once: Any = None
+        looks = 0
+
+        @property
+        def _lease(self) -> Any:
+            self.looks += 1
+            return self._held_once if self.looks == 1 else None
+
+        @_lease.setter
+        def _lease(self, lease: Any) -> None:
+            self._held_once, self.looks = lease, 0
+
+        def _acquire(self) -> None:
+            self._lease = None
+            self._lease = Proxy.pool.acquire()
+
+    crawler = Closing()
+    value = getattr(crawler, use)
+    if callable(value):
+        value()
+    crawler._held_once.release()
 
 
 def test_what_comes_free_after_close_is_given_back(start: Any) -> None:

@@ -28,6 +28,8 @@ ROOT = Path(__file__).resolve().parents[2]
         ("read_only", False, None),
         ("AUTOCOMMIT", False, "E010"),
         ("AUTOCOMMIT", True, None),
+        ("TIME_ZONE", "Asia/Shanghai", "E013"),
+        ("TIME_ZONE", "UTC", None),
         ("transaction_isolation", "READ-UNCOMMITTED", "E009"),
         ("transaction_isolation", "READ-COMMITTED", None),
         ("transaction_isolation", "read committed", None),
@@ -95,6 +97,7 @@ def test_only_what_forgets_or_doubles_grants_is_called_unsafe() -> None:
         "E007",
         "E009",
         "E010",
+        "E013",
         *(f"W0{n:02}" for n in (4, 5, 6, 7, 8, 9, 10, 18)),
     }
 

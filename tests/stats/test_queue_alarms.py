@@ -13,6 +13,7 @@ from resourcepool.stats.alarms import Kind, alarms
 from resourcepool.stats.queue_alarms import of_queues
 from resourcepool.stats.queues import ServerStatus, TaskTypeStatus
 from resourcepool.stats.restless import Restless
+from resourcepool.stats.stuck import Stuck
 from tests.eventually import eventually
 
 SETTINGS: dict[str, Any] = {
@@ -60,6 +61,7 @@ def stands(*servers: ServerStatus, name: str = "orders", queues: int = 64, **mor
         (stands(server(), unowned=1, unowned_for=8.1), [Kind.UNOWNED]),
         (stands(unowned=64, unowned_for=None, was_served=False), []),
         (stands(server(), restless=Restless(3, "17", 9)), [Kind.FLAPPING]),
+        (stands(server(state="draining"), stuck=Stuck(3, "web #1", "7", "-")), [Kind.DRAIN_STUCK]),
     ],
 )
 def test_a_task_type_is_in_trouble_when(status: TaskTypeStatus, expected: list[Kind]) -> None:
