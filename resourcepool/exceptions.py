@@ -66,8 +66,11 @@ class NotMigrated(ResourcePoolError):
     """A table of this app, or a column of one, does not exist yet."""
 
 
-class SecretUnreadable(ResourcePoolError):
-    """A secret could not be encrypted or decrypted with the keys in the settings."""
+class SecretUnreadable(ResourcePoolError, ValueError):
+    """A secret could not be encrypted or decrypted with the keys in the settings.
+
+    A ``ValueError``, for Django's pages show a dash in the place of a value that raises one, and fail for others.
+    """
 
 
 class ImportRefused(ResourcePoolError):

@@ -11,7 +11,7 @@ from resourcepool.dialect.fields import FenceField, KeyField
 from resourcepool.dialect.forks import abandon_inherited_connections, close_files, point_at_nothing
 from resourcepool.dialect.hanging_up import connecting_within, hang_up, is_line_known, know_line, may_connect
 from resourcepool.dialect.idle import limit_idle
-from resourcepool.dialect.private import close_quietly, limit_lock_waits, private_connection
+from resourcepool.dialect.private import close_quietly, discard, limit_lock_waits, private_connection
 from resourcepool.dialect.sessions import Session
 from resourcepool.dialect.statement import all_rows, row_count, run
 from resourcepool.dialect.supported import of, supports, trouble
@@ -33,6 +33,7 @@ __all__ = [
     "close_files",
     "close_quietly",
     "connecting_within",
+    "discard",
     "hang_up",
     "is_line_known",
     "know_line",

@@ -119,8 +119,8 @@ class Dialect:
     def limit_idle(self, connection: BaseDatabaseWrapper) -> tuple[str, str, str] | None:
         """Return the statements by which the server ends an open transaction whose client is silent, if there are any.
 
-        The first one takes the whole seconds; the second one remembers, before that, what holds otherwise, and the
-        third one sets it again after the transaction ("": it ends by itself).
+        The first one takes the whole seconds, and remembers what holds otherwise; the second one takes others in the
+        same transaction; the third one sets what held again after it ("": it ends by itself).
         """
         return None
 

@@ -20,30 +20,34 @@ def limit_idle(connection: BaseDatabaseWrapper, seconds: float) -> None:
     limit = of(connection).limit_idle(connection)
     if limit is None:
         return
-    within, remember, usual = limit
-    is_first = ENDING not in vars(connection)
-    if is_first and remember:
-        _execute(connection, remember)
-    _execute(connection, within, [math.ceil(seconds)])
-    if is_first and usual:
-        _at_its_end(connection, usual)
+    first, again, usual = limit
+    until_its_end = vars(connection).get(ENDING)
+    if isinstance(until_its_end, _UntilItsEnd) and until_its_end.session is connection.connection:
+        _execute(connection, again, [math.ceil(seconds)])
+        return
+    vars(connection).pop(ENDING, None)  # of a session that was closed in the middle of its transaction
+    _execute(connection, first, [math.ceil(seconds)])
+    if usual:
+        setattr(connection, ENDING, _UntilItsEnd(connection, usual))
 
 
-def _at_its_end(connection: BaseDatabaseWrapper, usual: str) -> None:
-    session, end = connection.connection, connection.set_autocommit
+class _UntilItsEnd:
+    """Stands in for what ends the transaction that is open in ``session``, and sets what is usual after that."""
 
-    def end_and_restore(autocommit: bool, *more: Any, **options: Any) -> None:
+    def __init__(self, connection: BaseDatabaseWrapper, usual: str) -> None:
+        self.session, self._connection, self._usual = connection.connection, connection, usual
+
+    def __call__(self, autocommit: bool, *more: Any, **options: Any) -> None:
+        connection = self._connection
+        if autocommit:
+            vars(connection).pop(ENDING, None)
         try:
-            end(autocommit, *more, **options)
+            type(connection).set_autocommit(connection, autocommit, *more, **options)
         finally:
-            if autocommit:
-                vars(connection).pop(ENDING, None)
-                # When the session is lost, so is what was set in it.
-                if connection.connection is session:
-                    with contextlib.suppress(DatabaseError, InterfaceError):
-                        _execute(connection, usual)
-
-    setattr(connection, ENDING, end_and_restore)
+            # When the session is lost, so is what was set in it.
+            if autocommit and connection.connection is self.session:
+                with contextlib.suppress(DatabaseError, InterfaceError):
+                    _execute(connection, self._usual)
 
 
 def _execute(connection: BaseDatabaseWrapper, sql: str, params: Any = None) -> None:

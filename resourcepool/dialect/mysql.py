@@ -44,13 +44,14 @@ _FOR_GOOD = (
 )
 
 # Zero means no limit. The one for transactions that have written goes before the others, also if it is longer.
+_LIMIT_IDLE = """
+    SESSION idle_write_transaction_timeout = LEAST(%s, @@SESSION.wait_timeout,
+        IF(@@SESSION.idle_transaction_timeout, @@SESSION.idle_transaction_timeout, 31536000),
+        IF(@@SESSION.idle_write_transaction_timeout, @@SESSION.idle_write_transaction_timeout, 31536000))
+"""
 _IDLE = (
-    """
-        SET SESSION idle_write_transaction_timeout = LEAST(%s, @@SESSION.wait_timeout,
-            IF(@@SESSION.idle_transaction_timeout, @@SESSION.idle_transaction_timeout, 31536000),
-            IF(@@SESSION.idle_write_transaction_timeout, @@SESSION.idle_write_transaction_timeout, 31536000))
-    """,
-    "SET @resourcepool_idle_write = @@SESSION.idle_write_transaction_timeout",
+    f"SET @resourcepool_idle_write = @@SESSION.idle_write_transaction_timeout, {_LIMIT_IDLE}",
+    f"SET {_LIMIT_IDLE}",
     "SET SESSION idle_write_transaction_timeout = @resourcepool_idle_write",
 )
 

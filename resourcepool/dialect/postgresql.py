@@ -90,7 +90,7 @@ class PostgreSQL(Dialect):
         return f"INSERT INTO {table} ({columns}, {at}) {read}", [told]
 
     def limit_idle(self, connection: BaseDatabaseWrapper) -> tuple[str, str, str] | None:
-        return _IDLE, "", ""
+        return _IDLE, _IDLE, ""
 
     def reads_committed(self, connection: BaseDatabaseWrapper) -> bool:
         chosen = getattr(connection, "isolation_level", None)

@@ -58,3 +58,10 @@ def close_quietly(connection: BaseDatabaseWrapper) -> None:
     descriptors.pop(id(connection.connection), None)
     with contextlib.suppress(DatabaseError, InterfaceError):
         connection.close()
+
+
+def discard(connection: BaseDatabaseWrapper) -> None:
+    """End the session of a private connection that nobody will use again."""
+    close_quietly(connection)
+    with contextlib.suppress(ValueError):  # in a child that was forked meanwhile
+        opened.remove(connection)

@@ -6,6 +6,7 @@ hangs up; the statement fails then as if the connection had been lost.
 """
 
 import contextlib
+import logging
 import math
 import os
 import threading
@@ -17,6 +18,8 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from resourcepool import dialect
 from resourcepool.leases.alarm import Alarm
 from resourcepool.leases.clock import monotonic
+
+logger = logging.getLogger(__name__)
 
 LONGEST = 6.0  # seconds for one try; more than the wait for a locked row that the doctor recommends
 A_LITTLE = 3.0  # seconds beyond the time-out of a caller
@@ -140,7 +143,7 @@ class Watch:
 
     def look_at(self, moment: float) -> None:
         """See at that moment, at the latest, who has waited for too long."""
-        if moment < self._alarm.asked_for and self._runs():
+        if self._runs() and moment < self._alarm.asked_for:
             self._alarm.bring_forward(moment)
 
     def finish(self) -> None:
@@ -160,7 +163,12 @@ class Watch:
         try:
             while True:
                 self._alarm.reset()
-                self._alarm.sleep_until(self._look(monotonic()))
+                try:
+                    look_at = self._look(monotonic())
+                except Exception:
+                    logger.exception("nobody could be hung up just now")
+                    look_at = monotonic() + AGAIN
+                self._alarm.sleep_until(look_at)
         finally:
             self._is_running = False
 

@@ -116,6 +116,11 @@ class OwnConnections:
         for connection in self._made.values():
             dialect.close_quietly(connection)
 
+    def discard(self) -> None:
+        """End the sessions, for good."""
+        for connection in self._made.values():
+            dialect.discard(connection)
+
 
 @contextlib.contextmanager
 def own_connections() -> Iterator[OwnConnections]:
@@ -125,7 +130,7 @@ def own_connections() -> Iterator[OwnConnections]:
         with patience(), own.in_place():
             yield own
     finally:
-        own.close()
+        own.discard()
         if own.turn in _turns:  # not so in a child that was forked meanwhile
             _turns.remove(own.turn)
 

@@ -71,9 +71,10 @@ class Notices:
 
     def take(self, alias: str) -> bool:
         """Tell whether there has been a notice for this database since the last call."""
-        noticed = alias in self._noticed
+        if alias not in self._noticed:
+            return False
         self._noticed.discard(alias)
-        return noticed
+        return True
 
 
 def notify(using: str, ticket: int, address: int) -> None:

@@ -2,6 +2,7 @@
 
 import contextlib
 import queue
+import random
 import threading
 from collections.abc import Collection, Sequence
 from functools import partial
@@ -10,10 +11,13 @@ from typing import Any
 from django.db import DatabaseError, InterfaceError
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool.dialect.private import close_quietly, private_connection
+from resourcepool.dialect.private import discard, private_connection
 from resourcepool.dialect.sessions import Session
 
-PAUSE = 0.1  # seconds between two looks: the server's answer is as old as that
+# Seconds between two looks. The server makes its answer anew only when nobody has asked for a tenth of a second: two
+# who looked at that pace, each in the pauses of the other, would see the same old one for ever.
+PAUSES = (0.12, 0.4)
+CONNECTED_WITHIN = 5.0  # seconds
 MOST = 3  # rows whose session is looked for; each takes up to a second
 
 LOCKED_BY = """
@@ -49,7 +53,7 @@ def lockers(
             _ask(own, look, lock, key, found)
         return found
     finally:
-        close_quietly(own)
+        discard(own)
 
 
 def _ask(own: BaseDatabaseWrapper, look: str, lock: str, key: Any, into: dict[Any, Session | None]) -> None:
@@ -59,10 +63,10 @@ def _ask(own: BaseDatabaseWrapper, look: str, lock: str, key: Any, into: dict[An
     waits.start()
     found: Sequence[Any] = ()
     with contextlib.suppress(DatabaseError, InterfaceError, queue.Empty):  # this user may not ask, for example
-        number = numbers.get(timeout=PAUSE * 50)
+        number = numbers.get(timeout=CONNECTED_WITHIN)
         while not found and waits.is_alive():
             found = _rows(own, look, [number])
-            waits.join(PAUSE)
+            waits.join(random.uniform(*PAUSES))  # noqa: S311 (no secret)
     waits.join()
     if found:
         session, client, command, seconds = found[0]
@@ -78,7 +82,7 @@ def _wait(alias: str, lock: str, key: Any, numbers: "queue.SimpleQueue[int]") ->
         numbers.put(_rows(own, "SELECT CONNECTION_ID()", [])[0][0])
         _rows(own, lock, [key])
         numbers.put(0)  # it is not locked any more
-    close_quietly(own)
+    discard(own)
 
 
 def _rows(own: BaseDatabaseWrapper, sql: str, params: Sequence[Any]) -> list[Any]:

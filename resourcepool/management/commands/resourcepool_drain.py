@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy
 
 from resourcepool import options as checked
 from resourcepool.leases.clock import monotonic
+from resourcepool.leases.lockers import MOST, Locked
 from resourcepool.management import arguments
 from resourcepool.management.layout import as_text, more, plain
 from resourcepool.management.operating import OperatorCommand, actor
@@ -102,9 +103,8 @@ class Command(OperatorCommand):
                 before = held
                 self.stderr.write(_("%s still held") % f"{held:,}", style_func=str)
             threading.Event().wait(min(PAUSE, max(0.0, gives_up_at - monotonic())))
-        if not held and (
-            stuck := locked(model, pks=rows.filter(in_service=False).values_list("pk", flat=True))
-        ):
+        if not held:
+            stuck = _still_locked(model, rows)
             for one in stuck:
                 self.stderr.write(plain(shown(one), 300), style_func=str)
             return len(stuck)
@@ -117,6 +117,12 @@ class Command(OperatorCommand):
         lines = [f"{plain(row.pk)}  {plain(row)}" for row in meant.order_by("pk")[:limit]]
         for line in [*lines, *more(len(lines), total)]:
             self.stdout.write(line)
+
+
+def _still_locked(model: Any, rows: Any) -> list[Locked]:
+    """Return which of those that are out of service by now are locked: somebody may still use them."""
+    pks = list(rows.filter(in_service=False).values_list("pk", flat=True)[:MOST])
+    return locked(model, pks=pks) if pks else []
 
 
 def _chosen(model: Any, options: dict[str, Any]) -> Any:
