@@ -9,6 +9,7 @@ from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import dialect
+from resourcepool.leases.answering import Try, patience
 
 SHORTEST_SILENCE = 5.0  # seconds: a pause of a process is not its end
 
@@ -44,7 +45,8 @@ def limit_silence(connection: BaseDatabaseWrapper, ttl: float) -> None:
     """
     blocks = connection.atomic_blocks
     if blocks and not getattr(blocks[0], "_from_testcase", False):
-        dialect.limit_idle(connection, max(ttl, SHORTEST_SILENCE))
+        with patience(), Try(connection):
+            dialect.limit_idle(connection, max(ttl, SHORTEST_SILENCE))
 
 
 @contextlib.contextmanager
