@@ -7,7 +7,7 @@ from resourcepool.dialect.base import Change, Dialect, Trouble, micros
 from resourcepool.dialect.brief import brief_transaction
 from resourcepool.dialect.clock import read_clock
 from resourcepool.dialect.expressions import DbLater, DbMicros, DbNow, MicrosUntil
-from resourcepool.dialect.fields import KeyField
+from resourcepool.dialect.fields import FenceField, KeyField
 from resourcepool.dialect.forks import abandon_inherited_connections, close_files, point_at_nothing
 from resourcepool.dialect.hanging_up import connecting_within, hang_up, is_line_known, know_line, may_connect
 from resourcepool.dialect.idle import limit_idle
@@ -22,6 +22,7 @@ __all__ = [
     "DbMicros",
     "DbNow",
     "Dialect",
+    "FenceField",
     "KeyField",
     "MicrosUntil",
     "Session",
