@@ -13,6 +13,7 @@ from resourcepool import dialect
 from resourcepool.leases.answering import patience
 from resourcepool.leases.retry import retrying
 
+A_MINUTE = 60.0  # seconds
 SHORTEST_SILENCE = 5.0  # seconds: a pause of a process is not its end
 
 
@@ -39,7 +40,7 @@ class OpenTransaction:
         return is_committing and self._commits_at_its_end
 
 
-def limit_silence(connection: BaseDatabaseWrapper, ttl: float) -> None:
+def limit_silence(connection: BaseDatabaseWrapper, ttl: float = A_MINUTE) -> None:
     """Have the transaction that is open, if any, end when this process is not heard of for about ``ttl`` seconds.
 
     Whoever vanishes with its host in a transaction that has locked a row would keep it until the server misses it,

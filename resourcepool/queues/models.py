@@ -5,12 +5,13 @@ from typing import Any, ClassVar, Self
 
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
-from django.db import models, router, transaction
+from django.db import connections, models, router, transaction
 from django.db.models import F
 from django.utils.translation import gettext_lazy as _
 
 from resourcepool.dialect import DbNow, KeyField, MicrosUntil
 from resourcepool.leases.models import AbstractLease, LeaseQuerySet
+from resourcepool.leases.open_transaction import limit_silence
 from resourcepool.leases.terms import MIN_TTL
 from resourcepool.queues.labels import check_labels
 
@@ -110,6 +111,7 @@ class TaskType(Planned):
         using = kwargs.get("using") or router.db_for_write(type(self), instance=self)
         same = TaskType.objects.using(using).filter(pk=self.pk)
         with transaction.atomic(using=using):
+            limit_silence(connections[using])
             # Writes first, as every change of the queues does, and so holds the row. Its servers have to hear of it.
             next_one = F("generation") + 1
             is_shorter = same.filter(drain_within__gt=self.drain_within).update(generation=next_one)

@@ -12,6 +12,7 @@ from resourcepool.dialect import DbLater, DbNow
 from resourcepool.leases import verbs
 from resourcepool.leases.briefly import briefly
 from resourcepool.leases.models import LeaseQuerySet
+from resourcepool.leases.open_transaction import limit_silence
 from resourcepool.leases.retry import Unsettled, retrying
 from resourcepool.resources.state import MAX_REASON, Status
 from resourcepool.signals import Fact, What, tell
@@ -131,6 +132,7 @@ class ResourceQuerySet(LeaseQuerySet):
         for chunk in _chunks(self.using(using).values_list("pk", flat=True)):
             rows = ResourceQuerySet(model=self.model, using=using).filter(pk__in=chunk)
             with transaction.atomic(using=using):
+                limit_silence(connections[using])
                 rows.update(in_service=False)  # from here on nobody can claim them
                 held = list(rows.held().values_list("pk", flat=True))
                 rows.filter(pk__in=held).retire("deleted while it was held", actor=actor)

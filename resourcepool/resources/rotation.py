@@ -10,6 +10,7 @@ from django.db.models import Case, Value, When
 from django.views.decorators.debug import sensitive_variables
 
 from resourcepool.exceptions import SecretUnreadable
+from resourcepool.leases.open_transaction import limit_silence
 from resourcepool.leases.retry import retrying
 from resourcepool.resources.sealing import Sealed, seal
 from resourcepool.resources.secret import EncryptedTextField
@@ -47,6 +48,7 @@ def _rotate_some(rows: Any, name: str) -> tuple[int, Any]:
     field = rows.model._meta.get_field(name)
     # Locked, because somebody may be entering a new password this moment.
     with transaction.atomic(using=rows.db):
+        limit_silence(connections[rows.db])
         chunk = list(rows.select_for_update().only("pk", name, *field.bound_to)[:CHUNK])
         sealed = {row.pk: _anew(field, row) for row in chunk if isinstance(row.__dict__[name], Sealed)}
         # Not bulk_update(): it reads each secret, and an error report on it would show them.

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 from django.db import IntegrityError, connections, transaction
 
 from resourcepool.exceptions import DatabaseUnavailable, ImportRefused
+from resourcepool.leases.open_transaction import limit_silence
 from resourcepool.leases.retry import retrying
 from resourcepool.resources.importing.plan import Plan
 from resourcepool.resources.importing.reading import Tell
@@ -32,6 +33,7 @@ def store(plan: Plan, using: str, reason: str, tell: Tell, actor: str = "") -> i
 
     def send() -> int:
         with transaction.atomic(using=using):
+            limit_silence(connections[using])
             _insert(plan, table, tell)
             _change(plan, table, tell)
             for batch in _batches(plan.returning):
