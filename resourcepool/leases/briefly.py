@@ -1,11 +1,13 @@
 """Changes that an operator waits for: a holder in the middle of a long transaction must not keep them waiting."""
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import NoReturn, TypeVar
 
-from django.db import connections
+from django.db import DatabaseError, connections
 
-from resourcepool.dialect import brief_transaction
+from resourcepool import dialect
+from resourcepool.dialect import Trouble, brief_transaction
 from resourcepool.exceptions import RowLocked
 from resourcepool.leases.retry import retrying
 
@@ -36,8 +38,32 @@ def briefly(using: str, work: Callable[[], Result], *, settle: Callable[[], Resu
     return retrying(connection, send, settle=settle, busy=None if connection.in_atomic_block else locked)
 
 
-def locked_row(using: str) -> RowLocked:
-    """Return the error that says that a row is locked, and who may have done so."""
+@contextlib.contextmanager
+def brief(using: str) -> Iterator[None]:
+    """Have the block's statements, one transaction on ``using``, wait for no lock for long; nothing is sent again.
+
+    Raises:
+        RowLocked: nothing was changed. Inside a transaction of the caller it is the database's own error.
+    """
+    connection = connections[using]
+    is_outermost = not connection.in_atomic_block
+    try:
+        with brief_transaction(connection, idle=None):
+            yield
+    except DatabaseError as error:
+        if is_outermost and dialect.trouble(connection, error) is Trouble.BUSY:
+            raise locked_row(using) from error
+        raise
+
+
+def locked_row(using: str, locked: int = 1, done: int = 0) -> RowLocked:
+    """Return the error that says that rows are locked, who may have done so, and to how many others it was done."""
+    if done or locked > 1:
+        return RowLocked(
+            f"database {using!r}: {locked} locked by somebody's transaction, perhaps the holder's (guard); {done} done;"
+            " try again in a moment",
+            done,
+        )
     return RowLocked(
         f"database {using!r}: a row is locked by somebody's transaction, perhaps its holder's (guard); try again in"
         " a moment"

@@ -229,6 +229,10 @@ ERRORS = (
         "database %(alias)s: a row is locked by somebody's transaction, perhaps its holder's (guard); try again in a"
         " moment"
     ),
+    _(
+        "database %(alias)s: %(count)s locked by somebody's transaction, perhaps the holder's (guard); %(count_done)s"
+        " done; try again in a moment"
+    ),
     _("database %(alias)s: %(error)s"),
     _("run `manage.py migrate`"),
     # Whole, because people write such things, too.
