@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.filters import FieldListFilter
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.utils import get_fields_from_path
 from django.contrib.admin.views.main import ChangeList as DjangoChangeList
-from django.core.exceptions import FieldDoesNotExist, ValidationError
+from django.core.exceptions import FieldDoesNotExist, SuspiciousOperation, ValidationError
 from django.core.paginator import Paginator as DjangoPaginator
 from django.db import connections, router
 from django.db.models import DateTimeField
@@ -22,7 +23,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext as _
 
 from resourcepool.exceptions import RowLocked
-from resourcepool.leases.briefly import brief
+from resourcepool.leases.brief import brief
 from resourcepool.phrases import shown
 
 if TYPE_CHECKING:
@@ -62,6 +63,20 @@ class Admin(ModelAdmin):
         except RowLocked as error:
             self.message_user(request, otherwise % shown(error), messages.ERROR)
             return HttpResponseRedirect(request.get_full_path())
+
+    def response_action(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        """Do an action to the chosen rows; Django answers 400 to keys that no row can have."""
+        if all(map(self._can_be_key, request.POST.getlist(ACTION_CHECKBOX_NAME))):
+            return super().response_action(request, *args, **kwargs)
+        raise SuspiciousOperation("no key of a row")
+
+    def _can_be_key(self, text: str) -> bool:
+        key = self.opts.pk
+        try:
+            key.run_validators(key.to_python(text))  # one of them is the range of the database's numbers
+        except ValidationError:
+            return False
+        return NUL not in text and self._can_be(key, text)
 
     def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest | None = None) -> bool:
         """Allow the list's own filters, and to ask for a column's value; Django answers 400 to the rest."""

@@ -1,26 +1,34 @@
 """Changes that an operator waits for: a holder in the middle of a long transaction must not keep them waiting."""
 
-import contextlib
-from collections.abc import Callable, Iterator
-from typing import NoReturn, TypeVar
+from collections.abc import Callable, Collection
+from typing import Any, NoReturn, TypeVar
 
-from django.db import DatabaseError, connections
+from django.db import connections
 
-from resourcepool import dialect
-from resourcepool.dialect import Trouble, brief_transaction
+from resourcepool.dialect import brief_transaction
 from resourcepool.exceptions import RowLocked
+from resourcepool.leases.brief import row_locked
+from resourcepool.leases.lockers import sentence
 from resourcepool.leases.retry import retrying
+from resourcepool.leases.table import Model
 
 Result = TypeVar("Result")
 
 
-def briefly(using: str, work: Callable[[], Result], *, settle: Callable[[], Result] | None = None) -> Result:
+def briefly(
+    using: str,
+    work: Callable[[], Result],
+    *,
+    settle: Callable[[], Result] | None = None,
+    rows: tuple[Model, Collection[Any]] | None = None,
+) -> Result:
     """Return what ``work`` returns, done in one transaction on ``using``, which waits for no lock for long.
 
     Inside a transaction of the caller its errors are the database's own: whoever began it tries again, or not.
 
     Args:
         settle: as ``retrying`` says.
+        rows: which are changed, a model and primary keys, so that the error can say who has them locked.
 
     Raises:
         RowLocked: nothing was changed.
@@ -33,38 +41,11 @@ def briefly(using: str, work: Callable[[], Result], *, settle: Callable[[], Resu
             return work()
 
     def locked() -> NoReturn:
-        raise locked_row(using)
+        raise locked_row(using, rows)
 
     return retrying(connection, send, settle=settle, busy=None if connection.in_atomic_block else locked)
 
 
-@contextlib.contextmanager
-def brief(using: str) -> Iterator[None]:
-    """Have the block's statements, one transaction on ``using``, wait for no lock for long; nothing is sent again.
-
-    Raises:
-        RowLocked: nothing was changed. Inside a transaction of the caller it is the database's own error.
-    """
-    connection = connections[using]
-    is_outermost = not connection.in_atomic_block
-    try:
-        with brief_transaction(connection, idle=None):
-            yield
-    except DatabaseError as error:
-        if is_outermost and dialect.trouble(connection, error) is Trouble.BUSY:
-            raise locked_row(using) from error
-        raise
-
-
-def locked_row(using: str, locked: int = 1, done: int = 0) -> RowLocked:
-    """Return the error that says that rows are locked, who may have done so, and to how many others it was done."""
-    if done or locked > 1:
-        return RowLocked(
-            f"database {using!r}: {locked} locked by somebody's transaction, perhaps the holder's (guard); {done} done;"
-            " try again in a moment",
-            done,
-        )
-    return RowLocked(
-        f"database {using!r}: a row is locked by somebody's transaction, perhaps its holder's (guard); try again in"
-        " a moment"
-    )
+def locked_row(using: str, rows: tuple[Model, Collection[Any]] | None = None) -> RowLocked:
+    """Return the error that says that one of these rows is locked, and by whom, as far as that can be seen."""
+    return row_locked(using, sentence(using, *rows) if rows else "")

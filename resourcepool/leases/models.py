@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from resourcepool.dialect import DbNow, FenceField
 from resourcepool.exceptions import BadOption
-from resourcepool.leases.briefly import brief
+from resourcepool.leases.brief import brief
 from resourcepool.leases.holder import MAX_LENGTH
 from resourcepool.leases.where import Where
 

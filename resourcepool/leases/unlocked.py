@@ -7,7 +7,8 @@ from django.db import connections
 
 from resourcepool.exceptions import RowLocked
 from resourcepool.leases import verbs
-from resourcepool.leases.briefly import locked_row
+from resourcepool.leases.brief import rows_locked
+from resourcepool.leases.lockers import sentence
 from resourcepool.leases.retry import retrying
 from resourcepool.leases.table import Model
 
@@ -32,7 +33,7 @@ def all_but_the_locked(
     Raises:
         RowLocked: some were locked; the others are done.
     """
-    done, locked = 0, 0
+    done, locked = 0, set[Any]()
     for chunk in chunks:
         if not locked:
             try:
@@ -41,15 +42,15 @@ def all_but_the_locked(
             except RowLocked:
                 pass
         free = verbs.unlocked(connections[using], model, chunk)
-        locked += len(_there(using, model, chunk) - free)
+        locked |= _there(using, model, chunk) - free
         if not free:
             continue
         try:
             done += change([pk for pk in chunk if pk in free], True)
         except RowLocked:  # a row of another table that has to go with one of these, for example
-            locked += len(free)
+            locked |= free
     if locked:
-        raise locked_row(using, locked, done)
+        raise rows_locked(using, len(locked), done, sentence(using, model, locked))
     return done
 
 

@@ -81,7 +81,7 @@ class TestOfMany:
     ) -> None:
         monkeypatch.setattr(queryset, "CHUNK", 1)
         with locked(*rows[3:]), pytest.raises(RowLocked, match=r"3 locked .* 2 done"):
-            Proxy.objects.take_out("sold")
+            Proxy.objects.order_by("pk").take_out("sold")
         locking = [
             one.sql for one in statements if one.sql.endswith("FOR UPDATE") and "SELECT 1" not in one.sql
         ]

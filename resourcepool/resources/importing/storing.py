@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 from django.db import IntegrityError, connections
 
 from resourcepool.exceptions import DatabaseUnavailable, ImportRefused
-from resourcepool.leases.briefly import brief
+from resourcepool.leases.brief import brief
 from resourcepool.leases.retry import retrying
 from resourcepool.resources.importing.plan import Plan
 from resourcepool.resources.importing.reading import Tell
