@@ -59,7 +59,18 @@ class DatabaseUnavailable(ResourcePoolError):
 
 
 class RowLocked(DatabaseUnavailable):
-    """A row that was to be changed is locked by somebody's transaction; nothing was changed."""
+    """Rows that were to be changed are locked by somebody's transaction, and were left as they are.
+
+    Attributes:
+        done: of how many others the change was made; those that one asks for one by one are changed or not together.
+    """
+
+    def __init__(self, message: str, done: int = 0) -> None:
+        super().__init__(message)
+        self.done = done
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (str(self), self.done)
 
 
 class NotMigrated(ResourcePoolError):

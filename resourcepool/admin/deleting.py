@@ -14,7 +14,10 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from resourcepool.admin.operated import Operated
+from resourcepool.exceptions import RowLocked
+from resourcepool.phrases import shown
 from resourcepool.resources.choice import everything
+from resourcepool.resources.state import Status
 
 CHUNK = 500  # as many as a queryset deletes in one transaction
 
@@ -41,9 +44,8 @@ class Deleting(Operated):
         """Delete those that are free, and say how many these were and how many were held."""
         chosen, deleted, held = list(queryset), 0, 0
         for start in range(0, len(chosen), CHUNK):
-            rows = chosen[start : start + CHUNK]
-            kept = self._delete(request, queryset.model, rows)
-            held, deleted = held + kept, deleted + len(rows) - kept
+            gone, kept = self._delete(request, queryset.model, chosen[start : start + CHUNK])
+            held, deleted = held + kept, deleted + gone
         if deleted:
             text = _("Successfully deleted %(count)d %(items)s.")
             said = {"count": deleted, "items": model_ngettext(self.opts, deleted)}
@@ -62,17 +64,23 @@ class Deleting(Operated):
             return HttpResponseRedirect(add_preserved_filters(filters, self.url_of("changelist")))
         return HttpResponseRedirect(reverse("admin:index", current_app=self.admin_site.name))
 
-    def _delete(self, request: HttpRequest, model: Any, rows: list[Any]) -> int:
-        """Delete those of ``rows`` that are free, and log what became of all; returns how many were held."""
+    def _delete(self, request: HttpRequest, model: Any, rows: list[Any]) -> tuple[int, int]:
+        """Delete those of ``rows`` that are free, and log what became of all; returns how many are gone, and were held.
+
+        Of what somebody's transaction keeps locked it only says so.
+        """
         user: Any = request.user
         those = everything(model).filter(pk__in=[row.pk for row in rows])
-        those.all().delete(actor=user.get_username())
-        left = set(those.values_list("pk", flat=True))
-        kept: Any = [row for row in rows if row.pk in left]
+        try:
+            those.all().delete(actor=user.get_username())
+        except RowLocked as error:
+            self.message_user(request, shown(error), messages.ERROR)
+        left = dict(those.values_list("pk", "status"))
+        kept: Any = [row for row in rows if left.get(row.pk) == Status.RETIRED]
         gone: Any = [row for row in rows if row.pk not in left]
         LogEntry.objects.log_actions(user.pk, gone, DELETION)
         LogEntry.objects.log_actions(user.pk, kept, CHANGE, _("Retired, because it was held"))
-        return len(kept)
+        return len(gone), len(kept)
 
 
 def delete_selected(page: Any, request: HttpRequest, queryset: Any) -> HttpResponse | None:

@@ -5,10 +5,12 @@ expression that keeps SQLite busy for hours.
 """
 
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from django import forms
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.contrib.admin.filters import FieldListFilter
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.utils import get_fields_from_path
@@ -17,7 +19,12 @@ from django.core.exceptions import FieldDoesNotExist, SuspiciousOperation, Valid
 from django.core.paginator import Paginator as DjangoPaginator
 from django.db import connections, router
 from django.db.models import DateTimeField
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.translation import gettext as _
+
+from resourcepool.exceptions import RowLocked
+from resourcepool.leases.brief import brief
+from resourcepool.phrases import shown
 
 if TYPE_CHECKING:
     ModelAdmin = admin.ModelAdmin[Any]
@@ -36,6 +43,26 @@ class Admin(ModelAdmin):
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
         """Return the row; None if there is none."""
         return None if NUL in object_id else super().get_object(request, object_id, from_field)
+
+    def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Show the form, and save it, unless somebody's transaction keeps the row locked for long."""
+        view = partial(super().changeform_view, request, *args, **kwargs)
+        return self._briefly(request, view, _("Not saved: %s"))
+
+    def delete_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Ask, and delete it, unless somebody's transaction keeps the row locked for long."""
+        view = partial(super().delete_view, request, *args, **kwargs)
+        return self._briefly(request, view, _("Not deleted: %s"))
+
+    def _briefly(self, request: HttpRequest, view: Callable[[], HttpResponse], otherwise: str) -> HttpResponse:
+        if request.method != "POST":
+            return view()
+        try:
+            with brief(router.db_for_write(self.model)):
+                return view()
+        except RowLocked as error:
+            self.message_user(request, otherwise % shown(error), messages.ERROR)
+            return HttpResponseRedirect(request.get_full_path())
 
     def response_action(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         """Do an action to the chosen rows; Django answers 400 to keys that no row can have."""

@@ -13,10 +13,11 @@ from resourcepool.admin.generic import Admin
 class Operated(Admin):
     """For those who may see the list: whatever may be done besides takes a permission of its own, and that one.
 
-    ``at_once``: the pages whose changes are seen by others at once, whatever ATOMIC_REQUESTS says.
+    ``at_once``: the pages whose changes are seen by others at once, whatever ATOMIC_REQUESTS says, and for which nobody
+    waits long where a row is locked. Those with Django's forms have a transaction of their own.
     """
 
-    at_once: tuple[str, ...] = ("changelist",)
+    at_once: tuple[str, ...] = ("changelist", "add", "change", "delete")
 
     def has_operate_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Tell whether this user may do here what no form does."""

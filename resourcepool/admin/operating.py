@@ -22,7 +22,7 @@ from resourcepool.admin.operations import OPERATIONS, Operation
 from resourcepool.admin.selection import Selection
 from resourcepool.admin.words import named
 from resourcepool.dialect import read_clock
-from resourcepool.exceptions import DatabaseUnavailable, ResourcePoolError
+from resourcepool.exceptions import DatabaseUnavailable, ResourcePoolError, RowLocked
 from resourcepool.phrases import shown
 from resourcepool.resources.state import State
 
@@ -37,7 +37,7 @@ class Operating(Operated):
     """For those with the permission ``operate_<model>``, who may also see the list."""
 
     confirmation_template = "resourcepool/admin/operate.html"
-    at_once: tuple[str, ...] = ("changelist", "operate")
+    at_once: tuple[str, ...] = (*Operated.at_once, "operate")
 
     def own_urls(self) -> list[URLPattern]:
         """Return the address of the page that asks."""
@@ -102,6 +102,7 @@ class Operating(Operated):
             done += changed
             if trouble:
                 self.message_user(request, shown(trouble), messages.ERROR)
+            if trouble and not isinstance(trouble, RowLocked):
                 break
         self._say(request, operation.done, done - held, messages.SUCCESS)
         self._say(request, operation.later, held, messages.SUCCESS)
@@ -140,6 +141,8 @@ def _attempt(
         concerned = list(operation.concerned(rows))
         return concerned, operation.do(rows, entered, actor), None
     except Unfinished as error:
+        return concerned, error.done, error
+    except RowLocked as error:
         return concerned, error.done, error
     except ResourcePoolError as error:
         return concerned, 0, error

@@ -78,7 +78,7 @@ class MySQL(Dialect):
             SESSION innodb_lock_wait_timeout = LEAST(@@SESSION.innodb_lock_wait_timeout, %(seconds)s),
             SESSION lock_wait_timeout = LEAST(@@SESSION.lock_wait_timeout, %(seconds)s)
             /*M!, @resourcepool_idle = @@SESSION.idle_transaction_timeout,
-            SESSION idle_transaction_timeout = %(idle)s */
+            SESSION idle_transaction_timeout = COALESCE(%(idle)s, @@SESSION.idle_transaction_timeout) */
     """
     usual_lock_wait = """
         SET SESSION innodb_lock_wait_timeout = @resourcepool_lock_wait,

@@ -41,7 +41,8 @@ class PostgreSQL(Dialect):
     """
     brief_lock_wait = """
         SELECT SET_CONFIG('lock_timeout', %(seconds)s * 1000 || 'ms', true),
-               SET_CONFIG('idle_in_transaction_session_timeout', %(idle)s * 1000 || 'ms', true)
+               SET_CONFIG('idle_in_transaction_session_timeout', COALESCE(CAST(%(idle)s AS integer) * 1000 || 'ms',
+                          CURRENT_SETTING('idle_in_transaction_session_timeout')), true)
     """
     timeouts = {
         "connect_timeout": 3,

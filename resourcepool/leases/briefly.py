@@ -7,6 +7,7 @@ from django.db import connections
 
 from resourcepool.dialect import brief_transaction
 from resourcepool.exceptions import RowLocked
+from resourcepool.leases.brief import row_locked
 from resourcepool.leases.lockers import sentence
 from resourcepool.leases.retry import retrying
 from resourcepool.leases.table import Model
@@ -47,8 +48,4 @@ def briefly(
 
 def locked_row(using: str, rows: tuple[Model, Collection[Any]] | None = None) -> RowLocked:
     """Return the error that says that one of these rows is locked, and by whom, as far as that can be seen."""
-    told = sentence(using, *rows) if rows else ""
-    return RowLocked(
-        f"database {using!r}: a row is locked by somebody's transaction, perhaps its holder's (guard); try again in"
-        " a moment" + (f": {told}" if told else "")
-    )
+    return row_locked(using, sentence(using, *rows) if rows else "")

@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from resourcepool.dialect import DbNow, FenceField
 from resourcepool.exceptions import BadOption
+from resourcepool.leases.brief import brief
 from resourcepool.leases.holder import MAX_LENGTH
 from resourcepool.leases.where import Where
 
@@ -82,7 +83,12 @@ class AbstractLease(models.Model):
         """Save, but never write busy_before, fence and holder of a row that exists.
 
         A copy read a moment ago may carry the lease of somebody who has since been replaced (document 000's
-        ``close()`` frees its successor's lease this way). Raises BadOption when they are asked for by name.
+        ``close()`` frees its successor's lease this way).
+
+        Raises:
+            BadOption: they are asked for by name.
+            RowLocked: somebody's transaction keeps the row locked, a holder's ``guard`` for example, for more than 3 s;
+                inside a transaction of yours one waits as your settings say, and the error is the database's own.
         """
         asked = LEASE_COLUMNS & set(kwargs.get("update_fields") or ())
         if asked:
@@ -92,7 +98,8 @@ class AbstractLease(models.Model):
     def _do_update(self, base_qs: Any, using: Any, pk_val: Any, values: Any, fields: Any, *rest: Any) -> Any:
         # Copies made by hand, positional arguments and loaddata come past save(), but not past this.
         kept = [v for v in values if self._may_write(v[0].name, v[2], by_name=fields is not None)]
-        return super()._do_update(base_qs, using, pk_val, kept, fields, *rest)
+        with brief(using):
+            return super()._do_update(base_qs, using, pk_val, kept, fields, *rest)
 
     def _may_write(self, name: str, value: Any, *, by_name: bool) -> bool:
         return name not in LEASE_COLUMNS

@@ -5,11 +5,12 @@ from typing import Any, ClassVar, Self
 
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
-from django.db import connections, models, router, transaction
+from django.db import connections, models, router
 from django.db.models import F
 from django.utils.translation import gettext_lazy as _
 
 from resourcepool.dialect import DbNow, KeyField, MicrosUntil
+from resourcepool.leases.brief import brief
 from resourcepool.leases.models import AbstractLease, LeaseQuerySet
 from resourcepool.leases.open_transaction import limit_silence
 from resourcepool.leases.terms import MIN_TTL
@@ -105,12 +106,13 @@ class TaskType(Planned):
 
     def save(self, *args: Any, **kwargs: Any) -> None:
         """Save. A shorter ``drain_within`` begins now for what is asked for already: its owner counts on the longer."""
-        if "drain_within" not in (kwargs.get("update_fields") or ("drain_within",)):
-            super().save(*args, **kwargs)
-            return
         using = kwargs.get("using") or router.db_for_write(type(self), instance=self)
+        if "drain_within" not in (kwargs.get("update_fields") or ("drain_within",)):
+            with brief(using):
+                super().save(*args, **kwargs)
+            return
         same = TaskType.objects.using(using).filter(pk=self.pk)
-        with transaction.atomic(using=using):
+        with brief(using):
             limit_silence(connections[using])
             # Writes first, as every change of the queues does, and so holds the row. Its servers have to hear of it.
             next_one = F("generation") + 1

@@ -1,7 +1,7 @@
 """What operators, checks and programs do to resources: each change says what it did, to whoever listens."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, Self
 
@@ -9,11 +9,12 @@ from django.db import connections, models, transaction
 
 from resourcepool import options
 from resourcepool.dialect import DbLater, DbNow
+from resourcepool.exceptions import RowLocked
 from resourcepool.leases import verbs
 from resourcepool.leases.briefly import briefly
 from resourcepool.leases.models import LeaseQuerySet
-from resourcepool.leases.open_transaction import limit_silence
 from resourcepool.leases.retry import Unsettled, retrying
+from resourcepool.leases.unlocked import all_but_the_locked
 from resourcepool.resources.state import MAX_REASON, Status
 from resourcepool.signals import Fact, What, tell
 from resourcepool.waiting.handover import give_out_quietly
@@ -29,7 +30,9 @@ class ResourceQuerySet(LeaseQuerySet):
     """Filters and changes over resources. Only ``revoke`` touches a running lease.
 
     ``actor`` is the operator who does it, as the history tells; "" for a program. All changes return how many rows
-    they were made to, and raise BadOption for a wrong reason, name or duration.
+    they were made to, and raise BadOption for a wrong reason, name or duration. What somebody's transaction keeps
+    locked, a holder's ``guard`` for example, is waited for once, for 3 s; then all others are done, and RowLocked says
+    how many. Inside a transaction of yours one waits as your settings say, and the error is the database's own.
     """
 
     def quarantined(self) -> Self:
@@ -109,17 +112,18 @@ class ResourceQuerySet(LeaseQuerySet):
         """
         reason = _reason(reason)
         self._for_write = True
-        total = 0
-        for seen in _chunks(self.using(self.db).held().values_list("pk", "fence", "holder")):
-            which = self.model, [pk for pk, *_ in seen]
-            taken = briefly(
-                self.db, partial(_free, self, seen), settle=partial(_settled, self, seen), rows=which
-            )
-            total += len(taken)
+        using = self.db
+        chunks = list(_chunks(self.using(using).held().values_list("pk", "fence", "holder")))
+        known = {one[0]: one for chunk in chunks for one in chunk}
+
+        def free(pks: Sequence[Any], skips: bool) -> int:
+            seen = [known[pk] for pk in pks]
+            taken = briefly(using, partial(_free, self, seen, skips), settle=partial(_settled, self, seen))
             for pk, fence, holder in taken:
-                tell(Fact(What.REVOKED, self.model, self.db, pk, fence, holder, reason, actor))
-        self._give_out(total)
-        return total
+                tell(Fact(What.REVOKED, self.model, using, pk, fence, holder, reason, actor))
+            return len(taken)
+
+        return self._all_but_the_locked(([one[0] for one in chunk] for chunk in chunks), free, frees=True)
 
     def delete(self, *, actor: str = "") -> tuple[int, dict[str, int]]:
         """Delete those that are free; those that are held are retired instead, and their holders not disturbed.
@@ -129,24 +133,39 @@ class ResourceQuerySet(LeaseQuerySet):
         deleted: Counter[str] = Counter()
         self._for_write = True  # what a replica knows of leases is old
         using = self.db
-        for chunk in _chunks(self.using(using).values_list("pk", flat=True)):
-            rows = ResourceQuerySet(model=self.model, using=using).filter(pk__in=chunk)
-            with transaction.atomic(using=using):
-                limit_silence(connections[using])
-                rows.update(in_service=False)  # from here on nobody can claim them
-                held = list(rows.held().values_list("pk", flat=True))
-                rows.filter(pk__in=held).retire("deleted while it was held", actor=actor)
-                deleted.update(super(ResourceQuerySet, rows.exclude(pk__in=held)).delete()[1])
+
+        def delete(pks: Sequence[Any], skips: bool) -> dict[str, int]:
+            rows = ResourceQuerySet(model=self.model, using=using)
+            if skips:
+                free = rows.filter(pk__in=pks).select_for_update(skip_locked=True)
+                pks = list(free.values_list("pk", flat=True))
+            rows.filter(pk__in=pks).update(in_service=False)  # from here on nobody can claim them
+            held = set(rows.filter(pk__in=pks).held().values_list("pk", flat=True))
+            why = (What.TAKEN_OUT, Status.RETIRED, "deleted while it was held", None, actor)
+            rows.filter(pk__in=held)._put_away(*why, skips=skips)
+            # By their keys alone: for more conditions MariaDB may read the whole table, and wait for what is locked.
+            ours = rows.filter(pk__in=[pk for pk in pks if pk not in held])
+            gone: dict[str, int] = super(ResourceQuerySet, ours).delete()[1]
+            return gone
+
+        def delete_and_count(pks: Sequence[Any], skips: bool) -> int:
+            gone = briefly(using, partial(delete, pks, skips))
+            deleted.update(gone)
+            return len(pks)
+
+        self._all_but_the_locked(_chunks(self.using(using).values_list("pk", flat=True)), delete_and_count)
         return deleted.total(), dict(deleted)
 
     delete.alters_data = True  # type: ignore[attr-defined]
     delete.queryset_only = True  # type: ignore[attr-defined]
 
-    def _put_away(self, what: What, status: Status, reason: str, duration: object, actor: str) -> int:
+    def _put_away(
+        self, what: What, status: Status, reason: str, duration: object, actor: str, *, skips: bool = False
+    ) -> int:
         reason = _reason(reason)
         until = None if duration is None else DbLater(_span(duration))
         change = partial(_update, in_service=False, status=status, reason=reason, until=until)
-        return self._change(what, self, change, reason, actor)
+        return self._change(what, self, change, reason, actor, skips=skips)
 
     def _change(
         self, what: What, rows: Self, change: Change, reason: str, actor: str, *, skips: bool = False
@@ -157,16 +176,31 @@ class ResourceQuerySet(LeaseQuerySet):
             skips: leaves out what somebody has locked, where the database can tell.
         """
         rows._for_write = True
-        using, total = rows.db, 0
+        using = rows.db
         say = partial(Fact, what, self.model, using, reason=reason, actor=actor)
-        skips = skips and connections[using].features.has_select_for_update_skip_locked
-        for chunk in _chunks(rows.using(using).values_list("pk", flat=True)):
-            chosen = rows.using(using).filter(pk__in=chunk)
-            work = partial(_change_and_tell, chosen, change, say, skips)
-            total += briefly(using, work, rows=(self.model, chunk))
-        if what is What.RETURNED:
-            rows._give_out(total)
-        return total
+        always = skips and connections[using].features.has_select_for_update_skip_locked
+
+        def work(pks: Sequence[Any], skips: bool) -> int:
+            chosen = rows.using(using).filter(pk__in=pks)
+            return briefly(using, partial(_change_and_tell, chosen, change, say, skips or always))
+
+        chunks = _chunks(rows.using(using).values_list("pk", flat=True))
+        return rows._all_but_the_locked(chunks, work, frees=what is What.RETURNED)
+
+    def _all_but_the_locked(
+        self, chunks: Iterable[list[Any]], change: Callable[[Sequence[Any], bool], int], *, frees: bool = False
+    ) -> int:
+        """Do so; what has come ``free`` by it goes to those who wait, also if something was locked."""
+        done = 0
+        try:
+            done = all_but_the_locked(self.db, self.model, chunks, change)
+        except RowLocked as error:
+            done = error.done
+            raise
+        finally:
+            if frees:
+                self._give_out(done)
+        return done
 
     def _give_out(self, changed: int) -> None:
         """Give what has come free by this change to those who wait."""
@@ -221,11 +255,12 @@ def _return(away: Any) -> int:
     return returned + int(away.update(**BACK))
 
 
-def _free(rows: Any, seen: list[Any]) -> list[Any]:
+def _free(rows: Any, seen: list[Any], skips: bool) -> list[Any]:
     """Take those of the ``seen`` leases away that still run; return which these were."""
     again = ResourceQuerySet(model=rows.model, using=rows.db).held().filter(pk__in=[pk for pk, *_ in seen])
     # Locked, because the next one's fence may look like that of a row which has just been freed.
-    now = dict(again.select_for_update().order_by("pk").values_list("pk", "fence"))
+    locked = again.select_for_update(skip_locked=skips).order_by("pk")
+    now = dict(locked.values_list("pk", "fence"))
     running = [one for one in seen if now.get(one[0]) == one[1]]
     if running:
         held = [(pk, fence) for pk, fence, _ in running]

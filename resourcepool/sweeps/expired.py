@@ -1,5 +1,6 @@
 """Clears what dead holders left behind, and tells of it."""
 
+from functools import partial
 from typing import Any
 
 from django.db import connections
@@ -7,7 +8,8 @@ from django.db import connections
 from resourcepool.dialect import MicrosUntil
 from resourcepool.history.held import ran_out
 from resourcepool.leases import verbs
-from resourcepool.leases.retry import retrying
+from resourcepool.leases.briefly import briefly
+from resourcepool.leases.retry import Unsettled, retrying
 from resourcepool.signals import Fact, What, tell
 
 MOST = 1_000  # rows of one pool in one sweep
@@ -22,13 +24,10 @@ def clear_expired(model: Any) -> int:
     connection = connections[using]
     expired = verbs.rows_of(connection, model).expired().annotate(left=MicrosUntil("busy_before"))
     rows = retrying(connection, lambda: list(expired.values_list("pk", "fence", "holder", "left")[:MOST]))
-    held = [(pk, fence) for pk, fence, *_ in rows]
-    if not held:
+    if not rows:
         return 0
     lasted = ran_out(model, [(pk, fence, -left / 1_000_000) for pk, fence, _holder, left in rows])
-    # An expired lease is never renewed: under the same fence it is still the expired one.
-    done = retrying(connection, lambda: verbs.release_all(connection, model, held, 0.0))
-    cleared = rows if done == len(rows) else _cleared(model, rows)
+    cleared = briefly(using, partial(_clear, model, rows), settle=partial(_cleared, model, rows))
     for pk, fence, holder, left in cleared:
         reason = f"found {-left / 1_000_000:.0f} s after it ran out"
         seconds = lasted.get((pk, fence))
@@ -36,9 +35,27 @@ def clear_expired(model: Any) -> int:
     return len(cleared)
 
 
-def _cleared(model: Any, rows: list[Any]) -> list[Any]:
-    """Return those of ``rows`` that nobody has claimed meanwhile."""
+def _clear(model: Any, rows: list[Any]) -> list[Any]:
+    """Clear those of ``rows`` that nobody has claimed meanwhile; return these.
+
+    What somebody has locked, a holder whose work is still guarded for example, is left for the next sweep.
+    """
     connection = connections[model.pool.using]
-    now = verbs.rows_of(connection, model).filter(pk__in=[row[0] for row in rows], holder="")
-    fences = retrying(connection, lambda: dict(now.values_list("pk", "fence")))
-    return [row for row in rows if fences.get(row[0]) == row[1] + 1]
+    skips = connection.features.has_select_for_update_skip_locked
+    again = verbs.rows_of(connection, model).filter(pk__in=[row[0] for row in rows]).order_by("pk")
+    fences = dict(again.select_for_update(skip_locked=skips).values_list("pk", "fence"))
+    # An expired lease is never renewed: under the same fence it is still the expired one.
+    still = [row for row in rows if fences.get(row[0]) == row[1]]
+    if still:
+        verbs.release_all(connection, model, [(pk, fence) for pk, fence, *_ in still], 0.0)
+    return still
+
+
+def _cleared(model: Any, rows: list[Any]) -> list[Any]:
+    """Return those of ``rows`` that were cleared before the connection was lost; raises Unsettled if there are none."""
+    now = verbs.rows_of(connections[model.pool.using], model).filter(pk__in=[row[0] for row in rows], holder="")
+    fences = dict(now.values_list("pk", "fence"))
+    cleared = [row for row in rows if fences.get(row[0]) == row[1] + 1]
+    if not cleared:
+        raise Unsettled
+    return cleared

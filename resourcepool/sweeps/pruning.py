@@ -10,6 +10,7 @@ from resourcepool import options
 from resourcepool.conf import setting
 from resourcepool.dialect import DbLater
 from resourcepool.history.models import Event, Sample
+from resourcepool.leases.briefly import briefly
 from resourcepool.leases.lease import Lease
 from resourcepool.leases.retry import retrying
 from resourcepool.queues.models import Move
@@ -56,6 +57,15 @@ def _remove(model: Any, lease: Lease | None, **old: Any) -> int:
             lease.ensure_held()
         # By primary key, because a range on the other index would lock what is just being added.
         pks = retrying(connection, lambda: list(rows.filter(**old).values_list("pk", flat=True)[:BATCH]))
-        if not pks:
+        # What somebody has locked is removed next time; if that is all there is, for now.
+        found = briefly(using, partial(_delete_unlocked, rows, pks)) if pks else 0
+        if not found:
             return removed
-        removed += retrying(connection, partial(rows.filter(pk__in=pks)._raw_delete, using))
+        removed += found
+
+
+def _delete_unlocked(rows: Any, pks: list[Any]) -> int:
+    skips = connections[rows.db].features.has_select_for_update_skip_locked
+    free = rows.filter(pk__in=pks).select_for_update(skip_locked=skips)
+    found = list(free.values_list("pk", flat=True))
+    return int(rows.filter(pk__in=found)._raw_delete(rows.db)) if found else 0

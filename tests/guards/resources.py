@@ -129,10 +129,17 @@ RESOURCES = (
         ("tests/resources/test_operating.py",),
     ),
     Mutation(
+        "a locked row keeps an operator's others from being done",
+        "leases/unlocked.py",
+        "            except RowLocked:\n                pass",
+        "            except ZeroDivisionError:\n                pass",
+        ("tests/resources/test_locked_rows.py",),
+    ),
+    Mutation(
         "a deletion is told of those that are gone",
         "resources/queryset.py",
-        'rows.filter(pk__in=held).retire("deleted',
-        'rows.retire("deleted',
+        "rows.filter(pk__in=held)._put_away(",
+        "rows.filter(pk__in=pks)._put_away(",
         ("tests/resources/test_told.py",),
     ),
     Mutation(

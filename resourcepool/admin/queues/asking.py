@@ -36,7 +36,7 @@ class Asking(Operated):
     asking_template = "resourcepool/admin/queues/ask.html"
     change_form_template = "resourcepool/admin/queues/page.html"
     orders: ClassVar[tuple[Order, ...]] = ()  # what the page of a row offers
-    at_once: tuple[str, ...] = ("changelist", "operate")
+    at_once: tuple[str, ...] = (*Operated.at_once, "operate")
     list_per_page = 50
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER

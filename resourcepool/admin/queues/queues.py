@@ -43,7 +43,6 @@ class QueueAdmin(Asking):
     ordering = ("pk",)
     orders = (PIN, UNPIN)
     actions = (*map(action_of, orders), action_of(REMOVE))
-    at_once: tuple[str, ...] = ("changelist", "operate", "add", "delete")
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Nobody edits a queue that somebody may be working on."""

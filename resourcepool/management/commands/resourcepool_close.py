@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from resourcepool import options as checked
+from resourcepool.exceptions import RowLocked
 from resourcepool.leases.lockers import Locked
 from resourcepool.management import arguments
 from resourcepool.management.layout import as_text, more, plain
@@ -61,9 +62,11 @@ class Command(OperatorCommand):
             self._warn(stuck)
         if total and options["all"] and not options["dry_run"]:
             self.ask(_("Close all %s?") % f"{total:,}", yes=options["yes"])
-        closed = 0 if options["dry_run"] else _close(found, which, reason)
+        closed, refused = (0, None) if options["dry_run"] else _close(found, which, reason)
         others = {"not_held": free, "not_there": gone, "locked": [locked_as_json(one) for one in stuck]}
         self._end(total, closed, shown, others, options)
+        if refused is not None:
+            raise refused
         if not total and stuck:
             raise CommandError(_("nothing to close: no such lease is running, but rows of such are locked"))
         if not total:
@@ -125,8 +128,15 @@ def _not_held(model: Any, pks: list[Any]) -> tuple[list[str], list[str]]:
     return free, [plain(pk) for pk in pks if pk not in there | held]
 
 
-def _close(models: Iterable[Any], which: dict[str, Any], reason: str) -> int:
-    return sum(running(model, **which).revoke(reason, actor=actor()) for model in models)
+def _close(models: Iterable[Any], which: dict[str, Any], reason: str) -> tuple[int, RowLocked | None]:
+    """Return how many leases of these pools were closed, and the error if a row was locked: all others are closed."""
+    closed, locked = 0, None
+    for model in models:
+        try:
+            closed += running(model, **which).revoke(reason, actor=actor())
+        except RowLocked as error:
+            closed, locked = closed + error.done, error
+    return closed, locked
 
 
 def _sentence(total: int, closed: int, *, dry_run: bool) -> str:

@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
-from django.db import IntegrityError, connections, transaction
+from django.db import IntegrityError, connections
 
 from resourcepool.exceptions import DatabaseUnavailable, ImportRefused
+from resourcepool.leases.brief import brief
 from resourcepool.leases.open_transaction import limit_silence
 from resourcepool.leases.retry import retrying
 from resourcepool.resources.importing.plan import Plan
@@ -27,12 +28,12 @@ def store(plan: Plan, using: str, reason: str, tell: Tell, actor: str = "") -> i
 
     Raises:
         ImportRefused: somebody else has entered one of the same proxies meanwhile.
-        DatabaseUnavailable: rows stayed locked, or the connection was lost (then perhaps after the commit).
+        DatabaseUnavailable: rows stayed locked (RowLocked), or the connection was lost (then perhaps after the commit).
     """
     table = ProxyTable(connections[using])
 
     def send() -> int:
-        with transaction.atomic(using=using):
+        with brief(using):
             limit_silence(connections[using])
             _insert(plan, table, tell)
             _change(plan, table, tell)

@@ -1,0 +1,101 @@
+"""A page while somebody's transaction keeps a row locked: it says so within moments, and all others are done."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+
+from resourcepool.models import Proxy, TaskType
+from tests.admin.conftest import text
+from tests.app.rows import columns, granted, several
+from tests.committed import *  # noqa: F403 (fixtures)
+from tests.locking import locked, wait_for_a_second_only
+from tests.resources.test_operating import lock_wait
+
+pytestmark = [pytest.mark.only("mysql", "postgresql"), pytest.mark.usefixtures("transactional_db")]
+
+LIST = "/admin/resourcepool/proxy/"
+LOCKED = "locked by somebody&#x27;s transaction"
+
+
+@pytest.fixture(autouse=True)
+def _for_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    wait_for_a_second_only(monkeypatch)
+
+
+@pytest.fixture(params=[False, True], ids=["plain", "ATOMIC_REQUESTS"])
+def client(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
+    monkeypatch.setitem(connection.settings_dict, "ATOMIC_REQUESTS", request.param)
+    user, client = User.objects.create_superuser("superuser"), Client()
+    client.force_login(user)
+    yield client
+    user.delete()
+
+
+@pytest.fixture
+def rows(client: Client) -> Iterator[list[Any]]:
+    """Three, of which the second is locked; the project's own statements wait afterwards as long as before."""
+    made, usual = several(Proxy, 3), lock_wait()
+    with locked(made[1]):
+        yield made
+    assert lock_wait() == usual
+
+
+def edited(client: Client, url: str) -> dict[str, Any]:
+    form = client.get(url).context["adminform"].form
+    return {name: "" if value is None else value for name, value in form.initial.items() if name in form.fields}
+
+
+class TestOne:
+    def test_is_not_saved(self, client: Client, rows: list[Any]) -> None:
+        url = f"{LIST}{rows[1].pk}/change/"
+        page = text(client.post(url, {**edited(client, url), "notes": "moved"}, follow=True))
+        assert "Not saved: " in page
+        assert LOCKED in page
+        assert columns(rows[1])["notes"] == ""
+        url = f"{LIST}{rows[0].pk}/change/"
+        assert client.post(url, {**edited(client, url), "notes": "moved"}).status_code == 302
+        assert columns(rows[0])["notes"] == "moved"
+
+    def test_is_not_deleted(self, client: Client, rows: list[Any]) -> None:
+        page = text(client.post(f"{LIST}{rows[1].pk}/delete/", {"post": "yes"}, follow=True))
+        assert "Not deleted: " in page
+        assert LOCKED in page
+        assert columns(rows[1])["in_service"]
+        client.post(f"{LIST}{rows[0].pk}/delete/", {"post": "yes"})
+        assert not Proxy.objects.filter(pk=rows[0].pk).exists()
+
+    def test_task_type_is_not_saved(self, client: Client) -> None:
+        kind = TaskType.objects.create(name="orders")
+        url = f"/admin/resourcepool/tasktype/{kind.pk}/change/"
+        with locked(kind):
+            page = text(client.post(url, {**edited(client, url), "drain_within": "77"}, follow=True))
+        assert "Not saved: " in page
+        assert LOCKED in page
+        assert columns(kind)["drain_within"] != 77
+
+
+class TestMany:
+    def post(self, client: Client, rows: list[Any], action: str, **more: str) -> str:
+        chosen = {"action": action, "_selected_action": [str(row.pk) for row in rows], **more}
+        return text(client.post(LIST, chosen, follow=True))
+
+    def test_are_deleted_but_for_the_locked(self, client: Client, rows: list[Any]) -> None:
+        page = self.post(client, rows, "delete_selected", post="yes")
+        assert LOCKED in page
+        assert "uccessfully deleted 2 proxies" in page
+        assert "retired instead" not in page
+        assert [row.pk for row in Proxy.objects.all()] == [rows[1].pk]
+
+    def test_are_operated_on_but_for_the_locked(self, client: Client) -> None:
+        rows = several(Proxy, 3)
+        for row in rows:
+            granted(row)
+        with locked(rows[1]):
+            page = self.post(client, rows, "free", confirmed="yes", reason="stuck")
+        assert LOCKED in page
+        assert "2 were freed" in page
+        assert [columns(row)["holder"] for row in rows] == ["", "me", ""]
