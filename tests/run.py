@@ -33,6 +33,8 @@ ONCE = (
     "tests/resources/checking/test_proxies_tls.py",
     "tests/resources/checking/test_rules.py",
     "tests/test_guards.py",
+    "tests/test_lock.py",
+    "tests/test_recipes.py",
     "tests/test_wheel.py",
 )
 DATABASES = ("sqlite", "mariadb", "postgresql", "mariadb+05:00")
