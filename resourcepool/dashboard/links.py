@@ -86,6 +86,7 @@ class Links:
             return self.queues(task_type, standing="ownerless")
         if kind is Kind.DRAIN_OVERDUE:
             return self.queues(task_type, standing="asked")
+        # A drain that is stuck, or too few or too many of them: the servers.
         return self.moves(task_type) if kind is Kind.FLAPPING else self.servers(task_type)
 
     def _list(self, model: Any, wanted: Mapping[str, str]) -> str:

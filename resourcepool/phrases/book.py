@@ -100,6 +100,7 @@ MOVES = (
     _("given up, without an answer from the database"),
     _("whoever asked for it is gone"),
     _("%(server)s #%(count)s left"),
+    _("%(server)s #%(count)s came back as %(taker)s"),
     _("%(server)s #%(count)s keeps it"),
     _("%(server)s #%(count)s is draining"),
     _("%(server)s #%(count)s lacks %(labels)s"),
@@ -219,12 +220,22 @@ ERRORS = (
         "one of the %(count)s keys for secrets is not a Fernet key: put a key first in the list"
         " RESOURCEPOOL['SECRET_KEYS']; make one with: %(command)s"
     ),
-    _("none of the keys in RESOURCEPOOL['SECRET_KEYS'] decrypts this secret: was a key removed?"),
+    _(
+        "none of the keys in RESOURCEPOOL['SECRET_KEYS'] decrypts this secret: was a key removed, or was it stored for"
+        " another row?"
+    ),
     _("database %(alias)s: %(error)s; run `manage.py migrate`"),
     _(
         "database %(alias)s: a row is locked by somebody's transaction, perhaps its holder's (guard); try again in a"
         " moment"
     ),
+    _(
+        "database %(alias)s: a row is locked by somebody's transaction, perhaps its holder's (guard); try again in a"
+        " moment: %(why)s"
+    ),
+    _("%(row)s is locked by session %(session)s from %(client)s, idle for %(count)s s, ended by: %(command)s"),
+    _("%(row)s is locked by session %(session)s from %(client)s, busy, ended by: %(command)s"),
+    _("%(row)s is locked by a session that this database user may not see (MariaDB, MySQL: GRANT PROCESS)"),
     _("database %(alias)s: %(error)s"),
     _("run `manage.py migrate`"),
     # Whole, because people write such things, too.

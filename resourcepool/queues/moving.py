@@ -4,12 +4,12 @@ A queue whose row somebody's ``guard`` keeps locked is left for the next time: w
 others.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from django.db import connections
-from django.db.models import Exists, F, OuterRef, Subquery, Value
+from django.db.models import Exists, F, OuterRef, Q, Subquery, Value
 from django.db.models.functions import Coalesce
 
 from resourcepool import dialect
@@ -42,6 +42,7 @@ def reassign(
     first: Callable[[TaskType], object] | None = None,
     leaving: Collection[int] = (),
     if_due: bool = False,
+    spares: bool = False,
     settle: Callable[[], Outcome] | None = None,
 ) -> Outcome:
     """Plan, and do what the plan says, in one transaction.
@@ -51,6 +52,7 @@ def reassign(
         first: done in the same transaction, before the plan.
         leaving: servers that have nothing in work any more: their rows go.
         if_due: only when a plan is due: many notice a dead server, and one of them plans.
+        spares: nobody is judged dead, because whoever plans was away itself, or the database was.
         settle: asked after a lost connection, see ``retrying``; without it, it must be safe to do it twice.
 
     Raises:
@@ -63,14 +65,14 @@ def reassign(
         locked = lock(using, task_type)
         if first is not None:
             first(locked)
-        workers = read_workers(locked, using)
+        workers = read_workers(locked, using, spares=spares)
         if if_due and not is_due(locked, workers, using):
             return Outcome([])
         queues = read_queues(locked, using)
         strategy = STRATEGIES[locked.strategy]
         changes = planning.plan(queues, workers, strategy, locked.drain_within, leaving=leaving)
-        outcome = _apply(using, locked, changes, names(workers))
-        dead = [worker.member.pk for worker in workers if not worker.is_alive]
+        outcome = apply(using, locked, changes, names(workers))
+        dead = [worker.member.pk for worker in workers if not worker.is_there]
         gone = _remove_servers(using, [*dead, *leaving])
         _note_idle(using, locked)
         rests = bool(outcome.left) or _leaves_something_due(using, locked, dead)
@@ -89,8 +91,8 @@ def release(
     def work() -> Outcome:
         locked = lock(using, task_type)
         workers = read_workers(locked, using)
-        mine = [queue for queue in read_queues(locked, using, only=queues) if queue.cur == server]
-        outcome = _apply(using, locked, planning.hand_over(mine, workers, doubtful), names(workers))
+        mine = [queue for queue in read_queues(locked, using, Q(pk__in=queues)) if queue.cur == server]
+        outcome = apply(using, locked, planning.hand_over(mine, workers, doubtful), names(workers))
         if any(change.changes_owner for change in outcome.changes):
             _note_idle(using, locked)
         is_due = locked.is_assignment_due or any(
@@ -125,7 +127,7 @@ def is_due(task_type: Any, workers: Sequence[planning.Worker], using: str) -> bo
     """Whether anything happened since the last plan, and that does not rest."""
     if (task_type.micros_of_rest or 0) > 0:
         return False
-    if task_type.is_assignment_due or not all(worker.is_alive for worker in workers):
+    if task_type.is_assignment_due or not all(worker.is_there for worker in workers):
         return True
     return _is_any_overdue(using, task_type)
 
@@ -142,7 +144,10 @@ def _leaves_something_due(using: str, task_type: TaskType, dead: Collection[int]
     return bool(are_left) or _is_any_overdue(using, task_type)
 
 
-def _apply(using: str, task_type: TaskType, changes: Sequence[Change], known: dict[int | None, str]) -> Outcome:
+def apply(
+    using: str, task_type: TaskType, changes: Sequence[Change], known: Mapping[int | None, str]
+) -> Outcome:
+    """Carry out these changes, and write them down, as far as no row is locked; whoever calls counts the generation."""
     if not changes:
         return Outcome([])
     free = unlocked(using, [change.queue.pk for change in changes])

@@ -1,11 +1,25 @@
-"""What is encrypted with the keys in RESOURCEPOOL["SECRET_KEYS"]: the first one encrypts, every one decrypts."""
+"""What is encrypted with the keys in RESOURCEPOOL["SECRET_KEYS"]: the first one encrypts, every one decrypts.
 
+Each purpose has keys of its own, derived from these: what was sealed for one cannot be opened for another.
+"""
+
+import base64
+import hmac
+import json
 from typing import Any
 
 from django.views.decorators.debug import sensitive_variables
 
 from resourcepool.conf import setting
 from resourcepool.exceptions import SecretUnreadable
+
+Purpose = tuple[str, ...]
+"""What a secret is for, such as ("column", "resourcepool.Proxy.password", "http", "a.example", "80", "joe")."""
+
+ANY: Purpose = ()
+"""Sealed with the keys themselves, as everything was before there were purposes. Nothing is any more."""
+
+ENCODING = ("utf-8", "surrogatepass")  # an error about half a character would show the whole secret
 
 _HINT = (
     "put a key first in the list RESOURCEPOOL['SECRET_KEYS']; make one with: "
@@ -23,26 +37,41 @@ class Sealed:
         return "<sealed>"
 
     @sensitive_variables()
-    def open(self) -> str:
-        """Return the secret; raises SecretUnreadable when none of the keys fits."""
+    def open(self, *purposes: Purpose) -> str:
+        """Return the secret, which was sealed for one of these; raises SecretUnreadable when none of the keys fits."""
         from cryptography.fernet import InvalidToken
 
+        for purpose in purposes:
+            try:
+                return str(_cipher(purpose).decrypt(self.token.encode()), *ENCODING)
+            except InvalidToken:
+                continue
+        raise SecretUnreadable(
+            "none of the keys in RESOURCEPOOL['SECRET_KEYS'] decrypts this secret: was a key removed, or was it stored"
+            " for another row?"
+        )
+
+    @sensitive_variables()
+    def sealed_for(self, purpose: Purpose, *others: Purpose) -> "Sealed":
+        """Return it sealed for ``purpose`` if it was for one of the others; itself if it is so, or cannot be opened."""
         try:
-            return str(_cipher().decrypt(self.token.encode()), "utf-8")
-        except InvalidToken:
-            raise SecretUnreadable(
-                "none of the keys in RESOURCEPOOL['SECRET_KEYS'] decrypts this secret: was a key removed?"
-            ) from None
+            self.open(purpose)
+        except SecretUnreadable:
+            try:
+                return seal(self.open(*others), purpose)
+            except SecretUnreadable:
+                pass  # the key is lost, or it belongs to another row: whoever reads it is told
+        return self
 
 
 @sensitive_variables()
-def seal(secret: str) -> Sealed:
+def seal(secret: str, purpose: Purpose) -> Sealed:
     """Encrypt ``secret`` with the first key; raises SecretUnreadable when there is none."""
-    return Sealed(_cipher().encrypt(secret.encode()).decode())
+    return Sealed(_cipher(purpose).encrypt(secret.encode(*ENCODING)).decode())
 
 
 @sensitive_variables()  # or an error report would show the keys
-def _cipher() -> Any:
+def _cipher(purpose: Purpose) -> Any:
     # Slow to import, and projects without secrets never need it.
     from cryptography.fernet import Fernet, MultiFernet
 
@@ -50,8 +79,16 @@ def _cipher() -> Any:
     if not isinstance(keys, list | tuple) or not keys:
         raise SecretUnreadable(f"there is no key for secrets: {_HINT}")
     try:
-        return MultiFernet([Fernet(key) for key in keys])
+        ciphers = [Fernet(key) for key in keys]
     except (ValueError, TypeError):
         raise SecretUnreadable(
             f"one of the {len(keys)} keys for secrets is not a Fernet key: {_HINT}"
         ) from None
+    return MultiFernet([Fernet(_derived(key, purpose)) for key in keys] if purpose else ciphers)
+
+
+@sensitive_variables()
+def _derived(key: str | bytes, purpose: Purpose) -> bytes:
+    # As JSON, because it is one text for one purpose, whatever stands in its parts.
+    said = json.dumps(purpose).encode()
+    return base64.urlsafe_b64encode(hmac.digest(base64.urlsafe_b64decode(key), said, "sha256"))

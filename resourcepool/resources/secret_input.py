@@ -1,14 +1,19 @@
 """How a secret is entered into a form: it goes in and never comes out; what is left empty stays as it is stored."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.debug import sensitive_variables
 
 from resourcepool.exceptions import SecretUnreadable
 from resourcepool.phrases import shown
 from resourcepool.resources.sealing import Sealed, seal
+
+TRIED = ("tried",)  # and thrown away
+MOVED = Sealed("")  # stands for a stored one that belongs to other values than those that were entered
 
 
 class SecretInput(forms.PasswordInput):
@@ -21,10 +26,19 @@ class SecretInput(forms.PasswordInput):
 class _Entered(forms.BoundField):
     """What was typed; if that is nothing, what is stored, still sealed."""
 
+    field: Any
+
     @property
     @sensitive_variables()
     def data(self) -> Any:
-        return super().data or (self.initial if isinstance(self.initial, Sealed) else "")
+        typed = super().data
+        if typed or not isinstance(self.initial, Sealed):
+            return typed or ""
+        return MOVED if any(map(self._is_edited, self.field.bound_to)) else self.initial
+
+    def _is_edited(self, name: str) -> bool:
+        other = self.form[name] if name in self.form.fields else None
+        return other is not None and other.field.has_changed(other.initial, other.data)
 
 
 class SecretField(forms.CharField):
@@ -33,18 +47,23 @@ class SecretField(forms.CharField):
     widget = SecretInput
     bound_field_class = _Entered
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, *, bound_to: Sequence[str] = (), **options: Any) -> None:
         super().__init__(**{"strip": False, **options})
+        self.bound_to = bound_to
 
     @sensitive_variables()
     def clean(self, value: Any) -> Any:
-        """Return it; a missing key is this field's error."""
+        """Return it; a missing key is this field's error, and a stored one that cannot be kept."""
+        if value is MOVED:
+            raise ValidationError(
+                _("Enter it again: the stored one belongs to what was here before your changes.")
+            )
         if isinstance(value, Sealed):
             return value
         text = super().clean(value)
         try:
             if text:
-                seal(text)
+                seal(text, TRIED)
         except SecretUnreadable as error:
             raise ValidationError(shown(error)) from None
         return text

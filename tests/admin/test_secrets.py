@@ -18,7 +18,7 @@ from tests.app.rows import columns, new
 SECRET, TYPED = "c4nary-s3cret", "  typed-0ne "
 FORMS: dict[Any, dict[str, str]] = {
     Device: {"name": "a", "kind": "phone", "slots": "1", "weight": "1", "tags": "", "notes": ""},
-    Login: {"name": "a"},
+    Login: {"name": "a", "notes": ""},
 }
 FIELD = {Device: "pin", Login: "secret"}
 
@@ -95,9 +95,9 @@ class TestAForm:
         row = row_of(model)
         before = columns(row)[FIELD[model]].token
         for entered in ({}, {FIELD[model]: ""}):
-            answer = client.post(page_of(row, site), {**FORMS[model], "name": "b", **entered})
+            answer = client.post(page_of(row, site), {**FORMS[model], "notes": "b", **entered})
             assert answer.status_code == 302, answer.context["adminform"].form.errors
-            assert (columns(row)["name"], columns(row)[FIELD[model]].token) == ("b", before)
+            assert (columns(row)["notes"], columns(row)[FIELD[model]].token) == ("b", before)
         assert stored(row) == SECRET
 
     def test_takes_what_is_typed_as_it_stands(self, model: Any, site: str, client: Client) -> None:
@@ -127,8 +127,8 @@ class TestAForm:
     ) -> None:
         row = row_of(model)
         settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "SECRET_KEYS": [Fernet.generate_key().decode()]}
-        client.post(page_of(row, site), {**FORMS[model], "name": "b"})
-        assert columns(row)["name"] == "b"
+        client.post(page_of(row, site), {**FORMS[model], "notes": "b"})
+        assert columns(row)["notes"] == "b"
         client.post(page_of(row, site), {**FORMS[model], FIELD[model]: TYPED})
         assert stored(row) == TYPED
 
@@ -187,6 +187,16 @@ def test_a_form_of_ones_own_has_the_widget_whatever_is_asked_for() -> None:
     assert 'class="wide"' in str(form()["secret"])
 
 
+@pytest.mark.parametrize("site", ["own", "late"])
+def test_what_it_is_bound_to_changes_only_together_with_it(site: str, client: Client) -> None:
+    row = row_of(Login)
+    said = judged(client.post(page_of(row, site), {**FORMS[Login], "name": "b", "secret": ""}))
+    assert "Enter it again: the stored one belongs to what was here before" in said
+    assert (columns(row)["name"], stored(row)) == ("a", SECRET)
+    assert client.post(page_of(row, site), {**FORMS[Login], "name": "b", "secret": TYPED}).status_code == 302
+    assert (columns(row)["name"], stored(row)) == ("b", TYPED)
+
+
 def test_a_rule_of_the_model_is_kept_by_the_form(client: Client) -> None:
     row = row_of(Device)
     judged(client.post(page_of(row), {**FORMS[Device], "pin": TYPED + "x" * 500}))
@@ -199,3 +209,31 @@ def test_what_is_checked_as_a_whole_keeps_it_as_it_is(model: Any) -> None:
     before = row.__dict__[FIELD[model]]
     row.full_clean()
     assert row.__dict__[FIELD[model]] is before
+
+
+LOOKUPS = [
+    "",
+    "__exact",
+    "__iexact",
+    "__contains",
+    "__startswith",
+    "__regex",
+    "__in",
+    "__gt",
+    "__lte",
+    "__range",
+]
+
+
+@pytest.mark.parametrize("model", FIELD)
+@pytest.mark.parametrize("lookup", LOOKUPS)
+def test_no_address_of_a_list_confirms_a_guess(model: Any, lookup: str, client: Client) -> None:
+    row = row_of(model)
+    address, token = page_of(row).replace(f"{row.pk}/change/", ""), columns(row)[FIELD[model]].token
+    answers = set()
+    for guess in (SECRET, "wr0ng", SECRET[:3], token, f"sealed:{token}"):
+        answer = client.get(address, {f"{FIELD[model]}{lookup}": guess})
+        rows = answer.context["cl"].result_count if answer.status_code == 200 else None
+        answers.add((answer.status_code, rows))
+    assert len(answers) == 1
+    assert answers <= {(400, None), (302, None)}

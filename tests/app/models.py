@@ -22,7 +22,8 @@ class Login(models.Model):
     """A secret in a model that is no resource, and that must have one."""
 
     name = models.CharField(max_length=50)
-    secret = EncryptedTextField()
+    secret = EncryptedTextField(bound_to=["name"])
+    notes = models.TextField(default="", blank=True)
 
     def __str__(self) -> str:
         return self.name

@@ -81,7 +81,7 @@ def test_no_object_for_programs_shows_one(planted: Proxy) -> None:
     for one in (
         *(
             planted,
-            seal(PASSWORD),
+            seal(PASSWORD, ("canary",)),
             [planted],
             Proxy.objects.all(),
             copy.copy(planted),

@@ -43,10 +43,15 @@ def kind(name: str = NAME) -> TaskType:
     return TaskType.objects.get(name=name)
 
 
-def joined(name: str, **more: Any) -> Membership:
+def joined(name: str, *, after: Membership | None = None, **more: Any) -> Membership:
     """Register a server of this process; it does nothing by itself, besides its heartbeat."""
     of = {"weight": 1, "labels": {}, "limit": None, **more}
-    return Membership("default", kind(), Application(name=name, **of), lambda _: None)
+    return Membership("default", kind(), Application(name=name, **of), lambda _: None, after)
+
+
+def returned(lost: Membership) -> Membership:
+    """Register a server of this process again, as one does that has lost its row, or may have."""
+    return Membership("default", kind(), lost.next_application(), lambda _: None, lost)
 
 
 def stranger(name: str, *, of: str = NAME, ttl: float = TTL, **more: Any) -> Server:

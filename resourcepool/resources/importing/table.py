@@ -11,6 +11,7 @@ from typing import Any
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models.constants import OnConflict
 
+from resourcepool import dialect
 from resourcepool.resources.importing.row import IDENTITY, Row
 from resourcepool.resources.models import Proxy
 
@@ -23,7 +24,7 @@ class ProxyTable:
         columns = [one for one in Proxy._meta.concrete_fields if not one.primary_key]
         self._connection = connection
         self._given = [one for one in columns if one.name in given]
-        self._fixed = [one for one in columns if one.name not in given]
+        self._fixed = [one for one in columns if one.name not in given and one.name != "fence"]
         self._fixed_values = [one.get_db_prep_save(one.get_default(), connection) for one in self._fixed]
 
     def insert(self, rows: Sequence[Row]) -> None:
@@ -40,9 +41,10 @@ class ProxyTable:
     def _send(self, rows: Sequence[Row], suffix: str) -> None:
         quote = self._connection.ops.quote_name
         columns = [quote(str(one.column)) for one in (*self._fixed, *self._given)]
+        fence, begins = quote("fence"), dialect.of(self._connection).micros_now
         sql = (
-            f"INSERT INTO {quote(Proxy._meta.db_table)} ({', '.join(columns)})"  # noqa: S608 (quoted names)
-            f" VALUES ({', '.join(['%s'] * len(columns))}) {suffix}"
+            f"INSERT INTO {quote(Proxy._meta.db_table)} ({', '.join(columns)}, {fence})"  # noqa: S608 (quoted names)
+            f" VALUES ({', '.join(['%s'] * len(columns))}, {begins}) {suffix}"
         )
         with self._connection.cursor() as cursor:
             cursor.executemany(sql, [self._values(row) for row in rows])

@@ -27,12 +27,13 @@ class TestNewProxies:
     def test_are_as_free_as_those_that_are_saved(self, bring: Import) -> None:
         bring("b.example:80")
         saved = Proxy.objects.create(host="c.example", port=80)
-        own = {"id", "host"}
+        own = {"id", "host", "fence"}
         imported, saved_row = (row for row in rows())
         assert {k: v for k, v in imported.items() if k not in own} == {
             k: v for k, v in saved_row.items() if k not in own
         }
         assert saved.pk == saved_row["id"]
+        assert 0 < imported["fence"] < saved_row["fence"] + 1_000, "by the clock"
         assert hosts(pk__in=Proxy.objects.available()) == ["b.example", "c.example"]
 
     def test_have_their_password_encrypted(self, bring: Import) -> None:
