@@ -3,12 +3,15 @@
 import contextlib
 from collections.abc import Iterator
 from copy import copy
+from functools import partial
 from typing import Any
 
 from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import dialect
+from resourcepool.leases.answering import patience
+from resourcepool.leases.retry import retrying
 
 SHORTEST_SILENCE = 5.0  # seconds: a pause of a process is not its end
 
@@ -44,7 +47,8 @@ def limit_silence(connection: BaseDatabaseWrapper, ttl: float) -> None:
     """
     blocks = connection.atomic_blocks
     if blocks and not getattr(blocks[0], "_from_testcase", False):
-        dialect.limit_idle(connection, max(ttl, SHORTEST_SILENCE))
+        with patience():
+            retrying(connection, partial(dialect.limit_idle, connection, max(ttl, SHORTEST_SILENCE)))
 
 
 @contextlib.contextmanager

@@ -15,6 +15,6 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name="server",
             name="in_hand",
-            field=models.PositiveIntegerField(default=0, verbose_name="in hand"),
+            field=models.PositiveIntegerField(db_default=0, default=0, verbose_name="in hand"),
         ),
     ]

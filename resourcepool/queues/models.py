@@ -181,7 +181,7 @@ class Server(AbstractLease):
     idle_since = models.DateTimeField(_("without a queue since"), null=True)
     # Null: nothing is known, or expected; see ``Consumer``.
     stirred_at = models.DateTimeField(_("last asked for work at"), null=True)
-    in_hand = models.PositiveIntegerField(_("in hand"), default=0)
+    in_hand = models.PositiveIntegerField(_("in hand"), default=0, db_default=0)
 
     objects: ClassVar[Any] = ServerQuerySet.as_manager()
 

@@ -41,14 +41,16 @@ class ProxyTable:
     def _send(self, rows: Sequence[Row], suffix: str) -> None:
         quote = self._connection.ops.quote_name
         columns = [quote(str(one.column)) for one in (*self._fixed, *self._given)]
-        fence, begins = quote("fence"), dialect.of(self._connection).micros_now
         sql = (
-            f"INSERT INTO {quote(Proxy._meta.db_table)} ({', '.join(columns)}, {fence})"  # noqa: S608 (quoted names)
-            f" VALUES ({', '.join(['%s'] * len(columns))}, {begins}) {suffix}"
+            f"INSERT INTO {quote(Proxy._meta.db_table)} ({', '.join(columns)}, {quote('fence')})"  # noqa: S608 (quoted)
+            # MySQL's driver makes one statement of many rows only where all of this are parameters.
+            f" VALUES ({', '.join(['%s'] * len(columns))}, %s) {suffix}"
         )
         with self._connection.cursor() as cursor:
-            cursor.executemany(sql, [self._values(row) for row in rows])
+            cursor.execute(f"SELECT {dialect.of(self._connection).micros_now}", ())
+            (fence,) = cursor.fetchone()
+            cursor.executemany(sql, [self._values(row, fence) for row in rows])
 
-    def _values(self, row: Row) -> list[Any]:
+    def _values(self, row: Row, fence: int) -> list[Any]:
         given = (one.get_db_prep_save(getattr(row, one.name), self._connection) for one in self._given)
-        return [*self._fixed_values, *given]
+        return [*self._fixed_values, *given, fence]
