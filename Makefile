@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format messages run bench mutations chaos proof queues simulation matrix screenshots clean
+.PHONY: help demo test lint format lock messages run bench mutations chaos proof queues simulation matrix screenshots clean
 
 # What make test passes on, e.g. make test ARGS="--only mariadb -- tests/leases -k renew"
 ARGS ?=
@@ -57,6 +57,10 @@ queues:  ## Servers share 64 queues for MINUTES=1 while others come, go, die and
 simulation: ## Play SEEDS=100000 seeded schedules on a simulated clock, statement by statement (10 min)
 	@.ci/bootstrap lint
 	@.venv/bin/python -m tests.simulation --seeds $(SEEDS) $(ARGS)
+
+lock:    ## Write requirements.txt anew: versions and hashes (ARGS=--upgrade: the newest that fit)
+	@.ci/bootstrap lint
+	@.venv/bin/python -m tests.lock $(ARGS)
 
 messages: ## Collect the texts for translation, and compile what is translated (needs Debian's gettext)
 	@.ci/bootstrap lint

@@ -6,11 +6,13 @@ RESOURCEPOOL_SECRET_KEYS Fernet keys for stored passwords, comma-separated, newe
 DEBUG                    1 for error pages with details; default: 0
 ALLOWED_HOSTS            comma-separated; default: this machine only
 CSRF_TRUSTED_ORIGINS     comma-separated, e.g. https://pool.example.com
-HTTPS                    1 when served over https only: cookies are then never sent over http
+HTTPS                    1 when served over https only: cookies keep to it, http is redirected, browsers told for a day
+FORWARDED_PROTO          1 when a proxy in front of it ends TLS and itself sets X-Forwarded-Proto, whatever clients send
 CELERY_BROKER_URL        used when Celery is installed
 RESOURCEPOOL_HINTS       what tells waiting processes to look at once, e.g. redis://localhost:6379/0; default: nothing
 LANGUAGE_CODE            zh-hans: Chinese in commands, and for browsers that ask for neither language; default: en
-VAR_DIR                  where all of the above is kept; default: var/
+VAR_DIR                  where all of the above is kept, for its owner alone; default: var/
+STATIC_ROOT              where collectstatic puts files for a web server of another user; default: static in VAR_DIR
 """
 
 import os
@@ -22,16 +24,20 @@ from cryptography.fernet import Fernet
 from django.core.management.utils import get_random_secret_key
 
 from project.databases import database
-from project.environment import env_flag, env_list, kept_secret
+from project.environment import env_flag, env_list, kept_secret, private
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-VAR_DIR = Path(os.environ.get("VAR_DIR") or BASE_DIR / "var").absolute()
+VAR_DIR = Path(os.environ.get("VAR_DIR") or private(BASE_DIR / "var")).absolute()
 
 SECRET_KEY = os.environ.get("SECRET_KEY") or kept_secret(VAR_DIR / "secret_key", get_random_secret_key)
 DEBUG = env_flag("DEBUG")
 ALLOWED_HOSTS = env_list("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]")
 CSRF_TRUSTED_ORIGINS = env_list("CSRF_TRUSTED_ORIGINS")
-SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = env_flag("HTTPS")
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = env_flag("HTTPS")
+SECURE_HSTS_SECONDS = 86_400 if SECURE_SSL_REDIRECT else 0
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if env_flag("FORWARDED_PROTO") else None
+# Whether the names below this one are served over https, and stay so for years, is for whoever owns them to say.
+SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 
 DATABASE_URL = os.environ.get("DATABASE_URL") or f"sqlite:///{VAR_DIR}/db.sqlite3"
 DATABASES = {"default": database(DATABASE_URL)}
@@ -96,7 +102,7 @@ LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]
 TIME_ZONE = "UTC"
 USE_TZ = True
 STATIC_URL = "static/"
-STATIC_ROOT = VAR_DIR / "static"
+STATIC_ROOT = os.environ.get("STATIC_ROOT") or VAR_DIR / "static"
 LOGIN_URL = "admin:login"
 
 CELERY_BROKER_URL = os.environ.get("CELERY_BROKER_URL")

@@ -36,6 +36,8 @@ ONCE = (
     "tests/resources/importing",
     "tests/tasks",
     "tests/test_guards.py",
+    "tests/test_lock.py",
+    "tests/test_recipes.py",
     "tests/test_wheel.py",
 )
 # But for these: what they ask is their own.

@@ -2,6 +2,8 @@
 
 import os
 import re
+import shutil
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -34,6 +36,87 @@ def test_closed_by_default(tmp_path: Path) -> None:
         [sys.executable, "-c", program], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
     )
     assert shown.stdout == f"False ['localhost', '127.0.0.1', '[::1]'] {tmp_path}/db.sqlite3\n"
+
+
+def in_project(folder: Path, program: str, umask: int = 0o022, **environment: str) -> str:
+    """Return what a program prints whose settings are made of this environment alone."""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=ROOT,
+        env={"PATH": os.environ["PATH"], "VAR_DIR": str(folder), **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+        umask=umask,
+    )
+    return done.stdout + done.stderr
+
+
+CHECK = """
+import sys
+from django.core.management import execute_from_command_line
+import os; os.environ["DJANGO_SETTINGS_MODULE"] = "project.settings"
+execute_from_command_line(["manage.py", "check", "--deploy", "--fail-level", "DEBUG"])
+"""
+ASK = """
+import os; os.environ["DJANGO_SETTINGS_MODULE"] = "project.settings"
+import django; django.setup()
+from django.test import Client
+from django.conf import settings
+for headers in ({}, {"X-Forwarded-Proto": "https"}, {"X-Forwarded-Proto": "http"}):
+    answer = Client(headers=headers).get("/", HTTP_HOST="localhost")
+    print(answer.status_code, answer.get("Location", "-"), answer.get("Strict-Transport-Security", "-"))
+print(settings.SESSION_COOKIE_SECURE, settings.CSRF_COOKIE_SECURE)
+"""
+REDIRECTED, SERVED = "301 https://localhost/ -", "200 - max-age=86400"
+
+
+def test_with_https_the_check_of_a_deployment_finds_nothing(tmp_path: Path) -> None:
+    assert "no issues (2 silenced)" in in_project(tmp_path, CHECK, HTTPS="1")
+
+
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        ({}, [*["200 - -"] * 3, "False False"]),
+        ({"FORWARDED_PROTO": "1"}, [*["200 - -"] * 3, "False False"]),
+        ({"HTTPS": "1"}, [*[REDIRECTED] * 3, "True True"]),  # what anybody may send counts for nothing
+        ({"HTTPS": "1", "FORWARDED_PROTO": "1"}, [REDIRECTED, SERVED, REDIRECTED, "True True"]),
+    ],
+)
+def test_with_https_nothing_is_served_over_http(
+    tmp_path: Path, environment: dict[str, str], expected: list[str]
+) -> None:
+    assert in_project(tmp_path, ASK, **environment).splitlines() == expected
+
+
+@pytest.mark.parametrize(
+    "environment", [{}, {"SECRET_KEY": "x" * 50, "RESOURCEPOOL_SECRET_KEYS": "x", "DATABASE_URL": ""}]
+)
+def test_what_it_keeps_is_in_a_folder_for_its_owner_alone(tmp_path: Path, environment: dict[str, str]) -> None:
+    folder = tmp_path / "new" / "var"
+    in_project(folder, "import project.settings", umask=0, **environment)
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+def test_a_folder_of_its_own_that_others_may_look_into_is_closed_and_any_other_left_alone(
+    tmp_path: Path,
+) -> None:
+    copy, shared = tmp_path / "copy", tmp_path / "shared"
+    shutil.copytree(ROOT / "project", copy / "project")
+    for folder in (copy / "var", shared):
+        folder.mkdir()
+        folder.chmod(0o755)
+    for chosen in ("", str(shared)):
+        environment = {"PATH": os.environ["PATH"], "VAR_DIR": chosen}
+        subprocess.run([sys.executable, "-c", "import project.settings"], cwd=copy, env=environment, check=True)
+    assert [stat.S_IMODE(folder.stat().st_mode) for folder in (copy / "var", shared)] == [0o700, 0o755]
+
+
+def test_a_web_server_of_another_user_is_given_the_static_files_elsewhere(tmp_path: Path) -> None:
+    program = "from project.settings import STATIC_ROOT; print(STATIC_ROOT)"
+    assert in_project(tmp_path, program) == f"{tmp_path}/static\n"
+    assert in_project(tmp_path, program, STATIC_ROOT="/srv/static") == "/srv/static\n"
 
 
 @pytest.mark.parametrize(
