@@ -10,7 +10,6 @@ import math
 import os
 import threading
 import weakref
-from collections.abc import Iterator
 from contextlib import AbstractContextManager
 
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -23,18 +22,50 @@ LONGEST = 6.0  # seconds for one try; more than the wait for a locked row that t
 A_LITTLE = 3.0  # seconds beyond the time-out of a caller
 AGAIN = 1.0  # seconds until the next session of the same try is hung up
 
-_mine = threading.local()
+
+class Watched:
+    """What one thread waits for.
+
+    Attributes:
+        limit: seconds that each of its tries may take; None: as many as it takes.
+        trying: the try that it is at. Weak, because whoever is interrupted on the way into one, or out of it, may not
+            take it out.
+    """
+
+    __slots__ = ("__weakref__", "limit", "trying")
+
+    def __init__(self) -> None:
+        self.limit: float | None = None
+        self.trying: weakref.ref[Try] | None = None
 
 
-@contextlib.contextmanager
-def patience(seconds: float = LONGEST) -> Iterator[None]:
-    """Let no try of a statement that this thread makes in the block wait for its answer for longer."""
-    before: float | None = getattr(_mine, "limit", None)
-    _mine.limit = seconds if before is None else min(before, seconds)
-    try:
-        yield
-    finally:
-        _mine.limit = before
+class _Mine(threading.local):
+    """The calling thread's."""
+
+    def __init__(self) -> None:
+        self.watched = Watched()
+        watch.add(self.watched)
+
+
+class patience:  # noqa: N801 (used like a function)
+    """Lets no try of a statement that this thread makes in the block wait for its answer for longer."""
+
+    __slots__ = ("_before", "_mine", "_seconds")
+
+    def __init__(self, seconds: float = LONGEST) -> None:
+        """Prepare the block.
+
+        Args:
+            seconds: that a try may take; what is set around the block counts if it is less.
+        """
+        self._seconds, self._mine = seconds, _mine.watched
+
+    def __enter__(self) -> None:
+        self._before = before = self._mine.limit
+        self._mine.limit = self._seconds if before is None else min(before, self._seconds)
+
+    def __exit__(self, *raised: object) -> None:
+        self._mine.limit = self._before
 
 
 class Try:
@@ -47,28 +78,41 @@ class Try:
         is_hung_up: it took longer.
     """
 
-    __slots__ = ("__weakref__", "_connecting", "connection", "hang_up_at", "is_hung_up", "limit", "until")
+    __slots__ = (
+        "__weakref__",
+        "_before",
+        "_connecting",
+        "_mine",
+        "connection",
+        "hang_up_at",
+        "is_hung_up",
+        "limit",
+        "until",
+    )
 
     def __init__(self, connection: BaseDatabaseWrapper) -> None:
-        self.connection, self.is_hung_up = connection, False
-        self.limit: float | None = getattr(_mine, "limit", None) if connection.vendor != "sqlite" else None
+        self.connection, self.is_hung_up, self._mine = connection, False, _mine.watched
+        self.limit = self._mine.limit if connection.vendor != "sqlite" else None
 
     def __enter__(self) -> None:
         if self.limit is None:
             return
-        connection = self.connection
         self._connecting: AbstractContextManager[None] | None = None
-        if dialect.may_connect(connection):
-            self._connecting = dialect.connecting_within(connection, self.limit)
-            self._connecting.__enter__()
-        dialect.know_line(connection)
+        if not dialect.is_line_known(self.connection):
+            if dialect.may_connect(self.connection):
+                self._connecting = dialect.connecting_within(self.connection, self.limit)
+                self._connecting.__enter__()
+            dialect.know_line(self.connection)
         self.until = self.hang_up_at = monotonic() + self.limit
-        watch.begin(self)
+        self._before, self._mine.trying = self._mine.trying, weakref.ref(self)
+        watch.look_at(self.until)
 
     def __exit__(self, *raised: object) -> None:
         if self.limit is None:
             return
-        watch.end(self)
+        self._mine.trying = self._before  # a signal handler's try ends, and what it has interrupted goes on
+        if self.is_hung_up:  # noted before it was looked whether it is still tried
+            watch.finish()
         if self._connecting is not None:
             self._connecting.__exit__(None, None, None)
         if self.is_hung_up and not self.connection.in_atomic_block:
@@ -81,31 +125,36 @@ class Try:
 
 
 class Watch:
-    """The thread that hangs up, and what it waits for; starts on first use, and afresh after a fork."""
+    """The thread that hangs up, and those whose tries it watches; starts on first use, and afresh after a fork."""
 
     def __init__(self) -> None:
-        # Weak, because whoever is interrupted on the way into a try, or out of it, may not take it out.
-        self._tries: dict[int, weakref.ref[Try]] = {}
+        self._all: dict[int, weakref.ref[Watched]] = {}
         self._alarm = Alarm()
         self._is_running = False
         self._hanging_up = threading.Lock()
 
-    def begin(self, one: Try) -> None:
-        """Hang up when ``one`` has taken too long."""
-        self._tries[id(one)] = weakref.ref(one)
+    def add(self, one: Watched) -> None:
+        """Watch this thread, for as long as there is any."""
+        key, every = id(one), self._all
+        every[key] = weakref.ref(one, lambda _: every.pop(key, None))
+
+    def look_at(self, moment: float) -> None:
+        """See at that moment, at the latest, who has waited for too long."""
+        if moment < self._alarm.asked_for and self._runs():
+            self._alarm.bring_forward(moment)
+
+    def finish(self) -> None:
+        """Return once nobody is just being hung up."""
+        with self._hanging_up:
+            pass
+
+    def _runs(self) -> bool:
+        """Start its thread unless that runs; False: there can be no more threads, so all take as long as they take."""
         if not self._is_running:
-            with contextlib.suppress(RuntimeError):  # no more threads: it takes as long as it takes
+            with contextlib.suppress(RuntimeError):
                 threading.Thread(target=self._run, name="resourcepool-answers", daemon=True).start()
                 self._is_running = True
-        if self._is_running and one.until < self._alarm.asked_for:
-            self._alarm.bring_forward(one.until)
-
-    def end(self, one: Try) -> None:
-        """Leave the connection of ``one`` alone from now on."""
-        self._tries.pop(id(one), None)
-        if one.is_hung_up:  # noted before this was looked for
-            with self._hanging_up:  # over by then
-                pass
+        return self._is_running
 
     def _run(self) -> None:
         try:
@@ -118,23 +167,24 @@ class Watch:
     def _look(self, now: float) -> float:
         """Hang up what has taken too long; return when to look again."""
         look_at = math.inf
-        for key, found in list(self._tries.items()):
-            if (one := found()) is None:
-                if self._tries.get(key) is found:
-                    self._tries.pop(key, None)
+        for found in list(self._all.values()):
+            if (watched := found()) is None or (trying := watched.trying) is None or (one := trying()) is None:
                 continue
             if one.hang_up_at <= now:
                 with self._hanging_up:
                     one.is_hung_up, one.hang_up_at = True, now + AGAIN  # it may begin another session
-                    if self._tries.get(key) is found:
+                    if watched.trying is trying:
                         dialect.hang_up(one.connection)
             look_at = min(look_at, one.hang_up_at)
         return look_at
 
 
 def _after_fork() -> None:
+    global _mine  # noqa: PLW0603
     watch.__init__()  # type: ignore[misc]  # the parent's thread, lock and tries are not the child's
+    _mine = _Mine()
 
 
 watch = Watch()
+_mine = _Mine()
 os.register_at_fork(after_in_child=_after_fork)

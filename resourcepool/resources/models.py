@@ -180,10 +180,11 @@ class Proxy(AbstractResource):
         read.update({name: self.__dict__.get(name) for name in noted})
 
     def clean(self) -> None:
-        """Spell host and country as the import does, or the same proxy could be entered twice."""
-        for name, spell in (("host", fields.host), ("country", fields.country)):
+        """Take and spell what the import does, or the same proxy could be entered twice, or exported for nothing."""
+        self.notes = self.notes.replace("\r\n", "\n").replace("\r", "\n")  # a browser's line ends
+        for name in ("host", "username", "country", "notes"):
             try:
-                setattr(self, name, spell(getattr(self, name)))
+                setattr(self, name, fields.CHECKS[name](getattr(self, name)))
             except fields.BadField as error:
                 raise ValidationError({name: shown(error)}) from None
 

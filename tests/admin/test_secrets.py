@@ -209,3 +209,31 @@ def test_what_is_checked_as_a_whole_keeps_it_as_it_is(model: Any) -> None:
     before = row.__dict__[FIELD[model]]
     row.full_clean()
     assert row.__dict__[FIELD[model]] is before
+
+
+LOOKUPS = [
+    "",
+    "__exact",
+    "__iexact",
+    "__contains",
+    "__startswith",
+    "__regex",
+    "__in",
+    "__gt",
+    "__lte",
+    "__range",
+]
+
+
+@pytest.mark.parametrize("model", FIELD)
+@pytest.mark.parametrize("lookup", LOOKUPS)
+def test_no_address_of_a_list_confirms_a_guess(model: Any, lookup: str, client: Client) -> None:
+    row = row_of(model)
+    address, token = page_of(row).replace(f"{row.pk}/change/", ""), columns(row)[FIELD[model]].token
+    answers = set()
+    for guess in (SECRET, "wr0ng", SECRET[:3], token, f"sealed:{token}"):
+        answer = client.get(address, {f"{FIELD[model]}{lookup}": guess})
+        rows = answer.context["cl"].result_count if answer.status_code == 200 else None
+        answers.add((answer.status_code, rows))
+    assert len(answers) == 1
+    assert answers <= {(400, None), (302, None)}
