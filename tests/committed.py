@@ -49,8 +49,8 @@ def forget_everything() -> None:
     lines = waiting.waiters._lines
     for one in [one for each in lines.values() for one in each.waiters]:
         one.outcome.cancel()
-    for using in lines:
-        waiting.notices.alarm(using).ring()
+    for looking in list(waiting.waiters._loops.values()):
+        looking.alarm.ring()
     eventually(lambda: not any(each.waiters for each in lines.values()), within=10)
     lines.clear()
     for memory in (contention.acquiring, contention.releasing):

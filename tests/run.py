@@ -43,6 +43,7 @@ EVERYWHERE = (
     "tests/admin/test_lists.py",
     "tests/admin/test_records.py",
     "tests/admin/queues/test_lists.py",
+    "tests/management/test_locked_rows.py",
     "tests/management/test_resourcepool_close.py",
     "tests/management/test_resourcepool_doctor.py",
     "tests/management/test_unmigrated.py",

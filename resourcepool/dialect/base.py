@@ -116,6 +116,14 @@ class Dialect:
         """Whether a look inside an open transaction sees what others have committed since that began."""
         return True  # on SQLite nobody can have: who has looked before cannot write after them
 
+    def limit_idle(self, connection: BaseDatabaseWrapper) -> tuple[str, str, str] | None:
+        """Return the statements by which the server ends an open transaction whose client is silent, if there are any.
+
+        The first one takes the whole seconds; the second one remembers, before that, what holds otherwise, and the
+        third one sets it again after the transaction ("": it ends by itself).
+        """
+        return None
+
     def key_after_insert(self, cursor: Any) -> int:
         """Return the primary key of the row just inserted on ``cursor``."""
         return int(cursor.lastrowid)

@@ -33,9 +33,10 @@ def is_line_known(connection: Any) -> bool:
 
 def hang_up(connection: BaseDatabaseWrapper) -> None:
     """Close the line to the server under whoever waits for it: there the statement fails as with a lost connection."""
-    _, number, inode = getattr(connection, LINE, (None, None, None))
+    driver, number, inode = getattr(connection, LINE, (None, None, None))
     with contextlib.suppress(OSError):  # it is closed already
-        if number is not None:
+        # A session that went back into a pool may be somebody else's by now.
+        if number is not None and driver is connection.connection:
             with socket.socket(fileno=os.dup(number)) as line:
                 # Should the session have ended meanwhile, the number may by now be that of somebody else's line.
                 if os.fstat(line.fileno()).st_ino == inode:

@@ -26,7 +26,7 @@ from resourcepool.leases.clock import monotonic
 from resourcepool.leases.ending import Ending
 from resourcepool.leases.holder import MAX_LENGTH
 from resourcepool.leases.keeper import keeper
-from resourcepool.leases.open_transaction import OpenTransaction, rolled_back_on_error
+from resourcepool.leases.open_transaction import OpenTransaction, limit_silence, rolled_back_on_error
 from resourcepool.leases.table import Model
 from resourcepool.leases.terms import MIN_TTL, Terms
 from resourcepool.leases.trust import Trust
@@ -69,6 +69,7 @@ class Lease:
     def _take(self, grant: Grant, connection: BaseDatabaseWrapper) -> None:
         self.pk, self.fence, self.holder = grant.pk, grant.fence, grant.holder
         self._pid = os.getpid()
+        limit_silence(connection, self.terms.ttl)
         self._transaction = OpenTransaction.of(connection)  # invisible to the keeper until it commits
         is_proven = self._transaction is None
         self.trust = Trust(self.terms, grant.sent_at, is_proven=is_proven, first_ttl=grant.ttl)
@@ -176,7 +177,8 @@ class Lease:
         """Let the caller's open transaction commit only while the lease is held.
 
         Renews the lease inside that transaction. From then on the row is locked, so nobody can take it over
-        before the commit. Keep the transaction shorter than half the ttl: the keeper cannot renew meanwhile.
+        before the commit. Keep the transaction shorter than half the ttl: the keeper cannot renew meanwhile, and a
+        session that is silent in it for a ttl (5 s at least) is ended by the server (docs/databases.md).
 
         Raises:
             LeaseLost: it is not held; the innermost ``atomic`` block rolls back, also if that is caught in it.
@@ -285,6 +287,7 @@ class Lease:
     def _renew(self) -> None:
         # This window, because another thread may ``fix()`` the handle meanwhile: it is of another row then.
         sent_at, trust = monotonic(), self.trust
+        limit_silence(self._connection, self.terms.ttl)
         self._transaction = OpenTransaction.of(self._connection)
         held = [(self.pk, self.fence)]
         with patience():
@@ -305,6 +308,7 @@ class Lease:
         def give_up() -> bool:
             connection = self._connection
             with patience():
+                limit_silence(connection, self.terms.ttl)
                 done = bool(send(connection))
             if done:
                 self._finish(given)

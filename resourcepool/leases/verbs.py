@@ -102,11 +102,11 @@ def claim_all(
     connection: BaseDatabaseWrapper, model: Model, pks: Sequence[Any], terms: Terms
 ) -> list[Grant] | None:
     """Take all of these rows in one transaction, or none of them; None when not all of them are free."""
-    alias, sent_at, holder = connection.alias, 0.0, terms.holder or default_holder()
+    sent_at, holder = 0.0, terms.holder or default_holder()
 
     def send() -> list[Grant] | None:
         nonlocal sent_at
-        with transaction.atomic(using=alias):
+        with dialect.brief_transaction(connection):
             skip = connection.features.has_select_for_update_skip_locked
             rows = rows_of(connection, model).available().filter(pk__in=pks).order_by("pk")
             fences = dict(rows.select_for_update(skip_locked=skip).values_list("pk", "fence"))

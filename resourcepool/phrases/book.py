@@ -229,6 +229,13 @@ ERRORS = (
         "database %(alias)s: a row is locked by somebody's transaction, perhaps its holder's (guard); try again in a"
         " moment"
     ),
+    _(
+        "database %(alias)s: a row is locked by somebody's transaction, perhaps its holder's (guard); try again in a"
+        " moment: %(why)s"
+    ),
+    _("%(row)s is locked by session %(session)s from %(client)s, idle for %(count)s s, ended by: %(command)s"),
+    _("%(row)s is locked by session %(session)s from %(client)s, busy, ended by: %(command)s"),
+    _("%(row)s is locked by a session that this database user may not see (MariaDB, MySQL: GRANT PROCESS)"),
     _("database %(alias)s: %(error)s"),
     _("run `manage.py migrate`"),
     # Whole, because people write such things, too.

@@ -17,6 +17,7 @@ from resourcepool.leases.retry import retrying
 from resourcepool.leases.terms import margin
 from resourcepool.queues import moving
 from resourcepool.queues.absence import Absence
+from resourcepool.queues.consumer import Consumer
 from resourcepool.queues.held import TAKEN, Hand, HeldQueue
 from resourcepool.queues.labels import listed
 from resourcepool.queues.looking import Look, load, look
@@ -70,6 +71,7 @@ class Membership:
         self.lease: Lease = register(using, task_type, application, self._was_lost, self._is_looked_after, last)
         self.trusted_until = self._trust_from(self.lease.trust.sent_at)
         self._absence = Absence(monotonic(), self.lease.terms.ttl, has_just_ended=after is not None)
+        self.consumer = Consumer(monotonic())
         if after is not None:
             self._take_on(after)
 
@@ -81,6 +83,11 @@ class Membership:
         """The queues that this server has, as far as it knows."""
         with self.news:
             return list(self._held.values())
+
+    @property
+    def heartbeat(self) -> float:
+        """Seconds between two looks, as they are set by now."""
+        return (self._seen or self.task_type).heartbeat_every
 
     @property
     def is_resting(self) -> bool:
@@ -95,6 +102,7 @@ class Membership:
 
     def begin(self, queue: HeldQueue, hand: Hand) -> bool:
         """Have ``hand`` take ``queue``; False when it may not: what is in hand is only its thread's, no loop's."""
+        self.consumer.stirs(monotonic(), is_loop=hand.is_loop)
         with self.news:
             if any(old.pk == queue.pk and old is not queue and old.is_in_hand for old in self._unfinished):
                 return False
@@ -123,6 +131,7 @@ class Membership:
 
     def _take_on(self, other: "Membership") -> None:
         """Take over what is still worked on of an incarnation that was lost; before anybody else uses this one."""
+        self.consumer.follows(other.consumer)
         self.news = other.news  # notified when that work ends
         with other.news:
             self._unfinished = [
@@ -141,6 +150,8 @@ class Membership:
         try:
             if self.is_stopping and not self._is_draining:
                 self._drain()
+            mine = Server.objects.using(self.using).filter(pk=self.lease.pk)
+            self.consumer.tell(mine, monotonic(), len(self.in_hand), seen.heartbeat_every)
             if self._absence.plan_in(seen) <= 0:
                 self._reassign(if_due=True)
                 seen = self._look()

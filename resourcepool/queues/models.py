@@ -144,11 +144,12 @@ class ServerQuerySet(LeaseQuerySet):
         return self.filter(busy_before__gt=DbNow())
 
     def with_ages(self) -> Self:
-        """Return them with whole microseconds: until judged dead, since registered, and since it has had no queue."""
+        """Return them with whole microseconds until they are judged dead, and since what else is known of them."""
         return self.annotate(
             micros_left=MicrosUntil("busy_before"),
             micros_registered=MicrosUntil("registered_at"),
             micros_idle=MicrosUntil("idle_since"),
+            micros_stirred=MicrosUntil("stirred_at"),
         )
 
 
@@ -178,6 +179,9 @@ class Server(AbstractLease):
     ttl = models.FloatField(_("judged dead after (s)"))
     registered_at = models.DateTimeField(_("registered at"))
     idle_since = models.DateTimeField(_("without a queue since"), null=True)
+    # Null: nothing is known, or expected; see ``Consumer``.
+    stirred_at = models.DateTimeField(_("last asked for work at"), null=True)
+    in_hand = models.PositiveIntegerField(_("in hand"), default=0)
 
     objects: ClassVar[Any] = ServerQuerySet.as_manager()
 

@@ -114,4 +114,5 @@ def _row(application: Application, holder: str, task_type: TaskType) -> Server:
         busy_before=DbLater(task_type.judge_dead_after),
         registered_at=DbNow(),
         idle_since=DbNow(),
+        stirred_at=DbNow(),
     )

@@ -149,8 +149,9 @@ class QueueServer:
         if self._is_over:  # closed by another thread
             return
         membership = self._known
+        membership.consumer.stirs(monotonic(), is_loop=True)
         if again_in := (yield from self._rota.go_through(membership)):
-            self.wait(min(again_in, membership.task_type.heartbeat_every))
+            self.wait(min(again_in, membership.heartbeat))
 
     def wait(self, timeout: float) -> None:
         """Wait until queues come or go, or it is to stop; ``timeout`` seconds at most."""

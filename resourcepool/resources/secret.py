@@ -76,18 +76,18 @@ class EncryptedTextField(TextField):
         return name, path, args, {**kwargs, **{option: value for option, value in own.items() if value}}
 
     def check(self, **kwargs: Any) -> list[Any]:
-        """Report columns that are none (E013), and secrets that any row of the table could have (W026)."""
+        """Report columns that are none (E014), and secrets that any row of the table could have (W027)."""
         return [*super().check(**kwargs), *self._check_bound()]
 
     def _check_bound(self) -> Iterator[CheckMessage]:
         names = {field.name for field in self.model._meta.concrete_fields} - {self.name}
         if unknown := sorted(set(self.bound_to) - names):
             text = f"bound_to names no other columns of this model: {', '.join(unknown)}."
-            yield Error(text, obj=self, id="resourcepool.E013")
+            yield Error(text, obj=self, id="resourcepool.E014")
         elif not self._binding():
             hint = "Name the columns that tell its rows apart, e.g. bound_to=['name']; see docs/settings.md, Secrets."
             text = "what is encrypted can be read in any row of the table it is copied to."
-            yield CheckWarning(text, hint=hint, obj=self, id="resourcepool.W026")
+            yield CheckWarning(text, hint=hint, obj=self, id="resourcepool.W027")
 
     def purpose(self, *row: object) -> Purpose:
         """Return what a secret in this column is sealed for; with the values of ``bound_to``, in this row."""

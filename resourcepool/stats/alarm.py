@@ -20,6 +20,7 @@ class Kind(StrEnum):
     JOB_FAILED = "job_failed"
     SWEEP_STALE = "sweep_stale"
     CHECK_STALE = "check_stale"
+    STALLED = "stalled"
     DRAIN_OVERDUE = "drain_overdue"
     DRAIN_STUCK = "drain_stuck"
     FLAPPING = "flapping"
@@ -59,4 +60,5 @@ class Alarm:
             Kind.UNOWNED,
             Kind.EXHAUSTED,
             Kind.STARVED,
+            Kind.STALLED,
         )

@@ -34,6 +34,8 @@ class ServerStatus:
         expires_in: until it is judged dead, unless its heartbeat comes; below 0: it is due to be.
         registered: how long ago it registered.
         idle: for how long it has had no queue; None: it has one.
+        stirred: for how long nobody in it has begun work, or asked for some; None: not known, or nobody needs to.
+        in_hand: how many queues somebody in it works on.
         queues: how many it has; ``asked_for``: of these, how many are to go elsewhere, and ``longest_asked``: for
             how long the first of them has been; None: none is.
         awaits: how many it has asked for.
@@ -50,6 +52,8 @@ class ServerStatus:
     expires_in: float
     registered: float
     idle: float | None
+    stirred: float | None = None
+    in_hand: int = 0
     queues: int = 0
     asked_for: int = 0
     longest_asked: float | None = None
@@ -77,7 +81,8 @@ class ServerStatus:
     def as_candidate(self) -> Candidate:
         """What it may have, for ``why_nobody``."""
         coming = self.queues - self.asked_for + self.awaits
-        return Candidate(self.labels, self.is_draining, self.limit is not None and coming >= self.limit)
+        is_full = self.limit is not None and coming >= self.limit
+        return Candidate(self.labels, self.is_draining, is_full, self.name)
 
     @property
     def heartbeat(self) -> float:
@@ -228,14 +233,16 @@ def _with_why(
     if not firsts:
         return list(stand)
     rows = (
-        Queue.objects.using(using).filter(pk__in=firsts.values()).values_list("task_type", "queue_id", "labels")
+        Queue.objects.using(using)
+        .filter(pk__in=firsts.values())
+        .values_list("task_type", "queue_id", "labels", "pin")
     )
     about = {pk: rest for pk, *rest in retrying(connections[using], lambda: list(rows.all()))}
     return [_told(one, *about[one.pk]) if one.pk in about else one for one in stand]
 
 
-def _told(one: TaskTypeStatus, queue_id: str, labels: Mapping[str, str]) -> TaskTypeStatus:
-    why = why_nobody(labels, [server.as_candidate for server in one.alive])
+def _told(one: TaskTypeStatus, queue_id: str, labels: Mapping[str, str], pin: str) -> TaskTypeStatus:
+    why = why_nobody(labels, [server.as_candidate for server in one.alive], pin)
     return replace(one, unowned_one=queue_id, unowned_why=why)
 
 
@@ -252,6 +259,8 @@ def _server(row: Any, has: _Group | None, awaits: int) -> ServerStatus:
         expires_in=row.micros_left / 1_000_000,
         registered=ago(row.micros_registered) or 0.0,
         idle=ago(row.micros_idle),
+        stirred=ago(row.micros_stirred),
+        in_hand=row.in_hand,
         queues=has.count if has else 0,
         asked_for=has.asked_for if has else 0,
         longest_asked=has.longest_asked if has else None,

@@ -39,11 +39,12 @@ def stuck_of(using: str, alive: Mapping[int, Iterable["ServerStatus"]]) -> dict[
     theirs = Queue.objects.using(using).filter(cur_server__in=drained, requested_at=None).order_by()
     firsts = theirs.values("task_type").annotate(first=Min("pk")).values_list("first", flat=True)
     keys = retrying(connections[using], lambda: list(firsts.all()))
-    rows = theirs.filter(pk__in=keys).values_list("task_type", "cur_server", "queue_id", "labels")
+    rows = theirs.filter(pk__in=keys).values_list("task_type", "cur_server", "queue_id", "labels", "pin")
     found = {}
-    for pk, owner, queue_id, labels in retrying(connections[using], lambda: list(rows.all())):
+    for pk, owner, queue_id, labels, pin in retrying(connections[using], lambda: list(rows.all())):
         others = [one for one in alive[pk] if one.pk != owner]
-        why = why_nobody(labels, [one.as_candidate for one in others]) if others else _("no other server is up")
+        candidates = [one.as_candidate for one in others]
+        why = why_nobody(labels, candidates, pin) if others else _("no other server is up")
         name = next(str(one) for one in stuck[pk] if one.pk == owner)
         found[pk] = Stuck(sum(one.stays for one in stuck[pk]), name, queue_id, why)
     return found

@@ -3,14 +3,11 @@
 import asyncio
 import contextlib
 import signal
-import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
-from django.conf import settings
 from django.db import DatabaseError, OperationalError, connection, transaction
 
 from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable, ResourcePoolError
@@ -18,51 +15,12 @@ from resourcepool.models import Proxy
 from resourcepool.safety.doctor import examine
 from tests.app.models import Team
 from tests.app.rows import several
-from tests.relay import Relay
-from tests.spawned import Child, Spawner
+from tests.concurrency.distant import GO, Server, say
+from tests.spawned import Spawner
 
 pytestmark = pytest.mark.only("mysql", "postgresql")
 
 COMES_BACK = 45  # seconds at most for all calls together; each has its own limit, which is much shorter
-
-
-def forward(host: str, port: int) -> None:
-    relay = Relay(host, port)
-    print(f"port {relay.port}", flush=True)
-    relay.serve()
-
-
-class Server:
-    """The database server, as seen through a process that can be stopped; who connects is accepted all the same."""
-
-    def __init__(self, child: Child) -> None:
-        self._child = child
-        port = child.line("port ").split()[1]
-        login = urlsplit(child_url := self._url(child)).netloc.rpartition("@")[0]
-        self.url = urlsplit(child_url)._replace(netloc=f"{login}@127.0.0.1:{port}").geturl()
-
-    @staticmethod
-    def _url(child: Child) -> str:
-        name = connection.settings_dict["NAME"]
-        return urlsplit(settings.DATABASE_URL)._replace(path=f"/{name}").geturl()
-
-    def freeze(self) -> None:
-        self._child.send(signal.SIGSTOP)
-
-    def thaw(self) -> None:
-        self._child.send(signal.SIGCONT)
-
-
-@pytest.fixture
-def server(spawn: Spawner) -> Iterator[Server]:
-    address = connection.settings_dict
-    server = Server(spawn(forward, address["HOST"], int(address["PORT"])))
-    yield server
-    server.thaw()
-
-
-def say(told: str) -> None:
-    sys.stdout.write(told.replace("\n", " ") + "\n")  # in one piece, for several threads do so
 
 
 def ask_the_doctor(lease: Any) -> None:
@@ -85,9 +43,6 @@ CALLS: dict[str, Callable[[Any], object]] = {
 }
 CALLS["doctor"] = ask_the_doctor
 ERRORS = (AcquireTimeout.__name__, DatabaseUnavailable.__name__, "OperationalError")
-
-
-GO = {signal.SIGUSR2}  # blocked before it can come, and waited for
 
 
 def call_all(connected: bool) -> None:

@@ -70,6 +70,13 @@ LEASES = (
         CONTRACT,
     ),
     Mutation(
+        "the fences of a row that is made again",
+        "dialect/fields.py",
+        "return DbMicros() if add and value == 0 else value",
+        "return value",
+        ("tests/leases/test_made_again.py",),
+    ),
+    Mutation(
         "a batch is renewed for the ttl of its first",
         VERBS,
         "differ = len(set(each)) > 1",

@@ -167,6 +167,13 @@ QUEUES = (
         MOVES,
     ),
     Mutation(
+        "queues: a server says when work was begun",
+        "queues/consumer.py",
+        "        rows.update(stirred_at=moment, in_hand=in_hand)\n",
+        "        del moment\n",
+        ("tests/queues/test_consumer.py",),
+    ),
+    Mutation(
         "queues: what is locked has nobody plan again at once",
         MOVING,
         "if (task_type.micros_of_rest or 0) > 0:",

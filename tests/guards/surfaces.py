@@ -104,8 +104,15 @@ SURFACES = (
     Mutation(
         "a spreadsheet executes what is exported",
         "stats/cells.py",
-        "text.startswith(FORMULAS)",
+        "_FORMULA.match(part)",
         "False",
+        ("tests/canary/test_pages.py",),
+    ),
+    Mutation(
+        "a spreadsheet that splits at semicolons executes what is exported",
+        "stats/cells.py",
+        "*(one if _NUMBER.fullmatch(one) else _quoted(one) for one in others)",
+        "*others",
         ("tests/canary/test_pages.py",),
     ),
     Mutation(

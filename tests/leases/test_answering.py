@@ -83,3 +83,12 @@ def test_who_is_interrupted_on_the_way_into_a_try_has_the_connection_left_alone(
         Try(own).__enter__()  # and nothing after that
     slow(own, 0.6)
     assert session(own) == before
+
+
+def test_a_session_that_went_back_into_a_pool_is_left_alone(own: BaseDatabaseWrapper) -> None:
+    with patience(0.3):
+        before = session(own)
+    driver, own.connection = own.connection, None
+    dialect.hang_up(own)
+    own.connection = driver
+    assert session(own) == before

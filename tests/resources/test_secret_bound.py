@@ -237,10 +237,10 @@ def test_a_model_that_was_renamed_reads_what_it_had() -> None:
 @pytest.mark.parametrize(
     ("columns", "ids"),
     [
-        ((), ["resourcepool.W026"]),
+        ((), ["resourcepool.W027"]),
         (("name",), []),
-        (("name", "nmae"), ["resourcepool.E013"]),
-        (("secret",), ["resourcepool.E013"]),
+        (("name", "nmae"), ["resourcepool.E014"]),
+        (("secret",), ["resourcepool.E014"]),
     ],
 )
 def test_one_that_any_row_could_have_is_reported(columns: tuple[str, ...], ids: list[str]) -> None:

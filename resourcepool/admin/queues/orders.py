@@ -120,8 +120,8 @@ PIN = Order(
     button=_("Pin"),
     title=_("Pin to a server"),
     effect=_(
-        "They go to the server of this name whenever there is one, and to another while there is none. Whoever has"
-        " them now finishes its work first."
+        "They go to the server of this name whenever there is one with room for them, and to another while there is"
+        " none. Whoever has them now finishes its work first."
     ),
     form=ServerForm,
     give=lambda task_type, rows, entered, by: operating.pin(task_type, _ids(rows), entered["server"], by=by),

@@ -9,13 +9,16 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from resourcepool import options as checked
+from resourcepool.leases.lockers import Locked
 from resourcepool.management import arguments
 from resourcepool.management.layout import as_text, more, plain
 from resourcepool.management.operating import OperatorCommand, actor
-from resourcepool.management.status_report import holding_as_json, holdings_as_text
+from resourcepool.management.status_report import holding_as_json, holdings_as_text, locked_as_json
+from resourcepool.phrases import shown as in_words
 from resourcepool.resources.choice import everything, key
 from resourcepool.resources.state import MAX_REASON
-from resourcepool.stats.holdings import Holding, counts, holdings, running
+from resourcepool.stats.holdings import Holding, counts, holdings, locked, running
+from resourcepool.stats.readable import of_each
 
 
 class Command(OperatorCommand):
@@ -52,12 +55,17 @@ class Command(OperatorCommand):
         total, most = sum(found.values()), options["limit"]
         shown = [one for model in found for one in holdings(model, **which, limit=most)][:most]
         free, gone = _not_held(models[0], which.get("pks", []))
+        stuck = [one for some in of_each(models, lambda model: locked(model, **which)).values() for one in some]
         if not options["json"]:
             self._list(shown, total, free, gone)
+            self._warn(stuck)
         if total and options["all"] and not options["dry_run"]:
             self.ask(_("Close all %s?") % f"{total:,}", yes=options["yes"])
         closed = 0 if options["dry_run"] else _close(found, which, reason)
-        self._end(total, closed, shown, {"not_held": free, "not_there": gone}, options)
+        others = {"not_held": free, "not_there": gone, "locked": [locked_as_json(one) for one in stuck]}
+        self._end(total, closed, shown, others, options)
+        if not total and stuck:
+            raise CommandError(_("nothing to close: no such lease is running, but rows of such are locked"))
         if not total:
             raise CommandError(_("nothing to close: no such lease is running"))
 
@@ -69,12 +77,18 @@ class Command(OperatorCommand):
         if gone:
             self.stderr.write(_("there is no such id: %s") % ", ".join(gone), style_func=str)
 
+    def _warn(self, stuck: list[Locked]) -> None:
+        if stuck:
+            self.stderr.write(_("Ran out, but nobody gets them while their rows are locked:"), style_func=str)
+        for one in stuck:
+            self.stderr.write(plain(in_words(one), 300), style_func=str)
+
     def _end(
         self,
         total: int,
         closed: int,
         shown: list[Holding],
-        others: dict[str, list[str]],
+        others: dict[str, Any],
         options: dict[str, Any],
     ) -> None:
         if options["json"]:

@@ -117,11 +117,14 @@ class _Batch:
 
     def _begin(self, candidate: Candidate) -> None:
         lease = take(self._model, candidate, self._wishes.actor)
-        if lease is None:
-            ((pk, why),) = why_not(self._model, [candidate.pk]).items()
-            self._tell(_skipped(self._model, pk, why))
-        else:
-            self._crew.begin(lease)
+        try:
+            if lease is not None:
+                self._crew.begin(lease)
+                return
+        except LeaseLost:  # deleted just now: no reason to say that the whole job was taken over
+            pass
+        ((pk, why),) = why_not(self._model, [candidate.pk]).items()
+        self._tell(_skipped(self._model, pk, why))
 
     def _refuse_to_believe(self) -> None:
         why = "" if self._wishes.believe else blame(self._evidence, self._rules.suspicious)
