@@ -1,8 +1,8 @@
 """Lets a loop sleep until a moment that others may bring forward."""
 
 import math
-import threading
 
+from resourcepool.bell import Bell
 from resourcepool.leases.clock import monotonic
 
 
@@ -20,30 +20,31 @@ class Alarm:
     """
 
     def __init__(self) -> None:
-        self._rings = threading.Event()
+        self._bell = Bell()
         self.asked_for = math.inf
 
     def reset(self) -> None:
         """Begin a turn."""
         if self.asked_for <= monotonic():
             self.asked_for = math.inf
-        self._rings.clear()
+        self._bell.wait(0.0)
 
     def sleep_until(self, moment: float) -> None:
         """Sleep until ``moment`` (see ``clock.monotonic``; infinity: until rung), or earlier when rung or asked to."""
         self.asked_for = moment = min(self.asked_for, moment)
-        if math.isinf(moment):
-            self._rings.wait()
-        else:
-            self._rings.wait(max(0.0, moment - monotonic()))
+        self._bell.wait(-1 if math.isinf(moment) else max(0.0, moment - monotonic()))
 
     def bring_forward(self, moment: float) -> None:
         """Make sure that the loop looks again at ``moment`` at the latest."""
         if moment < self.asked_for:
-            self.asked_for = moment
-            self._rings.set()
+            try:
+                self.asked_for = moment
+                self._bell.ring()
+            except BaseException:  # else nobody would ring for a later moment, either
+                self._bell.ring()
+                raise
 
     def ring(self) -> None:
         """Make the loop look again now."""
         self.asked_for = math.inf  # whatever it was to look for, it looks for now
-        self._rings.set()
+        self._bell.ring()

@@ -8,18 +8,16 @@ Both start on first use and start afresh after a fork.
 import logging
 import math
 import os
-import threading
 from collections import defaultdict
-from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import dialect
+from resourcepool.daemon import Daemon
 from resourcepool.exceptions import DatabaseUnavailable
-from resourcepool.leases import background, shutdown, verbs
+from resourcepool.leases import shutdown, verbs
 from resourcepool.leases.alarm import Alarm
 from resourcepool.leases.background import contained, own_connections
 from resourcepool.leases.clock import monotonic
@@ -38,27 +36,27 @@ IDLE = 1.0  # seconds without anything to keep, after which the connections are 
 
 
 class Keeper:
-    """Every lease that this process holds, and the threads that look after them."""
+    """Every lease that this process holds, and the threads that look after them.
+
+    Without a lock, on which a signal handler that acquires or raises might leave a thread waiting: what is read and
+    changed here is a dictionary, by one step of the interpreter each.
+    """
 
     def __init__(self) -> None:
         self._kept: dict[Lease, None] = {}
         self._let_go: dict[Lease, None] = {}  # not renewed any more, and perhaps not given back yet
-        self._lock = threading.Lock()
         self._beat = Alarm()
         self._watch = Alarm()
-        self._threads: dict[str, threading.Thread] = {}
-        self._running: set[str] = (
-            set()
-        )  # names of those threads; asked for every lease, so cheaper than the threads
+        self._threads = Daemon("beat", self._beat_loop), Daemon("watch", self._watch_loop)
         self._releases_at_exit = False
         self._in_trouble: set[str] = set()  # databases that did not answer: one warning each is enough
 
     def keep(self, lease: "Lease") -> None:
         """Look after ``lease`` from now on."""
-        with self._lock:
-            self._kept[lease] = None
-            if len(self._running) < 2:
-                self._start()
+        self._kept[lease] = None
+        self.release_at_exit()
+        for thread in self._threads:
+            thread.see_to()
         trust = lease.trust
         if trust.due_at < self._beat.asked_for:
             self._beat.bring_forward(trust.due_at)
@@ -67,26 +65,22 @@ class Keeper:
 
     def let_go(self, lease: "Lease") -> None:
         """Renew ``lease`` no more, for good; unless it is given back before, the end of this process releases it."""
-        with self._lock:
-            if lease in self._kept:
-                self._let_go[lease] = None
-                del self._kept[lease]
+        if lease in self._kept:
+            self._let_go[lease] = None
+            self._kept.pop(lease, None)
 
     def forget(self, lease: "Lease") -> None:
         """Stop looking after ``lease``. A renewal that is on its way finds another fence, or nobody to tell."""
-        with self._lock:
-            self._kept.pop(lease, None)
-            self._let_go.pop(lease, None)
+        self._kept.pop(lease, None)
+        self._let_go.pop(lease, None)
 
     def kept(self) -> list["Lease"]:
         """Return every lease that this process holds now."""
-        with self._lock:
-            return list(self._kept)
+        return list(self._kept)
 
     def not_given_back(self) -> list["Lease"]:
         """Return every lease that this process holds now, or has given up in vain and still might hold."""
-        with self._lock:
-            return [*self._kept, *self._let_go]
+        return list({**self._kept, **self._let_go})
 
     def holds(self, model: "Model", using: str, pk: Any, fence: int) -> bool:
         """Tell whether one of the leases that are not given back is this very grant."""
@@ -102,27 +96,13 @@ class Keeper:
 
     def is_alive(self) -> bool:
         """Tell whether both threads run (also true before the first lease)."""
-        return all(thread.is_alive() for thread in self._threads.values())
+        return all(thread.is_well for thread in self._threads)
 
     def release_at_exit(self) -> None:
         """Have whatever is not given back by then released when this process ends in an orderly way."""
         if not self._releases_at_exit:
-            self._releases_at_exit = True
             shutdown.at_exit(0, lambda: shutdown.release_everything(self.not_given_back()))
-
-    def _start(self) -> None:
-        self.release_at_exit()
-        for name, loop in (("beat", self._beat_loop), ("watch", self._watch_loop)):
-            if name not in self._running:
-                self._threads[name] = background.start(name, partial(self._run, name, loop))
-                self._running.add(name)
-
-    def _run(self, name: str, loop: Callable[[], object]) -> None:
-        try:
-            loop()
-        finally:
-            with self._lock:
-                self._running.discard(name)
+            self._releases_at_exit = True
 
     def _beat_loop(self) -> None:
         with own_connections() as own:
@@ -160,7 +140,10 @@ class Keeper:
 
     def _look_for_leaks(self) -> None:
         for lease in forgotten(self.kept()):
-            _report_leak(lease, "nobody has its handle any more")
+            if lease.is_delivered:
+                _report_leak(lease, "nobody has its handle any more")
+            else:  # whoever was to have it was interrupted
+                self.let_go(lease)
         now = monotonic()
         for lease in self.kept():
             if lease.leaks_at <= now:

@@ -7,13 +7,13 @@ import contextlib
 import logging
 import math
 import os
-import threading
 
 from django.db import DatabaseError, InterfaceError
 
+from resourcepool.daemon import Daemon
 from resourcepool.exceptions import DatabaseUnavailable, ResourcePoolError
-from resourcepool.leases import background, shutdown
-from resourcepool.leases.background import own_connections
+from resourcepool.leases import shutdown
+from resourcepool.leases.background import contained, own_connections
 from resourcepool.leases.clock import monotonic
 from resourcepool.leases.keeper import keeper
 from resourcepool.waiting.line import USED_AT_MOST, Line
@@ -27,33 +27,40 @@ IDLE = 10.0  # seconds without a waiter, after which the connections are closed
 
 
 class Waiters:
-    """Every line that somebody in this process stands in, one for each database."""
+    """Every line that somebody in this process stands in, one for each database; without a lock, like ``Keeper``."""
 
     def __init__(self) -> None:
         self._lines: dict[str, Line] = {}
-        self._arrivals: list[Waiter] = []
-        self._served: list[Waiter] = []
-        self._lock = threading.Lock()
-        self._thread: threading.Thread | None = None  # None also after it has ended
+        self._arrivals: dict[Waiter, None] = {}
+        self._served: dict[Waiter, None] = {}
+        self._thread = Daemon("waiters", self._loop)
         self._leaves_at_exit = False
 
     def join(self, waiter: Waiter) -> None:
         """Look on behalf of ``waiter``; its ``outcome`` is set once it has been served."""
         if waiter.ticket is not None:
             notices.add(waiter.using, waiter.ticket.pk)
-        with self._lock:
-            waiter.has_joined = True
-            self._start()  # before: without a thread (RuntimeError) nobody would ever serve it
-            self._arrivals.append(waiter)
+        self._start()  # before: without a thread (RuntimeError) nobody would ever serve it
+        self._arrivals[waiter] = None
+        waiter.has_joined = True
         notices.alarm.bring_forward(min(waiter.look_at, waiter.free_at))
+
+    def see_off(self, waiter: Waiter) -> None:
+        """Have the ticket of ``waiter``, which has given up, removed; what it was given goes to the next in line."""
+        if waiter.has_joined and self._thread.is_well:
+            notices.alarm.ring()
+            return
+        try:
+            self.join(waiter)
+        except RuntimeError:  # no more threads: else its ticket would keep what it is given until it lapses
+            with contained("the ticket of %s is not removed, it lapses", waiter.holder):
+                Line(waiter.using).leave([waiter])
 
     def used(self, waiter: Waiter) -> None:
         """Have the ticket of ``waiter``, which has been served at once, removed with others."""
-        with self._lock:
-            self._served.append(waiter)
-            if self._thread is None:  # whether it is alive takes longer to ask
-                with contextlib.suppress(RuntimeError):  # no more threads: it lapses
-                    self._start()
+        self._served[waiter] = None
+        with contextlib.suppress(RuntimeError):  # no more threads: it lapses
+            self._start()
         notices.alarm.bring_forward(monotonic() + USED_AT_MOST)
 
     def trouble(self, using: str) -> Exception | None:
@@ -63,17 +70,10 @@ class Waiters:
 
     def _start(self) -> None:
         if not self._leaves_at_exit:
-            self._leaves_at_exit = True
             shutdown.at_exit(-1, self._leave_at_exit)
             keeper.release_at_exit()
-        if self._thread is None or not self._thread.is_alive():
-            self._thread = background.start("waiters", self._run)
-
-    def _run(self) -> None:
-        try:
-            self._loop()
-        finally:
-            self._thread = None
+            self._leaves_at_exit = True
+        self._thread.see_to()
 
     def _loop(self) -> None:
         with own_connections() as own:
@@ -94,12 +94,14 @@ class Waiters:
         return min((self._turn(line, noticed) for line in list(self._lines.values())), default=math.inf)
 
     def _admit(self) -> None:
-        with self._lock:
-            arrivals, self._arrivals = self._arrivals, []
-            served, self._served = self._served, []
-        for waiter in arrivals:
-            self._line(waiter.using).waiters.append(waiter)
-        for waiter in served:
+        for waiter in list(self._arrivals):
+            del self._arrivals[waiter]
+            if waiter not in (
+                those := self._line(waiter.using).waiters
+            ):  # interrupted, one may have come twice
+                those.append(waiter)
+        for waiter in list(self._served):
+            del self._served[waiter]
             self._line(waiter.using).drop(waiter)
 
     def _line(self, using: str) -> Line:

@@ -4,7 +4,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
 from functools import cache
 from typing import Any
 
@@ -12,13 +11,15 @@ from django.conf import settings
 from django.db import connection, connections
 
 from resourcepool import dialect, hints
+from resourcepool.bell import Bell
+from resourcepool.daemon import Daemon
 from resourcepool.dialect import Trouble
 from resourcepool.leases import background, holder, shutdown
 from resourcepool.leases.keeper import Keeper, keeper
 from resourcepool.models import Proxy, Ticket
 from resourcepool.waiting import contention
 from resourcepool.waiting.contention import Contention, Upkeep, acquiring, releasing, upkeep
-from resourcepool.waiting.notices import Bell, Notices, notices
+from resourcepool.waiting.notices import Notices, notices
 from resourcepool.waiting.waiters import Waiters, waiters
 from tests.simulation import schedule
 from tests.simulation.database import CUT, Connection
@@ -36,12 +37,12 @@ def install() -> None:
     threading.Event.wait = _wait_in_time(threading.Event.wait)  # type: ignore[method-assign]
     Bell.wait = _rung_in_time  # type: ignore[method-assign]
     contention._speeds = _speeds  # type: ignore[assignment]
-    Future.result = _result_in_time(Future.result)  # type: ignore[method-assign]
     Notices._notice = _if_heard(Notices._notice)  # type: ignore[method-assign]
     hints.are_on = lambda: schedule.now_running().habits.hinted
     hints.address = lambda: schedule.now_running().current.process.name
     hints.send, hints.listen = _send_hint, lambda *_: None
     background.start = _start
+    Daemon.see_to = lambda _: None  # type: ignore[method-assign]  # the schedule does their work
     shutdown.at_exit = lambda *_: None
     dialect.trouble = _with_cuts(dialect.trouble)
     terms = {"QUARANTINE": QUARANTINE, "TICKET_TTL": TICKET_TTL}
@@ -122,18 +123,6 @@ def _rung_in_time(bell: Bell, seconds: float) -> bool:
     if bell._lock.locked():
         schedule.now_running().sleep(seconds, until=lambda: not bell._lock.locked())
     return bell._lock.acquire(blocking=False)
-
-
-def _result_in_time(result: Callable[..., Any]) -> Callable[..., Any]:
-    """``Future.result``, while others go on."""
-
-    def wait(future: Future[Any], timeout: float | None = None) -> Any:
-        if not future.done() and timeout != 0:
-            seconds = schedule.FOR_EVER if timeout is None else timeout
-            schedule.now_running().sleep(seconds, until=future.done)
-        return result(future, 0)
-
-    return wait
 
 
 def _if_heard(notice: Callable[[Notices, object], None]) -> Callable[[Notices, object], None]:
