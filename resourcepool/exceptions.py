@@ -7,11 +7,19 @@ class ResourcePoolError(Exception):
     """The root of every error raised by resourcepool."""
 
 
+class Hidden:
+    """Stands for a value that no error may show, because it may be a secret."""
+
+    def __repr__(self) -> str:
+        return "(not shown)"
+
+
 class BadOption(ResourcePoolError, ValueError):
-    """A value that is not allowed; says which one, what was given and what is allowed."""
+    """A value that is not allowed; says which one, what was given, unless that is ``Hidden``, and what is allowed."""
 
     def __init__(self, name: str, value: object, allowed: str) -> None:
-        super().__init__(f"{name}={_shown(value)} is not allowed: {allowed}")
+        given = name if isinstance(value, Hidden) else f"{name}={_shown(value)} is not allowed"
+        super().__init__(f"{given}: {allowed}")
         self.name, self.value, self.allowed = name, value, allowed
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -43,6 +43,7 @@ class What(models.TextChoices):
     RETURNED = "returned", _("returned to service")
     CHECKED = "checked", _("checked")
     LEAKED = "leaked", _("leaked")
+    ACKNOWLEDGED = "acknowledged", _("leak acknowledged")
 
     def is_heard(self, model: type[models.Model]) -> bool:
         """Whether anybody listens to facts of this kind, or what happens to ``model`` is written down.
@@ -88,6 +89,7 @@ lease_lost = Signal()  # its own holder noticed
 lease_expired = Signal()  # somebody else noticed
 lease_revoked = Signal()
 lease_leaked = Signal()
+leak_acknowledged = Signal()
 resource_quarantined = Signal()  # also by a fix
 resource_taken_out = Signal()  # also by a reservation
 resource_returned = Signal()
@@ -104,6 +106,7 @@ SIGNALS: dict[What, Signal] = {
     What.EXPIRED: lease_expired,
     What.REVOKED: lease_revoked,
     What.LEAKED: lease_leaked,
+    What.ACKNOWLEDGED: leak_acknowledged,
     What.FIXED: resource_quarantined,
     What.QUARANTINED: resource_quarantined,
     What.TAKEN_OUT: resource_taken_out,

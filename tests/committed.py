@@ -15,7 +15,7 @@ from django.db.backends.utils import CursorWrapper
 from django.test import TestCase
 from pytest_django import DjangoDbBlocker
 
-from resourcepool.leases import alarm, clock, lease, verbs
+from resourcepool.leases import alarm, clock, lease, loop, verbs
 from resourcepool.leases import keeper as keeping
 from resourcepool.models import Move, Queue, TaskType
 from resourcepool.queues import held, membership, registering, server
@@ -49,7 +49,8 @@ def forget_everything() -> None:
     lines = waiting.waiters._lines
     for one in [one for each in lines.values() for one in each.waiters]:
         one.outcome.give_up()
-    waiting.notices.alarm.ring()
+    for looking in list(waiting.waiters._loops.values()):
+        looking.alarm.ring()
     eventually(lambda: not any(each.waiters for each in lines.values()), within=10)
     lines.clear()
     for memory in (contention.acquiring, contention.releasing):
@@ -87,7 +88,8 @@ class Clock:
 
 
 def wake_keeper() -> None:
-    keeping.keeper._beat.ring()
+    for beat in list(keeping.keeper._beats.values()):
+        beat.alarm.ring()
     keeping.keeper._watch.ring()
 
 
@@ -96,7 +98,7 @@ def process_clock(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Cl
     moved = Clock()
     of_waiting = (acquire, contention, handover, line, tickets, waiter, waiting)
     of_queues = (held, looking_at_queues, membership, registering, server)
-    for module in (alarm, keeping, lease, verbs, pool, strategy, *of_waiting, *of_queues):
+    for module in (alarm, keeping, lease, loop, verbs, pool, strategy, *of_waiting, *of_queues):
         monkeypatch.setattr(module, "monotonic", moved)
     return moved
 

@@ -69,7 +69,7 @@ def _interrupted(
             return None
         has_begun = has_begun or frame.f_code.co_name in since
         if event in ("call", "line") and has_begun and not place:
-            if left <= 0 and not _leaves_a_block(frame):
+            if left <= 0 and not _is_deaf(frame):
                 place = f"{frame.f_code.co_filename}:{frame.f_lineno} in {frame.f_code.co_name} ({event})"
                 handler()
             left -= 1
@@ -94,10 +94,12 @@ def _counts(frame: FrameType, files: Collection[str]) -> bool:
     return is_called and any(part in where for part in files)
 
 
-def _leaves_a_block(frame: FrameType) -> bool:
-    """Whether the next step calls ``__exit__``: Python handles no signal between the last line of a block and that."""
+def _is_deaf(frame: FrameType) -> bool:
+    """Whether the next step is nothing, or calls ``__exit__``: Python handles no signal just before that."""
     steps = list(dis.get_instructions(frame.f_code))
     following = [one for one in steps if one.offset >= frame.f_lasti][:3]
+    if following and following[0].opname == "NOP":  # such as the line of a ``try``
+        return True
     return [(one.opname, one.argval) for one in following] == [("LOAD_CONST", None)] * 3
 
 

@@ -17,25 +17,41 @@ TIMEOUT = 20 * 60
 AT_ONCE = ("--numprocesses=2", "--dist=worksteal", "-m", "not alone")
 ALONE = ("--numprocesses=0", "-m", "alone")  # what loads the machine by itself would make others late
 NOTHING_COLLECTED = 5
-# What asks no database, or nothing that another one would answer differently: on SQLite alone.
+# What asks no database, or nothing that another one would answer differently: on SQLite alone. The pages and commands
+# show what stats/ and queues/ read, which is tested everywhere; tests/canary opens each of them everywhere.
 ONCE = (
+    "tests/admin",
+    "tests/dashboard",
     "tests/demo",
     "tests/hints",
     "tests/locale",
+    "tests/management",
     "tests/phrases",
     "tests/queues/test_planning.py",
     "tests/queues/test_round_robin.py",
     "tests/queues/test_sticky.py",
     "tests/queues/test_strategies.py",
     "tests/queues/proof/test_judge.py",
-    "tests/resources/checking/test_guard.py",
-    "tests/resources/checking/test_proxies_inside.py",
-    "tests/resources/checking/test_proxies_tls.py",
-    "tests/resources/checking/test_rules.py",
+    "tests/resources/checking",
+    "tests/resources/importing",
+    "tests/tasks",
     "tests/test_guards.py",
     "tests/test_wheel.py",
 )
-DATABASES = ("sqlite", "mariadb", "postgresql", "mariadb+05:00")
+# But for these: what they ask is their own.
+EVERYWHERE = (
+    "tests/admin/test_lists.py",
+    "tests/admin/test_records.py",
+    "tests/admin/queues/test_lists.py",
+    "tests/management/test_locked_rows.py",
+    "tests/management/test_resourcepool_close.py",
+    "tests/management/test_resourcepool_doctor.py",
+    "tests/management/test_unmigrated.py",
+    "tests/resources/checking/test_check.py",
+    "tests/resources/checking/test_together.py",
+    "tests/resources/importing/test_proxies.py",
+)
+DATABASES = ("sqlite", "mariadb", "postgresql")
 
 
 @contextlib.contextmanager
@@ -45,10 +61,8 @@ def database(name: str) -> Iterator[str]:
         with tempfile.TemporaryDirectory(prefix="resourcepool-sqlite-") as folder:
             yield f"sqlite:///{folder}/db.sqlite3"
         return
-    server = (
-        PostgreSQL() if name == "postgresql" else MariaDB(timezone=name.removeprefix("mariadb") or "+00:00")
-    )
-    with server:
+    # Whoever asks the session for the time, instead of for UTC, is five hours off on this MariaDB.
+    with PostgreSQL() if name == "postgresql" else MariaDB(timezone="+05:00") as server:
         yield server.url
 
 
@@ -56,15 +70,17 @@ def targets(name: str, extra: Sequence[str]) -> list[str]:
     """Return what pytest is told: the caller's arguments, and the folders when those name none."""
     if any(Path(word.split("::")[0]).exists() for word in extra):
         return list(extra)
-    left_out = [f"--ignore={path}" for path in ONCE] if name != "sqlite" else []
-    if name == "postgresql":
-        # Their SQL is the ORM's and that of stats/ and queues/, which is tested here; as pages they are on MariaDB.
-        left_out += ["--ignore=tests/admin", "--ignore=tests/dashboard"]
-    if name != "mariadb+05:00":
-        return [*left_out, *extra]
-    # Whoever asks the session for the time, instead of for UTC, is five hours off; that shows in these.
-    left_out += ["--ignore=tests/resources/checking", "--ignore=tests/resources/importing"]
-    return ["tests/leases", "tests/resources", "tests/queues/test_moving.py", *left_out, *extra]
+    return [*(f"--ignore={path}" for path in left_out() if name != "sqlite"), *extra]
+
+
+def left_out() -> Iterator[Path]:
+    """Yield what runs on SQLite alone: the paths of ONCE, without what is in EVERYWHERE."""
+    kept = {Path(path) for path in EVERYWHERE}
+    for path in map(Path, ONCE):
+        if any(path in one.parents for one in kept):
+            yield from sorted(set(path.rglob("test_*.py")) - kept)
+        else:
+            yield path
 
 
 def run(name: str, extra: Sequence[str]) -> Outcome:

@@ -13,7 +13,7 @@ from django.contrib.auth.models import Group
 from django.db import connection
 from packaging.requirements import Requirement
 
-from tests.run import ONCE, targets
+from tests.run import EVERYWHERE, ONCE, left_out, targets
 from tests.servers import MariaDB, PostgreSQL, Server
 from tests.spawned import ROOT, Spawner
 
@@ -176,6 +176,14 @@ def canonical(name: str) -> str:
 
 def test_what_asks_no_database_is_tested_once_and_the_rest_on_each() -> None:
     assert targets("sqlite", ["-k", "x"]) == ["-k", "x"]
-    left_out = targets("mariadb", ["-k", "x"])
-    assert [Path(word.removeprefix("--ignore=")).exists() for word in left_out[:-2]] == [True] * len(ONCE)
+    assert "--ignore=tests/locale" in targets("mariadb", ["-k", "x"])
     assert targets("postgresql", ["tests/locale"]) == ["tests/locale"]
+    assert [path for path in (*ONCE, *EVERYWHERE) if not Path(path).exists()] == []
+    assert set(map(Path, EVERYWHERE)).isdisjoint(left_out())
+
+
+def test_nothing_that_is_tested_on_sqlite_alone_is_meant_for_another_database() -> None:
+    """It would never run."""
+    files = {file for path in left_out() for file in ([path] if path.is_file() else path.rglob("*.py"))}
+    assert len(files) > 50
+    assert [file for file in sorted(files) if re.search(r'only\("(mysql|postgresql)', file.read_text())] == []

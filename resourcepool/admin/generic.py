@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 from django import forms
 from django.contrib import admin
 from django.contrib.admin.filters import FieldListFilter
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.utils import get_fields_from_path
 from django.contrib.admin.views.main import ChangeList as DjangoChangeList
-from django.core.exceptions import FieldDoesNotExist, ValidationError
+from django.core.exceptions import FieldDoesNotExist, SuspiciousOperation, ValidationError
 from django.core.paginator import Paginator as DjangoPaginator
 from django.db import connections, router
 from django.db.models import DateTimeField
@@ -35,6 +36,20 @@ class Admin(ModelAdmin):
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
         """Return the row; None if there is none."""
         return None if NUL in object_id else super().get_object(request, object_id, from_field)
+
+    def response_action(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        """Do an action to the chosen rows; Django answers 400 to keys that no row can have."""
+        if all(map(self._can_be_key, request.POST.getlist(ACTION_CHECKBOX_NAME))):
+            return super().response_action(request, *args, **kwargs)
+        raise SuspiciousOperation("no key of a row")
+
+    def _can_be_key(self, text: str) -> bool:
+        key = self.opts.pk
+        try:
+            key.run_validators(key.to_python(text))  # one of them is the range of the database's numbers
+        except ValidationError:
+            return False
+        return NUL not in text and self._can_be(key, text)
 
     def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest | None = None) -> bool:
         """Allow the list's own filters, and to ask for a column's value; Django answers 400 to the rest."""

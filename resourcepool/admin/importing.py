@@ -32,10 +32,11 @@ from resourcepool.phrases import shown
 from resourcepool.resources.importing.formats import COLUMNS
 from resourcepool.resources.importing.proxies import BadLines, Imported, import_proxies
 from resourcepool.resources.models import Proxy
-from resourcepool.resources.secret import Sealed, seal
+from resourcepool.resources.sealing import Sealed, seal
 
 MOST = 1_000_000  # bytes; sealed, it must fit into a form (DATA_UPLOAD_MAX_MEMORY_SIZE)
 KEPT = 3_600  # seconds between the plan and the answer
+PLAN = ("import of proxies",)
 CHOICES = ("update", "sync", "skip_bad")
 
 logger = logging.getLogger(__name__)
@@ -175,7 +176,10 @@ def _carry_out(
 ) -> Imported:
     chosen: dict[str, Any] = {choice: wanted[choice] for choice in CHOICES}
     try:
-        return import_proxies(name, **chosen, dry_run=dry_run, stream=io.BytesIO(content), actor=actor)
+        stream = io.BytesIO(content)
+        return import_proxies(
+            name, **chosen, dry_run=dry_run, stream=stream, actor=actor, compares_passwords=False
+        )
     except ResourcePoolError:
         raise
     except Exception as error:  # noqa: BLE001 (raised again)
@@ -193,7 +197,7 @@ def pack(content: bytes, name: str, wanted: dict[str, bool], user: Any) -> str:
     """
     kept = {"at": _now(), "user": str(user), "name": name, "wanted": wanted}
     squeezed = base64.b64encode(zlib.compress(content)).decode()
-    return seal(json.dumps({**kept, "content": squeezed})).token
+    return seal(json.dumps({**kept, "content": squeezed}), PLAN).token
 
 
 def unpack(token: str, user: Any) -> tuple[bytes, str, dict[str, bool]]:
@@ -203,7 +207,7 @@ def unpack(token: str, user: Any) -> tuple[bytes, str, dict[str, bool]]:
         SecretUnreadable: it is nothing that was packed, somebody else's, or too old.
         DatabaseUnavailable: the time is the database's, and it does not answer.
     """
-    kept = json.loads(Sealed(token).open())
+    kept = json.loads(Sealed(token).open(PLAN))
     if kept["user"] != str(user):
         raise SecretUnreadable(_("This plan is somebody else's: upload the file yourself."))
     if _now() - kept["at"] >= KEPT:
@@ -247,6 +251,13 @@ def sentences(done: Imported) -> list[str]:
             done.differing,
         )
         said.append(text % done.differing)
+    if done.uncompared:
+        text = ngettext(
+            "%d of the unchanged has a password in the file, which is not compared with the stored one.",
+            "%d of the unchanged have passwords in the file, which are not compared with the stored ones.",
+            done.uncompared,
+        )
+        said.append(text % done.uncompared)
     if done.staying_retired:
         text = ngettext("%d is retired and stays so.", "%d are retired and stay so.", done.staying_retired)
         said.append(text % done.staying_retired)

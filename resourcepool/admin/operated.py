@@ -11,7 +11,7 @@ from resourcepool.admin.generic import Admin
 
 
 class Operated(Admin):
-    """For those with the permission ``operate_<model>``, who may also see the list.
+    """For those who may see the list: whatever may be done besides takes a permission of its own, and that one.
 
     ``at_once``: the pages whose changes are seen by others at once, whatever ATOMIC_REQUESTS says.
     """
@@ -22,6 +22,15 @@ class Operated(Admin):
         """Tell whether this user may do here what no form does."""
         permission = f"{self.opts.app_label}.{get_permission_codename('operate', self.opts)}"
         return bool(request.user.has_perm(permission)) and self.has_view_or_change_permission(request, obj)
+
+    def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:
+        """Tell whether this user may add rows: only with those may one that can see them, too."""
+        return super().has_add_permission(request, *args) and self.has_view_or_change_permission(request)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Tell whether this user may delete what is on the list, which must be seen for that."""
+        allowed = super().has_delete_permission(request, obj)
+        return allowed and self.has_view_or_change_permission(request, obj)
 
     def get_urls(self) -> list[URLPattern]:
         """Return the addresses of the pages."""

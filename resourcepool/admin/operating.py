@@ -123,7 +123,7 @@ class Operating(Operated):
         return [
             (operation, self.url_of("operate", quote(resource.pk), name))
             for name, operation in OPERATIONS.items()
-            if state in operation.states
+            if state in operation.states and operation.is_offered(resource)
         ]
 
     def state(self, resource: Any) -> str:

@@ -18,6 +18,7 @@ from resourcepool.admin.forms import (
     ReserveForm,
     SpanForm,
 )
+from resourcepool.history.leaks import acknowledge, are_leaks
 from resourcepool.resources.checking.due import OURS
 from resourcepool.resources.state import State, Status
 
@@ -41,6 +42,7 @@ class Operation:
         later: what is said of those among them whose lease still runs, because it waits for the end of that; None: it
             does not.
         status: in which those are then.
+        is_offered: whether its page offers it of a resource in one of these states.
         of_a_grant: concerns the lease that was seen, not whoever has the resource by now.
         most: to how many it is done at once; more would keep the web server busy for too long.
     """
@@ -57,6 +59,7 @@ class Operation:
     later: Any = None
     status: Status | None = None
     states: Collection[State] = tuple(State)
+    is_offered: Callable[[Any], bool] = lambda resource: True
     of_a_grant: bool = False
     most: int = AT_ONCE
 
@@ -79,6 +82,19 @@ def _drain(rows: Any, entered: Entered, actor: str) -> int:
 
 def _reserve(rows: Any, entered: Entered, actor: str) -> int:
     return int(rows.reserve(entered["name"], entered["reason"], duration=entered["duration"], actor=actor))
+
+
+def _acknowledge(rows: Any, entered: Entered, actor: str) -> int:
+    return acknowledge(rows, entered["reason"], actor)
+
+
+def _leaks(rows: Any) -> Any:
+    found = are_leaks(rows.model, list(rows.values_list("pk", "fence")))
+    return rows.filter(pk__in=[pk for pk, _fence in found])
+
+
+def _is_leak(resource: Any) -> bool:
+    return bool(are_leaks(type(resource), [(resource.pk, resource.fence)]))
 
 
 def _check(rows: Any, entered: Entered, actor: str) -> int:
@@ -202,6 +218,29 @@ OPERATIONS = {
             ),
             status=Status.RESERVED,
             otherwise=_GONE,
+        ),
+        Operation(
+            name="acknowledge",
+            button=_("Acknowledge leak"),
+            title=_("Acknowledge leak (the running lease is meant to be held for so long)"),
+            effect=_(
+                "Nothing changes about the lease. The alarm “leaked” counts it no more, in about two seconds; the"
+                " history keeps who knows of it, and why."
+            ),
+            form=ReasonForm,
+            states=(State.LEASED, State.DRAINING),
+            is_offered=_is_leak,
+            concerned=_leaks,
+            do=_acknowledge,
+            done=ngettext_lazy(
+                "%(count)d leak was acknowledged.", "%(count)d leaks were acknowledged.", "count"
+            ),
+            otherwise=ngettext_lazy(
+                "%(count)d was left alone: not reported as leaked within the last hour, or acknowledged already.",
+                "%(count)d were left alone: not reported as leaked within the last hour, or acknowledged already.",
+                "count",
+            ),
+            of_a_grant=True,
         ),
         Operation(
             name="check",

@@ -14,8 +14,9 @@ from resourcepool.admin.importing import Importing
 from resourcepool.admin.resource import ResourceAdmin
 from resourcepool.exceptions import SecretUnreadable
 from resourcepool.phrases import shown
+from resourcepool.resources.importing import fields
+from resourcepool.resources.importing.fields import BadField
 from resourcepool.resources.models import Proxy
-from resourcepool.resources.secret import seal
 
 
 class ProxyForm(ModelForm):
@@ -35,12 +36,12 @@ class ProxyForm(ModelForm):
         fields = ("scheme", "host", "port", "username", "country", "tags", "weight", "notes")
 
     def clean_new_password(self) -> str:
-        """Encrypt it at once, so that a missing key is the field's error."""
+        """Encrypt it at once, so that a missing key is the field's error; what no import takes is one, too."""
         password = str(self.cleaned_data["new_password"])
         try:
             if password:
-                self.instance.password = seal(password)
-        except SecretUnreadable as error:
+                self.instance.password = fields.password(password)
+        except (BadField, SecretUnreadable) as error:
             raise forms.ValidationError(shown(error)) from None
         return ""
 

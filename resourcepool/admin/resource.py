@@ -2,7 +2,7 @@
 
 from typing import Any, ClassVar
 
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils.decorators import method_decorator
@@ -11,6 +11,7 @@ from django.views.decorators.debug import sensitive_post_parameters, sensitive_v
 
 from resourcepool.admin import standing
 from resourcepool.admin.columns import ResourceList
+from resourcepool.admin.deleting import Deleting
 from resourcepool.admin.exporting import export
 from resourcepool.admin.filters import HolderFilter, HostFilter, StateFilter, TagFilter, VerdictFilter
 from resourcepool.admin.generic import ModelForm
@@ -22,7 +23,7 @@ from resourcepool.dialect import DbNow
 from resourcepool.stats.search import named
 
 
-class ResourceAdmin(Page):
+class ResourceAdmin(Deleting, Page):
     """The base for the admin of your own resource models."""
 
     list_filter: ClassVar[tuple[Any, ...]] = (StateFilter, VerdictFilter, TagFilter, HolderFilter, HostFilter)
@@ -77,19 +78,6 @@ class ResourceAdmin(Page):
     def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Keep what was typed in, which may be a password, out of error reports."""
         return super().changeform_view(request, *args, **kwargs)
-
-    def delete_model(self, request: HttpRequest, obj: Any) -> None:
-        """Delete one, or say that it was held."""
-        self.delete_queryset(request, type(obj)._default_manager.filter(pk=obj.pk))
-
-    def delete_queryset(self, request: HttpRequest, queryset: Any) -> None:
-        """Delete those that are free, and say how many were held."""
-        pks = list(queryset.values_list("pk", flat=True))
-        queryset.delete(actor=request.user.get_username())
-        held = queryset.model._default_manager.filter(pk__in=pks).count()
-        if held:
-            text = _("%(count)d held: retired instead, their holders are not disturbed. Delete again later.")
-            self.message_user(request, text % {"count": held}, messages.WARNING)
 
     def save_model(self, request: HttpRequest, obj: Any, form: ModelForm, change: bool) -> None:
         """Write only what was edited: the rest may have changed while the form was open."""

@@ -13,6 +13,7 @@ from resourcepool.dashboard.cells import PLACE, bands, squares
 from resourcepool.dashboard.chart import Chart, Series, chart
 from resourcepool.dashboard.links import Links
 from resourcepool.dashboard.queues import Panel, panel
+from resourcepool.history.leaks import open_leaks
 from resourcepool.jobs.names import SWEEP
 from resourcepool.resources.models import Proxy
 from resourcepool.resources.state import State
@@ -116,9 +117,8 @@ def overview(models: Sequence[Any], span: Span, links: Links, *, is_with_queues:
         )
         for number, (model, pool) in enumerate(zip(models, standing, strict=True))
     ]
-    leaked = sum(those.leaked for those in happened.values())
     queues = panel(links) if is_with_queues else None
-    alarms = alarms_of(standing, done, leaked, queues.task_types if queues else ())
+    alarms = alarms_of(standing, done, open_leaks(labels), queues.task_types if queues else ())
     found = [(alarm, links.problem(alarm)) for alarm in alarms[:MOST_ALARMS]]
     return Overview(found, sum(pool.waiters for pool in standing), cards, queues, done.get(SWEEP), span)
 

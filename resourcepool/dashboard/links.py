@@ -75,7 +75,7 @@ class Links:
         if alarm.kind in (Kind.JOB_FAILED, Kind.CHECKER_BROKEN, Kind.SWEEP_STALE):
             return self._list(Job, {})
         if alarm.kind is Kind.LEAKED:
-            return self._list(Event, {"what": What.LEAKED.value, "past": "hour"})
+            return self._list(Event, {"pool": alarm.pool.lower(), "what": What.LEAKED.value, "past": "hour"})
         if alarm.pool.startswith(ABOUT_QUEUES):
             return self._problem_of_queues(alarm.kind, alarm.pool.removeprefix(ABOUT_QUEUES))
         model = apps.get_model(alarm.pool) if alarm.kind in (Kind.EXPIRED, Kind.CHECK_STALE) else None
@@ -86,6 +86,7 @@ class Links:
             return self.queues(task_type, standing="ownerless")
         if kind is Kind.DRAIN_OVERDUE:
             return self.queues(task_type, standing="asked")
+        # A drain that is stuck, or too few or too many of them: the servers.
         return self.moves(task_type) if kind is Kind.FLAPPING else self.servers(task_type)
 
     def _list(self, model: Any, wanted: Mapping[str, str]) -> str:

@@ -6,27 +6,39 @@ Facts and their sources are in docs/databases.md. Every SQL text here takes mome
 from resourcepool.dialect.base import Change, Dialect, Trouble, micros
 from resourcepool.dialect.brief import brief_transaction
 from resourcepool.dialect.clock import read_clock
-from resourcepool.dialect.expressions import DbLater, DbNow, MicrosUntil
-from resourcepool.dialect.fields import KeyField
+from resourcepool.dialect.expressions import DbLater, DbMicros, DbNow, MicrosUntil
+from resourcepool.dialect.fields import FenceField, KeyField
 from resourcepool.dialect.forks import abandon_inherited_connections, close_files, point_at_nothing
+from resourcepool.dialect.hanging_up import connecting_within, hang_up, is_line_known, know_line, may_connect
+from resourcepool.dialect.idle import limit_idle
 from resourcepool.dialect.private import close_quietly, limit_lock_waits, private_connection
+from resourcepool.dialect.sessions import Session
 from resourcepool.dialect.statement import all_rows, row_count, run
 from resourcepool.dialect.supported import of, supports, trouble
 
 __all__ = [
     "Change",
     "DbLater",
+    "DbMicros",
     "DbNow",
     "Dialect",
+    "FenceField",
     "KeyField",
     "MicrosUntil",
+    "Session",
     "Trouble",
     "abandon_inherited_connections",
     "all_rows",
     "brief_transaction",
     "close_files",
     "close_quietly",
+    "connecting_within",
+    "hang_up",
+    "is_line_known",
+    "know_line",
+    "limit_idle",
     "limit_lock_waits",
+    "may_connect",
     "micros",
     "of",
     "point_at_nothing",

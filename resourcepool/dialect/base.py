@@ -51,8 +51,9 @@ class Dialect:
     returning = " RETURNING {fence}"
     exactly = "%s"  # a text parameter that is compared byte by byte
     returning_key = ""  # an INSERT ends with this to tell the new row's key
+    micros_now = ""  # microseconds from 1970 until now
     micros_until = ""  # microseconds from now until the column {moment}
-    lock_wait: str | None = None  # sets how long this session waits for a row, in whole seconds
+    lock_wait: str | None = None  # sets how long this session waits for a row or a table, in whole seconds
     brief_lock_wait = (
         ""  # sets the same, and how long its session may idle, until the end of this transaction, or until
     )
@@ -114,6 +115,14 @@ class Dialect:
     def reads_committed(self, connection: BaseDatabaseWrapper) -> bool:
         """Whether a look inside an open transaction sees what others have committed since that began."""
         return True  # on SQLite nobody can have: who has looked before cannot write after them
+
+    def limit_idle(self, connection: BaseDatabaseWrapper) -> tuple[str, str, str] | None:
+        """Return the statements by which the server ends an open transaction whose client is silent, if there are any.
+
+        The first one takes the whole seconds; the second one remembers, before that, what holds otherwise, and the
+        third one sets it again after the transaction ("": it ends by itself).
+        """
+        return None
 
     def key_after_insert(self, cursor: Any) -> int:
         """Return the primary key of the row just inserted on ``cursor``."""

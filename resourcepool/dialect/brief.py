@@ -24,7 +24,7 @@ def brief_transaction(connection: BaseDatabaseWrapper) -> Iterator[None]:
     speaks, is_outermost = of(connection), not connection.in_atomic_block
     with transaction.atomic(using=connection.alias):
         if is_outermost and speaks.brief_lock_wait:
-            _execute(connection, speaks.brief_lock_wait, [BRIEF, IDLE])
+            _execute(connection, speaks.brief_lock_wait, {"seconds": BRIEF, "idle": IDLE})
         try:
             yield
         finally:
@@ -34,6 +34,6 @@ def brief_transaction(connection: BaseDatabaseWrapper) -> Iterator[None]:
                     _execute(connection, speaks.usual_lock_wait, None)
 
 
-def _execute(connection: BaseDatabaseWrapper, sql: str, params: list[int] | None) -> None:
+def _execute(connection: BaseDatabaseWrapper, sql: str, params: dict[str, int] | None) -> None:
     with connection.cursor() as cursor:
         cursor.execute(sql, params)

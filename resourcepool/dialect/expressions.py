@@ -32,6 +32,18 @@ class DbLater(expressions.Func):
         return of(connection).later, (micros(self.seconds),)
 
 
+class DbMicros(expressions.Func):
+    """The database's clock as whole microseconds since 1970, in a queryset: where a fence begins.
+
+    A row that is deleted and made again would otherwise repeat the fences of its first life.
+    """
+
+    output_field = models.BigIntegerField()
+
+    def as_sql(self, compiler: Any, connection: BaseDatabaseWrapper, *_: Any, **__: Any) -> Any:
+        return of(connection).micros_now, ()
+
+
 class MicrosUntil(expressions.Func):
     """Whole microseconds from the database's now until a moment column; negative once it has passed."""
 

@@ -43,6 +43,17 @@ _FOR_GOOD = (
     *(1044, 1045, 1049, 1698),  # a wrong user, password or database
 )
 
+# Zero means no limit. The one for transactions that have written goes before the others, also if it is longer.
+_IDLE = (
+    """
+        SET SESSION idle_write_transaction_timeout = LEAST(%s, @@SESSION.wait_timeout,
+            IF(@@SESSION.idle_transaction_timeout, @@SESSION.idle_transaction_timeout, 31536000),
+            IF(@@SESSION.idle_write_transaction_timeout, @@SESSION.idle_write_transaction_timeout, 31536000))
+    """,
+    "SET @resourcepool_idle_write = @@SESSION.idle_write_transaction_timeout",
+    "SET SESSION idle_write_transaction_timeout = @resourcepool_idle_write",
+)
+
 
 class MySQL(Dialect):
     """MariaDB and MySQL. Neither has UPDATE .. RETURNING, so the fence travels as the last insert id."""
@@ -52,16 +63,25 @@ class MySQL(Dialect):
     next_fence = "LAST_INSERT_ID({fence} + 1)"
     returning = ""
     exactly = "BINARY %s"
+    micros_now = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))"
     micros_until = "TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), {moment})"
-    lock_wait = "SET SESSION innodb_lock_wait_timeout = %s"
+    # The second of these is for a table that is locked as a whole: by default one waits for that for a day.
     # What is in /*M! .. */ only MariaDB reads.
+    lock_wait = """
+        SET SESSION innodb_lock_wait_timeout = %(seconds)s, SESSION lock_wait_timeout = %(seconds)s
+            /*M!, SESSION idle_transaction_timeout = 5 */
+    """
     brief_lock_wait = """
         SET @resourcepool_lock_wait = @@SESSION.innodb_lock_wait_timeout,
-            SESSION innodb_lock_wait_timeout = LEAST(@@SESSION.innodb_lock_wait_timeout, %s)
-            /*M!, @resourcepool_idle = @@SESSION.idle_transaction_timeout, SESSION idle_transaction_timeout = %s */
+            @resourcepool_table_wait = @@SESSION.lock_wait_timeout,
+            SESSION innodb_lock_wait_timeout = LEAST(@@SESSION.innodb_lock_wait_timeout, %(seconds)s),
+            SESSION lock_wait_timeout = LEAST(@@SESSION.lock_wait_timeout, %(seconds)s)
+            /*M!, @resourcepool_idle = @@SESSION.idle_transaction_timeout,
+            SESSION idle_transaction_timeout = %(idle)s */
     """
     usual_lock_wait = """
-        SET SESSION innodb_lock_wait_timeout = @resourcepool_lock_wait
+        SET SESSION innodb_lock_wait_timeout = @resourcepool_lock_wait,
+            SESSION lock_wait_timeout = @resourcepool_table_wait
             /*M!, SESSION idle_transaction_timeout = @resourcepool_idle */
     """
     timeouts = {"connect_timeout": 3, "read_timeout": 3, "write_timeout": 3}
@@ -93,6 +113,9 @@ class MySQL(Dialect):
 
     def reads_committed(self, connection: BaseDatabaseWrapper) -> bool:
         return getattr(connection, "isolation_level", None) == "read committed"
+
+    def limit_idle(self, connection: BaseDatabaseWrapper) -> tuple[str, str, str] | None:
+        return _IDLE if _is_mariadb(connection) else None
 
     def fence_after_update(self, cursor: Any) -> int | None:
         # LAST_INSERT_ID keeps its old value after a lost race: the row count has to be asked first.

@@ -17,6 +17,12 @@ _STATES = {
     "42501": Trouble.REFUSED,
 }
 
+# Zero means no limit; LEAST leaves NULL out. It ends with the transaction.
+_IDLE = """
+    SELECT SET_CONFIG('idle_in_transaction_session_timeout', LEAST(%s * 1000, NULLIF(1000 *
+        EXTRACT(EPOCH FROM CURRENT_SETTING('idle_in_transaction_session_timeout')::interval), 0))::bigint || 'ms', true)
+"""
+
 
 class PostgreSQL(Dialect):
     """PostgreSQL. ``now()`` is the start of the transaction, so it is not used."""
@@ -26,13 +32,16 @@ class PostgreSQL(Dialect):
     indexed_now = "STATEMENT_TIMESTAMP()"
     later = "CLOCK_TIMESTAMP() + %s * INTERVAL '1 microsecond'"
     returning_key = " RETURNING {pk}"
+    micros_now = "CAST(EXTRACT(EPOCH FROM STATEMENT_TIMESTAMP()) * 1000000 AS bigint)"
     micros_until = "CAST(EXTRACT(EPOCH FROM ({moment} - STATEMENT_TIMESTAMP())) * 1000000 AS bigint)"
     lock_wait = """
-        SELECT SET_CONFIG('lock_timeout', %s * 1000 || 'ms', false), SET_CONFIG('statement_timeout', '5s', false)
+        SELECT SET_CONFIG('lock_timeout', %(seconds)s * 1000 || 'ms', false),
+               SET_CONFIG('statement_timeout', '5s', false),
+               SET_CONFIG('idle_in_transaction_session_timeout', '5s', false)
     """
     brief_lock_wait = """
-        SELECT SET_CONFIG('lock_timeout', %s * 1000 || 'ms', true),
-               SET_CONFIG('idle_in_transaction_session_timeout', %s * 1000 || 'ms', true)
+        SELECT SET_CONFIG('lock_timeout', %(seconds)s * 1000 || 'ms', true),
+               SET_CONFIG('idle_in_transaction_session_timeout', %(idle)s * 1000 || 'ms', true)
     """
     timeouts = {
         "connect_timeout": 3,
@@ -79,6 +88,9 @@ class PostgreSQL(Dialect):
         told = json.dumps([dict(zip(keys, row, strict=True)) for row in rows], ensure_ascii=False)
         read = f"SELECT {columns}, {self.indexed_now} FROM JSON_POPULATE_RECORDSET(NULL::{table}, CAST(%s AS json))"  # noqa: S608 (quoted)
         return f"INSERT INTO {table} ({columns}, {at}) {read}", [told]
+
+    def limit_idle(self, connection: BaseDatabaseWrapper) -> tuple[str, str, str] | None:
+        return _IDLE, "", ""
 
     def reads_committed(self, connection: BaseDatabaseWrapper) -> bool:
         chosen = getattr(connection, "isolation_level", None)

@@ -50,7 +50,7 @@ def limit_lock_waits(connection: BaseDatabaseWrapper) -> None:
     statement = of(connection).lock_wait
     if statement:
         with connection.cursor() as cursor:
-            cursor.execute(statement, [LOCK_WAIT])
+            cursor.execute(statement, {"seconds": LOCK_WAIT})
 
 
 def close_quietly(connection: BaseDatabaseWrapper) -> None:

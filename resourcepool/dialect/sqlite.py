@@ -10,6 +10,7 @@ class SQLite(Dialect):
     clock_step = 0.001
     later = "STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f', 'now', (%s / 1000000.0) || ' seconds')"
     greatest = "MAX"
+    micros_now = "CAST(ROUND((JULIANDAY('now') - 2440587.5) * 86400000000) AS INTEGER)"
     micros_until = "CAST(ROUND((JULIANDAY({moment}) - JULIANDAY('now')) * 86400000000) AS INTEGER)"
     lock_options = {"timeout": 2}
 

@@ -12,6 +12,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils.connection import ConnectionProxy
 
 from resourcepool import dialect
+from resourcepool.leases.answering import patience
 from resourcepool.leases.clock import monotonic
 
 PATIENCE = 1.0  # seconds for which a fork, or the end, waits for what the background threads are saying
@@ -121,7 +122,7 @@ def own_connections() -> Iterator[OwnConnections]:
     """Give the calling thread connections with short timeouts, and close them at the end."""
     own = OwnConnections()
     try:
-        with own.in_place():
+        with patience(), own.in_place():
             yield own
     finally:
         own.close()

@@ -1,24 +1,33 @@
 """Changes that an operator waits for: a holder in the middle of a long transaction must not keep them waiting."""
 
-from collections.abc import Callable
-from typing import NoReturn, TypeVar
+from collections.abc import Callable, Collection
+from typing import Any, NoReturn, TypeVar
 
 from django.db import connections
 
 from resourcepool.dialect import brief_transaction
 from resourcepool.exceptions import RowLocked
+from resourcepool.leases.lockers import sentence
 from resourcepool.leases.retry import retrying
+from resourcepool.leases.table import Model
 
 Result = TypeVar("Result")
 
 
-def briefly(using: str, work: Callable[[], Result], *, settle: Callable[[], Result] | None = None) -> Result:
+def briefly(
+    using: str,
+    work: Callable[[], Result],
+    *,
+    settle: Callable[[], Result] | None = None,
+    rows: tuple[Model, Collection[Any]] | None = None,
+) -> Result:
     """Return what ``work`` returns, done in one transaction on ``using``, which waits for no lock for long.
 
     Inside a transaction of the caller its errors are the database's own: whoever began it tries again, or not.
 
     Args:
         settle: as ``retrying`` says.
+        rows: which are changed, a model and primary keys, so that the error can say who has them locked.
 
     Raises:
         RowLocked: nothing was changed.
@@ -31,14 +40,15 @@ def briefly(using: str, work: Callable[[], Result], *, settle: Callable[[], Resu
             return work()
 
     def locked() -> NoReturn:
-        raise locked_row(using)
+        raise locked_row(using, rows)
 
     return retrying(connection, send, settle=settle, busy=None if connection.in_atomic_block else locked)
 
 
-def locked_row(using: str) -> RowLocked:
-    """Return the error that says that a row is locked, and who may have done so."""
+def locked_row(using: str, rows: tuple[Model, Collection[Any]] | None = None) -> RowLocked:
+    """Return the error that says that one of these rows is locked, and by whom, as far as that can be seen."""
+    told = sentence(using, *rows) if rows else ""
     return RowLocked(
         f"database {using!r}: a row is locked by somebody's transaction, perhaps its holder's (guard); try again in"
-        " a moment"
+        " a moment" + (f": {told}" if told else "")
     )

@@ -1,14 +1,15 @@
 """The keeper: renews everything that this process holds, and notices what it lost.
 
-Two daemon threads for the whole process. One talks to the database, on connections of its own with short
-timeouts; the other only watches the clock, so that a hanging database cannot delay the news of a loss.
-Both start on first use and start afresh after a fork.
+Daemon threads: one for each database on which something is held talks to that alone, on a connection of its own with
+short timeouts; and one only watches the clock, so that a hanging database cannot delay the news of a loss. All start on
+first use and start afresh after a fork.
 """
 
 import logging
 import math
 import os
 from collections import defaultdict
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from django.db import connections
@@ -19,9 +20,10 @@ from resourcepool.daemon import Daemon
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.leases import shutdown, verbs
 from resourcepool.leases.alarm import Alarm
-from resourcepool.leases.background import contained, own_connections
+from resourcepool.leases.background import contained
 from resourcepool.leases.clock import monotonic
 from resourcepool.leases.leaks import forgotten
+from resourcepool.leases.loop import PAUSE_AFTER_FAILURE, Loop
 from resourcepool.leases.retry import retrying
 
 if TYPE_CHECKING:
@@ -31,8 +33,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-PAUSE_AFTER_FAILURE = 0.2  # seconds
-IDLE = 1.0  # seconds without anything to keep, after which the connections are closed
+IDLE = 1.0  # seconds without anything to keep, after which a connection is closed
 
 
 class Keeper:
@@ -45,9 +46,9 @@ class Keeper:
     def __init__(self) -> None:
         self._kept: dict[Lease, None] = {}
         self._let_go: dict[Lease, None] = {}  # not renewed any more, and perhaps not given back yet
-        self._beat = Alarm()
+        self._beats: dict[str, Loop] = {}
         self._watch = Alarm()
-        self._threads = Daemon("beat", self._beat_loop), Daemon("watch", self._watch_loop)
+        self._watcher = Daemon("watch", self._watch_loop)
         self._releases_at_exit = False
         self._in_trouble: set[str] = set()  # databases that did not answer: one warning each is enough
 
@@ -55,11 +56,12 @@ class Keeper:
         """Look after ``lease`` from now on."""
         self._kept[lease] = None
         self.release_at_exit()
-        for thread in self._threads:
-            thread.see_to()
+        beat = self._beat(lease.using)
+        beat.start()
+        self._watcher.see_to()
         trust = lease.trust
-        if trust.due_at < self._beat.asked_for:
-            self._beat.bring_forward(trust.due_at)
+        if trust.due_at < beat.alarm.asked_for:
+            beat.alarm.bring_forward(trust.due_at)
         if trust.until < self._watch.asked_for:
             self._watch.bring_forward(trust.until)
 
@@ -95,8 +97,8 @@ class Keeper:
         return lease in self._kept
 
     def is_alive(self) -> bool:
-        """Tell whether both threads run (also true before the first lease)."""
-        return all(thread.is_well for thread in self._threads)
+        """Tell whether all its threads run (also true before the first lease)."""
+        return self._watcher.is_well and all(beat.is_alive for beat in list(self._beats.values()))
 
     def release_at_exit(self) -> None:
         """Have whatever is not given back by then released when this process ends in an orderly way."""
@@ -104,55 +106,50 @@ class Keeper:
             shutdown.at_exit(0, lambda: shutdown.release_everything(self.not_given_back()))
             self._releases_at_exit = True
 
-    def _beat_loop(self) -> None:
-        with own_connections() as own:
-            while True:
-                self._beat.reset()
-                try:
-                    with own.turn:
-                        wake_at = self._beat_once()
-                except Exception:
-                    logger.exception("the keeper could not renew; it tries again")
-                    wake_at = monotonic() + PAUSE_AFTER_FAILURE
-                if own.are_open and not self._kept:
-                    self._beat.sleep_until(monotonic() + IDLE)
-                    if not self._kept:
-                        with own.turn:
-                            own.close()
-                else:
-                    self._beat.sleep_until(wake_at)
+    def _beat(self, using: str) -> Loop:
+        if (beat := self._beats.get(using)) is None:
+            turn, has_work = partial(self._beat_once, using), partial(self._keeps_on, using)
+            new = Loop(f"beat-{using}", Alarm(), turn, has_work, rests_after=IDLE)
+            beat = self._beats.setdefault(using, new)
+        return beat
 
-    def _beat_once(self) -> float:
-        """Renew what is due; return when to look again."""
-        self._look_for_leaks()
+    def _kept_on(self, using: str) -> list["Lease"]:
+        return [lease for lease in self.kept() if lease.using == using]
+
+    def _keeps_on(self, using: str) -> bool:
+        return any(lease.using == using for lease in self.kept())
+
+    def _beat_once(self, using: str) -> float:
+        """Renew what is due on this database; return when to look again."""
+        self._look_for_leaks(using)
         now, due, wake_at = monotonic(), defaultdict(list), math.inf
-        for lease in self.kept():
+        for lease in self._kept_on(using):
             if lease.is_in_transaction or lease.is_ending or not _may_renew(lease):
                 wake_at = min(wake_at, now + lease.terms.ttl / 10)
             elif lease.trust.due_at <= now + lease.trust.lasts / 12:  # those due soon come along
-                due[lease.model, lease.using, round(lease.trust.next_ttl(now), 3)].append(lease)
+                due[lease.model].append(lease)
             else:
                 wake_at = min(wake_at, lease.trust.due_at)
-        for (_, using, ttl), leases in due.items():
+        for leases in due.values():
             for start in range(0, len(leases), verbs.BATCH):
-                wake_at = min(wake_at, self._renew(using, ttl, leases[start : start + verbs.BATCH]))
+                wake_at = min(wake_at, self._renew(using, leases[start : start + verbs.BATCH]))
         return wake_at
 
-    def _look_for_leaks(self) -> None:
-        for lease in forgotten(self.kept()):
+    def _look_for_leaks(self, using: str) -> None:
+        for lease in forgotten(self._kept_on(using)):
             if lease.is_delivered:
                 _report_leak(lease, "nobody has its handle any more")
             else:  # whoever was to have it was interrupted
                 self.let_go(lease)
         now = monotonic()
-        for lease in self.kept():
+        for lease in self._kept_on(using):
             if lease.leaks_at <= now:
                 _report_leak(lease, f"held for more than {lease.terms.leak_after:g} s")
 
-    def _renew(self, using: str, ttl: float, batch: list["Lease"]) -> float:
+    def _renew(self, using: str, batch: list["Lease"]) -> float:
         """Renew one batch, whatever happens to the others; return when to look again."""
         try:
-            renewed_all = renew_together(using, ttl, batch)
+            renewed_all = renew_together(using, batch)
         except DatabaseUnavailable as error:
             level = logging.DEBUG if using in self._in_trouble else logging.WARNING
             logger.log(level, "%s; %d leases not renewed yet, trying again", error, len(batch))
@@ -168,14 +165,17 @@ class Keeper:
         return min(lease.trust.due_at for lease in batch) if renewed_all else monotonic() + PAUSE_AFTER_FAILURE
 
     def _watch_loop(self) -> None:
-        while True:
-            self._watch.reset()
-            try:
-                wake_at = self._watch_once()
-            except Exception:
-                logger.exception("the keeper could not tell of a loss; it tries again")
-                wake_at = monotonic() + PAUSE_AFTER_FAILURE
-            self._watch.sleep_until(wake_at)
+        try:
+            while True:
+                self._watch.reset()
+                try:
+                    wake_at = self._watch_once()
+                except Exception:
+                    logger.exception("the keeper could not tell of a loss; it tries again")
+                    wake_at = monotonic() + PAUSE_AFTER_FAILURE
+                self._watch.sleep_until(wake_at)
+        finally:
+            self._is_watching = False
 
     def _watch_once(self) -> float:
         """Tell of what is not trusted any more; return when to look again."""
@@ -193,8 +193,8 @@ class Keeper:
         return wake_at
 
 
-def renew_together(using: str, ttl: float, leases: list["Lease"]) -> bool:
-    """Renew leases of one model in one statement, and tell those that are lost.
+def renew_together(using: str, leases: list["Lease"]) -> bool:
+    """Renew leases of one model in one statement, each for as long as its own terms say, and tell those that are lost.
 
     Returns:
         False: some rows are locked by somebody's transaction; those were left for the next beat.
@@ -206,12 +206,12 @@ def renew_together(using: str, ttl: float, leases: list["Lease"]) -> bool:
     held = [_Held(lease.trust, lease, lease.pk, lease.fence) for lease in leases]
     if len({one.pk for one in held}) < len(held):  # an older handle of the same row is among them
         held = _tell_the_lost(using, held)
-    sent_at, renewed = _send(connection, model, ttl, held)
+    sent_at, renewed = _send(connection, model, held)
     complete = renewed is not None
     if renewed is None:  # one locked row must not cost this process all the others
         unlocked = verbs.unlocked(connection, model, [one.pk for one in held])
         held = [one for one in held if one.pk in unlocked]
-        sent_at, renewed = _send(connection, model, ttl, held)
+        sent_at, renewed = _send(connection, model, held)
     if renewed is None:
         return False
     if renewed < len(_grants(held)):
@@ -261,16 +261,18 @@ def _report_leak(lease: "Lease", why: str) -> None:
         lease.report_leak(why)
 
 
-def _grants(held: list[_Held]) -> list[tuple[object, int]]:
-    return list(dict.fromkeys((one.pk, one.fence) for one in held))
+def _grants(held: list[_Held]) -> set[tuple[object, int]]:
+    return {(one.pk, one.fence) for one in held}
 
 
-def _send(
-    connection: BaseDatabaseWrapper, model: "Model", ttl: float, held: list[_Held]
-) -> tuple[float, int | None]:
-    sent_at = monotonic()
-    grants = _grants(held)
-    return sent_at, verbs.renew_unless_locked(connection, model, grants, ttl) if grants else 0
+def _send(connection: BaseDatabaseWrapper, model: "Model", held: list[_Held]) -> tuple[float, int | None]:
+    sent_at, ttls = monotonic(), dict[tuple[Any, int], float]()
+    for one in held:  # each handle of a grant trusts its own ttl, so the longest is written
+        grant = one.pk, one.fence
+        ttls[grant] = max(one.trust.next_ttl(sent_at), ttls.get(grant, 0.0))
+    if not ttls:
+        return sent_at, 0
+    return sent_at, verbs.renew_unless_locked(connection, model, list(ttls), list(ttls.values()))
 
 
 def _after_fork() -> None:

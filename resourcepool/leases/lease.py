@@ -22,11 +22,12 @@ from resourcepool.exceptions import (
     LeaseLost,
 )
 from resourcepool.leases import background, leaks, verbs
+from resourcepool.leases.answering import patience
 from resourcepool.leases.clock import monotonic
 from resourcepool.leases.ending import Ending
 from resourcepool.leases.holder import MAX_LENGTH
 from resourcepool.leases.keeper import keeper
-from resourcepool.leases.open_transaction import OpenTransaction, rolled_back_on_error
+from resourcepool.leases.open_transaction import OpenTransaction, limit_silence, rolled_back_on_error
 from resourcepool.leases.table import Model
 from resourcepool.leases.terms import MIN_TTL, Terms
 from resourcepool.leases.trust import Trust
@@ -70,6 +71,7 @@ class Lease:
     def _take(self, grant: Grant, connection: BaseDatabaseWrapper) -> None:
         self.pk, self.fence, self.holder = grant.pk, grant.fence, grant.holder
         self._pid = os.getpid()
+        limit_silence(connection, self.terms.ttl)
         self._transaction = OpenTransaction.of(connection)  # invisible to the keeper until it commits
         is_proven = self._transaction is None
         self.trust = Trust(self.terms, grant.sent_at, is_proven=is_proven, first_ttl=grant.ttl)
@@ -177,7 +179,8 @@ class Lease:
         """Let the caller's open transaction commit only while the lease is held.
 
         Renews the lease inside that transaction. From then on the row is locked, so nobody can take it over
-        before the commit. Keep the transaction shorter than half the ttl: the keeper cannot renew meanwhile.
+        before the commit. Keep the transaction shorter than half the ttl: the keeper cannot renew meanwhile, and a
+        session that is silent in it for a ttl (5 s at least) is ended by the server (docs/databases.md).
 
         Raises:
             LeaseLost: it is not held; the innermost ``atomic`` block rolls back, also if that is caught in it.
@@ -291,9 +294,12 @@ class Lease:
     def _renew(self) -> None:
         # This window, because another thread may ``fix()`` the handle meanwhile: it is of another row then.
         sent_at, trust = monotonic(), self.trust
+        limit_silence(self._connection, self.terms.ttl)
         self._transaction = OpenTransaction.of(self._connection)
         held = [(self.pk, self.fence)]
-        if not verbs.renew(self._connection, self.model, held, trust.next_ttl(sent_at)):
+        with patience():
+            is_held = verbs.renew(self._connection, self.model, held, trust.next_ttl(sent_at))
+        if not is_held:
             self.lose(verbs.TAKEN, trust)
             self.ensure_held()
         if self._transaction is None:
@@ -308,7 +314,10 @@ class Lease:
 
         def give_up() -> bool:
             connection = self._connection
-            if done := bool(send(connection)):
+            with patience():
+                limit_silence(connection, self.terms.ttl)
+                done = bool(send(connection))
+            if done:
                 self._finish(given)
                 self._tell(what, connection, reason)
             return done

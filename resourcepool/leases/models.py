@@ -8,7 +8,7 @@ from django.db import models
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils.translation import gettext_lazy as _
 
-from resourcepool.dialect import DbNow
+from resourcepool.dialect import DbNow, FenceField
 from resourcepool.exceptions import BadOption
 from resourcepool.leases.holder import MAX_LENGTH
 from resourcepool.leases.where import Where
@@ -45,7 +45,8 @@ class LeaseQuerySet(models.QuerySet[Any]):
 class AbstractLease(models.Model):
     """A row that at most one holder has at a time.
 
-    ``(pk, fence)`` names exactly one grant, for ever. The three columns change only through the verbs in
+    ``(pk, fence)`` names exactly one grant, for ever, also where a row is deleted and made again under the same key: a
+    new one's fence begins at the database's clock. The three columns change only through the verbs in
     ``leases/verbs.py``; ``save()`` leaves them alone on rows that exist.
     """
 
@@ -60,7 +61,7 @@ class AbstractLease(models.Model):
         editable=False,
         help_text=_("Taken until this moment of the database's clock; free once it has passed."),
     )
-    fence = models.BigIntegerField(
+    fence = FenceField(
         _("fence"), default=0, editable=False, help_text=_("Goes up with every grant and every release.")
     )
     holder = models.CharField(

@@ -8,6 +8,10 @@ from typing import Any
 from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from resourcepool import dialect
+
+SHORTEST_SILENCE = 5.0  # seconds: a pause of a process is not its end
+
 
 class OpenTransaction:
     """One particular transaction of this process, as another thread sees it."""
@@ -30,6 +34,17 @@ class OpenTransaction:
         # Django takes the last one off before it commits, and turns autocommit on after that.
         is_committing = connection.connection is not None and not connection.autocommit
         return is_committing and self._commits_at_its_end
+
+
+def limit_silence(connection: BaseDatabaseWrapper, ttl: float) -> None:
+    """Have the transaction that is open, if any, end when this process is not heard of for about ``ttl`` seconds.
+
+    Whoever vanishes with its host in a transaction that has locked a row would keep it until the server misses it,
+    which takes hours. Not in the transaction that Django's TestCase wraps around a test.
+    """
+    blocks = connection.atomic_blocks
+    if blocks and not getattr(blocks[0], "_from_testcase", False):
+        dialect.limit_idle(connection, max(ttl, SHORTEST_SILENCE))
 
 
 @contextlib.contextmanager

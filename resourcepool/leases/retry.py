@@ -17,6 +17,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from resourcepool import dialect
 from resourcepool.dialect import Trouble
 from resourcepool.exceptions import DatabaseUnavailable, NotMigrated, ResourcePoolError
+from resourcepool.leases.answering import Try
 from resourcepool.leases.clock import monotonic
 
 logger = logging.getLogger(__name__)
@@ -50,13 +51,14 @@ def retrying(
         DatabaseUnavailable: the last try failed, too, or the database refuses.
         NotMigrated: the table, or a column of it, does not exist.
     """
+    is_callers = connection.in_atomic_block
     try:
         return _tried(connection, send, settle, busy)
     except (DatabaseError, InterfaceError, ResourcePoolError, Unsettled):
         raise
     except BaseException:
         # Raised by a signal handler, perhaps between the driver's BEGIN or COMMIT and Django's note of it.
-        if not connection.in_atomic_block:
+        if not is_callers:  # also if it is still in ours: Python may leave that later
             dialect.close_quietly(connection)
         raise
 
@@ -69,13 +71,15 @@ def _tried(
 ) -> Result:
     unsure, gives_up_at = False, monotonic() + PATIENCE
     for turn in range(TRIES):
+        this = Try(connection)
         try:
-            if unsure and settle:
-                try:
-                    return settle()
-                except Unsettled:
-                    unsure = False
-            return send()
+            with this:
+                if unsure and settle:
+                    try:
+                        return settle()
+                    except Unsettled:
+                        unsure = False
+                return send()
         except (DatabaseError, InterfaceError) as error:
             trouble = dialect.trouble(connection, error)
             if trouble is Trouble.NOT_MIGRATED:
@@ -87,10 +91,11 @@ def _tried(
             if trouble is Trouble.DISCONNECTED:
                 unsure = True
                 dialect.close_quietly(connection)  # the driver may have closed it already, and says so
-            is_final = trouble is Trouble.REFUSED and not unsure
+            is_final = this.is_over or (trouble is Trouble.REFUSED and not unsure)
+            said = _said(connection, error, this)
             if is_final or turn == TRIES - 1 or monotonic() > gives_up_at:
-                raise DatabaseUnavailable(_said(connection, error)) from error
-            logger.debug("database %r: %s; trying again", connection.alias, error)
+                raise DatabaseUnavailable(said) from error
+            logger.debug("%s; trying again", said)
             time.sleep(random.uniform(0, 0.03 * 2**turn))  # noqa: S311 (jitter, not a secret)
     raise AssertionError("unreachable")
 
@@ -100,7 +105,8 @@ def rows_read(connection: BaseDatabaseWrapper, sql: str, params: Sequence[Any]) 
     return retrying(connection, partial(dialect.run, connection, sql, params, dialect.all_rows))
 
 
-def _said(connection: BaseDatabaseWrapper, error: Exception) -> str:
+def _said(connection: BaseDatabaseWrapper, error: Exception, this: Try | None = None) -> str:
     """Return which database said what, without the excerpt of the statement that PostgreSQL adds."""
     said, _, _ = str(error).partition("\nLINE ")
-    return f"database {connection.alias!r}: {said}"
+    late = f" (no answer within {this.limit:g} s)" if this and this.is_over else ""
+    return f"database {connection.alias!r}: {said}{late}"

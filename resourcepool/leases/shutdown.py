@@ -53,19 +53,20 @@ def release_everything(leases: list["Lease"]) -> None:
     """Release all these leases, one statement per table, one try each; what fails lapses by itself."""
     groups: dict[Any, list[Lease]] = defaultdict(list)
     for lease in leases:
-        groups[lease.model, lease.using, lease.terms.cooldown].append(lease)
+        groups[lease.model, lease.using].append(lease)
     if not groups:
         return
     gone: set[str] = set()  # databases that do not answer: each try may take seconds
     with own_connections():
-        for (model, using, cooldown), group in groups.items():
+        for (model, using), group in groups.items():
             if using in gone:
                 logger.warning("%d leases not released at exit, they lapse", len(group))
                 continue
             for start in range(0, len(group), verbs.BATCH):
                 held = [(lease.pk, lease.fence) for lease in group[start : start + verbs.BATCH]]
+                cooldowns = [lease.terms.cooldown for lease in group[start : start + verbs.BATCH]]
                 try:
-                    if verbs.release_all(connections[using], model, held, cooldown) == len(held):
+                    if verbs.release_all(connections[using], model, held, cooldowns) == len(held):
                         for lease in group[start : start + verbs.BATCH]:
                             with contained("not everybody could be told that %s was released", lease):
                                 lease.was_released()

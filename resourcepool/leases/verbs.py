@@ -23,6 +23,7 @@ from resourcepool.leases.terms import Terms
 from resourcepool.leases.where import ANYWHERE, Where
 
 Held = Sequence[tuple[Any, int]]  # (primary key, fence) pairs
+Spans = float | Sequence[float]  # seconds: of all of them, or of each
 
 BATCH = 1_000
 MOST_TEXTS = 10_000  # remembered
@@ -92,7 +93,7 @@ def adopt(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int, te
         # Under a name that others use, too, it may be theirs; if it is ours, it lapses unused.
         return int(terms.holder_is_unique and row == (fence + 1, name))
 
-    send = partial(_change, connection, model, "adopt", [(pk, fence)], [micros(terms.ttl), name])
+    send = partial(_change, connection, model, "adopt", [(pk, fence)], terms.ttl, name)
     granted = retrying(connection, send, settle=settle) == 1
     return Grant(pk, fence + 1, name, first_sent_at) if granted else None
 
@@ -101,18 +102,18 @@ def claim_all(
     connection: BaseDatabaseWrapper, model: Model, pks: Sequence[Any], terms: Terms
 ) -> list[Grant] | None:
     """Take all of these rows in one transaction, or none of them; None when not all of them are free."""
-    alias, sent_at, holder = connection.alias, 0.0, terms.holder or default_holder()
+    sent_at, holder = 0.0, terms.holder or default_holder()
 
     def send() -> list[Grant] | None:
         nonlocal sent_at
-        with transaction.atomic(using=alias):
+        with dialect.brief_transaction(connection):
             skip = connection.features.has_select_for_update_skip_locked
             rows = rows_of(connection, model).available().filter(pk__in=pks).order_by("pk")
             fences = dict(rows.select_for_update(skip_locked=skip).values_list("pk", "fence"))
             if len(fences) < len(pks):
                 return None
             sent_at = monotonic()
-            _change(connection, model, "grant", list(fences.items()), [micros(terms.ttl), holder])
+            _change(connection, model, "grant", list(fences.items()), terms.ttl, holder)
         return [Grant(pk, fence + 1, holder, sent_at) for pk, fence in fences.items()]
 
     def settle() -> list[Grant] | None:
@@ -131,14 +132,14 @@ def renew(connection: BaseDatabaseWrapper, model: Model, held: Held, ttl: float)
 
     Returns how many were still held. Fewer than asked: see ``live_fences`` for which.
     """
-    return retrying(connection, partial(_change, connection, model, "renew", held, [micros(ttl)]))
+    return retrying(connection, partial(_change, connection, model, "renew", held, ttl))
 
 
-def renew_unless_locked(connection: BaseDatabaseWrapper, model: Model, held: Held, ttl: float) -> int | None:
+def renew_unless_locked(connection: BaseDatabaseWrapper, model: Model, held: Held, ttls: Spans) -> int | None:
     """``renew``; None (and nothing is renewed) when a transaction keeps one of the rows locked."""
 
     def send() -> int | None:
-        return _change(connection, model, "renew", held, [micros(ttl)])
+        return _change(connection, model, "renew", held, ttls)
 
     return retrying(connection, send, busy=lambda: None)
 
@@ -151,7 +152,9 @@ def unlocked(connection: BaseDatabaseWrapper, model: Model, pks: Sequence[Any]) 
         with transaction.atomic(using=connection.alias):
             return set(rows.values_list("pk", flat=True).all())
 
-    return retrying(connection, look) if connection.features.has_select_for_update_skip_locked else set()
+    can_skip = connection.features.has_select_for_update_skip_locked
+    # Where the whole table is locked, no second wait: other tables' leases would have to wait for it, too.
+    return retrying(connection, look, busy=set) if can_skip else set()
 
 
 def release(
@@ -168,7 +171,7 @@ def release(
     Args:
         trusted_until: the moment until which nobody can have claimed the row, by this process's clock.
     """
-    send = partial(_change, connection, model, "release", [(pk, fence)], [micros(cooldown)])
+    send = partial(_change, connection, model, "release", [(pk, fence)], cooldown)
     settle = partial(was_given_back, connection, model, pk, fence, trusted_until)
     return retrying(connection, send, settle=settle) == 1
 
@@ -190,9 +193,9 @@ def was_given_back(
     return int(row == (fence + 1, "") or monotonic() < trusted_until)
 
 
-def release_all(connection: BaseDatabaseWrapper, model: Model, held: Held, cooldown: float) -> int:
+def release_all(connection: BaseDatabaseWrapper, model: Model, held: Held, cooldowns: Spans) -> int:
     """Give up to ``BATCH`` leases back at once, in one try; returns how many were still theirs."""
-    return _change(connection, model, "release", held, [micros(cooldown)])
+    return _change(connection, model, "release", held, cooldowns)
 
 
 def hand_over(
@@ -206,7 +209,7 @@ def hand_over(
             raise Unsettled
         return int(row == (fence + 1, to))
 
-    send = partial(_change, connection, model, "hand over", [(pk, fence)], [micros(ttl), to])
+    send = partial(_change, connection, model, "hand over", [(pk, fence)], ttl, to)
     return retrying(connection, send, settle=settle) == 1
 
 
@@ -225,16 +228,24 @@ def rows_of(connection: BaseDatabaseWrapper, model: Model) -> LeaseQuerySet:
     return LeaseQuerySet(model=model, using=connection.alias)
 
 
-def _change(connection: BaseDatabaseWrapper, model: Model, verb: str, held: Held, params: list[Any]) -> int:
+def _change(
+    connection: BaseDatabaseWrapper, model: Model, verb: str, held: Held, spans: Spans, *texts: str
+) -> int:
     keys = [key(connection, model, pk) for pk, _ in held]
+    each = [micros(span) for span in spans] if isinstance(spans, Sequence) else [micros(spans)]
     if len(held) == 1:
-        sql = _text(connection, model, verb)
-        params = [*params, keys[0], held[0][1]]
+        sql, params = _text(connection, model, verb), [each[0], *texts, keys[0], held[0][1]]
     else:
-        sql = _compose(connection, model, verb, len(held))
-        pairs = zip(keys, (fence for _, fence in held), strict=True)
-        params = [*params, *keys, *(value for pair in pairs for value in pair)]
+        differ = len(set(each)) > 1
+        sql = _compose(connection, model, verb, len(held), differ=differ)
+        fences = _by_key(keys, [fence for _, fence in held])
+        params = [*(_by_key(keys, each) if differ else each[:1]), *texts, *keys, *fences]
     return dialect.run(connection, sql, params, dialect.row_count)
+
+
+def _by_key(keys: list[Any], values: list[int]) -> list[Any]:
+    """Return the parameters of a CASE."""
+    return [param for pair in zip(keys, values, strict=True) for param in pair]
 
 
 _texts: dict[tuple[Any, ...], str] = {}
@@ -260,16 +271,20 @@ def _text(connection: BaseDatabaseWrapper, model: Model, verb: str) -> str:
     return _texts[key]
 
 
-def _compose(connection: BaseDatabaseWrapper, model: Model, verb: str, count: int) -> str:
+def _compose(
+    connection: BaseDatabaseWrapper, model: Model, verb: str, count: int, *, differ: bool = False
+) -> str:
     speaks, table = dialect.of(connection), table_of(connection, model)
     busy, fence, holder = table.busy_before, table.fence, table.holder
+    by_key = f"CASE {table.pk}{' WHEN %s THEN %s' * count} END"
+    later = speaks.later.replace("%s", f"({by_key})") if differ else speaks.later
     changes = {
-        "claim": f"{busy} = {speaks.later}, {fence} = {speaks.next_fence.format(fence=fence)}, {holder} = %s",
-        "grant": f"{busy} = {speaks.later}, {fence} = {fence} + 1, {holder} = %s",
-        "renew": f"{busy} = {speaks.greatest}({busy}, {speaks.later})",
-        "release": f"{busy} = {speaks.later}, {fence} = {fence} + 1, {holder} = ''",
-        "hand over": f"{busy} = {speaks.later}, {fence} = {fence} + 1, {holder} = %s",
-        "adopt": f"{busy} = {speaks.later}, {fence} = {fence} + 1, {holder} = %s",
+        "claim": f"{busy} = {later}, {fence} = {speaks.next_fence.format(fence=fence)}, {holder} = %s",
+        "grant": f"{busy} = {later}, {fence} = {fence} + 1, {holder} = %s",
+        "renew": f"{busy} = {speaks.greatest}({busy}, {later})",
+        "release": f"{busy} = {later}, {fence} = {fence} + 1, {holder} = ''",
+        "hand over": f"{busy} = {later}, {fence} = {fence} + 1, {holder} = %s",
+        "adopt": f"{busy} = {later}, {fence} = {fence} + 1, {holder} = %s",
     }
     update = f"UPDATE {table.name} SET {changes[verb]} WHERE "  # noqa: S608 (quoted names)
     if verb == "claim":
@@ -278,6 +293,6 @@ def _compose(connection: BaseDatabaseWrapper, model: Model, verb: str, count: in
         match = f"{table.pk} = %s AND {fence} = %s"
     else:
         # Not "(pk, fence) IN (..)": with one pair MariaDB reads the whole table for it.
-        keys, cases = ", ".join(["%s"] * count), " WHEN %s THEN %s" * count
-        match = f"{table.pk} IN ({keys}) AND {fence} = CASE {table.pk}{cases} END"
+        keys = ", ".join(["%s"] * count)
+        match = f"{table.pk} IN ({keys}) AND {fence} = {by_key}"
     return update + match + (f" AND {busy} > {speaks.now}" if verb in ("renew", "adopt") else "")

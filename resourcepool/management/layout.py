@@ -15,6 +15,11 @@ WIDEST = 60  # characters of one cell
 GAP = "  "
 
 
+def printable(text: str) -> str:
+    """Return ``text`` with a ? for what is not printable; its lines stay lines, however they end."""
+    return "".join(c if c.isprintable() or c == "\n" else "?" for c in text.replace("\r\n", "\n"))
+
+
 def plain(value: object, most: int = WIDEST) -> str:
     """Return ``value`` as one line of at most ``most`` printable characters."""
     text = "".join(c if c.isprintable() else "?" for c in str(value))

@@ -58,6 +58,7 @@ def servers_as_text(servers: Sequence[ServerStatus], limit: int) -> list[str]:
     """Return a table of the servers, and how many more there are."""
     numbers = [_("queues"), _("gives up"), _("awaits"), _("weight"), _("at most")]
     head = [_("server"), _("state"), *numbers, _("labels"), _("heartbeat"), _("registered"), _("no queue for")]
+    head.append(_("asked for work"))
     rows = [_server(one) for one in servers[:limit]]
     lines = table([*head, _("process")], rows, numbers=numbers) if rows else [_("No server.")]
     return [*lines, *more(len(rows), len(servers))]
@@ -229,7 +230,18 @@ def _server(one: ServerStatus) -> list[object]:
     labels = " ".join(f"{key}={value}" for key, value in sorted(one.labels.items()))
     numbers = [one.queues, one.asked_for, one.awaits, one.weight, "-" if one.limit is None else one.limit]
     idle = "-" if one.idle is None else duration(one.idle)
-    return [one, state, *numbers, labels or "-", ago(one.heartbeat), ago(one.registered), idle, one.holder]
+    asked = "-" if one.stirred is None else ago(one.stirred)
+    return [
+        one,
+        state,
+        *numbers,
+        labels or "-",
+        ago(one.heartbeat),
+        ago(one.registered),
+        idle,
+        asked,
+        one.holder,
+    ]
 
 
 def _strangers(queues: Iterable[QueueStatus], servers: Iterable[ServerStatus]) -> list[str]:

@@ -7,6 +7,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from resourcepool.leases.lockers import Locked
 from resourcepool.management.layout import ago, moment, plain, table
 from resourcepool.phrases import shown
 from resourcepool.resources.state import State
@@ -65,6 +66,19 @@ def holding_as_json(holding: Holding) -> dict[str, Any]:
         "since": holding.since,
         "held": None if holding.held is None else round(holding.held, 1),
         "expires_in": round(holding.expires_in, 3),
+    }
+
+
+def locked_as_json(one: Locked) -> dict[str, Any]:
+    """Return which session has a row locked; its keys are null where this database user may not see it."""
+    session = one.session
+    return {
+        "pool": one.pool,
+        "id": one.pk,
+        "session": session.number if session else None,
+        "client": session.client if session else None,
+        "idle": round(session.idle, 1) if session and session.idle is not None else None,
+        "ended_by": session.command if session else None,
     }
 
 

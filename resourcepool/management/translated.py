@@ -2,19 +2,25 @@
 
 import io
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
-from typing import Any
+from functools import partial
+from typing import Any, NoReturn
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import translation
 from django.utils.translation import gettext as _
 
+from resourcepool.management.layout import plain, printable
+
+LONGEST = 500  # letters of a refusal of words that are not understood
+
 
 class TranslatedCommand(BaseCommand):
     """A command that speaks the language of the project (``LANGUAGE_CODE``); for programs (``--json``), English.
 
-    What the terminal cannot show is "?" there. Words that are no text are refused with exit code 2.
+    What the terminal cannot show is "?" there, and so is, in a refusal, whatever would steer it. Words that are no text
+    are refused with exit code 2.
     """
 
     about: Any = ""  # what --help says it does; lazy
@@ -23,7 +29,9 @@ class TranslatedCommand(BaseCommand):
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
         """See ``BaseCommand``."""
         self.help = str(self.about)  # argparse takes no lazy text
-        return super().create_parser(prog_name, subcommand, **kwargs)
+        parser = super().create_parser(prog_name, subcommand, **kwargs)
+        parser.error = partial(_refuse, parser.error)  # type: ignore[method-assign]
+        return parser
 
     def run_from_argv(self, argv: list[str]) -> None:
         """See ``BaseCommand``."""
@@ -41,7 +49,15 @@ class TranslatedCommand(BaseCommand):
             for word in _words(options):
                 if not _is_text(word):
                     raise CommandError(_("%s is not text in UTF-8") % ascii(word), returncode=2)
-            return super().execute(*args, **options)
+            try:
+                return super().execute(*args, **options)
+            except CommandError as error:
+                error.args = (printable(str(error)),)  # it may say again what others have written
+                raise
+
+
+def _refuse(refuse: Callable[[str], NoReturn], message: str) -> NoReturn:
+    refuse(plain(message, LONGEST))
 
 
 def _take_any_text(encoding: str | None) -> None:

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from resourcepool import options as checked
 from resourcepool.exceptions import ResourcePoolError
-from resourcepool.management.layout import local
+from resourcepool.management.layout import local, printable
 from resourcepool.management.operating import OperatorCommand
 from resourcepool.phrases import shown
 
@@ -58,6 +58,6 @@ def _look(command: OperatorCommand, show: Callable[[], None], *, as_json: bool) 
     except CommandError:
         raise
     except (ResourcePoolError, DatabaseError, InterfaceError) as error:
-        command.stderr.write(shown(error))
+        command.stderr.write(printable(shown(error)))
         connections.close_all()
     command.stdout.flush()

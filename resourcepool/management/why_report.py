@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 
 from resourcepool.history.models import Event
 from resourcepool.management.layout import ago, moment, padded, plain, table
-from resourcepool.management.status_report import holding_as_json, holdings_as_text
+from resourcepool.management.status_report import holding_as_json, holdings_as_text, locked_as_json
 from resourcepool.phrases import shown
 from resourcepool.stats.durations import duration
 from resourcepool.stats.lines import InLine, Waiting
@@ -81,6 +81,7 @@ def resource_as_json(one: Resource) -> dict[str, Any]:
         "because": one.because,
         "reason": one.reason,
         "fence": one.row.fence,
+        "locked": locked_as_json(one.locked) if one.locked else None,
         "lease": holding_as_json(one.holding) if one.holding else None,
         "renewed": _rounded(renewal.ago if renewal else None),
         "overdue": renewal.is_overdue if renewal else None,

@@ -11,9 +11,10 @@ from typing import Any, Protocol
 from django.core.management.base import CommandError
 from django.utils.translation import gettext as _
 
-from resourcepool.management.layout import as_text
+from resourcepool.management.layout import as_text, plain
 
 PRIVATE = 0o600
+LONGEST = 4_096  # letters of the name of a file
 
 Record = dict[str, Any]
 
@@ -58,9 +59,9 @@ def private_file(name: str) -> Iterator[Output]:
         # Never over an existing one: it may be readable to others, or a link to somewhere else.
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE)
     except FileExistsError:
-        raise CommandError(_("%s exists; choose another name") % name) from None
+        raise CommandError(_("%s exists; choose another name") % plain(name, LONGEST)) from None
     except OSError as error:
-        raise CommandError(f"{name}: {error.strerror or error}") from error
+        raise CommandError(f"{plain(name, LONGEST)}: {error.strerror or error}") from error
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
             yield file

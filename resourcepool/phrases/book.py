@@ -29,7 +29,14 @@ CHECKS = (
     _("its password cannot be decrypted"),
     _("the checker did not come back in time"),
     _("the checker failed (%(error)s)"),
-    _("in use, or out of service"),
+    _("in use, or out of service"),  # of earlier versions
+    _("busy for a moment"),
+    _("in use"),
+    _("cooling down"),
+    _("in a quarantine that no check decided"),
+    _("out of service"),
+    _("reserved"),
+    _("not there any more"),
     _("the target: %(why)s"),
     _("%(why)s; nothing was changed about these"),
     _("%(count)s of %(count_all)s failed together (%(count_times)s times: %(why)s)"),
@@ -75,6 +82,7 @@ JOBS = (
     _("%(count_ok)s ok, %(count_bad)s bad, %(count_unknown)s unknown"),
     _("%(count)s quarantined"),
     _("%(count)s returned to service"),
+    _("%(count)s skipped: %(why)s"),
     _("%(count)s skipped"),
     _("%(count)s taken away meanwhile"),
     _("%(count)s in use"),
@@ -92,6 +100,7 @@ MOVES = (
     _("given up, without an answer from the database"),
     _("whoever asked for it is gone"),
     _("%(server)s #%(count)s left"),
+    _("%(server)s #%(count)s came back as %(taker)s"),
     _("%(server)s #%(count)s keeps it"),
     _("%(server)s #%(count)s is draining"),
     _("%(server)s #%(count)s lacks %(labels)s"),
@@ -142,6 +151,7 @@ ALLOWED = (
     _("add it, and run `pip install django-celery-beat` and `manage.py migrate`"),
     _("1 to %(count)s values"),
     _("a primary key of %(pool)s"),
+    _("no %(pool)s has it"),
     _("a value for %(field)s"),
     _("no such selector; %(pool)s has: %(fields)s"),
     _("one of %(names)s"),
@@ -210,12 +220,22 @@ ERRORS = (
         "one of the %(count)s keys for secrets is not a Fernet key: put a key first in the list"
         " RESOURCEPOOL['SECRET_KEYS']; make one with: %(command)s"
     ),
-    _("none of the keys in RESOURCEPOOL['SECRET_KEYS'] decrypts this secret: was a key removed?"),
+    _(
+        "none of the keys in RESOURCEPOOL['SECRET_KEYS'] decrypts this secret: was a key removed, or was it stored for"
+        " another row?"
+    ),
     _("database %(alias)s: %(error)s; run `manage.py migrate`"),
     _(
         "database %(alias)s: a row is locked by somebody's transaction, perhaps its holder's (guard); try again in a"
         " moment"
     ),
+    _(
+        "database %(alias)s: a row is locked by somebody's transaction, perhaps its holder's (guard); try again in a"
+        " moment: %(why)s"
+    ),
+    _("%(row)s is locked by session %(session)s from %(client)s, idle for %(count)s s, ended by: %(command)s"),
+    _("%(row)s is locked by session %(session)s from %(client)s, busy, ended by: %(command)s"),
+    _("%(row)s is locked by a session that this database user may not see (MariaDB, MySQL: GRANT PROCESS)"),
     _("database %(alias)s: %(error)s"),
     _("run `manage.py migrate`"),
     # Whole, because people write such things, too.

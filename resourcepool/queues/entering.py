@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from resourcepool import options
-from resourcepool.dialect import DbNow
+from resourcepool.dialect import DbMicros, DbNow
 from resourcepool.exceptions import BadOption
 from resourcepool.queues.ids import MOST_AT_ONCE
 from resourcepool.queues.labels import labels_of
@@ -32,8 +32,9 @@ def new_queues(
         raise BadOption(
             "queue", ranges[:MOST_SHOWN], "no two dots in it; a range is such as 0..63 or eu-00..15"
         )
-    # The generation: no lower than any fence that a queue of this name, since removed, has had.
-    fence = task_type.generation
+    # Higher than any fence that a queue of this name, since removed, has had: by the clock also if its task type was
+    # made again, by the generation also where the clock stands still between two changes.
+    fence = DbMicros() + task_type.generation
     of_each = {
         "task_type": task_type,
         "parameter": checked_parameter(parameter),

@@ -13,7 +13,7 @@ from django.db.models import F
 from resourcepool import options
 from resourcepool.exceptions import GuardOutsideTransaction, LeaseLost, LeaseReleased, QueueBusy
 from resourcepool.leases.clock import monotonic
-from resourcepool.leases.open_transaction import rolled_back_on_error
+from resourcepool.leases.open_transaction import limit_silence, rolled_back_on_error
 from resourcepool.queues.event_loops import refuse_event_loop
 from resourcepool.queues.models import Queue, Server
 from resourcepool.queues.planning import Standing
@@ -145,6 +145,7 @@ class HeldQueue:
                     f"guard() protects an open transaction on database {using!r}; there is none. "
                     "Write: with transaction.atomic(), queue.guard(): ..."
                 )
+            limit_silence(connections[using], server.terms.ttl)
             mine = Queue.objects.using(using).filter(pk=self.pk, cur_server=server.pk, fence=self.fence)
             if mine.update(fence=F("fence")) != 1:
                 self.end(LeaseLost(f"{self} is lost: {TAKEN}"))

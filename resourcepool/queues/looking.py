@@ -19,7 +19,8 @@ from resourcepool.queues.standing import of_server, with_parameters
 class Look:
     """How a task type stands. ``sent_at``: this process's clock before the question left; spans in seconds.
 
-    ``plan_in``: when a plan will be due; 0: it is due now; infinity: not before something else changes.
+    ``plan_in``: when a plan will be due; 0: it is due now; infinity: not before something else changes. ``due_in``: the
+    same for whoever judges nobody dead.
     """
 
     sent_at: float
@@ -29,6 +30,7 @@ class Look:
     reload_every: float
     drain_within: float
     plan_in: float
+    due_in: float
 
 
 def look(using: str, task_type: int) -> Look:
@@ -42,6 +44,7 @@ def look(using: str, task_type: int) -> Look:
         TaskType.objects.using(using)
         .filter(pk=task_type)
         .annotate(
+            micros_of_rest=MicrosUntil("rests_until"),
             next_dead=MicrosUntil(Subquery(_least(Server, "busy_before"))),
             first_asked=MicrosUntil(Subquery(_least(Queue.objects.exclude(requested_at=None), "requested_at"))),
         )
@@ -55,8 +58,16 @@ def look(using: str, task_type: int) -> Look:
         found.heartbeat_every,
         found.reload_every,
         found.drain_within,
-        _plan_in(found),
+        min(_dead_in(found), _due_in(found)),
+        _due_in(found),
     )
+
+
+def counts_for(using: str, server: int) -> float:
+    """Return for how many more seconds the others count on a server, unless it renews; 0: it was judged dead."""
+    rows = Server.objects.using(using).alive().filter(pk=server).with_ages()
+    left: int | None = retrying(connections[using], rows.values_list("micros_left", flat=True).first)
+    return max(left or 0, 0) / 1_000_000
 
 
 def _least(rows: Any, moment: str) -> Any:
@@ -64,16 +75,22 @@ def _least(rows: Any, moment: str) -> Any:
     return rows.values("task_type").annotate(least=Min(moment)).values("least")
 
 
-def _plan_in(found: Any) -> float:
-    if found.is_assignment_due:
-        return 0.0
+def _dead_in(found: Any) -> float:
     dead = math.inf if found.next_dead is None else found.next_dead / 1_000_000
-    late = (
-        math.inf
-        if found.first_asked is None
-        else found.first_asked / 1_000_000 + takeover_after(found.drain_within, found.judge_dead_after)
-    )
-    return max(0.0, min(dead, late))
+    return max(_rest(found), dead)
+
+
+def _due_in(found: Any) -> float:
+    if found.is_assignment_due:
+        return _rest(found)
+    if found.first_asked is None:
+        return math.inf
+    late = found.first_asked / 1_000_000 + takeover_after(found.drain_within, found.judge_dead_after)
+    return max(_rest(found), float(late))
+
+
+def _rest(found: Any) -> float:
+    return max(0.0, (found.micros_of_rest or 0) / 1_000_000)
 
 
 def load(using: str, task_type: int, server: int) -> list[tuple[Standing, str]]:

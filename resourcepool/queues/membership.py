@@ -12,9 +12,12 @@ from django.db import connections
 
 from resourcepool.exceptions import LeaseLost, LeaseReleased, RowLocked
 from resourcepool.leases.clock import monotonic
+from resourcepool.leases.lease import Lease
 from resourcepool.leases.retry import retrying
 from resourcepool.leases.terms import margin
 from resourcepool.queues import moving
+from resourcepool.queues.absence import Absence
+from resourcepool.queues.consumer import Consumer
 from resourcepool.queues.held import TAKEN, Hand, HeldQueue
 from resourcepool.queues.labels import listed
 from resourcepool.queues.looking import Look, load, look
@@ -40,9 +43,19 @@ class Membership:
     """
 
     def __init__(
-        self, using: str, task_type: TaskType, application: Application, due_at: Callable[[float], object]
+        self,
+        using: str,
+        task_type: TaskType,
+        application: Application,
+        due_at: Callable[[float], object],
+        after: "Membership | None" = None,
     ) -> None:
-        """Register; see ``register`` for what it raises. ``due_at`` is told when a ``turn`` is due sooner."""
+        """Register; see ``register`` for what it raises.
+
+        Args:
+            due_at: is told when a ``turn`` is due sooner.
+            after: the last run, which was lost: what it still has is inherited.
+        """
         self.using, self.task_type = using, task_type
         self.is_paused = self.is_stopping = False
         self.news = threading.Condition()
@@ -54,8 +67,13 @@ class Membership:
         self._hurries_until = 0.0  # what it has asked for may come at any moment
         self._is_draining = application.state == Server.State.DRAINING
         self.trusted_until: float = monotonic() + task_type.judge_dead_after
-        self.lease = register(using, task_type, application, self._was_lost, self._is_looked_after)
+        last: int | None = None if after is None else after.lease.pk
+        self.lease: Lease = register(using, task_type, application, self._was_lost, self._is_looked_after, last)
         self.trusted_until = self._trust_from(self.lease.trust.sent_at)
+        self._absence = Absence(monotonic(), self.lease.terms.ttl, has_just_ended=after is not None)
+        self.consumer = Consumer(monotonic())
+        if after is not None:
+            self._take_on(after)
 
     def __str__(self) -> str:
         return f"{self.application.name} #{self.lease.pk}"
@@ -65,6 +83,11 @@ class Membership:
         """The queues that this server has, as far as it knows."""
         with self.news:
             return list(self._held.values())
+
+    @property
+    def heartbeat(self) -> float:
+        """Seconds between two looks, as they are set by now."""
+        return (self._seen or self.task_type).heartbeat_every
 
     @property
     def is_resting(self) -> bool:
@@ -79,6 +102,7 @@ class Membership:
 
     def begin(self, queue: HeldQueue, hand: Hand) -> bool:
         """Have ``hand`` take ``queue``; False when it may not: what is in hand is only its thread's, no loop's."""
+        self.consumer.stirs(monotonic(), is_loop=hand.is_loop)
         with self.news:
             if any(old.pk == queue.pk and old is not queue and old.is_in_hand for old in self._unfinished):
                 return False
@@ -105,8 +129,9 @@ class Membership:
             for hand in queue.loops_of(threading.get_ident()):
                 self.finish(queue, hand)
 
-    def inherit(self, other: "Membership") -> None:
+    def _take_on(self, other: "Membership") -> None:
         """Take over what is still worked on of an incarnation that was lost; before anybody else uses this one."""
+        self.consumer.follows(other.consumer)
         self.news = other.news  # notified when that work ends
         with other.news:
             self._unfinished = [
@@ -121,27 +146,27 @@ class Membership:
         """
         # What is known is brought up to date first: that must not wait for whoever holds the task type's row.
         seen = self._look()
-        if self.is_stopping and not self._is_draining:
-            self._drain()
-        if may_plan := seen.plan_in <= 0:
-            moving.reassign(self.using, self.task_type.pk, str(self), if_due=True)
-            seen = self._look()
-        if self._release_idle():
-            self._generation = NEVER
-            seen = self._look()
-        return self._next_look(seen, has_planned=may_plan)
-
-    def counts_for(self) -> float:
-        """Return for how many more seconds the others count on it, unless it renews; 0: it was judged dead."""
-        rows = Server.objects.using(self.using).alive().filter(pk=self.lease.pk).with_ages()
-        left = retrying(connections[self.using], rows.values_list("micros_left", flat=True).first)
-        return max(left or 0, 0) / 1_000_000
+        self._absence.has_answered(monotonic())
+        try:
+            if self.is_stopping and not self._is_draining:
+                self._drain()
+            mine = Server.objects.using(self.using).filter(pk=self.lease.pk)
+            self.consumer.tell(mine, monotonic(), len(self.in_hand), seen.heartbeat_every)
+            if self._absence.plan_in(seen) <= 0:
+                self._reassign(if_due=True)
+                seen = self._look()
+            if self._release_idle():
+                self._generation = NEVER
+                seen = self._look()
+            return self._next_look(seen)
+        finally:
+            self._absence.goes_on(monotonic())
 
     def leave(self) -> None:
         """Hand everything over at once and sign off. Work that is still in hand loses its queue."""
         self.lease.let_go()
         self.lose_all(LeaseReleased(f"server {self} has left"))
-        moving.reassign(self.using, self.task_type.pk, str(self), leaving=[self.lease.pk])
+        self._reassign(leaving=[self.lease.pk])
         self.lease.was_released()
         logger.info("server %s has left", self)
 
@@ -168,8 +193,12 @@ class Membership:
         def say_so(_: TaskType) -> None:
             Server.objects.using(self.using).filter(pk=self.lease.pk).update(state=Server.State.DRAINING)
 
-        moving.reassign(self.using, self.task_type.pk, str(self), first=say_so)
+        self._reassign(first=say_so)
         self._is_draining = True
+
+    def _reassign(self, **more: Any) -> None:
+        spares = self._absence.spares(monotonic())
+        moving.reassign(self.using, self.task_type.pk, str(self), spares=spares, **more)
 
     def _was_lost(self, lease: Any) -> None:
         self.lose_all(LeaseLost(f"server {self} was not heard of in time"))
@@ -267,11 +296,10 @@ class Membership:
         if gone:
             logger.info("server %s has given up %d queues, has %d", self, len(gone), len(self.held))
 
-    def _next_look(self, seen: Look, *, has_planned: bool) -> float:
+    def _next_look(self, seen: Look) -> float:
         # Never so seldom that it would not trust itself any more, whatever the settings are by now.
         wait = min(seen.heartbeat_every, self.lease.terms.ttl / 3)
-        if not has_planned:  # else something is locked, and the next heartbeat is soon enough
-            wait = min(wait, seen.plan_in + random.uniform(0, SPREAD))  # noqa: S311 (not a secret)
+        wait = min(wait, self._absence.plan_in(seen) + random.uniform(0, SPREAD))  # noqa: S311 (not a secret)
         if seen.sent_at < self._hurries_until:
             wait = min(wait, self._pace(seen))
         return seen.sent_at + max(wait, self._pace(seen))

@@ -58,7 +58,7 @@ class TaskType(Planned):
     (R1.1, R1.4). ``generation`` goes up with every change that its servers must know of.
     """
 
-    planned = frozenset({"generation", "is_assignment_due", "assigned_at", "assigned_by"})
+    planned = frozenset({"generation", "is_assignment_due", "rests_until", "assigned_at", "assigned_by"})
 
     class Strategy(models.TextChoices):
         STICKY = "sticky", _("sticky: the fewest moves")
@@ -89,6 +89,8 @@ class TaskType(Planned):
     )
     generation = models.BigIntegerField(_("generation"), default=0, editable=False)
     is_assignment_due = models.BooleanField(default=False, editable=False)
+    # No plan is due before: the last one has left something whose row was locked, and would find it so again.
+    rests_until = models.DateTimeField(null=True, editable=False)
     assigned_at = models.DateTimeField(_("last assigned at"), null=True, editable=False)
     assigned_by = models.CharField(_("last assigned by"), max_length=MAX_BY, default="", editable=False)
 
@@ -142,11 +144,12 @@ class ServerQuerySet(LeaseQuerySet):
         return self.filter(busy_before__gt=DbNow())
 
     def with_ages(self) -> Self:
-        """Return them with whole microseconds: until judged dead, since registered, and since it has had no queue."""
+        """Return them with whole microseconds until they are judged dead, and since what else is known of them."""
         return self.annotate(
             micros_left=MicrosUntil("busy_before"),
             micros_registered=MicrosUntil("registered_at"),
             micros_idle=MicrosUntil("idle_since"),
+            micros_stirred=MicrosUntil("stirred_at"),
         )
 
 
@@ -176,6 +179,9 @@ class Server(AbstractLease):
     ttl = models.FloatField(_("judged dead after (s)"))
     registered_at = models.DateTimeField(_("registered at"))
     idle_since = models.DateTimeField(_("without a queue since"), null=True)
+    # Null: nothing is known, or expected; see ``Consumer``.
+    stirred_at = models.DateTimeField(_("last asked for work at"), null=True)
+    in_hand = models.PositiveIntegerField(_("in hand"), default=0)
 
     objects: ClassVar[Any] = ServerQuerySet.as_manager()
 

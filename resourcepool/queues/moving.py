@@ -4,16 +4,16 @@ A queue whose row somebody's ``guard`` keeps locked is left for the next time: w
 others.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from django.db import connections
-from django.db.models import Exists, F, OuterRef, Subquery, Value
+from django.db.models import Exists, F, OuterRef, Q, Subquery, Value
 from django.db.models.functions import Coalesce
 
 from resourcepool import dialect
-from resourcepool.dialect import DbLater, DbNow
+from resourcepool.dialect import DbLater, DbNow, MicrosUntil
 from resourcepool.exceptions import ClaimInTransaction
 from resourcepool.leases.briefly import briefly
 from resourcepool.queues import planning
@@ -42,6 +42,7 @@ def reassign(
     first: Callable[[TaskType], object] | None = None,
     leaving: Collection[int] = (),
     if_due: bool = False,
+    spares: bool = False,
     settle: Callable[[], Outcome] | None = None,
 ) -> Outcome:
     """Plan, and do what the plan says, in one transaction.
@@ -51,6 +52,7 @@ def reassign(
         first: done in the same transaction, before the plan.
         leaving: servers that have nothing in work any more: their rows go.
         if_due: only when a plan is due: many notice a dead server, and one of them plans.
+        spares: nobody is judged dead, because whoever plans was away itself, or the database was.
         settle: asked after a lost connection, see ``retrying``; without it, it must be safe to do it twice.
 
     Raises:
@@ -63,17 +65,18 @@ def reassign(
         locked = lock(using, task_type)
         if first is not None:
             first(locked)
-        workers = read_workers(locked, using)
+        workers = read_workers(locked, using, spares=spares)
         if if_due and not is_due(locked, workers, using):
             return Outcome([])
         queues = read_queues(locked, using)
         strategy = STRATEGIES[locked.strategy]
         changes = planning.plan(queues, workers, strategy, locked.drain_within, leaving=leaving)
-        outcome = _apply(using, locked, changes, names(workers))
-        dead = [worker.member.pk for worker in workers if not worker.is_alive]
+        outcome = apply(using, locked, changes, names(workers))
+        dead = [worker.member.pk for worker in workers if not worker.is_there]
         gone = _remove_servers(using, [*dead, *leaving])
         _note_idle(using, locked)
-        _finish(using, locked, by, outcome, moved=bool(outcome.changes or gone or first))
+        rests = bool(outcome.left) or _leaves_something_due(using, locked, dead)
+        _finish(using, locked, by, outcome, moved=bool(outcome.changes or gone or first), rests=rests)
         return outcome
 
     _check_view(using)
@@ -88,14 +91,15 @@ def release(
     def work() -> Outcome:
         locked = lock(using, task_type)
         workers = read_workers(locked, using)
-        mine = [queue for queue in read_queues(locked, using, only=queues) if queue.cur == server]
-        outcome = _apply(using, locked, planning.hand_over(mine, workers, doubtful), names(workers))
+        mine = [queue for queue in read_queues(locked, using, Q(pk__in=queues)) if queue.cur == server]
+        outcome = apply(using, locked, planning.hand_over(mine, workers, doubtful), names(workers))
         if any(change.changes_owner for change in outcome.changes):
             _note_idle(using, locked)
         is_due = locked.is_assignment_due or any(
             change.what is not What.HANDED_OVER for change in outcome.changes
         )
-        _finish(using, locked, by, outcome, moved=bool(outcome.changes), is_due=is_due)
+        rests = True if outcome.left else None
+        _finish(using, locked, by, outcome, moved=bool(outcome.changes), is_due=is_due, rests=rests)
         return outcome
 
     _check_view(using)
@@ -115,19 +119,35 @@ def lock(using: str, task_type: int) -> TaskType:
     """Begin a change: whoever holds this row changes queues, and nobody else does until the commit."""
     # An UPDATE, and nothing before it: on SQLite a transaction that begins with a look cannot write any more.
     TaskType.objects.using(using).filter(pk=task_type).update(generation=F("generation"))
-    return TaskType.objects.using(using).get(pk=task_type)
+    rows = TaskType.objects.using(using).annotate(micros_of_rest=MicrosUntil("rests_until"))
+    return rows.get(pk=task_type)
 
 
-def is_due(task_type: TaskType, workers: Sequence[planning.Worker], using: str) -> bool:
-    """Whether anything happened since the last plan."""
-    if task_type.is_assignment_due or not all(worker.is_alive for worker in workers):
+def is_due(task_type: Any, workers: Sequence[planning.Worker], using: str) -> bool:
+    """Whether anything happened since the last plan, and that does not rest."""
+    if (task_type.micros_of_rest or 0) > 0:
+        return False
+    if task_type.is_assignment_due or not all(worker.is_there for worker in workers):
         return True
+    return _is_any_overdue(using, task_type)
+
+
+def _is_any_overdue(using: str, task_type: TaskType) -> bool:
     late = planning.takeover_after(task_type.drain_within, task_type.judge_dead_after)
     overdue = Queue.objects.using(using).filter(task_type=task_type, requested_at__lte=DbLater(-late))
     return bool(overdue.exists())
 
 
-def _apply(using: str, task_type: TaskType, changes: Sequence[Change], known: dict[int | None, str]) -> Outcome:
+def _leaves_something_due(using: str, task_type: TaskType, dead: Collection[int]) -> bool:
+    """Whether the next look would find a plan due again, though this one could do no more about it."""
+    are_left = dead and Server.objects.using(using).filter(pk__in=dead).exists()
+    return bool(are_left) or _is_any_overdue(using, task_type)
+
+
+def apply(
+    using: str, task_type: TaskType, changes: Sequence[Change], known: Mapping[int | None, str]
+) -> Outcome:
+    """Carry out these changes, and write them down, as far as no row is locked; whoever calls counts the generation."""
     if not changes:
         return Outcome([])
     free = unlocked(using, [change.queue.pk for change in changes])
@@ -204,10 +224,21 @@ def _note_idle(using: str, task_type: TaskType) -> None:
 
 
 def _finish(
-    using: str, task_type: TaskType, by: str, outcome: Outcome, *, moved: bool, is_due: bool = False
+    using: str,
+    task_type: TaskType,
+    by: str,
+    outcome: Outcome,
+    *,
+    moved: bool,
+    is_due: bool = False,
+    rests: bool | None,
 ) -> None:
+    """Note what was done. ``rests``: whether no plan is due before a heartbeat has passed; None: as it is."""
     is_due = is_due or bool(outcome.left)
     changed: dict[str, Any] = {"is_assignment_due": Value(is_due)}
+    if rests is not None:
+        # Else every server would plan with every heartbeat for as long as somebody's transaction is open.
+        changed["rests_until"] = DbLater(task_type.heartbeat_every) if rests else None
     if moved:
         changed |= {"generation": F("generation") + 1, "assigned_at": DbNow(), "assigned_by": by}
     TaskType.objects.using(using).filter(pk=task_type.pk).update(**changed)

@@ -18,7 +18,7 @@ from resourcepool import options
 from resourcepool.dialect import DbNow
 from resourcepool.exceptions import BadOption
 from resourcepool.leases.briefly import locked_row
-from resourcepool.leases.retry import retrying
+from resourcepool.leases.retry import Unsettled, retrying
 from resourcepool.queues import moving, planning
 from resourcepool.queues.assignment import Member
 from resourcepool.queues.entering import checked_ids, checked_parameter, new_queues
@@ -47,15 +47,20 @@ def create(
     """
     using = using_of_queues()
     found = TaskType(name=options.text("task_type", name, most=MAX_NAME), **settings)
-    rows = new_queues(found, queue_ids, parameter, labels)
 
     def work() -> None:
+        found.pk = None
         with transaction.atomic(using=using):
+            rows = new_queues(found, queue_ids, parameter, labels)
             validate(found, using)
             found.save(using=using, force_insert=True)
             Queue.objects.using(using).bulk_create(rows)
 
-    retrying(connections[using], work)
+    def settle() -> None:
+        if not TaskType.objects.using(using).filter(pk=found.pk, name=found.name).exists():
+            raise Unsettled
+
+    retrying(connections[using], work, settle=settle)
     return found
 
 
@@ -69,6 +74,8 @@ def add_queues(
 ) -> int:
     """Add queues to a task type; its servers share them at once. Returns how many."""
 
+    keys: list[int] = []
+
     def add(using: str, locked: TaskType) -> None:
         rows, added = Queue.objects.using(using), new_queues(locked, queue_ids, parameter, labels)
         ids = [queue.queue_id for queue in added]
@@ -76,8 +83,9 @@ def add_queues(
         if there := sorted(there_are):
             raise BadOption("queue", there[:MOST_SHOWN], f"{printable(locked.name)} has {_them(there)} already")
         rows.bulk_create(added)
+        keys[:] = rows.filter(task_type=locked, queue_id__in=ids).values_list("pk", flat=True)
 
-    _change(task_type, by, add)
+    _change(task_type, by, add, settle=lambda rows: bool(keys) and rows.filter(pk__in=keys).exists())
     return len(queue_ids)
 
 
@@ -106,11 +114,17 @@ def change_queues(
 def remove_queues(task_type: str, queue_ids: Sequence[str], *, by: str = "") -> int:
     """Remove queues: those that nobody has at once, the others when their servers have finished with them."""
 
+    keys: list[int] = []
+
     def retire(using: str, locked: TaskType) -> None:
         rows = _found(using, locked, queue_ids)
+        keys[:] = rows.values_list("pk", flat=True)
         rows.update(is_retiring=True, req_server=None, requested_at=Coalesce(F("requested_at"), DbNow()))
 
-    _change(task_type, by, retire)
+    def is_done(rows: Any) -> bool:
+        return bool(keys) and not rows.filter(pk__in=keys, is_retiring=False).exists()
+
+    _change(task_type, by, retire, settle=is_done)
     return len(queue_ids)
 
 
@@ -213,10 +227,24 @@ def validate(task_type: TaskType, using: str) -> None:
         raise BadOption("task_type", task_type.name, "there is one of this name already")
 
 
-def _change(task_type: str, by: str, first: Callable[[str, TaskType], object]) -> None:
+def _change(
+    task_type: str,
+    by: str,
+    first: Callable[[str, TaskType], object],
+    *,
+    settle: Callable[[Any], bool] = lambda _queues: False,
+) -> None:
+    """Do it and plan. ``settle``: whether the queues tell, after a lost reply, that it was done."""
     using = using_of_queues()
     found = find_task_type(task_type, using)
-    moving.reassign(using, found.pk, by[:MAX_BY], first=lambda locked: first(using, locked))
+
+    def settled() -> moving.Outcome:
+        if not settle(Queue.objects.using(using)):
+            raise Unsettled
+        return moving.Outcome([])
+
+    by = by[:MAX_BY]
+    moving.reassign(using, found.pk, by, first=lambda locked: first(using, locked), settle=settled)
 
 
 def _update(using: str, task_type: TaskType, **changed: Any) -> None:

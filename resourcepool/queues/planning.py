@@ -6,7 +6,7 @@ taken over); a queue that nobody living has is given at once.
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from resourcepool.queues.assignment import Member, Place, Strategy
 from resourcepool.queues.models import Move
@@ -48,12 +48,21 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """A server as it stands. ``ttl``: after how many seconds without a heartbeat it is judged dead."""
+    """A server as it stands. ``ttl``: after how many seconds without a heartbeat it is judged dead.
+
+    ``is_spared``: there was none for so long, but it is not judged yet: it keeps what it has and gets nothing more.
+    """
 
     member: Member
     is_alive: bool = True
     is_draining: bool = False
     ttl: float = 0.0
+    is_spared: bool = False
+
+    @property
+    def is_there(self) -> bool:
+        """Whether what it has stays its own."""
+        return self.is_alive or self.is_spared
 
     @property
     def gets_queues(self) -> bool:
@@ -97,12 +106,12 @@ def plan(
         leaving: keys of servers that have nothing in work any more, and go.
     """
     by_pk = {worker.member.pk: worker for worker in workers}
-    staying = {pk for pk, worker in by_pk.items() if worker.is_alive} - set(leaving)
-    members = [worker.member for worker in workers if worker.gets_queues and worker.member.pk in staying]
+    staying = {pk for pk, worker in by_pk.items() if worker.is_there} - set(leaving)
+    sharing = [worker for worker in workers if worker.member.pk in staying and not worker.is_draining]
     wanted = [queue for queue in queues if not queue.is_retiring]
-    places = [_place(queue, staying, members) for queue in wanted]
-    targets, overflow = with_room(strategy, places, members)
+    places = [_place(queue, staying, {worker.member.pk for worker in sharing}) for queue in wanted]
     counts = Counter(place.server for place in places)
+    targets, overflow = with_room(strategy, places, [_member(worker, counts) for worker in sharing])
     why = _Reasons(by_pk, set(leaving), counts, overflow)
     found = []
     for queue in queues:
@@ -138,9 +147,15 @@ def hand_over(queues: Sequence[Standing], workers: Sequence[Worker], doubtful: C
     return found
 
 
-def _place(queue: Standing, staying: Collection[int], members: Sequence[Member]) -> Place:
+def _member(worker: Worker, counts: Counter[int | None]) -> Member:
+    """Return it as the strategies want it: who is spared has room for what it has already."""
+    member, has = worker.member, counts[worker.member.pk]
+    most = has if member.limit is None else min(has, member.limit)
+    return member if worker.is_alive else replace(member, limit=most)
+
+
+def _place(queue: Standing, staying: Collection[int], able: Collection[int]) -> Place:
     owner = queue.cur if queue.cur in staying else None
-    able = {member.pk for member in members}
     asked = queue.req if owner is not None and queue.req in able else None
     return Place(queue.pk, asked or owner, owner, queue.labels, queue.pin)
 
@@ -196,7 +211,7 @@ class _Reasons:
     def of(self, queue: Standing, what: Move.What, target: int | None) -> str:
         """Return why ``queue`` takes this step."""
         owner = self._workers.get(queue.cur or 0)
-        is_there = owner is not None and owner.is_alive and queue.cur not in self._leaving
+        is_there = owner is not None and owner.is_there and queue.cur not in self._leaving
         if what is What.TAKEN_OVER or (what is What.FREED and is_there):
             return f"{self._name(queue.cur)} did not finish its work on it in time"
         if queue.is_retiring:

@@ -6,6 +6,7 @@ first.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from django.db import connections
 
@@ -18,6 +19,7 @@ from resourcepool.leases.retry import Unsettled
 from resourcepool.leases.terms import Terms
 from resourcepool.leases.verbs import Grant
 from resourcepool.queues import moving
+from resourcepool.queues.inheriting import inherit
 from resourcepool.queues.models import Queue, Server, TaskType
 
 FIRST_FENCE = 1
@@ -41,11 +43,14 @@ def register(
     application: Application,
     on_lost: Callable[[Lease], None],
     renew_while: Callable[[], bool],
+    after: int | None = None,
 ) -> Lease:
     """Add a server to those of ``task_type``, and plan; return the lease of its row.
 
     Args:
         on_lost, renew_while: see ``Terms``.
+        after: the primary key of the last run of this process, which was away: what that still has is inherited, and
+            nobody else is judged dead, as they may have been away, too. None: this is the first.
 
     Raises:
         BadOption: the task type has no queues.
@@ -64,6 +69,8 @@ def register(
         sent_at, ttl = monotonic(), locked.judge_dead_after
         row = _row(application, holder, locked)
         row.save(using=using, force_insert=True)
+        if after is not None:
+            inherit(using, locked, after, row)
         grant = Grant(row.pk, FIRST_FENCE, holder, sent_at)
 
     def settle() -> moving.Outcome:
@@ -71,7 +78,11 @@ def register(
             raise Unsettled
         return moving.Outcome([])
 
-    _in_turn(lambda: moving.reassign(using, task_type.pk, application.name, first=insert, settle=settle))
+    def work() -> None:
+        about: dict[str, Any] = {} if after is None else {"leaving": [after], "spares": True}
+        moving.reassign(using, task_type.pk, application.name, first=insert, settle=settle, **about)
+
+    _in_turn(work)
     every = task_type.heartbeat_every
     terms = Terms(ttl=ttl, holder=holder, renew_every=every, renew_while=renew_while, on_lost=on_lost)
     return Lease(Server, using, grant, terms)
@@ -103,4 +114,5 @@ def _row(application: Application, holder: str, task_type: TaskType) -> Server:
         busy_before=DbLater(task_type.judge_dead_after),
         registered_at=DbNow(),
         idle_since=DbNow(),
+        stirred_at=DbNow(),
     )

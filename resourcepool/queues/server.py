@@ -26,6 +26,7 @@ from resourcepool.leases.clock import monotonic
 from resourcepool.queues.event_loops import refuse_event_loop
 from resourcepool.queues.held import HeldQueue
 from resourcepool.queues.labels import labels_of, listed
+from resourcepool.queues.looking import counts_for
 from resourcepool.queues.membership import Membership
 from resourcepool.queues.models import MAX_NAME, MOST_WEIGHT, TaskType
 from resourcepool.queues.registering import Application
@@ -150,8 +151,9 @@ class QueueServer:
         if self._is_over:  # closed by another thread
             return
         membership = self._known
+        membership.consumer.stirs(monotonic(), is_loop=True)
         if again_in := (yield from self._rota.go_through(membership)):
-            self.wait(min(again_in, membership.task_type.heartbeat_every))
+            self.wait(min(again_in, membership.heartbeat))
 
     def wait(self, timeout: float) -> None:
         """Wait until queues come or go, or it is to stop; ``timeout`` seconds at most."""
@@ -224,9 +226,9 @@ class QueueServer:
             )
         return self._membership
 
-    def _register(self, application: Application) -> Membership:
+    def _register(self, application: Application, after: Membership | None = None) -> Membership:
         task_type = find_task_type(self.task_type, self._using)
-        found = Membership(self._using, task_type, application, self._alarm.bring_forward)
+        found = Membership(self._using, task_type, application, self._alarm.bring_forward, after)
         logger.info("server %s is registered for %s", found, self.task_type)
         return found
 
@@ -260,14 +262,13 @@ class QueueServer:
         except LeaseLost:
             if not self.stopping:
                 # Not while its old row still counts: the others would share with one server too many.
-                if seconds := membership.counts_for():
+                if seconds := counts_for(self._using, membership.lease.pk):
                     return monotonic() + seconds
                 membership = self._register_again(membership)
         return membership.turn()
 
     def _register_again(self, lost: Membership) -> Membership:
-        found = self._register(lost.next_application())
-        found.inherit(lost)
+        found = self._register(lost.next_application(), lost)
         logger.warning("server %s was judged dead, or may have been; it goes on as %s", lost, found)
         self._membership = found
         found.is_stopping = self.stopping

@@ -1,6 +1,6 @@
 """Reads how the queues and servers of a task type stand."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 from django.db.models import Q
@@ -31,25 +31,22 @@ def find_task_type(name: str, using: str) -> TaskType:
     return found
 
 
-def read_workers(task_type: TaskType, using: str) -> list[Worker]:
-    """Return its servers in the order in which they registered."""
-    servers = Server.objects.using(using).filter(task_type=task_type).with_ages().order_by("pk")
-    return [worker_of(server) for server in servers]
+def read_workers(task_type: TaskType, using: str, *, spares: bool = False) -> list[Worker]:
+    """Return its servers in the order in which they registered; ``spares``: none of them is judged dead."""
+    servers = Server.objects.using(using).filter(task_type=task_type).with_ages()
+    return [worker_of(server, spares) for server in servers.order_by("registered_at", "pk")]
 
 
-def worker_of(server: Any) -> Worker:
+def worker_of(server: Any, spares: bool) -> Worker:
     """Return a server, read ``with_ages``, as planning wants it."""
     member = Member(server.pk, server.name, server.weight, server.labels, server.limit)
-    return Worker(
-        member, server.micros_left > 0, is_draining=server.state == Server.State.DRAINING, ttl=server.ttl
-    )
+    is_alive, is_draining = server.micros_left > 0, server.state == Server.State.DRAINING
+    return Worker(member, is_alive, is_draining, server.ttl, is_spared=spares and not is_alive)
 
 
-def read_queues(task_type: TaskType, using: str, *, only: Collection[int] | None = None) -> list[Standing]:
-    """Return its queues (those of these keys ``only``) in the order in which they were added."""
-    rows = Queue.objects.using(using).filter(task_type=task_type)
-    if only is not None:
-        rows = rows.filter(pk__in=only)
+def read_queues(task_type: TaskType, using: str, *only: Q) -> list[Standing]:
+    """Return its queues (``only`` those for which this holds) in the order in which they were added."""
+    rows = Queue.objects.using(using).filter(*only, task_type=task_type)
     found = rows.order_by("pk").annotate(asked=MicrosUntil("requested_at")).values_list(*COLUMNS, "asked")
     return [_standing(*row) for row in found]
 

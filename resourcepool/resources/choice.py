@@ -28,7 +28,7 @@ def chosen(model: Any, pks: Sequence[str] = (), wishes: Mapping[str, Any] | None
     there = set(everything(model).filter(pk__in=wanted).values_list("pk", flat=True))
     for pk in wanted:
         if pk not in there:
-            raise BadOption("id", str(pk), f"a primary key of {model._meta.label}")
+            raise BadOption("id", str(pk), f"no {model._meta.label} has it")
     return rows.filter(pk__in=wanted)
 
 

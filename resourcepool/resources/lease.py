@@ -9,7 +9,9 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import options
 from resourcepool.dialect import DbLater, DbNow
+from resourcepool.exceptions import LeaseLost
 from resourcepool.leases import verbs
+from resourcepool.leases.answering import patience
 from resourcepool.leases.retry import retrying
 from resourcepool.leases.verbs import Grant
 from resourcepool.resources.quarantine import Policy, delay, strikes_now
@@ -22,6 +24,8 @@ from resourcepool.waiting.threads import in_thread
 if TYPE_CHECKING:
     from resourcepool.resources.pool import Pool
 
+DELETED = "its row was deleted"
+
 
 class ResourceLease(AwaitedLease):
     """A lease whose row is a resource. See ``Lease`` for what it promises and what not."""
@@ -33,11 +37,20 @@ class ResourceLease(AwaitedLease):
 
     @property
     def resource(self) -> Any:
-        """The model instance; read from the database on first use."""
+        """The model instance; read from the database on first use.
+
+        Raises:
+            LeaseLost: its row has been deleted.
+        """
         if self._resource is None:
-            connection = connections[self.using]
+            connection, trust = connections[self.using], self.trust
             rows = verbs.rows_of(connection, self.model)
-            self._resource = retrying(connection, lambda: rows.get(pk=self.pk))
+            with patience():
+                self._resource = retrying(connection, rows.filter(pk=self.pk).first)
+            if self._resource is None:
+                self.lose(DELETED, trust)
+                self.ensure_held()
+                raise LeaseLost(f"{self} is lost: {DELETED}")  # it is just being given up, or was moved
         return self._resource
 
     def load(self) -> None:

@@ -137,7 +137,7 @@ class Proxy(AbstractResource):
     host = KeyField(_("host"), max_length=253)
     port = models.PositiveIntegerField(_("port"), validators=[MinValueValidator(1), MaxValueValidator(65_535)])
     username = KeyField(_("user name"), max_length=200, default="", blank=True)
-    password = EncryptedTextField(_("password"), default="", blank=True)
+    password = EncryptedTextField(_("password"), default="", blank=True, bound_to=IDENTITY)
     country = models.CharField(_("country"), max_length=2, default="", blank=True, help_text=_("Two letters."))
 
     class Meta:
@@ -179,15 +179,12 @@ class Proxy(AbstractResource):
         read = self.__dict__.setdefault("_address_read", {})
         read.update({name: self.__dict__.get(name) for name in noted})
 
-    def clean_fields(self, exclude: Iterable[str] | None = None) -> None:
-        """Check each column but the password, which would be set anew and then belong to any address."""
-        super().clean_fields({*(exclude or ()), "password"})
-
     def clean(self) -> None:
-        """Spell host and country as the import does, or the same proxy could be entered twice."""
-        for name, spell in (("host", fields.host), ("country", fields.country)):
+        """Take and spell what the import does, or the same proxy could be entered twice, or exported for nothing."""
+        self.notes = self.notes.replace("\r\n", "\n").replace("\r", "\n")  # a browser's line ends
+        for name in ("host", "username", "country", "notes"):
             try:
-                setattr(self, name, spell(getattr(self, name)))
+                setattr(self, name, fields.CHECKS[name](getattr(self, name)))
             except fields.BadField as error:
                 raise ValidationError({name: shown(error)}) from None
 

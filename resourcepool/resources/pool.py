@@ -14,6 +14,7 @@ from resourcepool import options
 from resourcepool.conf import POOL_OPTIONS, pool_setting
 from resourcepool.exceptions import AcquireTimeout, BadOption, LeaseLost
 from resourcepool.leases import verbs
+from resourcepool.leases.answering import patience
 from resourcepool.leases.clock import monotonic
 from resourcepool.leases.keeper import keeper
 from resourcepool.leases.models import AbstractLease
@@ -157,7 +158,8 @@ class Pool:
             raise BadOption(
                 "fence", fence, "another's: this process holds that grant itself; hand it over first"
             )
-        grant = verbs.adopt(connections[self.using], self.model, pk, fence, asked.terms)
+        with patience():
+            grant = verbs.adopt(connections[self.using], self.model, pk, fence, asked.terms)
         if grant is None:
             raise LeaseLost(f"{self.model._meta.label} {pk} is not held under fence {fence} any more")
         leases: list[ResourceLease] = handles(self, self.using, asked, [grant])

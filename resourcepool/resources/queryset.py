@@ -110,7 +110,10 @@ class ResourceQuerySet(LeaseQuerySet):
         self._for_write = True
         total = 0
         for seen in _chunks(self.using(self.db).held().values_list("pk", "fence", "holder")):
-            taken = briefly(self.db, partial(_free, self, seen), settle=partial(_settled, self, seen))
+            which = self.model, [pk for pk, *_ in seen]
+            taken = briefly(
+                self.db, partial(_free, self, seen), settle=partial(_settled, self, seen), rows=which
+            )
             total += len(taken)
             for pk, fence, holder in taken:
                 tell(Fact(What.REVOKED, self.model, self.db, pk, fence, holder, reason, actor))
@@ -157,7 +160,8 @@ class ResourceQuerySet(LeaseQuerySet):
         skips = skips and connections[using].features.has_select_for_update_skip_locked
         for chunk in _chunks(rows.using(using).values_list("pk", flat=True)):
             chosen = rows.using(using).filter(pk__in=chunk)
-            total += briefly(using, partial(_change_and_tell, chosen, change, say, skips))
+            work = partial(_change_and_tell, chosen, change, say, skips)
+            total += briefly(using, work, rows=(self.model, chunk))
         if what is What.RETURNED:
             rows._give_out(total)
         return total

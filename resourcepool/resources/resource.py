@@ -180,8 +180,7 @@ class Resource(threading.Thread):
             connections.close_all()
 
     def __str__(self) -> str:
-        lease = self._lease
-        return f"{type(self).__name__}[{os.getpid()}] holding {lease.resource if lease else 'nothing'}"
+        return f"{type(self).__name__}[{os.getpid()}] holding {_named(self._lease) or 'nothing'}"
 
     def _turn_whatever_happens(self) -> None:
         try:
@@ -223,7 +222,7 @@ class Resource(threading.Thread):
         self._acquire()
         (before, self._replaced), after = (self._replaced, None), self._lease
         if self._on_change is not None and after is not None:
-            self._on_change(None if before is None else before.resource, after.resource)
+            self._on_change(_named(before), after.resource)
 
     def _acquire(self) -> None:
         """Hold a valid resource; put away the invalid ones that come up on the way (R0.4)."""
@@ -297,6 +296,14 @@ class Resource(threading.Thread):
         if not (isinstance(self.model, type) and issubclass(self.model, AbstractResource)):
             raise BadOption("model", self.model, "a Django model derived from AbstractResource")
         return self.model.pool
+
+
+def _named(lease: ResourceLease | None) -> Any:
+    """Return what is, or was, leased; None if it is not there any more."""
+    try:
+        return None if lease is None else lease.resource
+    except LeaseLost:
+        return None
 
 
 def checked_times(asked: Resource | type[Resource]) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""Encrypts stored secrets anew after a new key was put first (see ``secret``)."""
+"""Encrypts stored secrets anew, each for its row, after a new key was put first (see ``secret``)."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -7,9 +7,12 @@ from typing import Any
 from django.apps import apps
 from django.db import connections, router, transaction
 from django.db.models import Case, Value, When
+from django.views.decorators.debug import sensitive_variables
 
+from resourcepool.exceptions import SecretUnreadable
 from resourcepool.leases.retry import retrying
-from resourcepool.resources.secret import EncryptedTextField, Sealed, seal
+from resourcepool.resources.sealing import Sealed, seal
+from resourcepool.resources.secret import EncryptedTextField
 
 CHUNK = 200
 
@@ -18,7 +21,7 @@ def rotate_secrets() -> Iterator[tuple[str, int]]:
     """Yield ("app.Model.field", how many so far) after every chunk. Interrupting it loses nothing.
 
     Raises:
-        SecretUnreadable: a secret that no key decrypts.
+        SecretUnreadable: a secret that no key decrypts; names the row.
         DatabaseUnavailable, NotMigrated: it could not be read or written.
     """
     for model in apps.get_models():
@@ -44,10 +47,20 @@ def _rotate_some(rows: Any, name: str) -> tuple[int, Any]:
     field = rows.model._meta.get_field(name)
     # Locked, because somebody may be entering a new password this moment.
     with transaction.atomic(using=rows.db):
-        chunk = list(rows.select_for_update().only("pk", name)[:CHUNK])
-        sealed = {row.pk: row.__dict__[name] for row in chunk if isinstance(row.__dict__[name], Sealed)}
+        chunk = list(rows.select_for_update().only("pk", name, *field.bound_to)[:CHUNK])
+        sealed = {row.pk: _anew(field, row) for row in chunk if isinstance(row.__dict__[name], Sealed)}
         # Not bulk_update(): it reads each secret, and an error report on it would show them.
-        anew = [When(pk=pk, then=Value(seal(old.open()), output_field=field)) for pk, old in sealed.items()]
+        anew = [When(pk=pk, then=Value(secret, output_field=field)) for pk, secret in sealed.items()]
         found = rows.model._base_manager.using(rows.db).filter(pk__in=sealed)
         done = found.update(**{name: Case(*anew, output_field=field)}) if anew else 0
     return done, chunk[-1].pk if chunk else None
+
+
+@sensitive_variables()
+def _anew(field: Any, row: Any) -> Sealed:
+    """Return the secret of ``row`` sealed with the first key, for this row."""
+    purposes = field.purposes(row)
+    try:
+        return seal(row.__dict__[field.name].open(*purposes), purposes[0])
+    except SecretUnreadable as error:
+        raise SecretUnreadable(f"{field.model._meta.label} {row.pk}: {error}") from None

@@ -13,7 +13,7 @@ from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Field, Model, Q
 
-from resourcepool.exceptions import BadOption
+from resourcepool.exceptions import BadOption, Hidden
 from resourcepool.leases.models import LEASE_COLUMNS
 from resourcepool.leases.where import Where
 from resourcepool.resources.secret import EncryptedTextField
@@ -21,14 +21,6 @@ from resourcepool.resources.state import STATE_COLUMNS
 from resourcepool.resources.tags import ALLOWED, TagsField, words
 
 MAX_VALUES = 100
-
-
-class _Hidden:
-    def __repr__(self) -> str:
-        return "(not shown)"
-
-
-HIDDEN = _Hidden()
 
 # These change while a resource is in use, or decide whether it is handed out at all.
 _STATE = LEASE_COLUMNS | STATE_COLUMNS
@@ -106,7 +98,7 @@ def wanted(model: type[Model], selector: str) -> Q:
 def _unknown(model: type[Model], name: str) -> BadOption:
     known = ", ".join(sorted(selectable(model)))
     # The value is not shown: people try url="http://joe:secret@.." and password=".." here.
-    return BadOption(name, HIDDEN, f"no such selector; {model._meta.label} has: {known}")
+    return BadOption(name, Hidden(), f"no such selector; {model._meta.label} has: {known}")
 
 
 def _condition(field: Any, value: Any) -> Q:

@@ -6,8 +6,10 @@ from django.db import DatabaseError, InterfaceError, connections
 from django.db.models import Count, Q
 
 from resourcepool.dialect import DbNow
-from resourcepool.exceptions import AcquireTimeout, ResourcePoolError
+from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable, ResourcePoolError
 from resourcepool.leases import verbs
+from resourcepool.leases.answering import A_LITTLE, patience
+from resourcepool.leases.retry import retrying
 from resourcepool.resources import selectors
 from resourcepool.waiting.models import Ticket
 from resourcepool.waiting.request import Request
@@ -34,13 +36,18 @@ def _what_there_is(pool: "Pool", asked: Request, holder: str) -> str:
     connection, busy = connections[pool.using], Q(busy_before__gt=DbNow())
     rows = verbs.rows_of(connection, pool.model).filter(selectors.wanted(pool.model, asked.selector))
     tickets = Ticket.objects.using(connection.alias).waiting().for_rows_of(pool.model)
+    counts = {
+        "match": Count("pk"),
+        "leased": Count("pk", filter=busy & ~Q(holder="")),
+        "resting": Count("pk", filter=busy & Q(holder="", in_service=True)),
+        "out": Count("pk", filter=Q(in_service=False)),
+    }
     try:
-        counts = rows.aggregate(
-            match=Count("pk"),
-            leased=Count("pk", filter=busy & ~Q(holder="")),
-            resting=Count("pk", filter=busy & Q(holder="", in_service=True)),
-            out=Count("pk", filter=Q(in_service=False)),
-        )
-        return THERE_IS.format(**counts, others=tickets.exclude(holder=holder).count())
+        with patience(A_LITTLE):
+            found = retrying(connection, lambda: rows.aggregate(**counts))
+            others = retrying(connection, tickets.exclude(holder=holder).count)
+        return THERE_IS.format(**found, others=others)
+    except DatabaseUnavailable as error:
+        return f": {error}"
     except (DatabaseError, InterfaceError, ResourcePoolError):
         return ""

@@ -9,6 +9,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import dialect
 from resourcepool.dialect.inspection import TableFacts, inspector
+from resourcepool.leases.answering import Try, patience
 from resourcepool.leases.table import Model
 from resourcepool.safety.finding import Finding
 from resourcepool.safety.routing import models_on
@@ -39,10 +40,11 @@ def diagnose(connection: BaseDatabaseWrapper) -> Diagnosis:
     if not dialect.supports(connection):
         return Diagnosis([unsupported(connection, about)])
     try:
-        asked = inspector(connection)
-        facts = {**asked.server(), **_declared(connection)}
-        tables = facts_of(connection, models_on(connection.alias))
-        product = asked.product()
+        with patience(), Try(connection):
+            asked = inspector(connection)
+            facts = {**asked.server(), **_declared(connection)}
+            tables = facts_of(connection, models_on(connection.alias))
+            product = asked.product()
     except (DatabaseError, InterfaceError) as error:
         return Diagnosis([silent(about, told(connection, error))])
     found = [*judge(RULES, about, facts), *judge_tables(connection.alias, tables)]

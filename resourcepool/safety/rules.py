@@ -7,6 +7,7 @@ warning that voids it: a developer may choose speed, and ``migrate`` must not re
 from resourcepool.safety.rule import Rule
 
 LONGEST_LOCK_WAIT = 10  # seconds
+LONGEST_SILENCE = 600  # seconds
 SHORTEST_BUSY_TIMEOUT = 5  # seconds
 READ_COMMITTED = 'Set OPTIONS: {"isolation_level": "read committed"} for this database.'
 STUCK = "so long a statement waits for a locked row, however short the timeout of acquire()."
@@ -149,6 +150,15 @@ MYSQL = (
         lambda seconds: seconds > LONGEST_LOCK_WAIT,
         f"innodb_lock_wait_timeout is {{value}} s: {STUCK}",
         'Set OPTIONS: {"init_command": "SET innodb_lock_wait_timeout = 5"} for this database.',
+    ),
+    Rule(
+        "W026",
+        "wait_timeout",
+        lambda seconds: seconds > LONGEST_SILENCE,
+        "MySQL has no limit for a silent transaction, and wait_timeout is {value} s: so long a host that vanishes"
+        " inside guard() keeps its row locked.",
+        'Set OPTIONS: {"init_command": "SET wait_timeout = 600"} for this database, and CONN_HEALTH_CHECKS where'
+        " connections are kept for longer.",
     ),
 )
 

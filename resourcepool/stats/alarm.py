@@ -20,7 +20,9 @@ class Kind(StrEnum):
     JOB_FAILED = "job_failed"
     SWEEP_STALE = "sweep_stale"
     CHECK_STALE = "check_stale"
+    STALLED = "stalled"
     DRAIN_OVERDUE = "drain_overdue"
+    DRAIN_STUCK = "drain_stuck"
     FLAPPING = "flapping"
     IDLE_SERVER = "idle_server"
     TOO_MANY_SERVERS = "too_many_servers"
@@ -58,4 +60,5 @@ class Alarm:
             Kind.UNOWNED,
             Kind.EXHAUSTED,
             Kind.STARVED,
+            Kind.STALLED,
         )

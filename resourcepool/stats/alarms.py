@@ -9,7 +9,8 @@ from django.utils.translation import ngettext
 
 from resourcepool import options
 from resourcepool.conf import setting
-from resourcepool.exceptions import BadOption, CheckerBroken
+from resourcepool.exceptions import BadOption, CheckerBroken, DatabaseUnavailable
+from resourcepool.history.leaks import open_leaks
 from resourcepool.jobs.names import CHECK, SWEEP
 from resourcepool.phrases import shown
 from resourcepool.resources.checking.rules import intervals
@@ -17,7 +18,6 @@ from resourcepool.resources.registry import resource_model
 from resourcepool.resources.state import State
 from resourcepool.stats.alarm import Alarm, Kind
 from resourcepool.stats.durations import duration
-from resourcepool.stats.happenings import happenings
 from resourcepool.stats.jobs import JobStatus, jobs
 from resourcepool.stats.lines import why_longest_waits
 from resourcepool.stats.pools import PoolStatus, pools
@@ -48,28 +48,25 @@ class Limits:
 def alarms() -> list[Alarm]:
     """Return what is wrong now, the worst first."""
     standing = pools()
-    happened = happenings(pool.label for pool in standing)
-    return alarms_of(standing, jobs(), sum(those.leaked for those in happened.values()), task_types())
+    return alarms_of(standing, jobs(), open_leaks([pool.label for pool in standing]), task_types())
 
 
 def alarms_of(
     pools: Sequence[PoolStatus],
     jobs: Mapping[str, JobStatus],
-    leaked: int,
+    leaked: Mapping[str, int],
     task_types: Sequence[TaskTypeStatus] = (),
 ) -> list[Alarm]:
     """Return what is wrong with these, judged by the settings: ``judge`` tells of the arguments."""
     limits = Limits.from_settings()
-    because = {
-        pool.label: why_longest_waits(resource_model(pool.label)) for pool in pools if _waits(pool, limits)
-    }
+    because = {pool.label: _why(pool) for pool in pools if _waits(pool, limits)}
     return judge(pools, jobs, leaked, limits, intervals(), task_types, because)
 
 
 def judge(
     pools: Sequence[PoolStatus],
     jobs: Mapping[str, JobStatus],
-    leaked: int,
+    leaked: Mapping[str, int],
     limits: Limits,
     checked_every: Mapping[str, float],
     task_types: Sequence[TaskTypeStatus] = (),
@@ -78,19 +75,20 @@ def judge(
     """Return what is wrong, the worst first.
 
     Args:
-        leaked: how many leases were reported as leaked within the last hour.
+        leaked: {label of a pool: how many of its leases were reported as leaked within the last hour, still run as far
+            as the history knows, and were not acknowledged}.
         checked_every: {label of a pool that is checked: how often that should be done, in seconds}.
         because: {label of a pool in which somebody has waited too long: why that one is not served}.
     """
     found = [
         *_of_sweep(jobs.get(SWEEP), limits),
         *_of_jobs(_still_done(jobs, checked_every)),
-        *_of_leaks(leaked),
+        *(_of_leaks(label, count) for label, count in leaked.items()),
         *of_queues(task_types),
     ]
     for pool in pools:
         found += _of_pool(pool, limits, because.get(pool.label, ""))
-        found += _of_checks(pool, checked_every.get(pool.label))
+        found += _of_checks(pool, checked_every.get(pool.label), jobs.get(f"{CHECK}{pool.label}"))
     order = list(Kind)
     return sorted(found, key=lambda alarm: (order.index(alarm.kind), alarm.pool))
 
@@ -98,6 +96,14 @@ def judge(
 def _waits(pool: PoolStatus, limits: Limits) -> bool:
     """Tell whether somebody has waited too long for what is not all out of service."""
     return not pool.trouble and bool(pool.working) and pool.oldest_wait > limits.oldest_wait
+
+
+def _why(pool: PoolStatus) -> str:
+    """Return why whoever has waited longest is not served; "": that cannot be read at this moment."""
+    try:
+        return why_longest_waits(resource_model(pool.label))
+    except DatabaseUnavailable:
+        return ""
 
 
 def _of_pool(pool: PoolStatus, limits: Limits, because: str) -> Iterator[Alarm]:
@@ -128,15 +134,34 @@ def _of_pool(pool: PoolStatus, limits: Limits, because: str) -> Iterator[Alarm]:
         yield Alarm(Kind.EXPIRED, pool.label, text % {"count": pool.expired})
 
 
-def _of_checks(pool: PoolStatus, every: float | None) -> Iterator[Alarm]:
+def _of_checks(pool: PoolStatus, every: float | None, job: JobStatus | None) -> Iterator[Alarm]:
     # Nothing that is held can be checked: only what was free counts.
     if every is None or pool.trouble or not pool.counts[State.FREE]:
         return
+    ran = _ran(job, 3 * every)
     if pool.oldest_check is None:
-        yield Alarm(Kind.CHECK_STALE, pool.label, _("was never checked; run `manage.py resourcepool_check`."))
+        text = _("was never checked, though the check runs: %s") % ran
+        if not ran:
+            text = _("was never checked; run `manage.py resourcepool_check`.")
+        yield Alarm(Kind.CHECK_STALE, pool.label, text)
     elif pool.passed_over is not None and pool.passed_over > 3 * every:
-        text = _("free ones were not checked for %s; is the Celery beat running?")
-        yield Alarm(Kind.CHECK_STALE, pool.label, text % duration(pool.passed_over))
+        text = _("free ones were not checked for %(time)s, though the check runs: %(ran)s")
+        text %= {"time": duration(pool.passed_over), "ran": ran}
+        if not ran:
+            text = _("free ones were not checked for %s; is the Celery beat running?") % duration(
+                pool.passed_over
+            )
+        yield Alarm(Kind.CHECK_STALE, pool.label, text)
+
+
+def _ran(job: JobStatus | None, within: float) -> str:
+    """Return when the job ran last and what came of it, in words; "" if it did not within so many seconds."""
+    if job is not None and job.holder:
+        return _("it is running now")
+    ends = [] if job is None else [ago for ago in (job.done, job.failed) if ago is not None]
+    if job is None or not ends or min(ends) > within:
+        return ""
+    return _("last %(ago)s ago: %(result)s") % {"ago": duration(min(ends)), "result": shown(job.result)}
 
 
 def _still_done(jobs: Mapping[str, JobStatus], checked: Container[str]) -> Iterator[JobStatus]:
@@ -147,10 +172,17 @@ def _still_done(jobs: Mapping[str, JobStatus], checked: Container[str]) -> Itera
 
 
 def _of_sweep(sweep: JobStatus | None, limits: Limits) -> Iterator[Alarm]:
+    ran = _ran(sweep, limits.sweep)
     if sweep is None or sweep.done is None:
-        yield Alarm(Kind.SWEEP_STALE, "", _("The sweep has never run; run `manage.py resourcepool_sweep`."))
+        text = _("The sweep has never come to its end, though it runs: %s") % ran
+        if not ran:
+            text = _("The sweep has never run; run `manage.py resourcepool_sweep`.")
+        yield Alarm(Kind.SWEEP_STALE, "", text)
     elif sweep.done > limits.sweep:
-        text = _("The sweep has not run for %s; is the Celery beat running?") % duration(sweep.done)
+        text = _("The sweep has not come to its end for %(time)s, though it runs: %(ran)s")
+        text %= {"time": duration(sweep.done), "ran": ran}
+        if not ran:
+            text = _("The sweep has not run for %s; is the Celery beat running?") % duration(sweep.done)
         yield Alarm(Kind.SWEEP_STALE, "", text)
 
 
@@ -166,11 +198,12 @@ def _of_jobs(jobs: Iterable[JobStatus]) -> Iterator[Alarm]:
             yield Alarm(Kind.JOB_FAILED, "", text % numbers)
 
 
-def _of_leaks(leaked: int) -> Iterator[Alarm]:
-    if leaked:
-        text = ngettext(
-            "%(count)d lease was reported as leaked within the last hour; the events say where it was acquired.",
-            "%(count)d leases were reported as leaked within the last hour; the events say where they were acquired.",
-            leaked,
-        )
-        yield Alarm(Kind.LEAKED, "", text % {"count": leaked})
+def _of_leaks(label: str, count: int) -> Alarm:
+    text = ngettext(
+        "%(count)d lease was reported as leaked within the last hour; the events say where it was acquired. Free it, or"
+        " acknowledge the leak.",
+        "%(count)d leases were reported as leaked within the last hour; the events say where they were acquired. Free"
+        " them, or acknowledge the leaks.",
+        count,
+    )
+    return Alarm(Kind.LEAKED, label, text % {"count": count})

@@ -92,11 +92,11 @@ def unowned(queues: Iterable[Standing], changes: Iterable[Change], staying: Iter
     after = Counter(ends.values())
     candidates = [_candidate(worker, after[worker.member.pk]) for worker in staying]
     found: dict[str, list[str]] = {}
-    whys: dict[tuple[tuple[str, str], ...], str] = {}
+    whys: dict[object, str] = {}
     for queue in wanted:
         if ends[queue.pk] is None:
-            kind = tuple(sorted(queue.labels.items()))
-            why = whys.get(kind) or whys.setdefault(kind, why_nobody(queue.labels, candidates))
+            kind = queue.pin, *sorted(queue.labels.items())
+            why = whys.get(kind) or whys.setdefault(kind, why_nobody(queue.labels, candidates, queue.pin))
             found.setdefault(why, []).append(queue.queue_id)
     listed = [Unowned(why, len(ids), ids[:FIRST]) for why, ids in found.items()]
     return sorted(listed, key=lambda one: -one.count)
@@ -112,8 +112,8 @@ def _asked_back(
 
 
 def _candidate(worker: Worker, has: int) -> Candidate:
-    limit = worker.member.limit
-    return Candidate(worker.member.labels, worker.is_draining, limit is not None and has >= limit)
+    limit, name = worker.member.limit, worker.member.name
+    return Candidate(worker.member.labels, worker.is_draining, limit is not None and has >= limit, name)
 
 
 def _is_one_of(member: Member, names: Collection[str]) -> bool:

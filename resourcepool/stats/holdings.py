@@ -12,12 +12,14 @@ from django.db.models.functions import Cast, Concat, Substr
 
 from resourcepool.dialect import MicrosUntil
 from resourcepool.history.models import Event
+from resourcepool.leases.lockers import Locked, lockers
 from resourcepool.leases.retry import retrying
 from resourcepool.resources.queryset import ResourceQuerySet
 from resourcepool.signals import What
 from resourcepool.stats.readable import of_each
 from resourcepool.stats.renewal import Renewal, renewal
 
+MOST_LOCKED = 100  # leases that ran out, of which it is asked whether their rows are locked
 DEFAULT_NAME = "^[^/]*/[0-9]+/[^/]*/[^/]*$"  # of a holder: host/pid/thread/number
 
 
@@ -64,6 +66,21 @@ def holdings(
 def running(model: Any, *, holder: str = "", host: str = "", pks: Iterable[Any] = ()) -> ResourceQuerySet:
     """Return the resources under the running leases that ``holdings`` lists."""
     rows = ResourceQuerySet(model=model, using=model.pool.using).held()
+    return _of(rows, holder, host, pks)
+
+
+def locked(model: Any, *, holder: str = "", host: str = "", pks: Iterable[Any] = ()) -> list[Locked]:
+    """Return which of the leases that ran out last have their rows locked all the same: as ``running``, see there.
+
+    Mostly by their holders, inside ``guard``: nobody gets such a row before that transaction ends.
+    """
+    rows = ResourceQuerySet(model=model, using=model.pool.using).expired()
+    last = _of(rows, holder, host, pks).order_by("-busy_before").values_list("pk", flat=True)[:MOST_LOCKED]
+    using = model.pool.using
+    return lockers(using, model, retrying(connections[using], lambda: list(last.all())))
+
+
+def _of(rows: ResourceQuerySet, holder: str, host: str, pks: Iterable[Any]) -> ResourceQuerySet:
     if holder:
         rows = rows.filter(holder=holder)
     if host:

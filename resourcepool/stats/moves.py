@@ -94,7 +94,11 @@ def queues_named(task_type: TaskTypeStatus, queue_ids: Sequence[str]) -> list[Qu
 
 def why_unowned(queue: QueueStatus, task_type: TaskTypeStatus) -> str:
     """Return why nobody has this queue; "" if somebody that lives does."""
-    return "" if queue.is_owned else why_nobody(queue.labels, [one.as_candidate for one in task_type.alive])
+    return (
+        ""
+        if queue.is_owned
+        else why_nobody(queue.labels, [one.as_candidate for one in task_type.alive], queue.pin)
+    )
 
 
 def moves(task_type: str | None = None, *, of: Collection[int] | None = None, limit: int = 20) -> list[Moved]:

@@ -13,7 +13,7 @@ from resourcepool.stats.durations import duration
 from resourcepool.stats.queues import ServerStatus, TaskTypeStatus
 from resourcepool.stats.restless import RESTS
 
-IDLE_HEARTBEATS = 10  # for so many a server may be without a queue
+IDLE_HEARTBEATS = 10  # for so many a server may be without a queue, or nobody ask it for work
 LATE_HEARTBEATS = 2  # within so many the others act on what is overdue
 
 
@@ -21,7 +21,9 @@ def of_queues(task_types: Iterable[TaskTypeStatus]) -> Iterator[Alarm]:
     """Yield what is wrong with these."""
     for one in task_types:
         yield from _of_unowned(one)
+        yield from _of_stalled(one)
         yield from _of_drains(one)
+        yield from drains_in_vain(one)
         yield from _of_restless(one)
         yield from _of_idle(one)
         yield from _of_too_many(one)
@@ -49,6 +51,42 @@ def _of_unowned(one: TaskTypeStatus) -> Iterator[Alarm]:
     yield _alarm(Kind.UNOWNED, one, text, count=one.unowned, ago=duration(one.unowned_for), **said)
 
 
+def _of_stalled(one: TaskTypeStatus) -> Iterator[Alarm]:
+    late = [server for server in one.alive if not one.is_paused and _is_stalled(server, one)]
+    if not late:
+        return
+    worst = max(late, key=lambda server: server.stirred or 0.0)
+    if worst.in_hand:
+        text = ngettext(
+            "server %(server)s has begun no work for %(ago)s, and has %(count)d queue in hand (allowed: %(within)s):"
+            " its work hangs, or takes too long at a time. Its heartbeat goes on, so nobody takes over; restart it.",
+            "server %(server)s has begun no work for %(ago)s, and has %(count)d queues in hand (allowed: %(within)s):"
+            " its work hangs, or takes too long at a time. Its heartbeat goes on, so nobody takes over; restart it.",
+            worst.in_hand,
+        )
+    else:
+        text = ngettext(
+            "server %(server)s has %(count)d queue, but nothing in it has asked for work for %(ago)s: what works on it"
+            " has ended, or hangs. Its heartbeat goes on, so nobody takes over; restart it.",
+            "server %(server)s has %(count)d queues, but nothing in it has asked for work for %(ago)s: what works on"
+            " them has ended, or hangs. Its heartbeat goes on, so nobody takes over; restart it.",
+            worst.queues,
+        )
+    said = {"ago": duration(worst.stirred or 0.0), "within": duration(_stalls_after(worst, one))}
+    count = worst.in_hand or worst.queues
+    yield _alarm(Kind.STALLED, one, text, server=printable(worst), count=count, **said)
+
+
+def _is_stalled(server: ServerStatus, one: TaskTypeStatus) -> bool:
+    return bool(server.queues) and server.stirred is not None and server.stirred > _stalls_after(server, one)
+
+
+def _stalls_after(server: ServerStatus, one: TaskTypeStatus) -> float:
+    """Return for how long it may begin no work: with some in hand for as long as a hand-over may take."""
+    asks = IDLE_HEARTBEATS * one.heartbeat_every
+    return max(asks, one.drain_within) if server.in_hand else asks
+
+
 def _of_drains(one: TaskTypeStatus) -> Iterator[Alarm]:
     late = [server for server in one.alive if _late_by(server, one) > LATE_HEARTBEATS * one.heartbeat_every]
     if not late:
@@ -70,6 +108,21 @@ def _of_drains(one: TaskTypeStatus) -> Iterator[Alarm]:
         ago=duration(worst.longest_asked or 0.0),
         within=duration(takeover_after(one.drain_within, worst.ttl)),
     )
+
+
+def drains_in_vain(one: TaskTypeStatus) -> Iterator[Alarm]:
+    """Yield the alarm that queues stay with draining servers; whoever drains is told the same at once."""
+    if one.stuck is None:
+        return
+    text = ngettext(
+        "%(count)d queue stays with a server that is draining: queue %(queue)s with %(server)s: %(why)s. Start a server"
+        " that may have it, or end the drain.",
+        "%(count)d queues stay with servers that are draining, such as queue %(queue)s with %(server)s: %(why)s. Start"
+        " a server that may have them, or end the drain.",
+        one.stuck.count,
+    )
+    said = {"queue": printable(one.stuck.queue), "server": printable(one.stuck.server), "why": one.stuck.why}
+    yield _alarm(Kind.DRAIN_STUCK, one, text, count=one.stuck.count, **said)
 
 
 def _late_by(server: ServerStatus, one: TaskTypeStatus) -> float:

@@ -1,7 +1,7 @@
 """How each task type stands: its settings, its servers and what they have, and what nobody has.
 
 Five statements for all of them together, however many queues and servers there are; one more where servers are there
-and nobody has some of the queues.
+and nobody has some of the queues, and two where a draining server keeps some.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,6 +19,7 @@ from resourcepool.queues.operating import using_of_queues
 from resourcepool.queues.standing import find_task_type
 from resourcepool.stats.durations import ago
 from resourcepool.stats.restless import Restless, restless_of
+from resourcepool.stats.stuck import Stuck, stuck_of
 from resourcepool.stats.unowned import Candidate, why_nobody
 
 MOST_TASK_TYPES = 200
@@ -33,6 +34,8 @@ class ServerStatus:
         expires_in: until it is judged dead, unless its heartbeat comes; below 0: it is due to be.
         registered: how long ago it registered.
         idle: for how long it has had no queue; None: it has one.
+        stirred: for how long nobody in it has begun work, or asked for some; None: not known, or nobody needs to.
+        in_hand: how many queues somebody in it works on.
         queues: how many it has; ``asked_for``: of these, how many are to go elsewhere, and ``longest_asked``: for
             how long the first of them has been; None: none is.
         awaits: how many it has asked for.
@@ -49,6 +52,8 @@ class ServerStatus:
     expires_in: float
     registered: float
     idle: float | None
+    stirred: float | None = None
+    in_hand: int = 0
     queues: int = 0
     asked_for: int = 0
     longest_asked: float | None = None
@@ -68,10 +73,16 @@ class ServerStatus:
         return self.state == Server.State.DRAINING
 
     @property
+    def stays(self) -> int:
+        """How many queues it is to give up, but nobody has asked for."""
+        return self.queues - self.asked_for if self.is_draining else 0
+
+    @property
     def as_candidate(self) -> Candidate:
         """What it may have, for ``why_nobody``."""
         coming = self.queues - self.asked_for + self.awaits
-        return Candidate(self.labels, self.is_draining, self.limit is not None and coming >= self.limit)
+        is_full = self.limit is not None and coming >= self.limit
+        return Candidate(self.labels, self.is_draining, is_full, self.name)
 
     @property
     def heartbeat(self) -> float:
@@ -92,6 +103,7 @@ class TaskTypeStatus:
         unowned_one: the first of these, and ``unowned_why``: why nobody gets it; "": not looked for.
         asked_for: how many are to go to another server, or to be removed.
         was_served: whether any of the queues ever had a server.
+        stuck: what stays with draining servers; None: nothing.
         restless: None: no queue changes its server all the time.
     """
 
@@ -115,6 +127,7 @@ class TaskTypeStatus:
     asked_for: int = 0
     was_served: bool = False
     restless: Restless | None = None
+    stuck: Stuck | None = None
     servers: Sequence[ServerStatus] = field(default=())
 
     @property
@@ -158,7 +171,8 @@ def task_types(names: Iterable[str] | None = None) -> list[TaskTypeStatus]:
         _status(one, groups.get(one.pk, []), servers.get(one.pk, []), awaits, restless.get(one.name))
         for one in found
     ]
-    return _with_why(using, stand, groups)
+    stuck = stuck_of(using, {one.pk: one.alive for one in stand})
+    return _with_why(using, [replace(one, stuck=stuck.get(one.pk)) for one in stand], groups)
 
 
 def task_type(name: str) -> TaskTypeStatus:
@@ -219,14 +233,16 @@ def _with_why(
     if not firsts:
         return list(stand)
     rows = (
-        Queue.objects.using(using).filter(pk__in=firsts.values()).values_list("task_type", "queue_id", "labels")
+        Queue.objects.using(using)
+        .filter(pk__in=firsts.values())
+        .values_list("task_type", "queue_id", "labels", "pin")
     )
     about = {pk: rest for pk, *rest in retrying(connections[using], lambda: list(rows.all()))}
     return [_told(one, *about[one.pk]) if one.pk in about else one for one in stand]
 
 
-def _told(one: TaskTypeStatus, queue_id: str, labels: Mapping[str, str]) -> TaskTypeStatus:
-    why = why_nobody(labels, [server.as_candidate for server in one.alive])
+def _told(one: TaskTypeStatus, queue_id: str, labels: Mapping[str, str], pin: str) -> TaskTypeStatus:
+    why = why_nobody(labels, [server.as_candidate for server in one.alive], pin)
     return replace(one, unowned_one=queue_id, unowned_why=why)
 
 
@@ -243,6 +259,8 @@ def _server(row: Any, has: _Group | None, awaits: int) -> ServerStatus:
         expires_in=row.micros_left / 1_000_000,
         registered=ago(row.micros_registered) or 0.0,
         idle=ago(row.micros_idle),
+        stirred=ago(row.micros_stirred),
+        in_hand=row.in_hand,
         queues=has.count if has else 0,
         asked_for=has.asked_for if has else 0,
         longest_asked=has.longest_asked if has else None,

@@ -15,10 +15,11 @@ class Candidate:
     labels: Mapping[str, str]
     is_draining: bool = False
     is_full: bool = False
+    name: str = ""
 
 
-def why_nobody(labels: Mapping[str, str], candidates: Iterable[Candidate]) -> str:
-    """Return why none of these may have a queue that asks for ``labels``."""
+def why_nobody(labels: Mapping[str, str], candidates: Iterable[Candidate], pin: str = "") -> str:
+    """Return why none of these may have a queue that asks for ``labels`` and is pinned to the name ``pin``."""
     there = list(candidates)
     if not there:
         return _("no server is up")
@@ -29,7 +30,9 @@ def why_nobody(labels: Mapping[str, str], candidates: Iterable[Candidate]) -> st
     if not up:
         return _("every server that may have it is draining")
     if all(one.is_full for one in up):
-        return _("every server that may have it has as many queues as its limit allows")
+        no_room = _("pinned to %(server)s, which has no room") % {"server": printable(pin)}
+        why = _("every server that may have it has as many queues as its limit allows")
+        return f"{no_room}; {why}" if pin in {one.name for one in up if one.name} else why
     return _("the servers have not shared it yet; a transaction may keep its row locked")
 
 

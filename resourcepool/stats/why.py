@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 
 from resourcepool.dialect import DbNow, MicrosUntil
 from resourcepool.history.models import Event
+from resourcepool.leases.lockers import Locked, lockers
 from resourcepool.leases.retry import retrying
 from resourcepool.phrases import shown
 from resourcepool.resources.choice import everything
@@ -42,6 +43,7 @@ class Resource:
         back_in: until it is back in service by itself; None: no such moment is set.
         checked: since its validity was checked last; None: never.
         endings: how its last leases ended, the last one first, as far as the history knows.
+        locked: the session that has its row locked, mostly its holder's inside ``guard``; None: nobody, or unknown.
     """
 
     pool: str
@@ -52,6 +54,7 @@ class Resource:
     back_in: float | None
     checked: float | None
     endings: list[Event]
+    locked: Locked | None = None
 
     @property
     def reason(self) -> str:
@@ -78,6 +81,7 @@ def resource(row: Any) -> Resource:
     model, now = type(row), _read(row)
     busy_for = max(0.0, now.db_left / 1_000_000)
     state = state_of(now, now.db_now)
+    stuck = lockers(model.pool.using, model, [now.pk]) if now.holder else []
     held = holdings(model, pks=[now.pk], limit=1) if state in (State.LEASED, State.DRAINING) else []
     return Resource(
         pool=model._meta.label,
@@ -88,6 +92,7 @@ def resource(row: Any) -> Resource:
         back_in=now.db_back / 1_000_000 if now.db_back is not None and now.db_back > 0 else None,
         checked=None if now.db_checked is None else max(0.0, -now.db_checked / 1_000_000),
         endings=endings(now),
+        locked=stuck[0] if stuck else None,
     )
 
 
@@ -108,6 +113,15 @@ def endings(row: Any) -> list[Event]:
 
 def explanation(one: Resource) -> str:
     """Return why this resource is, or is not, handed out."""
+    if one.locked and one.state is State.FREE:
+        text = _(
+            "Its last lease, of %(holder)s, ran out, but nobody gets it while its row is locked: %(locked)s"
+        )
+        return str(text % {"holder": one.row.holder, "locked": shown(one.locked)})
+    return f"{_standing(one)} {shown(one.locked)}" if one.locked else _standing(one)
+
+
+def _standing(one: Resource) -> str:
     row, reason = one.row, shown(one.row.reason) or _("no reason given")
     match one.state:
         case State.FREE if row.holder:

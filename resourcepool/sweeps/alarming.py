@@ -21,7 +21,7 @@ def tell_alarms(lease: Lease) -> int:
     """Tell what has begun and ended since the job with this ``lease`` looked last; returns how many there are."""
     connection = connections[lease.using]
     row = verbs.rows_of(connection, Job).filter(pk=lease.pk)
-    known = _read(retrying(connection, lambda: row.values_list("memory", flat=True).get()))
+    known = _read(retrying(connection, row.values_list("memory", flat=True).first) or "")
     with translation.override("en"):  # as all logs, and so that they can be compared with what is known
         found = alarms()
     now = {(alarm.kind.value, alarm.pool): alarm for alarm in found if alarm.kind is not Kind.SWEEP_STALE}

@@ -12,6 +12,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from resourcepool.bell import Bell
 from resourcepool.exceptions import ClaimInTransaction, DatabaseUnavailable
 from resourcepool.leases import verbs
+from resourcepool.leases.answering import patience
 from resourcepool.leases.clock import monotonic
 from resourcepool.leases.holder import default_holder
 from resourcepool.leases.verbs import Grant
@@ -44,10 +45,12 @@ def acquire(source: Source, request: Request, stop: Callable[[], bool] = lambda:
     waiter: Leases | Waiter | None = None
     leases: Leases | None = None
     try:
-        waiter = _begin(source, request)
+        with request.patience():
+            waiter = _begin(source, request)
         if not isinstance(waiter, Waiter):
             return waiter
-        leases = _look_here(waiter, stop)
+        with request.patience():
+            leases = _look_here(waiter, stop)
         if leases is None:
             waiters.join(waiter)
             leases = _outcome(waiter, stop)
@@ -65,10 +68,11 @@ def try_now(source: Source, request: Request) -> Leases | None:
     """Return what was asked for if it is free now, else None; raises as ``acquire`` does, AcquireTimeout apart."""
     connection = connections[source.using]
     refuse_open_transaction(connection, request)
-    if not connection.in_atomic_block:
-        # Whoever does not wait could overtake those who do for as long as it likes: it gets what nobody in line wants.
-        handover.give_everybody(connection, source.model)
-    grants = _at_once(connection, source, request)
+    with patience():
+        if not connection.in_atomic_block:
+            # Whoever does not wait could overtake those who do for as long as it likes: it gets what nobody wants.
+            handover.give_everybody(connection, source.model)
+        grants = _at_once(connection, source, request)
     return None if grants is None else handles(source, connection.alias, request, grants)
 
 
@@ -276,7 +280,8 @@ def _undo(obtained: Leases | Waiter | None) -> None:
 
 def _loaded(obtain: Callable[[Source, Request], Obtained], source: Source, request: Request) -> Obtained:
     """Obtain leases and read their rows: under asyncio ``lease.resource`` must not touch the database."""
-    obtained = obtain(source, request)
+    with request.patience():
+        obtained = obtain(source, request)
     if isinstance(obtained, list):
         try:
             _load(obtained)

@@ -18,6 +18,7 @@ from resourcepool import dialect
 from resourcepool.dialect import Change
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.leases import verbs
+from resourcepool.leases.answering import patience
 from resourcepool.leases.clock import monotonic
 from resourcepool.leases.retry import retrying, rows_read
 from resourcepool.leases.table import Model, key, table_of
@@ -155,6 +156,14 @@ def _if_nobody_waits(connection: BaseDatabaseWrapper, model: Model, pk: Any, fen
 
 def _to_fitting(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int) -> bool:
     """Give the row to the first in line that it fits; if it fits none, it is free."""
+    given = give_fitting(connection, model, pk, fence)
+    return given or verbs.release_all(connection, model, [(pk, fence)], 0.0) == 1
+
+
+def give_fitting(
+    connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int, *, if_free: bool = False
+) -> bool:
+    """Give the row to the first in line that it fits; False, and nothing is changed, if it fits none."""
     for most in (FEW, tickets.MOST):
         line = tickets.in_line(connection, model, most)
         is_whole = len(line) < most
@@ -164,12 +173,12 @@ def _to_fitting(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: i
             if not given:
                 break
             place = next(place for place in line if place.ticket in given)
-            if give(connection, model, pk, fence, place):
+            if give(connection, model, pk, fence, place, if_free=if_free):
                 return True
             line = line[line.index(place) + 1 :]  # that one has just been given something else, or has left
         if is_whole:
             break
-    return verbs.release_all(connection, model, [(pk, fence)], 0.0) == 1
+    return False
 
 
 def give(
@@ -257,7 +266,7 @@ def take_back(connection: BaseDatabaseWrapper, model: Model) -> None:
 
 def give_out_quietly(using: str, model: Model) -> None:
     """Give what has come free to those who wait for it; if that fails, they find it themselves a moment later."""
-    with contextlib.suppress(DatabaseError, InterfaceError, ResourcePoolError):
+    with contextlib.suppress(DatabaseError, InterfaceError, ResourcePoolError), patience():
         give_out(connections[using], model, most=MOST)
 
 

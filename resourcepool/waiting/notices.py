@@ -11,12 +11,16 @@ class Notices:
     """Which tickets this process has, and which of them should be looked at now."""
 
     def __init__(self) -> None:
-        self.alarm = Alarm()
+        self._alarms: dict[str, Alarm] = {}
         self._tickets: dict[tuple[str, int], Bell | None] = {}
-        self._noticed = False
+        self._noticed: set[str] = set()
+
+    def alarm(self, alias: str) -> Alarm:
+        """Return what wakes those who look for the waiters on this database."""
+        return self._alarms.get(alias) or self._alarms.setdefault(alias, Alarm())
 
     def add(self, alias: str, ticket: int, bell: Bell | None = None) -> None:
-        """Note that this process has that ticket; when to look at it, ``bell`` rings, else the alarm."""
+        """Note that this process has that ticket; when to look at it, ``bell`` rings, else the database's alarm."""
         self._tickets[alias, ticket] = bell
         if hints.are_on():
             hints.listen(self.look_at_all)
@@ -30,24 +34,25 @@ class Notices:
         bell = self._tickets.get((alias, ticket), self)
         if bell is self:
             return False
-        self._notice(bell)
+        self._notice(alias, bell)
         return True
 
     def look_at_all(self) -> None:
         """Have every ticket of this process looked at."""
-        for bell in list(self._tickets.values()):
-            self._notice(bell)
+        for (alias, _), bell in list(self._tickets.items()):
+            self._notice(alias, bell)
 
-    def _notice(self, bell: object) -> None:
+    def _notice(self, alias: str, bell: object) -> None:
         if isinstance(bell, Bell):
             bell.ring()
         else:
-            self._noticed = True
-            self.alarm.ring()
+            self._noticed.add(alias)
+            self.alarm(alias).ring()
 
-    def take(self) -> bool:
-        """Tell whether there has been a notice since the last call."""
-        noticed, self._noticed = self._noticed, False
+    def take(self, alias: str) -> bool:
+        """Tell whether there has been a notice for this database since the last call."""
+        noticed = alias in self._noticed
+        self._noticed.discard(alias)
         return noticed
 
 

@@ -1,4 +1,4 @@
-"""Those of this process who wait, and the one thread that looks on behalf of all of them.
+"""Those of this process who wait, and the thread for each database that looks on behalf of all of them.
 
 So a waiter occupies no database connection, and a hundred waiters cost as many looks as one.
 """
@@ -7,23 +7,24 @@ import contextlib
 import logging
 import math
 import os
+from collections import defaultdict
+from functools import partial
 
 from django.db import DatabaseError, InterfaceError
 
-from resourcepool.daemon import Daemon
 from resourcepool.exceptions import DatabaseUnavailable, ResourcePoolError
 from resourcepool.leases import shutdown
 from resourcepool.leases.background import contained, own_connections
 from resourcepool.leases.clock import monotonic
 from resourcepool.leases.keeper import keeper
+from resourcepool.leases.loop import PAUSE_AFTER_FAILURE, Loop
 from resourcepool.waiting.line import USED_AT_MOST, Line
 from resourcepool.waiting.notices import notices
 from resourcepool.waiting.waiter import Waiter
 
 logger = logging.getLogger(__name__)
 
-PAUSE_AFTER_FAILURE = 0.2  # seconds
-IDLE = 10.0  # seconds without a waiter, after which the connections are closed
+IDLE = 10.0  # seconds without a waiter, after which a connection is closed
 
 
 class Waiters:
@@ -31,24 +32,24 @@ class Waiters:
 
     def __init__(self) -> None:
         self._lines: dict[str, Line] = {}
-        self._arrivals: dict[Waiter, None] = {}
-        self._served: dict[Waiter, None] = {}
-        self._thread = Daemon("waiters", self._loop)
+        self._loops: dict[str, Loop] = {}
+        self._arrivals: defaultdict[str, dict[Waiter, None]] = defaultdict(dict)
+        self._served: defaultdict[str, dict[Waiter, None]] = defaultdict(dict)
         self._leaves_at_exit = False
 
     def join(self, waiter: Waiter) -> None:
         """Look on behalf of ``waiter``; its ``outcome`` is set once it has been served."""
         if waiter.ticket is not None:
             notices.add(waiter.using, waiter.ticket.pk)
-        self._start()  # before: without a thread (RuntimeError) nobody would ever serve it
-        self._arrivals[waiter] = None
+        self._start(waiter.using)  # before: without a thread (RuntimeError) nobody would ever serve it
+        self._arrivals[waiter.using][waiter] = None
         waiter.has_joined = True
-        notices.alarm.bring_forward(min(waiter.look_at, waiter.free_at))
+        notices.alarm(waiter.using).bring_forward(min(waiter.look_at, waiter.free_at))
 
     def see_off(self, waiter: Waiter) -> None:
         """Have the ticket of ``waiter``, which has given up, removed; what it was given goes to the next in line."""
-        if waiter.has_joined and self._thread.is_well:
-            notices.alarm.ring()
+        if waiter.has_joined and self._loops[waiter.using].is_alive:
+            notices.alarm(waiter.using).ring()
             return
         try:
             self.join(waiter)
@@ -58,54 +59,47 @@ class Waiters:
 
     def used(self, waiter: Waiter) -> None:
         """Have the ticket of ``waiter``, which has been served at once, removed with others."""
-        self._served[waiter] = None
+        self._served[waiter.using][waiter] = None
         with contextlib.suppress(RuntimeError):  # no more threads: it lapses
-            self._start()
-        notices.alarm.bring_forward(monotonic() + USED_AT_MOST)
+            self._start(waiter.using)
+        notices.alarm(waiter.using).bring_forward(monotonic() + USED_AT_MOST)
 
     def trouble(self, using: str) -> Exception | None:
         """Return what keeps the waiters on this database from being served just now, if anything does."""
         line = self._lines.get(using)
         return line.trouble if line is not None and line.waiters else None
 
-    def _start(self) -> None:
+    def _start(self, using: str) -> None:
         if not self._leaves_at_exit:
             shutdown.at_exit(-1, self._leave_at_exit)
             keeper.release_at_exit()
             self._leaves_at_exit = True
-        self._thread.see_to()
+        if (loop := self._loops.get(using)) is None:
+            turn, has_work = partial(self._serve_once, using), partial(self._has_work, using)
+            new = Loop(f"waiters-{using}", notices.alarm(using), turn, has_work, rests_after=IDLE)
+            loop = self._loops.setdefault(using, new)
+        loop.start()
 
-    def _loop(self) -> None:
-        with own_connections() as own:
-            while True:
-                notices.alarm.reset()
-                with own.turn:
-                    wake_at = self._serve_once()
-                is_idle = math.isinf(wake_at) and own.are_open
-                notices.alarm.sleep_until(monotonic() + IDLE if is_idle else wake_at)
-                if is_idle and not self._arrivals:
-                    with own.turn:
-                        own.close()
+    def _has_work(self, using: str) -> bool:
+        line = self._lines.get(using)
+        in_line = line is not None and (line.waiters or line.used)
+        return bool(in_line or self._arrivals.get(using) or self._served.get(using))
 
-    def _serve_once(self) -> float:
-        """Take a turn of every line; return when to look again."""
-        self._admit()
-        noticed = notices.take()
-        return min((self._turn(line, noticed) for line in list(self._lines.values())), default=math.inf)
+    def _serve_once(self, using: str) -> float:
+        """Take a turn of the line on this database; return when to look again."""
+        line = self._admit(using)
+        return self._turn(line, notices.take(using))
 
-    def _admit(self) -> None:
-        for waiter in list(self._arrivals):
-            del self._arrivals[waiter]
-            if waiter not in (
-                those := self._line(waiter.using).waiters
-            ):  # interrupted, one may have come twice
-                those.append(waiter)
-        for waiter in list(self._served):
-            del self._served[waiter]
-            self._line(waiter.using).drop(waiter)
-
-    def _line(self, using: str) -> Line:
-        return self._lines.get(using) or self._lines.setdefault(using, Line(using))
+    def _admit(self, using: str) -> Line:
+        line = self._lines.get(using) or self._lines.setdefault(using, Line(using))
+        for waiter in list(arrivals := self._arrivals[using]):
+            del arrivals[waiter]
+            if waiter not in line.waiters:  # who was interrupted may have come twice
+                line.waiters.append(waiter)
+        for waiter in list(served := self._served[using]):
+            del served[waiter]
+            line.drop(waiter)
+        return line
 
     def _turn(self, line: Line, noticed: bool) -> float:
         if line.is_off_until > monotonic():
@@ -125,9 +119,9 @@ class Waiters:
         return wake_at
 
     def _leave_at_exit(self) -> None:
-        self._admit()
         with own_connections():
-            for line in self._lines.values():
+            for using in list(self._loops):
+                line = self._admit(using)
                 try:
                     line.close()
                 except (DatabaseError, InterfaceError, ResourcePoolError) as error:

@@ -19,6 +19,7 @@ READS = (
 OPERATES = ("operate_proxy", "operate_tasktype", "operate_server", "operate_queue")
 CHANGES = ("add_proxy", "change_proxy", "delete_proxy", "add_queue", "delete_queue")
 SETS_UP = ("add_tasktype", "change_tasktype", "delete_tasktype")
+BLINDLY = ("add_proxy", "delete_proxy", "add_queue", "delete_queue", "add_tasktype", "delete_tasktype")
 
 ROLES: dict[str, tuple[str, ...]] = {
     "staff": (),
@@ -26,6 +27,7 @@ ROLES: dict[str, tuple[str, ...]] = {
     "operator": (*READS, *OPERATES),
     "blind operator": OPERATES,
     "administrator": (*READS, *CHANGES, *SETS_UP),
+    "blind administrator": BLINDLY,
 }
 
 

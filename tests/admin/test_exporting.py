@@ -49,11 +49,31 @@ def test_formulas_are_harmless(viewer: Client) -> None:
 
 CELLS = [
     ("=1", "'=1"),
-    ("+1", "'+1"),
-    ("-1", "'-1"),
+    ("+1", "+1"),
+    ("-1", "-1"),
+    ("-1+cmd|' /C calc'!A0", "'-1+cmd|' /C calc'!A0"),
+    ("+491701234567", "+491701234567"),
+    ("+491701234567\n=1", "'+491701234567\n'=1"),
+    ("-0.5", "-0.5"),
+    ("+", "'+"),
+    ("+1-2", "'+1-2"),
+    ("x;=1", "x;'=1"),
+    ("x\t=1", "x\t'=1"),
+    ("x\n=1", "x\n'=1"),
+    ("x\r\n=1", "x\r\n'=1"),
+    ("x;;@a;y;+b", "x;;'@a;y;'+b"),
+    ('x; "=1"', 'x;\' "=1"'),
+    ("x;\uff1d1", "x;'\uff1d1"),
+    ("x;+49170;-b", "x;+49170;'-b"),
+    ("-1;-x", "'-1;'-x"),
+    ("x;y", "x;y"),
+    ("a-b;c=d", "a-b;c=d"),
+    ("x,=1", "x,=1"),
+    (" =1", "' =1"),
     ("@a", "'@a"),
-    ("\t=1", "'\t=1"),
-    ("\r=1", "'\r=1"),
+    ("\t=1", "'\t'=1"),
+    ("\r=1", "'\r'=1"),
+    ("\ta", "'\ta"),
     ("a=1", "a=1"),
     ("", ""),
     (-1, -1),
@@ -64,3 +84,18 @@ CELLS = [
 @pytest.mark.parametrize(("value", "cell"), CELLS)
 def test_a_cell_is_made_harmless(value: Any, cell: Any) -> None:
     assert harmless(value) == cell
+
+
+@pytest.mark.parametrize(
+    ("delimiter", "quotes"), [(",", True), (";", True), ("\t", True), (";", False), ("\t", False)]
+)
+def test_no_spreadsheet_finds_a_formula_however_it_splits_the_lines(
+    viewer: Client, delimiter: str, quotes: bool
+) -> None:
+    bad = ["=1", ";=1", "a;=1", 'a"; "=1', "a\t=1", "a\n=1;=2", "a\r\n\t@b", ";;+x", "; -x", '";"=1', "-1;-x"]
+    rows = [new(Proxy, notes=notes) for notes in bad]
+    chosen = {"action": "export", "index": 0, "_selected_action": [row.pk for row in rows]}
+    sent = viewer.post(LIST, chosen).getvalue().decode()
+    sent = sent if quotes else sent.replace('"', "")  # as one sees them that stand in the middle of its cells
+    cells = [cell for row in csv.reader(io.StringIO(sent, newline=""), delimiter=delimiter) for cell in row]
+    assert [cell for cell in cells if cell.lstrip(' "').startswith(("=", "+", "-", "@"))] == []

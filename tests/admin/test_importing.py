@@ -1,5 +1,7 @@
 """Proxies from an uploaded file: the plan first, then all of it or nothing."""
 
+import json
+import re
 import time
 from typing import Any
 
@@ -14,6 +16,7 @@ from resourcepool.admin.importing import pack, unpack
 from resourcepool.exceptions import SecretUnreadable
 from resourcepool.history.recorder import recorder
 from resourcepool.models import Event, Proxy
+from resourcepool.resources.sealing import ANY, Sealed, seal
 from resourcepool.signals import What
 from tests.admin.conftest import lease, sign_in, text
 from tests.app.rows import columns, new
@@ -179,6 +182,55 @@ def test_what_is_packed_shows_nothing_and_comes_back() -> None:
     assert unpack(token, 7) == (LIST.encode(), "proxies.txt", wanted)
     with pytest.raises(SecretUnreadable):
         unpack(token, 8)
+
+
+def test_no_guess_of_a_password_is_confirmed(administrator: Client) -> None:
+    new(Proxy, host="a.example", port=80, username="joe", password=SECRET)
+    for choices in ({}, {"update": "on"}):
+        pages = []
+        for guess in (SECRET, "wr0ng-guess"):
+            answer = upload(administrator, f"http://joe:{guess}@a.example:80\n", **choices)
+            pages.append([text(answer).replace(sealed(answer), ""), sealed(answer)])
+        right, wrong = (re.sub(r"csrfmiddlewaretoken.*?>", "", page) for page, _ in pages)
+        assert right == wrong
+        assert ("a password in the file, which is not compared" in right) is not choices
+        assert ("1 changed" in right) is bool(choices)
+
+
+def test_no_guess_is_confirmed_by_carrying_it_out(administrator: Client) -> None:
+    proxy = new(Proxy, host="a.example", port=80, username="joe", password=SECRET)
+    for choices in ({}, {"update": "on"}):
+        said = []
+        for guess in ("wr0ng-guess", SECRET):
+            confirm(administrator, upload(administrator, f"http://joe:{guess}@a.example:80\n", **choices))
+            said.append(LogEntry.objects.latest("pk").change_message)
+        assert said[0] == said[1]
+        assert Proxy.objects.get(pk=proxy.pk).password == SECRET
+
+
+def test_other_values_are_still_told_of(administrator: Client) -> None:
+    new(Proxy, host="a.example", port=80, username="joe", password=SECRET)
+    csv = f"host,port,username,password,country\na.example,80,joe,{SECRET},DE\n"
+    page = text(upload(administrator, csv))
+    assert "1 of the unchanged has other values in the file." in page
+    assert "1 of the unchanged has a password in the file, which is not compared with the stored one." in page
+    assert "a password in the file" not in text(upload(administrator, csv.replace(SECRET, "")))
+
+
+@pytest.mark.parametrize("purpose", [ANY, ("column", "resourcepool.Proxy.password"), ("tried",)])
+def test_what_was_sealed_for_something_else_is_no_plan(administrator: Client, purpose: Any) -> None:
+    for secret in (SECRET, json.dumps({"user": "1"}), "[]", "7"):
+        token = seal(secret, purpose).token
+        page = text(administrator.post(URL, {"sealed": token}, follow=True))
+        assert "of the keys in" in page
+        assert SECRET not in page
+
+
+def test_a_plan_is_no_password(administrator: Client) -> None:
+    new(Proxy, host="a.example", port=80, username="joe")
+    Proxy.objects.update(password=Sealed(sealed(upload(administrator, LIST))))
+    with pytest.raises(SecretUnreadable):
+        _ = Proxy.objects.get().password
 
 
 def test_without_a_key_it_says_so(administrator: Client) -> None:

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from django.contrib import admin
+from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Permission, User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
@@ -11,6 +12,7 @@ from django.urls import NoReverseMatch, URLPattern, reverse
 
 from resourcepool.admin.operations import OPERATIONS
 from resourcepool.models import Event, Job, Proxy, Sample, Ticket
+from resourcepool.signals import What
 from tests.admin.conftest import ROLES, event, lease, sign_in
 from tests.app.rows import columns, new
 
@@ -107,12 +109,14 @@ def test_an_operation_is_for_operators_from_the_list_and_from_the_page(role: str
         lease(row)
         if name == "return_to_service":
             Proxy.objects.filter(pk=row.pk).take_out("test")
+        event(row, What.LEAKED)
         before = columns(row)
         if is_one:
             client.post(f"{LIST}{row.pk}/operate/{name}/", ANSWERS)
         else:
             client.post(LIST, {**ANSWERS, "action": name, "_selected_action": [str(row.pk)]})
-        assert (columns(row) != before) is (role in OPERATORS)
+        assert (columns(row) != before) is (role in OPERATORS and name != "acknowledge")
+        assert LogEntry.objects.filter(object_id=row.pk).exists() is (role in OPERATORS)
 
 
 @pytest.mark.parametrize("role", sorted(set(EVERYBODY) - OPERATORS - {"anonymous"}))

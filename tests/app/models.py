@@ -6,12 +6,24 @@ from django.db import models
 
 from resourcepool.dialect import KeyField
 from resourcepool.models import AbstractLease, AbstractResource, Pool
+from resourcepool.resources.secret import EncryptedTextField
 
 
 class Team(models.Model):
     """Whom a device belongs to; not leased."""
 
     name = models.CharField(max_length=50)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Login(models.Model):
+    """A secret in a model that is no resource, and that must have one."""
+
+    name = models.CharField(max_length=50)
+    secret = EncryptedTextField(bound_to=["name"])
+    notes = models.TextField(default="", blank=True)
 
     def __str__(self) -> str:
         return self.name
@@ -31,6 +43,7 @@ class Device(AbstractResource):
     is_rooted = models.BooleanField(default=False)
     bought_on = models.DateField(null=True, blank=True)
     owner = models.ForeignKey(Team, null=True, blank=True, on_delete=models.SET_NULL)
+    pin = EncryptedTextField(default="", blank=True, max_length=500)
 
     pool = Pool(ttl=30, timeout=5, strategy="sticky")
 

@@ -42,7 +42,7 @@ def plant() -> Proxy:
     Job.objects.create(name=HOSTILE, done_at=DbNow(), result=HOSTILE, holder=HOSTILE)
     plant_queues()
     ticket(Proxy, holder=HOSTILE)
-    left = new(Proxy, username=SCRIPT, password=PASSWORD, notes="=1+1")
+    left = new(Proxy, username=SCRIPT, password=PASSWORD, notes="=1+1;=2\t=3\n;=4")
     granted(left, "dead")
     expire(left)
     change(left, holder=HOSTILE)
@@ -68,5 +68,8 @@ def found_in(text: Any) -> list[str]:
 
 
 def formulas_in(text: str) -> list[str]:
-    """Return the cells of this CSV that a spreadsheet would carry out."""
-    return [cell for row in csv.reader(io.StringIO(text)) for cell in row if cell.startswith(FORMULAS)]
+    """Return the cells of this CSV that a spreadsheet would carry out, whichever character it splits at."""
+    read = [
+        row for delimiter in ",;\t" for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    ]
+    return [cell for row in read for cell in row if cell.startswith(FORMULAS)]

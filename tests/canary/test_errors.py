@@ -46,7 +46,7 @@ def uploaded() -> SimpleUploadedFile:
     [
         ("django.db.models.sql.compiler.SQLInsertCompiler.execute_sql", "add/", FORM),
         ("django.db.models.sql.compiler.SQLUpdateCompiler.execute_sql", "{pk}/change/", FORM),
-        ("resourcepool.admin.proxy.seal", "add/", FORM),
+        ("resourcepool.resources.secret.seal", "add/", FORM),
         ("resourcepool.resources.importing.plan.seal", "import/", None),
         ("resourcepool.admin.importing.seal", "import/", None),
         ("resourcepool.resources.importing.address.unquote_to_bytes", "import/", None),

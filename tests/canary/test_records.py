@@ -13,7 +13,7 @@ from resourcepool.exceptions import LeaseLost, ResourcePoolError
 from resourcepool.history.recorder import recorder
 from resourcepool.models import Job, Proxy
 from resourcepool.resources.checking.rules import rules_of
-from resourcepool.resources.secret import seal
+from resourcepool.resources.sealing import seal
 from resourcepool.signals import SIGNALS, Fact
 from resourcepool.stats.alarms import alarms
 from resourcepool.stats.holdings import holdings
@@ -81,7 +81,7 @@ def test_no_object_for_programs_shows_one(planted: Proxy) -> None:
     for one in (
         *(
             planted,
-            seal(PASSWORD),
+            seal(PASSWORD, ("canary",)),
             [planted],
             Proxy.objects.all(),
             copy.copy(planted),

@@ -65,6 +65,9 @@ class Story:
         self.ending = next((e.at for e in self.events if e.what == "ending"), self._last)
         self.outages = [Span(e.since, e.at) for e in self.events if e.what == "server_back"]
         self.stalls = [Span(e.since, e.at) for e in self.events if e.what == "stalled"]
+        self.fences = {
+            e.pk: e.fence for e in self.events if e.what == "found"
+        }  # of the rows, when all was over
         self.lives: dict[int, Life] = {}
         for event in self.events:
             self._live(event)

@@ -46,7 +46,7 @@ class Takeover:
         expiry = row.killed_at + (max(ttl, TICKET_TTL) if _asked_for_many(row.use, story) else ttl)
         taken_at = min(row.next.start if row.next else story.ending, story.ending)
         span, fair = Span(expiry, taken_at), expiry + SLACK
-        due = fair + _unseen(row) * (max(ttl, TICKET_TTL) + SLACK) + _held_up(row, story, span)
+        due = fair + _unseen(row, story) * (max(ttl, TICKET_TTL) + SLACK) + _held_up(row, story, span)
         due += _collected(row, story, span)
         for outage in story.outages:
             if outage.start < due and outage.end + BACK > expiry:
@@ -60,12 +60,13 @@ class Takeover:
         return f"{self.row.use}: {after if self.row.next else 'never ' + after}"
 
 
-def _unseen(row: Bereft) -> int:
+def _unseen(row: Bereft, story: Story) -> int:
     """How many grants there may have been in between whose holders could not tell of them: each may have to lapse.
 
     A waiter that was killed has what it was handed for as long as its ticket lives.
     """
-    return max(0, row.next.fence - row.use.fence - 1) if row.next else 0
+    fence = row.next.fence - 1 if row.next else story.fences.get(row.use.pk, 0)
+    return max(0, fence - row.use.fence)
 
 
 def _collected(row: Bereft, story: Story, span: Span) -> float:

@@ -102,6 +102,11 @@ class TestTakeover:
         assert found(KILLED + WAITING.format(at=19.9, fence=7)) == {}
         assert found(KILLED + WAITING.format(at=20.1, fence=7)) != {}
 
+    def test_a_grant_whose_holder_could_not_tell_explains_it_also_when_nobody_had_the_row_again(self) -> None:
+        ended = KILLED.replace("30 ending", "19 ending")
+        assert found(ended + "20 timed_out 2 0 0 9\n21 found 0 7 5") != {}
+        assert found(ended + "20 timed_out 2 0 0 9\n21 found 0 7 6") == {}
+
     @pytest.mark.parametrize(("at", "is_late"), [(16.4, False), (16.6, True)])
     def test_what_came_with_others_lasts_as_long_as_a_ticket(self, at: float, is_late: bool) -> None:
         several = KILLED.replace("2 acquired 1 7 5", "1.1 asks_for_many 1\n    2 acquired 1 7 5 1.05")

@@ -121,6 +121,6 @@ def test_a_model_that_inherits_its_leases_is_no_pool(family: dict[str, Any]) -> 
 
 
 def test_a_resource_is_not_selected_by_what_is_in_another_table(family: dict[str, Any]) -> None:
-    with pytest.raises(BadOption, match=r"name=.*no such selector; testapp.Camera has: .*\blens\b"):
+    with pytest.raises(BadOption, match=r"name: no such selector; testapp.Camera has: .*\blens\b"):
         family["mixed"].pool.acquire(wait=False, name="red")
     assert "tags" in selectable(family["proxy"])

@@ -1,11 +1,25 @@
 """Every test here works on committed rows."""
 
+from collections.abc import Iterator
+
 import pytest
+from django.db import connection
 
 from tests.committed import *  # noqa: F403 (fixtures)
+from tests.concurrency.distant import Server, forward
+from tests.spawned import Spawner
 from tests.waiting.waiters import waiting  # noqa: F401 (fixture)
 
 
 @pytest.fixture(autouse=True)
 def _on_committed_rows(transactional_db: None) -> None:
     pass
+
+
+@pytest.fixture
+def server(spawn: Spawner) -> Iterator[Server]:
+    """The server behind a process of its own, which can be stopped."""
+    address = connection.settings_dict
+    server = Server(spawn(forward, address["HOST"], int(address["PORT"])))
+    yield server
+    server.thaw()

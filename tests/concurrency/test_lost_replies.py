@@ -117,7 +117,7 @@ class TestRenew:
         leases = [hold(row) for row in several(Bare, 5)]
         sent = [lease.trust.sent_at for lease in leases]
         wire.cut_after("UPDATE")
-        assert renew_together("default", 60, leases)
+        assert renew_together("default", leases)
         assert wire.cuts == 1
         assert not any(lease.lost.is_set() for lease in leases)
         assert all(lease.trust.sent_at > before for lease, before in zip(leases, sent, strict=True))

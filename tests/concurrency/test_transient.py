@@ -218,7 +218,7 @@ class TestWhatTheDatabaseRefuses:
         run, refused = dialect.run, threading.Event()
 
         def refuses(own: Any, *args: Any) -> Any:
-            if threading.current_thread().name != "resourcepool-waiters":
+            if threading.current_thread().name != "resourcepool-waiters-default":
                 return run(own, *args)
             refused.set()
             raise refusal()

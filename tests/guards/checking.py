@@ -20,8 +20,8 @@ CHECKING = (
     Mutation(
         "a check goes before those who stand in line",
         "resources/checking/lease.py",
-        "        handover.give_everybody(connection, model)\n",
-        "        pass\n",
+        "_given_to_somebody(connection, model, candidate.pk)",
+        "False",
         CHECKS,
     ),
     Mutation(
@@ -48,8 +48,8 @@ CHECKING = (
     Mutation(
         "a check is sent inside",
         "resources/checking/guard.py",
-        "if not is_public(plain):",
-        "if False:",
+        "if is_public(plain) or self",
+        "if True or self",
         CHECKS,
     ),
     Mutation(

@@ -65,9 +65,23 @@ LEASES = (
     Mutation(
         "fences out of a batch",
         VERBS,
-        "IN ({keys}) AND {fence} = CASE {table.pk}{cases} END",
-        "IN ({keys}) AND {fence} >= 0 * CASE {table.pk}{cases} END",
+        "IN ({keys}) AND {fence} = {by_key}",
+        "IN ({keys}) AND {fence} >= 0 * {by_key}",
         CONTRACT,
+    ),
+    Mutation(
+        "the fences of a row that is made again",
+        "dialect/fields.py",
+        "return DbMicros() if add and value == 0 else value",
+        "return value",
+        ("tests/leases/test_made_again.py",),
+    ),
+    Mutation(
+        "a batch is renewed for the ttl of its first",
+        VERBS,
+        "differ = len(set(each)) > 1",
+        "differ = False",
+        (*CONTRACT, "tests/leases/test_keeper.py"),
     ),
     Mutation(
         "expiry out of claim",
@@ -89,8 +103,8 @@ LEASES = (
     Mutation(
         "an adoption does not raise the fence",
         VERBS,
-        """"adopt": f"{busy} = {speaks.later}, {fence} = {fence} + 1""",
-        """"adopt": f"{busy} = {speaks.later}, {fence} = {fence}""",
+        """"adopt": f"{busy} = {later}, {fence} = {fence} + 1""",
+        """"adopt": f"{busy} = {later}, {fence} = {fence}""",
         CONTRACT,
     ),
     Mutation(
@@ -109,8 +123,8 @@ LEASES = (
     Mutation(
         "a shorter renewal shortens",
         VERBS,
-        "{speaks.greatest}({busy}, {speaks.later})",
-        "{speaks.later}",
+        "{speaks.greatest}({busy}, {later})",
+        "{later}",
         CONTRACT,
     ),
     Mutation(
@@ -123,8 +137,8 @@ LEASES = (
     Mutation(
         "a release does not raise the fence",
         VERBS,
-        '''"release": f"{busy} = {speaks.later}, {fence} = {fence} + 1, {holder} = ''"''',
-        '''"release": f"{busy} = {speaks.later}, {fence} = {fence}, {holder} = ''"''',
+        '''"release": f"{busy} = {later}, {fence} = {fence} + 1, {holder} = ''"''',
+        '''"release": f"{busy} = {later}, {fence} = {fence}, {holder} = ''"''',
         CONTRACT,
     ),
     Mutation(

@@ -6,6 +6,8 @@ PLANNING, MOVING = "queues/planning.py", "queues/moving.py"
 HELD = "queues/held.py"
 PLANS = ("tests/queues/test_planning.py",)
 MOVES = ("tests/queues/test_moving.py", "tests/queues/test_reassigning.py")
+OUTAGES = ("tests/queues/test_outages.py",)
+RESTS = ("tests/queues/test_resting.py",)
 HANDLES = ("tests/queues/test_held.py", "tests/queues/test_guard.py")
 MEMBERS = (
     "tests/queues/test_membership.py",
@@ -26,22 +28,64 @@ QUEUES = (
     Mutation(
         "queues: a draining server gets nothing",
         PLANNING,
+        "worker.member.pk in staying and not worker.is_draining]",
+        "worker.member.pk in staying]",
+        PLANS,
+    ),
+    Mutation(
+        "queues: what is asked for by a draining server is not handed over",
+        PLANNING,
         "return self.is_alive and not self.is_draining",
         "return self.is_alive",
-        PLANS,
+        (*PLANS, *MOVES),
+    ),
+    Mutation(
+        "queues: who is spared is given nothing",
+        PLANNING,
+        "return member if worker.is_alive else replace(member, limit=most)",
+        "return member",
+        OUTAGES,
+    ),
+    Mutation(
+        "queues: who comes back judges nobody",
+        "queues/registering.py",
+        '{"leaving": [after], "spares": True}',
+        '{"leaving": [after]}',
+        OUTAGES,
+    ),
+    Mutation(
+        "queues: who comes back has what it had",
+        "queues/registering.py",
+        "            inherit(using, locked, after, row)\n",
+        "            pass\n",
+        OUTAGES,
+    ),
+    Mutation(
+        "queues: who notices an outage judges nobody for a while",
+        "queues/membership.py",
+        "spares = self._absence.spares(monotonic())",
+        "spares = False",
+        OUTAGES,
+    ),
+    Mutation(
+        "queues: nobody goes to the task type's row for those it spares",
+        "queues/absence.py",
+        "max(seen.plan_in, self.spares_until - seen.sent_at)",
+        "seen.plan_in",
+        OUTAGES,
     ),
     Mutation(
         "queues: a dead server has nothing",
         PLANNING,
-        "staying = {pk for pk, worker in by_pk.items() if worker.is_alive} - set(leaving)",
+        "staying = {pk for pk, worker in by_pk.items() if worker.is_there} - set(leaving)",
         "staying = set(by_pk) - set(leaving)",
         PLANS,
     ),
     Mutation(
         "queues: who leaves has nothing",
         PLANNING,
-        "if worker.is_alive} - set(leaving)",
-        "if worker.is_alive}",
+        "if worker.is_there} - set(leaving)",
+        "if worker.is_there}",
         PLANS,
     ),
     Mutation(
@@ -121,6 +165,27 @@ QUEUES = (
         "if if_due and not is_due(locked, workers, using):",
         "if False:",
         MOVES,
+    ),
+    Mutation(
+        "queues: a server says when work was begun",
+        "queues/consumer.py",
+        "        rows.update(stirred_at=moment, in_hand=in_hand)\n",
+        "        del moment\n",
+        ("tests/queues/test_consumer.py",),
+    ),
+    Mutation(
+        "queues: what is locked has nobody plan again at once",
+        MOVING,
+        "if (task_type.micros_of_rest or 0) > 0:",
+        "if False:",
+        RESTS,
+    ),
+    Mutation(
+        "queues: nobody looks for a plan that rests",
+        "queues/looking.py",
+        "return max(0.0, (found.micros_of_rest or 0) / 1_000_000)",
+        "return 0.0",
+        RESTS,
     ),
     Mutation(
         "queues: a plan begins with the row of the task type",

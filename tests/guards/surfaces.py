@@ -104,8 +104,15 @@ SURFACES = (
     Mutation(
         "a spreadsheet executes what is exported",
         "stats/cells.py",
-        "text.startswith(FORMULAS)",
+        "_FORMULA.match(part)",
         "False",
+        ("tests/canary/test_pages.py",),
+    ),
+    Mutation(
+        "a spreadsheet that splits at semicolons executes what is exported",
+        "stats/cells.py",
+        "*(one if _NUMBER.fullmatch(one) else _quoted(one) for one in others)",
+        "*others",
         ("tests/canary/test_pages.py",),
     ),
     Mutation(
@@ -135,5 +142,40 @@ SURFACES = (
         "if labels.issuperset(model._meta.label for model in resource_models()):",
         "if True:",
         ("tests/dashboard/test_views.py",),
+    ),
+    Mutation(
+        "an import confirms a guess of a password",
+        "admin/importing.py",
+        "compares_passwords=False",
+        "compares_passwords=True",
+        ("tests/admin/test_importing.py",),
+    ),
+    Mutation(
+        "what is sealed is good in any row",
+        "resources/secret.py",
+        "is_known = bool(row) and not",
+        "is_known = False and not",
+        ("tests/resources/test_secret_bound.py",),
+    ),
+    Mutation(
+        "what is sealed is good for any purpose",
+        "resources/sealing.py",
+        "for key in keys] if purpose else ciphers)",
+        "for key in keys] if False else ciphers)",
+        ("tests/resources/test_sealing.py",),
+    ),
+    Mutation(
+        "who sees no list may delete from it",
+        "admin/operated.py",
+        "return allowed and self.has_view_or_change_permission(request, obj)",
+        "return allowed",
+        ("tests/admin/test_roles.py", "tests/admin/queues/test_roles.py"),
+    ),
+    Mutation(
+        "odd JSON breaks a page",
+        "admin/queues/labels_field.py",
+        "except (ValueError, RecursionError):",
+        "except KeyError:",
+        ("tests/admin/test_typed.py",),
     ),
 )

@@ -1,11 +1,16 @@
 """Every test here works on committed rows."""
 
+import sys
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from resourcepool.leases import verbs
+from resourcepool.signals import lease_leaked, lease_lost, lease_released
 from tests.app.rows import Model, leased_models, new
 from tests.committed import *  # noqa: F403 (fixtures)
+from tests.leases.outage import Outage
 
 
 @pytest.fixture(autouse=True)
@@ -21,3 +26,25 @@ def model(request: pytest.FixtureRequest) -> Model:
 @pytest.fixture
 def row(model: Model) -> Any:
     return new(model)
+
+
+@pytest.fixture
+def outage(monkeypatch: pytest.MonkeyPatch) -> Outage:
+    outage = Outage()
+    monkeypatch.setattr(verbs, "renew_unless_locked", outage)
+    return outage
+
+
+@pytest.fixture
+def receivers_that_exit() -> Iterator[None]:
+    """Receivers that want the process to end, as one may when a lease is lost."""
+
+    def leave(**_: Any) -> None:
+        sys.exit("leave")
+
+    signals = (lease_lost, lease_leaked, lease_released)
+    for signal in signals:
+        signal.connect(leave)
+    yield
+    for signal in signals:
+        signal.disconnect(leave)

@@ -3,6 +3,7 @@
 from resourcepool.leases.alarm import Alarm
 from resourcepool.leases.clock import monotonic
 from tests.eventually import InBackground
+from tests.interrupted import interrupted_everywhere
 
 
 def test_a_ring_ends_the_sleep_and_one_before_the_sleep_prevents_it() -> None:
@@ -25,17 +26,27 @@ def test_an_earlier_moment_is_kept_and_a_later_one_ignored() -> None:
     assert soon <= monotonic() < soon + 50
 
 
-def test_a_moment_that_was_asked_for_wakes_the_loop_only_once_however_often_it_is_asked_for() -> None:
+def test_a_moment_that_was_asked_for_is_told_the_loop_only_once_however_often_it_is_asked_for() -> None:
     """A thousand short leases must not wake the keeper a thousand times."""
     alarm, moment = Alarm(), monotonic() + 60
     alarm.bring_forward(moment)
-    assert alarm._bell.wait(0)
+    assert alarm._asked.qsize() == 1
     for later in range(1_000):
         alarm.reset()
         alarm.bring_forward(moment + later)
-        assert not alarm._bell.wait(0)
+        assert alarm._asked.empty()
     alarm.bring_forward(moment - 1)
-    assert alarm._bell.wait(0)
+    assert alarm._asked.qsize() == 1
+
+
+def test_whoever_is_interrupted_anywhere_while_asking_leaves_an_alarm_that_works() -> None:
+    """A signal handler that raises between the parts of an Event.set() leaves its lock taken: the next one hangs."""
+    for ask in (Alarm.ring, lambda alarm: alarm.bring_forward(monotonic())):
+        for alarm in interrupted_everywhere(Alarm, ask):
+            alarm.ring()
+            alarm.sleep_until(float("inf"))
+            alarm.reset()
+            assert alarm.asked_for == float("inf")
 
 
 def test_a_moment_that_has_come_is_forgotten() -> None:

@@ -127,6 +127,15 @@ class TestRenew:
         assert verbs.renew(connection, model, swapped, 600) == 0
         assert max(busy_for(one), busy_for(another)) <= 60
 
+    def test_of_many_extends_each_for_its_own_ttl(self, model: Model) -> None:
+        ttls = [20, 0, 3_000, 40.5, 10, 60]
+        rows = several(model, len(ttls))
+        held = [(row.pk, granted(row, ttl=10).fence) for row in rows]
+        steal(rows[2])
+        assert verbs.renew_unless_locked(connection, model, held, ttls) == 5
+        for row, ttl in zip(rows, [20, 10, 60, 40.5, 10, 60], strict=True):
+            assert ttl - 3 < busy_for(row) <= ttl
+
 
 class TestRelease:
     def test_frees_the_row_at_once_and_raises_the_fence(self, row: Any) -> None:
@@ -165,6 +174,13 @@ class TestRelease:
         assert verbs.release_all(connection, model, held, 0) == 1
         assert [columns(kept), columns(stolen)] == before
         assert columns(freed)["holder"] == ""
+
+    def test_of_everything_lets_each_rest_for_its_own_cool_down(self, model: Model) -> None:
+        rows = several(model, 3)
+        held = [(row.pk, granted(row).fence) for row in rows]
+        assert verbs.release_all(connection, model, held, [0, 20, 600]) == 3
+        for row, rests in zip(rows, [0, 20, 600], strict=True):
+            assert rests - 3 < busy_for(row) <= rests
 
 
 class TestSettlingARelease:

@@ -219,7 +219,9 @@ class TestRowLock:
             process_clock.advance(30)
             eventually(lambda: another.trust.due_at > process_clock())
             renewals = [
-                one.sql for one in statements if one.thread == "resourcepool-beat" and "UPDATE" in one.sql
+                one.sql
+                for one in statements
+                if one.thread == "resourcepool-beat-default" and "UPDATE" in one.sql
             ]
             assert len(renewals) == 1
             assert " IN (" not in renewals[0]

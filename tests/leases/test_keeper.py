@@ -1,9 +1,6 @@
 """The keeper: renews what this process holds, and tells the holder what it lost."""
 
-import contextlib
-import sys
 import threading
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -11,26 +8,23 @@ from django.db import ProgrammingError, connection
 
 from resourcepool.dialect import DbLater
 from resourcepool.exceptions import DatabaseUnavailable
-from resourcepool.leases import keeper as keeping
 from resourcepool.leases import shutdown, verbs
 from resourcepool.leases.background import OwnConnections
 from resourcepool.leases.keeper import keeper
 from resourcepool.models import Proxy
-from resourcepool.signals import lease_leaked, lease_lost, lease_released
 from tests.app.models import Bare, Device
 from tests.app.rows import busy_for, change, columns, expire, hold, new, several, steal
 from tests.committed import Clock, Statement
 from tests.eventually import eventually
+from tests.leases.outage import Outage, renewed
 
 
 def renewals(statements: list[Statement], model: Any) -> list[str]:
     """Return the keeper's renewals of this model's rows."""
     table = f"UPDATE {connection.ops.quote_name(model._meta.db_table)} "
-    return [one.sql for one in statements if one.thread == "resourcepool-beat" and one.sql.startswith(table)]
-
-
-def renewed(leases: list[Any], now: Callable[[], float]) -> Callable[[], bool]:
-    return lambda: all(lease.trust.due_at > now() for lease in leases)
+    return [
+        one.sql for one in statements if one.thread == "resourcepool-beat-default" and one.sql.startswith(table)
+    ]
 
 
 class TestBeat:
@@ -83,6 +77,26 @@ class TestBeat:
         process_clock.advance(190)
         eventually(renewed([long], process_clock))
         assert 599 < busy_for(Bare.objects.get(pk=long.pk)) <= 600
+
+    def test_renews_in_one_statement_what_lasts_differently(
+        self, process_clock: Clock, statements: list[Statement]
+    ) -> None:
+        """With ``max_hold`` near the ttl each lease has another end; so has each one of a ttl of its own."""
+        leases = []
+        for number in range(20):
+            leases.append(hold(new(Bare), ttl=60, max_hold=70))
+            leases.append(hold(new(Bare), ttl=60 + number))
+            process_clock.ahead += 0.1
+        Bare.objects.update(busy_before=DbLater(30))
+        process_clock.advance(30)
+        eventually(renewed(leases, process_clock))
+        assert len(renewals(statements, Bare)) == 1
+        for lease in leases:
+            wanted = lease.trust.next_ttl(process_clock())
+            lasts = busy_for(Bare.objects.get(pk=lease.pk))
+            if lease.terms.max_hold is None:
+                assert wanted - 1 < lasts <= wanted, "each for its own ttl"
+            assert lease.remaining < lasts, "trusted only for what was written"
 
     def test_does_not_renew_what_was_released(self, process_clock: Clock, statements: list[Statement]) -> None:
         released, kept = hold(new(Bare), ttl=60), hold(new(Bare), ttl=60)
@@ -143,13 +157,7 @@ class TestLoss:
 
 
 class TestTrouble:
-    @pytest.fixture
-    def outage(self, monkeypatch: pytest.MonkeyPatch) -> "Outage":
-        outage = Outage()
-        monkeypatch.setattr(verbs, "renew_unless_locked", outage)
-        return outage
-
-    def test_is_sat_out_until_the_database_is_back(self, process_clock: Clock, outage: "Outage") -> None:
+    def test_is_sat_out_until_the_database_is_back(self, process_clock: Clock, outage: Outage) -> None:
         lease = hold(new(Bare), ttl=60)
         outage.error = DatabaseUnavailable("gone")
         process_clock.advance(25)
@@ -158,7 +166,7 @@ class TestTrouble:
         outage.error = None
         eventually(renewed([lease], process_clock))
 
-    def test_that_outlasts_the_trust_is_a_loss(self, process_clock: Clock, outage: "Outage") -> None:
+    def test_that_outlasts_the_trust_is_a_loss(self, process_clock: Clock, outage: Outage) -> None:
         lease = hold(new(Bare), ttl=60)
         outage.error = DatabaseUnavailable("gone")
         process_clock.advance(57)
@@ -167,7 +175,7 @@ class TestTrouble:
         assert lease.lost.wait(5)
 
     def test_is_warned_of_once(
-        self, process_clock: Clock, outage: "Outage", caplog: pytest.LogCaptureFixture
+        self, process_clock: Clock, outage: Outage, caplog: pytest.LogCaptureFixture
     ) -> None:
         hold(new(Bare), ttl=60)
         outage.error = DatabaseUnavailable("the server is gone")
@@ -176,7 +184,7 @@ class TestTrouble:
         assert caplog.text.count("the server is gone; 1 leases not renewed yet") == 1
 
     def test_does_not_delay_the_news_while_a_statement_hangs(
-        self, process_clock: Clock, outage: "Outage"
+        self, process_clock: Clock, outage: Outage
     ) -> None:
         """Nobody knows when the statement returns; the trust window closes all the same."""
         lease = hold(new(Bare), ttl=60)
@@ -187,7 +195,7 @@ class TestTrouble:
             assert lease.lost.wait(5)
 
     def test_of_any_other_kind_does_not_end_the_keeper(
-        self, process_clock: Clock, outage: "Outage", caplog: pytest.LogCaptureFixture
+        self, process_clock: Clock, outage: Outage, caplog: pytest.LogCaptureFixture
     ) -> None:
         lease = hold(new(Bare), ttl=60)
         outage.error = ProgrammingError("nobody thought of this")
@@ -199,13 +207,25 @@ class TestTrouble:
         assert keeper.is_alive()
 
     def test_with_one_table_does_not_cost_the_leases_on_another(
-        self, process_clock: Clock, outage: "Outage"
+        self, process_clock: Clock, outage: Outage
     ) -> None:
         broken, works = hold(new(Bare), ttl=60), hold(new(Device), ttl=60)
         outage.error, outage.only = ProgrammingError("this table is broken"), Bare
         process_clock.advance(25)
         eventually(renewed([works], process_clock))
         assert broken.trust.due_at < process_clock()
+
+
+class TestTheEnd:
+    def test_releases_all_rows_of_one_table_in_one_statement_each_for_its_own_cool_down(
+        self, statements: list[Statement]
+    ) -> None:
+        leases = [hold(row, cooldown=10 * number) for number, row in enumerate(several(Bare, 20))]
+        statements.clear()
+        shutdown.release_everything(leases)
+        assert len([one for one in statements if one.sql.startswith("UPDATE")]) == 1
+        for number, lease in enumerate(leases):
+            assert 10 * number - 3 < busy_for(Bare.objects.get(pk=lease.pk)) <= 10 * number
 
 
 class TestWhatOneLeaseRaises:
@@ -256,20 +276,6 @@ class TestWhatOneLeaseRaises:
         shutdown.release_everything(leases)
         assert keeper.kept() == []
 
-    @pytest.fixture
-    def receivers_that_exit(self) -> Iterator[None]:
-        """Receivers that want the process to end, as one may when a lease is lost."""
-
-        def leave(**_: Any) -> None:
-            sys.exit("leave")
-
-        signals = (lease_lost, lease_leaked, lease_released)
-        for signal in signals:
-            signal.connect(leave)
-        yield
-        for signal in signals:
-            signal.disconnect(leave)
-
 
 class TestConnections:
     def test_are_closed_when_there_is_nothing_left_to_keep(
@@ -278,8 +284,8 @@ class TestConnections:
         closed = threading.Event()
         close = OwnConnections.close
         monkeypatch.setattr(OwnConnections, "close", lambda own: (close(own), closed.set()))
-        monkeypatch.setattr(keeping, "IDLE", 0.05)
         lease = hold(new(Bare), ttl=60)
+        monkeypatch.setattr(keeper._beats["default"], "rests_after", 0.05)
         process_clock.advance(25)
         eventually(renewed([lease], process_clock))
         assert not closed.is_set()
@@ -297,30 +303,3 @@ def test_leases_that_come_and_go_leave_nothing_behind() -> None:
             pass
     assert keeper.kept() == []
     assert keeper.is_alive()
-
-
-class Outage:
-    """Stands in front of the keeper's renewals: lets them through, fails them, or holds them up."""
-
-    def __init__(self) -> None:
-        self.calls = 0
-        self.error: Exception | None = None
-        self.only: Any = None
-        self._through = threading.Event()
-        self._through.set()
-        self._renew = verbs.renew_unless_locked
-
-    def __call__(self, connection: Any, model: Any, *args: Any) -> Any:
-        self.calls += 1
-        self._through.wait(20)
-        if self.error is not None and self.only in (None, model):
-            raise self.error
-        return self._renew(connection, model, *args)
-
-    @contextlib.contextmanager
-    def hanging(self) -> Iterator[None]:
-        self._through.clear()
-        try:
-            yield
-        finally:
-            self._through.set()

@@ -94,7 +94,7 @@ class Something:
 def test_tickets_are_nobodys_leak(caplog: pytest.LogCaptureFixture, waiting: Any) -> None:
     held: Any = Proxy.pool.acquire() if new(Proxy) else None
     waiting.start("one")
-    keeper._look_for_leaks()
+    keeper._look_for_leaks("default")
     assert reports(caplog) == []
     held.release()
     waiting.let_go("one")

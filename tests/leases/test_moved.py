@@ -53,7 +53,7 @@ class TestAMovedHandle:
         lease: Any = Proxy.pool.acquire(ttl=60)
         do = [handed_over(lease)]
         monkeypatch.setattr(verbs, "renew_unless_locked", after(verbs.renew_unless_locked, do))
-        keeping.renew_together("default", 60, [lease])
+        keeping.renew_together("default", [lease])
         assert not do
         assert lease.remaining <= LASTS
 
@@ -70,6 +70,6 @@ class TestAMovedHandle:
         do = [handed_over(lease)]
         monkeypatch.setattr(verbs, "live_fences", after(verbs.live_fences, do))
         monkeypatch.setattr(verbs, "renew_unless_locked", lambda *_: 0)
-        keeping.renew_together("default", 60, [lease])
+        keeping.renew_together("default", [lease])
         assert not do
         lease.ensure_held()

@@ -104,7 +104,7 @@ def test_a_given_one_that_is_held_is_named_and_left_alone() -> None:
     row = new(Proxy)
     lease = hold(row)
     said = say("resourcepool_fix", "proxy", str(row.pk))
-    assert f"-         {row.pk}  proxy {row.pk}  in use, or out of service" in said.out
+    assert f"-         {row.pk}  proxy {row.pk}  in use\n" in said.out
     lease.renew()
 
 

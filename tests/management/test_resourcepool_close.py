@@ -111,6 +111,16 @@ def test_what_nobody_holds_is_named() -> None:
     assert again.code == 1
 
 
+def test_what_is_not_there_is_not_said_to_be_free() -> None:
+    proxy = new(Proxy)
+    hold(proxy)
+    closed = run("close", "proxy", 987_654, proxy.pk, "--reason", "x")
+    assert (closed.err, closed.code) == ("there is no such id: 987654\n", 0)
+    again = run("close", "proxy", 987_654, "--reason", "x", "--json")
+    assert (again.json["not_held"], again.json["not_there"]) == ([], ["987654"])
+    assert again.code == 1
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

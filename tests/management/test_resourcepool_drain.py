@@ -177,7 +177,7 @@ class TestWaiting:
         (["proxy", "--reason", "x"], "say which resources: ids, --tag or --where"),
         (
             ["proxy", "99999999", "--reason", "x"],
-            "id='99999999' is not allowed: a primary key of resourcepool.Proxy",
+            "id='99999999' is not allowed: no resourcepool.Proxy has it",
         ),
         (["proxy", "--all"], "--reason='' is not allowed"),
         (["proxy", "--all", "--back", "--for", "2h"], "--for does not go together with --back"),

@@ -132,7 +132,7 @@ class TestSecrets:
         odd = {
             "username": "=joe",
             "password": f"+{CANARY}\",'",
-            "notes": "=1+1\r\ntwo",
+            "notes": "=1+1;=2\r\n+491701234567\t=3",
             "tags": "eu fast",
             "weight": 7,
         }
@@ -149,7 +149,17 @@ class TestSecrets:
                 assert new_one[name] == old[name]
         first = Proxy.objects.order_by("pk")[0]
         assert first.password == odd["password"]
-        assert first.notes == "=1+1\ntwo"
+        assert first.notes == "=1+1;=2\n+491701234567\t=3"
+
+
+def test_what_is_copied_from_a_list_into_an_import_is_the_same_phone_number(tmp_path: Path) -> None:
+    before = new(Proxy, username="+491701234567", tags="eu")
+    names = ("scheme", "host", "port", "username", "tags")
+    (row,) = rows_of(run("export").out)
+    file = tmp_path / "again.csv"
+    file.write_text("\n".join([",".join(names), ",".join(row[name] for name in names)]))
+    assert "1 unchanged" in run("import", file).out
+    assert Proxy.objects.get() == before
 
 
 def test_a_file_that_was_not_finished_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -117,6 +117,7 @@ def test_json_is_one_object_on_standard_output(run: Run) -> None:
         "returned": 0,
         "retired": 0,
         "differing": 0,
+        "uncompared": 0,
         "staying_retired": 0,
         "bad": [bad],
         "bad_count": 1,

@@ -148,6 +148,16 @@ class TestChanges:
         assert queues("undrain", "orders", f"A #{a.pk}", "--json").json == {"servers": [f"A #{a.pk}"]}
         assert Queue.objects.filter(req_server=None).count() == 4
 
+    def test_a_drain_that_leaves_queues_where_they_are_says_so(self, orders: TaskType) -> None:
+        a = server(orders)
+        planned(orders)
+        stay = f"8 queues stay with servers that are draining, such as queue 0 with A #{a.pk}: no other server is up."
+        assert queues("drain", "orders", "A").out.startswith(f"Drains: A #{a.pk}.\n{stay}")
+        told = queues("drain", "orders", "A", "--json").json
+        assert told["servers"] == [f"A #{a.pk}"]
+        assert [text.startswith(stay) for text in told["but"]] == [True]
+        assert stay in queues("show", "orders").out
+
     def test_that_had_nothing_to_end_say_so(self, orders: TaskType) -> None:
         a = server(orders)
         assert queues("unpin", "orders", "0").out == "None of them was pinned.\n"

@@ -18,6 +18,7 @@ WHEN_WORK_ENDS = [
 SAID = [
     ("evens out: A #1 had 2, B #2 0", "均衡：A #1 原有 2 个，B #2 原有 0 个"),
     ("web, eu #17 was judged dead: no heartbeat for 2.5 s", "web, eu #17 已判定死亡：2.5 秒没有心跳"),
+    ("A #1 came back as A #4", "A #1 已恢复，现为 A #4"),
     ("A #1 lacks disk=ssd, zone=eu", "A #1 缺少标签 disk=ssd, zone=eu"),
 ]
 

@@ -21,6 +21,10 @@ SAID = [
         "3 个正常，1 个不可用，0 个未知；1 个隔离，2 个跳过；4 个使用中",
     ),
     (
+        "0 ok, 0 bad, 0 unknown; 2 skipped: in use; 1 skipped: retired; 4 in use",
+        "0 个正常，0 个不可用，0 个未知；2 个跳过：使用中；1 个跳过：已退役；4 个使用中",
+    ),
+    (
         "1 returned to service, 2 leases ran out, 0 of these overtaken, 0 alarms",
         "1 个恢复服务，2 个租约到期，其中 0 个已被他人获取，0 个告警",
     ),
@@ -37,6 +41,10 @@ SAID = [
     (
         "BadOption: --reason='' is not allowed: one line of text, 1 to 200 printable characters",
         "BadOption：不允许 --reason=''：一行文本，1 到 200 个可打印字符",
+    ),
+    (
+        "city: no such selector; resourcepool.Proxy has: host, port",
+        "city：没有这样的选择条件；resourcepool.Proxy 有：host, port",
     ),
     ("url: can be read in two ways; write scheme://user:password@host:port, with %3A for :", None),
 ]

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from django.db import OperationalError, connection
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.dialect import DbLater, DbNow
 from resourcepool.models import Move, Queue, Server, TaskType
@@ -42,10 +43,15 @@ def kind(name: str = NAME) -> TaskType:
     return TaskType.objects.get(name=name)
 
 
-def joined(name: str, **more: Any) -> Membership:
+def joined(name: str, *, after: Membership | None = None, **more: Any) -> Membership:
     """Register a server of this process; it does nothing by itself, besides its heartbeat."""
     of = {"weight": 1, "labels": {}, "limit": None, **more}
-    return Membership("default", kind(), Application(name=name, **of), lambda _: None)
+    return Membership("default", kind(), Application(name=name, **of), lambda _: None, after)
+
+
+def returned(lost: Membership) -> Membership:
+    """Register a server of this process again, as one does that has lost its row, or may have."""
+    return Membership("default", kind(), lost.next_application(), lambda _: None, lost)
 
 
 def stranger(name: str, *, of: str = NAME, ttl: float = TTL, **more: Any) -> Server:
@@ -76,6 +82,11 @@ def dies(server: Any) -> None:
     assert Server.objects.filter(pk=server.pk).update(busy_before=DbLater(-1)) == 1
 
 
+def has_rested() -> None:
+    """Let a heartbeat pass, as the database sees it, for what a plan has left."""
+    TaskType.objects.exclude(rests_until=None).update(rests_until=DbLater(-1))
+
+
 def asked_ago(queue_id: str, seconds: float) -> None:
     """Let a queue that is asked for have been asked for so long ago."""
     assert queue(queue_id).requested_at is not None
@@ -84,6 +95,13 @@ def asked_ago(queue_id: str, seconds: float) -> None:
 
 def queue(queue_id: str) -> Queue:
     return Queue.objects.get(task_type__name=NAME, queue_id=queue_id)
+
+
+def lock(other: BaseDatabaseWrapper, queue_id: str) -> None:
+    """Keep a queue's row locked until ``other`` rolls back, as somebody's ``guard`` does."""
+    other.set_autocommit(False)
+    with other.cursor() as cursor:
+        cursor.execute("UPDATE resourcepool_queue SET fence = fence WHERE queue_id = %s", [queue_id])
 
 
 def table() -> str:

@@ -1,9 +1,11 @@
 """A queue that is removed and added again."""
 
 import pytest
+from django.db import connection
 
+from resourcepool import dialect
 from resourcepool.queues import operating
-from tests.queues.crew import NAME, dies, made, queue, replan, stranger
+from tests.queues.crew import NAME, dies, kind, made, queue, replan, stranger
 
 pytestmark = pytest.mark.usefixtures("transactional_db")
 
@@ -21,4 +23,39 @@ def test_goes_on_with_higher_fences_than_it_ever_had() -> None:
     operating.remove_queues(NAME, ["1"])
     operating.add_queues(NAME, ["1"])
     stranger("D")
+    assert queue("1").fence > highest
+
+
+def test_goes_on_with_higher_fences_when_its_task_type_was_removed_and_made_again() -> None:
+    made(1)
+    for name in "ABC":
+        dies(stranger(name))
+        replan(if_due=True)
+    highest = queue("1").fence
+    assert highest > 0
+    kind().queues.all().delete()
+    kind().delete()
+    made(1)
+    assert queue("1").fence > highest
+
+
+def test_goes_on_with_higher_fences_when_its_row_was_deleted_past_the_operator() -> None:
+    made(2)
+    stranger("A")
+    highest = queue("1").fence
+    queue("1").delete()
+    operating.add_queues(NAME, ["1"])
+    assert queue("1").fence > highest
+
+
+def test_goes_on_with_higher_fences_where_the_clock_does_not_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SQLite's has milliseconds, and any may be set back by a little."""
+    monkeypatch.setattr(type(dialect.of(connection)), "micros_now", "1700000000000000")
+    made(1)
+    for name in "ABC":
+        dies(stranger(name))
+        replan(if_due=True)
+    highest = queue("1").fence
+    operating.remove_queues(NAME, ["1"])
+    operating.add_queues(NAME, ["1"])
     assert queue("1").fence > highest

@@ -61,8 +61,8 @@ class World:
         if len(self.members) < 5:
             self.members.append(self.new("ABC"[self.random.randrange(3)]))
 
-    def new(self, name: str) -> Membership:
-        member = joined(name, weight=self.random.randint(1, 3))
+    def new(self, name: str, after: Membership | None = None) -> Membership:
+        member = joined(name, weight=self.random.randint(1, 3), after=after)
         member.lease.let_go()  # its heart beats when the schedule says so
         return member
 
@@ -89,8 +89,7 @@ class World:
     def turn(self) -> None:
         if member := self.any_member():
             if not member.lease.is_held:  # as a server does
-                again = self.new("A")
-                again.inherit(member)
+                again = self.new("A", member)
                 self.members[self.members.index(member)] = member = again
             member.turn()
 

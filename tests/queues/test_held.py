@@ -132,7 +132,7 @@ class TestTrust:
         pass_by(process_clock, a, 16, looks=False)
         process_clock.advance(2.1)
         for _ in range(2):
-            keeper._beat_once()
+            keeper._beat_once("default")
             process_clock.advance(10)
         eventually(lambda: not a.lease.is_held)
         eventually(mine.lost.is_set)
@@ -281,7 +281,10 @@ def work_on(queue: HeldQueue) -> None:
 
 def test_a_handle_says_what_it_is() -> None:
     a, mine = one()
-    assert (str(mine), repr(mine)) == ("queue 1, fence 1", "<HeldQueue 1 fence=1 held>")
+    assert (str(mine), repr(mine)) == (
+        f"queue 1, fence {mine.fence}",
+        f"<HeldQueue 1 fence={mine.fence} held>",
+    )
     take_away(a)
     a.turn()
-    assert repr(mine) == "<HeldQueue 1 fence=1 ended>"
+    assert repr(mine) == f"<HeldQueue 1 fence={mine.fence} ended>"

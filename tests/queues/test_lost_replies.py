@@ -1,13 +1,31 @@
 """The server did what it was asked, and the answer got lost: nobody knows, and nothing is done twice."""
 
-from collections.abc import Iterator
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
-from resourcepool.models import Server
+from resourcepool.models import Move, Queue, Server, TaskType
+from resourcepool.queues import operating
 from tests.app.models import Team
 from tests.concurrency.wire import Wire, wired
-from tests.queues.crew import COMMIT, dies, handles, joined, made, moves, queue, replan, table
+from tests.queues.crew import (
+    COMMIT,
+    NAME,
+    SETTINGS,
+    dies,
+    handles,
+    joined,
+    kind,
+    made,
+    moves,
+    queue,
+    replan,
+    stranger,
+    table,
+)
 
 pytestmark = [pytest.mark.only("mysql", "postgresql"), pytest.mark.usefixtures("transactional_db")]
 
@@ -21,13 +39,14 @@ def wire(transactional_db: None) -> Iterator[Wire]:
 
 def test_a_server_registers_once(wire: Wire) -> None:
     made(4)
+    before = queue("1").fence
     wire.cut_after(COMMIT)
     a = joined("A")
     a.turn()
     assert wire.cuts == 1
     assert Server.objects.count() == 1
     assert len(handles(a)) == 4
-    assert {one.fence for one in a.held} == {1}
+    assert {one.fence for one in a.held} == {before + 1}
 
 
 def test_a_plan_moves_every_queue_once(wire: Wire) -> None:
@@ -48,7 +67,7 @@ def test_a_hand_over_happens_once_and_the_giver_knows(wire: Wire) -> None:
     made(2)
     a = joined("A")
     a.turn()
-    given = a.held
+    given, before = a.held, {one.queue_id: one.fence for one in a.held}
     b = joined("B")
     assert sorted(table().split()) == ["A", "A>B"]
     wire.cut_after(COMMIT)
@@ -58,7 +77,7 @@ def test_a_hand_over_happens_once_and_the_giver_knows(wire: Wire) -> None:
     assert sorted(table().split()) == ["A", "B"]
     assert len(moves("handed_over")) == 1
     assert sorted(one.is_held for one in given) == [False, True]
-    assert [queue(name).fence for name in handles(b)] == [2]
+    assert [queue(name).fence - before[name] for name in handles(b)] == [1]
 
 
 def test_a_server_leaves_once(wire: Wire) -> None:
@@ -70,3 +89,54 @@ def test_a_server_leaves_once(wire: Wire) -> None:
     assert wire.cuts == 1
     assert table() == "B B"
     assert Server.objects.count() == 1
+
+
+ORDERS: dict[str, Callable[[], object]] = {
+    "create": lambda: operating.create("mails", ["x", "y"], **SETTINGS).pk and 1,
+    "add_queues": lambda: operating.add_queues(NAME, ["x", "y"]),
+    "change_queues": lambda: operating.change_queues(NAME, ["1"], parameter="p"),
+    "remove_queues": lambda: operating.remove_queues(NAME, ["free", "1"]),
+    "pin": lambda: operating.pin(NAME, ["1", "2"], "B"),
+    "drain": lambda: len(operating.drain(NAME, "A")),
+    "undrain": lambda: len(operating.undrain(NAME, "C")),
+    "pause": lambda: operating.pause(NAME),
+    "resume": lambda: operating.resume(NAME),
+}
+
+
+def test_every_order_of_an_operator_is_tried() -> None:
+    ours = {
+        name: each
+        for name, each in vars(operating).items()
+        if inspect.isfunction(each) and each.__module__ == operating.__name__ and not name.startswith("_")
+    }
+    orders = {name for name, each in ours.items() if "by" in inspect.signature(each).parameters}
+    assert orders == set(ORDERS)
+
+
+@pytest.mark.parametrize("name", ORDERS)
+def test_what_an_operator_orders_is_done_once_and_said_to_be_done(wire: Wire, name: str) -> None:
+    wished = outcome(ORDERS[name], lost=None)
+    empty()
+    assert outcome(ORDERS[name], lost=wire) == wished
+
+
+def outcome(order: Callable[[], object], lost: Wire | None) -> list[Any]:
+    """Return what came of an order, in a world of its own: the answer, who has which queue, what moved."""
+    made(4)
+    stranger("A")
+    stranger("B")
+    stranger("C", state="draining")
+    operating.add_queues(NAME, ["free"], labels={"zone": "mars"})
+    if lost is not None:
+        lost.cut_after(COMMIT)
+    answer = order()
+    assert lost is None or lost.cuts == 1
+    known = [re.sub(r"#\d+", "#", each) for each in moves()]
+    rows = Queue.objects.order_by("pk").values_list("queue_id", "parameter", "pin", "is_retiring")
+    return [answer, table(), known, list(rows), kind().is_paused]
+
+
+def empty() -> None:
+    for model in (Queue, Server, TaskType, Move):
+        model.objects.all().delete()

@@ -28,6 +28,7 @@ from tests.queues.crew import (
     left,
     made,
     one,
+    queue,
     replan,
     stranger,
     table,
@@ -150,10 +151,11 @@ class TestATurn:
         stranger("B")
         a = joined("A")
         a.turn()
+        before = queue("2").fence
         asked_ago("2", 31)
         a.turn()
         assert list(handles(a)) == ["2"]
-        assert handles(a)["2"].fence == 2
+        assert handles(a)["2"].fence == before + 1
 
     def test_shares_queues_that_were_added_meanwhile(self) -> None:
         made(1)

@@ -19,6 +19,7 @@ from tests.queues.crew import (
     made,
     one,
     replan,
+    returned,
     stranger,
 )
 
@@ -84,7 +85,6 @@ def reborn(dead: Membership) -> Membership:
     """Let this one be judged dead, and the same process register again."""
     dies(Server.objects.get(pk=dead.lease.pk))
     eventually(lambda: not dead.lease.is_held)
-    again = joined("A")
-    again.inherit(dead)
+    again = returned(dead)
     again.turn()
     return again

@@ -16,7 +16,9 @@ from tests.eventually import at_once, in_threads
 from tests.queues.crew import (
     asked_by_b,
     dies,
+    has_rested,
     kind,
+    lock,
     made,
     queue,
     replan,
@@ -165,6 +167,7 @@ class TestALockedQueue:
         assert table() == "A B B"
         assert kind().is_assignment_due
         other.rollback()
+        has_rested()
         replan(if_due=True)
         assert table() == "B B B"
         assert not kind().is_assignment_due
@@ -178,12 +181,6 @@ class TestALockedQueue:
         assert table() == "A>B"
         assert kind().is_assignment_due
         other.rollback()
-
-
-def lock(other: BaseDatabaseWrapper, queue_id: str) -> None:
-    other.set_autocommit(False)
-    with other.cursor() as cursor:
-        cursor.execute("UPDATE resourcepool_queue SET fence = fence WHERE queue_id = %s", [queue_id])
 
 
 def plain(sql: str) -> str:

@@ -151,7 +151,7 @@ def test_an_idle_server_costs_two_statements_a_heartbeat_and_writes_only_its_hea
     began = time.monotonic()
     eventually(lambda: len(of(statements, "resourcepool-queues")) >= 10, 30)
     sent, heartbeats = list(statements), (time.monotonic() - began) / every
-    looks, beats = of(sent, "resourcepool-queues"), of(sent, "resourcepool-beat")
+    looks, beats = of(sent, "resourcepool-queues"), of(sent, "resourcepool-beat-default")
     assert {sql.split()[0] for sql in looks} == {"SELECT"}
     assert {sql.split()[0] for sql in beats} == {"UPDATE"}
     assert len(looks) <= heartbeats + 2

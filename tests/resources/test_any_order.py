@@ -121,7 +121,7 @@ class APool(RuleBasedStateMachine):
         batch = [one for one in usable if data.draw(st.booleans())]
         if batch:
             with self.clients.playing(client, loses=loses):
-                assert renew_together("default", TTL, [one.lease for one in batch])
+                assert renew_together("default", [one.lease for one in batch])
         for one in batch:
             one.is_told = not one.is_live
 

@@ -99,7 +99,7 @@ def test_while_the_first_look_after_the_ticket_was_taken_leaves_the_line(
     monkeypatch.undo()
     eventually(lambda: not Ticket.objects.exists())
     held.release()
-    assert waiters._thread.is_running
+    assert waiters._loops["default"].is_alive
 
 
 @pytest.mark.parametrize(

@@ -86,7 +86,7 @@ def rows(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 def check(place: str) -> None:
     """See that what was interrupted at ``place`` has left nothing behind, and let what it was granted lapse."""
-    keeper._look_for_leaks()
+    keeper._look_for_leaks("default")
     assert keeper.kept() == [], place
     for lease in keeper.not_given_back():  # it has lapsed, by the time that the next one begins
         keeper.forget(lease)

@@ -48,7 +48,7 @@ def assert_free(rows: list[Any]) -> None:
 def test_what_nobody_would_renew_is_given_back(
     no_threads: Any, rows: list[Any], count: int, wishes: dict[str, Any]
 ) -> None:
-    no_threads("beat")
+    no_threads("beat-default")
     with pytest.raises(RuntimeError, match=REFUSED):
         Proxy.pool.acquire_many(count, **wishes)
     assert_free(rows)
@@ -67,7 +67,7 @@ def test_what_a_waiter_is_given_is_given_back_and_the_waiter_is_told(no_threads:
     held = [hold(row) for row in rows]
     waiting = InBackground(lambda: Proxy.pool.acquire_many(2, timeout=20))
     eventually(Ticket.objects.exists)
-    no_threads("beat")
+    no_threads("beat-default")
     for lease in held:
         lease.release()
     with pytest.raises(RuntimeError, match=REFUSED):
@@ -89,7 +89,7 @@ def test_a_ticket_that_nobody_would_look_at_is_removed(
         return leave(*args)
 
     monkeypatch.setattr(tickets, "leave", released_before)
-    no_threads("waiters")
+    no_threads("waiters-default")
     with pytest.raises(RuntimeError, match=REFUSED):
         Proxy.pool.acquire_many(count, timeout=20)
     assert not Ticket.objects.exists()

@@ -99,7 +99,7 @@ class TestRefusal:
         with pytest.raises(BadOption) as caught:
             Proxy.pool.acquire(city="Berlin")
         assert str(caught.value) == (
-            "city=(not shown) is not allowed: no such selector; resourcepool.Proxy has: "
+            "city: no such selector; resourcepool.Proxy has: "
             "country, host, id, notes, port, scheme, tags, username, weight"
         )
 
@@ -107,7 +107,7 @@ class TestRefusal:
         "name", ["busy_before", "fence", "in_service", "status", "strikes", "pk", "port__gt"]
     )
     def test_of_what_is_not_for_choosing(self, name: str) -> None:
-        with pytest.raises(BadOption, match=rf"{name}=\(not shown\) is not allowed: no such selector"):
+        with pytest.raises(BadOption, match=rf"^{name}: no such selector; "):
             Proxy.pool.acquire(**{name: 1})
 
     def test_of_a_secret_does_not_show_it(self) -> None:

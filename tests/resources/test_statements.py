@@ -80,6 +80,9 @@ def test_a_wait_costs_its_process_a_ticket_its_removal_and_looks(statements: lis
     waiter.result().release()
     eventually(lambda: any(one.sql.startswith("DELETE") for one in statements))
     # Not the look for what is back in service, which comes now and then, nor the settings of a new session.
-    usual = [one for one in statements if "status" not in one.sql and not one.sql.startswith("SET ")]
-    assert {*sent([one for one in usual if one.thread == "resourcepool-waiters"])} <= {"SELECT", "DELETE"}
+    usual = [one for one in statements if "status" not in one.sql and one.sql.split()[0] != "SET"]
+    assert {*sent([one for one in usual if one.thread == "resourcepool-waiters-default"])} <= {
+        "SELECT",
+        "DELETE",
+    }
     assert [one.sql.split()[0] for one in statements].count("INSERT") == 1

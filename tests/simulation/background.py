@@ -36,18 +36,18 @@ class Background:
             schedule.now_running().sleep(self._rng.choice((0.05, 0.3, 0.33)))
 
     def serve(self) -> None:
-        """What the waiters' thread does."""
+        """What the waiters' thread of the one database does."""
         while not self.is_done:
-            notices.alarm.reset()
+            notices.alarm("default").reset()
             operation = Operation("serve", self.process, self._ledger, SERVES)
             operation.serves, operation.asked, operation.rests = True, _asked, RESTS
-            notices.alarm.sleep_until(operation.run(waiters._serve_once))
+            notices.alarm("default").sleep_until(operation.run(lambda: waiters._serve_once("default")))
 
     def _beat(self) -> None:
         keeper._watch_once()
         pairs = tuple((lease.pk, lease.fence) for lease in keeper.kept())
         operation = Operation("beat", self.process, self._ledger, ("renew",), pairs)
-        operation.run(keeper._beat_once)
+        operation.run(lambda: keeper._beat_once("default"))
         verdict.confirmed(operation)
 
 

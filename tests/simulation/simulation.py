@@ -45,6 +45,7 @@ class Simulation:
         surroundings.install()
         for number in range(1, 4):
             Proxy.objects.create(pk=number, host=f"p{number}", port=1)
+        Proxy.objects.update(fence=0)  # small ones, for those who read the trace
         connection.close()
         self._workers = [Worker(number) for number in range(MOST_THREADS)]
         self._observer = sqlite3.connect(file, isolation_level=None, check_same_thread=False)

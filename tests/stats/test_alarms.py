@@ -3,10 +3,12 @@
 import logging
 from dataclasses import replace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from resourcepool.dialect import DbLater
+from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.models import Proxy
 from resourcepool.resources.state import State, Status
 from resourcepool.signals import alarm_cleared, alarm_raised
@@ -29,7 +31,8 @@ def pool(*, free: int = 0, leased: int = 0, **more: Any) -> PoolStatus:
 
 def kinds(*pools: PoolStatus, jobs: Any = SWEPT, leaked: int = 0, every: float | None = None) -> list[Kind]:
     checks = {} if every is None else {"resourcepool.Proxy": every}
-    return [alarm.kind for alarm in judge(pools, jobs, leaked, LIMITS, checks)]
+    leaks = {"resourcepool.Proxy": leaked} if leaked else {}
+    return [alarm.kind for alarm in judge(pools, jobs, leaks, LIMITS, checks)]
 
 
 @pytest.mark.parametrize(
@@ -67,10 +70,53 @@ def test_checks_that_never_came_are_noticed_where_there_was_anything_to_check(
     assert kinds(pool(**count), every=600) == expected
 
 
+RAN = [
+    ({"done": 100.0, "result": "5 skipped: in use"}, "last 100 s ago: 5 skipped: in use"),
+    ({"done": 10**6, "failed": 100.0, "result": "BadOption: x"}, "last 100 s ago: BadOption: x"),
+    ({"done": 10**6, "result": "3 ok", "holder": "web1"}, "it is running now"),
+    ({"done": None, "result": "", "holder": "web1"}, "it is running now"),
+]
+
+
+def job(name: str, **stands: Any) -> JobStatus:
+    return JobStatus(name, **{"done": None, "failed": None, "result": "", "holder": "", **stands})
+
+
+@pytest.mark.parametrize("stands", [{"oldest_check": 10**6, "passed_over": 3_000}, {}])
+@pytest.mark.parametrize(("ran", "said"), RAN)
+def test_checks_that_ran_and_passed_over_something_are_not_said_to_stay_away(
+    stands: Any, ran: Any, said: str
+) -> None:
+    check = job("check resourcepool.Proxy", **ran)
+    found = judge(
+        [pool(free=1, **stands)], {**SWEPT, check.name: check}, {}, LIMITS, {"resourcepool.Proxy": 600}
+    )
+    (alarm,) = [one for one in found if one.kind is Kind.CHECK_STALE]
+    assert said in alarm.text
+    assert "beat" not in alarm.text
+    assert "resourcepool_check" not in alarm.text
+
+
+@pytest.mark.parametrize("ran", [{"done": 2_000.0, "result": "3 ok"}, {"failed": 2_000.0, "result": "x"}])
+def test_checks_that_ran_long_ago_are_said_to_stay_away(ran: Any) -> None:
+    check, stale = job("check resourcepool.Proxy", **ran), pool(free=1, oldest_check=10**6, passed_over=3_000)
+    found = judge([stale], {**SWEPT, check.name: check}, {}, LIMITS, {"resourcepool.Proxy": 600})
+    assert any(one.text.endswith("is the Celery beat running?") for one in found)
+
+
+@pytest.mark.parametrize(("ran", "said"), RAN[1:])
+def test_a_sweep_that_ran_and_did_not_succeed_is_not_said_to_stay_away(ran: Any, said: str) -> None:
+    found = judge([], {"sweep": job("sweep", **ran)}, {}, LIMITS, {})
+    (alarm,) = [one for one in found if one.kind is Kind.SWEEP_STALE]
+    assert said in alarm.text
+    assert "beat" not in alarm.text
+    assert "manage.py" not in alarm.text
+
+
 def test_a_checker_that_seems_broken_is_one_of_its_pool() -> None:
     result = "CheckerBroken: 9 of 9 failed together"
     check = JobStatus("check resourcepool.Proxy", done=900, failed=5, result=result, holder="")
-    (alarm,) = judge([], {**SWEPT, check.name: check}, 0, LIMITS, {"resourcepool.Proxy": 600})
+    (alarm,) = judge([], {**SWEPT, check.name: check}, {}, LIMITS, {"resourcepool.Proxy": 600})
     assert (alarm.kind, alarm.pool) == (Kind.CHECKER_BROKEN, "resourcepool.Proxy")
     assert alarm.text == "the checker or its target seems broken: 9 of 9 failed together"
 
@@ -79,8 +125,8 @@ def test_a_checker_that_seems_broken_is_one_of_its_pool() -> None:
 def test_a_check_that_failed_is_forgotten_once_its_pool_is_not_checked_any_more(result: str) -> None:
     check = JobStatus("check shop.Licence", done=None, failed=5, result=result, holder="")
     jobs = {**SWEPT, check.name: check}
-    assert len(judge([], jobs, 0, LIMITS, {"shop.Licence": 600})) == 1
-    assert judge([], jobs, 0, LIMITS, {"resourcepool.Proxy": 600}) == []
+    assert len(judge([], jobs, {}, LIMITS, {"shop.Licence": 600})) == 1
+    assert judge([], jobs, {}, LIMITS, {"resourcepool.Proxy": 600}) == []
 
 
 @pytest.mark.parametrize(
@@ -97,7 +143,7 @@ def test_a_sweep_that_stays_away_or_fails_is_noticed(job: Any, expected: list[Ki
 
 
 def test_a_sweep_that_never_ran_is_noticed_and_the_command_named() -> None:
-    (alarm,) = judge([], {}, 0, LIMITS, {})
+    (alarm,) = judge([], {}, {}, LIMITS, {})
     assert alarm.kind is Kind.SWEEP_STALE
     assert "manage.py resourcepool_sweep" in alarm.text
 
@@ -105,6 +151,13 @@ def test_a_sweep_that_never_ran_is_noticed_and_the_command_named() -> None:
 def test_the_worst_comes_first() -> None:
     found = kinds(pool(waiters=1, expired=1), jobs={}, leaked=2)
     assert found == [Kind.NOTHING_IN_SERVICE, Kind.SWEEP_STALE, Kind.LEAKED, Kind.EXPIRED]
+
+
+def test_a_leak_is_an_alarm_of_its_pool() -> None:
+    first, second = judge([], SWEPT, {"resourcepool.Proxy": 1, "testapp.Device": 2}, LIMITS, {})
+    assert (first.kind, first.pool, second.pool) == (Kind.LEAKED, "resourcepool.Proxy", "testapp.Device")
+    assert str(first).startswith("resourcepool.Proxy: 1 lease was reported as leaked")
+    assert str(second).startswith("testapp.Device: 2 leases were reported as leaked")
 
 
 @pytest.mark.parametrize(
@@ -150,6 +203,16 @@ class TestSomebodyWhoWaitsForLong:
         found = self.alarm()
         assert found.kind is Kind.EXHAUSTED
         assert found.text.endswith("the first for 10 min. No resource matches what it wants.")
+
+    def test_is_an_alarm_also_when_the_database_cannot_say_why(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        new(Proxy)
+        ticket(Proxy, selector='{"country": "AQ"}', asked_at=DbLater(-600))
+        monkeypatch.setattr("resourcepool.stats.lines._waiting", Mock(side_effect=DatabaseUnavailable("gone")))
+        found = self.alarm()
+        assert (found.kind, found.text) == (
+            Kind.STARVED,
+            "somebody has waited for 10 min, though 1 are free (1 in line).",
+        )
 
 
 def test_each_is_told_once_when_it_begins_and_once_when_it_ends(caplog: pytest.LogCaptureFixture) -> None:

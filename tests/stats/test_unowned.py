@@ -31,6 +31,24 @@ def test_nobody_gets_a_queue_because(labels: dict[str, str], candidates: list[Ca
     assert why_nobody(labels, candidates) == said
 
 
+@pytest.mark.parametrize(
+    ("candidates", "said"),
+    [
+        (
+            [Candidate({}, is_full=True, name="A"), Candidate({}, is_full=True, name="B")],
+            "pinned to A, which has no room; every server that may have it has as many queues as its limit allows",
+        ),
+        (
+            [Candidate({}, is_full=True, name="B")],
+            "every server that may have it has as many queues as its limit allows",
+        ),
+        ([Candidate({}, is_draining=True, name="A")], "every server that may have it is draining"),
+    ],
+)
+def test_a_pin_is_named_where_there_is_a_server_for_it(candidates: list[Candidate], said: str) -> None:
+    assert why_nobody({}, candidates, "A") == said
+
+
 def test_labels_do_not_speak_to_the_terminal() -> None:
     assert why_nobody({"\x1b[31m": "\x07"}, [Candidate({})]).isprintable()
 
@@ -38,8 +56,14 @@ def test_labels_do_not_speak_to_the_terminal() -> None:
 def test_queues_that_nobody_would_get_are_told_by_reason() -> None:
     queues = [Standing(pk, f"q{pk}", labels=MARS) for pk in range(1, 9)]
     queues += [Standing(10, "full"), Standing(11, "had", cur=1), Standing(12, "gone", is_retiring=True)]
+    queues += [Standing(13, "pinned", pin="A")]
     staying = [Worker(Member(1, "A", limit=1))]
     assert unowned(queues, [], staying) == [
         Unowned("no living server has zone=mars", 8, ["q1", "q2", "q3", "q4", "q5"]),
         Unowned("every server that may have it has as many queues as its limit allows", 1, ["full"]),
+        Unowned(
+            "pinned to A, which has no room; every server that may have it has as many queues as its limit allows",
+            1,
+            ["pinned"],
+        ),
     ]

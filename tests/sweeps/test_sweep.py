@@ -10,6 +10,7 @@ from resourcepool.history.recorder import recorder
 from resourcepool.models import Event, Job, Move, Proxy, Sample
 from resourcepool.resources.state import Status
 from resourcepool.signals import What
+from resourcepool.sweeps import sweep as sweeping
 from resourcepool.sweeps.overtaken import tell_overtaken
 from resourcepool.sweeps.pruning import prune_history
 from resourcepool.sweeps.samples import take_samples
@@ -58,6 +59,20 @@ def test_how_long_it_was_held_is_told_if_its_beginning_is_known_whenever_it_is_f
     assert told(unknown) == ["expired"]
     assert Event.objects.of(known).get(what=What.EXPIRED).seconds == pytest.approx(60, abs=0.1)
     assert Event.objects.of(unknown).get().seconds is None
+
+
+def test_a_job_whose_row_is_deleted_while_it_runs_is_one_that_was_taken_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tell = sweeping.tell_alarms
+
+    def deleted_before(lease: Any) -> int:
+        Job.objects.all()._raw_delete("default")
+        return tell(lease)
+
+    monkeypatch.setattr(sweeping, "tell_alarms", deleted_before)
+    with pytest.raises(LeaseLost):
+        sweep()
 
 
 def test_running_leases_and_released_rows_are_left_alone() -> None:

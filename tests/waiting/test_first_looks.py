@@ -131,12 +131,12 @@ class TestBeingServed:
     def test_after_the_first_looks_is_up_to_the_thread(self, looks: Looks) -> None:
         held = hold(new(Proxy))
         one = InBackground(lambda: Proxy.pool.acquire(timeout=20, holder="me"))
-        eventually(lambda: "resourcepool-waiters" in looks.by)
+        eventually(lambda: "resourcepool-waiters-default" in looks.by)
         assert looks.by[0] == one.name
         assert not asleep()
         held.release()
         assert one.result().fence == 2
-        assert one.name not in looks.by[looks.by.index("resourcepool-waiters") :]
+        assert one.name not in looks.by[looks.by.index("resourcepool-waiters-default") :]
 
     @pytest.mark.usefixtures("_the_first_look_is_far_away")
     def test_with_several_is_up_to_the_thread_from_the_beginning(self, looks: Looks) -> None:
@@ -147,7 +147,7 @@ class TestBeingServed:
         for lease in held:
             lease.release()
         assert len(one.result()) == 2
-        assert set(looks.by) == {"resourcepool-waiters"}
+        assert set(looks.by) == {"resourcepool-waiters-default"}
 
     @pytest.mark.usefixtures("_the_first_look_is_far_away")
     def test_a_release_wakes_who_waits_in_asyncio(self, looks: Looks) -> None:
@@ -156,7 +156,7 @@ class TestBeingServed:
         eventually(lambda: list(notices._tickets.values()) == [None])
         held.release()
         assert one.result().fence == 2
-        assert looks.by == ["resourcepool-waiters"]
+        assert looks.by == ["resourcepool-waiters-default"]
 
     @pytest.mark.usefixtures("_nobody_else_looks")
     def test_a_notice_during_the_last_of_the_looks_is_not_lost(
@@ -210,7 +210,7 @@ class TestAnOutage:
         held = hold(new(Proxy))
         looks.raising(DatabaseUnavailable("gone"))
         one = InBackground(lambda: Proxy.pool.acquire(timeout=20, holder="me"))
-        eventually(lambda: "resourcepool-waiters" in looks.by)
+        eventually(lambda: "resourcepool-waiters-default" in looks.by)
         held.release()
         assert one.result().fence == 2
         assert looks.by.count(one.name) == 1
@@ -235,7 +235,7 @@ class TestAnOutage:
         looks.raising(DatabaseUnavailable("gone"))
         stop = threading.Event()
         one = InBackground(lambda: Proxy.pool.obtain(request(), stop.is_set))
-        eventually(lambda: looks.by.count("resourcepool-waiters") > 1)
+        eventually(lambda: looks.by.count("resourcepool-waiters-default") > 1)
         stop.set()
         with pytest.raises(AcquireTimeout) as caught:
             one.result()

@@ -365,10 +365,11 @@ class TestStatements:
         look(line)
         assert cost() == for_one == 1
 
-    def test_nobody_is_looked_for_before_it_is_due(self, line: Line) -> None:
+    def test_nobody_is_looked_for_before_it_is_due(self, line: Line, process_clock: Clock) -> None:
         hold(new(Proxy))
         waiter = join(line)
         look(line)
+        waiter.look_at = waiter.free_at = process_clock() + 3
         with CaptureQueriesContext(connection) as sent:
             again_at = line.turn(noticed=False)
         assert len(sent) == 0

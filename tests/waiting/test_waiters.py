@@ -190,7 +190,7 @@ class TestTheThread:
             patch.setattr(tickets, "look", fails)
             with pytest.raises(LookupError, match="a mistake in the program"):
                 Proxy.pool.acquire(timeout=20)
-        assert waiters._thread.is_running
+        assert waiters._loops["default"].is_alive
         waiter = InBackground(lambda: Proxy.pool.acquire(timeout=10))
         eventually(in_line)
         held.release()

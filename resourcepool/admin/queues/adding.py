@@ -1,16 +1,14 @@
 """What is asked before queues are added."""
 
-from typing import Any
-
 from django import forms
 from django.utils.functional import lazy
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from resourcepool.admin.queues.asking import told
+from resourcepool.admin.queues.labels_field import LabelsField
 from resourcepool.exceptions import BadOption
 from resourcepool.queues.ids import MOST_AT_ONCE, queue_ids
-from resourcepool.queues.labels import check_labels
 from resourcepool.queues.models import MAX_PARAMETER, MAX_QUEUE_ID, TaskType
 
 MOST_NAMES = 1_000
@@ -48,14 +46,7 @@ class AddForm(forms.Form):
             "Given to their server, the same for all of these. Everybody who may see the list can read it."
         ),
     )
-    labels = forms.JSONField(
-        initial=dict,
-        label=_("Labels"),
-        required=False,
-        validators=[check_labels],
-        widget=forms.Textarea(attrs={"rows": 2, "class": "vLargeTextField"}),
-        help_text=_('Only servers with all of these get them, e.g. {"zone": "eu"}.'),
-    )
+    labels = LabelsField()
 
     def clean_queues(self) -> list[str]:
         """Return the ids, ranges written out; empty lines are none."""
@@ -64,7 +55,3 @@ class AddForm(forms.Form):
             return queue_ids(line for line in lines if line)
         except BadOption as error:
             raise forms.ValidationError(told(error)) from None
-
-    def clean_labels(self) -> dict[str, Any]:
-        """Return labels, if none are given, none."""
-        return self.cleaned_data["labels"] or {}

@@ -150,8 +150,13 @@ class Asking(Operated):
                 break
             LogEntry.objects.log_actions(request.user.pk, rows, CHANGE, str(order.title))  # type: ignore[arg-type]
             done += len(rows)
+            self.attempt(request, lambda name=name: self._tell(request, order.but(name)))  # type: ignore[misc]
         if done:
             self.message_user(request, order.done % {"count": done}, messages.SUCCESS)
+
+    def _tell(self, request: HttpRequest, texts: Sequence[str]) -> None:
+        for text in texts:
+            self.message_user(request, text, messages.WARNING)
 
 
 def told(error: ResourcePoolError) -> str:

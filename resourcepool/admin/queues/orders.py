@@ -12,6 +12,8 @@ from resourcepool import options
 from resourcepool.exceptions import BadOption
 from resourcepool.queues import operating
 from resourcepool.queues.models import MAX_NAME, Server
+from resourcepool.stats.queue_alarms import drains_in_vain
+from resourcepool.stats.queues import task_type
 
 Entered = dict[str, Any]
 
@@ -49,6 +51,7 @@ class Order:
         form: what is asked besides.
         give: makes the change (name of the task type, the rows of it, what was entered, the operator).
         done: what is said afterwards; plural, with ``count``.
+        but: what else has come of it, if anything (name of the task type).
         fits: tells whether the page of a row offers it: elsewhere it would change nothing.
     """
 
@@ -60,6 +63,7 @@ class Order:
     form: type[forms.Form] = forms.Form
     give: Callable[[str, Sequence[Any], Entered, str], object]
     done: Any
+    but: Callable[[str], Sequence[str]] = lambda _task_type: ()
     fits: Callable[[Any], bool] = lambda _row: True
 
 
@@ -98,6 +102,7 @@ DRAIN = Order(
         " may have stay."
     ),
     give=lambda task_type, rows, _entered, by: operating.drain(task_type, *map(str, rows), by=by),
+    but=lambda name: [alarm.text for alarm in drains_in_vain(task_type(name))],
     fits=lambda server: server.state == Server.State.UP,
     done=ngettext_lazy("%(count)d is draining.", "%(count)d are draining.", "count"),
 )
@@ -115,8 +120,8 @@ PIN = Order(
     button=_("Pin"),
     title=_("Pin to a server"),
     effect=_(
-        "They go to the server of this name whenever there is one, and to another while there is none. Whoever has"
-        " them now finishes its work first."
+        "They go to the server of this name whenever there is one with room for them, and to another while there is"
+        " none. Whoever has them now finishes its work first."
     ),
     form=ServerForm,
     give=lambda task_type, rows, entered, by: operating.pin(task_type, _ids(rows), entered["server"], by=by),

@@ -52,7 +52,7 @@ class ServerAdmin(Asking):
     )
     fields = (
         *("task_type", "name", "holder", "standing", "heartbeat", "ttl", "weight", "limit", "offered"),
-        *("queues", "registered", "idle", "fence"),
+        *("queues", "registered", "idle", "worked", "in_hand", "fence"),
     )
     list_filter = (TaskTypeFilter, "state")
     list_select_related = ("task_type",)
@@ -122,6 +122,13 @@ class ServerAdmin(Asking):
     def registered(self, server: Any) -> str:
         """Show how long ago."""
         return gettext("%s ago") % duration(max(0.0, -server.micros_registered / 1_000_000))
+
+    @admin.display(description=_("asked for work"))
+    def worked(self, server: Any) -> str:
+        """Show how long ago somebody in it has begun work, or asked for some."""
+        if server.micros_stirred is None:
+            return ""
+        return gettext("%s ago") % duration(max(0.0, -server.micros_stirred / 1_000_000))
 
     @admin.display(description=_("without a queue"))
     def idle(self, server: Any) -> str:

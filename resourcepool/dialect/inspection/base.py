@@ -6,6 +6,8 @@ from typing import Any
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from resourcepool.dialect.sessions import Session
+
 
 @dataclass(frozen=True, slots=True)
 class TableFacts:
@@ -72,6 +74,14 @@ class Inspector:
     def explain(self, sql: str, params: Sequence[Any]) -> Plan:
         """Return the plan of a statement, which is not run."""
         raise NotImplementedError
+
+    def lockers(self, table: str, pk: str, keys: Collection[Any]) -> dict[Any, Session | None]:
+        """Return {key: the session that has its row locked now; None: it cannot be seen} of those that are locked.
+
+        Args:
+            table, pk: quoted names.
+        """
+        return {}
 
     def _rows(self, sql: str, params: Sequence[Any] = ()) -> list[Any]:
         with self.connection.cursor() as cursor:

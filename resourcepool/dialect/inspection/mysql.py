@@ -7,7 +7,9 @@ from typing import Any
 
 from django.db import DatabaseError
 
+from resourcepool.dialect.inspection import mysql_locks
 from resourcepool.dialect.inspection.base import Inspector, Plan, Step, TableFacts, dotted
+from resourcepool.dialect.sessions import Session
 
 FOUND_ROWS = 2  # of the protocol: the reply to an UPDATE counts the rows that match, changed or not
 NUMBERS = ("innodb_flush_log_at_trx_commit", "innodb_lock_wait_timeout")
@@ -20,6 +22,7 @@ VARIABLES = (
     "log_bin",
     "sync_binlog",
     "wsrep_on",
+    "wait_timeout",
 )
 
 
@@ -41,6 +44,8 @@ class MySQLInspector(Inspector):
             "wsrep_on": said.get("wsrep_on", "OFF") == "ON",
             **{name: int(said[name]) for name in NUMBERS if name in said},
         }
+        if not self._is_mariadb:  # which has limits for transactions alone
+            facts["wait_timeout"] = int(said["wait_timeout"])
         if said.get("log_bin") == "ON":
             facts["sync_binlog"] = int(said["sync_binlog"])
         with contextlib.suppress(DatabaseError):  # this user may not ask
@@ -73,6 +78,9 @@ class MySQLInspector(Inspector):
             sorts=any("filesort" in (step["Extra"] or "") for step in steps),
             is_forced=False,
         )
+
+    def lockers(self, table: str, pk: str, keys: Collection[Any]) -> dict[Any, Session | None]:
+        return mysql_locks.lockers(self.connection, table, pk, keys)
 
     @property
     def _is_mariadb(self) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 from django.db import transaction
 
 from resourcepool.dialect.inspection.base import Inspector, Plan, Step, TableFacts
+from resourcepool.dialect.sessions import Session
 
 SETTINGS = (
     "default_transaction_isolation",
@@ -24,6 +25,15 @@ FOLDING = """
 IS_PRIMARY = """
     SELECT 1 FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid
     WHERE indisprimary AND relname = %s AND pg_table_is_visible(indexrelid)
+"""
+# A row that a transaction has changed or locked carries its number, and each transaction has a lock on its own.
+LOCKED_BY = """
+    SELECT row.{pk}, one.pid, HOST(one.client_addr), one.client_port, one.state,
+           EXTRACT(EPOCH FROM CLOCK_TIMESTAMP() - one.state_change)
+    FROM {table} AS row
+    JOIN pg_locks held ON held.locktype = 'transactionid' AND held.granted AND held.transactionid = row.xmax
+    JOIN pg_stat_activity one ON one.pid = held.pid
+    WHERE row.{pk} IN ({places}) AND held.mode = 'ExclusiveLock' AND one.pid <> PG_BACKEND_PID()
 """
 
 
@@ -70,6 +80,11 @@ class PostgreSQLInspector(Inspector):
             is_forced=True,
         )
 
+    def lockers(self, table: str, pk: str, keys: Collection[Any]) -> dict[Any, Session | None]:
+        names = {"table": table, "pk": pk, "places": ", ".join(["%s"] * len(keys))}
+        rows = self._rows(LOCKED_BY.format(**names), [*keys])
+        return {key: _session(*rest) for key, *rest in rows}
+
     def _isolation(self, of_the_session: str) -> str:
         # Django's own choice rules inside transaction.atomic(), the session's outside of it.
         chosen = getattr(getattr(self.connection, "isolation_level", None), "name", "READ_COMMITTED")
@@ -82,6 +97,14 @@ class PostgreSQLInspector(Inspector):
     def _execute(self, sql: str) -> None:
         with self.connection.cursor() as cursor:
             cursor.execute(sql)
+
+
+def _session(number: int, host: str | None, port: int | None, state: str | None, seconds: Any) -> Session:
+    is_idle = (state or "").startswith("idle") and seconds is not None
+    client = f"{host}:{port}" if host else ""
+    return Session(
+        number, client, float(seconds) if is_idle else None, f"SELECT pg_terminate_backend({number})"
+    )
 
 
 def _nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:

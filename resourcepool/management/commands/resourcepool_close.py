@@ -9,13 +9,16 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from resourcepool import options as checked
+from resourcepool.leases.lockers import Locked
 from resourcepool.management import arguments
 from resourcepool.management.layout import as_text, more, plain
 from resourcepool.management.operating import OperatorCommand, actor
-from resourcepool.management.status_report import holding_as_json, holdings_as_text
-from resourcepool.resources.choice import key
+from resourcepool.management.status_report import holding_as_json, holdings_as_text, locked_as_json
+from resourcepool.phrases import shown as in_words
+from resourcepool.resources.choice import everything, key
 from resourcepool.resources.state import MAX_REASON
-from resourcepool.stats.holdings import Holding, counts, holdings, running
+from resourcepool.stats.holdings import Holding, counts, holdings, locked, running
+from resourcepool.stats.readable import of_each
 
 
 class Command(OperatorCommand):
@@ -51,24 +54,42 @@ class Command(OperatorCommand):
         found = counts(models, **which)
         total, most = sum(found.values()), options["limit"]
         shown = [one for model in found for one in holdings(model, **which, limit=most)][:most]
-        free = _not_held(models[0], which["pks"]) if "pks" in which else []
+        free, gone = _not_held(models[0], which.get("pks", []))
+        stuck = [one for some in of_each(models, lambda model: locked(model, **which)).values() for one in some]
         if not options["json"]:
-            self._list(shown, total, free)
+            self._list(shown, total, free, gone)
+            self._warn(stuck)
         if total and options["all"] and not options["dry_run"]:
             self.ask(_("Close all %s?") % f"{total:,}", yes=options["yes"])
         closed = 0 if options["dry_run"] else _close(found, which, reason)
-        self._end(total, closed, shown, free, options)
+        others = {"not_held": free, "not_there": gone, "locked": [locked_as_json(one) for one in stuck]}
+        self._end(total, closed, shown, others, options)
+        if not total and stuck:
+            raise CommandError(_("nothing to close: no such lease is running, but rows of such are locked"))
         if not total:
             raise CommandError(_("nothing to close: no such lease is running"))
 
-    def _list(self, shown: list[Holding], total: int, free: list[str]) -> None:
+    def _list(self, shown: list[Holding], total: int, free: list[str], gone: list[str]) -> None:
         if shown:
             self.stdout.write("\n".join([*holdings_as_text(shown), *more(len(shown), total)]))
         if free:
             self.stderr.write(_("not held by anybody: %s") % ", ".join(free), style_func=str)
+        if gone:
+            self.stderr.write(_("there is no such id: %s") % ", ".join(gone), style_func=str)
+
+    def _warn(self, stuck: list[Locked]) -> None:
+        if stuck:
+            self.stderr.write(_("Ran out, but nobody gets them while their rows are locked:"), style_func=str)
+        for one in stuck:
+            self.stderr.write(plain(in_words(one), 300), style_func=str)
 
     def _end(
-        self, total: int, closed: int, shown: list[Holding], free: list[str], options: dict[str, Any]
+        self,
+        total: int,
+        closed: int,
+        shown: list[Holding],
+        others: dict[str, Any],
+        options: dict[str, Any],
     ) -> None:
         if options["json"]:
             leases = [holding_as_json(one) for one in shown]
@@ -77,7 +98,7 @@ class Command(OperatorCommand):
                 "found": total,
                 "closed": closed,
                 "leases": leases,
-                "not_held": free,
+                **others,
             }
             self.stdout.write(json.dumps(end, default=as_text))
         elif total:
@@ -94,9 +115,14 @@ def _which(model: Any, options: dict[str, Any]) -> dict[str, Any]:
     return some
 
 
-def _not_held(model: Any, pks: list[Any]) -> list[str]:
+def _not_held(model: Any, pks: list[Any]) -> tuple[list[str], list[str]]:
+    """Return those of ``pks`` that nobody holds, and those that no resource has."""
+    if not pks:
+        return [], []
     held = set(running(model, pks=pks).values_list("pk", flat=True))
-    return [plain(pk) for pk in pks if pk not in held]
+    there = set(everything(model).filter(pk__in=pks).values_list("pk", flat=True))
+    free = [plain(pk) for pk in pks if pk in there - held]
+    return free, [plain(pk) for pk in pks if pk not in there | held]
 
 
 def _close(models: Iterable[Any], which: dict[str, Any], reason: str) -> int:

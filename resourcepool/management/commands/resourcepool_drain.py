@@ -15,10 +15,11 @@ from resourcepool.management import arguments
 from resourcepool.management.layout import as_text, more, plain
 from resourcepool.management.operating import OperatorCommand, actor
 from resourcepool.management.status_report import holdings_as_text
+from resourcepool.phrases import shown
 from resourcepool.resources.choice import chosen
 from resourcepool.resources.queryset import LONGEST
 from resourcepool.resources.state import MAX_REASON, Status
-from resourcepool.stats.holdings import holdings
+from resourcepool.stats.holdings import holdings, locked
 
 PAUSE = 1.0  # seconds between two looks
 LONGEST_WAIT = 7 * checked.DAY
@@ -101,6 +102,12 @@ class Command(OperatorCommand):
                 before = held
                 self.stderr.write(_("%s still held") % f"{held:,}", style_func=str)
             threading.Event().wait(min(PAUSE, max(0.0, gives_up_at - monotonic())))
+        if not held and (
+            stuck := locked(model, pks=rows.filter(in_service=False).values_list("pk", flat=True))
+        ):
+            for one in stuck:
+                self.stderr.write(plain(shown(one), 300), style_func=str)
+            return len(stuck)
         if held:
             pks = list(rows.draining().values_list("pk", flat=True)[:20])
             self.stderr.write("\n".join(holdings_as_text(holdings(model, pks=pks))), style_func=str)

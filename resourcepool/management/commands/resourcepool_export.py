@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy
 
 from resourcepool import options as checked
 from resourcepool.management import arguments, writing
+from resourcepool.management.layout import plain, printable
 from resourcepool.management.operating import OperatorCommand, actor
 from resourcepool.models import Proxy
 from resourcepool.resources.choice import chosen
@@ -64,7 +65,7 @@ class Command(OperatorCommand):
         (model,) = arguments.pools(options["pool"])
         _refuse_what_does_not_go_together(model, options)
         if options["with_secrets"]:
-            self.ask(_("Write passwords in plain text to %s?") % options["output"], yes=options["yes"])
+            self.ask(_("Write passwords in plain text to %s?") % _named(options["output"]), yes=options["yes"])
         names, found = _records(model, options)
         form = FORMS.get(options["format"]) or partial(writing.as_csv, cell=_cell(options))
         with self._output(options["output"]) as out:
@@ -73,7 +74,7 @@ class Command(OperatorCommand):
             logger.warning("%s wrote %d proxies with their passwords to a file", actor(), count)
         if options["output"]:
             self.stdout.write(
-                _("%(count)s written to %(file)s") % {"count": f"{count:,}", "file": options["output"]}
+                _("%(count)s written to %(file)s") % {"count": f"{count:,}", "file": _named(options["output"])}
             )
         if not count:
             raise CommandError(_("there is nothing to export"))
@@ -95,7 +96,7 @@ class _Plain:
 
     def write(self, text: str) -> None:
         if self._out.isatty():
-            text = "".join(c if c.isprintable() or c in "\r\n" else "?" for c in text)
+            text = printable(text)
         self._out.write(text, ending="")
 
 
@@ -109,6 +110,10 @@ def _records(model: Any, options: dict[str, Any]) -> tuple[list[str], Iterator[r
     secret = options["with_secrets"]
     found = records.for_import(rows) if secret else records.of_resources(rows)
     return records.columns(model, to_import=secret), found
+
+
+def _named(file: str) -> str:
+    return plain(file, writing.LONGEST)
 
 
 def _cell(options: dict[str, Any]) -> Any:

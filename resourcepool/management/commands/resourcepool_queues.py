@@ -22,7 +22,7 @@ from resourcepool.queues.labels import listed
 from resourcepool.stats.alarm import Alarm
 from resourcepool.stats.forecast import forecast
 from resourcepool.stats.moves import moves, queues_named, queues_of, why_unowned
-from resourcepool.stats.queue_alarms import of_queues
+from resourcepool.stats.queue_alarms import drains_in_vain, of_queues
 from resourcepool.stats.queues import TaskTypeStatus, task_type, task_types
 
 ON_THE_MAP = 2_000  # queues
@@ -138,7 +138,10 @@ class Command(OperatorCommand):
         text = {"drain": _("Drains: %s."), "undrain": _("Gets queues again: %s.")}[options["do"]]
         if options["do"] == "undrain" and not drained & set(servers):
             text = _("None of them was draining: %s.")
-        self._say(options, text % ", ".join(plain(one) for one in servers), servers=servers)
+        stay = drains_in_vain(task_type(options["task_type"])) if options["do"] == "drain" else ()
+        but = [alarm.text for alarm in stay]
+        lines = [text % ", ".join(plain(one) for one in servers), *but]
+        self._say(options, "\n".join(lines), servers=servers, **({"but": but} if but else {}))
 
     def _pause(self, options: dict[str, Any]) -> None:
         operating.pause(options["task_type"], by=actor())

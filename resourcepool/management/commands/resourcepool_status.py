@@ -9,12 +9,12 @@ from django.core.management.base import CommandParser
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from resourcepool.history.leaks import open_leaks
 from resourcepool.management import arguments, watching
 from resourcepool.management import status_report as report
 from resourcepool.management.layout import as_text, more
 from resourcepool.management.operating import OperatorCommand
 from resourcepool.stats.alarms import alarms_of
-from resourcepool.stats.happenings import happenings
 from resourcepool.stats.holdings import Holding, counts, holdings
 from resourcepool.stats.jobs import jobs
 from resourcepool.stats.pools import pools
@@ -77,9 +77,9 @@ class _Stand:
 
     def __init__(self, models: list[Any], label: str | None) -> None:
         self.pools, self.jobs = pools(models), jobs()
-        leaked = sum(those.leaked for those in happenings(one.label for one in self.pools).values())
+        leaks = open_leaks([one.label for one in self.pools])
         of_queues = task_types() if label is None else ()
-        self.alarms = alarms_of(self.pools, self.jobs, leaked, of_queues)
+        self.alarms = alarms_of(self.pools, self.jobs, leaks, of_queues)
         self.is_one = label is not None
 
 

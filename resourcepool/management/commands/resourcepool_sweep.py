@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy
 from resourcepool import options as checked
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.jobs.names import PRUNE, STATISTICS, SWEEP
+from resourcepool.management.layout import printable
 from resourcepool.management.operating import OperatorCommand
 from resourcepool.phrases import shown
 from resourcepool.sweeps import sweep as sweeps
@@ -41,7 +42,7 @@ class Command(OperatorCommand):
             try:
                 self._sweep()
             except (ResourcePoolError, DatabaseError, InterfaceError) as error:
-                self.stderr.write(shown(error))
+                self.stderr.write(printable(shown(error)))
             threading.Event().wait(pause)
 
     def _sweep(self) -> None:

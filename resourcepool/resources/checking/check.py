@@ -3,7 +3,7 @@
 import contextlib
 import logging
 from collections import deque
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ from resourcepool.exceptions import CheckerBroken, LeaseLost
 from resourcepool.resources.checking.blame import Evidence, blame
 from resourcepool.resources.checking.checker import Finding
 from resourcepool.resources.checking.crew import Crew
-from resourcepool.resources.checking.due import OURS, Candidate, due
+from resourcepool.resources.checking.due import OURS, Candidate, due, why_not
 from resourcepool.resources.checking.lease import CheckLease, take
 from resourcepool.resources.checking.outcome import Checked, Done
 from resourcepool.resources.checking.rules import Rules, rules_of
@@ -68,8 +68,9 @@ def check(
     rules = rules_of(model)
     rules.checker.prepare()
     found = due(model, pks, every_quarantine=wishes.every_quarantine, unless_within=wishes.unless_within)
-    for pk in _left_out(model, pks, found):
-        tell(_skipped(model, pk))
+    left_out = {*(pks or ())} - {candidate.pk for candidate in found}
+    for pk, why in why_not(model, left_out).items() if left_out else ():
+        tell(_skipped(model, pk, why))
     size = min(BATCH, max(TURNS * rules.at_once, 2 * rules.suspicious))
     for start in range(0, len(found), size):
         _Batch(model, rules, wishes, tell, go_on).check(found[start : start + size])
@@ -116,10 +117,14 @@ class _Batch:
 
     def _begin(self, candidate: Candidate) -> None:
         lease = take(self._model, candidate, self._wishes.actor)
-        if lease is None:
-            self._tell(_skipped(self._model, candidate.pk))
-        else:
-            self._crew.begin(lease)
+        try:
+            if lease is not None:
+                self._crew.begin(lease)
+                return
+        except LeaseLost:  # deleted just now: no reason to say that the whole job was taken over
+            pass
+        ((pk, why),) = why_not(self._model, [candidate.pk]).items()
+        self._tell(_skipped(self._model, pk, why))
 
     def _refuse_to_believe(self) -> None:
         why = "" if self._wishes.believe else blame(self._evidence, self._rules.suspicious)
@@ -175,11 +180,6 @@ def _checked(lease: CheckLease, finding: Finding, done: Done) -> Checked:
     return Checked(lease.pk, str(lease.resource), finding.verdict, finding.seconds, finding.why, done)
 
 
-def _skipped(model: Any, pk: Any) -> Checked:
+def _skipped(model: Any, pk: Any, why: str) -> Checked:
     name = f"{model._meta.verbose_name} {pk}"
-    return Checked(pk, name, None, None, "in use, or out of service", Done.SKIPPED)
-
-
-def _left_out(model: Any, pks: Collection[Any] | None, found: list[Candidate]) -> Iterator[Any]:
-    there = {candidate.pk for candidate in found}
-    return (pk for pk in pks or () if pk not in there)
+    return Checked(pk, name, None, None, why, Done.SKIPPED)

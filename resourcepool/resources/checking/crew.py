@@ -6,6 +6,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
 from typing import Any
 
+from resourcepool.exceptions import LeaseLost
 from resourcepool.leases import background
 from resourcepool.leases.clock import monotonic
 from resourcepool.resources.checking.checker import Checker, Finding
@@ -44,10 +45,14 @@ class Crew:
         return [look.lease for look in self._looking]
 
     def begin(self, lease: CheckLease) -> None:
-        """Have the leased resource looked at."""
+        """Have the leased resource looked at; raises LeaseLost if its row has been deleted."""
         look = Look(lease)
         self._looking.append(look)
-        resource = lease.resource
+        try:
+            resource = lease.resource
+        except LeaseLost:
+            self._looking.remove(look)
+            raise
         background.start("check", lambda: look.finding.set_result(_find(self._checker, resource)))
 
     def finished(self) -> Iterator[tuple[CheckLease, Finding]]:

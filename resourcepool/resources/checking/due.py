@@ -9,12 +9,23 @@ from typing import Any
 from django.db import connections
 from django.db.models import Q
 
-from resourcepool.dialect import DbLater
+from resourcepool.dialect import DbLater, DbNow
 from resourcepool.leases.retry import retrying
+from resourcepool.resources.choice import everything
 from resourcepool.resources.queryset import ResourceQuerySet
-from resourcepool.resources.state import Verdict
+from resourcepool.resources.state import State, Verdict, state_of
 
 OURS = "check: "  # how the reason of a quarantine begins that a check decided
+WHY_NOT = {
+    State.FREE: "busy for a moment",
+    State.LEASED: "in use",
+    State.COOLING: "cooling down",
+    State.QUARANTINED: "in a quarantine that no check decided",
+    State.DRAINING: "in use",
+    State.OUT: "out of service",
+    State.RESERVED: "reserved",
+    State.RETIRED: "retired",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +69,14 @@ def due(
     found = [*_read(rows.available(), is_parked=False), *_read(parked, is_parked=True)]
     random.shuffle(found)
     return found
+
+
+def why_not(model: Any, pks: Collection[Any]) -> dict[Any, str]:
+    """Return {primary key: why it cannot be checked now}."""
+    rows = everything(model).filter(pk__in=pks).annotate(db_now=DbNow())
+    read = retrying(connections[model.pool.using], lambda: list(rows.all()))
+    states = {row.pk: state_of(row, row.db_now) for row in read}
+    return {pk: WHY_NOT[states[pk]] if pk in states else "not there any more" for pk in pks}
 
 
 def _read(rows: ResourceQuerySet, *, is_parked: bool) -> list[Candidate]:

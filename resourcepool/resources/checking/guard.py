@@ -3,32 +3,38 @@
 Whoever may add a proxy could otherwise have this server speak to its metadata service, its database or a printer.
 """
 
+import contextlib
 import ipaddress
+import re
 import socket
 from collections.abc import Sequence
 
 from resourcepool.exceptions import BadOption
 from resourcepool.resources.checking.fault import Fault, NotPublic
+from resourcepool.resources.checking.internet import Address, is_public, meant
+from resourcepool.resources.importing import fields
+from resourcepool.resources.importing.fields import BadField
 from resourcepool.resources.state import Verdict
 
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
-NAT64 = ipaddress.ip_network("64:ff9b::/96")
-GLOBAL_UNICAST = ipaddress.ip_network("2000::/3")  # all that IANA has given to the internet so far
-CLOUD_HOSTS = {ipaddress.ip_address("168.63.129.16")}  # Azure's host service: public in name only
+ALLOWED = "a network (10.1.0.0/16), an address or a host name, each perhaps with a port (squid.lan:3128, [fd00::1]:80)"
+
+_WITH_PORT = re.compile(r"(?:\[(?P<bracketed>[^\[\]]+)\]|(?P<plain>[^:\[\]]+))(?::(?P<port>[0-9]{1,5}))?")
 
 
 class Guard:
-    """Refuses addresses that are not public, unless their network or the host's name is among ``allow``."""
+    """Refuses addresses that are not public, unless ``allow`` has their network or the host's name.
+
+    What stands there with a port is allowed on that port alone.
+    """
 
     def __init__(self, allow: Sequence[str] = ()) -> None:
         if isinstance(allow, str) or not all(isinstance(entry, str) for entry in allow):
             raise BadOption(
-                "allow", allow, 'a list of networks and host names, e.g. ["10.1.0.0/16", "squid.lan"]'
+                "allow", allow, 'a list of networks and host names, e.g. ["10.1.0.0/16", "squid.lan:3128"]'
             )
-        self._hosts = {entry.lower().rstrip(".") for entry in allow}
-        self._networks = [network for entry in allow if (network := _network(entry)) is not None]
+        self._allowed = [_allowed(entry) for entry in allow]
 
     def resolve(self, host: str, port: int) -> list[tuple[socket.AddressFamily, str]]:
         """Look ``host`` up, once, and return its addresses: connect to these, for the next answer may differ.
@@ -47,45 +53,49 @@ class Guard:
         addresses: list[tuple[socket.AddressFamily, str]]
         addresses = list(dict.fromkeys((family, str(where[0])) for family, _, _, _, where in found))
         for _, address in addresses:
-            self.check(host, address)
+            self.check(host, address, port)
         return addresses
 
-    def check(self, host: str, address: str) -> None:
-        """Raise NotPublic if ``address``, which ``host`` stands for, must not be spoken to."""
+    def check(self, host: str, address: str, port: int) -> None:
+        """Raise NotPublic if ``port`` of ``address``, which ``host`` stands for, must not be spoken to."""
         plain = ipaddress.ip_address(address.partition("%")[0])
-        meant = embedded(plain)
-        if host.lower().rstrip(".") in self._hosts or any(
-            plain in net or meant in net for net in self._networks
-        ):
+        if is_public(plain) or self._is_allowed(_name(host), plain, port):
             return
-        if not is_public(plain):
-            what = host if host == address else f"{host} ({address})"
-            allowed = "allow it in RESOURCEPOOL['CHECKS'] if that is meant"
-            raise NotPublic(Verdict.UNKNOWN, f"{what} is not a public address; {allowed}")
+        what = host if host == address else f"{host} ({address})"
+        allowed = "allow it in RESOURCEPOOL['CHECKS'] if that is meant"
+        raise NotPublic(Verdict.UNKNOWN, f"{what} is not a public address; {allowed}")
 
-
-def is_public(address: Address) -> bool:
-    """Tell whether an address, or the one that it stands for, belongs to the public internet."""
-    meant = embedded(address)
-    if isinstance(meant, ipaddress.IPv6Address) and meant not in GLOBAL_UNICAST:
+    def _is_allowed(self, host: str, address: Address, port: int) -> bool:
+        for where, on_port in self._allowed:
+            is_it = host == where if isinstance(where, str) else address in where or meant(address) in where
+            if is_it and on_port in (None, port):
+                return True
         return False
-    return meant.is_global and not meant.is_multicast and meant not in CLOUD_HOSTS
 
 
-def embedded(address: Address) -> Address:
-    """Return the IPv4 address that an IPv6 one stands for (mapped, 6to4, Teredo, NAT64); else itself."""
-    if isinstance(address, ipaddress.IPv4Address):
-        return address
-    if address in NAT64:
-        return ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF)
-    teredo = address.teredo
-    return address.ipv4_mapped or address.sixtofour or (teredo[1] if teredo else address)
+def _allowed(entry: str) -> tuple[Network | str, int | None]:
+    """Return the network or name, and the port (None: any), that an entry of ``allow`` means; raises BadOption."""
+    if network := _network(entry):  # an IPv6 address is full of colons
+        return network, None
+    found = _WITH_PORT.fullmatch(entry)
+    port = int(found["port"]) if found and found["port"] else None
+    if found and port in (None, *range(1, 65_536)):
+        text = found["bracketed"] or found["plain"]
+        network = _network(text)
+        if network:
+            return network, port
+        with contextlib.suppress(BadField):
+            if not found["bracketed"]:
+                return fields.host(text), port
+    raise BadOption("allow", entry, ALLOWED)
 
 
-def _network(entry: str) -> Network | None:
+def _network(text: str) -> Network | None:
     try:
-        return ipaddress.ip_network(entry, strict=False)
+        return ipaddress.ip_network(text, strict=False)
     except ValueError:
-        if "/" in entry:
-            raise BadOption("allow", entry, "a network (10.1.0.0/16), an address or a host name") from None
         return None
+
+
+def _name(host: str) -> str:
+    return host.lower().removesuffix(".")

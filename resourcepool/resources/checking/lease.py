@@ -21,7 +21,7 @@ from resourcepool.resources.lease import ResourceLease
 from resourcepool.resources.queryset import BACK, ResourceQuerySet
 from resourcepool.resources.state import Status
 from resourcepool.signals import Fact, What, is_recorded, tell
-from resourcepool.waiting import handover
+from resourcepool.waiting import handover, tickets
 
 TICK = datetime.timedelta(milliseconds=1)
 TTL = 60.0  # seconds after which what a dead checker held is free, or was before its quarantine is over
@@ -99,8 +99,8 @@ def take(model: Any, candidate: Candidate, actor: str = "") -> CheckLease | None
     if candidate.is_parked:
         grant = _take_parked(connection, model, candidate, terms)
     else:
-        handover.give_everybody(connection, model)
-        grant = verbs.claim(connection, model, candidate.pk, terms)
+        is_due = _given_to_somebody(connection, model, candidate.pk)
+        grant = None if is_due else verbs.claim(connection, model, candidate.pk, terms)
     if grant is None:
         return None
     # Nobody has told of the end of that lease, and from now on nobody else will.
@@ -110,6 +110,21 @@ def take(model: Any, candidate: Candidate, actor: str = "") -> CheckLease | None
     lease = CheckLease(pool, pool.using, grant, asked)
     lease.candidate, lease.actor = candidate, actor
     return lease
+
+
+def _given_to_somebody(connection: BaseDatabaseWrapper, model: Any, pk: Any) -> bool:
+    """Give this row, if it is free, to the first in line that it fits; tells whether that was done.
+
+    Only this row, and nobody looks at the others: that would cost as much again for each row of the pool.
+    """
+    if not tickets.in_line(connection, model, 1):
+        return False
+    free = verbs.rows_of(connection, model).available().filter(pk=pk).values_list("fence", flat=True)
+    fence = retrying(connection, free.first)
+    if fence is None:
+        return False
+    give = partial(handover.give_fitting, connection, model, pk, fence, if_free=True)
+    return retrying(connection, give, busy=lambda: False)
 
 
 def _take_parked(connection: Any, model: Any, candidate: Candidate, terms: Terms) -> Grant | None:

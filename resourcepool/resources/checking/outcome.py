@@ -37,23 +37,26 @@ class Tally:
     def __init__(self, tell: Callable[[Checked], object] = lambda _: None) -> None:
         self.verdicts: Counter[Verdict] = Counter()
         self.done: Counter[Done] = Counter()
+        self.skipped: Counter[str] = Counter()  # by why they were
         self._tell = tell
 
     def __call__(self, checked: Checked) -> None:
         """Count one."""
         self.done[checked.done] += 1
+        self.skipped[checked.why] += checked.done is Done.SKIPPED
         if checked.verdict is not None:
             self.verdicts[checked.verdict] += 1
         self._tell(checked)
 
     def __str__(self) -> str:
-        """Say "38 ok, 2 bad, 1 unknown; 2 quarantined, 1 returned to service, 4 skipped"."""
+        """Say "38 ok, 2 bad, 1 unknown; 2 quarantined, 1 returned to service, 4 skipped: in use"."""
         verdicts = ", ".join(f"{self.verdicts[verdict]} {verdict.value}" for verdict in Verdict)
         words = {
             Done.QUARANTINED: "quarantined",
             Done.RETURNED: "returned to service",
-            Done.SKIPPED: "skipped",
             Done.LOST: "taken away meanwhile",
         }
         done = [f"{self.done[what]} {text}" for what, text in words.items() if self.done[what]]
-        return "; ".join([verdicts, *([", ".join(done)] if done else [])])
+        skipped = sorted((+self.skipped).items(), key=lambda pair: (-pair[1], pair[0]))
+        left_alone = [f"{number} skipped: {why}" for why, number in skipped]
+        return "; ".join([verdicts, *([", ".join(done)] if done else []), *left_alone])

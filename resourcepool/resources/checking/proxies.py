@@ -23,8 +23,8 @@ class ProxyChecker(Checker):
     """Gets a page through the proxy: ok if it answers with the right status and text in time.
 
     Options: ``url``; ``status``, one or a list, of which the answer must have one (default: 200 to 299); ``text``,
-    which must be within its first 64 KB; ``allow``, networks and hosts that may be spoken to though not public; ``ca``,
-    a file with the certificates to trust.
+    which must be within its first 64 KB; ``allow``, networks and hosts, each perhaps with a port, that may be spoken to
+    though not public; ``ca``, a file with the certificates to trust.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class ProxyChecker(Checker):
 
     def _refuse_target(self) -> None:
         try:
-            self._guard.check(self._host, self._host)
+            self._guard.check(self._host, self._host, self._port)
         except Fault as fault:
             raise BadOption("url", _without_secrets(self._url), fault.why) from None
 

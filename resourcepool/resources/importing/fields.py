@@ -18,6 +18,7 @@ MAX_HOST, MAX_PORT, MAX_WEIGHT = 253, 65_535, 1_000_000
 MAX_USERNAME, MAX_PASSWORD, MAX_TAGS, MAX_NOTES = 200, 1_000, 498, 2_000
 
 _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
+_LIKE_IPV4, _LIKE_IPV6 = re.compile(r"[0-9.]+"), re.compile(r"[0-9a-f.]*:[0-9a-f.]*:[0-9a-f:.]*")
 _DIGITS = re.compile(r"[0-9]{1,9}")
 _TWO_LETTERS = re.compile(r"[A-Za-z]{2}")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -48,12 +49,12 @@ def host(text: str) -> str:
     if not name.isascii():
         raise BadField("host", "not ASCII; write an international name in its xn-- form")
     name = name.lower().removesuffix(".")
-    if ":" in name and "%" not in name:  # the part after a % is the name of a network card on some machine
+    if _LIKE_IPV6.fullmatch(name):  # without "%eth0", which is a network card on some machine
         return _ip(ipaddress.IPv6Address, name)
-    labels = name.split(".")
-    if labels[-1].isdigit():
+    if _LIKE_IPV4.fullmatch(name):
         return _ip(ipaddress.IPv4Address, name)
-    if len(name) > MAX_HOST or not all(map(_LABEL.fullmatch, labels)):
+    labels = name.split(".")
+    if len(name) > MAX_HOST or labels[-1].isdigit() or not all(map(_LABEL.fullmatch, labels)):
         raise BadField("host", f"not a host name or an IP address (at most {MAX_HOST} characters)")
     return name
 

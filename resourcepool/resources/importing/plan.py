@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from resourcepool.exceptions import SecretUnreadable
 from resourcepool.resources.importing.reading import Reading, Tell
 from resourcepool.resources.importing.row import IDENTITY, Identity, Row
 from resourcepool.resources.models import Proxy
-from resourcepool.resources.secret import Sealed, seal
+from resourcepool.resources.sealing import Purpose, Sealed, seal
 from resourcepool.resources.state import Status
 
 CHUNK = 5_000
@@ -35,6 +36,7 @@ class Plan:
         changed: how many are in ``changes`` or ``returning``.
         unchanged: how many are in the file and stay as they are.
         differing: how many of the unchanged have other values in the file.
+        uncompared: how many of the unchanged have a password in the file that was not compared with the stored one.
         staying_retired: how many that are in the file are retired and stay so.
     """
 
@@ -46,24 +48,30 @@ class Plan:
     changed: int = 0
     unchanged: int = 0
     differing: int = 0
+    uncompared: int = 0
     staying_retired: int = 0
 
 
-def make_plan(reading: Reading, using: str, *, update: bool, sync: bool, tell: Tell) -> Plan:
+def make_plan(
+    reading: Reading, using: str, *, update: bool, sync: bool, tell: Tell, compares_passwords: bool = True
+) -> Plan:
     """Return what an import of ``reading`` into the database ``using`` has to do.
 
     Args:
         update: proxies that exist get the values of the columns the file has.
         sync: proxies that are not in the file are retired, retired ones that are in it return to service. While
             the file has bad lines nothing is retired: what they meant may be among what is missing.
+        compares_passwords: False for those who may not know the stored ones, and would learn whether theirs are the
+            same. Then every password in the file counts as another one.
     """
     plan = Plan(reading.details - {"password"})
+    compare = partial(_compare, plan, update=update, sync=sync, compares_passwords=compares_passwords)
     missing = dict(reading.rows)
     details = sorted(reading.details)
     for number, (pk, status, identity, stored) in enumerate(_existing(details, using), 1):
         row = missing.pop(identity, None)
         if row is not None:
-            _compare(plan, pk, status, row, dict(zip(details, stored, strict=True)), update=update, sync=sync)
+            compare(pk, status, row, dict(zip(details, stored, strict=True)))
         elif sync and not reading.bad and status != Status.RETIRED:
             plan.retiring.append(pk)
         if number % CHUNK == 0:
@@ -83,10 +91,22 @@ def _existing(details: list[str], using: str) -> Iterator[tuple[Any, str, Identi
 
 
 def _compare(
-    plan: Plan, pk: Any, status: str, row: Row, stored: dict[str, Any], *, update: bool, sync: bool
+    plan: Plan,
+    pk: Any,
+    status: str,
+    row: Row,
+    stored: dict[str, Any],
+    *,
+    update: bool,
+    sync: bool,
+    compares_passwords: bool,
 ) -> None:
-    other_password = "password" in stored and not _same_password(row.password, stored.pop("password"))
-    differs = other_password or any(getattr(row, name) != value for name, value in stored.items())
+    old = stored.pop("password", "")
+    other_password = bool(row.password) and not (compares_passwords and _same_password(row, old))
+    is_uncompared = other_password and not compares_passwords and not update
+    differs = (other_password and not is_uncompared) or any(
+        getattr(row, name) != value for name, value in stored.items()
+    )
     returns = sync and status == Status.RETIRED
     if differs and update:
         plan.changes.append(Change(row, other_password))
@@ -97,15 +117,14 @@ def _compare(
     else:
         plan.unchanged += 1
     plan.differing += differs and not update
+    plan.uncompared += is_uncompared
     plan.staying_retired += status == Status.RETIRED and not sync
 
 
-def _same_password(given: str | Sealed, stored: str | Sealed) -> bool:
-    """Tell whether nothing has to be written: no password in the file leaves the stored one as it is."""
-    if not given:
-        return True
+def _same_password(row: Row, stored: str | Sealed) -> bool:
+    """Tell whether nothing has to be written."""
     try:
-        return given == (stored.open() if isinstance(stored, Sealed) else stored)
+        return row.password == (stored.open(*_purposes(row)) if isinstance(stored, Sealed) else stored)
     except SecretUnreadable:
         return False  # and so an import brings passwords back whose key was lost
 
@@ -123,4 +142,11 @@ def _seal(plan: Plan, new: list[Row], tell: Tell) -> None:
 
 
 def _sealed(row: Row) -> Row:
-    return replace(row, password=seal(row.password)) if isinstance(row.password, str) and row.password else row
+    is_text = isinstance(row.password, str) and row.password
+    return replace(row, password=seal(str(row.password), _purposes(row)[0])) if is_text else row
+
+
+def _purposes(row: Row) -> list[Purpose]:
+    """Return what the password of this proxy may be sealed for; the first is what it is sealed for now."""
+    purposes: list[Purpose] = Proxy._meta.get_field("password").purposes_of(*row.identity)
+    return purposes

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -36,6 +37,7 @@ class Imported:
         returned: how many of the changed were retired and are back in service.
         retired: how many that are not in the file were taken out.
         differing: how many of the unchanged have other values in the file.
+        uncompared: how many of the unchanged have a password in the file that was not compared with the stored one.
         staying_retired: how many that are in the file are retired and stay so.
         bad, bad_count: the first of the lines that were skipped, and how many there are.
     """
@@ -46,6 +48,7 @@ class Imported:
     returned: int
     retired: int
     differing: int
+    uncompared: int
     staying_retired: int
     bad: Sequence[BadLine]
     bad_count: int
@@ -66,6 +69,7 @@ def import_proxies(
     tell: Tell = silent,
     stream: BinaryIO | None = None,
     actor: str = "",
+    compares_passwords: bool = True,
 ) -> Imported:
     """Import the file ``name`` ("-": standard input) in one transaction; returns what was done.
 
@@ -79,6 +83,7 @@ def import_proxies(
         tell: hears how far things are.
         stream: where the file's bytes are read from, if not from the file of this name.
         actor: the operator who does it, for the history of what is retired or returned.
+        compares_passwords: False for those who may not know the stored ones; see ``make_plan``.
 
     Raises:
         BadLines: the file has bad lines; nothing was imported.
@@ -93,7 +98,8 @@ def import_proxies(
     except ImportRefused as error:
         error.args = (f"{label(name)}: {error}",)
         raise
-    plan = retrying(connections[using], lambda: make_plan(reading, using, update=update, sync=sync, tell=tell))
+    make = partial(make_plan, update=update, sync=sync, tell=tell, compares_passwords=compares_passwords)
+    plan = retrying(connections[using], lambda: make(reading, using))
     if dry_run:
         return _imported(plan, len(plan.retiring), reading)
     retired = store(plan, using, f"not in {Path(label(name)).name}", tell, actor)
@@ -114,6 +120,7 @@ def _imported(plan: Plan, retired: int, reading: Reading) -> Imported:
         returned=len(plan.returning),
         retired=retired,
         differing=plan.differing,
+        uncompared=plan.uncompared,
         staying_retired=plan.staying_retired,
         bad=reading.bad,
         bad_count=reading.bad_count,

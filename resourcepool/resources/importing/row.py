@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from resourcepool.resources.importing.fields import CHECKS, BadField
-from resourcepool.resources.secret import Sealed
+from resourcepool.resources.sealing import Sealed
 
 Identity = tuple[str, str, int, str]  # scheme, host, port, user name
 

@@ -17,8 +17,8 @@ _BOM = "\ufeff"
 
 
 def label(name: str) -> str:
-    """Return what to call the file in messages."""
-    return "standard input" if name == "-" else name
+    """Return what to call the file in messages; a terminal would obey control characters."""
+    return "standard input" if name == "-" else "".join(c if c.isprintable() else "?" for c in name)
 
 
 def lines_of(name: str, stream: BinaryIO | None = None) -> Iterator[tuple[int, str]]:

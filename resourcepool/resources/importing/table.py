@@ -11,6 +11,7 @@ from typing import Any
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models.constants import OnConflict
 
+from resourcepool import dialect
 from resourcepool.resources.importing.row import IDENTITY, Row
 from resourcepool.resources.models import Proxy
 
@@ -23,7 +24,7 @@ class ProxyTable:
         columns = [one for one in Proxy._meta.concrete_fields if not one.primary_key]
         self._connection = connection
         self._given = [one for one in columns if one.name in given]
-        self._fixed = [one for one in columns if one.name not in given]
+        self._fixed = [one for one in columns if one.name not in given and one.name != "fence"]
         self._fixed_values = [one.get_db_prep_save(one.get_default(), connection) for one in self._fixed]
 
     def insert(self, rows: Sequence[Row]) -> None:
@@ -41,12 +42,15 @@ class ProxyTable:
         quote = self._connection.ops.quote_name
         columns = [quote(str(one.column)) for one in (*self._fixed, *self._given)]
         sql = (
-            f"INSERT INTO {quote(Proxy._meta.db_table)} ({', '.join(columns)})"  # noqa: S608 (quoted names)
-            f" VALUES ({', '.join(['%s'] * len(columns))}) {suffix}"
+            f"INSERT INTO {quote(Proxy._meta.db_table)} ({', '.join(columns)}, {quote('fence')})"  # noqa: S608 (quoted)
+            # MySQL's driver makes one statement of many rows only where all of this are parameters.
+            f" VALUES ({', '.join(['%s'] * len(columns))}, %s) {suffix}"
         )
         with self._connection.cursor() as cursor:
-            cursor.executemany(sql, [self._values(row) for row in rows])
+            cursor.execute(f"SELECT {dialect.of(self._connection).micros_now}", ())
+            (fence,) = cursor.fetchone()
+            cursor.executemany(sql, [self._values(row, fence) for row in rows])
 
-    def _values(self, row: Row) -> list[Any]:
+    def _values(self, row: Row, fence: int) -> list[Any]:
         given = (one.get_db_prep_save(getattr(row, one.name), self._connection) for one in self._given)
-        return [*self._fixed_values, *given]
+        return [*self._fixed_values, *given, fence]

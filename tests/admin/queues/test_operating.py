@@ -74,6 +74,20 @@ def test_several_are_drained_in_one_plan(operator: Client) -> None:
     assert TaskType.objects.get().generation == before + 1
 
 
+def test_a_drain_that_leaves_queues_where_they_are_says_so(operator: Client) -> None:
+    orders = task_type()
+    first = server(orders, "A")
+    said = text(do(operator, "drain", [first]))
+    assert "1 is draining." in said
+    assert (
+        f"4 queues stay with servers that are draining, such as queue q0 with {first}: no other server is up"
+        in said
+    )
+    second = server(orders, "B")
+    do(operator, "undrain", [first])
+    assert "stay" not in text(do(operator, "drain", [second]))
+
+
 def test_a_queue_is_pinned_to_the_server_that_is_named(operator: Client) -> None:
     orders = task_type()
     server(orders, "A")

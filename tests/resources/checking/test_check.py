@@ -1,5 +1,6 @@
 """What is done with resources that are checked, and that no lease of anybody else's is ever touched."""
 
+import re
 from typing import Any
 
 import pytest
@@ -12,10 +13,11 @@ from resourcepool.resources.checking import check as checking
 from resourcepool.resources.checking.check import check
 from resourcepool.resources.checking.due import due
 from resourcepool.resources.checking.lease import take
-from resourcepool.resources.checking.outcome import Checked, Done
-from resourcepool.resources.state import Verdict
+from resourcepool.resources.checking.outcome import Checked, Done, Tally
+from resourcepool.resources.state import Status, Verdict
 from resourcepool.signals import Fact, What
-from tests.app.rows import busy_for, change, columns, expire, granted, hold, new
+from tests.app.rows import busy_for, change, columns, expire, granted, hold, new, several
+from tests.committed import Statement
 from tests.resources.checking.checked import checked
 from tests.resources.checking.scripted import BAD, UNKNOWN, Scripted
 from tests.waiting.waiters import ticket
@@ -95,6 +97,69 @@ class TestFree:
         lease: Any = take(Proxy, candidate)
         assert lease.remaining > 50
         assert lease.terms.leak_after is None
+        lease.release()
+
+
+class TestInLine:
+    def test_somebody_who_wants_what_is_not_there_keeps_nothing_from_being_checked(self) -> None:
+        rows = several(Proxy, 3, country="DE")
+        ticket(Proxy, selector='{"country": "AQ"}', count=2)
+        found = checked()
+        assert [found[row.pk].verdict for row in rows] == [Verdict.OK] * 3
+
+    @pytest.mark.parametrize("asked", [{"count": 3}, {"selector": '{"country": ["DE", "US"]}', "count": 3}])
+    def test_somebody_in_line_is_given_what_is_about_to_be_checked_and_no_more(self, asked: Any) -> None:
+        one, *others = several(Proxy, 5, country="DE")
+        waits = ticket(Proxy, **asked)
+        assert checked(one)[one.pk].done is Done.SKIPPED
+        assert columns(one)["holder"] == waits.holder
+        assert {columns(row)["holder"] for row in others} == {""}
+
+    def test_how_much_there_is_does_not_make_one_of_them_take_longer(self, statements: list[Statement]) -> None:
+        row, *_ = several(Proxy, 3, country="DE")
+        ticket(Proxy, selector='{"country": "AQ"}')
+        (candidate,) = due(Proxy, [row.pk], every_quarantine=False, unless_within=0)
+        statements.clear()
+        lease: Any = take(Proxy, candidate)
+        lease.release()
+        read = [
+            one.sql for one in statements if "resourcepool_proxy" in one.sql and one.sql.startswith("SELECT")
+        ]
+        assert read
+        assert all(re.search(r"\bid\W* = ", sql.partition("WHERE")[2]) for sql in read)
+
+    def test_somebody_who_came_after_the_row_was_read_is_before_the_check(self) -> None:
+        row = new(Proxy)
+        (candidate,) = due(Proxy, None, every_quarantine=False, unless_within=0)
+        change(row, fence=candidate.fence + 2)  # used meanwhile
+        waits = ticket(Proxy)
+        assert take(Proxy, candidate) is None
+        assert columns(row)["holder"] == waits.holder
+
+    def test_what_is_skipped_is_told_why(self) -> None:
+        due_to_somebody, held = new(Proxy, country="US"), new(Proxy)
+        retired, parked = new(Proxy, in_service=False, status=Status.RETIRED), new(Proxy)
+        Proxy.objects.filter(pk=parked.pk).quarantine("vendor has it", 600)
+        ticket(Proxy, selector='{"country": "US"}')
+        lease, tally = hold(held), Tally()
+        whys = {}
+        rows = (due_to_somebody, held, retired, parked)
+
+        def tell(one: Checked) -> None:
+            whys[one.pk] = one.why
+            tally(one)
+
+        check(Proxy, [row.pk for row in rows], tell=tell)
+        assert [whys[row.pk] for row in rows] == [
+            "in use",
+            "in use",
+            "retired",
+            "in a quarantine that no check decided",
+        ]
+        assert str(tally) == (
+            "0 ok, 0 bad, 0 unknown; 2 skipped: in use; 1 skipped: in a quarantine that no check decided; "
+            "1 skipped: retired"
+        )
         lease.release()
 
 

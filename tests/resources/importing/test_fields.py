@@ -166,3 +166,26 @@ def test_a_bad_line_names_its_host_only_when_the_address_is_good() -> None:
     )
     wrong_order = row(3, {"host": "hunter2", "port": "a.example"})
     assert str(wrong_order) == "line 3: port: not a whole number from 1 to 65535"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "http://x y",
+        "http://10.0.0.1",
+        "http://a.example",
+        "joe:secret@a.example",
+        "a.example:8080",
+        "cafe:8080",
+        "proxy.1",
+        "fe80::1%eth0",
+    ],
+)
+def test_what_is_unlike_any_ip_address_is_not_said_to_be_a_wrong_one(text: str) -> None:
+    with pytest.raises(BadField, match="not a host name or an IP address"):
+        CHECKS["host"](text)
+
+
+def test_a_wrong_ipv6_address_is_said_to_be_one() -> None:
+    with pytest.raises(BadField, match="not an IPv6 address"):
+        CHECKS["host"]("1::2::3")

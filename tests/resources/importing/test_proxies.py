@@ -27,12 +27,13 @@ class TestNewProxies:
     def test_are_as_free_as_those_that_are_saved(self, bring: Import) -> None:
         bring("b.example:80")
         saved = Proxy.objects.create(host="c.example", port=80)
-        own = {"id", "host"}
+        own = {"id", "host", "fence"}
         imported, saved_row = (row for row in rows())
         assert {k: v for k, v in imported.items() if k not in own} == {
             k: v for k, v in saved_row.items() if k not in own
         }
         assert saved.pk == saved_row["id"]
+        assert 0 < imported["fence"] < saved_row["fence"] + 1_000, "by the clock"
         assert hosts(pk__in=Proxy.objects.available()) == ["b.example", "c.example"]
 
     def test_have_their_password_encrypted(self, bring: Import) -> None:
@@ -272,3 +273,18 @@ def test_existing_proxies_are_read_in_one_pass(bring: Import, monkeypatch: pytes
     read = [query["sql"] for query in queries if query["sql"].startswith("SELECT")]
     assert len(read) == 4
     assert len(queries) - len(read) <= 2  # a savepoint
+
+
+@pytest.mark.only("mysql")
+def test_many_new_proxies_are_written_by_one_statement(bring: Import) -> None:
+    """MySQL's driver sends one for each row unless it recognizes the statement."""
+
+    def inserts() -> int:
+        with connection.cursor() as cursor:
+            cursor.execute("SHOW SESSION STATUS LIKE 'Com_insert'")
+            return int(cursor.fetchone()[1])
+
+    before = inserts()
+    bring("".join(f"p{n}.example:80\n" for n in range(25)))
+    assert Proxy.objects.count() == 25
+    assert inserts() - before <= 3  # the proxies, and what the history says

@@ -1,0 +1,84 @@
+"""Ends a session from another thread than the one that waits for an answer in it."""
+
+import contextlib
+import math
+import os
+import socket
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from resourcepool.dialect.supported import of, supports
+
+CONNECT = "connect_timeout"
+LINE = "_resourcepool_line"  # Django's connection objects have no such attribute
+
+
+def know_line(connection: BaseDatabaseWrapper) -> None:
+    """Remember which socket leads to the server, for ``hang_up``: MySQL's driver does not tell another thread."""
+    driver = connection.connection
+    if driver is not None and getattr(connection, LINE, (None,))[0] is not driver:
+        _remember(connection, driver)
+
+
+def is_line_known(connection: Any) -> bool:
+    """Whether the next statement goes to a session that is there already, and whose line is known."""
+    known, driver = connection.__dict__.get(LINE), connection.connection
+    if known is None or driver is None or known[0] is not driver:
+        return False
+    return bool(connection.health_check_done or not connection.health_check_enabled)
+
+
+def hang_up(connection: BaseDatabaseWrapper) -> None:
+    """Close the line to the server under whoever waits for it: there the statement fails as with a lost connection."""
+    driver, number, inode = getattr(connection, LINE, (None, None, None))
+    with contextlib.suppress(OSError):  # it is closed already
+        # A session that went back into a pool may be somebody else's by now.
+        if number is not None and driver is connection.connection:
+            with socket.socket(fileno=os.dup(number)) as line:
+                # Should the session have ended meanwhile, the number may by now be that of somebody else's line.
+                if os.fstat(line.fileno()).st_ino == inode:
+                    line.shutdown(socket.SHUT_RDWR)
+
+
+def may_connect(connection: Any) -> bool:
+    """Whether the next statement may begin a session: there is none, or Django will see first whether it is alive."""
+    return connection.connection is None or (
+        connection.health_check_enabled and not connection.health_check_done
+    )
+
+
+@contextlib.contextmanager
+def connecting_within(connection: BaseDatabaseWrapper, seconds: float) -> Iterator[None]:
+    """Have a session that is begun in this block wait for the server so long at most, and its line be known."""
+    begin, before = connection.get_new_connection, connection.settings_dict
+    if isinstance(begin, partial):  # inside of another such block
+        yield
+        return
+    options = before["OPTIONS"]
+    if supports(connection) and CONNECT in of(connection).timeouts and not options.get("pool"):
+        limit = math.ceil(min(seconds, float(options.get(CONNECT) or seconds)))
+        connection.settings_dict = {**before, "OPTIONS": {**options, CONNECT: limit}}
+    # Django has no hook that is called before the first statement.
+    setattr(connection, "get_new_connection", partial(_begin, connection, begin))  # noqa: B010
+    try:
+        yield
+    finally:
+        connection.settings_dict = before
+        delattr(connection, "get_new_connection")
+
+
+def _begin(connection: BaseDatabaseWrapper, begin: Callable[[Any], Any], conn_params: Any) -> Any:
+    driver = begin(conn_params)
+    _remember(connection, driver)
+    return driver
+
+
+def _remember(connection: BaseDatabaseWrapper, driver: Any) -> None:
+    number = inode = None
+    with contextlib.suppress(Exception):  # a driver that does not tell
+        number = driver.fileno()
+        inode = os.fstat(number).st_ino
+    setattr(connection, LINE, (driver, number, inode))

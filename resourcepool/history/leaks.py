@@ -1,0 +1,50 @@
+"""Leases that were reported as leaked, until they end or an operator says that somebody knows of it."""
+
+from collections.abc import Collection, Iterable
+from typing import Any
+
+from django.db import connections
+from django.db.models import Count, Exists, OuterRef, Q
+
+from resourcepool.history.models import MAX_ROW, Event, EventQuerySet, storable
+from resourcepool.leases.retry import retrying
+from resourcepool.signals import Fact, What, tell
+
+HOUR = 3_600.0  # seconds
+
+_OVER = (What.RELEASED, What.HANDED_OVER, What.LOST, What.EXPIRED, What.REVOKED, What.FIXED, What.ACKNOWLEDGED)
+
+
+def open_leaks(labels: Collection[str]) -> dict[str, int]:
+    """Return {pool: how many of its leases are open leaks}, in one query; pools without any are left out."""
+    names = {label.lower(): label for label in labels}
+    counts = _open(names).order_by().values_list("pool").annotate(Count("row", distinct=True))
+    return {names[pool]: count for pool, count in retrying(connections[counts.db], lambda: list(counts.all()))}
+
+
+def are_leaks(model: Any, grants: Iterable[tuple[Any, int]]) -> list[tuple[Any, int]]:
+    """Return those of ``grants``, (primary key, fence) of each, that are open leaks."""
+    named = {(storable(pk, MAX_ROW), fence): (pk, fence) for pk, fence in grants}
+    of_these = _open([model._meta.label_lower]).filter(row__in={row for row, _ in named})
+    found = retrying(connections[of_these.db], lambda: set(of_these.values_list("row", "fence").all()))
+    return [grant for name, grant in named.items() if name in found]
+
+
+def acknowledge(rows: Any, reason: str, actor: str) -> int:
+    """Tell that the leaks of ``rows`` are known; returns how many these are. Nothing is changed about the leases."""
+    holders = {(pk, fence): holder for pk, fence, holder in rows.values_list("pk", "fence", "holder")}
+    known = are_leaks(rows.model, holders)
+    for pk, fence in known:
+        about = {"pk": pk, "fence": fence, "holder": holders[pk, fence]}
+        tell(Fact(What.ACKNOWLEDGED, rows.model, rows.db, reason=reason, actor=actor, **about))
+    return len(known)
+
+
+def _open(pools: Iterable[str]) -> EventQuerySet:
+    """Return the reports of the last hour about leases that have not ended since, as far as the history knows."""
+    since = Event.objects.filter(pool=OuterRef("pool"), row=OuterRef("row"))
+    # A quarantine by its holder ends a lease, one by an operator does not: only the former knows how long it lasted.
+    ended = Q(what__in=_OVER) | Q(what=What.QUARANTINED, seconds__isnull=False)
+    over = since.filter(Q(fence__gt=OuterRef("fence")) | Q(ended, fence=OuterRef("fence")))
+    reports: EventQuerySet = Event.objects.filter(what=What.LEAKED, pool__in=list(pools)).since(HOUR)
+    return reports.filter(~Exists(over))

@@ -1,0 +1,61 @@
+"""Who has a row locked: mostly a holder inside ``guard``, which may have vanished with its host."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import DatabaseError, InterfaceError, connections
+
+from resourcepool.dialect import Session
+from resourcepool.dialect.inspection import inspector
+from resourcepool.leases.table import Model, key, table_of
+
+MOST = 1_000  # rows asked for at once
+TOLD = 3  # rows of which an error tells
+
+
+@dataclass(frozen=True, slots=True)
+class Locked:
+    """A row that is locked at this moment.
+
+    Attributes:
+        pool: "app.Model".
+        session: which has it locked; None: this database user may not see it.
+    """
+
+    pool: str
+    pk: Any
+    session: Session | None
+
+    def __str__(self) -> str:
+        one = self.session
+        if one is None:
+            who = "a session that this database user may not see (MariaDB, MySQL: GRANT PROCESS)"
+            return f"{self.pool} {self.pk} is locked by {who}"
+        does = "busy" if one.idle is None else f"idle for {one.idle:.0f} s"
+        who = f"session {one.number} from {one.client or 'the same host'}, {does}, ended by: {one.command}"
+        return f"{self.pool} {self.pk} is locked by {who}"
+
+
+def lockers(using: str, model: Model, pks: Collection[Any]) -> list[Locked]:
+    """Return which of these rows, of the first ``MOST``, a session has locked at this moment.
+
+    Nothing is known on SQLite, where the whole database is locked, and nothing inside a transaction of the caller, to
+    whom the question could do harm.
+    """
+    connection = connections[using]
+    pk_of = {str(key(connection, model, pk)): pk for pk in list(pks)[:MOST]}
+    if not pk_of or connection.in_atomic_block:
+        return []
+    table, asked = table_of(connection, model), [key(connection, model, pk) for pk in pk_of.values()]
+    try:
+        found = inspector(connection).lockers(table.name, table.pk, asked)
+    except (DatabaseError, InterfaceError):  # who may not ask, or cannot, is told less
+        return []
+    label = model._meta.label
+    return [Locked(label, pk_of[str(one)], session) for one, session in found.items() if str(one) in pk_of]
+
+
+def sentence(using: str, model: Model, pks: Collection[Any]) -> str:
+    """Return who has the first few of these rows locked; "": nobody, or nobody knows."""
+    return "; ".join(map(str, lockers(using, model, pks)[:TOLD]))

@@ -1,0 +1,34 @@
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+    dependencies = [
+        ("resourcepool", "0008_tasktype_rests_until"),
+    ]
+
+    operations = [
+        migrations.AlterField(
+            model_name="event",
+            name="what",
+            field=models.CharField(
+                choices=[
+                    ("acquired", "acquired"),
+                    ("released", "released"),
+                    ("handed_over", "handed over"),
+                    ("lost", "lost"),
+                    ("expired", "expired"),
+                    ("revoked", "revoked"),
+                    ("fixed", "fixed"),
+                    ("quarantined", "quarantined"),
+                    ("taken_out", "taken out of service"),
+                    ("reserved", "reserved"),
+                    ("returned", "returned to service"),
+                    ("checked", "checked"),
+                    ("leaked", "leaked"),
+                    ("acknowledged", "leak acknowledged"),
+                ],
+                max_length=12,
+                verbose_name="what",
+            ),
+        ),
+    ]

@@ -1,0 +1,94 @@
+"""What is encrypted with the keys in RESOURCEPOOL["SECRET_KEYS"]: the first one encrypts, every one decrypts.
+
+Each purpose has keys of its own, derived from these: what was sealed for one cannot be opened for another.
+"""
+
+import base64
+import hmac
+import json
+from typing import Any
+
+from django.views.decorators.debug import sensitive_variables
+
+from resourcepool.conf import setting
+from resourcepool.exceptions import SecretUnreadable
+
+Purpose = tuple[str, ...]
+"""What a secret is for, such as ("column", "resourcepool.Proxy.password", "http", "a.example", "80", "joe")."""
+
+ANY: Purpose = ()
+"""Sealed with the keys themselves, as everything was before there were purposes. Nothing is any more."""
+
+ENCODING = ("utf-8", "surrogatepass")  # an error about half a character would show the whole secret
+
+_HINT = (
+    "put a key first in the list RESOURCEPOOL['SECRET_KEYS']; make one with: "
+    'python -c "from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())"'
+)
+
+
+class Sealed:
+    """A secret as it lies in the database; its text is nowhere in ``repr`` or ``str``."""
+
+    def __init__(self, token: str) -> None:
+        self.token = token
+
+    def __repr__(self) -> str:
+        return "<sealed>"
+
+    @sensitive_variables()
+    def open(self, *purposes: Purpose) -> str:
+        """Return the secret, which was sealed for one of these; raises SecretUnreadable when none of the keys fits."""
+        from cryptography.fernet import InvalidToken
+
+        for purpose in purposes:
+            try:
+                return str(_cipher(purpose).decrypt(self.token.encode()), *ENCODING)
+            except InvalidToken:
+                continue
+        raise SecretUnreadable(
+            "none of the keys in RESOURCEPOOL['SECRET_KEYS'] decrypts this secret: was a key removed, or was it stored"
+            " for another row?"
+        )
+
+    @sensitive_variables()
+    def sealed_for(self, purpose: Purpose, *others: Purpose) -> "Sealed":
+        """Return it sealed for ``purpose`` if it was for one of the others; itself if it is so, or cannot be opened."""
+        try:
+            self.open(purpose)
+        except SecretUnreadable:
+            try:
+                return seal(self.open(*others), purpose)
+            except SecretUnreadable:
+                pass  # the key is lost, or it belongs to another row: whoever reads it is told
+        return self
+
+
+@sensitive_variables()
+def seal(secret: str, purpose: Purpose) -> Sealed:
+    """Encrypt ``secret`` with the first key; raises SecretUnreadable when there is none."""
+    return Sealed(_cipher(purpose).encrypt(secret.encode(*ENCODING)).decode())
+
+
+@sensitive_variables()  # or an error report would show the keys
+def _cipher(purpose: Purpose) -> Any:
+    # Slow to import, and projects without secrets never need it.
+    from cryptography.fernet import Fernet, MultiFernet
+
+    keys = setting("SECRET_KEYS")
+    if not isinstance(keys, list | tuple) or not keys:
+        raise SecretUnreadable(f"there is no key for secrets: {_HINT}")
+    try:
+        ciphers = [Fernet(key) for key in keys]
+    except (ValueError, TypeError):
+        raise SecretUnreadable(
+            f"one of the {len(keys)} keys for secrets is not a Fernet key: {_HINT}"
+        ) from None
+    return MultiFernet([Fernet(_derived(key, purpose)) for key in keys] if purpose else ciphers)
+
+
+@sensitive_variables()
+def _derived(key: str | bytes, purpose: Purpose) -> bytes:
+    # As JSON, because it is one text for one purpose, whatever stands in its parts.
+    said = json.dumps(purpose).encode()
+    return base64.urlsafe_b64encode(hmac.digest(base64.urlsafe_b64decode(key), said, "sha256"))

@@ -1,0 +1,79 @@
+"""A host that vanishes inside ``guard`` says nothing, not even goodbye: the server has to miss it."""
+
+import signal
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+
+from resourcepool.leases.lockers import lockers
+from resourcepool.models import Proxy
+from tests.app.models import Team
+from tests.app.rows import new
+from tests.concurrency.distant import GO, Server, say
+from tests.eventually import eventually
+from tests.management.operated import run
+from tests.spawned import Spawner
+
+pytestmark = pytest.mark.only("mysql", "postgresql")
+
+TTL = 6.0
+SOON = 30  # seconds; the server's own limit is 8 hours
+
+
+def guard_for_ever(ttl: float) -> None:
+    signal.pthread_sigmask(signal.SIG_BLOCK, GO)
+    lease = Proxy.pool.acquire(ttl=ttl)
+    with transaction.atomic(), lease.guard():
+        Team.objects.create(name="written by one that vanished")
+        say("inside")
+        signal.sigwait(GO)
+
+
+def claim_for_ever(ttl: float) -> None:
+    signal.pthread_sigmask(signal.SIG_BLOCK, GO)
+    with transaction.atomic():
+        Proxy.pool.acquire(ttl=ttl, wait=False, allow_in_transaction=True)
+        say("inside")
+        signal.sigwait(GO)
+
+
+def release_for_ever(ttl: float) -> None:
+    signal.pthread_sigmask(signal.SIG_BLOCK, GO)
+    lease = Proxy.pool.acquire(ttl=ttl)
+    with transaction.atomic():
+        lease.release()
+        say("inside")
+        signal.sigwait(GO)
+
+
+@pytest.mark.parametrize("inside", [guard_for_ever, claim_for_ever, release_for_ever])
+def test_its_row_is_free_again_after_about_a_ttl_and_its_work_undone(
+    spawn: Spawner, server: Server, inside: Any
+) -> None:
+    row = new(Proxy)
+    spawn(inside, TTL, DATABASE_URL=server.url).line("inside")
+    server.freeze()
+    lease = Proxy.pool.acquire(timeout=SOON)
+    assert lease
+    assert lease.pk == row.pk
+    assert not Team.objects.exists()
+
+
+def test_until_then_operators_are_told_which_session_it_is_and_how_to_end_it(
+    spawn: Spawner, server: Server
+) -> None:
+    row = new(Proxy)
+    spawn(guard_for_ever, 300, DATABASE_URL=server.url).line("inside")
+    server.freeze()
+    (found,) = lockers("default", Proxy, [row.pk])
+    assert found.session
+    close = ("close", "proxy", row.pk, "--reason", "gone")
+    for told in (run("why", "proxy", row.pk), run(*close), run("drain", "proxy", row.pk, "--reason", "gone")):
+        assert f"{row.pk} is locked by session {found.session.number} from 127.0.0.1:" in told.all
+        assert f"ended by: {found.session.command}" in told.all
+    with connection.cursor() as cursor:
+        cursor.execute(found.session.command)
+    eventually(lambda: run(*close).code == 0)
+    assert Proxy.pool.acquire(wait=False)
+    assert not Team.objects.exists()

@@ -1,0 +1,112 @@
+"""Leases that ran out, and whose rows are locked all the same: no command says that there is nothing."""
+
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from resourcepool.dialect import brief
+from resourcepool.models import Proxy
+from tests.app.rows import columns, expire, granted, new
+from tests.committed import other
+from tests.leases.test_lockers import LOCKS, SESSION, send
+from tests.management.operated import run
+
+__all__ = ["other"]
+HOLDER = "crawler3/4711/MainThread/a.1"
+
+pytestmark = [pytest.mark.only("mysql", "postgresql"), pytest.mark.usefixtures("history")]
+
+
+@pytest.fixture
+def session(other: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The number of a session that locks rows, with ``lock``."""
+    monkeypatch.setattr(brief, "BRIEF", 1)
+    other.set_autocommit(False)
+    ((number,),) = send(other, SESSION[other.vendor], new(Proxy))
+    yield number
+    other.close()
+
+
+@pytest.fixture
+def stuck(session: int, other: Any) -> Any:
+    """A row whose lease has run out while its holder is inside ``guard``."""
+    row = new(Proxy)
+    granted(row, holder=HOLDER)
+    expire(row)
+    send(other, LOCKS["changed twice"][0], row)
+    return row
+
+
+WAYS = [["proxy", "{pk}"], ["--holder", HOLDER], ["--host", "crawler3"], ["proxy", "--all", "--yes"]]
+
+
+class TestClose:
+    @pytest.mark.parametrize("words", WAYS, ids=lambda words: words[0] + words[1][:6])
+    def test_names_the_session(self, stuck: Any, session: int, words: list[str]) -> None:
+        closed = run("close", *[word.format(pk=stuck.pk) for word in words], "--reason", "gone")
+        assert closed.code == 1
+        assert f"resourcepool.Proxy {stuck.pk} is locked by session {session} from 127.0.0.1:" in closed.err
+        assert "but rows of such are locked" in closed.err
+
+    def test_names_it_for_programs(self, stuck: Any, session: int) -> None:
+        (found,) = run("close", "proxy", stuck.pk, "--reason", "gone", "--json").json["locked"]
+        assert (found["pool"], found["id"], found["session"]) == ("resourcepool.Proxy", stuck.pk, session)
+        assert str(session) in found["ended_by"]
+        assert found["client"].startswith("127.0.0.1:")
+        assert found["idle"] >= 0
+
+    def test_of_one_that_still_runs_says_who_keeps_it_from_being_closed(self, session: int, other: Any) -> None:
+        row = new(Proxy)
+        granted(row)
+        send(other, LOCKS["changed twice"][0], row)
+        closed = run("close", "proxy", row.pk, "--reason", "gone")
+        assert closed.code == 1
+        assert f"resourcepool.Proxy {row.pk} is locked by session {session}" in closed.err
+
+    def test_says_nothing_of_those_that_are_not_locked(self, session: int) -> None:
+        row = new(Proxy)
+        granted(row)
+        expire(row)
+        closed = run("close", "proxy", row.pk, "--reason", "gone")
+        assert "locked" not in closed.all
+
+
+class TestDrain:
+    def test_names_the_session(self, stuck: Any, session: int) -> None:
+        drained = run("drain", "proxy", stuck.pk, "--reason", "new cable")
+        assert drained.code == 1
+        assert f"resourcepool.Proxy {stuck.pk} is locked by session {session}" in drained.err
+        assert columns(stuck)["in_service"]
+
+    def test_does_not_take_for_drained_what_is_still_worked_with(self, session: int, other: Any) -> None:
+        row = new(Proxy)
+        granted(row)
+        assert run("drain", "proxy", row.pk, "--reason", "new cable").code == 0
+        expire(row)
+        send(other, LOCKS["changed twice"][0], row)
+        drained = run("drain", "proxy", "--where", f"port={row.port}", "--reason", "x", "--wait", "0")
+        assert drained.code == 1
+        assert f"resourcepool.Proxy {row.pk} is locked by session {session}" in drained.err
+
+
+class TestWhy:
+    def test_names_the_session(self, stuck: Any, session: int) -> None:
+        why = run("why", "proxy", stuck.pk)
+        assert "ran out, but nobody gets it while its row is locked" in why.out
+        assert f"is locked by session {session} from 127.0.0.1:" in why.out
+
+    def test_names_it_for_programs(self, stuck: Any, session: int) -> None:
+        assert run("why", "proxy", stuck.pk, "--json").json["locked"]["session"] == session
+
+    def test_names_it_while_the_lease_runs(self, session: int, other: Any) -> None:
+        row = new(Proxy)
+        granted(row)
+        send(other, LOCKS["changed twice"][0], row)
+        assert f"is locked by session {session} from 127.0.0.1:" in run("why", "proxy", row.pk).out
+
+    def test_says_nothing_of_a_row_that_is_not_locked(self, session: int) -> None:
+        row = new(Proxy)
+        granted(row)
+        assert run("why", "proxy", row.pk, "--json").json["locked"] is None
+        assert connection.vendor in SESSION

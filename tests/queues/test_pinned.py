@@ -1,0 +1,44 @@
+"""A pin is a wish: its server gets the queue while it has room, and any other when it has none."""
+
+import pytest
+
+from resourcepool.queues import operating
+from resourcepool.queues.strategies import STRATEGIES
+from resourcepool.stats.forecast import forecast
+from resourcepool.stats.moves import queues_named, why_unowned
+from resourcepool.stats.queues import task_type
+from tests.queues.crew import NAME, made, moves, replan, stranger, table
+
+FOUR = ["1", "2", "3", "4"]
+FULL = "pinned to A, which has no room; every server that may have it has as many queues as its limit allows"
+
+
+@pytest.fixture(params=sorted(STRATEGIES), autouse=True)
+def pinned(request: pytest.FixtureRequest, transactional_db: None) -> None:
+    """Four queues that are pinned to A, which may have two."""
+    made(4, strategy=request.param)
+    operating.pin(NAME, FOUR, "A")
+    stranger("A", limit=2)
+
+
+def test_what_its_server_has_no_room_for_goes_to_any_other_which_its_move_says() -> None:
+    stranger("B")
+    assert sorted(table().split()) == ["A", "A", "B", "B"]
+    assert [each.partition(": ")[2] for each in moves()[2:]] == ["pinned to A, which has no room"] * 2
+
+
+def test_what_nobody_has_room_for_says_so_and_names_the_pin_wherever_one_looks() -> None:
+    stranger("B", limit=1)
+    (nobody,) = [queue for queue in queues_named(task_type(NAME), FOUR) if queue.owner_pk is None]
+    assert why_unowned(nobody, task_type(NAME)) == FULL
+    assert task_type(NAME).unowned_why == FULL
+    assert [one.why for one in forecast(NAME).unowned] == [FULL]
+
+
+def test_it_comes_back_as_soon_as_there_is_room() -> None:
+    stranger("B")
+    operating.remove_queues(
+        NAME, [next(q.queue_id for q in queues_named(task_type(NAME), FOUR) if "A" in q.owner)]
+    )
+    replan()
+    assert table().split().count("B>A") == 1
