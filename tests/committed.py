@@ -48,7 +48,7 @@ def forget_everything() -> None:
     """Leave no lease and no waiter to the next test."""
     lines = waiting.waiters._lines
     for one in [one for each in lines.values() for one in each.waiters]:
-        one.outcome.cancel()
+        one.outcome.give_up()
     for looking in list(waiting.waiters._loops.values()):
         looking.alarm.ring()
     eventually(lambda: not any(each.waiters for each in lines.values()), within=10)

@@ -5,6 +5,8 @@ import threading
 from collections.abc import Callable
 from time import monotonic
 
+from resourcepool.bell import Bell
+from resourcepool.daemon import Daemon
 from resourcepool.exceptions import BadOption
 from resourcepool.hints import choice
 from resourcepool.hints.outage import Outage
@@ -28,62 +30,47 @@ class Listener:
         self.transport: Transport | None = None  # of the last choice, and perhaps closed
         self._choice: choice.Choice | None = None
         self._address = address
-        self._wakes: tuple[Callable[[], object], ...] = ()
-        self._starting = threading.RLock()
-        self._stop = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._wakes: dict[Callable[[], object], None] = {}
+        self._is_stopping, self._rest = False, Bell()
+        self._thread = Daemon("hint-listener", self._loop)
         self._outage = Outage("received", shortest=0.2, longest=30.0)
 
     def listen(self, wake: Callable[[], object]) -> None:
         """Have ``wake`` called from now on; raises BadOption for settings that this process cannot use."""
-        with self._starting:
-            if wake not in self._wakes:
-                self._wakes += (wake,)
-        if self._thread is None or not self._thread.is_alive():
-            chosen = choice.chosen()
-            if chosen:
-                chosen.refuse_unusable()
-                self._start()
+        self._wakes[wake] = None
+        if not self._thread.is_running and (chosen := choice.chosen()):
+            chosen.refuse_unusable()
+            self._is_stopping = False
+            self._thread.see_to()
 
     def stop(self) -> None:
         """End the thread within a second or so, and its session with it; wait for that."""
-        self._stop.set()
-        thread = self._thread
-        if thread and thread is not threading.current_thread():
-            thread.join(PATIENCE + 2 * TIMEOUT)
+        self._is_stopping = True
+        self._rest.ring()
+        self._thread.join(PATIENCE + 2 * TIMEOUT)
 
-    def _start(self) -> None:
-        with self._starting:
-            if self._thread is None or not self._thread.is_alive():
-                self._stop = threading.Event()
-                thread = threading.Thread(
-                    target=self._loop, args=(self._stop,), name="resourcepool-hint-listener", daemon=True
-                )
-                thread.start()
-                self._thread = thread
-
-    def _loop(self, stop: threading.Event) -> None:
-        while chosen := self._chosen(stop):
+    def _loop(self) -> None:
+        while chosen := self._chosen():
             pause = 0.0
             try:
-                self._hear(self._opened(chosen), chosen, stop)
+                self._hear(self._opened(chosen), chosen)
             except Exception as error:  # noqa: BLE001 (each client has its own)
                 pause = self._outage.failed(chosen, error)
             if self.transport:
                 self.transport.close()
-            stop.wait(pause)
+            self._rest.wait(pause)
 
     def _opened(self, chosen: choice.Choice) -> Transport:
         if self.transport is None or chosen != self._choice:
             self.transport, self._choice = chosen.open(), chosen
         return self.transport
 
-    def _hear(self, transport: Transport, chosen: choice.Choice, stop: threading.Event) -> None:
+    def _hear(self, transport: Transport, chosen: choice.Choice) -> None:
         with self.turn:
             transport.subscribe(self._address)
         self._wake()  # hints may have been lost until now
         heard_at, is_asked = monotonic() - SILENCE, False  # so that the first echo is asked for at once
-        while self._chosen(stop) == chosen:
+        while self._chosen() == chosen:
             if not is_asked and monotonic() - heard_at >= SILENCE:
                 transport.echo()
                 heard_at, is_asked = monotonic(), True
@@ -94,14 +81,14 @@ class Listener:
             elif is_asked and monotonic() - heard_at >= SILENCE:
                 raise Silent
 
-    def _chosen(self, stop: threading.Event) -> choice.Choice | None:
+    def _chosen(self) -> choice.Choice | None:
         try:
-            return None if stop.is_set() else choice.chosen()
+            return None if self._is_stopping else choice.chosen()
         except BadOption:
             return None  # in tests: the settings were fine when this began
 
     def _wake(self) -> None:
-        for wake in self._wakes:
+        for wake in tuple(self._wakes):
             try:
                 wake()
             except Exception:

@@ -1,10 +1,12 @@
 """Sends this process's hints, from a thread of its own."""
 
+import contextlib
 import logging
 import queue
 import threading
 from time import monotonic
 
+from resourcepool.daemon import Daemon
 from resourcepool.exceptions import BadOption
 from resourcepool.hints import choice
 from resourcepool.hints.outage import Outage
@@ -29,8 +31,7 @@ class Sender:
         self._is_open = False
         self._waiting: dict[str, None] = {}
         self._rings: queue.SimpleQueue[threading.Event | None] = queue.SimpleQueue()
-        self._starting = threading.Lock()
-        self._thread: threading.Thread | None = None
+        self._thread = Daemon("hint-sender", self._loop)
         self._outage = Outage("sent", shortest=1.0, longest=30.0)
         self._paused_until = 0.0
 
@@ -41,30 +42,17 @@ class Sender:
         self._waiting[address] = None
         if self._rings.empty():  # else the thread has yet to look, and will find this one
             self._rings.put(None)
-        if self._thread is None or not self._thread.is_alive():
-            self._start()
+        with contextlib.suppress(RuntimeError):  # no more threads: the hint waits for the next try
+            self._thread.see_to()
 
     def flush(self, seconds: float) -> None:
         """Wait ``seconds`` at most until what waits now is sent or dropped."""
-        if self._thread is None or not self._thread.is_alive():
+        if not self._thread.is_alive:
             self._send_waiting()  # without a thread, because the interpreter is about to end
         else:
             done = threading.Event()
             self._rings.put(done)
             done.wait(seconds)
-
-    def _start(self) -> None:
-        if not self._starting.acquire(blocking=False):
-            return  # somebody else is about to
-        try:
-            if self._thread is None or not self._thread.is_alive():
-                thread = threading.Thread(target=self._loop, name="resourcepool-hint-sender", daemon=True)
-                thread.start()
-                self._thread = thread
-        except RuntimeError:  # no more threads: the hint waits for the next try
-            logger.debug("no thread to send hints", exc_info=True)
-        finally:
-            self._starting.release()
 
     def _loop(self) -> None:
         while True:

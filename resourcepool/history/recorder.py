@@ -4,6 +4,7 @@ Whoever acquires or releases only puts a fact into a list. The thread starts wit
 fork, and rests without a connection when nothing happens.
 """
 
+import contextlib
 import logging
 import math
 import os
@@ -15,6 +16,7 @@ from typing import Any
 from django.db import connections, router
 
 from resourcepool.clock import monotonic
+from resourcepool.daemon import Daemon
 from resourcepool.history.merging import Entry, merged, taken_apart
 from resourcepool.history.models import Event
 from resourcepool.history.writing import write, write_gap
@@ -48,7 +50,8 @@ class Recorder:
         self._database: Any = None
         self._alarm = Alarm()
         self._writing = threading.Lock()
-        self._is_running = self._writes_at_exit = False
+        self._thread = Daemon("history", self._run)
+        self._writes_at_exit = False
 
     def note(self, fact: Fact) -> None:
         """Have ``fact`` written."""
@@ -58,8 +61,7 @@ class Recorder:
             self._drop()
             return
         self._waiting.append(fact)
-        if not self._is_running:
-            self._start()
+        self._start()
         if len(self._waiting) in (1, ENOUGH):
             self._alarm.bring_forward(self._due_at)
 
@@ -119,27 +121,24 @@ class Recorder:
             self._database = database
 
     def _start(self) -> None:
-        self._is_running = True
         if not self._writes_at_exit:
-            self._writes_at_exit = True
             at_exit(1, self._last_flush)
-        background.start("history", self._run)
+            self._writes_at_exit = True
+        with contextlib.suppress(RuntimeError):  # no more threads: it waits for the next fact, or for the end
+            self._thread.see_to()
 
     def _run(self) -> None:
-        try:
-            with own_connections() as own:
-                while True:
-                    self._alarm.reset()
-                    wake_at = self._turn(own)
-                    if math.isfinite(wake_at) or not own.are_open:
-                        self._alarm.sleep_until(wake_at)
-                    else:
-                        self._alarm.sleep_until(monotonic() + IDLE)
-                        if self.is_idle:
-                            with own.turn:
-                                own.close()
-        finally:
-            self._is_running = False
+        with own_connections() as own:
+            while True:
+                self._alarm.reset()
+                wake_at = self._turn(own)
+                if math.isfinite(wake_at) or not own.are_open:
+                    self._alarm.sleep_until(wake_at)
+                else:
+                    self._alarm.sleep_until(monotonic() + IDLE)
+                    if self.is_idle:
+                        with own.turn:
+                            own.close()
 
     def _turn(self, own: background.OwnConnections) -> float:
         """Write what waits, if its time has come; return when to look again."""

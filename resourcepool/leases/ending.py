@@ -25,7 +25,7 @@ class Ending:
         self.given = ""
         self.is_in_doubt = False
         self._attempt: object = None  # of whoever is giving it up
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal handler may come in between
 
     @property
     def has_ended(self) -> bool:

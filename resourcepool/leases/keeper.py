@@ -8,7 +8,6 @@ first use and start afresh after a fork.
 import logging
 import math
 import os
-import threading
 from collections import defaultdict
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,8 +16,9 @@ from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import dialect
+from resourcepool.daemon import Daemon
 from resourcepool.exceptions import DatabaseUnavailable
-from resourcepool.leases import background, shutdown, verbs
+from resourcepool.leases import shutdown, verbs
 from resourcepool.leases.alarm import Alarm
 from resourcepool.leases.background import contained
 from resourcepool.leases.clock import monotonic
@@ -37,26 +37,28 @@ IDLE = 1.0  # seconds without anything to keep, after which a connection is clos
 
 
 class Keeper:
-    """Every lease that this process holds, and the threads that look after them."""
+    """Every lease that this process holds, and the threads that look after them.
+
+    Without a lock, on which a signal handler that acquires or raises might leave a thread waiting: what is read and
+    changed here is a dictionary, by one step of the interpreter each.
+    """
 
     def __init__(self) -> None:
         self._kept: dict[Lease, None] = {}
         self._let_go: dict[Lease, None] = {}  # not renewed any more, and perhaps not given back yet
-        self._lock = threading.Lock()
         self._beats: dict[str, Loop] = {}
         self._watch = Alarm()
-        self._watcher: threading.Thread | None = None
-        self._is_watching = False  # asked for every lease: cheaper than the thread
+        self._watcher = Daemon("watch", self._watch_loop)
         self._releases_at_exit = False
         self._in_trouble: set[str] = set()  # databases that did not answer: one warning each is enough
 
     def keep(self, lease: "Lease") -> None:
         """Look after ``lease`` from now on."""
-        with self._lock:
-            self._kept[lease] = None
-            beat = self._beats.get(lease.using)
-            if beat is None or not beat.is_running or not self._is_watching:
-                beat = self._start(lease.using)
+        self._kept[lease] = None
+        self.release_at_exit()
+        beat = self._beat(lease.using)
+        beat.start()
+        self._watcher.see_to()
         trust = lease.trust
         if trust.due_at < beat.alarm.asked_for:
             beat.alarm.bring_forward(trust.due_at)
@@ -65,26 +67,22 @@ class Keeper:
 
     def let_go(self, lease: "Lease") -> None:
         """Renew ``lease`` no more, for good; unless it is given back before, the end of this process releases it."""
-        with self._lock:
-            if lease in self._kept:
-                self._let_go[lease] = None
-                del self._kept[lease]
+        if lease in self._kept:
+            self._let_go[lease] = None
+            self._kept.pop(lease, None)
 
     def forget(self, lease: "Lease") -> None:
         """Stop looking after ``lease``. A renewal that is on its way finds another fence, or nobody to tell."""
-        with self._lock:
-            self._kept.pop(lease, None)
-            self._let_go.pop(lease, None)
+        self._kept.pop(lease, None)
+        self._let_go.pop(lease, None)
 
     def kept(self) -> list["Lease"]:
         """Return every lease that this process holds now."""
-        with self._lock:
-            return list(self._kept)
+        return list(self._kept)
 
     def not_given_back(self) -> list["Lease"]:
         """Return every lease that this process holds now, or has given up in vain and still might hold."""
-        with self._lock:
-            return [*self._kept, *self._let_go]
+        return list({**self._kept, **self._let_go})
 
     def holds(self, model: "Model", using: str, pk: Any, fence: int) -> bool:
         """Tell whether one of the leases that are not given back is this very grant."""
@@ -100,25 +98,20 @@ class Keeper:
 
     def is_alive(self) -> bool:
         """Tell whether all its threads run (also true before the first lease)."""
-        watches = self._watcher is None or self._watcher.is_alive()
-        return watches and all(beat.is_alive for beat in list(self._beats.values()))
+        return self._watcher.is_well and all(beat.is_alive for beat in list(self._beats.values()))
 
     def release_at_exit(self) -> None:
         """Have whatever is not given back by then released when this process ends in an orderly way."""
         if not self._releases_at_exit:
-            self._releases_at_exit = True
             shutdown.at_exit(0, lambda: shutdown.release_everything(self.not_given_back()))
+            self._releases_at_exit = True
 
-    def _start(self, using: str) -> Loop:
-        self.release_at_exit()
-        if using not in self._beats:
+    def _beat(self, using: str) -> Loop:
+        if (beat := self._beats.get(using)) is None:
             turn, has_work = partial(self._beat_once, using), partial(self._keeps_on, using)
-            self._beats[using] = Loop(f"beat-{using}", Alarm(), turn, has_work, rests_after=IDLE)
-        self._beats[using].start()
-        if not self._is_watching:
-            self._watcher = background.start("watch", self._watch_loop)
-            self._is_watching = True
-        return self._beats[using]
+            new = Loop(f"beat-{using}", Alarm(), turn, has_work, rests_after=IDLE)
+            beat = self._beats.setdefault(using, new)
+        return beat
 
     def _kept_on(self, using: str) -> list["Lease"]:
         return [lease for lease in self.kept() if lease.using == using]
@@ -144,7 +137,10 @@ class Keeper:
 
     def _look_for_leaks(self, using: str) -> None:
         for lease in forgotten(self._kept_on(using)):
-            _report_leak(lease, "nobody has its handle any more")
+            if lease.is_delivered:
+                _report_leak(lease, "nobody has its handle any more")
+            else:  # whoever was to have it was interrupted
+                self.let_go(lease)
         now = monotonic()
         for lease in self._kept_on(using):
             if lease.leaks_at <= now:

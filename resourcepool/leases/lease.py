@@ -5,10 +5,11 @@ import logging
 import math
 import os
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from functools import partial
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -50,6 +51,7 @@ class Lease:
     The theory: docs/how-it-works.md. Requirements R0.2, R0.5, R0.6 and their holes.
     """
 
+    is_delivered = False  # whether whoever asked for it has got it
     actor = ""  # the operator who has it done, as the history tells; "": a program
 
     def __init__(self, model: Model, using: str, grant: Grant, terms: Terms) -> None:
@@ -194,8 +196,13 @@ class Lease:
             self._renew()
         yield self
 
-    def __enter__(self) -> Self:
-        return self
+    if TYPE_CHECKING:
+
+        def __enter__(self) -> Self: ...
+    else:
+        # It returns the handle without any code of ours, before which a signal could be handled: whoever wrote
+        # ``with pool.acquire()`` is in the block then, or has not been given anything.
+        __enter__ = property(weakref.ref)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -4,10 +4,9 @@ Each database has its own: one that stands still must not keep the leases and th
 """
 
 import logging
-import threading
 from collections.abc import Callable
 
-from resourcepool.leases import background
+from resourcepool.daemon import Daemon
 from resourcepool.leases.alarm import Alarm
 from resourcepool.leases.background import own_connections
 from resourcepool.leases.clock import monotonic
@@ -22,7 +21,6 @@ class Loop:
 
     Attributes:
         alarm: wakes it.
-        is_running: whether its thread has begun and not ended; cheaper than asking the thread.
         rests_after: for so many seconds without anything to do it keeps its connection.
     """
 
@@ -44,48 +42,37 @@ class Loop:
             has_work: whether there is something to do, now or later.
         """
         self.alarm = alarm
-        self.is_running = False
         self.rests_after = rests_after
         self._name, self._turn, self._has_work = name, turn, has_work
-        self._thread: threading.Thread | None = None
+        self._thread = Daemon(name, self._run)
 
     @property
     def is_alive(self) -> bool:
         """Whether its thread runs, or was never needed."""
-        return self._thread is None or self._thread.is_alive()
+        return self._thread.is_well
 
     def start(self) -> None:
-        """Start its thread unless that runs; the caller sees to it that nobody else does so just now.
+        """Start its thread unless that runs.
 
         Raises:
             RuntimeError: there can be no more threads.
         """
-        if self.is_running:
-            return
-        self.is_running = True
-        try:
-            self._thread = background.start(self._name, self._run)
-        except BaseException:
-            self.is_running = False
-            raise
+        self._thread.see_to()
 
     def _run(self) -> None:
-        try:
-            with own_connections() as own:
-                while True:
-                    self.alarm.reset()
-                    try:
-                        with own.turn:
-                            wake_at = self._turn()
-                    except Exception:
-                        logger.exception("resourcepool-%s failed; it tries again", self._name)
-                        wake_at = monotonic() + PAUSE_AFTER_FAILURE
-                    if self._has_work() or not own.are_open:
-                        self.alarm.sleep_until(wake_at)
-                        continue
-                    self.alarm.sleep_until(min(wake_at, monotonic() + self.rests_after))
-                    if not self._has_work():
-                        with own.turn:
-                            own.close()
-        finally:
-            self.is_running = False
+        with own_connections() as own:
+            while True:
+                self.alarm.reset()
+                try:
+                    with own.turn:
+                        wake_at = self._turn()
+                except Exception:
+                    logger.exception("resourcepool-%s failed; it tries again", self._name)
+                    wake_at = monotonic() + PAUSE_AFTER_FAILURE
+                if self._has_work() or not own.are_open:
+                    self.alarm.sleep_until(wake_at)
+                    continue
+                self.alarm.sleep_until(min(wake_at, monotonic() + self.rests_after))
+                if not self._has_work():
+                    with own.turn:
+                        own.close()

@@ -16,7 +16,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import dialect
 from resourcepool.dialect import Trouble
-from resourcepool.exceptions import DatabaseUnavailable, NotMigrated
+from resourcepool.exceptions import DatabaseUnavailable, NotMigrated, ResourcePoolError
 from resourcepool.leases.answering import Try
 from resourcepool.leases.clock import monotonic
 
@@ -51,6 +51,24 @@ def retrying(
         DatabaseUnavailable: the last try failed, too, or the database refuses.
         NotMigrated: the table, or a column of it, does not exist.
     """
+    is_callers = connection.in_atomic_block
+    try:
+        return _tried(connection, send, settle, busy)
+    except (DatabaseError, InterfaceError, ResourcePoolError, Unsettled):
+        raise
+    except BaseException:
+        # Raised by a signal handler, perhaps between the driver's BEGIN or COMMIT and Django's note of it.
+        if not is_callers:  # also if it is still in ours: Python may leave that later
+            dialect.close_quietly(connection)
+        raise
+
+
+def _tried(
+    connection: BaseDatabaseWrapper,
+    send: Callable[[], Result],
+    settle: Callable[[], Result] | None,
+    busy: Callable[[], Result] | None,
+) -> Result:
     unsure, gives_up_at = False, monotonic() + PATIENCE
     for turn in range(TRIES):
         this = Try(connection)

@@ -12,6 +12,7 @@ from typing import Self
 from django.db import router
 
 from resourcepool import options
+from resourcepool.daemon import Daemon
 from resourcepool.exceptions import (
     BadOption,
     DatabaseUnavailable,
@@ -19,7 +20,6 @@ from resourcepool.exceptions import (
     LeaseLost,
     LeaseReleased,
 )
-from resourcepool.leases import background
 from resourcepool.leases.alarm import Alarm
 from resourcepool.leases.background import own_connections
 from resourcepool.leases.clock import monotonic
@@ -91,7 +91,7 @@ class QueueServer:
         self._membership: Membership | None = None
         self._alarm, self._rota = Alarm(), Rota()
         self._is_stopping = self._is_over = False
-        self._thread: threading.Thread | None = None
+        self._thread = Daemon("queues", self._watch)
         self._pid = os.getpid()
 
     @property
@@ -128,8 +128,10 @@ class QueueServer:
         if self._membership is None:
             self._membership = self._register(self._application)
             try:
-                self._thread = background.start("queues", self._watch)
-            except BaseException:
+                self._thread.see_to()
+            except BaseException as error:
+                # After an interruption there may be a thread, which ends then.
+                self._is_over = not isinstance(error, RuntimeError)
                 self._leave()
                 raise
         return self
@@ -282,8 +284,7 @@ class QueueServer:
                 logger.warning("server %s leaves with work in hand, after %g s", membership, within)
 
     def _await_end(self) -> None:
-        if self._thread is not None:
-            self._thread.join(timeout=LEAVES_WITHIN)
+        self._thread.join(LEAVES_WITHIN)
         if (membership := self._membership) is not None:
             membership.lease.let_go()
             logger.warning("server %s has not signed off; the others will judge it dead", membership)

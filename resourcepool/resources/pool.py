@@ -28,6 +28,7 @@ from resourcepool.resources.state import Status
 from resourcepool.resources.strategy import LastHeld, LastSeen, choose
 from resourcepool.resources.timeout import timed_out
 from resourcepool.waiting.acquire import aacquire, acquire, atry_now, refuse_open_transaction, try_now
+from resourcepool.waiting.delivering import delivered, handles
 from resourcepool.waiting.request import Request
 
 ROUNDS = 10  # of looking what is free and losing the race for what was tried
@@ -126,16 +127,18 @@ class Pool:
             AcquireTimeout: nothing suitable came free in time.
         """
         leases = self._acquire(1, wait, wishes)
-        return leases[0] if leases else None
+        return delivered(leases)[0] if leases else None
 
     def acquire_many(self, count: int, *, wait: bool = True, **wishes: Any) -> list[ResourceLease] | None:
         """Return the leases of ``count`` resources, or of none: all or nothing. See ``acquire``."""
-        return self._acquire(count, wait, wishes)
+        leases = self._acquire(count, wait, wishes)
+        return None if leases is None else delivered(leases)
 
     @contextlib.contextmanager
     def lease(self, **wishes: Any) -> Iterator[ResourceLease]:
         """Hold one resource for a ``with`` block; raises LeaseLost at its end if it was lost meanwhile."""
         with self.obtain(self.request(1, wishes))[0] as lease:
+            lease.is_delivered = True
             yield lease
 
     def adopt(self, pk: Any, fence: int, **wishes: Any) -> ResourceLease:
@@ -159,25 +162,28 @@ class Pool:
             grant = verbs.adopt(connections[self.using], self.model, pk, fence, asked.terms)
         if grant is None:
             raise LeaseLost(f"{self.model._meta.label} {pk} is not held under fence {fence} any more")
-        return ResourceLease(self, self.using, grant, asked)
+        leases: list[ResourceLease] = handles(self, self.using, asked, [grant])
+        return delivered(leases)[0]
 
     # The same for asyncio
 
     async def aacquire(self, *, wait: bool = True, **wishes: Any) -> ResourceLease | None:
         """``acquire`` for asyncio; waiting occupies no thread."""
         leases = await self._aacquire(1, wait, wishes)
-        return leases[0] if leases else None
+        return delivered(leases)[0] if leases else None
 
     async def aacquire_many(
         self, count: int, *, wait: bool = True, **wishes: Any
     ) -> list[ResourceLease] | None:
         """``acquire_many`` for asyncio."""
-        return await self._aacquire(count, wait, wishes)
+        leases = await self._aacquire(count, wait, wishes)
+        return None if leases is None else delivered(leases)
 
     @contextlib.asynccontextmanager
     async def alease(self, **wishes: Any) -> AsyncIterator[ResourceLease]:
         """``lease`` for asyncio."""
         async with (await self.aobtain(self.request(1, wishes)))[0] as lease:
+            lease.is_delivered = True
             yield lease
 
     # What handles and ``Resource`` need

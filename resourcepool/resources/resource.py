@@ -85,8 +85,12 @@ class Resource(threading.Thread):
         self._closed = self._stopped = False
         self._wake = threading.Event()
         self._replacing = threading.RLock()  # held while another resource is sought, which may take long
-        self._swapping = threading.Lock()  # held for a moment, so that close() never waits for the above
-        self._acquire()
+        self._swapping = threading.RLock()  # held for a moment, so that close() never waits for the above
+        try:
+            self._acquire()
+        except BaseException:  # nobody will ever have this object
+            self._abandon()
+            raise
 
     @property
     def o(self) -> Any:
@@ -222,11 +226,13 @@ class Resource(threading.Thread):
 
     def _acquire(self) -> None:
         """Hold a valid resource; put away the invalid ones that come up on the way (R0.4)."""
-        pool = self._pool()
+        pool, wake = self._pool(), self._wake
         wishes = {
             "timeout": self.acquire_timeout,
             "ttl": self._ttl,
-            "on_lost": lambda _: self._wake.set(),
+            "on_lost": lambda _: (
+                wake.set()
+            ),  # it must not keep this object, or nobody would notice that it is forgotten
             **self.selectors,
         }
         for _ in range(MOST_INVALID):
@@ -238,11 +244,11 @@ class Resource(threading.Thread):
             try:
                 valid = self._finds_valid(lease)
             except BaseException:
-                if (held := self._swap(None)) is not None:
-                    held.abandon()  # the checker failed, which says nothing about the resource
+                self._abandon()  # the checker failed, which says nothing about the resource
                 raise
             if valid:
                 logger.info("%s is valid", self)
+                lease.is_delivered = True
                 return
             logger.info("%s is not valid, trying another", self)
             self._put_away()
@@ -273,6 +279,10 @@ class Resource(threading.Thread):
             except Exception:
                 lease.abandon()  # free sooner than it would lapse
                 raise
+
+    def _abandon(self) -> None:
+        if (held := self._swap(None)) is not None:
+            held.abandon()
 
     def _swap(self, lease: ResourceLease | None) -> ResourceLease | None:
         with self._swapping:

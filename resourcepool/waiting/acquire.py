@@ -1,14 +1,15 @@
 """Acquiring anything that is leased: what is free is claimed at once; otherwise one stands in line."""
 
 import asyncio
+import contextlib
 import random
 from collections.abc import Callable
-from concurrent.futures import wait
 from typing import Any, TypeVar
 
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from resourcepool.bell import Bell
 from resourcepool.exceptions import ClaimInTransaction, DatabaseUnavailable
 from resourcepool.leases import verbs
 from resourcepool.leases.answering import patience
@@ -17,7 +18,8 @@ from resourcepool.leases.holder import default_holder
 from resourcepool.leases.verbs import Grant
 from resourcepool.waiting import handover, tickets
 from resourcepool.waiting.contention import acquiring, releasing, speed_of, upkeep
-from resourcepool.waiting.notices import Bell, notices
+from resourcepool.waiting.delivering import abandon, handles
+from resourcepool.waiting.notices import notices
 from resourcepool.waiting.request import Request, Source
 from resourcepool.waiting.threads import in_thread
 from resourcepool.waiting.waiter import Waiter, look
@@ -40,25 +42,26 @@ def acquire(source: Source, request: Request, stop: Callable[[], bool] = lambda:
         BadOption: it can never be had.
         DatabaseUnavailable: only when not waiting.
     """
-    with request.patience():
-        waiter = _begin(source, request)
-    if not isinstance(waiter, Waiter):
-        return waiter
+    waiter: Leases | Waiter | None = None
     leases: Leases | None = None
     try:
+        with request.patience():
+            waiter = _begin(source, request)
+        if not isinstance(waiter, Waiter):
+            return waiter
         with request.patience():
             leases = _look_here(waiter, stop)
         if leases is None:
             waiters.join(waiter)
             leases = _outcome(waiter, stop)
+        if leases is None:
+            leases = _too_late(waiter)
+        acquiring.note(source.model, waiter.using, had_to_wait=True)
+        return leases  # noqa: TRY300 (an interruption just here is caught, too)
     except BaseException:  # a TimeoutError, too: it is the caller's own, raised by a signal
-        abandon(leases)
-        abandon(_leave(waiter))
+        if isinstance(waiter, Waiter):
+            abandon(_leave(waiter) if leases is None else leases)
         raise
-    if leases is None:
-        return _too_late(waiter)
-    acquiring.note(source.model, waiter.using, had_to_wait=True)
-    return leases
 
 
 def try_now(source: Source, request: Request) -> Leases | None:
@@ -70,7 +73,7 @@ def try_now(source: Source, request: Request) -> Leases | None:
             # Whoever does not wait could overtake those who do for as long as it likes: it gets what nobody wants.
             handover.give_everybody(connection, source.model)
         grants = _at_once(connection, source, request)
-    return None if grants is None else _leases(source, connection, request, grants)
+    return None if grants is None else handles(source, connection.alias, request, grants)
 
 
 async def aacquire(source: Source, request: Request) -> Leases:
@@ -82,7 +85,7 @@ async def aacquire(source: Source, request: Request) -> Leases:
         waiters.join(waiter)
         try:
             async with asyncio.timeout(waiter.began + request.timeout - monotonic()):
-                leases = await asyncio.shield(asyncio.wrap_future(waiter.outcome))
+                leases = await _awaited(waiter)
         except TimeoutError as error:
             leases = await in_thread(_too_late, waiter, error)
         acquiring.note(source.model, waiter.using, had_to_wait=True)
@@ -130,14 +133,6 @@ def _is_in_savepoint(connection: BaseDatabaseWrapper, blocks: list[Any]) -> bool
     return inner > 0 and any(sid is not None for sid in connection.savepoint_ids[-inner:])
 
 
-def abandon(leases: Leases | None) -> None:
-    """Give these back without a word."""
-    for lease in leases or ():
-        lease.let_go()  # all of them first: what interrupts the release of one does not keep the others
-    for lease in leases or ():
-        lease.abandon()
-
-
 def _begin(source: Source, request: Request) -> Leases | Waiter:
     """Return what was free, or a waiter that stands in line for it."""
     connection = connections[source.using]
@@ -157,7 +152,7 @@ def _begin(source: Source, request: Request) -> Leases | Waiter:
         holder = request.terms.holder or default_holder()
         waiter = Waiter(source, alias, request, holder, began=began, trouble=trouble)
         return waiter if trouble else _stand_in_line(connection, waiter)
-    return _leases(source, connection, request, grants)
+    return handles(source, alias, request, grants)
 
 
 def _at_once(connection: BaseDatabaseWrapper, source: Source, request: Request) -> list[Grant] | None:
@@ -231,7 +226,7 @@ def _look_here(waiter: Waiter, stop: Callable[[], bool]) -> Leases | None:
 
 
 def _served(waiter: Waiter, grants: list[Grant]) -> Leases:
-    leases = _leases(waiter.source, connections[waiter.using], waiter.request, grants)
+    leases = handles(waiter.source, waiter.using, waiter.request, grants)
     try:
         waiters.used(waiter)  # not before: who is interrupted passes on what its ticket was given
     except BaseException:
@@ -245,14 +240,26 @@ def _outcome(waiter: Waiter, stop: Callable[[], bool]) -> Leases | None:
     until = waiter.began + waiter.request.timeout
     while not waiter.has_left and not stop() and (left := until - monotonic()) > 0:
         # In naps, because Python may overlook a signal that arrives just as the main thread goes to sleep.
-        wait([waiter.outcome], min(left, NAP))
+        waiter.outcome.wait(min(left, NAP))
     return waiter.outcome.result() if waiter.has_left else None
+
+
+async def _awaited(waiter: Waiter) -> Leases:
+    loop, is_decided = asyncio.get_running_loop(), asyncio.Event()
+
+    def tell() -> None:
+        with contextlib.suppress(RuntimeError):  # the loop has been closed: nobody waits there any more
+            loop.call_soon_threadsafe(is_decided.set)
+
+    waiter.outcome.when_decided(tell)
+    await is_decided.wait()
+    return waiter.outcome.result()
 
 
 def _too_late(waiter: Waiter, error: TimeoutError | None = None) -> Leases:
     had_ticket = waiter.ticket is not None
     _leave(waiter)
-    if not waiter.outcome.cancelled():  # it was served, or failed, in the very last moment
+    if not waiter.outcome.is_given_up:  # it was served, or failed, in the very last moment
         return waiter.outcome.result()
     trouble = waiters.trouble(waiter.using) or waiter.trouble
     if trouble is None and not had_ticket:
@@ -261,25 +268,10 @@ def _too_late(waiter: Waiter, error: TimeoutError | None = None) -> Leases:
 
 
 def _leave(waiter: Waiter) -> Leases:
-    """Have ``waiter`` leave the line, whatever came of it; returns what it was granted before. No I/O."""
-    if waiter.outcome.cancel():  # the question comes first: the answer to any other may change meanwhile
-        notices.alarm(waiter.using).ring() if waiter.has_joined else waiters.join(
-            waiter
-        )  # the thread removes its ticket
-    elif waiter.outcome.exception() is None:
-        return waiter.outcome.result()
-    return []
-
-
-def _leases(source: Source, connection: BaseDatabaseWrapper, request: Request, grants: list[Grant]) -> Leases:
-    leases: Leases = []
-    try:
-        for grant in grants:
-            leases.append(source.handle(connection.alias, grant, request))
-    except BaseException:
-        abandon(leases)  # of the others nobody knows: they lapse
-        raise
-    return leases
+    """Have ``waiter`` leave the line, whatever came of it; returns what it was granted before."""
+    if waiter.outcome.give_up():  # the question comes first: the answer to any other may change meanwhile
+        waiters.see_off(waiter)
+    return waiter.outcome.leases
 
 
 def _undo(obtained: Leases | Waiter | None) -> None:

@@ -43,7 +43,7 @@ class Line:
         Raises:
             DatabaseUnavailable: nothing was decided; the waiters stand where they stood.
         """
-        self._leave([waiter for waiter in self.waiters if waiter.has_left])
+        self.leave([waiter for waiter in self.waiters if waiter.has_left])
         if not self.waiters:
             return self._remove_used()
         self._take_tickets()
@@ -59,16 +59,16 @@ class Line:
     def fail(self, error: Exception) -> None:
         """Tell every waiter that it cannot be served; their tickets lapse if they cannot be removed."""
         for waiter in self.waiters:
-            waiter.fail(error)
+            waiter.outcome.fail(error)
         try:
-            self._leave(self.waiters)
+            self.leave(self.waiters)
         except Exception as second:  # noqa: BLE001 (whatever it is: this thread must not die of it)
             logger.info("tickets are not removed, they lapse: %s", second)
         self.waiters = []
 
     def close(self) -> None:
         """Take everybody out of the line, at the end of the process."""
-        self._leave(self.waiters)
+        self.leave(self.waiters)
         self._used_at = -math.inf
         self._remove_used()
 
@@ -96,7 +96,7 @@ class Line:
                 verbs.renew(self._connection, waiter.model, waiter.holds, ticket_ttl())
             waiter.renewed_at = now
 
-    def _leave(self, gone: Sequence[Waiter]) -> None:
+    def leave(self, gone: Sequence[Waiter]) -> None:
         """Take these, and their tickets, out of the line."""
         for waiter in gone:
             if waiter.is_taking:

@@ -1,30 +1,10 @@
 """Tells those who wait that they should look: in this process at once, in another one by a hint."""
 
-import contextlib
 import os
-import threading
 
 from resourcepool import hints
+from resourcepool.bell import Bell
 from resourcepool.leases.alarm import Alarm
-
-
-class Bell:
-    """Wakes the one thread that waits for it, or keeps it from falling asleep; an ``Event`` takes ten times as long."""
-
-    __slots__ = ("_lock",)
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._lock.acquire()
-
-    def ring(self) -> None:
-        """End the wait, or the next one."""
-        with contextlib.suppress(RuntimeError):  # it has been rung already
-            self._lock.release()
-
-    def wait(self, seconds: float) -> bool:
-        """Wait until it is rung, or for so many seconds; tells whether it was, and if so, silences it."""
-        return self._lock.acquire(timeout=seconds)
 
 
 class Notices:

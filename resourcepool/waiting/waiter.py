@@ -1,21 +1,21 @@
 """One request that stands in line: what looks at its ticket show, and what becomes of it."""
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass, field
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.leases import verbs
 from resourcepool.leases.clock import monotonic
-from resourcepool.leases.lease import Lease
 from resourcepool.leases.table import Model
 from resourcepool.leases.terms import margin
 from resourcepool.leases.verbs import Grant
 from resourcepool.waiting import handover, tickets
 from resourcepool.waiting.contention import pause, speed_of
+from resourcepool.waiting.delivering import abandon, handles
 from resourcepool.waiting.free_rows import python_key
 from resourcepool.waiting.notices import notices
+from resourcepool.waiting.outcome import Outcome
 from resourcepool.waiting.request import Request, Source
 from resourcepool.waiting.tickets import Pairs, Seen, Taken
 
@@ -27,7 +27,7 @@ class Waiter:
     Attributes:
         holder: the name under which it stands in line, and will hold what it is granted.
         look_at, free_at: when to look at its ticket, and at free rows.
-        outcome: the leases, once it is served; cancelled by a caller who gives up.
+        outcome: the leases, once it is served.
         ticket: None: it has none at this moment.
         is_taking: it may have one whose key is not known: it was interrupted while it took it.
         renewed_at: this process's clock just before the ticket was taken, or renewed last.
@@ -41,7 +41,7 @@ class Waiter:
     using: str
     request: Request
     holder: str
-    outcome: Future[list[Lease]] = field(default_factory=Future)
+    outcome: Outcome = field(default_factory=Outcome)
     ticket: Taken | None = None
     is_taking: bool = False
     began: float = field(default_factory=monotonic)
@@ -61,7 +61,7 @@ class Waiter:
     @property
     def has_left(self) -> bool:
         """Whether it was served, failed, or gave up."""
-        return self.outcome.done()
+        return self.outcome.is_decided
 
     def has(self, ticket: Taken) -> None:
         """Note that it stands in line with this ticket, and when to look at it first."""
@@ -81,26 +81,13 @@ class Waiter:
 
     def give(self, grants: list[Grant]) -> None:
         """Hand over what was granted; should the waiter have given up just now, it goes straight back."""
-        leases: list[Lease] = []
         try:
-            for grant in grants:
-                leases.append(self.source.handle(self.using, grant, self.request))  # noqa: PERF401 (see below)
+            leases = handles(self.source, self.using, self.request, grants)
         except Exception as error:  # noqa: BLE001 (no more threads, for example: the caller is to know)
-            self.fail(error)
-        if self._still_waits():
-            self.outcome.set_result(leases)
+            self.outcome.fail(error)
             return
-        for lease in leases:
-            lease.abandon()
-
-    def fail(self, error: Exception) -> None:
-        """Tell the waiter that it can never be served."""
-        if self._still_waits():
-            self.outcome.set_exception(error)
-
-    def _still_waits(self) -> bool:
-        """Tell whether somebody waits for the outcome, who cannot give up any more then."""
-        return not self.has_left and self.outcome.set_running_or_notify_cancel()
+        if not self.outcome.serve(leases):
+            abandon(leases)
 
 
 def look(connection: BaseDatabaseWrapper, those: Sequence[Waiter]) -> Iterator[tuple[Waiter, list[Grant]]]:

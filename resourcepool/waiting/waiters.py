@@ -7,7 +7,6 @@ import contextlib
 import logging
 import math
 import os
-import threading
 from collections import defaultdict
 from functools import partial
 
@@ -15,7 +14,7 @@ from django.db import DatabaseError, InterfaceError
 
 from resourcepool.exceptions import DatabaseUnavailable, ResourcePoolError
 from resourcepool.leases import shutdown
-from resourcepool.leases.background import own_connections
+from resourcepool.leases.background import contained, own_connections
 from resourcepool.leases.clock import monotonic
 from resourcepool.leases.keeper import keeper
 from resourcepool.leases.loop import PAUSE_AFTER_FAILURE, Loop
@@ -29,32 +28,40 @@ IDLE = 10.0  # seconds without a waiter, after which a connection is closed
 
 
 class Waiters:
-    """Every line that somebody in this process stands in, one for each database."""
+    """Every line that somebody in this process stands in, one for each database; without a lock, like ``Keeper``."""
 
     def __init__(self) -> None:
         self._lines: dict[str, Line] = {}
         self._loops: dict[str, Loop] = {}
-        self._arrivals: defaultdict[str, list[Waiter]] = defaultdict(list)
-        self._served: defaultdict[str, list[Waiter]] = defaultdict(list)
-        self._lock = threading.Lock()
+        self._arrivals: defaultdict[str, dict[Waiter, None]] = defaultdict(dict)
+        self._served: defaultdict[str, dict[Waiter, None]] = defaultdict(dict)
         self._leaves_at_exit = False
 
     def join(self, waiter: Waiter) -> None:
         """Look on behalf of ``waiter``; its ``outcome`` is set once it has been served."""
         if waiter.ticket is not None:
             notices.add(waiter.using, waiter.ticket.pk)
-        with self._lock:
-            waiter.has_joined = True
-            self._start(waiter.using)  # before: without a thread (RuntimeError) nobody would ever serve it
-            self._arrivals[waiter.using].append(waiter)
+        self._start(waiter.using)  # before: without a thread (RuntimeError) nobody would ever serve it
+        self._arrivals[waiter.using][waiter] = None
+        waiter.has_joined = True
         notices.alarm(waiter.using).bring_forward(min(waiter.look_at, waiter.free_at))
+
+    def see_off(self, waiter: Waiter) -> None:
+        """Have the ticket of ``waiter``, which has given up, removed; what it was given goes to the next in line."""
+        if waiter.has_joined and self._loops[waiter.using].is_alive:
+            notices.alarm(waiter.using).ring()
+            return
+        try:
+            self.join(waiter)
+        except RuntimeError:  # no more threads: else its ticket would keep what it is given until it lapses
+            with contained("the ticket of %s is not removed, it lapses", waiter.holder):
+                Line(waiter.using).leave([waiter])
 
     def used(self, waiter: Waiter) -> None:
         """Have the ticket of ``waiter``, which has been served at once, removed with others."""
-        with self._lock:
-            self._served[waiter.using].append(waiter)
-            with contextlib.suppress(RuntimeError):  # no more threads: it lapses
-                self._start(waiter.using)
+        self._served[waiter.using][waiter] = None
+        with contextlib.suppress(RuntimeError):  # no more threads: it lapses
+            self._start(waiter.using)
         notices.alarm(waiter.using).bring_forward(monotonic() + USED_AT_MOST)
 
     def trouble(self, using: str) -> Exception | None:
@@ -64,13 +71,13 @@ class Waiters:
 
     def _start(self, using: str) -> None:
         if not self._leaves_at_exit:
-            self._leaves_at_exit = True
             shutdown.at_exit(-1, self._leave_at_exit)
             keeper.release_at_exit()
+            self._leaves_at_exit = True
         if (loop := self._loops.get(using)) is None:
             turn, has_work = partial(self._serve_once, using), partial(self._has_work, using)
-            loop = Loop(f"waiters-{using}", notices.alarm(using), turn, has_work, rests_after=IDLE)
-            self._loops[using] = loop
+            new = Loop(f"waiters-{using}", notices.alarm(using), turn, has_work, rests_after=IDLE)
+            loop = self._loops.setdefault(using, new)
         loop.start()
 
     def _has_work(self, using: str) -> bool:
@@ -84,11 +91,13 @@ class Waiters:
         return self._turn(line, notices.take(using))
 
     def _admit(self, using: str) -> Line:
-        with self._lock:
-            arrivals, served = self._arrivals.pop(using, []), self._served.pop(using, [])
         line = self._lines.get(using) or self._lines.setdefault(using, Line(using))
-        line.waiters += arrivals
-        for waiter in served:
+        for waiter in list(arrivals := self._arrivals[using]):
+            del arrivals[waiter]
+            if waiter not in line.waiters:  # who was interrupted may have come twice
+                line.waiters.append(waiter)
+        for waiter in list(served := self._served[using]):
+            del served[waiter]
             line.drop(waiter)
         return line
 

@@ -104,7 +104,9 @@ def hold(row: Any, *, ttl: float = 60, holder: str = "me", **terms: Any) -> Leas
     """Claim the row and return the handle of the lease."""
     handle = AwaitedLease if isinstance(row, AbstractResource) else Lease
     asked = Terms(ttl=ttl, holder=holder, is_recorded=is_recorded(type(row)), **terms)
-    return handle(type(row), "default", granted(row, holder, ttl), asked)
+    lease = handle(type(row), "default", granted(row, holder, ttl), asked)
+    lease.is_delivered = True
+    return lease
 
 
 def now(on: BaseDatabaseWrapper = connection) -> Any:

@@ -50,7 +50,7 @@ RESOURCES = (
     ),
     Mutation(
         "a loss hides an interruption",
-        "waiting/acquire.py",
+        "waiting/delivering.py",
         "        lease.abandon()",
         "        lease.release()",
         ("tests/waiting/test_waiters.py",),
@@ -72,8 +72,8 @@ RESOURCES = (
     Mutation(
         "an error of the line replaces an interruption",
         "waiting/acquire.py",
-        "    elif waiter.outcome.exception() is None:\n",
-        "    else:\n",
+        "    return waiter.outcome.leases\n",
+        "    return [] if waiter.outcome.is_given_up else waiter.outcome.result()\n",
         ("tests/resources/test_interrupted.py",),
     ),
     Mutation(

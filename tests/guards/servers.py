@@ -115,8 +115,8 @@ QUEUE_SERVERS = (
     Mutation(
         "queues: a server without a thread is none",
         SERVER,
-        "            except BaseException:\n                self._leave()\n                raise\n",
-        "            finally:\n                pass\n",
+        "                self._leave()\n                raise\n",
+        "                raise\n",
         SERVERS,
     ),
     Mutation(

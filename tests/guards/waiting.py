@@ -206,7 +206,7 @@ WAITING = (
     Mutation(
         "who gave up keeps what came late",
         WAITER,
-        "            lease.abandon()",
+        "            abandon(leases)",
         "            pass",
         ("tests/waiting/test_waiters.py",),
     ),

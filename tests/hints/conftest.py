@@ -50,7 +50,8 @@ def end() -> Iterator[Callable[[str], End]]:
 
     yield make
     for one in made:
-        one.listener._stop.set()
+        one.listener._is_stopping = True
+        one.listener._rest.ring()
     for one in made:
         one.listener.stop()
 

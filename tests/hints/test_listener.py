@@ -62,7 +62,7 @@ class TestInMemory:
     def test_listening_twice_counts_once(self, end: Callable[[str], End]) -> None:
         here = end("here").connected()
         here.listener.listen(here.wake)
-        assert here.listener._wakes == (here.wake,)
+        assert list(here.listener._wakes) == [here.wake]
 
     def test_all_are_woken_even_if_one_fails(
         self, end: Callable[[str], End], caplog: pytest.LogCaptureFixture
@@ -71,38 +71,36 @@ class TestInMemory:
             raise ValueError
 
         here = end("here")
-        here.listener._wakes = (fail,)
+        here.listener._wakes = {fail: None}
         here.connected()
         assert "a hint could not be passed on" in caplog.messages
 
     def test_after_a_stop_it_listens_again(self, end: Callable[[str], End]) -> None:
         here = end("here").connected()
-        before = here.listener._thread
+        assert here.listener._thread.is_running
         here.listener.stop()
+        assert not here.listener._thread.is_running
         here.forget()
         here.connected()
-        assert before
-        assert not before.is_alive()
 
     def test_it_ends_when_hints_are_switched_off(self, end: Callable[[str], End], settings: Any) -> None:
         thread = end("here").connected().listener._thread
         choose(settings, None)
-        assert thread
-        eventually(lambda: not thread.is_alive(), within=LONG)
+        eventually(lambda: not thread.is_running, within=LONG)
 
 
 def test_with_hints_off_there_is_no_thread(end: Callable[[str], End], settings: Any) -> None:
     choose(settings, None)
     here = end("here")
     here.listener.listen(here.wake)
-    assert here.listener._thread is None
+    assert not here.listener._thread.is_running
 
 
 def test_what_cannot_be_used_is_refused_where_one_begins_to_listen(settings: Any) -> None:
     choose(settings, "redis://host:port")
     with pytest.raises(BadOption, match="redis-py does not understand this URL"):
         hints.listen(list)
-    process._own.listener._wakes = ()
+    process._own.listener._wakes.clear()
 
 
 def test_an_address_stays_the_same_and_leaves_room_for_a_tickets_number() -> None:

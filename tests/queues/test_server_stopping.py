@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from resourcepool.daemon import Daemon
 from resourcepool.exceptions import BadOption, LeaseLost
-from resourcepool.leases import background, shutdown
+from resourcepool.leases import shutdown
 from resourcepool.leases.keeper import keeper
 from resourcepool.models import Server
 from resourcepool.queues import QueueServer
@@ -125,9 +126,7 @@ class TestStopping:
         has(server, 2)
         before = list(Server.objects.values_list("pk", flat=True))
         shutdown.release_everything(keeper.not_given_back())
-        thread = server._thread
-        assert thread is not None
-        eventually(lambda: not thread.is_alive(), 20)
+        eventually(lambda: not server._thread.is_alive, 20)
         assert list(Server.objects.values_list("pk", flat=True)) == before
         assert not server.is_registered
 
@@ -186,14 +185,14 @@ def test_a_server_whose_thread_cannot_start_is_none_and_may_be_started_again(
 ) -> None:
     made(2)
     with monkeypatch.context() as broken:
-        start = background.start
+        see_to = Daemon.see_to
 
-        def fail(name: str, work: Any) -> Any:
-            if name == "queues":
+        def fail(daemon: Daemon) -> None:
+            if daemon._name == "queues":
                 raise RuntimeError("can't start new thread")
-            return start(name, work)
+            see_to(daemon)
 
-        broken.setattr(background, "start", fail)
+        broken.setattr(Daemon, "see_to", fail)
         server = QueueServer(NAME, name="A")
         with pytest.raises(RuntimeError):
             server.start()

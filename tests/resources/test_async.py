@@ -205,7 +205,7 @@ class TestCancellation:
             await aeventually(lambda: any(line.waiters for line in of_this_process._lines.values()))
             waiters.extend(waiter for line in of_this_process._lines.values() for waiter in line.waiters)
             served = asyncio.get_running_loop().run_in_executor(None, held.release)
-            while not waiters[0].outcome.done():  # on purpose without a breath for the event loop
+            while not waiters[0].outcome.is_decided:  # on purpose without a breath for the event loop
                 pass
             task.cancel()
             with pytest.raises(asyncio.CancelledError):

@@ -155,7 +155,7 @@ def test_a_cancellation_is_not_replaced_by_an_error_of_the_line(monkeypatch: pyt
     leave = acquire._leave
 
     def fails_just_then(waiter: Any) -> Any:
-        waiter.fail(LookupError("the line is broken"))
+        waiter.outcome.fail(LookupError("the line is broken"))
         return leave(waiter)
 
     async def main() -> None:

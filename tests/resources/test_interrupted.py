@@ -1,7 +1,6 @@
 """Ctrl-C or SystemExit in the middle of a clean-up: a process that lives on renews nothing that nobody has."""
 
 from collections.abc import Callable
-from concurrent.futures import Future
 from typing import Any
 
 import pytest
@@ -12,6 +11,7 @@ from resourcepool.models import Proxy, Ticket
 from resourcepool.resources.lease import ResourceLease
 from resourcepool.resources.pool import Pool
 from resourcepool.waiting import acquire, handover, tickets
+from resourcepool.waiting.outcome import Outcome
 from resourcepool.waiting.waiter import Waiter
 from resourcepool.waiting.waiters import waiters
 from tests.app.rows import hold, new, several
@@ -70,16 +70,15 @@ def test_while_the_second_of_several_is_put_into_a_handle(monkeypatch: pytest.Mo
     assert kept() == []
 
 
-class FailsInThatMoment(Future[Any]):
+class FailsInThatMoment(Outcome):
     """The line fails just when somebody wants to leave it."""
 
-    def cancel(self) -> bool:
-        if not self.done():
-            self.set_exception(BadOption("count", 1, "the line is broken"))
-        return super().cancel()
+    def give_up(self) -> bool:
+        self.fail(BadOption("count", 1, "the line is broken"))
+        return super().give_up()
 
 
-def waiter(outcome: Future[Any]) -> Waiter:
+def waiter(outcome: Outcome) -> Waiter:
     return Waiter(Proxy.pool, "default", Proxy.pool.request(1, {"timeout": 5}), "me", outcome)
 
 
@@ -107,16 +106,16 @@ def test_while_the_first_look_after_the_ticket_was_taken_leaves_the_line(
     ("come_of_it", "granted"),
     [
         (lambda outcome: None, []),
-        (lambda outcome: outcome.cancel(), []),
-        (lambda outcome: outcome.set_exception(LookupError()), []),
-        (lambda outcome: outcome.set_result(["a lease"]), ["a lease"]),
+        (lambda outcome: outcome.give_up(), []),
+        (lambda outcome: outcome.fail(LookupError()), []),
+        (lambda outcome: outcome.serve(["a lease"]), ["a lease"]),
     ],
     ids=["nothing yet", "gave up", "failed", "served"],
 )
 def test_who_leaves_the_line_learns_what_it_was_granted_whatever_came_of_it(
-    come_of_it: Callable[[Future[Any]], object], granted: list[Any]
+    come_of_it: Callable[[Outcome], object], granted: list[Any]
 ) -> None:
-    one = waiter(Future())
+    one = waiter(Outcome())
     come_of_it(one.outcome)
     assert acquire._leave(one) == granted
     assert one.has_left

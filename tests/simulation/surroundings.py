@@ -4,7 +4,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
 from functools import cache
 from typing import Any
 
@@ -12,6 +11,8 @@ from django.conf import settings
 from django.db import connection, connections
 
 from resourcepool import dialect, hints
+from resourcepool.bell import Bell
+from resourcepool.daemon import Daemon
 from resourcepool.dialect import Trouble
 from resourcepool.leases import background, holder, shutdown
 from resourcepool.leases.alarm import Alarm
@@ -19,7 +20,7 @@ from resourcepool.leases.keeper import Keeper, keeper
 from resourcepool.models import Proxy, Ticket
 from resourcepool.waiting import contention
 from resourcepool.waiting.contention import Contention, Upkeep, acquiring, releasing, upkeep
-from resourcepool.waiting.notices import Bell, Notices, notices
+from resourcepool.waiting.notices import Notices, notices
 from resourcepool.waiting.waiters import Waiters, waiters
 from tests.simulation import schedule
 from tests.simulation.database import CUT, Connection
@@ -38,12 +39,12 @@ def install() -> None:
     Bell.wait = _rung_in_time  # type: ignore[method-assign]
     Alarm._hear = _heard_in_time(Alarm._hear)  # type: ignore[method-assign]
     contention._speeds = _speeds  # type: ignore[assignment]
-    Future.result = _result_in_time(Future.result)  # type: ignore[method-assign]
     Notices._notice = _if_heard(Notices._notice)  # type: ignore[method-assign]
     hints.are_on = lambda: schedule.now_running().habits.hinted
     hints.address = lambda: schedule.now_running().current.process.name
     hints.send, hints.listen = _send_hint, lambda *_: None
     background.start = _start
+    Daemon.see_to = lambda _: None  # type: ignore[method-assign]  # the schedule does their work
     shutdown.at_exit = lambda *_: None
     dialect.trouble = _with_cuts(dialect.trouble)
     terms = {"QUARANTINE": QUARANTINE, "TICKET_TTL": TICKET_TTL}
@@ -135,18 +136,6 @@ def _heard_in_time(hear: Callable[[Alarm, float], bool]) -> Callable[[Alarm, flo
         return hear(alarm, 0)
 
     return heard
-
-
-def _result_in_time(result: Callable[..., Any]) -> Callable[..., Any]:
-    """``Future.result``, while others go on."""
-
-    def wait(future: Future[Any], timeout: float | None = None) -> Any:
-        if not future.done() and timeout != 0:
-            seconds = schedule.FOR_EVER if timeout is None else timeout
-            schedule.now_running().sleep(seconds, until=future.done)
-        return result(future, 0)
-
-    return wait
 
 
 def _if_heard(notice: Callable[[Notices, str, object], None]) -> Callable[[Notices, str, object], None]:

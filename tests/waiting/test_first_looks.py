@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
+from resourcepool.bell import Bell
 from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable
 from resourcepool.models import Proxy, Ticket
 from resourcepool.waiting import acquire, tickets
 from resourcepool.waiting import waiter as of_one
 from resourcepool.waiting.contention import Speed
-from resourcepool.waiting.notices import Bell, notices
+from resourcepool.waiting.notices import notices
 from resourcepool.waiting.waiter import Waiter
 from resourcepool.waiting.waiters import waiters
 from tests.app.rows import columns, expire, hold, new, several
@@ -298,7 +299,7 @@ class TestLeaving:
         def interrupted(*_: Any, **__: Any) -> Any:
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(acquire, "_leases", interrupted)
+        monkeypatch.setattr(acquire, "handles", interrupted)
         with pytest.raises(KeyboardInterrupt):
             Proxy.pool.acquire(timeout=20)
         eventually(lambda: not Ticket.objects.exists())

@@ -5,10 +5,11 @@ from typing import Any
 import pytest
 from django.db import connection
 
+from resourcepool.bell import Bell
 from resourcepool.models import Proxy, Ticket
 from resourcepool.waiting import handover
 from resourcepool.waiting.contention import Speed, releasing
-from resourcepool.waiting.notices import Bell, notices
+from resourcepool.waiting.notices import notices
 from tests.app.rows import granted, hold, new
 from tests.eventually import InBackground, eventually
 from tests.waiting.waiters import ticket

@@ -64,7 +64,7 @@ def then(do: Callable[..., Any], and_then: Callable[[], object]) -> Callable[...
 
 def leases(waiter: Waiter) -> list[Lease]:
     """Return what the waiter was given, which it must have been by now."""
-    return waiter.outcome.result(0)
+    return waiter.outcome.result()
 
 
 class TestBeingServed:
@@ -230,7 +230,7 @@ class TestItsTicket:
 
     def test_of_who_leaves_is_removed(self, line: Line) -> None:
         waiter = join(line)
-        waiter.outcome.cancel()
+        waiter.outcome.give_up()
         look(line)
         assert not Ticket.objects.exists()
         assert line.waiters == []
@@ -239,7 +239,7 @@ class TestItsTicket:
         row = new(Proxy)
         held, waiter, behind = hold(row), join(line), ticket(Proxy)
         held.release()
-        waiter.outcome.cancel()
+        waiter.outcome.give_up()
         look(line)
         assert given(behind) == [(row.pk, 3)]
         assert list(Ticket.objects.all()) == [behind]
@@ -249,7 +249,7 @@ class TestItsTicket:
         held, waiter = [hold(row) for row in rows], join(line, count=2)
         held[0].release()
         look(line)
-        waiter.outcome.cancel()
+        waiter.outcome.give_up()
         look(line)
         assert columns(rows[0])["holder"] == ""
         assert busy_for(rows[0]) <= 0

@@ -99,7 +99,7 @@ class TestLeavingTheLine:
 
         def served_meanwhile(waiter: Any, error: Any = None) -> Any:
             held.release()
-            eventually(waiter.outcome.done)
+            eventually(lambda: waiter.outcome.is_decided)
             return too_late(waiter, error)
 
         monkeypatch.setattr(acquire, "_too_late", served_meanwhile)
@@ -110,7 +110,7 @@ class TestLeavingTheLine:
         """The waiter gave up while it was being told what it was given."""
         proxy = new(Proxy)
         waiter = Waiter(Proxy.pool, "default", Proxy.pool.request(1, {}), "me")
-        waiter.outcome.cancel()
+        waiter.outcome.give_up()
         waiter.give([granted(proxy)])
         assert (columns(proxy)["fence"], columns(proxy)["holder"]) == (2, "")
 
@@ -224,7 +224,8 @@ class TestTheThread:
             eventually(in_line)
             for lease in held:
                 lease.release()
-            granted = waiter.outcome.result(10)
+            eventually(lambda: waiter.outcome.is_decided)
+            granted = waiter.outcome.result()
             steal(next(row for row in rows if row.pk == granted[0].pk))
             raise KeyboardInterrupt
 

@@ -1,0 +1,76 @@
+"""The background threads of this process, of which there are never two for the same work."""
+
+import logging
+import sys
+import threading
+from collections.abc import Callable
+
+from django.db import connections
+
+logger = logging.getLogger(__name__)
+
+
+class Daemon:
+    """A thread that works in the background, from the moment that somebody sees to it.
+
+    A signal handler may raise in the middle of ``Thread.start``, and nobody knows then whether there is a thread, or
+    will be in a moment. So it is registered before it is started, and one that is not registered any more when it
+    begins ends at once.
+    """
+
+    def __init__(self, name: str, work: Callable[[], object]) -> None:
+        """Take note of what to do; what ``work`` raises is logged, the connections that it used are closed."""
+        self._name, self._work = name, work
+        self._lock = threading.RLock()  # a signal handler may come in between
+        self._thread: threading.Thread | None = None
+        self.is_running = self._has_ended = False
+
+    def see_to(self) -> None:
+        """Start it unless it runs; to be asked often. Raises RuntimeError: no more threads can be started."""
+        if self.is_running:
+            return
+        with self._lock:
+            if not self.is_alive:
+                thread = threading.Thread(target=self._run, name=f"resourcepool-{self._name}", daemon=True)
+                self._thread, self._has_ended = thread, False
+                _start(thread)
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it runs, or is about to."""
+        return self._thread is not None and self._thread.is_alive() and not self._has_ended
+
+    @property
+    def is_well(self) -> bool:
+        """Whether it runs, if anybody has ever seen to it."""
+        return self._thread is None or self.is_alive
+
+    def join(self, seconds: float) -> None:
+        """Wait for its end, for so many seconds at most."""
+        if (thread := self._thread) is not None and thread is not threading.current_thread() and thread.ident:
+            thread.join(seconds)
+
+    def _run(self) -> None:
+        with self._lock:
+            if self._thread is not threading.current_thread():
+                return
+            self.is_running = True
+        try:
+            self._work()
+        except Exception:
+            logger.exception("resourcepool-%s failed", self._name)
+        finally:
+            with self._lock:
+                self.is_running, self._has_ended = False, True
+            connections.close_all()
+
+
+def _start(thread: threading.Thread) -> None:
+    handled = sys.exc_info()[1]
+    try:
+        thread.start()
+    except RuntimeError as error:
+        # What a signal handler raised while it waited for the thread, whose lock was not locked just then.
+        if error.__context__ not in (None, handled):
+            raise error.__context__ from None
+        raise

@@ -1,0 +1,142 @@
+"""A signal handler raises at any line between the call of ``acquire`` and the ``with`` block.
+
+What was granted by then nobody has: it is not renewed, and no ticket stays in line. Nothing hangs afterwards.
+"""
+
+import contextlib
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from resourcepool import Resource
+from resourcepool.exceptions import AcquireTimeout, LeaseReleased
+from resourcepool.leases.keeper import keeper
+from resourcepool.leases.models import long_ago
+from resourcepool.models import Proxy, Ticket
+from resourcepool.waiting import line, tickets, waiters
+from tests.app.rows import hold, several
+from tests.eventually import InBackground, eventually
+from tests.interruptions import at_each_line, end
+
+
+class Crawler(Resource):
+    """Any proxy will do."""
+
+    model = Proxy
+    acquire_timeout = 5
+
+    def is_valid(self) -> bool:
+        return True
+
+
+def got(acquire: Callable[[], Any]) -> None:
+    """Get handles; they are had from now on, and given back."""
+    had = acquire()
+    end()
+    for lease in had if isinstance(had, list) else [had]:
+        lease.release()
+
+
+def entered(block: Callable[[], Any]) -> None:
+    """Enter a ``with`` block."""
+    with block():
+        end()
+
+
+def crawling() -> None:
+    crawler = Crawler()
+    end()
+    crawler.close()
+
+
+def timing_out() -> None:
+    held: Any = Proxy.pool.acquire_many(2)
+    try:
+        with pytest.raises(AcquireTimeout):
+            Proxy.pool.acquire(timeout=0.001)
+    finally:
+        end()
+        for lease in held:
+            lease.release()
+
+
+FREE: dict[str, Callable[[], object]] = {
+    "one": lambda: got(lambda: Proxy.pool.acquire(timeout=5)),
+    "one without waiting": lambda: got(lambda: Proxy.pool.acquire(wait=False)),
+    "one for a block": lambda: entered(lambda: Proxy.pool.acquire(timeout=5)),
+    "a block": lambda: entered(Proxy.pool.lease),
+    "several": lambda: got(lambda: Proxy.pool.acquire_many(2, timeout=5)),
+    "a Resource": crawling,
+}
+
+AWAITED: dict[str, Callable[[], object]] = {name: FREE[name] for name in ("one for a block", "several")}
+
+
+# What is raised while Python closes a generator that nobody has any more, it only prints.
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
+
+@pytest.fixture(autouse=True)
+def rows(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    for module in (line, waiters):  # tickets of those who were served do not wait for others
+        monkeypatch.setattr(module, "USED_AT_MOST", 0.0)
+    return several(Proxy, 2)
+
+
+def check(place: str) -> None:
+    """See that what was interrupted at ``place`` has left nothing behind, and let what it was granted lapse."""
+    keeper._look_for_leaks("default")
+    assert keeper.kept() == [], place
+    for lease in keeper.not_given_back():  # it has lapsed, by the time that the next one begins
+        keeper.forget(lease)
+    eventually(lambda: not Ticket.objects.exists(), because=lambda: place)
+    Proxy.objects.update(busy_before=long_ago())
+    InBackground(lambda: got(lambda: Proxy.pool.acquire_many(2, timeout=5))).result()
+
+
+@pytest.mark.parametrize("way", FREE)
+def test_while_it_gets_what_is_free(way: str) -> None:
+    places = []
+    for place in at_each_line(FREE[way]):
+        places.append(place)
+        check(place)
+    assert len(places) > 50
+
+
+def test_while_it_gives_up() -> None:
+    for place in at_each_line(timing_out, since=["_too_late"]):
+        check(place)
+
+
+def test_while_it_takes_up_what_was_handed_over() -> None:
+    passed_on: list[tuple[Any, int]] = []
+
+    def pass_on() -> None:
+        lease: Any = Proxy.pool.acquire()
+        passed_on.append((lease.pk, lease.hand_over("heir")))
+
+    for place in at_each_line(lambda: got(lambda: Proxy.pool.adopt(*passed_on[-1])), pass_on):
+        check(place)
+
+
+@pytest.mark.parametrize("way", AWAITED)
+def test_while_it_waits_and_is_served(way: str, monkeypatch: pytest.MonkeyPatch, rows: list[Any]) -> None:
+    take, held = tickets.take, []
+
+    def released_meanwhile(*args: Any) -> Any:
+        taken = take(*args)
+        InBackground(lambda: [lease.release() for lease in held]).result()
+        return taken
+
+    monkeypatch.setattr(tickets, "take", released_meanwhile)
+
+    def hold_all() -> None:
+        held[:] = [hold(row) for row in rows]
+
+    for place in at_each_line(AWAITED[way], hold_all):
+        for lease in held:
+            with contextlib.suppress(LeaseReleased):
+                lease.release()
+        held.clear()
+        check(place)

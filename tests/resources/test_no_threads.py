@@ -1,0 +1,106 @@
+"""A process that cannot start another thread says so, and keeps nothing that it could not deliver."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from resourcepool.daemon import Daemon
+from resourcepool.history.recorder import recorder
+from resourcepool.leases.keeper import keeper
+from resourcepool.models import Event, Proxy, Ticket
+from resourcepool.waiting import tickets
+from tests.app.rows import busy_for, columns, hold, new, several
+from tests.eventually import InBackground, eventually
+
+REFUSED = "can't start new thread"
+
+
+@pytest.fixture
+def no_threads(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Have these background threads neither run nor start."""
+    see_to = Daemon.see_to
+
+    def have(*names: str) -> None:
+        def refuse(daemon: Daemon) -> None:
+            if daemon._name in names:
+                raise RuntimeError(REFUSED)
+            see_to(daemon)
+
+        monkeypatch.setattr(Daemon, "see_to", refuse)
+
+    return have
+
+
+@pytest.fixture
+def rows() -> list[Any]:
+    return several(Proxy, 2)
+
+
+def assert_free(rows: list[Any]) -> None:
+    for row in rows:
+        assert (columns(row)["holder"], busy_for(row) <= 0) == ("", True)
+    assert keeper.kept() == []
+
+
+@pytest.mark.parametrize("wishes", [{"timeout": 5}, {"wait": False}], ids=["waiting", "not waiting"])
+@pytest.mark.parametrize("count", [1, 2])
+def test_what_nobody_would_renew_is_given_back(
+    no_threads: Any, rows: list[Any], count: int, wishes: dict[str, Any]
+) -> None:
+    no_threads("beat-default")
+    with pytest.raises(RuntimeError, match=REFUSED):
+        Proxy.pool.acquire_many(count, **wishes)
+    assert_free(rows)
+
+
+def test_what_is_taken_up_too(no_threads: Any, rows: list[Any]) -> None:
+    lease: Any = Proxy.pool.acquire()
+    fence = lease.hand_over("heir")
+    no_threads("watch")
+    with pytest.raises(RuntimeError, match=REFUSED):
+        Proxy.pool.adopt(lease.pk, fence)
+    assert_free(rows)
+
+
+def test_what_a_waiter_is_given_is_given_back_and_the_waiter_is_told(no_threads: Any, rows: list[Any]) -> None:
+    held = [hold(row) for row in rows]
+    waiting = InBackground(lambda: Proxy.pool.acquire_many(2, timeout=20))
+    eventually(Ticket.objects.exists)
+    no_threads("beat-default")
+    for lease in held:
+        lease.release()
+    with pytest.raises(RuntimeError, match=REFUSED):
+        waiting.result()
+    eventually(lambda: not Ticket.objects.exists(), within=10)
+    assert_free(rows)
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_ticket_that_nobody_would_look_at_is_removed(
+    no_threads: Any, rows: list[Any], count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And what it was given meanwhile goes to whoever wants it."""
+    held, leave = [hold(row) for row in rows], tickets.leave
+
+    def released_before(*args: Any) -> Any:
+        for lease in held:
+            lease.release()
+        return leave(*args)
+
+    monkeypatch.setattr(tickets, "leave", released_before)
+    no_threads("waiters-default")
+    with pytest.raises(RuntimeError, match=REFUSED):
+        Proxy.pool.acquire_many(count, timeout=20)
+    assert not Ticket.objects.exists()
+    assert_free(rows)
+
+
+def test_what_is_to_be_written_down_waits(no_threads: Any, settings: Any) -> None:
+    settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "HISTORY": True}
+    no_threads("history")
+    new(Proxy)
+    lease: Any = Proxy.pool.acquire()
+    lease.release()
+    recorder.flush()
+    assert Event.objects.exists()
