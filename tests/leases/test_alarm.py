@@ -1,9 +1,14 @@
 """One loop sleeps on an alarm; others bring it forward."""
 
+from functools import partial
+
 from resourcepool.leases.alarm import Alarm
 from resourcepool.leases.clock import monotonic
 from tests.eventually import InBackground
-from tests.interrupted import interrupted_everywhere
+from tests.interruptions import at_each_line
+
+
+FILES = ("resourcepool/leases/alarm.py", "/threading.py", "/queue.py")
 
 
 def test_a_ring_ends_the_sleep_and_one_before_the_sleep_prevents_it() -> None:
@@ -42,7 +47,8 @@ def test_a_moment_that_was_asked_for_is_told_the_loop_only_once_however_often_it
 def test_whoever_is_interrupted_anywhere_while_asking_leaves_an_alarm_that_works() -> None:
     """A signal handler that raises between the parts of an Event.set() leaves its lock taken: the next one hangs."""
     for ask in (Alarm.ring, lambda alarm: alarm.bring_forward(monotonic())):
-        for alarm in interrupted_everywhere(Alarm, ask):
+        alarm = Alarm()
+        for _ in at_each_line(partial(ask, alarm), files=FILES, since=()):
             alarm.ring()
             alarm.sleep_until(float("inf"))
             alarm.reset()
