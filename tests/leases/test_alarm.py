@@ -7,7 +7,6 @@ from resourcepool.leases.clock import monotonic
 from tests.eventually import InBackground
 from tests.interruptions import at_each_line
 
-
 FILES = ("resourcepool/leases/alarm.py", "/threading.py", "/queue.py")
 
 
