@@ -43,6 +43,7 @@ ONCE = (
 # But for these: what they ask is their own.
 EVERYWHERE = (
     "tests/admin/test_lists.py",
+    "tests/admin/test_locked_rows.py",
     "tests/admin/test_records.py",
     "tests/admin/queues/test_lists.py",
     "tests/management/test_locked_rows.py",

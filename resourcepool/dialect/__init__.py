@@ -9,7 +9,14 @@ from resourcepool.dialect.clock import read_clock
 from resourcepool.dialect.expressions import DbLater, DbMicros, DbNow, MicrosUntil
 from resourcepool.dialect.fields import FenceField, KeyField
 from resourcepool.dialect.forks import abandon_inherited_connections, close_files, point_at_nothing
-from resourcepool.dialect.hanging_up import connecting_within, hang_up, is_line_known, know_line, may_connect
+from resourcepool.dialect.hanging_up import (
+    close_ours,
+    connecting_within,
+    hang_up,
+    is_line_known,
+    know_line,
+    may_connect,
+)
 from resourcepool.dialect.idle import limit_idle
 from resourcepool.dialect.private import close_quietly, discard, limit_lock_waits, private_connection
 from resourcepool.dialect.sessions import Session
@@ -31,6 +38,7 @@ __all__ = [
     "all_rows",
     "brief_transaction",
     "close_files",
+    "close_ours",
     "close_quietly",
     "connecting_within",
     "discard",

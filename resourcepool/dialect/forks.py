@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import sys
 from typing import Any
 
 from django.db import connections
@@ -42,6 +43,11 @@ def abandon_inherited_connections() -> None:
         with contextlib.suppress(Exception):
             point_at_nothing(descriptors.get(id(driver)) or driver.fileno())
     opened.clear()
+    # A pool of psycopg's: its idle sessions are the parent's, and the threads that serve it are not in the child.
+    postgresql = sys.modules.get("django.db.backends.postgresql.base")
+    pools: dict[str, Any] = getattr(getattr(postgresql, "DatabaseWrapper", None), "_connection_pools", {})
+    _abandoned.extend(pools.values())
+    pools.clear()
 
 
 def _of_this_thread() -> list[BaseDatabaseWrapper]:

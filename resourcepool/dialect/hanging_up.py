@@ -10,6 +10,7 @@ from typing import Any
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from resourcepool.dialect.private import close_quietly
 from resourcepool.dialect.supported import of, supports
 
 CONNECT = "connect_timeout"
@@ -20,7 +21,7 @@ def know_line(connection: BaseDatabaseWrapper) -> None:
     """Remember which socket leads to the server, for ``hang_up``: MySQL's driver does not tell another thread."""
     driver = connection.connection
     if driver is not None and getattr(connection, LINE, (None,))[0] is not driver:
-        _remember(connection, driver)
+        _remember(connection, driver, is_ours=False)
 
 
 def is_line_known(connection: Any) -> bool:
@@ -33,7 +34,7 @@ def is_line_known(connection: Any) -> bool:
 
 def hang_up(connection: BaseDatabaseWrapper) -> None:
     """Close the line to the server under whoever waits for it: there the statement fails as with a lost connection."""
-    driver, number, inode = getattr(connection, LINE, (None, None, None))
+    driver, number, inode, _ = getattr(connection, LINE, (None, None, None, False))
     with contextlib.suppress(OSError):  # it is closed already
         # A session that went back into a pool may be somebody else's by now.
         if number is not None and driver is connection.connection:
@@ -70,15 +71,22 @@ def connecting_within(connection: BaseDatabaseWrapper, seconds: float) -> Iterat
         delattr(connection, "get_new_connection")
 
 
+def close_ours(connection: BaseDatabaseWrapper) -> None:
+    """End the session if a statement of ours began it (``connecting_within``), and no transaction is open in it."""
+    driver, _, _, is_ours = getattr(connection, LINE, (None, None, None, False))
+    if is_ours and driver is connection.connection and not connection.in_atomic_block:
+        close_quietly(connection)
+
+
 def _begin(connection: BaseDatabaseWrapper, begin: Callable[[Any], Any], conn_params: Any) -> Any:
     driver = begin(conn_params)
-    _remember(connection, driver)
+    _remember(connection, driver, is_ours=True)
     return driver
 
 
-def _remember(connection: BaseDatabaseWrapper, driver: Any) -> None:
+def _remember(connection: BaseDatabaseWrapper, driver: Any, *, is_ours: bool) -> None:
     number = inode = None
     with contextlib.suppress(Exception):  # a driver that does not tell
         number = driver.fileno()
         inode = os.fstat(number).st_ino
-    setattr(connection, LINE, (driver, number, inode))
+    setattr(connection, LINE, (driver, number, inode, is_ours))

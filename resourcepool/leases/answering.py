@@ -16,6 +16,7 @@ from contextlib import AbstractContextManager
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import dialect
+from resourcepool.daemon import Daemon
 from resourcepool.leases.alarm import Alarm
 from resourcepool.leases.clock import monotonic
 
@@ -133,7 +134,7 @@ class Watch:
     def __init__(self) -> None:
         self._all: dict[int, weakref.ref[Watched]] = {}
         self._alarm = Alarm()
-        self._is_running = False
+        self._thread = Daemon("answers", self._run)
         self._hanging_up = threading.Lock()
 
     def add(self, one: Watched) -> None:
@@ -143,7 +144,10 @@ class Watch:
 
     def look_at(self, moment: float) -> None:
         """See at that moment, at the latest, who has waited for too long."""
-        if self._runs() and moment < self._alarm.asked_for:
+        if not self._thread.is_running:
+            with contextlib.suppress(RuntimeError):  # no more threads: all take as long as they take
+                self._thread.see_to()  # its first look finds whoever asks for this
+        elif moment < self._alarm.asked_for:
             self._alarm.bring_forward(moment)
 
     def finish(self) -> None:
@@ -151,26 +155,15 @@ class Watch:
         with self._hanging_up:
             pass
 
-    def _runs(self) -> bool:
-        """Start its thread unless that runs; False: there can be no more threads, so all take as long as they take."""
-        if not self._is_running:
-            with contextlib.suppress(RuntimeError):
-                threading.Thread(target=self._run, name="resourcepool-answers", daemon=True).start()
-                self._is_running = True
-        return self._is_running
-
     def _run(self) -> None:
-        try:
-            while True:
-                self._alarm.reset()
-                try:
-                    look_at = self._look(monotonic())
-                except Exception:
-                    logger.exception("nobody could be hung up just now")
-                    look_at = monotonic() + AGAIN
-                self._alarm.sleep_until(look_at)
-        finally:
-            self._is_running = False
+        while True:
+            self._alarm.reset()
+            try:
+                look_at = self._look(monotonic())
+            except Exception:
+                logger.exception("nobody could be hung up just now")
+                look_at = monotonic() + AGAIN
+            self._alarm.sleep_until(look_at)
 
     def _look(self, now: float) -> float:
         """Hang up what has taken too long; return when to look again."""

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from resourcepool import dialect
 from resourcepool.bell import Bell
 from resourcepool.exceptions import ClaimInTransaction, DatabaseUnavailable
 from resourcepool.leases import verbs
@@ -26,6 +27,7 @@ from resourcepool.waiting.waiter import Waiter, look
 from resourcepool.waiting.waiters import waiters
 
 NAP = 0.5  # seconds
+SESSION_KEPT = 1.0  # seconds of a wait after which a session that was begun for the pool is given up
 JUST_NOW = 0.1  # seconds
 NO_TICKET = "the database did not take a ticket for the line in that time; it is slow, or locked by somebody"
 
@@ -237,10 +239,13 @@ def _served(waiter: Waiter, grants: list[Grant]) -> Leases:
 
 def _outcome(waiter: Waiter, stop: Callable[[], bool]) -> Leases | None:
     """Wait for what the waiter is granted; None when it is nothing until its time is up."""
-    until = waiter.began + waiter.request.timeout
-    while not waiter.has_left and not stop() and (left := until - monotonic()) > 0:
+    until, now = waiter.began + waiter.request.timeout, monotonic()
+    keeps_session_until = now + SESSION_KEPT
+    while not waiter.has_left and not stop() and (left := until - now) > 0:
         # In naps, because Python may overlook a signal that arrives just as the main thread goes to sleep.
         waiter.outcome.wait(min(left, NAP))
+        if (now := monotonic()) > keeps_session_until:
+            dialect.close_ours(connections[waiter.using])
     return waiter.outcome.result() if waiter.has_left else None
 
 

@@ -10,7 +10,7 @@ import time
 from typing import Any
 
 import pytest
-from django.db import connections, transaction
+from django.db import connection, connections, transaction
 
 from resourcepool.exceptions import LeaseFromAnotherProcess
 from resourcepool.leases.background import own_connections
@@ -81,6 +81,43 @@ def test_the_parents_connection_and_lease_outlive_a_child_that_used_the_database
     assert "fine 5" in spawn(fork, how).succeed()
     for row in rows:
         assert (columns(row)["fence"], columns(row)["holder"]) == (2, "")
+
+
+def ask(who: str) -> None:
+    """Ask the server many questions, on a session of the pool for each."""
+
+    def ask_some(thread: int) -> None:
+        for number in range(100):
+            question = f"{who} {thread} {number}"
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT %s::text", [question])
+                assert cursor.fetchone() == (question,)
+            connection.close()
+
+    for asking in [InBackground(ask_some, thread) for thread in range(4)]:
+        asking.result()
+
+
+def fork_with_a_pool() -> None:
+    connection.settings_dict |= {
+        "CONN_MAX_AGE": 0,
+        "OPTIONS": {**connection.settings_dict["OPTIONS"], "pool": True},
+    }
+    ask("before")
+    pid = os.fork()
+    ask("parent" if pid else "child")
+    with Proxy.pool.lease(timeout=20):
+        pass
+    if not pid:
+        sys.exit(0)
+    assert os.waitpid(pid, 0)[1] == 0
+    print("fine", flush=True)
+
+
+@pytest.mark.only("postgresql")
+def test_a_child_has_a_pool_of_sessions_of_its_own(spawn: Spawner) -> None:
+    new(Proxy)
+    spawn(fork_with_a_pool).line("fine")
 
 
 def fork_while_waiting() -> None:
