@@ -148,8 +148,10 @@ def test_the_living_behind_the_dead_are_served_in_order_on_two_rows(queue: Queue
             queue.children[name].kill()
     assert sorted(queue.served(within=20)) == living
     # By fence: who was given a row first need not be the first to notice.
-    # And one may have had its row and given it up before the other row lapses.
-    assert all(by_fence == sorted(by_fence) for by_fence in queue.served_by_row())
+    # And one may have had its row and given it up before the other row lapses. Whoever renews its ticket at the very
+    # moment of a hand-over is passed over by that one (SKIP LOCKED).
+    for by_fence in queue.served_by_row():
+        assert all(abs(by_fence.index(name) - place) <= 1 for place, name in enumerate(sorted(by_fence)))
     assert judge(queue.events()).overlaps == []
 
 
