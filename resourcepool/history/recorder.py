@@ -61,7 +61,8 @@ class Recorder:
             self._drop()
             return
         self._waiting.append(fact)
-        self._start()
+        if not self._thread.is_running:
+            self._start()
         if len(self._waiting) in (1, ENOUGH):
             self._alarm.bring_forward(self._due_at)
 

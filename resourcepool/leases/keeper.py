@@ -55,10 +55,10 @@ class Keeper:
     def keep(self, lease: "Lease") -> None:
         """Look after ``lease`` from now on."""
         self._kept[lease] = None
-        self.release_at_exit()
-        beat = self._beat(lease.using)
-        beat.start()
-        self._watcher.see_to()
+        beat = self._beats.get(lease.using)
+        # Asked here, because that takes a fraction of calling those who ask it again.
+        if beat is None or not (beat.thread.is_running and self._watcher.is_running):
+            beat = self._start(lease.using)
         trust = lease.trust
         if trust.due_at < beat.alarm.asked_for:
             beat.alarm.bring_forward(trust.due_at)
@@ -105,6 +105,13 @@ class Keeper:
         if not self._releases_at_exit:
             shutdown.at_exit(0, lambda: shutdown.release_everything(self.not_given_back()))
             self._releases_at_exit = True
+
+    def _start(self, using: str) -> Loop:
+        self.release_at_exit()
+        beat = self._beat(using)
+        beat.start()
+        self._watcher.see_to()
+        return beat
 
     def _beat(self, using: str) -> Loop:
         if (beat := self._beats.get(using)) is None:

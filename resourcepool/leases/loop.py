@@ -22,6 +22,7 @@ class Loop:
     Attributes:
         alarm: wakes it.
         rests_after: for so many seconds without anything to do it keeps its connection.
+        thread: that takes the turns.
     """
 
     def __init__(
@@ -44,12 +45,12 @@ class Loop:
         self.alarm = alarm
         self.rests_after = rests_after
         self._name, self._turn, self._has_work = name, turn, has_work
-        self._thread = Daemon(name, self._run)
+        self.thread = Daemon(name, self._run)
 
     @property
     def is_alive(self) -> bool:
         """Whether its thread runs, or was never needed."""
-        return self._thread.is_well
+        return self.thread.is_well
 
     def start(self) -> None:
         """Start its thread unless that runs.
@@ -57,7 +58,7 @@ class Loop:
         Raises:
             RuntimeError: there can be no more threads.
         """
-        self._thread.see_to()
+        self.thread.see_to()
 
     def _run(self) -> None:
         with own_connections() as own:

@@ -60,8 +60,10 @@ class Waiters:
     def used(self, waiter: Waiter) -> None:
         """Have the ticket of ``waiter``, which has been served at once, removed with others."""
         self._served[waiter.using][waiter] = None
-        with contextlib.suppress(RuntimeError):  # no more threads: it lapses
-            self._start(waiter.using)
+        loop = self._loops.get(waiter.using)
+        if loop is None or not loop.thread.is_running:
+            with contextlib.suppress(RuntimeError):  # no more threads: it lapses
+                self._start(waiter.using)
         notices.alarm(waiter.using).bring_forward(monotonic() + USED_AT_MOST)
 
     def trouble(self, using: str) -> Exception | None:

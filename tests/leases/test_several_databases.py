@@ -53,7 +53,7 @@ class TestSeveralDatabases:
         assert keeper.is_alive()
         died = InBackground(str)
         died.result()
-        monkeypatch.setattr(keeper._beats["elsewhere"]._thread, "_thread", died)
+        monkeypatch.setattr(keeper._beats["elsewhere"].thread, "_thread", died)
         assert not keeper.is_alive()
 
     @pytest.mark.usefixtures("receivers_that_exit")

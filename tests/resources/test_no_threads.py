@@ -10,6 +10,7 @@ from resourcepool.history.recorder import recorder
 from resourcepool.leases.keeper import keeper
 from resourcepool.models import Event, Proxy, Ticket
 from resourcepool.waiting import tickets
+from resourcepool.waiting.waiters import waiters
 from tests.app.rows import busy_for, columns, hold, new, several
 from tests.eventually import InBackground, eventually
 
@@ -28,6 +29,10 @@ def no_threads(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
             see_to(daemon)
 
         monkeypatch.setattr(Daemon, "see_to", refuse)
+        loops = [*keeper._beats.values(), *waiters._loops.values()]
+        for daemon in (keeper._watcher, *(loop.thread for loop in loops)):
+            if daemon._name in names:
+                monkeypatch.setattr(daemon, "is_running", False)
 
     return have
 
