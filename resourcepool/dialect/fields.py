@@ -36,9 +36,12 @@ class FenceField(BigIntegerField):
     """
 
     def pre_save(self, model_instance: models.Model, add: bool) -> Any:
-        """Return what is stored: of a new row the clock, unless it says where it goes on."""
+        """Return what is stored: of a new row the clock, unless it says where it goes on.
+
+        One that was read before its row was deleted, and is saved after that, is a new row: its fence is an old one.
+        """
         value = super().pre_save(model_instance, add)
-        return DbMicros() if add and value == 0 else value
+        return DbMicros() if add and (value == 0 or not model_instance._state.adding) else value
 
     @property
     def db_returning(self) -> bool:

@@ -37,6 +37,17 @@ from resourcepool.signals import SIGNALS, Fact, What, tell_heard
 logger = logging.getLogger(__name__)
 
 
+class _Itself(property):
+    """``__enter__`` that returns the handle.
+
+    In a ``with`` statement it does so without any code of ours, before which a signal could be handled: whoever wrote
+    ``with pool.acquire()`` is in the block then, or has not been given anything. ``ExitStack`` calls it.
+    """
+
+    def __call__(self, lease: "Lease") -> "Lease":
+        return lease
+
+
 class Lease:
     """One row, held by this process until it is released, lost, or not renewed for ``ttl`` seconds.
 
@@ -200,9 +211,7 @@ class Lease:
 
         def __enter__(self) -> Self: ...
     else:
-        # It returns the handle without any code of ours, before which a signal could be handled: whoever wrote
-        # ``with pool.acquire()`` is in the block then, or has not been given anything.
-        __enter__ = property(weakref.ref)
+        __enter__ = _Itself(weakref.ref)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -302,10 +311,10 @@ class Lease:
         if not is_held:
             self.lose(verbs.TAKEN, trust)
             self.ensure_held()
-        if self._transaction is None:
-            trust.confirm(sent_at)
-        else:  # it counts once it is committed: a rollback undoes it
+        if self._transaction is not None:  # it counts once it is committed: a rollback undoes it
             transaction.on_commit(partial(trust.confirm, sent_at), using=self.using)
+        elif self._connection.autocommit:  # else nobody tells when a transaction begun by hand is committed
+            trust.confirm(sent_at)
 
     def _give_up(
         self, what: What, given: str, send: Callable[[BaseDatabaseWrapper], object], reason: str = ""

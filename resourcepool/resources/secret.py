@@ -158,7 +158,9 @@ class EncryptedTextField(TextField):
         """Return it sealed for this row."""
         value = model_instance.__dict__.get(self.attname)
         if isinstance(value, Sealed):
-            value = model_instance.__dict__[self.attname] = value.sealed_for(*self.purposes(model_instance))
+            value = value.sealed_for(*self.purposes(model_instance))
+            if not add:  # a new row may be refused, and saved under another name then
+                model_instance.__dict__[self.attname] = value
         return value
 
     def value_from_object(self, obj: models.Model) -> Any:

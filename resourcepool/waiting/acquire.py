@@ -46,6 +46,7 @@ def acquire(source: Source, request: Request, stop: Callable[[], bool] = lambda:
     """
     waiter: Leases | Waiter | None = None
     leases: Leases | None = None
+    had_session = connections[source.using].connection is not None
     try:
         with request.patience():
             waiter = _begin(source, request)
@@ -55,7 +56,7 @@ def acquire(source: Source, request: Request, stop: Callable[[], bool] = lambda:
             leases = _look_here(waiter, stop)
         if leases is None:
             waiters.join(waiter)
-            leases = _outcome(waiter, stop)
+            leases = _outcome(waiter, stop, had_session=had_session)
         if leases is None:
             leases = _too_late(waiter)
         acquiring.note(source.model, waiter.using, had_to_wait=True)
@@ -237,14 +238,18 @@ def _served(waiter: Waiter, grants: list[Grant]) -> Leases:
     return leases
 
 
-def _outcome(waiter: Waiter, stop: Callable[[], bool]) -> Leases | None:
-    """Wait for what the waiter is granted; None when it is nothing until its time is up."""
+def _outcome(waiter: Waiter, stop: Callable[[], bool], *, had_session: bool) -> Leases | None:
+    """Wait for what the waiter is granted; None when it is nothing until its time is up.
+
+    Args:
+        had_session: before it asked for anything, this thread had a session, which may be in use.
+    """
     until, now = waiter.began + waiter.request.timeout, monotonic()
     keeps_session_until = now + SESSION_KEPT
     while not waiter.has_left and not stop() and (left := until - now) > 0:
         # In naps, because Python may overlook a signal that arrives just as the main thread goes to sleep.
         waiter.outcome.wait(min(left, NAP))
-        if (now := monotonic()) > keeps_session_until:
+        if (now := monotonic()) > keeps_session_until and not had_session:
             dialect.close_ours(connections[waiter.using])
     return waiter.outcome.result() if waiter.has_left else None
 

@@ -1,5 +1,6 @@
 """The handle: what a holder may ask, and when it says no."""
 
+import contextlib
 from typing import Any
 
 import pytest
@@ -236,3 +237,12 @@ class TestSave:
 
 def unavailable(*_: Any, **__: Any) -> Any:
     raise DatabaseUnavailable(f"database {connection.alias!r} is gone")
+
+
+def test_a_lease_is_entered_like_any_context_manager() -> None:
+    with contextlib.ExitStack() as stack:
+        lease = hold(new(Bare))
+        assert stack.enter_context(lease) is lease
+        with lease as same:
+            assert same is lease
+    assert not lease.is_held

@@ -65,6 +65,15 @@ def test_a_fence_that_is_given_is_kept(row: Any) -> None:
     assert granted(copy).fence == 8
 
 
+def test_one_that_was_read_before_it_was_deleted_begins_anew_when_it_is_saved(row: Any) -> None:
+    """A form, or a task, that is saved late: Django finds nothing to update, and inserts."""
+    read = type(row)._base_manager.get(pk=row.pk)
+    highest = granted(row).fence
+    type(row)._base_manager.filter(pk=row.pk)._raw_delete("default")
+    read.save()
+    assert granted(read).fence > highest + 1
+
+
 class TestALeaseOfItsFirstLife:
     @pytest.fixture
     def old(self, row: Any) -> Lease:

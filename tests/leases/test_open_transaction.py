@@ -169,3 +169,18 @@ class InsideTestCase(TestCase):
         with transaction.atomic(durable=True), lease.guard():
             Team.objects.create(name="written")
         assert lease.is_in_transaction
+
+
+def test_a_renewal_in_a_transaction_begun_by_hand_is_not_trusted() -> None:
+    """Nobody tells when it is committed."""
+    lease = hold(new(Bare))
+    until = lease.trust.until
+    transaction.set_autocommit(False)
+    try:
+        lease.renew()
+        assert lease.trust.until == until
+        transaction.rollback()
+    finally:
+        transaction.set_autocommit(True)
+    lease.renew()
+    assert lease.trust.until > until

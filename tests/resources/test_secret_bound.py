@@ -3,12 +3,13 @@
 import io
 from collections.abc import Callable
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from cryptography.fernet import Fernet
 from django.core import serializers
 from django.core.management import CommandError, call_command
-from django.db import connection, models
+from django.db import connection, models, transaction
 from django.db.migrations.executor import MigrationExecutor
 from django.test.utils import isolate_apps
 
@@ -252,3 +253,19 @@ def test_one_that_any_row_could_have_is_reported(columns: tuple[str, ...], ids: 
             app_label = "testapp"
 
     assert [one.id for one in Account.check()] == ids
+
+
+@pytest.mark.parametrize("model", [Proxy, Login])
+def test_a_new_row_that_was_refused_keeps_its_secret_under_another_name(model: Any) -> None:
+    naming = "host" if model is Proxy else "name"
+    more = {"port": 80} if model is Proxy else {}
+    row = model(**{naming: "a.example", FIELD[model]: SECRET, **more})
+    refuse = Mock(side_effect=LookupError)
+    models.signals.post_save.connect(refuse, sender=model)
+    with pytest.raises(LookupError), transaction.atomic():
+        row.save()
+    models.signals.post_save.disconnect(refuse, sender=model)
+    row.pk, row._state.adding = None, True
+    setattr(row, naming, "b.example")
+    row.save()
+    assert getattr(model.objects.get(pk=row.pk), FIELD[model]) == SECRET

@@ -4,6 +4,7 @@ import pytest
 from django.db import connection, connections
 
 from resourcepool.models import Proxy
+from tests.app.models import Device
 from tests.app.rows import hold, new
 from tests.concurrency.tickets import in_line
 from tests.eventually import InBackground, eventually
@@ -40,10 +41,14 @@ def test_twenty_threads_that_wait_occupy_none_of_their_own() -> None:
         one.result()
 
 
-def test_who_had_one_before_keeps_it() -> None:
+@pytest.mark.parametrize("begun_by", ["the thread", "an acquisition before"])
+def test_who_had_one_before_keeps_it(begun_by: str) -> None:
     held, own = hold(new(Proxy)), []
+    new(Device)
 
     def wait() -> tuple[int, int]:
+        if begun_by == "an acquisition before":
+            Device.pool.acquire().release()
         before = asked(ITS[connection.vendor])
         acquire_and_release()
         return before, asked(ITS[connection.vendor])
