@@ -51,6 +51,10 @@ class SecretField(forms.CharField):
         super().__init__(**{"strip": False, **options})
         self.bound_to = bound_to
 
+    def widget_attrs(self, widget: forms.Widget) -> dict[str, Any]:
+        """Return the attributes without ``maxlength``: a browser cuts what is pasted, and nobody could see it."""
+        return {name: value for name, value in super().widget_attrs(widget).items() if name != "maxlength"}
+
     @sensitive_variables()
     def clean(self, value: Any) -> Any:
         """Return it; a missing key is this field's error, and a stored one that cannot be kept."""

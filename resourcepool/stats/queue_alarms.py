@@ -43,8 +43,8 @@ def _of_unowned(one: TaskTypeStatus) -> Iterator[Alarm]:
         )
     else:
         text = ngettext(
-            "nobody works on its %(count)d queue: no server has been there for %(ago)s; start one.",
-            "nobody works on its %(count)d queues: no server has been there for %(ago)s; start one.",
+            "nobody works on its %(count)d queue: no server is up (without an owner for up to %(ago)s); start one.",
+            "nobody works on its %(count)d queues: no server is up (without an owner for up to %(ago)s); start one.",
             one.unowned,
         )
     said = {"example": printable(one.unowned_one or "?"), "why": one.unowned_why or "?"}

@@ -6,12 +6,13 @@ import pytest
 from cryptography.fernet import Fernet
 from django.contrib import admin
 from django.contrib.auth.models import Permission, User
+from django.core.exceptions import ValidationError
 from django.forms import CharField, ModelForm, Textarea, modelform_factory
 from django.test import Client
 from django.urls import path
 
 from resourcepool.admin import ResourceAdmin
-from resourcepool.resources.secret_input import SecretInput
+from resourcepool.resources.secret_input import SecretField, SecretInput
 from tests.app.models import Device, Login
 from tests.app.rows import columns, new
 
@@ -241,3 +242,10 @@ def test_no_address_of_a_list_confirms_a_guess(model: Any, lookup: str, client: 
         answers.add((answer.status_code, rows))
     assert len(answers) == 1
     assert answers <= {(400, None), (302, None)}
+
+
+def test_what_is_too_long_is_refused_and_not_cut_by_the_browser() -> None:
+    field = SecretField(max_length=20)
+    assert "maxlength" not in field.widget.attrs
+    with pytest.raises(ValidationError, match="at most 20 characters"):
+        field.clean("x" * 30)

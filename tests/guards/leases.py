@@ -72,7 +72,7 @@ LEASES = (
     Mutation(
         "the fences of a row that is made again",
         "dialect/fields.py",
-        "return DbMicros() if add and value == 0 else value",
+        "return DbMicros() if add and (value == 0 or not model_instance._state.adding) else value",
         "return value",
         ("tests/leases/test_made_again.py",),
     ),
@@ -193,9 +193,16 @@ LEASES = (
     Mutation(
         "a renewal counts before its commit",
         LEASE,
-        "        if self._transaction is None:\n            trust.confirm(sent_at)",
-        "        if True:\n            trust.confirm(sent_at)",
+        "transaction.on_commit(partial(trust.confirm, sent_at), using=self.using)",
+        "trust.confirm(sent_at)",
         ("tests/leases/test_guard.py", "tests/leases/test_lease.py", "tests/leases/test_lease_endings.py"),
+    ),
+    Mutation(
+        "a renewal in a transaction begun by hand counts",
+        LEASE,
+        "elif self._connection.autocommit:",
+        "else:",
+        ("tests/leases/test_open_transaction.py",),
     ),
     Mutation(
         "trust from the reply, not from the sending",

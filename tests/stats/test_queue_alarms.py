@@ -114,7 +114,8 @@ def test_a_task_type_is_in_trouble_when(status: TaskTypeStatus, expected: list[K
         ),
         (
             stands(unowned=64, unowned_for=30),
-            "queues: orders: nobody works on its 64 queues: no server has been there for 30 s; start one.",
+            "queues: orders: nobody works on its 64 queues: no server is up (without an owner for up to 30 s);"
+            " start one.",
         ),
         (
             stands(
@@ -180,7 +181,9 @@ class TestOfThisDatabase:
             task_type=made, name="A", ttl=6, busy_before=DbLater(-3), registered_at=DbLater(-99)
         )
         Queue.objects.filter(task_type=made).update(cur_server=dead, fence=1, since=DbLater(-99))
-        said = r"nobody works on its 3 queues: no server has been there for (\d+) s; start one"
+        said = (
+            r"nobody works on its 3 queues: no server is up \(without an owner for up to (\d+) s\); start one"
+        )
         told = re.match(said, found()[Kind.UNOWNED])
         assert told
         assert int(told[1]) >= 9
