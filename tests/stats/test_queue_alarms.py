@@ -114,8 +114,10 @@ def test_a_task_type_is_in_trouble_when(status: TaskTypeStatus, expected: list[K
         ),
         (
             stands(unowned=64, unowned_for=30),
-            "queues: orders: nobody works on its 64 queues: no server is up (without an owner for up to 30 s);"
-            " start one.",
+            (
+                "queues: orders: nobody works on its 64 queues: no server is up (without an owner for up to 30 s);"
+                " start one."
+            ),
         ),
         (
             stands(
