@@ -74,7 +74,8 @@ def connecting_within(connection: BaseDatabaseWrapper, seconds: float) -> Iterat
 def close_ours(connection: BaseDatabaseWrapper) -> None:
     """End the session if a statement of ours began it (``connecting_within``), and no transaction is open in it."""
     driver, _, _, is_ours = getattr(connection, LINE, (None, None, None, False))
-    if is_ours and driver is connection.connection and not connection.in_atomic_block:
+    is_in_transaction = connection.in_atomic_block or not connection.autocommit
+    if is_ours and driver is connection.connection and not is_in_transaction:
         close_quietly(connection)
 
 

@@ -15,6 +15,8 @@ from resourcepool.leases.holder import MAX_LENGTH
 from resourcepool.leases.where import Where
 
 LEASE_COLUMNS = frozenset({"busy_before", "fence", "holder"})
+# By update_or_create to ``update_fields``: what has a ``pre_save`` of its own.
+ADDED_BY_DJANGO = frozenset({"busy_before", "fence"})
 
 
 def long_ago() -> datetime.datetime:
@@ -90,8 +92,11 @@ class AbstractLease(models.Model):
             RowLocked: somebody's transaction keeps the row locked, a holder's ``guard`` for example, for more than 3 s;
                 inside a transaction of yours one waits as your settings say, and the error is the database's own.
         """
-        asked = LEASE_COLUMNS & set(kwargs.get("update_fields") or ())
-        if asked:
+        names = set(kwargs.get("update_fields") or ())
+        asked = LEASE_COLUMNS & names
+        if asked == ADDED_BY_DJANGO < names:
+            kwargs["update_fields"] = names - asked
+        elif asked:
             raise BadOption("update_fields", sorted(asked), "these change only through a lease")
         super().save(*args, **kwargs)
 

@@ -10,7 +10,8 @@ LONG = 2 / 3  # of a server's ttl: it renews itself at least three times in one
 class Absence:
     """Whether this server had better judge nobody dead: whoever was away with it is to have the chance to come back.
 
-    For one ``ttl`` after an outage that it has noticed. A server that noticed none judges meanwhile, so one whose own
+    For one ``ttl`` after an outage that it has noticed, and not again for as long: where the database or this server is
+    slow time and again, somebody has to judge. A server that noticed none judges meanwhile, so one whose own
     network is bad keeps no queue from the others. No clock of its own: moments are those of ``leases.clock``.
     """
 
@@ -25,17 +26,18 @@ class Absence:
 
     def has_answered(self, now: float) -> None:
         """Note that the database has answered after this server had nothing to do."""
-        if self._is_long(now):
+        if self._is_outage(now):
             self.spares_until = now + self._ttl
         self.goes_on(now)
 
     def spares(self, now: float) -> bool:
         """Whether nobody is to be judged dead now."""
-        return now < self.spares_until or self._is_long(now)
+        return now < self.spares_until or self._is_outage(now)
 
     def plan_in(self, seen: Look) -> float:
         """Return in how many seconds from this look on a plan is this server's business."""
         return min(seen.due_in, max(seen.plan_in, self.spares_until - seen.sent_at))
 
-    def _is_long(self, now: float) -> bool:
-        return now - self._heard_at > self._ttl * LONG
+    def _is_outage(self, now: float) -> bool:
+        is_long = now - self._heard_at > self._ttl * LONG
+        return is_long and now > self.spares_until + self._ttl

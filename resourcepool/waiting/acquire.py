@@ -114,7 +114,12 @@ def refuse_open_transaction(connection: BaseDatabaseWrapper, request: Request) -
     is_open = connection.connection is not None
     autocommit = connection.autocommit if is_open else connection.settings_dict["AUTOCOMMIT"]
     manual = not autocommit and not connection.in_atomic_block
-    if (blocks or manual) and not request.allow_in_transaction:
+    if manual:
+        raise ClaimInTransaction(
+            f"autocommit is off on database {connection.alias!r}: nobody would notice when the lease is committed, or "
+            "rolled back. Turn it on, or open a transaction.atomic() block"
+        )
+    if blocks and not request.allow_in_transaction:
         raise ClaimInTransaction(
             f"a transaction is open on database {connection.alias!r}: a lease claimed inside it would be "
             "invisible to others until the commit and undone by a rollback. Acquire before "

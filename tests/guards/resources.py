@@ -34,7 +34,7 @@ RESOURCES = (
     Mutation(
         "acquiring in a transaction",
         "waiting/acquire.py",
-        "if (blocks or manual) and not request.allow_in_transaction:",
+        "if blocks and not request.allow_in_transaction:",
         "if False:",
         (
             "tests/resources/test_pool.py",

@@ -226,6 +226,13 @@ class TestSave:
         with pytest.raises(ValueError, match="change only through a lease"):
             proxy.save(update_fields=["notes", column])
 
+    def test_leaves_out_what_update_or_create_adds(self, proxy: Proxy) -> None:
+        """Django adds every column that has a ``pre_save`` of its own."""
+        fence = columns(proxy)["fence"]
+        found, is_new = Proxy.objects.update_or_create(pk=proxy.pk, defaults={"notes": "written"})
+        assert (found.pk, is_new) == (proxy.pk, False)
+        assert (columns(proxy)["notes"], columns(proxy)["fence"]) == ("written", fence)
+
     def test_writes_the_named_fields(self, proxy: Proxy) -> None:
         proxy.notes, proxy.port = "written", 1
         proxy.save(update_fields=["notes"])

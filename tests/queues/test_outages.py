@@ -272,6 +272,16 @@ class TestAbsence:
     def test_a_silence_that_goes_on_spares_already(self) -> None:
         assert Absence(100.0, 6.0, has_just_ended=False).spares(104.1)
 
+    def test_one_silence_after_the_other_does_not_spare_for_ever(self) -> None:
+        """Where the database, or this server, is slow time and again, somebody has to judge."""
+        absence, spared = Absence(100.0, 6.0, has_just_ended=False), []
+        for number in range(1, 9):
+            moment = 100.0 + number * 8.2
+            absence.goes_on(moment - 4.2)
+            absence.has_answered(moment)
+            spared.append(absence.spares(moment))
+        assert spared == [True, False] * 4
+
 
 def fences_of_all() -> dict[str, int]:
     return dict(Queue.objects.values_list("queue_id", "fence"))

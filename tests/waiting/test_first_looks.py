@@ -225,7 +225,7 @@ class TestAnOutage:
         """The thread has not come to know of it."""
         hold(new(Proxy))
         monkeypatch.setattr(waiters, "trouble", lambda _: None)
-        monkeypatch.setattr(acquire, "_outcome", lambda *_: None)
+        monkeypatch.setattr(acquire, "_outcome", lambda *_, **__: None)
         looks.raising(DatabaseUnavailable("database 'default': server has gone away"))
         with pytest.raises(AcquireTimeout, match="server has gone away"):
             Proxy.pool.acquire(timeout=20)

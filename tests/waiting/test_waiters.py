@@ -220,7 +220,7 @@ class TestTheThread:
         rows = [new(Proxy), new(Proxy)]
         held = [hold(row) for row in rows]
 
-        def interrupted(waiter: Any, *_: Any) -> Any:
+        def interrupted(waiter: Any, *_: Any, **__: Any) -> Any:
             eventually(in_line)
             for lease in held:
                 lease.release()
