@@ -18,6 +18,7 @@ from resourcepool.admin.forms import (
     ReserveForm,
     SpanForm,
 )
+from resourcepool.conf import setting
 from resourcepool.history.leaks import acknowledge, are_leaks
 from resourcepool.resources.checking.due import OURS
 from resourcepool.resources.state import State, Status
@@ -95,6 +96,10 @@ def _leaks(rows: Any) -> Any:
 
 def _is_leak(resource: Any) -> bool:
     return bool(are_leaks(type(resource), [(resource.pk, resource.fence)]))
+
+
+def _has_checks(resource: Any) -> bool:
+    return resource._meta.label in setting("CHECKS")
 
 
 def _check(rows: Any, entered: Entered, actor: str) -> int:
@@ -253,6 +258,7 @@ OPERATIONS = {
             ),
             form=NoReasonForm,
             states=(State.FREE, State.COOLING, State.QUARANTINED),
+            is_offered=_has_checks,
             concerned=_checkable,
             do=_check,
             done=ngettext_lazy(

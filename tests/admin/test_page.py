@@ -68,12 +68,22 @@ def test_of_a_short_lease_one_line_says_from_when_until_when(
         ("retired", False, {"return_to_service", "drain", "reserve"}),
     ],
 )
+@pytest.mark.parametrize("is_checked", [True, False])
 def test_only_what_makes_sense_is_offered(
-    operator: Client, proxy: Proxy, status: str, in_service: bool, offered: set[str]
+    operator: Client,
+    proxy: Proxy,
+    settings: Any,
+    status: str,
+    in_service: bool,
+    offered: set[str],
+    is_checked: bool,
 ) -> None:
     change(proxy, status=status, in_service=in_service)
+    checks = {"resourcepool.Proxy": {"checker": "resourcepool.checks.none"}} if is_checked else {}
+    settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "CHECKS": checks}
     page = text(operator.get(url(proxy)))
-    assert {name for name in OPERATIONS if f'id="operate-{name}"' in page} == offered
+    expected = offered if is_checked else offered - {"check"}
+    assert {name for name in OPERATIONS if f'id="operate-{name}"' in page} == expected
 
 
 @pytest.mark.parametrize("name", ["change", "timeline"])

@@ -204,7 +204,7 @@ class TestTheCard:
         server(task_type("mails", 1), "B")
         text = text_of(somebody(*ALL))
         assert "<b>5 queues</b> assigned" in text
-        assert "<b>q0</b> assigned" in text
+        assert "<b>queue q0</b> assigned" in text
 
     def test_says_what_to_do_next(self) -> None:
         task_type("empty", 0)
