@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import connection
 
 from resourcepool.models import Proxy
 from tests.app.rows import columns, new
@@ -77,6 +78,18 @@ class Queue:
             log.close()
 
 
+def assert_in_order(served: list[str], expected: list[str]) -> None:
+    """These were served in this order.
+
+    But for one place: where a release takes the first in line by SKIP LOCKED, it passes over whoever renews its ticket
+    at that very moment (docs/how-it-works.md, Waiting), which here happens every half a second.
+    """
+    if connection.vendor == "sqlite":
+        assert served == expected
+    assert sorted(served) == sorted(expected)
+    assert all(abs(served.index(name) - place) <= 1 for place, name in enumerate(expected)), served
+
+
 @pytest.fixture
 def queue(spawn: Spawner, tmp_path: Path) -> Queue:
     return Queue(spawn, tmp_path)
@@ -90,7 +103,7 @@ def test_six_processes_are_served_as_they_came_and_a_dead_one_drops_out(queue: Q
         queue.join(*names)
         assert in_line() == names
         queue.children["third"].kill()
-    assert queue.served(within=15) == ["first", "second", "fourth", "fifth", "sixth"]
+    assert_in_order(queue.served(within=15), ["first", "second", "fourth", "fifth", "sixth"])
     assert judge(queue.events()).overlaps == []
 
 
@@ -104,7 +117,7 @@ def test_who_is_stopped_in_line_does_not_believe_in_what_it_was_given_once_that_
     assert columns(row)["holder"] == "sleeper"
     eventually(lambda: len(queue.acquired()) == 2, within=10)
     queue.children["sleeper"].send(signal.SIGCONT)
-    assert queue.served(within=15) == ["second", "third", "sleeper"]
+    assert_in_order(queue.served(within=15), ["second", "third", "sleeper"])
     assert judge(queue.events()).overlaps == []
 
 
@@ -117,7 +130,7 @@ def test_who_was_stopped_until_its_ticket_ran_out_stands_in_line_anew(queue: Que
         eventually(lambda: in_line() == ["second"], within=10)
         queue.children["sleeper"].send(signal.SIGCONT)
         eventually(lambda: in_line() == ["second", "sleeper"], within=10)
-    assert queue.served(within=15) == ["second", "sleeper"]
+    assert_in_order(queue.served(within=15), ["second", "sleeper"])
     assert columns(row)["holder"] == ""
 
 
@@ -131,7 +144,7 @@ def test_the_dead_in_line_cost_a_row_their_tickets_life_once(queue: Queue) -> No
         for name in dead:
             queue.children[name].kill()
     assert columns(row)["holder"] == "dead 1"
-    assert queue.served(within=20) == living
+    assert_in_order(queue.served(within=20), living)
     first = queue.events()[0]
     assert first.fence == lease.fence + 2, "one hand-over to the dead, one to the living"
     assert judge(queue.events()).overlaps == []
@@ -148,10 +161,9 @@ def test_the_living_behind_the_dead_are_served_in_order_on_two_rows(queue: Queue
             queue.children[name].kill()
     assert sorted(queue.served(within=20)) == living
     # By fence: who was given a row first need not be the first to notice.
-    # And one may have had its row and given it up before the other row lapses. Whoever renews its ticket at the very
-    # moment of a hand-over is passed over by that one (SKIP LOCKED).
+    # And one may have had its row and given it up before the other row lapses.
     for by_fence in queue.served_by_row():
-        assert all(abs(by_fence.index(name) - place) <= 1 for place, name in enumerate(sorted(by_fence)))
+        assert_in_order(by_fence, sorted(by_fence))
     assert judge(queue.events()).overlaps == []
 
 
@@ -169,7 +181,7 @@ def test_who_wants_several_collects_them_one_by_one_before_those_behind_it(queue
     assert {lease.pk for lease in leases} == {row.pk for row in rows}
     assert queue.acquired() == []
     leases[0].release()
-    assert queue.served(within=15) == ["behind"]
+    assert_in_order(queue.served(within=15), ["behind"])
     leases[1].release()
 
 
@@ -179,7 +191,7 @@ def test_priority_comes_before_arrival(queue: Queue) -> None:
     with Proxy.pool.lease():
         queue.join("late", "usual", "usual_too", "urgent")
         assert in_line() == ["urgent", "usual", "usual_too", "late"]
-    assert queue.served(within=15) == ["urgent", "usual", "usual_too", "late"]
+    assert_in_order(queue.served(within=15), ["urgent", "usual", "usual_too", "late"])
 
 
 def test_waiters_for_something_else_are_not_held_up(queue: Queue) -> None:
@@ -196,7 +208,7 @@ def test_waiters_for_something_else_are_not_held_up(queue: Queue) -> None:
     newcomer: Any = eventually(lambda: Proxy.pool.acquire(wait=False), within=5)
     assert newcomer.pk == german.pk
     held[0].release()
-    assert queue.served(within=15) == ["german", "anything", "american", "american_too"]
+    assert_in_order(queue.served(within=15), ["german", "anything", "american", "american_too"])
     newcomer.release()
     assert {event.pk for event in queue.events()[-4:]} == {us.pk}
 
@@ -214,4 +226,4 @@ def test_a_newcomer_who_does_not_wait_never_overtakes(queue: Queue) -> None:
             lease.release()
         assert set(waiting) <= set(names)
     assert overtook == []
-    assert queue.served(within=15) == names
+    assert_in_order(queue.served(within=15), names)
