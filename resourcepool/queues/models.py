@@ -9,7 +9,7 @@ from django.db import connections, models, router
 from django.db.models import F
 from django.utils.translation import gettext_lazy as _
 
-from resourcepool.dialect import DbNow, KeyField, MicrosUntil
+from resourcepool.dialect import DbNow, FenceField, KeyField, MicrosUntil
 from resourcepool.leases.brief import brief
 from resourcepool.leases.models import AbstractLease, LeaseQuerySet
 from resourcepool.leases.open_transaction import limit_silence
@@ -236,7 +236,7 @@ class Queue(Planned):
         db_constraint=False,
         related_name="+",
     )
-    fence = models.BigIntegerField(_("fence"), default=0, editable=False)
+    fence = FenceField(_("fence"), default=0, editable=False)
     requested_at = models.DateTimeField(_("asked for at"), null=True, editable=False)
     since = models.DateTimeField(_("there since"), null=True, editable=False)
     is_retiring = models.BooleanField(_("being removed"), default=False, editable=False)

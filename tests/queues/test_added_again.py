@@ -59,3 +59,16 @@ def test_goes_on_with_higher_fences_where_the_clock_does_not_go_on(monkeypatch: 
     operating.remove_queues(NAME, ["1"])
     operating.add_queues(NAME, ["1"])
     assert queue("1").fence > highest
+
+
+def test_goes_on_with_higher_fences_when_a_copy_that_was_read_before_is_saved_after_it() -> None:
+    """Django finds nothing to update, and inserts what the copy says."""
+    made(2)
+    copy = queue("1")
+    stranger("A")
+    highest = queue("1").fence
+    assert highest > copy.fence
+    queue("1").delete()
+    copy.parameter = "late"
+    copy.save()
+    assert queue("1").fence > highest
