@@ -85,9 +85,16 @@ WAITING = (
     Mutation(
         "a row is given to two",
         ALLOT,
-        "            taken.update(found)\n",
+        "                taken.add(pk)\n",
         "",
         ("tests/waiting/test_allot.py",),
+    ),
+    Mutation(
+        "whoever is behind takes what the first in line did not get",
+        ALLOT,
+        "            if len(found) == place.lacks or in_vain == TRIES:\n",
+        "            if len(found) == place.lacks or in_vain:\n",
+        THE_HANDOVER,
     ),
     Mutation(
         "a ticket for many keeps nothing",

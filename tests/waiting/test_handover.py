@@ -285,7 +285,36 @@ class TestGivingOut:
         monkeypatch.setattr(handover, "allot", too_slow)
         handover.give_out(connection, Proxy)
         assert columns(one)["holder"] == "faster"
-        assert sorted([given(first), given(second)]) == [[], [(another.pk, 1)]]
+        assert (given(first), given(second)) == ([(another.pk, 1)], [])
+
+    def test_passes_nobody_over_when_others_give_out_the_same(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Of two who look at once, one saw the rows before, and the line after the other had served the first."""
+        one, another = several(Proxy, 2)
+        served, first, second = ticket(Proxy), ticket(Proxy), ticket(Proxy)
+        in_line = tickets.in_line
+
+        def too_late(*args: Any) -> Any:
+            assert handover.give(connection, Proxy, one.pk, 0, place_of(served))
+            return in_line(*args)
+
+        monkeypatch.setattr(tickets, "in_line", too_late)
+        handover.give_out(connection, Proxy)
+        assert (given(served), given(first), given(second)) == ([(one.pk, 1)], [(another.pk, 1)], [])
+
+    def test_gives_the_next_what_somebody_has_no_use_for_any_more(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        one, another = several(Proxy, 2)
+        served, first, second = ticket(Proxy), ticket(Proxy), ticket(Proxy)
+        allot = handover.allot
+
+        def too_slow(*args: Any) -> Any:
+            assert handover.give(connection, Proxy, one.pk, 0, place_of(served))
+            return allot(*args)
+
+        monkeypatch.setattr(handover, "allot", too_slow)
+        handover.give_out(connection, Proxy)
+        assert (given(served), given(first), given(second)) == ([(one.pk, 1)], [(another.pk, 1)], [])
 
     def test_to_one_who_wants_several_gives_what_there_is(self) -> None:
         rows = several(Proxy, 2)
