@@ -12,7 +12,7 @@ from resourcepool.models import Event, Proxy
 from tests.admin.conftest import event as begun
 from tests.app.models import Device
 from tests.app.rows import busy_for, columns, hold, new, several
-from tests.history.test_recorder import told
+from tests.history.told import told
 from tests.management.operated import run
 
 pytestmark = pytest.mark.usefixtures("history")
