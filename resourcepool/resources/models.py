@@ -160,12 +160,18 @@ class Proxy(AbstractResource):
         Otherwise it would be sent to the new address, which somebody may have entered just for that.
         """
         names = kwargs.get("update_fields")
+        before = {name: value for name, value in self.__dict__.items() if name == "password"}
         if self._moves(IDENTITY if names is None else {*IDENTITY} & {*names}):
-            if self.__dict__.get("password") is self.__dict__["_address_read"].get("password"):
+            if before.get("password") is self.__dict__["_address_read"].get("password"):
                 self.password = ""
             if names is not None:
                 kwargs["update_fields"] = {*names, "password"}
-        super().save(*args, **kwargs)
+        try:
+            super().save(*args, **kwargs)
+        except BaseException:  # the address may be set back, and then it is that of the stored one
+            self.__dict__.pop("password", None)
+            self.__dict__.update(before)
+            raise
 
     def _moves(self, names: Iterable[str]) -> bool:
         """Tell whether one of these columns has another value than the one that was read; "80" is 80."""

@@ -157,11 +157,8 @@ class EncryptedTextField(TextField):
     def pre_save(self, model_instance: models.Model, add: bool) -> Any:
         """Return it sealed for this row."""
         value = model_instance.__dict__.get(self.attname)
-        if isinstance(value, Sealed):
-            value = value.sealed_for(*self.purposes(model_instance))
-            if not add:  # a new row may be refused, and saved under another name then
-                model_instance.__dict__[self.attname] = value
-        return value
+        # The instance keeps its own: what is refused now may be saved under another name.
+        return value.sealed_for(*self.purposes(model_instance)) if isinstance(value, Sealed) else value
 
     def value_from_object(self, obj: models.Model) -> Any:
         """Return it sealed; of one that was not read, something that stands for it."""

@@ -260,12 +260,51 @@ def test_a_new_row_that_was_refused_keeps_its_secret_under_another_name(model: A
     naming = "host" if model is Proxy else "name"
     more = {"port": 80} if model is Proxy else {}
     row = model(**{naming: "a.example", FIELD[model]: SECRET, **more})
-    refuse = Mock(side_effect=LookupError)
-    models.signals.post_save.connect(refuse, sender=model)
-    with pytest.raises(LookupError), transaction.atomic():
-        row.save()
-    models.signals.post_save.disconnect(refuse, sender=model)
+    refused(row)
     row.pk, row._state.adding = None, True
     setattr(row, naming, "b.example")
     row.save()
     assert getattr(model.objects.get(pk=row.pk), FIELD[model]) == SECRET
+
+
+@pytest.mark.parametrize("model", [Proxy, Login])
+def test_a_row_that_could_not_be_renamed_keeps_its_new_secret_under_another_name(model: Any) -> None:
+    naming = "host" if model is Proxy else "name"
+    more = {"port": 80} if model is Proxy else {}
+    row = model.objects.create(**{naming: "a.example", FIELD[model]: "another", **more})
+    row = model.objects.get(pk=row.pk)
+    setattr(row, FIELD[model], SECRET)
+    setattr(row, naming, "b.example")
+    refused(row)
+    setattr(row, naming, "c.example")
+    row.save()
+    assert read(row) == SECRET
+
+
+@pytest.mark.parametrize("deferred", [[], ["password"]])
+def test_an_address_that_could_not_be_stored_and_is_set_back_costs_no_password(deferred: list[str]) -> None:
+    created()
+    proxy = Proxy.objects.defer(*deferred).get()
+    proxy.host = "b.example"
+    refused(proxy)
+    proxy.host = "a.example"
+    proxy.save()
+    assert read(proxy) == SECRET
+
+
+def test_an_address_that_could_not_be_stored_at_first_costs_the_password_when_it_is() -> None:
+    created()
+    proxy = Proxy.objects.get()
+    proxy.host = "b.example"
+    refused(proxy)
+    proxy.save()
+    assert (read(proxy), proxy.password) == ("", "")
+
+
+def refused(row: Any) -> None:
+    """Save ``row`` in vain."""
+    refuse = Mock(side_effect=LookupError)
+    models.signals.post_save.connect(refuse, sender=type(row))
+    with pytest.raises(LookupError), transaction.atomic():
+        row.save()
+    models.signals.post_save.disconnect(refuse, sender=type(row))
