@@ -21,7 +21,7 @@ from resourcepool.resources.importing import fields
 from resourcepool.resources.importing.row import IDENTITY
 from resourcepool.resources.pool import Pool
 from resourcepool.resources.queryset import ResourceQuerySet
-from resourcepool.resources.secret import EncryptedTextField
+from resourcepool.resources.secret import EncryptedTextField, as_stored
 from resourcepool.resources.state import MAX_REASON, STATE_COLUMNS, Status, Verdict
 from resourcepool.resources.tags import TagsField
 
@@ -175,9 +175,12 @@ class Proxy(AbstractResource):
 
     def _moves(self, names: Iterable[str]) -> bool:
         """Tell whether one of these columns has another value than the one that was read; "80" is 80."""
-        read = self.__dict__.get("_address_read", {})
+        read, get_field = self.__dict__.get("_address_read", {}), self._meta.get_field
         now = {name: self.__dict__[name] for name in names if name in self.__dict__}
-        return bool(read) and any(str(value) != str(read.get(name)) for name, value in now.items())
+        return bool(read) and any(
+            as_stored(get_field(name), value) != as_stored(get_field(name), read.get(name))
+            for name, value in now.items()
+        )
 
     def _note_state(self, names: Iterable[str] | None = None) -> None:
         super()._note_state(names)

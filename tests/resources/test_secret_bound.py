@@ -1,5 +1,6 @@
 """A secret belongs to its column and its row: copied elsewhere, nobody can read it."""
 
+import enum
 import io
 from collections.abc import Callable
 from typing import Any
@@ -299,6 +300,27 @@ def test_an_address_that_could_not_be_stored_at_first_costs_the_password_when_it
     refused(proxy)
     proxy.save()
     assert (read(proxy), proxy.password) == ("", "")
+
+
+class Spelling(str, enum.Enum):  # noqa: UP042 (whose str() is "Spelling.HTTP")
+    HTTP = "http"
+
+
+class Number(int, enum.Enum):
+    PORT = 80
+
+
+@pytest.mark.parametrize(
+    "change", [{"scheme": Spelling.HTTP}, {"port": Number.PORT}, {"port": "80"}, {"port": 80.0}]
+)
+def test_what_the_database_stores_alike_is_alike(change: dict[str, Any]) -> None:
+    row = Proxy.objects.create(**{**ADDRESS, **change}, password=SECRET)
+    assert read(row) == SECRET
+    loaded = Proxy.objects.get()
+    for name, value in change.items():
+        setattr(loaded, name, value)
+    loaded.save()
+    assert read(row) == SECRET
 
 
 def refused(row: Any) -> None:
