@@ -14,7 +14,7 @@ from django.db import connection, models, transaction
 from django.db.migrations.executor import MigrationExecutor
 from django.test.utils import isolate_apps
 
-from resourcepool.exceptions import SecretUnreadable
+from resourcepool.exceptions import BadOption, SecretUnreadable
 from resourcepool.models import Proxy
 from resourcepool.resources.importing.proxies import import_proxies
 from resourcepool.resources.sealing import Sealed
@@ -300,6 +300,26 @@ def test_an_address_that_could_not_be_stored_at_first_costs_the_password_when_it
     refused(proxy)
     proxy.save()
     assert (read(proxy), proxy.password) == ("", "")
+
+
+@pytest.mark.parametrize("named", ["password", "host"])
+def test_a_password_is_not_stored_for_half_an_address(named: str) -> None:
+    created()
+    proxy = Proxy.objects.get()
+    proxy.host, proxy.port, proxy.password = "b.example", 81, "another"
+    with pytest.raises(BadOption, match="port, too: changed here"):
+        proxy.save(update_fields=[named])
+    assert (Proxy.objects.get().host, read(proxy), proxy.password) == ("a.example", SECRET, "another")
+    proxy.save(update_fields=["host", "port"])
+    assert read(proxy) == "another"
+
+
+def test_half_an_address_is_stored_where_its_password_goes() -> None:
+    created()
+    proxy = Proxy.objects.get()
+    proxy.host, proxy.port = "b.example", 81
+    proxy.save(update_fields=["host"])
+    assert (Proxy.objects.get().host, Proxy.objects.get().port, read(proxy)) == ("b.example", 80, "")
 
 
 class Spelling(str, enum.Enum):  # noqa: UP042 (whose str() is "Spelling.HTTP")
