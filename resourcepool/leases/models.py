@@ -104,7 +104,7 @@ class AbstractLease(models.Model):
         """
         names = set(kwargs.get("update_fields") or ())
         asked = LEASE_COLUMNS & names
-        if asked == ADDED_BY_DJANGO < names:
+        if asked == ADDED_BY_DJANGO:
             kwargs["update_fields"] = names - asked
         elif asked:
             raise BadOption("update_fields", sorted(asked), "these change only through a lease")
