@@ -27,7 +27,7 @@ from resourcepool.leases.loop import PAUSE_AFTER_FAILURE, Loop
 from resourcepool.leases.retry import retrying
 
 if TYPE_CHECKING:
-    from resourcepool.leases.lease import Lease
+    from resourcepool.leases.kept import KeptLease
     from resourcepool.leases.table import Model
     from resourcepool.leases.trust import Trust
 
@@ -44,15 +44,15 @@ class Keeper:
     """
 
     def __init__(self) -> None:
-        self._kept: dict[Lease, None] = {}
-        self._let_go: dict[Lease, None] = {}  # not renewed any more, and perhaps not given back yet
+        self._kept: dict[KeptLease, None] = {}
+        self._let_go: dict[KeptLease, None] = {}  # not renewed any more, and perhaps not given back yet
         self._beats: dict[str, Loop] = {}
         self._watch = Alarm()
         self._watcher = Daemon("watch", self._watch_loop)
         self._releases_at_exit = False
         self._in_trouble: set[str] = set()  # databases that did not answer: one warning each is enough
 
-    def keep(self, lease: "Lease") -> None:
+    def keep(self, lease: "KeptLease") -> None:
         """Look after ``lease`` from now on."""
         self._kept[lease] = None
         beat = self._beats.get(lease.using)
@@ -65,22 +65,22 @@ class Keeper:
         if trust.until < self._watch.asked_for:
             self._watch.bring_forward(trust.until)
 
-    def let_go(self, lease: "Lease") -> None:
+    def let_go(self, lease: "KeptLease") -> None:
         """Renew ``lease`` no more, for good; unless it is given back before, the end of this process releases it."""
         if lease in self._kept:
             self._let_go[lease] = None
             self._kept.pop(lease, None)
 
-    def forget(self, lease: "Lease") -> None:
+    def forget(self, lease: "KeptLease") -> None:
         """Stop looking after ``lease``. A renewal that is on its way finds another fence, or nobody to tell."""
         self._kept.pop(lease, None)
         self._let_go.pop(lease, None)
 
-    def kept(self) -> list["Lease"]:
+    def kept(self) -> list["KeptLease"]:
         """Return every lease that this process holds now."""
         return list(self._kept)
 
-    def not_given_back(self) -> list["Lease"]:
+    def not_given_back(self) -> list["KeptLease"]:
         """Return every lease that this process holds now, or has given up in vain and still might hold."""
         return list({**self._kept, **self._let_go})
 
@@ -92,7 +92,7 @@ class Keeper:
             for lease in self.not_given_back()
         )
 
-    def is_kept(self, lease: "Lease") -> bool:
+    def is_kept(self, lease: "KeptLease") -> bool:
         """Tell whether ``lease`` is being looked after."""
         return lease in self._kept
 
@@ -120,7 +120,7 @@ class Keeper:
             beat = self._beats.setdefault(using, new)
         return beat
 
-    def _kept_on(self, using: str) -> list["Lease"]:
+    def _kept_on(self, using: str) -> list["KeptLease"]:
         return [lease for lease in self.kept() if lease.using == using]
 
     def _keeps_on(self, using: str) -> bool:
@@ -153,7 +153,7 @@ class Keeper:
             if lease.leaks_at <= now:
                 _report_leak(lease, f"held for more than {lease.terms.leak_after:g} s")
 
-    def _renew(self, using: str, batch: list["Lease"]) -> float:
+    def _renew(self, using: str, batch: list["KeptLease"]) -> float:
         """Renew one batch, whatever happens to the others; return when to look again."""
         try:
             renewed_all = renew_together(using, batch)
@@ -200,7 +200,7 @@ class Keeper:
         return wake_at
 
 
-def renew_together(using: str, leases: list["Lease"]) -> bool:
+def renew_together(using: str, leases: list["KeptLease"]) -> bool:
     """Renew leases of one model in one statement, each for as long as its own terms say, and tell those that are lost.
 
     Returns:
@@ -234,7 +234,7 @@ class _Held(NamedTuple):
     """One grant of those that are renewed together: meanwhile ``fix()`` may move its handle to another row."""
 
     trust: "Trust"  # read before the others: should that happen just now, a window that is over is confirmed
-    lease: "Lease"
+    lease: "KeptLease"
     pk: Any
     fence: int
 
@@ -251,19 +251,19 @@ def _tell_the_lost(using: str, held: list[_Held]) -> list[_Held]:
     return [one for one in held if live.get(one.pk) == one.fence]
 
 
-def _may_renew(lease: "Lease") -> bool:
+def _may_renew(lease: "KeptLease") -> bool:
     """Whether its holder says so; one that fails to say counts as one that says no."""
     with contained("cannot tell whether to renew %s; not renewed yet", lease):
         return lease.terms.may_renew
     return False
 
 
-def _lose(lease: "Lease", reason: str, trust: "Trust") -> None:
+def _lose(lease: "KeptLease", reason: str, trust: "Trust") -> None:
     with contained("not everybody could be told that %s is lost", lease):
         lease.lose(reason, trust)
 
 
-def _report_leak(lease: "Lease", why: str) -> None:
+def _report_leak(lease: "KeptLease", why: str) -> None:
     with contained("not everybody could be told that %s may be leaked", lease):
         lease.report_leak(why)
 

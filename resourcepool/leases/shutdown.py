@@ -18,7 +18,7 @@ from resourcepool.leases import verbs
 from resourcepool.leases.background import contained, own_connections, quiet
 
 if TYPE_CHECKING:
-    from resourcepool.leases.lease import Lease
+    from resourcepool.leases.kept import KeptLease
 
 logger = logging.getLogger(__name__)
 
@@ -49,9 +49,9 @@ def _end(pid: int) -> None:
             hints.flush()
 
 
-def release_everything(leases: list["Lease"]) -> None:
+def release_everything(leases: list["KeptLease"]) -> None:
     """Release all these leases, one statement per table, one try each; what fails lapses by itself."""
-    groups: dict[Any, list[Lease]] = defaultdict(list)
+    groups: dict[Any, list[KeptLease]] = defaultdict(list)
     for lease in leases:
         groups[lease.model, lease.using].append(lease)
     if not groups:
