@@ -27,7 +27,8 @@ from resourcepool.resources.requests import Requests, check_option
 from resourcepool.resources.state import Status
 from resourcepool.resources.strategy import LastHeld, LastSeen, choose
 from resourcepool.resources.timeout import timed_out
-from resourcepool.waiting.acquire import aacquire, acquire, atry_now, refuse_open_transaction, try_now
+from resourcepool.waiting.acquire import aacquire, acquire, atry_now, try_now
+from resourcepool.waiting.claim_in_transaction import refuse_open_transaction
 from resourcepool.waiting.delivering import delivered, handles
 from resourcepool.waiting.request import Request
 
