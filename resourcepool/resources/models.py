@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.debug import sensitive_variables
 
 from resourcepool.dialect import KeyField
+from resourcepool.exceptions import BadOption
 from resourcepool.leases.models import AbstractLease
 from resourcepool.leases.retry import retrying
 from resourcepool.leases.where import Where
@@ -21,7 +22,7 @@ from resourcepool.resources.importing import fields
 from resourcepool.resources.importing.row import IDENTITY
 from resourcepool.resources.pool import Pool
 from resourcepool.resources.queryset import ResourceQuerySet
-from resourcepool.resources.secret import EncryptedTextField
+from resourcepool.resources.secret import EncryptedTextField, as_stored
 from resourcepool.resources.state import MAX_REASON, STATE_COLUMNS, Status, Verdict
 from resourcepool.resources.tags import TagsField
 
@@ -158,20 +159,43 @@ class Proxy(AbstractResource):
         """Save it; where the address changes and no password was set since, the stored one is cleared.
 
         Otherwise it would be sent to the new address, which somebody may have entered just for that.
+
+        Raises:
+            BadOption: ``update_fields`` names the password, and not a column of the address that was changed here.
         """
-        names = kwargs.get("update_fields")
+        names = None if (given := kwargs.get("update_fields")) is None else {*given}
+        before = {name: value for name, value in self.__dict__.items() if name == "password"}
         if self._moves(IDENTITY if names is None else {*IDENTITY} & {*names}):
-            if self.__dict__.get("password") is self.__dict__["_address_read"].get("password"):
+            if before.get("password") is self.__dict__["_address_read"].get("password"):
                 self.password = ""
             if names is not None:
-                kwargs["update_fields"] = {*names, "password"}
-        super().save(*args, **kwargs)
+                names.add("password")
+        if names is not None:
+            kwargs["update_fields"] = names
+        try:
+            self._refuse_half_an_address(names)
+            super().save(*args, **kwargs)
+        except BaseException:  # the address may be set back, and then it is that of the stored one
+            self.__dict__.pop("password", None)
+            self.__dict__.update(before)
+            raise
+
+    def _refuse_half_an_address(self, names: Iterable[str] | None) -> None:
+        """Raise BadOption where a password is to be stored for an address that is not: nobody could read it."""
+        left = sorted({*IDENTITY} - {*names}) if names is not None and "password" in names else []
+        changed = [name for name in left if self._moves([name])]
+        if changed and self.__dict__.get("password"):
+            missing = ", ".join(changed)
+            raise BadOption("update_fields", sorted(names or ()), f"name {missing}, too: changed here")
 
     def _moves(self, names: Iterable[str]) -> bool:
         """Tell whether one of these columns has another value than the one that was read; "80" is 80."""
-        read = self.__dict__.get("_address_read", {})
+        read, get_field = self.__dict__.get("_address_read", {}), self._meta.get_field
         now = {name: self.__dict__[name] for name in names if name in self.__dict__}
-        return bool(read) and any(str(value) != str(read.get(name)) for name, value in now.items())
+        return bool(read) and any(
+            as_stored(get_field(name), value) != as_stored(get_field(name), read.get(name))
+            for name, value in now.items()
+        )
 
     def _note_state(self, names: Iterable[str] | None = None) -> None:
         super()._note_state(names)

@@ -95,7 +95,9 @@ class EncryptedTextField(TextField):
 
     def purposes(self, instance: models.Model) -> list[Purpose]:
         """Return what a secret of ``instance`` may have been sealed for, the strictest first."""
-        return self.purposes_of(*(_value(column, instance) for column in self._binding()))
+        return self.purposes_of(
+            *(as_stored(column, getattr(instance, column.attname)) for column in self._binding())
+        )
 
     def purposes_of(self, *row: object) -> list[Purpose]:
         """Return the same for the row with these values of ``bound_to``; None: not known."""
@@ -157,11 +159,8 @@ class EncryptedTextField(TextField):
     def pre_save(self, model_instance: models.Model, add: bool) -> Any:
         """Return it sealed for this row."""
         value = model_instance.__dict__.get(self.attname)
-        if isinstance(value, Sealed):
-            value = value.sealed_for(*self.purposes(model_instance))
-            if not add:  # a new row may be refused, and saved under another name then
-                model_instance.__dict__[self.attname] = value
-        return value
+        # The instance keeps its own: what is refused now may be saved under another name.
+        return value.sealed_for(*self.purposes(model_instance)) if isinstance(value, Sealed) else value
 
     def value_from_object(self, obj: models.Model) -> Any:
         """Return it sealed; of one that was not read, something that stands for it."""
@@ -181,13 +180,16 @@ class EncryptedTextField(TextField):
         return super().get_lookup(lookup_name) if lookup_name == "isnull" else None
 
 
-def _value(column: Any, instance: models.Model) -> Any:
-    """Return what the row has in ``column``, as the database gives it back; None: that is not known."""
-    value = getattr(instance, column.attname)
+def as_stored(column: Any, value: Any) -> Any:
+    """Return ``value`` as ``column`` gives it back when it is read: "80" as 80, a text's own ``Enum`` as that text.
+
+    None: what an expression makes of it is not known.
+    """
     try:
-        return None if hasattr(value, "resolve_expression") else column.to_python(value)
+        found = None if hasattr(value, "resolve_expression") else column.to_python(value)
     except ValidationError:
-        return value
+        found = value
+    return str.__str__(found) if isinstance(found, str) else found
 
 
 def _without(name: str, clean_fields: Any) -> Any:

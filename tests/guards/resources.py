@@ -133,7 +133,7 @@ RESOURCES = (
         "leases/unlocked.py",
         "            except RowLocked:\n                pass",
         "            except ZeroDivisionError:\n                pass",
-        ("tests/resources/test_locked_rows.py",),
+        ("tests/leases/test_unlocked.py", "tests/resources/test_locked_rows.py"),
     ),
     Mutation(
         "a deletion is told of those that are gone",
