@@ -37,7 +37,7 @@ class Deleting(Operated):
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
         """Return what Django asks about, and how many of it are held: these stay."""
         listed, *others = super().get_deleted_objects(objs, request)
-        rows = (
+        rows: Any = (
             objs
             if isinstance(objs, QuerySet)
             else everything(self.model).filter(pk__in=[one.pk for one in objs])
