@@ -16,14 +16,14 @@ __all__ = [
 
 if TYPE_CHECKING:
     from resourcepool.leases.shutdown import release_on_sigterm
-    from resourcepool.resources.checking.checker import Checker, Finding
     from resourcepool.resources.lease import ResourceLease
     from resourcepool.resources.resource import Resource
     from resourcepool.resources.state import Verdict
+    from resourcepool.validity.checker import Checker, Finding
 
 _HOMES = {
-    "Checker": "resourcepool.resources.checking.checker",
-    "Finding": "resourcepool.resources.checking.checker",
+    "Checker": "resourcepool.validity.checker",
+    "Finding": "resourcepool.validity.checker",
     "Resource": "resourcepool.resources.resource",
     "ResourceLease": "resourcepool.resources.lease",
     "Verdict": "resourcepool.resources.state",

@@ -3,8 +3,9 @@
 from resourcepool.history.models import Dashboard, Event, Sample
 from resourcepool.jobs.models import Job
 from resourcepool.leases.models import AbstractLease
+from resourcepool.proxies.models import Proxy
 from resourcepool.queues.models import Move, Queue, Server, TaskType
-from resourcepool.resources.models import AbstractResource, Proxy
+from resourcepool.resources.models import AbstractResource
 from resourcepool.resources.pool import Pool
 from resourcepool.waiting.models import Ticket
 

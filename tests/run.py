@@ -32,8 +32,8 @@ ONCE = (
     "tests/queues/test_sticky.py",
     "tests/queues/test_strategies.py",
     "tests/queues/proof/test_judge.py",
-    "tests/resources/checking",
-    "tests/resources/importing",
+    "tests/validity",
+    "tests/proxies",
     "tests/tasks",
     "tests/test_guards.py",
     "tests/test_lock.py",
@@ -50,9 +50,9 @@ EVERYWHERE = (
     "tests/management/test_resourcepool_close.py",
     "tests/management/test_resourcepool_doctor.py",
     "tests/management/test_unmigrated.py",
-    "tests/resources/checking/test_check.py",
-    "tests/resources/checking/test_together.py",
-    "tests/resources/importing/test_proxies.py",
+    "tests/validity/test_check.py",
+    "tests/validity/test_together.py",
+    "tests/proxies/test_importing.py",
 )
 DATABASES = ("sqlite", "mariadb", "postgresql")
 

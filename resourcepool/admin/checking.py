@@ -9,8 +9,8 @@ from django.utils.translation import gettext as _
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.leases import background
 from resourcepool.leases.clock import monotonic
-from resourcepool.resources.checking.check import Wishes, check
-from resourcepool.resources.checking.outcome import Tally
+from resourcepool.validity.check import Wishes, check
+from resourcepool.validity.outcome import Tally
 
 AT_ONCE = 20
 WITHIN = 25.0  # seconds in which checks begin; web servers give up on a page after 30

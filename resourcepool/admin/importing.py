@@ -26,13 +26,13 @@ from django.views.decorators.debug import sensitive_post_parameters, sensitive_v
 
 from resourcepool.admin.operating import Operating
 from resourcepool.dialect import read_clock
+from resourcepool.encryption.sealed import Sealed, seal
 from resourcepool.exceptions import ResourcePoolError, SecretUnreadable
 from resourcepool.leases.retry import retrying
 from resourcepool.phrases import shown
-from resourcepool.resources.importing.formats import COLUMNS
-from resourcepool.resources.importing.proxies import BadLines, Imported, import_proxies
-from resourcepool.resources.models import Proxy
-from resourcepool.resources.sealing import Sealed, seal
+from resourcepool.proxies.formats import COLUMNS
+from resourcepool.proxies.importing import BadLines, Imported, import_proxies
+from resourcepool.proxies.models import Proxy
 
 MOST = 1_000_000  # bytes; sealed, it must fit into a form (DATA_UPLOAD_MAX_MEMORY_SIZE)
 KEPT = 3_600  # seconds between the plan and the answer

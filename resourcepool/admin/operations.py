@@ -20,8 +20,8 @@ from resourcepool.admin.forms import (
 )
 from resourcepool.conf import setting
 from resourcepool.history.leaks import acknowledge, are_leaks
-from resourcepool.resources.checking.due import OURS
 from resourcepool.resources.state import State, Status
+from resourcepool.validity.due import OURS
 
 AT_ONCE = 10_000  # the history could not follow more
 

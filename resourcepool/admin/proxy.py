@@ -14,9 +14,9 @@ from resourcepool.admin.importing import Importing
 from resourcepool.admin.resource import ResourceAdmin
 from resourcepool.exceptions import SecretUnreadable
 from resourcepool.phrases import shown
-from resourcepool.resources.importing import fields
-from resourcepool.resources.importing.fields import BadField
-from resourcepool.resources.models import Proxy
+from resourcepool.proxies import fields
+from resourcepool.proxies.fields import BadField
+from resourcepool.proxies.models import Proxy
 
 
 class ProxyForm(ModelForm):

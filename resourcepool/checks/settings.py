@@ -11,12 +11,12 @@ from django.core.checks import CheckMessage, Error, register
 from resourcepool.conf import DEFAULTS, POOL_OPTIONS, setting, ticket_ttl
 from resourcepool.exceptions import BadOption
 from resourcepool.hints import choice
-from resourcepool.resources.checking.rules import rules_of
 from resourcepool.resources.quarantine import Policy
 from resourcepool.resources.registry import resource_models
 from resourcepool.resources.requests import check_option
 from resourcepool.stats.alarms import Limits
 from resourcepool.sweeps.pruning import history_kept, history_rows
+from resourcepool.validity.rules import rules_of
 
 
 @register("resourcepool")

@@ -15,7 +15,7 @@ from resourcepool.dashboard.links import Links
 from resourcepool.dashboard.queues import Panel, panel
 from resourcepool.history.leaks import open_leaks
 from resourcepool.jobs.names import SWEEP
-from resourcepool.resources.models import Proxy
+from resourcepool.proxies.models import Proxy
 from resourcepool.resources.state import State
 from resourcepool.stats.alarms import Alarm, alarms_of
 from resourcepool.stats.grid import MOST, Cell, grid

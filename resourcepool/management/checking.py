@@ -12,12 +12,12 @@ from resourcepool.exceptions import BadOption, CheckerBroken
 from resourcepool.management.layout import plain
 from resourcepool.management.operating import OperatorCommand, actor
 from resourcepool.phrases import shown
-from resourcepool.resources.checking.check import Wishes, check
-from resourcepool.resources.checking.outcome import Checked, Done, Tally
 from resourcepool.resources.choice import chosen, key
 from resourcepool.resources.registry import resource_model
 from resourcepool.resources.state import Verdict
 from resourcepool.sweeps.validity import check_pool
+from resourcepool.validity.check import Wishes, check
+from resourcepool.validity.outcome import Checked, Done, Tally
 
 BROKEN = 2  # exit code
 ELSEWHERE = 3

@@ -4,8 +4,8 @@ import django.core.validators
 from django.db import migrations, models
 
 import resourcepool.dialect
+import resourcepool.encryption.field
 import resourcepool.leases.models
-import resourcepool.resources.secret
 import resourcepool.resources.tags
 
 
@@ -142,7 +142,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "password",
-                    resourcepool.resources.secret.EncryptedTextField(
+                    resourcepool.encryption.field.EncryptedTextField(
                         blank=True, default="", verbose_name="password"
                     ),
                 ),

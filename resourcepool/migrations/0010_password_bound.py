@@ -1,6 +1,6 @@
 from django.db import migrations
 
-import resourcepool.resources.secret
+import resourcepool.encryption.field
 
 
 class Migration(migrations.Migration):
@@ -14,7 +14,7 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name="proxy",
             name="password",
-            field=resourcepool.resources.secret.EncryptedTextField(
+            field=resourcepool.encryption.field.EncryptedTextField(
                 blank=True,
                 bound_to=("scheme", "host", "port", "username"),
                 default="",

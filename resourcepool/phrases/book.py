@@ -153,6 +153,7 @@ ALLOWED = (
     _("a primary key of %(pool)s"),
     _("no %(pool)s has it"),
     _("a value for %(field)s"),
+    _("name %(columns)s, too: changed here"),
     _("no such selector; %(pool)s has: %(fields)s"),
     _("one of %(names)s"),
 )

@@ -13,7 +13,6 @@ from resourcepool.exceptions import BadOption, CheckerBroken, DatabaseUnavailabl
 from resourcepool.history.leaks import open_leaks
 from resourcepool.jobs.names import CHECK, SWEEP
 from resourcepool.phrases import shown
-from resourcepool.resources.checking.rules import intervals
 from resourcepool.resources.registry import resource_model
 from resourcepool.resources.state import State
 from resourcepool.stats.alarm import Alarm, Kind
@@ -23,6 +22,7 @@ from resourcepool.stats.lines import why_longest_waits
 from resourcepool.stats.pools import PoolStatus, pools
 from resourcepool.stats.queue_alarms import of_queues
 from resourcepool.stats.queues import TaskTypeStatus, task_types
+from resourcepool.validity.rules import intervals
 
 __all__ = ["Alarm", "Kind", "Limits", "alarms", "alarms_of", "judge"]
 

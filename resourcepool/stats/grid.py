@@ -14,7 +14,7 @@ from resourcepool.dialect import DbNow
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.leases import verbs
 from resourcepool.leases.retry import retrying
-from resourcepool.resources.models import Proxy
+from resourcepool.proxies.models import Proxy
 from resourcepool.resources.selectors import selectable
 from resourcepool.resources.state import State, standing_of
 from resourcepool.stats.holdings import beginning_of_outer, is_history_beside

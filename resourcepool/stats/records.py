@@ -7,11 +7,11 @@ from django.db import connections, router
 from django.db.models import Max, Min
 
 from resourcepool.dialect import DbNow
+from resourcepool.encryption.field import EncryptedTextField
 from resourcepool.history.models import Event
 from resourcepool.leases.retry import retrying
-from resourcepool.resources.importing.formats import COLUMNS
+from resourcepool.proxies.formats import COLUMNS
 from resourcepool.resources.models import AbstractResource
-from resourcepool.resources.secret import EncryptedTextField
 from resourcepool.resources.state import standing_of
 
 CHUNK = 1_000

@@ -11,9 +11,9 @@ from django.db import connections
 from django.db.models import CharField, IntegerField, Q
 
 from resourcepool.leases.retry import retrying
+from resourcepool.proxies.address import address
+from resourcepool.proxies.fields import BadField
 from resourcepool.resources.choice import everything
-from resourcepool.resources.importing.address import address
-from resourcepool.resources.importing.fields import BadField
 from resourcepool.resources.selectors import selectable
 from resourcepool.resources.tags import TagsField
 from resourcepool.stats.readable import of_each

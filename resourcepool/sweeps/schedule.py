@@ -11,7 +11,7 @@ from django.db import connections, transaction
 
 from resourcepool.exceptions import BadOption
 from resourcepool.leases.retry import retrying
-from resourcepool.resources.checking.rules import intervals
+from resourcepool.validity.rules import intervals
 
 MINUTE, HOUR = 60, 3_600  # seconds
 NOTE = "By resourcepool_beat --install, every {every} s. What you change here is kept."

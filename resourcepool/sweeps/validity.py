@@ -6,11 +6,11 @@ from typing import Any
 from resourcepool.jobs.names import CHECK
 from resourcepool.jobs.running import run
 from resourcepool.leases.lease import Lease
-from resourcepool.resources.checking.check import Wishes, check
-from resourcepool.resources.checking.outcome import Checked, Tally
-from resourcepool.resources.checking.rules import rules_of
 from resourcepool.resources.queryset import ResourceQuerySet
 from resourcepool.resources.registry import resource_model
+from resourcepool.validity.check import Wishes, check
+from resourcepool.validity.outcome import Checked, Tally
+from resourcepool.validity.rules import rules_of
 
 
 def check_pool(model: Any, wishes: Wishes, tell: Callable[[Checked], object] = lambda _: None) -> str | None:

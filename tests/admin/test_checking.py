@@ -18,8 +18,8 @@ from tests.admin.conftest import ROLES, lease, sign_in
 from tests.app.rows import columns, new, several
 from tests.committed import transactional_db
 from tests.eventually import eventually
-from tests.resources.checking.conftest import scripted
-from tests.resources.checking.scripted import BAD, Scripted
+from tests.validity.conftest import scripted
+from tests.validity.scripted import BAD, Scripted
 
 __all__ = ["scripted", "transactional_db"]
 

@@ -13,10 +13,10 @@ from django.test import Client, override_settings
 
 from resourcepool.admin import importing
 from resourcepool.admin.importing import pack, unpack
+from resourcepool.encryption.sealed import ANY, Sealed, seal
 from resourcepool.exceptions import SecretUnreadable
 from resourcepool.history.recorder import recorder
 from resourcepool.models import Event, Proxy
-from resourcepool.resources.sealing import ANY, Sealed, seal
 from resourcepool.signals import What
 from tests.admin.conftest import lease, sign_in, text
 from tests.app.rows import columns, new

@@ -6,8 +6,8 @@ import pytest
 from django.test import Client
 
 from resourcepool.models import Proxy
-from resourcepool.resources.importing import fields
-from resourcepool.resources.importing.fields import BadField
+from resourcepool.proxies import fields
+from resourcepool.proxies.fields import BadField
 
 ADD = "/admin/resourcepool/proxy/add/"
 VALID = {"scheme": "http", "host": "a.example", "port": "80", "weight": "1"}

@@ -5,8 +5,8 @@ import uuid
 from django.db import models
 
 from resourcepool.dialect import KeyField
+from resourcepool.encryption.field import EncryptedTextField
 from resourcepool.models import AbstractLease, AbstractResource, Pool
-from resourcepool.resources.secret import EncryptedTextField
 
 
 class Team(models.Model):

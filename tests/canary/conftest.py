@@ -13,7 +13,7 @@ from resourcepool.history.recorder import recorder
 from resourcepool.models import Event, Job, Move, Proxy, Queue, Sample, Server, TaskType
 from tests.canary.planted import DATABASE_URLS, TARGET, found_in, plant
 from tests.committed import transactional_db
-from tests.resources.checking.servers import closed_port
+from tests.proxies.checking.servers import closed_port
 
 __all__ = ["transactional_db"]
 

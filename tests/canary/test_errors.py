@@ -46,10 +46,10 @@ def uploaded() -> SimpleUploadedFile:
     [
         ("django.db.models.sql.compiler.SQLInsertCompiler.execute_sql", "add/", FORM),
         ("django.db.models.sql.compiler.SQLUpdateCompiler.execute_sql", "{pk}/change/", FORM),
-        ("resourcepool.resources.secret.seal", "add/", FORM),
-        ("resourcepool.resources.importing.plan.seal", "import/", None),
+        ("resourcepool.encryption.field.seal", "add/", FORM),
+        ("resourcepool.proxies.import_plan.seal", "import/", None),
         ("resourcepool.admin.importing.seal", "import/", None),
-        ("resourcepool.resources.importing.address.unquote_to_bytes", "import/", None),
+        ("resourcepool.proxies.address.unquote_to_bytes", "import/", None),
         ("resourcepool.admin.operating.read_clock", "{pk}/operate/free/", {"confirmed": "yes", "reason": "x"}),
     ],
 )

@@ -9,11 +9,10 @@ from django.apps import apps
 from django.core import serializers
 from django.core.checks import run_checks
 
+from resourcepool.encryption.sealed import seal
 from resourcepool.exceptions import LeaseLost, ResourcePoolError
 from resourcepool.history.recorder import recorder
 from resourcepool.models import Job, Proxy
-from resourcepool.resources.checking.rules import rules_of
-from resourcepool.resources.sealing import seal
 from resourcepool.signals import SIGNALS, Fact
 from resourcepool.stats.alarms import alarms
 from resourcepool.stats.holdings import holdings
@@ -22,6 +21,7 @@ from resourcepool.stats.pools import pools
 from resourcepool.stats.why import resource
 from resourcepool.sweeps import sweep as sweeps
 from resourcepool.sweeps.validity import check_validity
+from resourcepool.validity.rules import rules_of
 from tests.app.rows import new, steal
 from tests.canary.planted import PASSWORD, TOKEN, found_in
 

@@ -14,6 +14,6 @@ class Mutation(NamedTuple):
 
 
 CONTRACT = ("tests/leases/test_contract.py", "tests/leases/test_contract_in_time.py")
-CHECKS = ("tests/resources/checking",)
+CHECKS = ("tests/validity",)
 VERBS, LEASE, KEPT = "leases/verbs.py", "leases/lease.py", "leases/kept.py"
 LINE = "waiting/line.py"

@@ -68,7 +68,7 @@ SURFACES = (
     ),
     Mutation(
         "a proxy's name has its password",
-        "resources/models.py",
+        "proxies/models.py",
         'return self._url("***")',
         'return self._url(quote(self.password, safe=""))',
         ("tests/canary/test_pages.py",),
@@ -89,7 +89,7 @@ SURFACES = (
     ),
     Mutation(
         "a refused setting is repeated",
-        "resources/checking/proxies.py",
+        "proxies/checking/checker.py",
         'raise BadOption("url", _without_secrets(url), allowed)',
         'raise BadOption("url", url, allowed)',
         ("tests/canary/test_records.py",),
@@ -152,17 +152,17 @@ SURFACES = (
     ),
     Mutation(
         "what is sealed is good in any row",
-        "resources/secret.py",
+        "encryption/field.py",
         "is_known = bool(row) and not",
         "is_known = False and not",
-        ("tests/resources/test_secret_bound.py",),
+        ("tests/encryption/test_field_bound.py",),
     ),
     Mutation(
         "what is sealed is good for any purpose",
-        "resources/sealing.py",
+        "encryption/sealed.py",
         "for key in keys] if purpose else ciphers)",
         "for key in keys] if False else ciphers)",
-        ("tests/resources/test_sealing.py",),
+        ("tests/encryption/test_sealed.py",),
     ),
     Mutation(
         "who sees no list may delete from it",

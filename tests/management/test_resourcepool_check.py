@@ -15,8 +15,8 @@ from resourcepool.resources.state import Status
 from resourcepool.stats.alarms import Kind, alarms
 from tests.app.rows import columns, hold, new, several
 from tests.committed import *  # noqa: F403 (fixtures)
-from tests.resources.checking import servers
-from tests.resources.checking.scripted import BAD, Scripted
+from tests.proxies.checking import servers
+from tests.validity.scripted import BAD, Scripted
 
 
 @pytest.fixture(autouse=True)

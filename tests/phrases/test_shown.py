@@ -101,17 +101,17 @@ WRITERS = {
     "SecretUnreadable": 0,
     "report_leak": 0,
 }
-FOLDERS = ("leases/keeper.py", "management", "resources/checking", "resources/importing", "stats", "sweeps")
+FOLDERS = ("leases/keeper.py", "management", "validity", "proxies", "stats", "sweeps")
 FILES = (
     "options.py",
     "resources/choice.py",
     "resources/registry.py",
-    "resources/secret.py",
+    "encryption/field.py",
     "resources/selectors.py",
 )
 
 # About the settings: manage.py check says them in English, too.
-ABOUT_SETTINGS = ("rules.py", "guard.py", "proxies.py", "alarms.py")
+ABOUT_SETTINGS = ("rules.py", "address_filter.py", "checking/checker.py", "alarms.py")
 
 
 def written() -> Iterator[tuple[str, str]]:

@@ -7,11 +7,11 @@ import pytest
 from django.db import connection
 
 from resourcepool.dialect import DbLater
+from resourcepool.encryption.rotation import rotate_secrets
 from resourcepool.exceptions import RowLocked
 from resourcepool.models import Proxy
 from resourcepool.phrases import shown
 from resourcepool.resources import queryset
-from resourcepool.resources.rotation import rotate_secrets
 from resourcepool.resources.state import Status
 from resourcepool.signals import Fact
 from tests.app.rows import change, columns, granted, new, several
@@ -19,7 +19,7 @@ from tests.committed import Statement
 from tests.concurrency.tickets import in_line
 from tests.eventually import InBackground, eventually
 from tests.locking import locked, wait_for_a_second_only
-from tests.resources.importing.proxies import Import, bring
+from tests.proxies.imported import Import, bring
 from tests.resources.test_operating import lock_wait
 from tests.resources.told import facts
 

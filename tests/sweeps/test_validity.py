@@ -9,12 +9,12 @@ from resourcepool import tasks
 from resourcepool.dialect import DbLater
 from resourcepool.exceptions import BadOption, CheckerBroken
 from resourcepool.models import Proxy
-from resourcepool.resources.checking.check import Wishes
 from resourcepool.stats.jobs import jobs
 from resourcepool.sweeps.schedule import wanted
 from resourcepool.sweeps.validity import check_pool, check_validity
+from resourcepool.validity.check import Wishes
 from tests.app.rows import change, columns, new, several
-from tests.resources.checking.scripted import BAD, Scripted
+from tests.validity.scripted import BAD, Scripted
 
 LABEL = "resourcepool.Proxy"
 

@@ -14,8 +14,8 @@ from resourcepool.exceptions import ResourcePoolError
 from resourcepool.management.operating import INTERRUPTED, actor
 from resourcepool.management.translated import TranslatedCommand
 from resourcepool.phrases import shown
-from resourcepool.resources.importing.formats import COLUMNS
-from resourcepool.resources.importing.proxies import BadLines, Imported, import_proxies, listed
+from resourcepool.proxies.formats import COLUMNS
+from resourcepool.proxies.importing import BadLines, Imported, import_proxies, listed
 
 
 class Command(TranslatedCommand):

@@ -6,10 +6,10 @@ from django.core.management.base import CommandError
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from resourcepool.encryption.rotation import rotate_secrets
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.management.translated import TranslatedCommand
 from resourcepool.phrases import shown
-from resourcepool.resources.rotation import rotate_secrets
 
 
 class Command(TranslatedCommand):

@@ -1,0 +1,81 @@
+"""Takes one proxy's address apart, in the ways that lists of proxies write it.
+
+Not ``urllib.parse.urlsplit``: it repeats the password in its errors and takes only the first of these::
+
+    http://user:password@host:port     user and password percent-decoded
+    user:password@host:port            the same, without a scheme
+    host:port
+    host:port:user:password            everything after the third colon is the password, as it stands
+"""
+
+import re
+from urllib.parse import unquote_to_bytes
+
+from resourcepool.proxies.fields import BadField
+
+FORMS = "scheme://user:password@host:port, host:port or host:port:user:password"
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+_PLACE = r"(?P<host>\[[^\]@]*\]|[^:/@\[\]\s]+):(?P<port>[0-9]+)"
+_ENDS_IN_A_PLACE = re.compile(rf".*@{_PLACE}/?", re.DOTALL)
+_WITH_COLONS = re.compile(rf"{_PLACE}:(?P<username>[^:]*):(?P<password>.*)", re.DOTALL)
+
+
+def address(text: str) -> dict[str, str]:
+    """Return {column: value} for scheme, host, port, username and password, as far as ``text`` has them.
+
+    Raises:
+        BadField: it has none of the forms above, or could be read in two ways.
+    """
+    if found := _SCHEME.match(text):
+        return {"scheme": found[1], **_authority(text[found.end() :])}
+    if found := _WITH_COLONS.fullmatch(text):
+        if _ENDS_IN_A_PLACE.fullmatch(text):
+            raise BadField(
+                "url", "can be read in two ways; write scheme://user:password@host:port, with %3A for :"
+            )
+        return found.groupdict()
+    if "@" not in text:
+        _refuse_what_is_no_address(text)
+    return _authority(text)
+
+
+def _refuse_what_is_no_address(text: str) -> None:
+    if re.search(r"[,;\t]", text):
+        raise BadField("url", "looks like CSV, which begins with a header such as host,port,username,password")
+    if text.count(":") > 1 and "]" not in text:
+        raise BadField("url", f"not {FORMS}; an IPv6 address is written in brackets: [::1]:8080")
+
+
+def _authority(text: str) -> dict[str, str]:
+    authority, *rest = re.split(r"(?=[/?#])", text, maxsplit=1)
+    if rest and "@" in rest[0]:
+        raise BadField("url", "a / ? or # in the user name or password is written %2F %3F %23")
+    if rest not in ([], ["/"]):
+        raise BadField("url", "something follows the port")
+    login, _, place = authority.rpartition("@")
+    username, _, password = login.partition(":")
+    return {
+        **_place(place),
+        "username": _decoded("username", username),
+        "password": _decoded("password", password),
+    }
+
+
+def _place(text: str) -> dict[str, str]:
+    if text.startswith("["):
+        inside, _, port = text.rpartition("]")
+        if port and not port.startswith(":"):
+            raise BadField("port", "missing; it follows the bracket and a colon: [::1]:8080")
+        return {"host": f"{inside}]", "port": port.removeprefix(":")}
+    host, _, port = text.partition(":")
+    if ":" in port:
+        raise BadField("host", "more than one colon; an IPv6 address is written in brackets: [::1]:8080")
+    return {"host": host, "port": port}
+
+
+def _decoded(field: str, text: str) -> str:
+    try:
+        return unquote_to_bytes(text).decode()
+    except UnicodeError:
+        raise BadField(field, "its percent-encoding is not UTF-8") from None

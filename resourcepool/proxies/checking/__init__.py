@@ -1,0 +1,1 @@
+"""Is a proxy usable? One request through it, which cannot be led into this host's own network."""

@@ -1,0 +1,101 @@
+"""Keeps checks from being sent into this host's own network (server-side request forgery).
+
+Whoever may add a proxy could otherwise have this server speak to its metadata service, its database or a printer.
+"""
+
+import contextlib
+import ipaddress
+import re
+import socket
+from collections.abc import Sequence
+
+from resourcepool.exceptions import BadOption
+from resourcepool.proxies import fields
+from resourcepool.proxies.checking.fault import Fault, NotPublic
+from resourcepool.proxies.checking.internet import Address, is_public, meant
+from resourcepool.proxies.fields import BadField
+from resourcepool.resources.state import Verdict
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+ALLOWED = "a network (10.1.0.0/16), an address or a host name, each perhaps with a port (squid.lan:3128, [fd00::1]:80)"
+
+_WITH_PORT = re.compile(r"(?:\[(?P<bracketed>[^\[\]]+)\]|(?P<plain>[^:\[\]]+))(?::(?P<port>[0-9]{1,5}))?")
+
+
+class Guard:
+    """Refuses addresses that are not public, unless ``allow`` has their network or the host's name.
+
+    What stands there with a port is allowed on that port alone.
+    """
+
+    def __init__(self, allow: Sequence[str] = ()) -> None:
+        if isinstance(allow, str) or not all(isinstance(entry, str) for entry in allow):
+            raise BadOption(
+                "allow", allow, 'a list of networks and host names, e.g. ["10.1.0.0/16", "squid.lan:3128"]'
+            )
+        self._allowed = [_allowed(entry) for entry in allow]
+
+    def resolve(self, host: str, port: int) -> list[tuple[socket.AddressFamily, str]]:
+        """Look ``host`` up, once, and return its addresses: connect to these, for the next answer may differ.
+
+        Raises:
+            Fault: one of them is refused, or there is none.
+        """
+        try:
+            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        except socket.gaierror as error:
+            if error.errno in (socket.EAI_NONAME, getattr(socket, "EAI_NODATA", None)):
+                raise Fault(Verdict.BAD, f"there is no host {host}") from None
+            raise Fault(Verdict.UNKNOWN, f"the name {host} could not be looked up") from None
+        except (UnicodeError, OSError):
+            raise Fault(Verdict.BAD, f"{host} is no host's name") from None
+        addresses: list[tuple[socket.AddressFamily, str]]
+        addresses = list(dict.fromkeys((family, str(where[0])) for family, _, _, _, where in found))
+        for _, address in addresses:
+            self.check(host, address, port)
+        return addresses
+
+    def check(self, host: str, address: str, port: int) -> None:
+        """Raise NotPublic if ``port`` of ``address``, which ``host`` stands for, must not be spoken to."""
+        plain = ipaddress.ip_address(address.partition("%")[0])
+        if is_public(plain) or self._is_allowed(_name(host), plain, port):
+            return
+        what = host if host == address else f"{host} ({address})"
+        allowed = "allow it in RESOURCEPOOL['CHECKS'] if that is meant"
+        raise NotPublic(Verdict.UNKNOWN, f"{what} is not a public address; {allowed}")
+
+    def _is_allowed(self, host: str, address: Address, port: int) -> bool:
+        for where, on_port in self._allowed:
+            is_it = host == where if isinstance(where, str) else address in where or meant(address) in where
+            if is_it and on_port in (None, port):
+                return True
+        return False
+
+
+def _allowed(entry: str) -> tuple[Network | str, int | None]:
+    """Return the network or name, and the port (None: any), that an entry of ``allow`` means; raises BadOption."""
+    if network := _network(entry):  # an IPv6 address is full of colons
+        return network, None
+    found = _WITH_PORT.fullmatch(entry)
+    port = int(found["port"]) if found and found["port"] else None
+    if found and port in (None, *range(1, 65_536)):
+        text = found["bracketed"] or found["plain"]
+        network = _network(text)
+        if network:
+            return network, port
+        with contextlib.suppress(BadField):
+            if not found["bracketed"]:
+                return fields.host(text), port
+    raise BadOption("allow", entry, ALLOWED)
+
+
+def _network(text: str) -> Network | None:
+    try:
+        return ipaddress.ip_network(text, strict=False)
+    except ValueError:
+        return None
+
+
+def _name(host: str) -> str:
+    return host.lower().removesuffix(".")

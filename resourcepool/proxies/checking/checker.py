@@ -1,0 +1,137 @@
+"""Is a proxy usable? One request through it to a page that you name."""
+
+import ipaddress
+from collections.abc import Collection, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from resourcepool.exceptions import BadOption, CheckerBroken, SecretUnreadable
+from resourcepool.leases.clock import monotonic
+from resourcepool.proxies.checking.address_filter import Guard
+from resourcepool.proxies.checking.deadline import Lifeline
+from resourcepool.proxies.checking.fault import Fault, NotPublic
+from resourcepool.resources.state import Verdict
+from resourcepool.validity.checker import Checker, Finding
+
+PIP = "run: pip install 'django-resourcepool[checks]'"
+TARGETS_FAULT = 429  # and whatever is 500 or more
+
+
+class ProxyChecker(Checker):
+    """Gets a page through the proxy: ok if it answers with the right status and text in time.
+
+    Options: ``url``; ``status``, one or a list, of which the answer must have one (default: 200 to 299); ``text``,
+    which must be within its first 64 KB; ``allow``, networks and hosts, each perhaps with a port, that may be spoken to
+    though not public; ``ca``, a file with the certificates to trust.
+    """
+
+    def __init__(
+        self,
+        *,
+        url: str,
+        status: int | Collection[int] = range(200, 300),
+        text: str = "",
+        allow: Sequence[str] = (),
+        ca: str = "",
+        **general: Any,
+    ) -> None:
+        super().__init__(**general)
+        if find_spec("requests") is None or find_spec("socks") is None:
+            raise BadOption("checker", type(self).__name__, f"it needs requests and PySocks; {PIP}")
+        self._host, self._port = _target(url)
+        self._url, self._status, self._text, self._ca = url, _statuses(status), _text(text), _file(ca)
+        self._guard = Guard(allow)
+        if _is_address(self._host):
+            self._refuse_target()
+
+    def prepare(self) -> None:
+        """Look once where the target is: not inside, unless allowed. What a proxy makes of its name, who knows."""
+        try:
+            self._guard.resolve(self._host, self._port)
+        except NotPublic as fault:
+            raise CheckerBroken(f"the target: {fault.why}") from None
+        except Fault:
+            return  # a host that knows no names may have proxies that do
+
+    def check(self, resource: Any) -> Finding:
+        """Send the request; see ``Checker.check``."""
+        began_at = monotonic()
+        try:
+            self._ask(resource)
+        except Fault as fault:
+            return Finding(fault.verdict, monotonic() - began_at, fault.why)
+        except SecretUnreadable:
+            return Finding(Verdict.UNKNOWN, why="its password cannot be decrypted")
+        return Finding(Verdict.OK, monotonic() - began_at)
+
+    def _ask(self, proxy: Any) -> None:
+        from resourcepool.proxies.checking.request import get
+        from resourcepool.proxies.checking.route import Route
+
+        with Lifeline(self.timeout) as lifeline:
+            answer = get(self._url, Route(proxy, self._guard, lifeline), lifeline, self._ca)
+        if answer.status == 407:
+            raise Fault(Verdict.BAD, "refused our login (407)")
+        if answer.status not in self._status:
+            is_targets_fault = answer.status == TARGETS_FAULT or answer.status >= 500
+            verdict = Verdict.UNKNOWN if is_targets_fault else Verdict.BAD
+            raise Fault(verdict, f"the answer was {answer.status}")
+        if self._text.encode() not in answer.body:
+            raise Fault(Verdict.BAD, "the answer does not have the text it should have")
+
+    def _refuse_target(self) -> None:
+        try:
+            self._guard.check(self._host, self._host, self._port)
+        except Fault as fault:
+            raise BadOption("url", _without_secrets(self._url), fault.why) from None
+
+
+def _target(url: object) -> tuple[str, int]:
+    try:
+        parts = urlsplit(str(url))
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+    except ValueError:
+        parts, port = urlsplit(""), 0
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
+        allowed = "an address that begins with http:// or https://, without a login"
+        raise BadOption("url", _without_secrets(url), allowed)
+    return parts.hostname, port
+
+
+def _without_secrets(url: object) -> str:
+    """Return as much of ``url`` as may be shown: a login or a key may stand in what follows."""
+    scheme, _, rest = str(url).partition("://")
+    return (
+        f"{scheme}://..."
+        if rest and scheme.isalnum()
+        else f"{type(url).__name__} of {len(str(url))} characters"
+    )
+
+
+def _statuses(status: object) -> Collection[int]:
+    chosen = [status] if isinstance(status, int) else status
+    if not isinstance(chosen, Collection) or not chosen or not all(one in range(100, 600) for one in chosen):
+        raise BadOption("status", status, "a status such as 200, or a list of them")
+    return chosen
+
+
+def _text(text: object) -> str:
+    if not isinstance(text, str):
+        raise BadOption("text", text, "some text that the answer has in it")
+    return text
+
+
+def _file(path: object) -> str:
+    if path and not Path(str(path)).is_file():
+        raise BadOption("ca", path, "the path of a file with certificates")
+    return str(path or "")
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True

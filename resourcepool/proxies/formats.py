@@ -1,0 +1,133 @@
+"""The two forms a list of proxies comes in: CSV with a header, or one address a line."""
+
+import csv
+from collections.abc import Iterable, Iterator
+from typing import Any, Protocol
+
+from resourcepool.exceptions import ImportRefused
+from resourcepool.proxies.address import address
+from resourcepool.proxies.fields import BadField
+from resourcepool.proxies.models import Proxy
+from resourcepool.proxies.row import DETAILS, IDENTITY
+
+COLUMNS = (*IDENTITY, *DETAILS)
+ADDRESS_COLUMNS = frozenset({*IDENTITY, "password"})  # what a column "url" stands for
+_NEVER_BEGIN_WITH_HASH = ("url", "scheme", "host", "port", "country")
+
+Numbered = tuple[int, str]
+
+
+class Format(Protocol):
+    """How a file is taken apart."""
+
+    details: frozenset[str]  # which columns it has, besides those that identify a proxy
+    has_header: bool
+
+    def records(self, lines: Iterable[Numbered]) -> Iterator[tuple[int, Any]]:
+        """Yield (line number, record) for every proxy; blank lines and comments are left out."""
+
+    def cells(self, record: Any) -> dict[str, str]:
+        """Return a record as {column: text}; raises BadField."""
+
+
+class Addresses:
+    """One address a line, see ``address``; blank lines and lines that begin with # are left out."""
+
+    details = frozenset({"password"})
+    has_header = False
+
+    def records(self, lines: Iterable[Numbered]) -> Iterator[tuple[int, str]]:
+        """See ``Format``."""
+        return ((number, text.strip()) for number, text in lines if significant(text))
+
+    def cells(self, record: str) -> dict[str, str]:
+        """See ``Format``."""
+        return address(record)
+
+
+class Csv:
+    """CSV with a header. Blanks around a cell do not count.
+
+    A row that begins with # is a comment where the first column cannot begin so.
+    """
+
+    has_header = True
+
+    def __init__(self, columns: list[str], delimiter: str) -> None:
+        self.columns, self.delimiter = columns, delimiter
+        self._has_comments = columns[0] in _NEVER_BEGIN_WITH_HASH
+        named = set(columns) | (ADDRESS_COLUMNS if "url" in columns else set())
+        self.details = frozenset(named.intersection(DETAILS))
+
+    def records(self, lines: Iterable[Numbered]) -> Iterator[tuple[int, list[str]]]:
+        """See ``Format``. Raises ImportRefused where quotes do not match: what follows cannot be relied on."""
+        begins: int | None = None
+
+        def texts() -> Iterator[str]:
+            nonlocal begins
+            for number, text in lines:
+                begins = begins or number
+                yield text + "\n"
+
+        rows = csv.reader(texts(), delimiter=self.delimiter, skipinitialspace=True, strict=True)
+        try:
+            for record in rows:
+                cells, line, begins = [cell.strip() for cell in record], begins or 0, None
+                if any(cells) and not (self._has_comments and cells[0].startswith("#")):
+                    yield line, cells
+        except csv.Error as error:
+            raise ImportRefused(f"line {begins}: the quotes of this CSV row do not match ({error})") from None
+
+    def cells(self, record: list[str]) -> dict[str, str]:
+        """See ``Format``."""
+        if len(record) != len(self.columns):
+            raise BadField(
+                "columns",
+                f"{len(record)} cells, but the header has {len(self.columns)}"
+                f" (a cell with a {self.delimiter!r} in it needs quotes)",
+            )
+        found = dict(zip(self.columns, record, strict=True))
+        if "url" in found:
+            found |= address(found.pop("url"))
+        return found
+
+
+def format_of(first: str) -> Format:
+    """Return the format of a file whose first significant line is this one.
+
+    Raises:
+        ImportRefused: it is the header of a CSV file, but not a good one; says what is allowed.
+    """
+    for delimiter in ",;\t":
+        names = ["".join(name.lower().split()) for name in next(csv.reader([first], delimiter=delimiter))]
+        if {"url", *COLUMNS}.intersection(names):
+            _check_header(names)
+            return Csv(names, delimiter)
+    return Addresses()
+
+
+def significant(text: str) -> bool:
+    """Tell whether a line is neither blank nor a comment."""
+    text = text.strip()
+    return bool(text) and not text.startswith("#")
+
+
+def _check_header(names: list[str]) -> None:
+    unknown = sorted({name[:40] for name in names if name not in {"url", *COLUMNS}})
+    if unknown:
+        known = f"url, {', '.join(COLUMNS)}"
+        exported = {field.name for field in Proxy._meta.concrete_fields} | {"state"}
+        # With many others the line may be no header, but a proxy with a password.
+        if 2 * len(unknown) > len(names) and not exported.issuperset(unknown):
+            raise ImportRefused(f"the header has unknown columns; there are: {known}")
+        named = ", ".join(map(repr, unknown))
+        raise ImportRefused(f"the header has unknown columns: {named}; there are: {known}")
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ImportRefused(f"the header has a column twice: {', '.join(twice)}")
+    doubled = sorted(ADDRESS_COLUMNS.intersection(names)) if "url" in names else []
+    if doubled:
+        raise ImportRefused(f"the header has url and {', '.join(doubled)}, which url already says")
+    missing = [] if "url" in names else [name for name in ("host", "port") if name not in names]
+    if missing:
+        raise ImportRefused(f"the header lacks {' and '.join(missing)} (or url)")

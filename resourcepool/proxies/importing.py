@@ -1,0 +1,127 @@
+"""Imports proxies from a file: what the command, and whoever else brings in a list, calls."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO
+
+from django.db import connections
+
+from resourcepool.exceptions import ImportRefused
+from resourcepool.leases.retry import retrying
+from resourcepool.proxies.import_plan import Plan, make_plan
+from resourcepool.proxies.models import Proxy
+from resourcepool.proxies.reading import Reading, Tell, read, silent
+from resourcepool.proxies.row import BadLine
+from resourcepool.proxies.source import label, lines_of
+from resourcepool.proxies.storing import store
+
+
+class BadLines(ImportRefused):
+    """The file has bad lines; ``bad`` are the first of them, ``bad_count`` is how many there are."""
+
+    def __init__(self, reading: Reading) -> None:
+        super().__init__(
+            f"nothing was imported; bad lines: {reading.bad_count:,}\n{listed(reading.bad, reading.bad_count)}"
+        )
+        self.bad, self.bad_count = reading.bad, reading.bad_count
+
+
+@dataclass(frozen=True, kw_only=True)
+class Imported:
+    """What an import has done, or would do.
+
+    Attributes:
+        new, changed, unchanged: the proxies in the file; together all of its good lines.
+        returned: how many of the changed were retired and are back in service.
+        retired: how many that are not in the file were taken out.
+        differing: how many of the unchanged have other values in the file.
+        uncompared: how many of the unchanged have a password in the file that was not compared with the stored one.
+        staying_retired: how many that are in the file are retired and stay so.
+        bad, bad_count: the first of the lines that were skipped, and how many there are.
+    """
+
+    new: int
+    changed: int
+    unchanged: int
+    returned: int
+    retired: int
+    differing: int
+    uncompared: int
+    staying_retired: int
+    bad: Sequence[BadLine]
+    bad_count: int
+
+    @property
+    def total(self) -> int:
+        """How many proxies the file has."""
+        return self.new + self.changed + self.unchanged
+
+
+def import_proxies(
+    name: str,
+    *,
+    update: bool = False,
+    sync: bool = False,
+    skip_bad: bool = False,
+    dry_run: bool = False,
+    tell: Tell = silent,
+    stream: BinaryIO | None = None,
+    actor: str = "",
+    compares_passwords: bool = True,
+) -> Imported:
+    """Import the file ``name`` ("-": standard input) in one transaction; returns what was done.
+
+    Args:
+        update: proxies that exist get the values of the columns the file has. An empty password leaves the
+            stored one as it is.
+        sync: proxies that are not in the file are retired (held ones after their lease), retired ones that are in
+            it return to service. While lines are skipped nothing is retired.
+        skip_bad: import the good lines of a file that has bad ones.
+        dry_run: only find out what would be done.
+        tell: hears how far things are.
+        stream: where the file's bytes are read from, if not from the file of this name.
+        actor: the operator who does it, for the history of what is retired or returned.
+        compares_passwords: False for those who may not know the stored ones; see ``make_plan``.
+
+    Raises:
+        BadLines: the file has bad lines; nothing was imported.
+        ImportRefused: the file cannot be used at all; says why. Nothing was imported.
+        DatabaseUnavailable, NotMigrated, SecretUnreadable: nothing was imported either.
+    """
+    using = Proxy.pool.using
+    try:
+        reading = read(lines_of(name, stream), tell)
+        if reading.bad and not (skip_bad and reading.rows):
+            raise BadLines(reading)
+    except ImportRefused as error:
+        error.args = (f"{label(name)}: {error}",)
+        raise
+    make = partial(make_plan, update=update, sync=sync, tell=tell, compares_passwords=compares_passwords)
+    plan = retrying(connections[using], lambda: make(reading, using))
+    if dry_run:
+        return _imported(plan, len(plan.retiring), reading)
+    retired = store(plan, using, f"not in {Path(label(name)).name}", tell, actor)
+    return _imported(plan, retired, reading)
+
+
+def listed(bad: Sequence[BadLine], count: int) -> str:
+    """Return the bad lines for people: a line each, and how many more there are."""
+    more = [f"and {count - len(bad):,} more"] if count > len(bad) else []
+    return "\n".join(f"  {line}" for line in [*bad, *more])
+
+
+def _imported(plan: Plan, retired: int, reading: Reading) -> Imported:
+    return Imported(
+        new=len(plan.new),
+        changed=plan.changed,
+        unchanged=plan.unchanged,
+        returned=len(plan.returning),
+        retired=retired,
+        differing=plan.differing,
+        uncompared=plan.uncompared,
+        staying_retired=plan.staying_retired,
+        bad=reading.bad,
+        bad_count=reading.bad_count,
+    )

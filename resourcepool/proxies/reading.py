@@ -1,0 +1,79 @@
+"""From lines of text to proxies and bad lines. No database here."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import chain
+
+from resourcepool.exceptions import ImportRefused
+from resourcepool.proxies.fields import BadField
+from resourcepool.proxies.formats import Format, Numbered, format_of, significant
+from resourcepool.proxies.row import BadLine, Identity, Row, row
+
+KEPT = 20  # of the bad lines; the others are counted
+EVERY = 1_000
+
+Tell = Callable[[str, int, int | None], None]
+"""Hears how far things are: what is being done, how many are done, of how many (None: unknown)."""
+
+
+def silent(what: str, done: int, total: int | None) -> None:
+    """Tell nobody."""
+
+
+@dataclass
+class Reading:
+    """What a file says.
+
+    Attributes:
+        rows: its good lines.
+        bad: the first of its bad lines.
+        bad_count: how many bad lines there are.
+        details: which columns it has, besides those that identify a proxy.
+    """
+
+    details: frozenset[str]
+    rows: dict[Identity, Row] = field(default_factory=dict)
+    bad: list[BadLine] = field(default_factory=list)
+    bad_count: int = 0
+
+    def add(self, found: Row | BadLine) -> None:
+        """Note a line. One that says the same proxy as an earlier one is bad, even if it is its very copy."""
+        if isinstance(found, Row):
+            first = self.rows.setdefault(found.identity, found)
+            if first is found:
+                return
+            reason = f"the same scheme, host, port and username as line {first.line}"
+            found = BadLine(found.line, "proxy", reason, found.host)
+        self.bad_count += 1
+        if len(self.bad) < KEPT:
+            self.bad.append(found)
+
+
+def read(lines: Iterator[Numbered], tell: Tell = silent) -> Reading:
+    """Return what the numbered ``lines`` of a file say.
+
+    Raises:
+        ImportRefused: there are no proxies in it, or it is a CSV file with a wrong header or quotes.
+    """
+    beginning = next((line for line in lines if significant(line[1])), None)
+    if beginning is None:
+        raise ImportRefused("empty: there are no proxies in it")
+    form = format_of(beginning[1])
+    reading = Reading(form.details)
+    for count, found in enumerate(_read(form, lines if form.has_header else chain([beginning], lines)), 1):
+        reading.add(found)
+        if count % EVERY == 0:
+            tell("read", count, None)
+    if not reading.rows and not reading.bad:
+        raise ImportRefused("empty: there is a header, but no proxy")
+    return reading
+
+
+def _read(form: Format, lines: Iterable[Numbered]) -> Iterator[Row | BadLine]:
+    for number, record in form.records(lines):
+        try:
+            cells = form.cells(record)
+        except BadField as error:
+            yield BadLine(number, error.field, error.reason)
+        else:
+            yield row(number, cells)

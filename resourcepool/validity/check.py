@@ -1,0 +1,186 @@
+"""Checks resources: leases each, has it looked at, and acts on what was found."""
+
+import contextlib
+import logging
+from collections import deque
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Any
+
+from resourcepool.exceptions import CheckerBroken, LeaseLost
+from resourcepool.resources.state import Verdict
+from resourcepool.validity.checker import Finding
+from resourcepool.validity.common_cause import Evidence, blame
+from resourcepool.validity.due import OURS, Candidate, due, why_not
+from resourcepool.validity.lease import CheckLease, take
+from resourcepool.validity.outcome import Checked, Done
+from resourcepool.validity.rules import Rules, rules_of
+from resourcepool.validity.workers import Crew
+
+BATCH = 100  # resources that are judged together, at most; the bad ones stay leased until then
+TURNS = 5  # of as many as are checked at once, in one batch
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What is to be done about what is found.
+
+    Attributes:
+        dry_run: change nothing; the resources are leased and looked at all the same.
+        every_quarantine: look also at what operators and crawlers have put in quarantine, not only checks, and return
+            it if it is good.
+        unless_within: leave out what was checked within the last so many seconds.
+        believe: never blame the checker, however many fail.
+        actor: the operator who wishes it, as the history tells; "": a program.
+    """
+
+    dry_run: bool = False
+    every_quarantine: bool = False
+    unless_within: float = 0.0
+    believe: bool = False
+    actor: str = ""
+
+
+def check(
+    model: Any,
+    pks: Collection[Any] | None = None,
+    *,
+    wishes: Wishes = Wishes(),
+    tell: Callable[[Checked], object] = lambda _: None,
+    go_on: Callable[[], object] = lambda: None,
+) -> None:
+    """Check resources of ``model``: quarantine the bad ones, and return to service what a check had put there.
+
+    Each is leased while it is looked at; what somebody holds, or is out of service, is left alone, and what is free
+    is first given to those who stand in line for it. No verdict shortens a quarantine that somebody else decided.
+
+    Args:
+        pks: only these, as the model has them; None: all.
+        tell: called with what came of each, as soon as that is known.
+        go_on: called now and then; what it raises ends the checks.
+
+    Raises:
+        CheckerBroken: too many failed together. Nothing was changed about these, and the rest was not looked at.
+        BadOption: the settings do not say how to check them, or are wrong.
+    """
+    rules = rules_of(model)
+    rules.checker.prepare()
+    found = due(model, pks, every_quarantine=wishes.every_quarantine, unless_within=wishes.unless_within)
+    can_be = {candidate.pk for candidate in found}
+    _tell_skipped(model, [pk for pk in dict.fromkeys(pks or ()) if pk not in can_be], tell)
+    size = min(BATCH, max(TURNS * rules.at_once, 2 * rules.suspicious))
+    for start in range(0, len(found), size):
+        _Batch(model, rules, wishes, tell, go_on).check(found[start : start + size])
+
+
+class _Batch:
+    """Resources that are judged together."""
+
+    def __init__(
+        self,
+        model: Any,
+        rules: Rules,
+        wishes: Wishes,
+        tell: Callable[[Checked], object],
+        go_on: Callable[[], object],
+    ) -> None:
+        self._model, self._rules, self._wishes, self._tell, self._go_on = model, rules, wishes, tell, go_on
+        self._crew = Crew(rules.checker)
+        self._evidence: list[Evidence] = []
+        self._failed: list[tuple[CheckLease, Finding]] = []
+        self._skipped: list[Any] = []  # primary keys
+
+    def check(self, candidates: list[Candidate]) -> None:
+        """Look at these, act on what is found; whatever happens, no lease is left behind."""
+        try:
+            self._look_at(deque(candidates))
+            _tell_skipped(self._model, self._skipped, self._tell)
+            self._refuse_to_believe()
+            while self._failed:
+                self._settle(*self._failed.pop())
+        finally:
+            self._crew.wait()
+            _give_back([*self._crew.leases, *(lease for lease, _ in self._failed)])
+
+    def _look_at(self, candidates: deque[Candidate]) -> None:
+        while candidates or len(self._crew):
+            self._go_on()
+            while candidates and len(self._crew) < self._rules.at_once:
+                self._begin(candidates.popleft())
+            for lease, finding in self._crew.finished():
+                self._failed.append((lease, finding))  # first, so that it is never forgotten
+                was_bad = lease.candidate.was_bad
+                self._evidence.append(Evidence(finding.verdict, was_bad, finding.why))
+                if finding.verdict is Verdict.OK:
+                    self._settle(*self._failed.pop())
+
+    def _begin(self, candidate: Candidate) -> None:
+        lease = take(self._model, candidate, self._wishes.actor)
+        if lease is None:
+            self._skipped.append(candidate.pk)
+            return
+        try:
+            self._crew.begin(lease)
+        except LeaseLost:  # deleted just now: no reason to say that the whole job was taken over
+            self._skipped.append(candidate.pk)
+
+    def _refuse_to_believe(self) -> None:
+        why = "" if self._wishes.believe else blame(self._evidence, self._rules.suspicious)
+        if not why:
+            return
+        for lease, finding in self._failed:
+            self._tell(_checked(lease, finding, Done.NOTHING))
+        raise CheckerBroken(f"{why}; nothing was changed about these")
+
+    def _settle(self, lease: CheckLease, finding: Finding) -> None:
+        try:
+            done = self._act(lease, finding)
+        except LeaseLost:
+            done = Done.LOST
+        except BaseException:
+            _give_back([lease])
+            raise
+        self._tell(_checked(lease, finding, done))
+
+    def _act(self, lease: CheckLease, finding: Finding) -> Done:
+        if self._wishes.dry_run:
+            lease.put_back()
+            return Done.NOTHING
+        if not lease.note(finding):
+            _give_back([lease])
+            return Done.LOST
+        # Whoever decided a quarantine has said for how long, and why.
+        if finding.verdict is Verdict.BAD and not lease.candidate.is_theirs:
+            lease.quarantine(f"{OURS}{finding.why or 'bad'}")
+            return Done.QUARANTINED
+        is_back = finding.verdict is Verdict.OK and lease.candidate.is_parked and lease.return_to_service()
+        if is_back:
+            lease.release()
+            return Done.RETURNED
+        lease.put_back()
+        return Done.NOTHING
+
+
+def _give_back(leases: list[CheckLease]) -> None:
+    """Give these back as they were found, without a word; what the database does not take back lapses."""
+    for lease in leases:
+        lease.let_go()  # all of them first: what interrupts one does not keep the others
+    for number, lease in enumerate(leases):
+        try:
+            with contextlib.suppress(LeaseLost):
+                lease.put_back()
+        except Exception:  # each further try may take seconds
+            logger.exception("could not give back %d resources; they lapse by themselves", len(leases) - number)
+            return
+
+
+def _checked(lease: CheckLease, finding: Finding, done: Done) -> Checked:
+    return Checked(lease.pk, str(lease.resource), finding.verdict, finding.seconds, finding.why, done)
+
+
+def _tell_skipped(model: Any, pks: list[Any], tell: Callable[[Checked], object]) -> None:
+    """Tell why these were not looked at: all of them are read at once, because of a large pool most may be in use."""
+    for pk, why in why_not(model, pks).items() if pks else ():
+        tell(Checked(pk, f"{model._meta.verbose_name} {pk}", None, None, why, Done.SKIPPED))

@@ -1,0 +1,148 @@
+"""The lease under which a resource is looked at, and what is done with the resource afterwards."""
+
+import dataclasses
+import datetime
+from functools import partial
+from typing import Any
+
+from django.db import connections, models
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from resourcepool.dialect import DbLater, DbNow
+from resourcepool.leases import verbs
+from resourcepool.leases.clock import monotonic
+from resourcepool.leases.holder import default_holder
+from resourcepool.leases.retry import Unsettled, retrying
+from resourcepool.leases.terms import Terms
+from resourcepool.leases.verbs import Grant
+from resourcepool.resources.lease import ResourceLease
+from resourcepool.resources.queryset import BACK, ResourceQuerySet
+from resourcepool.resources.state import Status
+from resourcepool.signals import Fact, What, is_recorded, tell
+from resourcepool.validity.checker import Finding
+from resourcepool.validity.due import Candidate
+from resourcepool.waiting import handover, tickets
+
+TICK = datetime.timedelta(milliseconds=1)
+TTL = 60.0  # seconds after which what a dead checker held is free, or was before its quarantine is over
+
+
+class CheckLease(ResourceLease):
+    """Held while a resource is checked. It tells of the check in place of an acquisition and a release."""
+
+    candidate: Candidate
+
+    def note(self, finding: Finding) -> bool:
+        """Write the finding into the row; False when the lease was lost, and the finding counts for nothing."""
+        found = {"verdict": finding.verdict, "latency": finding.seconds, "checked_at": DbNow()}
+        if not self._update(self._mine(), **found):
+            return False
+        self._tell_check(finding)
+        return True
+
+    def return_to_service(self) -> bool:
+        """End the quarantine it was found in, unless an operator has meanwhile decided otherwise; tells whether."""
+        parked = self._mine().filter(status=Status.QUARANTINED)
+        if until := self.candidate.until:  # not equal: SQLite keeps fewer digits than Django sends
+            parked = parked.filter(until__gt=until - TICK, until__lt=until + TICK)
+        if not self._update(parked, **BACK):
+            return False
+        who = (self.model, self.using, self.pk, self.fence)
+        tell(Fact(What.RETURNED, *who, reason="the check found it good", actor=self.actor))
+        return True
+
+    def put_back(self) -> None:
+        """Give the resource back as it was found: free, or in quarantine for as long as before.
+
+        Raises:
+            LeaseLost: it was lost before.
+        """
+        if not self.candidate.is_parked:
+            self.release()
+            return
+        settle = partial(verbs.was_given_back, self._connection, self.model, self.pk, self.fence)
+        park = partial(self._mine().update, busy_before=_as_before(), fence=models.F("fence") + 1, holder="")
+        self._give_up(What.RELEASED, "put back", lambda connection: retrying(connection, park, settle=settle))
+
+    def _mine(self) -> ResourceQuerySet:
+        return ResourceQuerySet(model=self.model, using=self.using).filter(pk=self.pk, fence=self.fence)
+
+    def _update(self, rows: ResourceQuerySet, **values: Any) -> int:
+        return int(retrying(self._connection, lambda: rows.update(**values)))
+
+    def _tell_check(self, finding: Finding) -> None:
+        reason = f"{finding.verdict}: {finding.why}" if finding.why else str(finding.verdict)
+        who = (self.model, self.using, self.pk, self.fence, self.holder)
+        tell(Fact(What.CHECKED, *who, reason=reason, actor=self.actor, seconds=finding.seconds))
+
+    def _tell(self, what: What, connection: BaseDatabaseWrapper, reason: str = "") -> None:
+        if what not in (What.ACQUIRED, What.RELEASED):
+            super()._tell(what, connection, reason)
+
+
+def take(model: Any, candidate: Candidate, actor: str = "") -> CheckLease | None:
+    """Lease this one if it is still as it was read, and nobody in line is due it; never waits.
+
+    Args:
+        actor: the operator who has it checked, as the history tells; "" for a program.
+
+    Raises:
+        ClaimInTransaction: a transaction is open: nobody else would see the lease before its end.
+    """
+    pool = model.pool
+    holder = f"{default_holder()}/check"
+    # Not the pool's own terms: its cool-down and max_hold are for those who use the thing.
+    terms = Terms(TTL, holder, holder_is_unique=True, is_recorded=is_recorded(model))
+    asked = dataclasses.replace(pool.request(1, {"holder": holder}), terms=terms)
+    pool.refuse_open_transaction(asked)
+    connection = connections[pool.using]
+    if candidate.is_parked:
+        grant = _take_parked(connection, model, candidate, terms)
+    else:
+        is_due = _given_to_somebody(connection, model, candidate.pk)
+        grant = None if is_due else verbs.claim(connection, model, candidate.pk, terms)
+    if grant is None:
+        return None
+    # Nobody has told of the end of that lease, and from now on nobody else will.
+    if candidate.holder and grant.fence == candidate.fence + 1:
+        who = (model, pool.using, candidate.pk, candidate.fence, candidate.holder)
+        tell(Fact(What.EXPIRED, *who, "somebody else has acquired it since"))
+    lease = CheckLease(pool, pool.using, grant, asked)
+    lease.candidate, lease.actor = candidate, actor
+    return lease
+
+
+def _given_to_somebody(connection: BaseDatabaseWrapper, model: Any, pk: Any) -> bool:
+    """Give this row, if it is free, to the first in line that it fits; tells whether that was done.
+
+    Only this row, and nobody looks at the others: that would cost as much again for each row of the pool.
+    """
+    if not tickets.in_line(connection, model, 1):
+        return False
+    free = verbs.rows_of(connection, model).available().filter(pk=pk).values_list("fence", flat=True)
+    fence = retrying(connection, free.first)
+    if fence is None:
+        return False
+    give = partial(handover.give_fitting, connection, model, pk, fence, if_free=True)
+    return retrying(connection, give, busy=lambda: False)
+
+
+def _take_parked(connection: Any, model: Any, candidate: Candidate, terms: Terms) -> Grant | None:
+    """Claim a row in quarantine: one UPDATE, which finds the row only under the fence it was parked with."""
+    parked = ResourceQuerySet(model=model, using=connection.alias).quarantined()
+    rows = parked.filter(pk=candidate.pk, fence=candidate.fence)
+    values = {"busy_before": DbLater(terms.ttl), "fence": candidate.fence + 1, "holder": terms.holder}
+    began_at = monotonic()
+
+    def settle() -> int:
+        if verbs.live_fences(connection, model, [candidate.pk], holder=terms.holder):
+            return 1
+        raise Unsettled
+
+    taken = retrying(connection, lambda: rows.update(**values), settle=settle, busy=lambda: 0)
+    return Grant(candidate.pk, candidate.fence + 1, terms.holder, began_at) if taken else None
+
+
+def _as_before() -> models.Case:
+    still = models.When(status=Status.QUARANTINED, until__gt=DbNow(), then=models.F("until"))
+    return models.Case(still, default=DbNow())

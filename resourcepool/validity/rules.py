@@ -1,0 +1,82 @@
+"""How the resources of a model are checked: RESOURCEPOOL["CHECKS"]["app.Model"]."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.module_loading import import_string
+
+from resourcepool import options
+from resourcepool.conf import setting
+from resourcepool.exceptions import BadOption
+from resourcepool.validity.checker import Checker
+
+GENERAL = frozenset({"checker", "timeout", "every", "at_once", "suspicious"})
+WEEK = 7 * 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What the settings say.
+
+    Attributes:
+        every: how often each should be checked, in seconds.
+        at_once: how many are checked at the same time.
+        suspicious: from how many failures on the checker may be blamed, see ``blame``.
+    """
+
+    checker: Checker
+    every: int
+    at_once: int
+    suspicious: int
+
+
+def rules_of(model: Any) -> Rules:
+    """Return how resources of ``model`` are checked.
+
+    Raises:
+        BadOption: the settings do not say so, or are wrong; names what.
+    """
+    where = f"RESOURCEPOOL['CHECKS'][{model._meta.label!r}]"
+    chosen = setting("CHECKS").get(model._meta.label)
+    if chosen is None:
+        raise BadOption(where, chosen, "it must say how to check them; see docs/validity.md")
+    every = _every(where, chosen)
+    return Rules(
+        checker=_checker(model, where, chosen),
+        every=every,
+        at_once=options.whole(f"{where}['at_once']", chosen.get("at_once", 20), least=1, most=200),
+        suspicious=options.whole(f"{where}['suspicious']", chosen.get("suspicious", 5), least=1, most=100),
+    )
+
+
+def intervals() -> dict[str, int]:
+    """Return {label of a model that is checked: how often, in seconds}; raises BadOption."""
+    return {
+        label: _every(f"RESOURCEPOOL['CHECKS'][{label!r}]", chosen)
+        for label, chosen in setting("CHECKS").items()
+    }
+
+
+def _every(where: str, chosen: Any) -> int:
+    if not isinstance(chosen, Mapping):
+        raise BadOption(where, chosen, "a dict")
+    return options.whole(f"{where}['every']", chosen.get("every", 600), least=10, most=WEEK)
+
+
+def _checker(model: Any, where: str, chosen: Mapping[str, Any]) -> Checker:
+    path = chosen.get("checker", model.default_checker)
+    timeout = options.seconds(f"{where}['timeout']", chosen.get("timeout", 10.0), least=0.1, most=300)
+    own = {name: value for name, value in chosen.items() if name not in GENERAL}
+    try:
+        checker = import_string(path)
+    except (ImportError, AttributeError, TypeError):
+        checker = None
+    if not (isinstance(checker, type) and issubclass(checker, Checker)):
+        raise BadOption(f"{where}['checker']", path, "the dotted path of a class derived from Checker")
+    try:
+        return checker(timeout=timeout, **own)
+    except BadOption as error:
+        raise BadOption(f"{where}[{error.name!r}]", error.value, error.allowed) from error
+    except TypeError as error:  # Python's own words: "got an unexpected keyword argument 'ulr'"
+        raise BadOption(where, sorted(own), str(error)) from error

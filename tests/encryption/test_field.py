@@ -1,0 +1,272 @@
+"""Secrets: encrypted at rest, and nowhere in what people read."""
+
+import io
+import json
+import logging
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from cryptography.fernet import Fernet
+from django.core import serializers
+from django.core.exceptions import FieldError
+from django.core.management import CommandError, call_command
+from django.db import connection
+from django.views.debug import ExceptionReporter
+
+from resourcepool.encryption import rotation
+from resourcepool.exceptions import AcquireTimeout, BadOption, LeaseLost, SecretUnreadable
+from resourcepool.models import Proxy, Ticket
+from tests.app.rows import columns, new, several, steal
+
+BROKEN = "n0-fernet-key"
+CANARY = "c4n4ry/pä:ss w@rd"
+PART = CANARY[:6]
+
+
+@pytest.fixture
+def proxy() -> Any:
+    return new(Proxy, username="user", password=CANARY)
+
+
+def stored(proxy: Any) -> str:
+    """Return the password as it lies in the table."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT password FROM resourcepool_proxy WHERE id = %s", [proxy.pk])
+        return str(cursor.fetchone()[0])
+
+
+@pytest.fixture
+def keys(settings: Any) -> Any:
+    """Set the keys in the settings."""
+
+    def use(*chosen: Any) -> None:
+        settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "SECRET_KEYS": list(chosen)}
+
+    return use
+
+
+def fail(*_: Any, **__: Any) -> Any:
+    raise RuntimeError("deep inside")
+
+
+def a_key() -> str:
+    return Fernet.generate_key().decode()
+
+
+class TestAtRest:
+    def test_it_is_encrypted_and_comes_back(self, proxy: Any) -> None:
+        assert stored(proxy).startswith("sealed:")
+        assert CANARY not in stored(proxy)
+        assert Proxy.objects.get().password == CANARY
+
+    def test_equal_secrets_do_not_look_equal(self) -> None:
+        one, another = several(Proxy, 2, password=CANARY)
+        assert stored(one) != stored(another)
+
+    def test_none_at_all_is_stored_as_nothing(self) -> None:
+        proxy = new(Proxy)
+        assert stored(proxy) == ""
+        assert Proxy.objects.get().password == ""
+
+    def test_saving_without_touching_it_leaves_it_as_it_is(self, proxy: Any) -> None:
+        before = stored(proxy)
+        copy = Proxy.objects.get()
+        copy.notes = "edited"
+        copy.save()
+        assert stored(proxy) == before
+
+    def test_changing_it_is_seen_at_once_and_stored_encrypted(self, proxy: Any) -> None:
+        copy = Proxy.objects.get()
+        copy.password = "another"
+        assert copy.password == "another"
+        copy.save()
+        assert stored(proxy).startswith("sealed:")
+        assert Proxy.objects.get().password == "another"
+
+    def test_update_and_bulk_create_encrypt_as_well(self, proxy: Any) -> None:
+        Proxy.objects.update(password="updated")
+        Proxy.objects.bulk_create([Proxy(host="bulk", port=1, password="bulk")])
+        assert [stored(row)[:7] for row in Proxy.objects.all()] == ["sealed:"] * 2
+        assert sorted(row.password for row in Proxy.objects.all()) == ["bulk", "updated"]
+
+    def test_a_deferred_one_is_read_when_it_is_needed(self, proxy: Any) -> None:
+        assert Proxy.objects.defer("password").get().password == CANARY
+
+    def test_a_secret_that_looks_sealed_is_a_secret_all_the_same(self) -> None:
+        proxy = new(Proxy, password="sealed:by the user")
+        assert Proxy.objects.get().password == "sealed:by the user"
+        assert "by the user" not in stored(proxy)
+
+    @pytest.mark.parametrize(
+        "lookup", ["password", "password__contains", "password__startswith", "password__in"]
+    )
+    def test_it_cannot_be_searched_for(self, proxy: Any, lookup: str) -> None:
+        with pytest.raises(FieldError):
+            Proxy.objects.filter(**{lookup: [CANARY]}).exists()
+
+
+class TestInText:
+    def test_url_has_it_and_nothing_else_does(self, proxy: Any) -> None:
+        proxy = Proxy.objects.get()
+        assert proxy.url == f"http://user:c4n4ry%2Fp%C3%A4%3Ass%20w%40rd@{proxy.host}:3128"
+        assert str(proxy) == proxy.masked_url == f"http://user:***@{proxy.host}:3128"
+        for text in (repr(proxy), repr(proxy.__dict__), f"{proxy}", repr(Proxy.objects.values_list())):
+            assert "c4n4ry" not in text
+
+    @pytest.mark.parametrize(
+        ("fields", "url"),
+        [
+            ({"host": "10.0.0.1", "port": 80}, "http://10.0.0.1:80"),
+            ({"host": "2001:db8::1", "port": 80}, "http://[2001:db8::1]:80"),
+            ({"host": "h", "port": 1, "scheme": "socks5h", "username": "a@b"}, "socks5h://a%40b@h:1"),
+            ({"host": "h", "port": 1, "password": "p/w"}, "http://:p%2Fw@h:1"),
+        ],
+    )
+    def test_url_is_valid_for_every_kind_of_proxy(self, fields: dict[str, Any], url: str) -> None:
+        assert Proxy(**fields).url == url
+
+    def test_a_life_of_a_lease_leaves_no_trace_of_it_in_logs_and_errors(
+        self, proxy: Any, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        said = []
+        with caplog.at_level(logging.DEBUG):
+            lease = Proxy.pool.acquire()
+            said += [repr(lease), str(lease), repr(lease.resource), lease.resource.url and ""]
+            steal(proxy)
+            with pytest.raises(LeaseLost) as lost:
+                lease.renew()
+            with pytest.raises(AcquireTimeout) as late:
+                Proxy.pool.acquire(timeout=0.02, username="user")
+            with pytest.raises(BadOption) as bad:
+                Proxy.pool.acquire(password=CANARY)
+            said += [str(caught.value) + repr(caught.value) for caught in (lost, late, bad)]
+        said += [record.getMessage() for record in caplog.records]
+        said += list(capfd.readouterr())
+        assert caplog.records
+        assert not [text for text in said if "c4n4ry" in text]
+        assert not Ticket.objects.filter(selector__contains="c4n4ry").exists()
+
+    def test_serialised_rows_carry_it_encrypted(self, proxy: Any) -> None:
+        text = serializers.serialize("json", Proxy.objects.all())
+        assert json.loads(text)[0]["fields"]["password"] == stored(proxy)
+        assert CANARY not in text
+        Proxy.objects.all()._raw_delete("default")
+        for loaded in serializers.deserialize("json", text):
+            loaded.save()
+        assert Proxy.objects.get().password == CANARY
+
+    def test_pickled_rows_carry_it_encrypted(self, proxy: Any) -> None:
+        dump = pickle.dumps(Proxy.objects.get())
+        assert b"c4n4ry" not in dump
+        assert pickle.loads(dump).password == CANARY
+
+
+class TestKeys:
+    def test_a_wrong_one_is_a_clear_error_when_the_secret_is_read_not_before(
+        self, proxy: Any, keys: Any
+    ) -> None:
+        keys(a_key())
+        with Proxy.pool.lease() as lease:
+            assert str(lease.resource)
+            with pytest.raises(
+                SecretUnreadable, match=r"none of the keys in .* decrypts this secret: was a key removed?"
+            ):
+                assert lease.resource.url
+
+    @pytest.mark.parametrize("wrong", [[], [""], ["short"], [None], [b"x" * 31]])
+    def test_none_or_a_broken_one_says_how_to_make_one(self, keys: Any, wrong: list[Any]) -> None:
+        keys(*wrong)
+        with pytest.raises(SecretUnreadable, match=r"make one with: python -c .*generate_key"):
+            new(Proxy, password=CANARY)
+        assert new(Proxy).password == ""
+
+    def test_an_error_about_one_does_not_show_it(self, keys: Any) -> None:
+        keys("not-a-fernet-key-but-secret")
+        with pytest.raises(SecretUnreadable) as caught:
+            new(Proxy, password=CANARY)
+        assert "but-secret" not in str(caught.value)
+        assert "c4n4ry" not in str(caught.value)
+
+    def test_an_older_one_still_decrypts(self, keys: Any) -> None:
+        old, fresh = a_key(), a_key()
+        keys(old)
+        new(Proxy, password=CANARY)
+        keys(fresh, old)
+        assert Proxy.objects.get().password == CANARY
+
+
+def report_on(act: Callable[[], Any], error: type[Exception]) -> str:
+    """Return the report, as Django mails it to the admins, on what ``act`` raises."""
+    with pytest.raises(error) as caught:
+        act()
+    reporter = ExceptionReporter(None, caught.type, caught.value, caught.tb)
+    said = str(reporter.get_traceback_html())
+    assert "Local vars" in said
+    return said
+
+
+class TestErrorReports:
+    @pytest.mark.parametrize("shape", [list, tuple, " ".join, dict.fromkeys, set])
+    def test_a_broken_entry_shows_no_key_and_no_secret(self, proxy: Any, settings: Any, shape: Any) -> None:
+        good = settings.RESOURCEPOOL["SECRET_KEYS"][0]
+        settings.RESOURCEPOOL = {"SECRET_KEYS": shape([good, BROKEN])}
+        loaded = Proxy.objects.get()
+        for act in (
+            lambda: loaded.password,
+            lambda: loaded.url,
+            lambda: setattr(loaded, "password", CANARY),
+        ):
+            said = report_on(act, SecretUnreadable)
+            assert not [text for text in (good, BROKEN, PART) if text in said]
+
+    def test_a_write_that_fails_shows_no_secret(self, proxy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        proxy.password = CANARY
+        monkeypatch.setattr("django.db.models.sql.compiler.SQLUpdateCompiler.execute_sql", fail)
+        assert PART not in report_on(proxy.save, RuntimeError)
+        assert PART not in report_on(lambda: list(rotation.rotate_secrets()), RuntimeError)
+
+    def test_an_instance_carries_no_text_before_and_after_it_is_saved(self) -> None:
+        proxy = Proxy(host="a.example", port=80, password=CANARY)
+        assert PART not in str(vars(proxy))
+        proxy.save()
+        assert PART not in str(vars(proxy))
+        assert proxy.password == CANARY
+        proxy.refresh_from_db()
+        assert PART not in str(vars(proxy))
+
+
+class TestRotation:
+    def test_makes_the_old_key_superfluous(self, keys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(rotation, "CHUNK", 2)
+        old, fresh = a_key(), a_key()
+        keys(old)
+        several(Proxy, 5, password=CANARY)
+        new(Proxy)
+        keys(fresh, old)
+        out = io.StringIO()
+        call_command("resourcepool_rotate_secrets", stdout=out)
+        assert "resourcepool.Proxy.password: 5 encrypted anew" in out.getvalue()
+        keys(fresh)
+        assert [row.password for row in Proxy.objects.exclude(password__isnull=True)].count(CANARY) == 5
+
+    def test_may_be_repeated(self, proxy: Any) -> None:
+        for _ in range(2):
+            call_command("resourcepool_rotate_secrets", stdout=io.StringIO())
+        assert Proxy.objects.get().password == CANARY
+
+    def test_leaves_leases_alone(self, proxy: Any) -> None:
+        with Proxy.pool.lease() as lease:
+            before = columns(proxy)
+            call_command("resourcepool_rotate_secrets", stdout=io.StringIO())
+            after = columns(proxy)
+            assert {**before, "password": None} == {**after, "password": None}
+            lease.renew()
+
+    def test_without_the_old_key_stops_and_says_so(self, proxy: Any, keys: Any) -> None:
+        before = stored(proxy)
+        keys(a_key())
+        with pytest.raises(CommandError, match="was a key removed"):
+            call_command("resourcepool_rotate_secrets", stdout=io.StringIO())
+        assert stored(proxy) == before

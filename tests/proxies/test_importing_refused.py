@@ -1,0 +1,120 @@
+"""Imports that are refused or fail: then nothing was imported."""
+
+from typing import Any
+
+import pytest
+from django.db import IntegrityError, InterfaceError, connection
+from django.test.utils import CaptureQueriesContext
+
+from resourcepool.dialect import Trouble
+from resourcepool.exceptions import DatabaseUnavailable, ImportRefused
+from resourcepool.models import Proxy
+from resourcepool.proxies import import_plan as plan
+from resourcepool.proxies import importing as proxies
+from resourcepool.proxies import storing
+from resourcepool.proxies.importing import BadLines
+from resourcepool.proxies.table import ProxyTable
+from tests.app.rows import new
+from tests.proxies.imported import ALL, JOE, Import, hosts, numbers, rows
+
+pytestmark = pytest.mark.django_db
+
+
+class TestNothingOrAll:
+    def test_bad_lines_keep_the_good_ones_out(self, bring: Import) -> None:
+        with pytest.raises(BadLines) as refused:
+            bring("a.example:80\nb.example:0")
+        assert str(refused.value).splitlines()[0].endswith("proxies.csv: nothing was imported; bad lines: 1")
+        assert "line 2: port: not a whole number from 1 to 65535" in str(refused.value)
+        assert rows() == []
+
+    def test_skip_bad_lets_the_good_ones_in(self, bring: Import) -> None:
+        done = bring("a.example:80\nb.example:0", skip_bad=True)
+        assert numbers(done) == (1, 0, 0, 0)
+        assert [str(line) for line in done.bad] == ["line 2: port: not a whole number from 1 to 65535"]
+        assert hosts() == ["a.example"]
+
+    def test_skip_bad_refuses_a_file_without_a_good_line(self, bring: Import) -> None:
+        with pytest.raises(BadLines):
+            bring("b.example:0", skip_bad=True)
+
+    def test_skip_bad_imports_the_first_of_two_that_are_the_same(self, bring: Import) -> None:
+        bring("host,port,weight\na.example,80,2\na.example,80,3", skip_bad=True)
+        assert Proxy.objects.get().weight == 2
+
+    def test_a_dry_run_says_the_same_and_writes_nothing(self, bring: Import) -> None:
+        bring("host,port,weight\na.example,80,2\nb.example,80,2\nc.example,80,2")
+        Proxy.objects.filter(host="c.example").retire("old")
+        before = rows()
+        text = "host,port,weight\na.example,80,3\nc.example,80,2\nd.example,80,1"
+        with CaptureQueriesContext(
+            connection,
+        ) as queries:
+            dry = bring(text, update=True, sync=True, dry_run=True)
+        assert all(query["sql"].startswith("SELECT") for query in queries)
+        assert rows() == before
+        assert dry == bring(text, update=True, sync=True)
+        assert numbers(dry) == (1, 2, 0, 1)
+
+    @pytest.mark.parametrize("stage", ["read", "compared", "encrypted", "stored", "changed"])
+    def test_an_interruption_leaves_nothing_half_done(
+        self, bring: Import, stage: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(plan, "CHUNK", 1)
+        monkeypatch.setattr("resourcepool.proxies.reading.EVERY", 1)
+        header = "host,port,username,password,weight\n"
+        bring(header + "a.example,80,joe,1,1\nz.example,80,joe,1,1")
+        before = [(row["host"], row["weight"], row["status"]) for row in rows()]
+
+        def interrupt(what: str, done: int, total: int | None) -> None:
+            if what == stage:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            bring(
+                header + "a.example,80,joe,2,2\nb.example,80,joe,1,1",
+                update=True,
+                sync=True,
+                tell=interrupt,
+            )
+        assert [(row["host"], row["weight"], row["status"]) for row in rows()] == before
+
+    def test_somebody_elses_proxy_in_between_is_not_overwritten(
+        self, bring: Import, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def store_late(*args: Any) -> int:
+            new(Proxy, host="b.example", port=80, notes="theirs")
+            return storing.store(*args)
+
+        monkeypatch.setattr(proxies, "store", store_late)
+        with pytest.raises(ImportRefused, match="somebody else has entered") as refused:
+            bring("a.example:80\nb.example:80")
+        assert isinstance(refused.value.__cause__, IntegrityError)
+        assert hosts() == ["b.example"]
+        assert Proxy.objects.get().notes == "theirs"
+
+    def test_a_lost_connection_is_not_taken_for_a_failure_or_a_success(
+        self, bring: Import, transactional_db: None, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def lose_it(table: Any, rows: Any) -> None:
+            connection.close()
+            raise InterfaceError(0, "lost")
+
+        monkeypatch.setattr("resourcepool.leases.retry.dialect.trouble", lambda *args: Trouble.DISCONNECTED)
+        monkeypatch.setattr(ProxyTable, "insert", lose_it)
+        with pytest.raises(DatabaseUnavailable, match="import them again"):
+            bring("a.example:80")
+
+    def test_one_that_was_deleted_in_between_is_entered_again(
+        self, bring: Import, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        bring(ALL + JOE)
+
+        def store_late(*args: Any) -> int:
+            Proxy.objects.all().delete()
+            return storing.store(*args)
+
+        monkeypatch.setattr(proxies, "store", store_late)
+        bring(ALL + JOE.replace("mine", "yours"), update=True)
+        proxy = Proxy.objects.get()
+        assert (proxy.url, proxy.notes) == ("http://joe:secret@a.example:80", "yours")

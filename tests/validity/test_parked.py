@@ -1,0 +1,175 @@
+"""What is done with resources in quarantine that are checked, and with those that are taken away meanwhile."""
+
+from typing import Any
+
+import pytest
+
+from resourcepool.dialect import DbLater
+from resourcepool.exceptions import LeaseLost
+from resourcepool.models import Proxy
+from resourcepool.resources.state import Status
+from resourcepool.signals import Fact, What
+from resourcepool.validity.check import check
+from resourcepool.validity.checker import Finding
+from resourcepool.validity.due import due
+from resourcepool.validity.lease import take
+from resourcepool.validity.outcome import Checked, Done
+from tests.app.rows import busy_for, columns, hold, new
+from tests.validity.checked import checked, parked
+from tests.validity.scripted import BAD, GOOD, UNKNOWN, Scripted
+
+pytestmark = pytest.mark.usefixtures("scripted")
+
+
+class TestInQuarantine:
+    def test_a_good_one_is_returned_to_service(self, told: list[Fact]) -> None:
+        row = parked()
+        assert checked()[row.pk].done is Done.RETURNED
+        now = columns(row)
+        assert (now["status"], now["reason"], now["strikes"], now["until"]) == ("in_service", "", 0, None)
+        assert busy_for(row) <= 0
+        assert [fact.what for fact in told] == [What.CHECKED, What.RETURNED]
+
+    def test_one_that_is_still_bad_stays_for_longer(self) -> None:
+        row = parked(struck_at=DbLater(-60))
+        Scripted.finds = {row.pk: BAD}
+        assert checked()[row.pk].done is Done.QUARANTINED
+        assert columns(row)["strikes"] == 4
+        assert busy_for(row) > 2_000
+
+    def test_one_that_nobody_can_say_anything_about_stays_for_as_long_as_before(self) -> None:
+        row = parked()
+        until = columns(row)["until"]
+        Scripted.finds = {row.pk: UNKNOWN}
+        checked()
+        now = columns(row)
+        assert (now["busy_before"], now["until"], now["status"]) == (until, until, "quarantined")
+        assert now["holder"] == ""
+
+    def test_what_an_operator_or_a_crawler_put_there_is_theirs(self) -> None:
+        row = parked("403 from the shop")
+        before = columns(row)
+        assert checked() == {}
+        assert columns(row) == before
+
+    def test_unless_that_is_asked_for(self) -> None:
+        row = parked("403 from the shop")
+        assert checked(every_quarantine=True)[row.pk].done is Done.RETURNED
+
+    def test_then_a_bad_verdict_neither_shortens_it_nor_takes_its_reason(self) -> None:
+        row = parked("vendor has it, ticket 4711")
+        before = columns(row)
+        Scripted.finds = {row.pk: BAD}
+        assert checked(every_quarantine=True)[row.pk].done is Done.NOTHING
+        now = columns(row)
+        kept = ("until", "reason", "status", "strikes")
+        assert [now[name] for name in kept] == [before[name] for name in kept]
+        assert now["busy_before"] == before["until"]
+        assert (now["verdict"], now["holder"]) == ("bad", "")
+
+    def test_what_comes_of_it_is_told_with_the_name_of_who_asked(self, told: list[Fact]) -> None:
+        returned, away = parked(), new(Proxy)
+        Scripted.finds = {away.pk: BAD}
+        checked(actor="alice")
+        assert {fact.what for fact in told} == {What.CHECKED, What.RETURNED, What.QUARANTINED}
+        assert {fact.actor for fact in told} == {"alice"}
+        assert {fact.pk for fact in told} == {returned.pk, away.pk}
+
+    def test_nobody_is_handed_it_while_it_is_looked_at(self) -> None:
+        row = parked()
+        seen: list[Any] = []
+        Scripted.meanwhile = staticmethod(
+            lambda one: seen.append((Proxy.pool.acquire(wait=False), columns(one)["holder"]))
+        )
+        checked()
+        assert seen[0][0] is None
+        assert seen[0][1].endswith("/check")
+        assert columns(row)["fence"] == 7 + 2
+
+    def test_a_returned_one_that_was_claimed_since_is_not_taken_from_its_holder(self) -> None:
+        row = parked()
+        (candidate,) = due(Proxy, None, every_quarantine=False, unless_within=0)
+        Proxy.objects.filter(pk=row.pk).return_to_service()
+        lease: Any = Proxy.pool.acquire()
+        assert take(Proxy, candidate) is None
+        lease.renew()
+
+    def test_nor_one_that_was_parked_anew(self) -> None:
+        row = parked()
+        (candidate,) = due(Proxy, None, every_quarantine=False, unless_within=0)
+        Proxy.objects.quarantine("by alice", 5_000)
+        before = columns(row)
+        assert take(Proxy, candidate) is None
+        assert columns(row) == before
+
+    def test_an_operator_who_decides_meanwhile_has_the_last_word(self) -> None:
+        row = parked()
+
+        def take_out(_: Any) -> None:
+            Proxy.objects.filter(pk=row.pk).take_out("by alice")
+
+        Scripted.meanwhile = staticmethod(take_out)
+        assert checked()[row.pk].done is Done.NOTHING
+        now = columns(row)
+        assert (now["in_service"], now["status"], now["reason"]) == (False, "out_of_service", "by alice")
+
+
+class TestInQuarantineSinceItsLease:
+    @staticmethod
+    def parked() -> Any:
+        away = {"status": Status.QUARANTINED, "in_service": False, "until": DbLater(1_000)}
+        return new(Proxy, reason="403 from the shop", fence=7, **away)
+
+    def test_a_good_one_is_returned_to_service_if_that_is_asked_for(self) -> None:
+        row = self.parked()
+        assert checked() == {}
+        assert checked(every_quarantine=True)[row.pk].done is Done.RETURNED
+        assert columns(row)["in_service"]
+
+    def test_a_bad_one_stays_for_as_long_as_before(self) -> None:
+        row = self.parked()
+        before = columns(row)
+        Scripted.finds = {row.pk: BAD}
+        assert checked(every_quarantine=True)[row.pk].done is Done.NOTHING
+        now = columns(row)
+        kept = ("until", "reason", "status", "in_service")
+        assert [now[name] for name in kept] == [before[name] for name in kept]
+
+    def test_an_operator_who_quarantines_it_anew_meanwhile_has_the_last_word(self) -> None:
+        row = self.parked()
+
+        def put_away(_: Any) -> None:
+            Proxy.objects.filter(pk=row.pk).quarantine("by alice", 5_000)
+
+        Scripted.meanwhile = staticmethod(put_away)
+        assert checked(every_quarantine=True)[row.pk].done is Done.NOTHING
+        now = columns(row)
+        assert (now["status"], now["reason"], now["holder"]) == ("quarantined", "by alice", "")
+
+
+class TestTaken:
+    @pytest.mark.parametrize("finding", [GOOD, BAD, UNKNOWN])
+    @pytest.mark.parametrize("make", [lambda: new(Proxy), parked])
+    def test_what_was_revoked_meanwhile_is_its_new_holders(self, make: Any, finding: Finding) -> None:
+        row, held = make(), []
+        Scripted.finds = {row.pk: finding}
+
+        def revoke(_: Any) -> None:
+            Proxy.objects.filter(pk=row.pk).revoke("stuck")
+            held.append(hold(row))
+
+        Scripted.meanwhile = staticmethod(revoke)
+        found: list[Checked] = []
+        check(Proxy, tell=found.append)
+        assert [one.done for one in found] == [Done.LOST]
+        held[0].renew()
+        assert columns(row)["verdict"] == ""
+
+
+def test_a_lease_of_a_check_is_lost_like_any_other() -> None:
+    row = parked()
+    (candidate,) = due(Proxy, None, every_quarantine=False, unless_within=0)
+    lease: Any = take(Proxy, candidate)
+    Proxy.objects.filter(pk=row.pk).revoke("stuck")
+    with pytest.raises(LeaseLost):
+        lease.put_back()
