@@ -78,5 +78,12 @@ def _create(using: str, name: str) -> bool:
 
 
 def _line(text: str) -> str:
-    plain: Any = " ".join(text.split())
-    return str(plain[:MAX_RESULT])
+    """Return ``text`` as one line for the row: of a list that is too long the items that fit, and how many do not."""
+    plain = " ".join(text.split())
+    items = plain.split("; ")
+    for kept in range(min(len(items), MAX_RESULT), 0, -1):
+        left_out = len(items) - kept
+        line = "; ".join([*items[:kept], *([f"and {left_out} more"] if left_out else [])])
+        if len(line) <= MAX_RESULT:
+            return line
+    return f"{plain[: MAX_RESULT - 3]}..."

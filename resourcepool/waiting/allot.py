@@ -1,8 +1,11 @@
 """Who is given what when there is not enough for everybody. No I/O."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
+
+TRIES = 2  # of a row, and for a ticket
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +32,16 @@ class Place:
         """How many rows it still needs."""
         return self.count - len(self.holds)
 
-    def with_row(self, pk: Any, fence: int) -> tuple[tuple[Any, int], ...]:
-        """Return what it holds once it is given this row."""
-        return (*self.holds, (pk, fence))
+    def given(self, pk: Any, fence: int) -> "Place":
+        """Return what it looks like once it has been given this row."""
+        return replace(self, fence=self.fence + 1, holds=(*self.holds, (pk, fence)))
 
 
-def allot(places: Sequence[Place], free: Mapping[str, Sequence[Any]]) -> dict[int, list[Any]]:
+def allot(
+    places: Sequence[Place],
+    free: Mapping[str, Sequence[Any]],
+    take: Callable[[Place, Any], bool] = lambda place, pk: True,
+) -> dict[int, list[Any]]:
     """Decide who gets which free row: {ticket: primary keys}.
 
     A ticket takes the first rows that its selector matches and nobody before it took. One for several rows keeps what
@@ -43,12 +50,26 @@ def allot(places: Sequence[Place], free: Mapping[str, Sequence[Any]]) -> dict[in
     Args:
         places: the tickets in the order in which they are served.
         free: the free rows that each selector matches, in the order in which they are given.
+        take: gives this row to this ticket. False: one of them is not as it was seen, and nobody knows which. The
+            ticket then tries another row, and the next one in line this row; after ``TRIES`` each is given up.
     """
     taken: set[Any] = set()
+    failed: Counter[Any] = Counter()
     given: dict[int, list[Any]] = {}
     for place in places:
-        found = [pk for pk in free.get(place.selector, ()) if pk not in taken][: place.lacks]
+        found: list[Any] = []
+        in_vain = 0
+        for pk in free.get(place.selector, ()):
+            if len(found) == place.lacks or in_vain == TRIES:
+                break
+            if pk in taken or failed[pk] == TRIES:
+                continue
+            if take(place, pk):
+                taken.add(pk)
+                found.append(pk)
+            else:
+                in_vain += 1
+                failed[pk] += 1
         if found:
-            taken.update(found)
             given[place.ticket] = found
     return given

@@ -6,7 +6,6 @@ row that is new or back in service) is given out by whoever looks.
 
 import contextlib
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
 
@@ -185,7 +184,7 @@ def give(
     connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int, place: Place, *, if_free: bool = False
 ) -> bool:
     """Give this row to this ticket; False, and nothing is changed, if either of them is not as it was seen."""
-    holds = (*place.holds, (pk, fence + 1))
+    holds = place.given(pk, fence + 1).holds
     sql = _of(connection, model).to_ticket[place.count > 1, if_free]
     if given := _change_both(connection, model, sql, (pk, fence), place, holds):
         _note_given(model, connection.alias, place.address, place.ticket)
@@ -228,18 +227,23 @@ def give_out(
     Raises:
         DatabaseUnavailable: some of it may have been given.
     """
-    done: dict[int, Pairs] = {}
+    served: dict[int, Place] = {}
     seen = glance(connection, model, model.where(selector, connection), most)
     if seen.free and (line := tickets.in_line(connection, model)):
         found = {selector: seen}
         for other in {place.selector for place in line} - {selector}:
             found[other] = glance(connection, model, model.where(other, connection), len(line))
         fences = {pk: fence for one in found.values() for pk, fence in one.free.items()}
-        given = allot(line, {wanted: list(one.free) for wanted, one in found.items()})
-        for place in line:
-            if rows := [(pk, fences[pk]) for pk in given.get(place.ticket, ())]:
-                done[place.ticket] = _give_all(connection, model, rows, place)
-    return seen, done
+
+        def take(place: Place, pk: Any) -> bool:
+            place = served.get(place.ticket, place)
+            given = _give_free(connection, model, pk, fences[pk], place)
+            if given:
+                served[place.ticket] = place.given(pk, fences[pk] + 1)
+            return given
+
+        allot(line, {wanted: list(one.free) for wanted, one in found.items()}, take)
+    return seen, {ticket: place.holds for ticket, place in served.items()}
 
 
 def give_everybody(connection: BaseDatabaseWrapper, model: Model) -> None:
@@ -270,12 +274,9 @@ def give_out_quietly(using: str, model: Model) -> None:
         give_out(connections[using], model, most=MOST)
 
 
-def _give_all(connection: BaseDatabaseWrapper, model: Model, rows: Sequence[Row], place: Place) -> Pairs:
-    for pk, fence in rows:
-        send = partial(give, connection, model, pk, fence, place, if_free=True)
-        if retrying(connection, send, busy=lambda: False):
-            place = replace(place, fence=place.fence + 1, holds=(*place.holds, (pk, fence + 1)))
-    return place.holds
+def _give_free(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int, place: Place) -> bool:
+    send = partial(give, connection, model, pk, fence, place, if_free=True)
+    return retrying(connection, send, busy=lambda: False)
 
 
 def _fitting(connection: BaseDatabaseWrapper, model: Model, row: Row, selectors: Collection[str]) -> set[str]:

@@ -11,7 +11,7 @@ import pytest
 from django.db import connection
 
 import resourcepool
-from resourcepool.exceptions import LeaseReleased
+from resourcepool.exceptions import DatabaseUnavailable, LeaseReleased
 from resourcepool.models import Proxy
 from resourcepool.waiting import handover, tickets
 from tests.app.rows import busy_for, columns, new
@@ -162,11 +162,13 @@ def test_a_waiter_that_is_asked_to_leave_does_so_at_once(spawn: Spawner, sign: i
         assert in_line() == [], child.output
 
 
-def leave_while_a_ticket_is_being_taken() -> None:
+def leave_while_a_ticket_is_being_taken(by_whom: str) -> None:
     resourcepool.release_on_sigterm()
     take = tickets.take
 
-    def take_slowly(*args: Any) -> int:
+    def take_slowly(*args: Any) -> Any:
+        if by_whom == "the thread" and threading.current_thread() is threading.main_thread():
+            raise DatabaseUnavailable("not for those who wait; the thread tries for them")
         pk = take(*args)
         print("taken", flush=True)
         os.kill(os.getpid(), signal.SIGTERM)
@@ -177,10 +179,11 @@ def leave_while_a_ticket_is_being_taken() -> None:
     Proxy.pool.acquire(timeout=60)
 
 
-def test_a_ticket_that_is_just_being_taken_does_not_stay_in_line(spawn: Spawner) -> None:
+@pytest.mark.parametrize("by_whom", ["who waits", "the thread"])
+def test_a_ticket_that_is_just_being_taken_does_not_stay_in_line(spawn: Spawner, by_whom: str) -> None:
     new(Proxy)
     with Proxy.pool.lease():
-        child = spawn(leave_while_a_ticket_is_being_taken)
+        child = spawn(leave_while_a_ticket_is_being_taken, by_whom)
         assert child.wait() == 143, child.output
         assert in_line() == [], child.output
         assert "taken" in child.output

@@ -3,6 +3,7 @@
 from tests.guards.checking import CHECKING
 from tests.guards.leases import LEASES
 from tests.guards.mutation import VERBS, Mutation
+from tests.guards.queue_plans import QUEUE_PLANS
 from tests.guards.queues import QUEUES
 from tests.guards.records import RECORDS
 from tests.guards.resources import RESOURCES
@@ -10,6 +11,16 @@ from tests.guards.servers import QUEUE_SERVERS
 from tests.guards.surfaces import SURFACES
 from tests.guards.waiting import WAITING
 
-MUTATIONS = (*LEASES, *WAITING, *RESOURCES, *CHECKING, *RECORDS, *SURFACES, *QUEUES, *QUEUE_SERVERS)
+MUTATIONS = (
+    *LEASES,
+    *WAITING,
+    *RESOURCES,
+    *CHECKING,
+    *RECORDS,
+    *SURFACES,
+    *QUEUE_PLANS,
+    *QUEUES,
+    *QUEUE_SERVERS,
+)
 
 __all__ = ["MUTATIONS", "VERBS", "Mutation"]

@@ -5,8 +5,10 @@ from tests.guards.mutation import LINE, Mutation
 HANDOVER, TICKETS, ACQUIRE, ALLOT, WAITER = (
     f"waiting/{name}.py" for name in ("handover", "tickets", "acquire", "allot", "waiter")
 )
-THE_HANDOVER = ("tests/waiting/test_handover.py",)
-THE_LINE = ("tests/waiting/test_line.py",)
+THE_HANDOVER = tuple(
+    f"tests/waiting/test_{name}.py" for name in ("handover", "giving_out", "handover_lost_replies")
+)
+THE_LINE = tuple(f"tests/waiting/test_line{end}.py" for end in ("", "_trust", "_several"))
 THE_TICKETS = ("tests/waiting/test_tickets.py",)
 
 WAITING = (
@@ -85,9 +87,16 @@ WAITING = (
     Mutation(
         "a row is given to two",
         ALLOT,
-        "            taken.update(found)\n",
+        "                taken.add(pk)\n",
         "",
         ("tests/waiting/test_allot.py",),
+    ),
+    Mutation(
+        "whoever is behind takes what the first in line did not get",
+        ALLOT,
+        "            if len(found) == place.lacks or in_vain == TRIES:\n",
+        "            if len(found) == place.lacks or in_vain:\n",
+        THE_HANDOVER,
     ),
     Mutation(
         "a ticket for many keeps nothing",
@@ -194,7 +203,7 @@ WAITING = (
         TICKETS,
         'WHERE {one.fence} = 1 AND {one.id} IN "',
         'WHERE {one.id} IN "',
-        ("tests/waiting/test_tickets.py", "tests/waiting/test_line.py"),
+        (*THE_TICKETS, *THE_LINE),
     ),
     Mutation(
         "who leaves keeps what it was given",

@@ -8,8 +8,9 @@ import pytest
 from resourcepool.history.recorder import recorder
 from resourcepool.models import Event
 from tests.committed import statements, transactional_db
+from tests.history.told import proxy, quick
 
-__all__ = ["statements", "transactional_db"]
+__all__ = ["proxy", "quick", "statements", "transactional_db"]
 
 
 @pytest.fixture(autouse=True)

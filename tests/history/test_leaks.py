@@ -10,7 +10,7 @@ from resourcepool.signals import What
 from tests.admin.conftest import event, lease
 from tests.app.models import Device
 from tests.app.rows import new
-from tests.history.test_recorder import told
+from tests.history.told import told
 
 LABELS = ["resourcepool.Proxy", "testapp.Device"]
 

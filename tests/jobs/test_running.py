@@ -1,14 +1,20 @@
 """Periodic work: one at a time, and what came of it is written down."""
 
+import re
 from contextlib import ExitStack
 from typing import Any
 
 import pytest
 from django.db import OperationalError, connection
+from django.utils import translation
 
 from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
+from resourcepool.jobs.models import MAX_RESULT
 from resourcepool.jobs.running import run
 from resourcepool.models import Job
+from resourcepool.phrases.shown import shown
+from resourcepool.resources.checking.due import WHY_NOT
+from resourcepool.resources.checking.outcome import Checked, Done, Tally
 from resourcepool.stats.jobs import jobs
 from tests.app.rows import change, columns, steal
 from tests.eventually import InBackground
@@ -49,6 +55,44 @@ def test_a_failure_is_raised_and_written_down_until_it_succeeds_again() -> None:
     assert status.result == "LookupError: the target is gone"
     run("check", lambda _: "fine")
     assert jobs()["check"].failed is None
+
+
+class TestTooLong:
+    """What does not fit into the row ends where an item of it ends, so that the rest can still be translated."""
+
+    def test_every_reason_for_which_a_check_may_skip(self) -> None:
+        tally = Tally()
+        for why in [*WHY_NOT.values(), "not there any more"]:
+            for _ in range(5_037):
+                tally(Checked(1, "", None, None, why, Done.SKIPPED))
+        whole = str(tally)
+        assert run("check", lambda _: whole) == whole
+        written = Job.objects.get().result
+        *kept, last = written.split("; ")
+        left_out = len(whole.split("; ")) - len(kept)
+        assert len(written) <= MAX_RESULT < len(whole)
+        assert whole.startswith("; ".join(kept) + "; ")
+        assert (last, left_out > 0) == (f"and {left_out} more", True)
+        with translation.override("zh-hans"):
+            said = shown(written)
+        assert not set(re.findall("[a-z]+", said))
+
+    def test_what_just_fits_is_kept(self) -> None:
+        text = "; ".join(["x" * 99, "y" * 99])
+        assert len(text) == MAX_RESULT
+        run("sweep", lambda _: text)
+        assert Job.objects.get().result == text
+        run("sweep", lambda _: f"{text}y")
+        assert Job.objects.get().result == f"{'x' * 99}; and 1 more"
+
+    @pytest.mark.parametrize(
+        "text", ["x" * 201, "x" * 500, "x" * 190 + "; and so on; and so forth", "; " * 300]
+    )
+    def test_a_single_one_that_is_too_long_is_seen_to_be_cut(self, text: str) -> None:
+        run("sweep", lambda _: text)
+        written = Job.objects.get().result
+        assert len(written) <= MAX_RESULT
+        assert written.endswith(("...", " more"))
 
 
 def test_one_whose_process_died_is_done_by_the_next_after_its_ttl() -> None:

@@ -1,17 +1,18 @@
 """Taking leases away from a shell."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from resourcepool.exceptions import LeaseLost
+from resourcepool.exceptions import LeaseLost, RowLocked
 from resourcepool.management import operating
 from resourcepool.management.commands import resourcepool_close as command
 from resourcepool.models import Event, Proxy
 from tests.admin.conftest import event as begun
 from tests.app.models import Device
 from tests.app.rows import busy_for, columns, hold, new, several
-from tests.history.test_recorder import told
+from tests.history.told import told
 from tests.management.operated import run
 
 pytestmark = pytest.mark.usefixtures("history")
@@ -27,6 +28,15 @@ def test_by_id_frees_it_at_once_and_its_holder_is_told() -> None:
     with pytest.raises(LeaseLost):
         lease.renew()
     kept.renew()
+
+
+def test_when_none_was_closed_nobody_is_said_to_be_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    proxy = new(Proxy)
+    hold(proxy)
+    monkeypatch.setattr(command, "_close", lambda *_: (0, RowLocked("locked")))
+    closed = run("close", "proxy", proxy.pk, "--reason", "hangs")
+    assert closed.out.endswith("Closed 0 leases.\n")
+    assert (closed.err, closed.code) == ("locked\n", 1)
 
 
 def test_the_history_keeps_who_did_it_and_why() -> None:
@@ -119,6 +129,32 @@ def test_what_is_not_there_is_not_said_to_be_free() -> None:
     again = run("close", "proxy", 987_654, "--reason", "x", "--json")
     assert (again.json["not_held"], again.json["not_there"]) == ([], ["987654"])
     assert again.code == 1
+
+
+class Compared(int):
+    """A primary key that counts how often it is compared with another one."""
+
+    times = 0
+
+    def __eq__(self, other: object) -> bool:
+        Compared.times += 1
+        return int(self) == other
+
+    __hash__ = int.__hash__
+
+
+def test_many_ids_are_compared_only_a_few_times_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    def reading(pks: range) -> Any:
+        rows = SimpleNamespace(values_list=lambda *_, **__: [Compared(pk) for pk in pks])
+        rows.filter = lambda **_: rows
+        return lambda *_, **__: rows
+
+    monkeypatch.setattr(command, "running", reading(range(100)))
+    monkeypatch.setattr(command, "everything", reading(range(200)))
+    monkeypatch.setattr(Compared, "times", 0)
+    free, gone = command._not_held(Proxy, [Compared(pk) for pk in range(300)])
+    assert (free, gone) == ([str(pk) for pk in range(100, 200)], [str(pk) for pk in range(200, 300)])
+    assert Compared.times <= 4 * 300
 
 
 @pytest.mark.parametrize(

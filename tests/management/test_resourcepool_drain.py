@@ -11,7 +11,7 @@ from resourcepool.resources.state import Status
 from tests.app.models import Device
 from tests.app.rows import columns, hold, new, several
 from tests.eventually import InBackground, eventually
-from tests.history.test_recorder import told
+from tests.history.told import told
 from tests.management.operated import run
 
 pytestmark = pytest.mark.usefixtures("history")

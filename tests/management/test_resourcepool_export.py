@@ -16,7 +16,7 @@ from resourcepool.models import Event, Proxy
 from resourcepool.stats import records
 from tests.app.models import Device
 from tests.app.rows import columns, hold, new, several
-from tests.history.test_recorder import told
+from tests.history.told import told
 from tests.management.operated import run
 
 pytestmark = pytest.mark.usefixtures("history")

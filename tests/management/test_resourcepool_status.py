@@ -15,7 +15,7 @@ from resourcepool.models import Proxy
 from resourcepool.resources.state import Status
 from tests.app.models import Device
 from tests.app.rows import hold, new, several
-from tests.history.test_recorder import told
+from tests.history.told import told
 from tests.management.operated import run
 from tests.waiting.waiters import ticket
 

@@ -1,6 +1,7 @@
 """Who gets which free row: a pure decision."""
 
 import itertools
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import pytest
@@ -49,6 +50,40 @@ def test_allot(case: str) -> None:
     assert allot([place_of(*place) for place in places], free) == served
 
 
+ONE_EACH = [place_of(number, ANY, 1) for number in (7, 8, 9)]
+IN_VAIN = {
+    "who does not get a row takes the next one": (ONE_EACH[:2], [1, 2], {(7, 1)}, {7: [2], 8: [1]}),
+    "a row that nobody gets": (ONE_EACH[:2], [1, 2, 3], {(7, 1), (8, 1)}, {7: [2], 8: [3]}),
+    "and nothing else is there for the second": (ONE_EACH[:2], [1, 2], {(7, 1), (8, 1)}, {7: [2]}),
+    "the first is there no more": (ONE_EACH, [1, 2], {(7, 1), (7, 2)}, {8: [1], 9: [2]}),
+    "and only one is free": (ONE_EACH, [1], {(7, 1)}, {8: [1]}),
+    "who wants many goes on": (
+        [place_of(7, ANY, 2), place_of(8, ANY, 1)],
+        [1, 2, 3],
+        {(7, 1)},
+        {7: [2, 3], 8: [1]},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", IN_VAIN)
+def test_nobody_is_passed_over_because_a_row_went_elsewhere(case: str) -> None:
+    places, free, fails, served = IN_VAIN[case]
+    assert allot(places, {ANY: free}, lambda place, pk: (place.ticket, pk) not in fails) == served
+
+
+def test_a_row_and_a_ticket_are_tried_in_vain_twice_at_most() -> None:
+    tried: list[tuple[int, int]] = []
+
+    def take(place: Place, pk: int) -> bool:
+        tried.append((place.ticket, pk))
+        return False
+
+    assert allot([place_of(number, ANY, 1) for number in range(9)], {ANY: list(range(9))}, take) == {}
+    assert max(Counter(ticket for ticket, _ in tried).values()) == 2
+    assert max(Counter(pk for _, pk in tried).values()) == 2
+
+
 def test_who_collects_several_gets_only_what_it_still_lacks() -> None:
     collects = Place(7, selector=ANY, count=3, holds=((1, 5), (2, 5)))
     assert collects.lacks == 1
@@ -56,7 +91,8 @@ def test_who_collects_several_gets_only_what_it_still_lacks() -> None:
 
 
 def test_what_a_ticket_holds_grows_by_what_it_is_given() -> None:
-    assert Place(7, count=2, holds=((1, 5),)).with_row(2, 9) == ((1, 5), (2, 9))
+    before = Place(7, fence=3, count=2, holds=((1, 5),))
+    assert before.given(2, 9) == Place(7, fence=4, count=2, holds=((1, 5), (2, 9)))
 
 
 selectors = st.sampled_from([US, DE, ANY, "nothing"])

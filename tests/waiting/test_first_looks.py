@@ -2,59 +2,22 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
-from resourcepool.bell import Bell
 from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable
 from resourcepool.models import Proxy, Ticket
-from resourcepool.waiting import acquire, tickets
+from resourcepool.waiting import acquire
 from resourcepool.waiting import waiter as of_one
-from resourcepool.waiting.contention import Speed
 from resourcepool.waiting.notices import notices
 from resourcepool.waiting.waiter import Waiter
 from resourcepool.waiting.waiters import waiters
-from tests.app.rows import columns, expire, hold, new, several
+from tests.app.rows import expire, hold, new, several
 from tests.concurrency.tickets import in_line
 from tests.eventually import InBackground, eventually
+from tests.waiting.looks import HERE, LONG, Looks, asleep, request, waiting
 from tests.waiting.waiters import given, ticket
-
-HERE = threading.current_thread().name
-LONG = 30.0  # seconds, which no test waits
-
-
-class Looks:
-    """Who looked, one name of a thread for each look; ``do`` is done before the next one."""
-
-    def __init__(self, look: Callable[..., Any]) -> None:
-        self.by: list[str] = []
-        self.do: Callable[[], object] = lambda: None
-        self._look = look
-
-    def __call__(self, *args: Any) -> Any:
-        self.by.append(threading.current_thread().name)
-        do, self.do = self.do, lambda: None
-        do()
-        return self._look(*args)
-
-    def raising(self, error: BaseException, *before: Callable[[], object]) -> None:
-        """Do this before the next look, and have it fail then."""
-
-        def fail() -> None:
-            for do in before:
-                do()
-            raise error
-
-        self.do = fail
-
-
-@pytest.fixture
-def looks(monkeypatch: pytest.MonkeyPatch) -> Looks:
-    looks = Looks(tickets.look)
-    monkeypatch.setattr(tickets, "look", looks)
-    return looks
 
 
 @pytest.fixture
@@ -65,28 +28,7 @@ def _nobody_else_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waiters, "join", join)
 
 
-@pytest.fixture
-def _the_first_look_is_far_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Speed, "first_pause", lambda *_: LONG)
-
-
-@pytest.fixture(autouse=True)
-def _every_ticket_is_forgotten(removed_at_once: None) -> Iterator[None]:
-    notices._tickets.clear()
-    yield
-    eventually(lambda: not notices._tickets, because=lambda: f"not forgotten: {notices._tickets}")
-
-
-def waiting(**wishes: Any) -> InBackground:
-    """Start somebody who waits; return once it sleeps until its first look."""
-    one = InBackground(lambda: Proxy.pool.acquire(**{"timeout": 60, "holder": "me", **wishes}))
-    eventually(asleep)
-    return one
-
-
-def asleep() -> bool:
-    """Whether somebody in this process waits for a notice itself."""
-    return any(isinstance(bell, Bell) for bell in list(notices._tickets.values()))
+pytestmark = pytest.mark.usefixtures("every_ticket_is_forgotten")
 
 
 class TestBeingServed:
@@ -110,7 +52,7 @@ class TestBeingServed:
         assert lease.fence == 2
         assert looks.by == [HERE] * 2
 
-    @pytest.mark.usefixtures("_nobody_else_looks", "_the_first_look_is_far_away")
+    @pytest.mark.usefixtures("_nobody_else_looks", "the_first_look_is_far_away")
     def test_a_release_wakes_who_sleeps_until_then(self, looks: Looks) -> None:
         held = hold(new(Proxy))
         one = waiting()
@@ -118,7 +60,7 @@ class TestBeingServed:
         assert one.result().fence == 2
         assert len(looks.by) == 1
 
-    @pytest.mark.usefixtures("_nobody_else_looks", "_the_first_look_is_far_away")
+    @pytest.mark.usefixtures("_nobody_else_looks", "the_first_look_is_far_away")
     def test_a_notice_for_nothing_only_costs_a_look(self, looks: Looks) -> None:
         held = hold(new(Proxy))
         one = waiting()
@@ -138,7 +80,7 @@ class TestBeingServed:
         assert one.result().fence == 2
         assert one.name not in looks.by[looks.by.index("resourcepool-waiters-default") :]
 
-    @pytest.mark.usefixtures("_the_first_look_is_far_away")
+    @pytest.mark.usefixtures("the_first_look_is_far_away")
     def test_with_several_is_up_to_the_thread_from_the_beginning(self, looks: Looks) -> None:
         held = [hold(row) for row in several(Proxy, 2)]
         one = InBackground(lambda: Proxy.pool.acquire_many(2, timeout=20, holder="me"))
@@ -149,7 +91,7 @@ class TestBeingServed:
         assert len(one.result()) == 2
         assert set(looks.by) == {"resourcepool-waiters-default"}
 
-    @pytest.mark.usefixtures("_the_first_look_is_far_away")
+    @pytest.mark.usefixtures("the_first_look_is_far_away")
     def test_a_release_wakes_who_waits_in_asyncio(self, looks: Looks) -> None:
         held = hold(new(Proxy))
         one = InBackground(lambda: asyncio.run(Proxy.pool.aacquire(timeout=60, holder="me")))
@@ -240,87 +182,3 @@ class TestAnOutage:
         with pytest.raises(AcquireTimeout) as caught:
             one.result()
         assert "gone" not in str(caught.value)
-
-
-def request(**wishes: Any) -> Any:
-    return Proxy.pool.request(1, {"timeout": 60, "holder": "me", **wishes})
-
-
-class TestLeaving:
-    @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, LookupError])
-    def test_when_interrupted_in_a_look_takes_the_ticket_away(
-        self, looks: Looks, error: type[BaseException]
-    ) -> None:
-        held = hold(new(Proxy))
-        looks.raising(error())
-        with pytest.raises(error):
-            Proxy.pool.acquire(timeout=20)
-        eventually(lambda: not Ticket.objects.exists())
-        held.release()
-        assert Proxy.pool.acquire(wait=False) is not None
-
-    def test_when_interrupted_in_a_look_passes_on_what_was_given(self, looks: Looks) -> None:
-        row, behind = new(Proxy), []
-        held = hold(row)
-        looks.raising(KeyboardInterrupt(), held.release, lambda: behind.append(ticket(Proxy)))
-        with pytest.raises(KeyboardInterrupt):
-            Proxy.pool.acquire(timeout=20)
-        eventually(lambda: given(behind[0]) == [(row.pk, 3)])
-
-    def test_when_interrupted_while_its_ticket_is_put_away_gives_back_what_was_given(
-        self, looks: Looks, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        row = new(Proxy)
-        looks.do = hold(row).release
-        used = waiters.used
-
-        def interrupted(waiter: Waiter) -> None:
-            used(waiter)
-            raise KeyboardInterrupt
-
-        monkeypatch.setattr(waiters, "used", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            Proxy.pool.acquire(timeout=20)
-        assert (columns(row)["fence"], columns(row)["holder"]) == (3, "")
-
-    def test_when_a_signal_raises_the_callers_own_timeout_error(self, looks: Looks) -> None:
-        hold(new(Proxy))
-        looks.raising(TimeoutError("the caller's own"))
-        with pytest.raises(TimeoutError, match="the caller's own"):
-            Proxy.pool.acquire(timeout=20)
-        eventually(lambda: not Ticket.objects.exists())
-
-    def test_when_interrupted_while_it_is_served_gives_back_what_was_given(
-        self, looks: Looks, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        row = new(Proxy)
-        looks.do = hold(row).release
-
-        def interrupted(*_: Any, **__: Any) -> Any:
-            raise KeyboardInterrupt
-
-        monkeypatch.setattr(acquire, "handles", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            Proxy.pool.acquire(timeout=20)
-        eventually(lambda: not Ticket.objects.exists())
-        eventually(lambda: columns(row)["holder"] == "")
-
-    @pytest.mark.usefixtures("_the_first_look_is_far_away")
-    def test_after_a_timeout_before_the_first_look_takes_the_ticket_away(self, looks: Looks) -> None:
-        hold(new(Proxy))
-        with pytest.raises(AcquireTimeout):
-            Proxy.pool.acquire(timeout=0.05)
-        assert HERE not in looks.by
-        eventually(lambda: not Ticket.objects.exists())
-
-    @pytest.mark.usefixtures("_the_first_look_is_far_away")
-    def test_after_a_stop_while_it_sleeps_takes_the_ticket_away(self, looks: Looks) -> None:
-        hold(new(Proxy))
-        stop = threading.Event()
-        one = InBackground(lambda: Proxy.pool.obtain(request(), stop.is_set))
-        eventually(asleep)
-        stop.set()
-        with pytest.raises(AcquireTimeout):
-            one.result()
-        assert one.name not in looks.by
-        eventually(lambda: not Ticket.objects.exists())

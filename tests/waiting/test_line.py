@@ -3,7 +3,6 @@
 The turns are taken here in the test's own thread; another process would release and claim at any moment in between.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,59 +11,15 @@ from django.test.utils import CaptureQueriesContext
 
 from resourcepool.dialect import DbLater
 from resourcepool.leases import verbs
-from resourcepool.leases.lease import Lease
-from resourcepool.leases.terms import margin
 from resourcepool.models import Proxy, Ticket
-from resourcepool.waiting import tickets
 from resourcepool.waiting.contention import SHORTEST, speed_of
 from resourcepool.waiting.line import USED_AT_MOST, Line
-from resourcepool.waiting.waiter import Waiter
 from tests.app.models import Device
-from tests.app.rows import busy_for, change, columns, expire, hold, new, several, steal
+from tests.app.rows import busy_for, change, columns, expire, hold, new, several
 from tests.committed import Clock
 from tests.concurrency.tickets import in_line
+from tests.waiting.turns import TICKET_TTL, join, leases, look, of
 from tests.waiting.waiters import given, ticket
-
-TICKET_TTL = 6.0
-
-
-@pytest.fixture
-def line(process_clock: Clock) -> Line:
-    return Line("default")
-
-
-def join(line: Line, model: Any = Proxy, count: int = 1, **wishes: Any) -> Waiter:
-    """Put somebody into this line; nobody looks for it but the test's own turns."""
-    request = model.pool.request(count, {"timeout": 60, "holder": "me", **wishes})
-    waiter = Waiter(model.pool, "default", request, "me")
-    waiter.has(tickets.take(connection, model, request, "me"))
-    line.waiters.append(waiter)
-    return waiter
-
-
-def look(line: Line) -> None:
-    line.turn(noticed=True)
-
-
-def of(waiter: Waiter) -> Ticket:
-    assert waiter.ticket is not None
-    return Ticket.objects.get(pk=waiter.ticket.pk)
-
-
-def then(do: Callable[..., Any], and_then: Callable[[], object]) -> Callable[..., Any]:
-    """Return what does one after the other, and returns what the first one did."""
-
-    def both(*args: Any) -> Any:
-        done = do(*args)
-        and_then()
-        return done
-
-    return both
-
-
-def leases(waiter: Waiter) -> list[Lease]:
-    """Return what the waiter was given, which it must have been by now."""
-    return waiter.outcome.result()
 
 
 class TestBeingServed:
@@ -112,98 +67,6 @@ class TestBeingServed:
         held[0].release()
         look(line)
         assert leases(second)[0].pk == held[0].pk
-
-
-class TestTrust:
-    def test_begins_when_the_look_that_found_it_was_sent(self, line: Line, process_clock: Clock) -> None:
-        held, waiter = hold(new(Proxy)), join(line)
-        look(line)
-        held.release()
-        process_clock.advance(1)
-        before = process_clock()
-        look(line)
-        after = process_clock()
-        (lease,) = leases(waiter)
-        assert before <= lease.trust.sent_at <= after
-
-    def test_lasts_for_what_the_ticket_says_is_left(self, line: Line) -> None:
-        """It was given some time before: when, nobody here can know."""
-        row = new(Proxy)
-        held, waiter = hold(row), join(line)
-        held.release()
-        for one in (row, of(waiter)):
-            change(one, busy_before=DbLater(4))
-        look(line)
-        trust = leases(waiter)[0].trust
-        assert 3.5 < round(trust.lasts, 3) <= 4
-        assert trust.until == trust.sent_at + trust.lasts - margin(trust.lasts)
-
-    def test_lasts_for_the_tickets_life_until_the_first_renewal(self, line: Line) -> None:
-        row = new(Proxy)
-        held, waiter = hold(row), join(line, ttl=60)
-        held.release()
-        assert 5 < busy_for(row) <= TICKET_TTL
-        look(line)
-        (lease,) = leases(waiter)
-        assert lease.remaining < TICKET_TTL
-        lease.renew()
-        assert 59 < busy_for(row) <= 60
-        assert lease.remaining > 57
-
-    def test_lasts_no_longer_than_was_asked_for(self, line: Line) -> None:
-        row = new(Proxy)
-        held, waiter = hold(row), join(line, ttl=1)
-        held.release()
-        assert busy_for(row) <= 1
-        look(line)
-        assert leases(waiter)[0].remaining <= 1
-
-    def test_is_not_given_to_what_has_run_out_before_it_was_seen(self, line: Line) -> None:
-        """This process stood still: it leaves what it was given to others, and stands in line anew."""
-        row = new(Proxy)
-        held, waiter, behind = hold(row), join(line), ticket(Proxy)
-        held.release()
-        for one in (row, of(waiter)):
-            expire(one)
-        look(line)
-        assert not waiter.has_left
-        assert given(behind) == [(row.pk, 3)]
-        look(line)
-        assert in_line() == ["me"]
-
-    def test_is_not_given_to_what_may_have_run_out_while_the_answer_was_on_its_way(
-        self, line: Line, process_clock: Clock, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        row = new(Proxy)
-        held, waiter, behind = hold(row), join(line), ticket(Proxy)
-        held.release()
-        with monkeypatch.context() as patch:
-            patch.setattr(tickets, "look", then(tickets.look, lambda: process_clock.advance(TICKET_TTL - 0.5)))
-            look(line)
-        assert not waiter.has_left
-        assert given(behind) == [(row.pk, 3)]
-
-    def test_is_not_given_to_what_somebody_else_has_taken_since(self, line: Line) -> None:
-        row = new(Proxy)
-        held, waiter = hold(row), join(line)
-        held.release()
-        expire(of(waiter))
-        steal(row)
-        look(line)
-        assert not waiter.has_left
-        assert columns(row)["holder"] == "thief"
-
-    def test_is_given_to_what_it_gets_after_it_has_stood_still(self, line: Line, process_clock: Clock) -> None:
-        row = new(Proxy)
-        held, waiter = hold(row), join(line)
-        held.release()
-        for one in (row, of(waiter)):
-            expire(one)
-        for _ in range(3):
-            look(line)
-            process_clock.advance(0.5)
-        assert leases(waiter)[0].fence == 4
-        leases(waiter)[0].ensure_held()
 
 
 class TestItsTicket:
@@ -263,59 +126,6 @@ class TestItsTicket:
         line.close()
         assert list(Ticket.objects.all()) == [behind]
         assert given(behind)[0][0] == row.pk
-
-
-class TestSeveral:
-    def test_are_collected_and_had_when_they_are_all_there(self, line: Line) -> None:
-        rows = several(Proxy, 2)
-        held, waiter = [hold(row) for row in rows], join(line, count=2)
-        held[0].release()
-        look(line)
-        assert not waiter.has_left
-        assert given(of(waiter)) == [(rows[0].pk, 2)]
-        held[1].release()
-        look(line)
-        assert {(lease.pk, lease.fence) for lease in leases(waiter)} == {(row.pk, 2) for row in rows}
-        assert all(59 < busy_for(row) <= 60 for row in rows), "renewed when they were complete"
-
-    def test_are_renewed_together_with_the_ticket(self, line: Line, process_clock: Clock) -> None:
-        row = several(Proxy, 2)[0]
-        held, waiter = hold(row), join(line, count=2)
-        look(line)
-        held.release()
-        look(line)
-        assert waiter.holds == ((row.pk, 2),)
-        change(row, busy_before=DbLater(2))
-        assert busy_for(row) < 4
-        process_clock.advance(TICKET_TTL / 3)
-        look(line)
-        assert busy_for(row) > 5
-
-    def test_one_of_which_has_run_out_meanwhile_are_not_believed(self, line: Line) -> None:
-        rows = several(Proxy, 2)
-        held, waiter = [hold(row) for row in rows], join(line, count=2)
-        held[0].release()
-        steal(rows[0])
-        held[1].release()
-        look(line)
-        assert not waiter.has_left
-        assert columns(rows[0])["holder"] == "thief"
-        assert columns(rows[1])["holder"] == "", "given back: it stands in line anew"
-        look(line)
-        assert in_line() == ["me"]
-
-    def test_that_block_each_other_are_taken_apart(self, line: Line, process_clock: Clock) -> None:
-        """Each has what the other one lacks; the first in line gets it."""
-        rows = several(Proxy, 2)
-        held, usual = [hold(row) for row in rows], join(line, count=2, holder="usual")
-        held[0].release()
-        urgent = join(line, count=2, holder="urgent", priority=-1)
-        held[1].release()
-        for _ in range(8):
-            look(line)
-            process_clock.advance(0.5)
-        assert {lease.pk for lease in leases(urgent)} == {row.pk for row in rows}
-        assert not usual.has_left
 
 
 class TestLearning:

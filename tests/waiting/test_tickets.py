@@ -108,6 +108,11 @@ class TestRenewing:
         assert 5 < busy_for(alive) <= 6
         assert busy_for(dead) < 0
 
+    def test_leaves_alone_who_was_served_and_may_rely_on_it_only_for_what_the_ticket_says_is_left(self) -> None:
+        served = ticket(Proxy, seconds=1, is_waiting=False, granted="[[7, 2]]", fence=2)
+        tickets.renew(connection, [served.pk])
+        assert busy_for(served) <= 1
+
 
 class TestLeaving:
     def test_removes_who_was_given_nothing_and_tells_whether_that_were_all(self) -> None:

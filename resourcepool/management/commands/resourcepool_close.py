@@ -124,8 +124,8 @@ def _not_held(model: Any, pks: list[Any]) -> tuple[list[str], list[str]]:
         return [], []
     held = set(running(model, pks=pks).values_list("pk", flat=True))
     there = set(everything(model).filter(pk__in=pks).values_list("pk", flat=True))
-    free = [plain(pk) for pk in pks if pk in there - held]
-    return free, [plain(pk) for pk in pks if pk not in there | held]
+    free = [plain(pk) for pk in pks if pk in there and pk not in held]
+    return free, [plain(pk) for pk in pks if pk not in there and pk not in held]
 
 
 def _close(models: Iterable[Any], which: dict[str, Any], reason: str) -> tuple[int, RowLocked | None]:
@@ -142,5 +142,6 @@ def _close(models: Iterable[Any], which: dict[str, Any], reason: str) -> tuple[i
 def _sentence(total: int, closed: int, *, dry_run: bool) -> str:
     if dry_run:
         return ngettext("Would close %s lease.", "Would close %s leases.", total) % f"{total:,}"
+    said = ngettext("Closed %s lease.", "Closed %s leases.", closed) % f"{closed:,}"
     told = _("Holders that are alive are told within a third of their ttl.")
-    return ngettext("Closed %s lease.", "Closed %s leases.", closed) % f"{closed:,}" + f" {told}"
+    return f"{said} {told}" if closed else said

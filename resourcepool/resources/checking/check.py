@@ -68,9 +68,8 @@ def check(
     rules = rules_of(model)
     rules.checker.prepare()
     found = due(model, pks, every_quarantine=wishes.every_quarantine, unless_within=wishes.unless_within)
-    left_out = {*(pks or ())} - {candidate.pk for candidate in found}
-    for pk, why in why_not(model, left_out).items() if left_out else ():
-        tell(_skipped(model, pk, why))
+    can_be = {candidate.pk for candidate in found}
+    _tell_skipped(model, [pk for pk in dict.fromkeys(pks or ()) if pk not in can_be], tell)
     size = min(BATCH, max(TURNS * rules.at_once, 2 * rules.suspicious))
     for start in range(0, len(found), size):
         _Batch(model, rules, wishes, tell, go_on).check(found[start : start + size])
@@ -91,11 +90,13 @@ class _Batch:
         self._crew = Crew(rules.checker)
         self._evidence: list[Evidence] = []
         self._failed: list[tuple[CheckLease, Finding]] = []
+        self._skipped: list[Any] = []  # primary keys
 
     def check(self, candidates: list[Candidate]) -> None:
         """Look at these, act on what is found; whatever happens, no lease is left behind."""
         try:
             self._look_at(deque(candidates))
+            _tell_skipped(self._model, self._skipped, self._tell)
             self._refuse_to_believe()
             while self._failed:
                 self._settle(*self._failed.pop())
@@ -117,14 +118,13 @@ class _Batch:
 
     def _begin(self, candidate: Candidate) -> None:
         lease = take(self._model, candidate, self._wishes.actor)
+        if lease is None:
+            self._skipped.append(candidate.pk)
+            return
         try:
-            if lease is not None:
-                self._crew.begin(lease)
-                return
+            self._crew.begin(lease)
         except LeaseLost:  # deleted just now: no reason to say that the whole job was taken over
-            pass
-        ((pk, why),) = why_not(self._model, [candidate.pk]).items()
-        self._tell(_skipped(self._model, pk, why))
+            self._skipped.append(candidate.pk)
 
     def _refuse_to_believe(self) -> None:
         why = "" if self._wishes.believe else blame(self._evidence, self._rules.suspicious)
@@ -180,6 +180,7 @@ def _checked(lease: CheckLease, finding: Finding, done: Done) -> Checked:
     return Checked(lease.pk, str(lease.resource), finding.verdict, finding.seconds, finding.why, done)
 
 
-def _skipped(model: Any, pk: Any, why: str) -> Checked:
-    name = f"{model._meta.verbose_name} {pk}"
-    return Checked(pk, name, None, None, why, Done.SKIPPED)
+def _tell_skipped(model: Any, pks: list[Any], tell: Callable[[Checked], object]) -> None:
+    """Tell why these were not looked at: all of them are read at once, because of a large pool most may be in use."""
+    for pk, why in why_not(model, pks).items() if pks else ():
+        tell(Checked(pk, f"{model._meta.verbose_name} {pk}", None, None, why, Done.SKIPPED))

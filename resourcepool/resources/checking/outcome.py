@@ -43,7 +43,8 @@ class Tally:
     def __call__(self, checked: Checked) -> None:
         """Count one."""
         self.done[checked.done] += 1
-        self.skipped[checked.why] += checked.done is Done.SKIPPED
+        if checked.done is Done.SKIPPED:
+            self.skipped[checked.why] += 1
         if checked.verdict is not None:
             self.verdicts[checked.verdict] += 1
         self._tell(checked)
@@ -57,6 +58,6 @@ class Tally:
             Done.LOST: "taken away meanwhile",
         }
         done = [f"{self.done[what]} {text}" for what, text in words.items() if self.done[what]]
-        skipped = sorted((+self.skipped).items(), key=lambda pair: (-pair[1], pair[0]))
+        skipped = sorted(self.skipped.items(), key=lambda pair: (-pair[1], pair[0]))
         left_alone = [f"{number} skipped: {why}" for why, number in skipped]
         return "; ".join([verdicts, *([", ".join(done)] if done else []), *left_alone])

@@ -163,6 +163,44 @@ class TestInLine:
         lease.release()
 
 
+class TestSkipped:
+    @pytest.mark.parametrize("number", [3, 30])
+    def test_why_is_read_once_for_all_that_others_were_faster_to_claim(
+        self, number: int, monkeypatch: pytest.MonkeyPatch, statements: list[Statement]
+    ) -> None:
+        rows = several(Proxy, number)
+        monkeypatch.setattr(checking, "take", lambda *_: None)
+        found: list[Checked] = []
+        statements.clear()
+        check(Proxy, tell=found.append)
+        assert [one.sql for one in statements if "resourcepool_proxy" in one.sql][
+            2:-1
+        ] == []  # two that find them
+        assert {(one.pk, one.why) for one in found} == {(row.pk, "busy for a moment") for row in rows}
+
+    def test_those_deleted_meanwhile_are_read_together_with_the_others(
+        self, monkeypatch: pytest.MonkeyPatch, statements: list[Statement]
+    ) -> None:
+        rows = several(Proxy, 20)
+
+        def deleted_meanwhile(model: Any, candidate: Any, actor: str) -> Any:
+            lease = take(model, candidate, actor)
+            Proxy.objects.filter(pk=candidate.pk)._raw_delete("default")
+            return lease
+
+        monkeypatch.setattr(checking, "take", deleted_meanwhile)
+        found: list[Checked] = []
+        check(Proxy, tell=found.append)
+        assert {(one.pk, one.why) for one in found} == {(row.pk, "not there any more") for row in rows}
+        assert sum(" IN (" in one.sql for one in statements if "resourcepool_proxy" in one.sql) == 1
+
+    def test_those_that_were_asked_for_by_key_are_told_in_that_order(self) -> None:
+        rows = [new(Proxy, in_service=False) for _ in range(20)]
+        asked, found = [row.pk for row in reversed(rows)], list[Checked]()
+        check(Proxy, [*asked, *asked], tell=found.append)
+        assert [one.pk for one in found] == asked
+
+
 class TestLeftAlone:
     def test_what_somebody_holds(self) -> None:
         row = new(Proxy)

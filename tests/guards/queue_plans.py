@@ -1,0 +1,130 @@
+"""The guards of the plan: which server shall have which queue, and when."""
+
+from tests.guards.mutation import Mutation
+
+PLANNING = "queues/planning.py"
+PLANS = ("tests/queues/test_planning.py",)
+MOVES = ("tests/queues/test_moving.py", "tests/queues/test_reassigning.py")
+OUTAGES = ("tests/queues/test_outages.py",)
+
+QUEUE_PLANS = (
+    Mutation(
+        "queues: a dead server gets nothing",
+        PLANNING,
+        "return self.is_alive and not self.is_draining",
+        "return not self.is_draining",
+        MOVES,
+    ),
+    Mutation(
+        "queues: a draining server gets nothing",
+        PLANNING,
+        "worker.member.pk in staying and not worker.is_draining]",
+        "worker.member.pk in staying]",
+        PLANS,
+    ),
+    Mutation(
+        "queues: what is asked for by a draining server is not handed over",
+        PLANNING,
+        "return self.is_alive and not self.is_draining",
+        "return self.is_alive",
+        (*PLANS, *MOVES),
+    ),
+    Mutation(
+        "queues: who is spared is given nothing",
+        PLANNING,
+        "return member if worker.is_alive else replace(member, limit=most)",
+        "return member",
+        OUTAGES,
+    ),
+    Mutation(
+        "queues: who comes back judges nobody",
+        "queues/registering.py",
+        '{"leaving": [after], "spares": True}',
+        '{"leaving": [after]}',
+        OUTAGES,
+    ),
+    Mutation(
+        "queues: who comes back has what it had",
+        "queues/registering.py",
+        "            inherit(using, locked, after, row)\n",
+        "            pass\n",
+        OUTAGES,
+    ),
+    Mutation(
+        "queues: who notices an outage judges nobody for a while",
+        "queues/membership.py",
+        "spares = self._absence.spares(monotonic())",
+        "spares = False",
+        OUTAGES,
+    ),
+    Mutation(
+        "queues: nobody goes to the task type's row for those it spares",
+        "queues/absence.py",
+        "max(seen.plan_in, self.spares_until - seen.sent_at)",
+        "seen.plan_in",
+        OUTAGES,
+    ),
+    Mutation(
+        "queues: a dead server has nothing",
+        PLANNING,
+        "staying = {pk for pk, worker in by_pk.items() if worker.is_there} - set(leaving)",
+        "staying = set(by_pk) - set(leaving)",
+        PLANS,
+    ),
+    Mutation(
+        "queues: who leaves has nothing",
+        PLANNING,
+        "if worker.is_there} - set(leaving)",
+        "if worker.is_there}",
+        PLANS,
+    ),
+    Mutation(
+        "queues: a living owner is asked first",
+        PLANNING,
+        "return None if queue.req == target else What.REQUESTED",
+        "return None if queue.req == target else What.ASSIGNED",
+        PLANS,
+    ),
+    Mutation(
+        "queues: a queue asked for by a dead one is not handed over",
+        PLANNING,
+        "elif queue.req in takers:",
+        "elif queue.req is not None:",
+        PLANS,
+    ),
+    Mutation(
+        "queues: what was given up in doubt gets a new fence",
+        PLANNING,
+        "elif queue.pk in doubtful:",
+        "elif False:",
+        PLANS,
+    ),
+    Mutation(
+        "queues: nobody takes over before drain_within",
+        PLANNING,
+        "max(drain_within, ttl + COMMITS_WITHIN)",
+        "ttl + COMMITS_WITHIN",
+        PLANS,
+    ),
+    Mutation(
+        "queues: nobody takes over before the owner's ttl",
+        PLANNING,
+        "max(drain_within, ttl + COMMITS_WITHIN)",
+        "drain_within",
+        PLANS,
+    ),
+    Mutation(
+        "queues: nor before its last look could have seen the request",
+        PLANNING,
+        "max(drain_within, ttl + COMMITS_WITHIN)",
+        "max(drain_within, ttl)",
+        (*PLANS, "tests/queues/test_looking.py"),
+    ),
+    Mutation(
+        "queues: a queue worked on is not removed",
+        PLANNING,
+        "return None if queue.cur in staying else What.REMOVED",
+        "return What.REMOVED",
+        PLANS,
+    ),
+)

@@ -1,0 +1,27 @@
+"""What the history says."""
+
+from typing import Any
+
+import pytest
+
+from resourcepool.history import recorder as recording
+from resourcepool.history.recorder import recorder
+from resourcepool.models import Event, Proxy
+from tests.app.rows import new
+from tests.eventually import eventually
+
+
+def told(row: Any) -> list[str]:
+    """Return what the history says of this row, oldest first, as soon as nothing waits to be written."""
+    eventually(lambda: recorder.is_idle)
+    return list(Event.objects.of(row).order_by("pk").values_list("what", flat=True))
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recording, "EVERY", 0.2)
+
+
+@pytest.fixture
+def proxy() -> Any:
+    return new(Proxy)

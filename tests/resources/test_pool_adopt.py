@@ -1,0 +1,77 @@
+"""Adopting what another process handed over: once, and only under its fence."""
+
+import pytest
+
+from resourcepool.exceptions import BadOption, LeaseLost
+from resourcepool.leases.keeper import keeper
+from resourcepool.models import Proxy
+from tests.app.rows import busy_for, columns, expire, new
+from tests.committed import Clock
+
+
+class TestAdopt:
+    def test_takes_up_what_was_handed_over(self) -> None:
+        proxy = new(Proxy)
+        before = Proxy.pool.acquire()
+        fence = before.hand_over("successor", ttl=20)
+        lease = Proxy.pool.adopt(proxy.pk, fence, holder="successor")
+        assert (lease.pk, lease.fence) == (proxy.pk, fence + 1)
+        lease.ensure_held()
+        assert keeper.is_kept(lease)
+        assert busy_for(proxy) > 59
+        lease.release()
+
+    def test_is_granted_to_one_of_two_who_got_the_same_message(self) -> None:
+        proxy = new(Proxy)
+        fence = Proxy.pool.acquire().hand_over("successor")
+        lease = Proxy.pool.adopt(proxy.pk, fence)
+        before = columns(proxy)
+        with pytest.raises(LeaseLost, match=f"not held under fence {fence} any more"):
+            Proxy.pool.adopt(proxy.pk, fence)
+        assert columns(proxy) == before
+        lease.renew()
+
+    def test_says_in_the_row_who_has_it(self) -> None:
+        proxy = new(Proxy)
+        lease = Proxy.pool.adopt(proxy.pk, Proxy.pool.acquire().hand_over("successor"))
+        assert columns(proxy)["holder"] == lease.holder != "successor"
+
+    def test_lasts_as_long_as_it_asks_for_not_as_long_as_it_was_handed_over_for(self) -> None:
+        proxy = new(Proxy)
+        Proxy.pool.adopt(proxy.pk, Proxy.pool.acquire().hand_over("successor", ttl=600), ttl=20)
+        assert busy_for(proxy) <= 20
+
+    def test_takes_what_another_handle_holds_away_from_it(self, process_clock: Clock) -> None:
+        proxy = new(Proxy)
+        before = Proxy.pool.acquire()
+        keeper.forget(before)  # as if it were another process's
+        Proxy.pool.adopt(proxy.pk, before.fence)
+        with pytest.raises(LeaseLost):
+            before.renew()
+
+    def test_of_what_this_process_holds_itself_is_refused(self) -> None:
+        proxy = new(Proxy)
+        lease = Proxy.pool.acquire()
+        before = columns(proxy)
+        with pytest.raises(BadOption, match="this process holds that grant"):
+            Proxy.pool.adopt(proxy.pk, lease.fence)
+        assert columns(proxy) == before
+        lease.renew()
+
+    @pytest.mark.parametrize("fence", [1, 3])
+    def test_refuses_any_other_fence(self, fence: int) -> None:
+        proxy = new(Proxy)
+        Proxy.pool.acquire().hand_over("successor")
+        before = columns(proxy)
+        with pytest.raises(
+            LeaseLost, match=f"resourcepool.Proxy {proxy.pk} is not held under fence {fence} any more"
+        ):
+            Proxy.pool.adopt(proxy.pk, fence)
+        assert columns(proxy) == before
+
+    def test_comes_too_late_after_the_ttl(self) -> None:
+        proxy = new(Proxy)
+        fence = Proxy.pool.acquire().hand_over("successor")
+        expire(proxy)
+        with pytest.raises(LeaseLost):
+            Proxy.pool.adopt(proxy.pk, fence)

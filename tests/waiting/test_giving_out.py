@@ -1,0 +1,179 @@
+"""What came free by itself is given to those who wait, and what blocks others is taken back."""
+
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from resourcepool.dialect import DbLater
+from resourcepool.models import Proxy, Ticket
+from resourcepool.waiting import handover, tickets
+from tests.app.rows import busy_for, change, columns, granted, hold, new, several
+from tests.concurrency.tickets import in_line
+from tests.waiting.handing_over import DE, US, everything, place_of
+from tests.waiting.waiters import given, ticket
+
+
+class TestGivingOut:
+    def test_serves_in_the_order_of_the_line_longest_idle_row_first(self) -> None:
+        rows = several(Proxy, 3)
+        for age, row in zip((1, 3, 2), rows, strict=True):
+            change(row, busy_before=DbLater(-age))
+        usual, late, urgent = ticket(Proxy), ticket(Proxy, priority=5), ticket(Proxy, priority=-5)
+        _, done = handover.give_out(connection, Proxy)
+        assert done == {
+            urgent.pk: ((rows[1].pk, 1),),
+            usual.pk: ((rows[2].pk, 1),),
+            late.pk: ((rows[0].pk, 1),),
+        }
+        assert given(urgent) == [(rows[1].pk, 1)]
+
+    def test_gives_everybody_what_fits(self) -> None:
+        us, de = new(Proxy, country="US"), new(Proxy, country="DE")
+        french, german, any_one = (ticket(Proxy, selector=s) for s in ('{"country": "FR"}', DE, "{}"))
+        handover.give_out(connection, Proxy)
+        assert (given(french), given(german), given(any_one)) == ([], [(de.pk, 1)], [(us.pk, 1)])
+
+    def test_gives_nothing_that_is_held_rests_or_is_out_of_service(self) -> None:
+        held, rests, out = several(Proxy, 3)
+        hold(held)
+        hold(rests, cooldown=60).release()
+        Proxy.objects.filter(pk=out.pk).take_out("broken")
+        waits = ticket(Proxy)
+        seen, done = handover.give_out(connection, Proxy)
+        assert (seen.free, done, given(waits)) == ({}, {}, [])
+        assert 50 < (seen.next_in or 0) <= 60
+
+    def test_tells_what_is_free_if_nobody_waits(self) -> None:
+        row = new(Proxy)
+        seen, done = handover.give_out(connection, Proxy)
+        assert (seen.free, seen.next_in, done) == ({row.pk: 0}, None, {})
+        assert columns(row)["fence"] == 0
+
+    def test_leaves_alone_what_somebody_was_faster_to_claim(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        one, another = several(Proxy, 2)
+        first, second = ticket(Proxy), ticket(Proxy)
+        allot = handover.allot
+
+        def too_slow(*args: Any) -> Any:
+            granted(one, "faster")
+            return allot(*args)
+
+        monkeypatch.setattr(handover, "allot", too_slow)
+        handover.give_out(connection, Proxy)
+        assert columns(one)["holder"] == "faster"
+        assert (given(first), given(second)) == ([(another.pk, 1)], [])
+
+    def test_passes_nobody_over_when_others_give_out_the_same(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Of two who look at once, one saw the rows before, and the line after the other had served the first."""
+        one, another = several(Proxy, 2)
+        served, first, second = ticket(Proxy), ticket(Proxy), ticket(Proxy)
+        in_line = tickets.in_line
+
+        def too_late(*args: Any) -> Any:
+            assert handover.give(connection, Proxy, one.pk, 0, place_of(served))
+            return in_line(*args)
+
+        monkeypatch.setattr(tickets, "in_line", too_late)
+        handover.give_out(connection, Proxy)
+        assert (given(served), given(first), given(second)) == ([(one.pk, 1)], [(another.pk, 1)], [])
+
+    def test_gives_the_next_what_somebody_has_no_use_for_any_more(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        one, another = several(Proxy, 2)
+        served, first, second = ticket(Proxy), ticket(Proxy), ticket(Proxy)
+        allot = handover.allot
+
+        def too_slow(*args: Any) -> Any:
+            assert handover.give(connection, Proxy, one.pk, 0, place_of(served))
+            return allot(*args)
+
+        monkeypatch.setattr(handover, "allot", too_slow)
+        handover.give_out(connection, Proxy)
+        assert (given(served), given(first), given(second)) == ([(one.pk, 1)], [(another.pk, 1)], [])
+
+    def test_to_one_who_wants_several_gives_what_there_is(self) -> None:
+        rows = several(Proxy, 2)
+        collects, behind = ticket(Proxy, count=3), ticket(Proxy)
+        handover.give_out(connection, Proxy)
+        assert {pk for pk, _ in given(collects)} == {row.pk for row in rows}
+        assert columns(collects)["is_waiting"]
+        assert given(behind) == []
+
+    def test_to_everybody_looks_at_every_wish(self) -> None:
+        us = new(Proxy, country="US")
+        several(Proxy, handover.FEW + 1, country="DE")
+        waits = ticket(Proxy, selector=US)
+        handover.give_everybody(connection, Proxy)
+        assert given(waits) == [(us.pk, 1)]
+
+
+class TestTakingBack:
+    def collecting(self, row: Any, **fields: Any) -> Ticket:
+        """Return a ticket for two that has been given this row."""
+        one = ticket(Proxy, count=2, **fields)
+        assert handover.give(connection, Proxy, row.pk, columns(row)["fence"], place_of(one))
+        return one
+
+    def test_frees_what_one_that_came_later_with_a_better_priority_lacks(self) -> None:
+        one, another = several(Proxy, 2)
+        usual = self.collecting(one)
+        urgent = self.collecting(another, priority=-1)
+        handover.take_back(connection, Proxy)
+        assert (given(usual), columns(usual)["is_waiting"], columns(usual)["fence"]) == ([], True, 3)
+        assert (columns(one)["fence"], columns(one)["holder"]) == (2, "")
+        assert busy_for(one) <= 0
+        assert given(urgent) == [(another.pk, 1)]
+        handover.give_out(connection, Proxy)
+        assert sorted(given(urgent)) == sorted([(another.pk, 1), (one.pk, 3)])
+        assert in_line() == ["stranger"]
+
+    def test_leaves_alone_what_nobody_before_it_wants(self) -> None:
+        row = new(Proxy, country="US")
+        self.collecting(row)
+        ticket(Proxy, priority=-1, selector=DE)
+        before = everything()
+        handover.take_back(connection, Proxy)
+        assert everything() == before
+
+    def test_leaves_alone_what_the_first_in_line_has(self) -> None:
+        row = new(Proxy)
+        self.collecting(row)
+        ticket(Proxy, count=2)
+        before = everything()
+        handover.take_back(connection, Proxy)
+        assert everything() == before
+
+    def test_leaves_alone_a_ticket_that_was_completed_meanwhile(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        one, another = several(Proxy, 2)
+        usual = self.collecting(one)
+        ticket(Proxy, priority=-1)
+        in_line = tickets.in_line
+
+        def served_meanwhile(*args: Any) -> Any:
+            line = in_line(*args)
+            assert handover.give(connection, Proxy, another.pk, 0, place_of(usual))
+            return line
+
+        monkeypatch.setattr(tickets, "in_line", served_meanwhile)
+        handover.take_back(connection, Proxy)
+        assert given(usual) == [(one.pk, 1), (another.pk, 1)]
+        assert columns(one)["holder"] == "stranger"
+
+
+@pytest.mark.only("mysql", "postgresql")
+def test_what_looks_free_and_is_locked_by_somebodys_transaction_holds_nobody_up(
+    other: BaseDatabaseWrapper,
+) -> None:
+    """It would until that one ends."""
+    row, waits = new(Proxy), ticket(Proxy)
+    other.set_autocommit(False)
+    with other.cursor() as cursor:
+        cursor.execute("SELECT id FROM resourcepool_proxy WHERE id = %s FOR UPDATE", [row.pk])
+        handover.give_out(connection, Proxy)
+    assert not given(waits)
+    other.rollback()
+    handover.give_out(connection, Proxy)
+    assert given(waits)

@@ -1,0 +1,47 @@
+"""Tickets that somebody's transaction keeps locked hold up no release."""
+
+import contextlib
+from collections.abc import Iterator
+
+import pytest
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from resourcepool.models import Proxy, Ticket
+from resourcepool.waiting.contention import releasing
+from tests.app.rows import columns, granted, new
+from tests.waiting.handing_over import US, release
+from tests.waiting.waiters import given, ticket
+
+
+@contextlib.contextmanager
+def locked_by(other: BaseDatabaseWrapper, one: Ticket) -> Iterator[None]:
+    """Keep this ticket locked by a transaction of another connection."""
+    other.set_autocommit(False)
+    with other.cursor() as cursor:
+        cursor.execute("SELECT id FROM resourcepool_ticket WHERE id = %s FOR UPDATE", [one.pk])
+    yield
+    other.rollback()
+    other.set_autocommit(True)
+
+
+@pytest.mark.only("mysql", "postgresql")  # SQLite locks no rows
+class TestALockedTicket:
+    @pytest.mark.parametrize("likely", [True, False])
+    def test_is_passed_for_the_next_without_waiting_for_it(
+        self, other: BaseDatabaseWrapper, likely: bool
+    ) -> None:
+        row = new(Proxy)
+        fence = granted(row).fence
+        locked, free = ticket(Proxy), ticket(Proxy)
+        releasing.note(Proxy, "default", had_to_wait=likely)
+        with locked_by(other, locked):
+            assert release(row, fence)
+        assert (given(locked), given(free)) == ([], [(row.pk, 2)])
+
+    def test_does_not_keep_a_release_that_it_does_not_fit(self, other: BaseDatabaseWrapper) -> None:
+        row = new(Proxy, country="DE")
+        fence = granted(row).fence
+        locked = ticket(Proxy, selector=US)
+        with locked_by(other, locked):
+            assert release(row, fence)
+        assert columns(row)["holder"] == ""

@@ -1,0 +1,63 @@
+"""Waiting for several at once: they are collected one by one."""
+
+from resourcepool.dialect import DbLater
+from resourcepool.models import Proxy
+from resourcepool.waiting.line import Line
+from tests.app.rows import busy_for, change, columns, hold, several, steal
+from tests.committed import Clock
+from tests.concurrency.tickets import in_line
+from tests.waiting.turns import TICKET_TTL, join, leases, look, of
+from tests.waiting.waiters import given
+
+
+class TestSeveral:
+    def test_are_collected_and_had_when_they_are_all_there(self, line: Line) -> None:
+        rows = several(Proxy, 2)
+        held, waiter = [hold(row) for row in rows], join(line, count=2)
+        held[0].release()
+        look(line)
+        assert not waiter.has_left
+        assert given(of(waiter)) == [(rows[0].pk, 2)]
+        held[1].release()
+        look(line)
+        assert {(lease.pk, lease.fence) for lease in leases(waiter)} == {(row.pk, 2) for row in rows}
+        assert all(59 < busy_for(row) <= 60 for row in rows), "renewed when they were complete"
+
+    def test_are_renewed_together_with_the_ticket(self, line: Line, process_clock: Clock) -> None:
+        row = several(Proxy, 2)[0]
+        held, waiter = hold(row), join(line, count=2)
+        look(line)
+        held.release()
+        look(line)
+        assert waiter.holds == ((row.pk, 2),)
+        change(row, busy_before=DbLater(2))
+        assert busy_for(row) < 4
+        process_clock.advance(TICKET_TTL / 3)
+        look(line)
+        assert busy_for(row) > 5
+
+    def test_one_of_which_has_run_out_meanwhile_are_not_believed(self, line: Line) -> None:
+        rows = several(Proxy, 2)
+        held, waiter = [hold(row) for row in rows], join(line, count=2)
+        held[0].release()
+        steal(rows[0])
+        held[1].release()
+        look(line)
+        assert not waiter.has_left
+        assert columns(rows[0])["holder"] == "thief"
+        assert columns(rows[1])["holder"] == "", "given back: it stands in line anew"
+        look(line)
+        assert in_line() == ["me"]
+
+    def test_that_block_each_other_are_taken_apart(self, line: Line, process_clock: Clock) -> None:
+        """Each has what the other one lacks; the first in line gets it."""
+        rows = several(Proxy, 2)
+        held, usual = [hold(row) for row in rows], join(line, count=2, holder="usual")
+        held[0].release()
+        urgent = join(line, count=2, holder="urgent", priority=-1)
+        held[1].release()
+        for _ in range(8):
+            look(line)
+            process_clock.advance(0.5)
+        assert {lease.pk for lease in leases(urgent)} == {row.pk for row in rows}
+        assert not usual.has_left
