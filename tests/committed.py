@@ -15,7 +15,7 @@ from django.db.backends.utils import CursorWrapper
 from django.test import TestCase
 from pytest_django import DjangoDbBlocker
 
-from resourcepool.leases import alarm, clock, lease, loop, verbs
+from resourcepool.leases import alarm, clock, kept, lease, loop, verbs
 from resourcepool.leases import keeper as keeping
 from resourcepool.models import Move, Queue, TaskType
 from resourcepool.queues import held, membership, registering, server
@@ -98,7 +98,7 @@ def process_clock(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Cl
     moved = Clock()
     of_waiting = (acquire, contention, handover, line, tickets, waiter, waiting)
     of_queues = (held, looking_at_queues, membership, registering, server)
-    for module in (alarm, keeping, lease, loop, verbs, pool, strategy, *of_waiting, *of_queues):
+    for module in (alarm, keeping, kept, lease, loop, verbs, pool, strategy, *of_waiting, *of_queues):
         monkeypatch.setattr(module, "monotonic", moved)
     return moved
 

@@ -1,6 +1,7 @@
 """The leased row: three columns that every kind of held thing has."""
 
 import datetime
+from collections.abc import Iterable
 from typing import Any, ClassVar, Self
 
 from django.conf import settings
@@ -27,6 +28,13 @@ def long_ago() -> datetime.datetime:
 
 class LeaseQuerySet(models.QuerySet[Any]):
     """Filters over leased rows, by the database's clock. Claiming goes through the model's pool."""
+
+    def bulk_create(self, objs: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
+        """Insert them; of a copy of a row that was read, nobody has the new one."""
+        made = list(objs)
+        for one in made:
+            one.begin_anew()
+        return super().bulk_create(made, *args, **kwargs)
 
     def held(self) -> Self:
         """Rows that somebody has a running lease on."""
@@ -78,6 +86,8 @@ class AbstractLease(models.Model):
 
     objects: ClassVar[Any] = LeaseQuerySet.as_manager()
 
+    _was_stored = False  # read or saved: what it says of a lease is another row's, or over
+
     class Meta:
         abstract = True
 
@@ -94,11 +104,27 @@ class AbstractLease(models.Model):
         """
         names = set(kwargs.get("update_fields") or ())
         asked = LEASE_COLUMNS & names
-        if asked == ADDED_BY_DJANGO < names:
+        if asked == ADDED_BY_DJANGO:
             kwargs["update_fields"] = names - asked
         elif asked:
             raise BadOption("update_fields", sorted(asked), "these change only through a lease")
         super().save(*args, **kwargs)
+        self._was_stored = True
+
+    @classmethod
+    def from_db(cls, *args: Any, **kwargs: Any) -> Self:
+        instance = super().from_db(*args, **kwargs)
+        instance._was_stored = True
+        return instance
+
+    def begin_anew(self) -> None:
+        """Before it is inserted: a copy of a row that was read or saved becomes a row that nobody has."""
+        if self._was_stored or not self._state.adding:
+            self.busy_before, self.fence, self.holder = long_ago(), 0, ""
+
+    def _do_insert(self, *args: Any, **kwargs: Any) -> Any:
+        self.begin_anew()
+        return super()._do_insert(*args, **kwargs)  # type: ignore[misc]  # the stubs lack it
 
     def _do_update(self, base_qs: Any, using: Any, pk_val: Any, values: Any, fields: Any, *rest: Any) -> Any:
         # Copies made by hand, positional arguments and loaddata come past save(), but not past this.

@@ -2,10 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from resourcepool.leases.lease import Lease
+from typing import Any
 
 MIN_TTL = 0.1  # seconds
 
@@ -23,7 +20,7 @@ class Terms:
         leak_after: held for longer it is reported as leaked; None: never.
         renew_every: how often it is renewed; None: three times per ttl.
         renew_while: asked before each renewal; while it says no, nothing is renewed, until it lapses; None: always.
-        on_lost: called with the lease, once, from a background thread, as soon as the loss is noticed.
+        on_lost: called with the ``Lease``, once, from a background thread, as soon as the loss is noticed.
         is_recorded: what becomes of it is written into the history.
     """
 
@@ -35,7 +32,7 @@ class Terms:
     leak_after: float | None = None
     renew_every: float | None = None
     renew_while: Callable[[], bool] | None = None
-    on_lost: Callable[["Lease"], None] | None = None
+    on_lost: Callable[[Any], None] | None = None
     is_recorded: bool = False
 
     @property

@@ -2,7 +2,6 @@
 
 import logging
 import math
-import random
 import threading
 from collections.abc import Callable, Collection
 from dataclasses import replace
@@ -22,14 +21,13 @@ from resourcepool.queues.held import TAKEN, Hand, HeldQueue
 from resourcepool.queues.labels import listed
 from resourcepool.queues.looking import Look, load, look
 from resourcepool.queues.models import Server, TaskType
+from resourcepool.queues.pace import Pace
 from resourcepool.queues.planning import Standing, takeover_after
 from resourcepool.queues.registering import Application, register
 
 logger = logging.getLogger(__name__)
 
 NEVER = -1  # a generation that no task type has
-HURRY = 3  # heartbeats for which whoever has asked for queues looks more often
-SPREAD = 0.2  # seconds over which those who notice a death at once spread their plans: the first one is enough
 
 
 class Membership:
@@ -64,12 +62,12 @@ class Membership:
         self._held: dict[int, HeldQueue] = {}
         self._unfinished: list[HeldQueue] = []  # gone, but work on them still goes on in this process
         self._generation = NEVER
-        self._hurries_until = 0.0  # what it has asked for may come at any moment
         self._is_draining = application.state == Server.State.DRAINING
         self.trusted_until: float = monotonic() + task_type.judge_dead_after
         last: int | None = None if after is None else after.lease.pk
         self.lease: Lease = register(using, task_type, application, self._was_lost, self._is_looked_after, last)
         self.trusted_until = self._trust_from(self.lease.trust.sent_at)
+        self._pace = Pace(self.lease.terms.ttl)
         self._absence = Absence(monotonic(), self.lease.terms.ttl, has_just_ended=after is not None)
         self.consumer = Consumer(monotonic())
         if after is not None:
@@ -121,7 +119,7 @@ class Membership:
                 return
             self.news.notify_all()
         if self._is_ripe(queue) and self._seen is not None:
-            self._due_at(self._seen.sent_at + self._pace(self._seen))
+            self._due_at(self._seen.sent_at + self._pace.soonest(self._seen))
 
     def finish_loops(self) -> None:
         """Put down what loops of this thread have in hand: it has left them, even if somebody still knows of them."""
@@ -158,7 +156,7 @@ class Membership:
             if self._release_idle():
                 self._generation = NEVER
                 seen = self._look()
-            return self._next_look(seen)
+            return self._pace.next_look(seen, self._absence.plan_in(seen))
         finally:
             self._absence.goes_on(monotonic())
 
@@ -238,8 +236,7 @@ class Membership:
             self.news.notify_all()
         if len(mine) != had:
             logger.info("server %s has %d queues, had %d", self, len(mine), had)
-        is_awaiting = any(one.req == self.lease.pk for one, _ in found)
-        self._hurries_until = seen.sent_at + HURRY * seen.heartbeat_every if is_awaiting else 0.0
+        self._pace.note(seen, is_awaiting=any(one.req == self.lease.pk for one, _ in found))
         self._generation = seen.generation
 
     def _drop(self, queue: HeldQueue) -> None:
@@ -295,17 +292,6 @@ class Membership:
                     queue.end(LeaseReleased(f"{queue} was handed over"))
         if gone:
             logger.info("server %s has given up %d queues, has %d", self, len(gone), len(self.held))
-
-    def _next_look(self, seen: Look) -> float:
-        # Never so seldom that it would not trust itself any more, whatever the settings are by now.
-        wait = min(seen.heartbeat_every, self.lease.terms.ttl / 3)
-        wait = min(wait, self._absence.plan_in(seen) + random.uniform(0, SPREAD))  # noqa: S311 (not a secret)
-        if seen.sent_at < self._hurries_until:
-            wait = min(wait, self._pace(seen))
-        return seen.sent_at + max(wait, self._pace(seen))
-
-    def _pace(self, seen: Look) -> float:
-        return min(seen.reload_every, self.lease.terms.ttl / 3)
 
     def _is_looked_after(self) -> bool:
         # Nobody works its queues if nobody looks: the heartbeat must not go on then.

@@ -27,7 +27,8 @@ from resourcepool.resources.requests import Requests, check_option
 from resourcepool.resources.state import Status
 from resourcepool.resources.strategy import LastHeld, LastSeen, choose
 from resourcepool.resources.timeout import timed_out
-from resourcepool.waiting.acquire import aacquire, acquire, atry_now, refuse_open_transaction, try_now
+from resourcepool.waiting.acquire import aacquire, acquire, atry_now, try_now
+from resourcepool.waiting.claim_in_transaction import refuse_open_transaction
 from resourcepool.waiting.delivering import delivered, handles
 from resourcepool.waiting.request import Request
 
@@ -258,7 +259,7 @@ class Pool:
 
     def timed_out(self, request: Request, holder: str, trouble: Exception | None) -> AcquireTimeout:
         """Return the error for a request that was not filled in time."""
-        return timed_out(self, request, holder, trouble)
+        return timed_out(self.model, self.using, request, holder, trouble)
 
     def _claim(self, connection: BaseDatabaseWrapper, request: Request, pks: list[Any]) -> list[Grant] | None:
         if len(pks) > 1:

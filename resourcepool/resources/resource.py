@@ -9,17 +9,14 @@ from typing import Any, ClassVar
 
 from django.db import connections
 
-from resourcepool import options
 from resourcepool.exceptions import (
     AcquireTimeout,
-    BadOption,
     DatabaseUnavailable,
     LeaseLost,
     LeaseReleased,
 )
-from resourcepool.leases.terms import MIN_TTL
 from resourcepool.resources.lease import ResourceLease
-from resourcepool.resources.models import AbstractResource
+from resourcepool.resources.occupation import checked_pool, checked_times
 
 logger = logging.getLogger(__name__)
 
@@ -226,7 +223,7 @@ class Resource(threading.Thread):
 
     def _acquire(self) -> None:
         """Hold a valid resource; put away the invalid ones that come up on the way (R0.4)."""
-        pool, wake = self._pool(), self._wake
+        pool, wake = checked_pool(self.model), self._wake
         wishes = {
             "timeout": self.acquire_timeout,
             "ttl": self._ttl,
@@ -292,11 +289,6 @@ class Resource(threading.Thread):
             self._lease = lease
         return before
 
-    def _pool(self) -> Any:
-        if not (isinstance(self.model, type) and issubclass(self.model, AbstractResource)):
-            raise BadOption("model", self.model, "a Django model derived from AbstractResource")
-        return self.model.pool
-
 
 def _named(lease: ResourceLease | None) -> Any:
     """Return what is, or was, leased; None if it is not there any more."""
@@ -304,11 +296,3 @@ def _named(lease: ResourceLease | None) -> Any:
         return None if lease is None else lease.resource
     except LeaseLost:
         return None
-
-
-def checked_times(asked: Resource | type[Resource]) -> tuple[float, float]:
-    """Return ttl and renewal interval in seconds as ``asked`` has them; raises BadOption."""
-    ttl = options.seconds("occupation_delta", asked.occupation_delta, least=MIN_TTL)
-    # Three chances: one renewal may be lost and one may be late.
-    interval = options.seconds("occupation_interval", asked.occupation_interval, least=0.01, most=ttl / 3)
-    return ttl, interval

@@ -11,13 +11,14 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import dialect
 from resourcepool.bell import Bell
-from resourcepool.exceptions import ClaimInTransaction, DatabaseUnavailable
+from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.leases import verbs
 from resourcepool.leases.answering import patience
 from resourcepool.leases.clock import monotonic
 from resourcepool.leases.holder import default_holder
 from resourcepool.leases.verbs import Grant
 from resourcepool.waiting import handover, tickets
+from resourcepool.waiting.claim_in_transaction import refuse_open_transaction
 from resourcepool.waiting.contention import acquiring, releasing, speed_of, upkeep
 from resourcepool.waiting.delivering import abandon, handles
 from resourcepool.waiting.notices import notices
@@ -103,42 +104,6 @@ async def aacquire(source: Source, request: Request) -> Leases:
 async def atry_now(source: Source, request: Request) -> Leases | None:
     """``try_now`` for asyncio."""
     return await in_thread(_loaded, try_now, source, request, undo=_undo)
-
-
-def refuse_open_transaction(connection: BaseDatabaseWrapper, request: Request) -> None:
-    """Raise ClaimInTransaction if the caller has a transaction open and did not ask for that by name."""
-    if connection.autocommit and not connection.atomic_blocks:
-        return
-    # The transaction that Django's TestCase wraps around a test is not the caller's.
-    blocks = [block for block in connection.atomic_blocks if not getattr(block, "_from_testcase", False)]
-    is_open = connection.connection is not None
-    autocommit = connection.autocommit if is_open else connection.settings_dict["AUTOCOMMIT"]
-    manual = not autocommit and not connection.in_atomic_block
-    if manual:
-        raise ClaimInTransaction(
-            f"autocommit is off on database {connection.alias!r}: nobody would notice when the lease is committed, or "
-            "rolled back. Turn it on, or open a transaction.atomic() block"
-        )
-    if blocks and not request.allow_in_transaction:
-        raise ClaimInTransaction(
-            f"a transaction is open on database {connection.alias!r}: a lease claimed inside it would be "
-            "invisible to others until the commit and undone by a rollback. Acquire before "
-            "transaction.atomic() (ATOMIC_REQUESTS opens one for every view), or pass "
-            "allow_in_transaction=True if you mean it"
-        )
-    if _is_in_savepoint(connection, blocks):
-        raise ClaimInTransaction(
-            f"a savepoint is open on database {connection.alias!r} (an atomic block inside another one): should it "
-            "roll back alone, others would be granted what is claimed in it while its handle still counts. Acquire "
-            "outside of it, or open the inner block with savepoint=False"
-        )
-
-
-def _is_in_savepoint(connection: BaseDatabaseWrapper, blocks: list[Any]) -> bool:
-    """Whether one of the caller's ``blocks`` can roll back alone."""
-    in_test_case = len(blocks) < len(connection.atomic_blocks)  # where the outermost stands for a transaction
-    inner = len(blocks) - in_test_case
-    return inner > 0 and any(sid is not None for sid in connection.savepoint_ids[-inner:])
 
 
 def _begin(source: Source, request: Request) -> Leases | Waiter:

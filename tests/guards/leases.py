@@ -1,6 +1,6 @@
 """The guards of a single lease: its verbs, its handle, its end."""
 
-from tests.guards.mutation import CONTRACT, LEASE, VERBS, Mutation
+from tests.guards.mutation import CONTRACT, KEPT, LEASE, VERBS, Mutation
 
 LEASES = (
     Mutation(
@@ -206,7 +206,7 @@ LEASES = (
     ),
     Mutation(
         "trust from the reply, not from the sending",
-        LEASE,
+        KEPT,
         "Trust(self.terms, grant.sent_at,",
         "Trust(self.terms, monotonic(),",
         (

@@ -15,4 +15,5 @@ class Mutation(NamedTuple):
 
 CONTRACT = ("tests/leases/test_contract.py", "tests/leases/test_contract_in_time.py")
 CHECKS = ("tests/resources/checking",)
-VERBS, LEASE, LINE = "leases/verbs.py", "leases/lease.py", "waiting/line.py"
+VERBS, LEASE, KEPT = "leases/verbs.py", "leases/lease.py", "leases/kept.py"
+LINE = "waiting/line.py"

@@ -33,7 +33,7 @@ RESOURCES = (
     ),
     Mutation(
         "acquiring in a transaction",
-        "waiting/acquire.py",
+        "waiting/claim_in_transaction.py",
         "if blocks and not request.allow_in_transaction:",
         "if False:",
         (
@@ -43,7 +43,7 @@ RESOURCES = (
     ),
     Mutation(
         "acquiring in a savepoint",
-        "waiting/acquire.py",
+        "waiting/claim_in_transaction.py",
         "if _is_in_savepoint(connection, blocks):",
         "if False:",
         ("tests/resources/test_pool_statements.py",),
@@ -92,7 +92,7 @@ RESOURCES = (
     ),
     Mutation(
         "a claim without autocommit",
-        "waiting/acquire.py",
+        "waiting/claim_in_transaction.py",
         'if is_open else connection.settings_dict["AUTOCOMMIT"]',
         "if is_open else True",
         (

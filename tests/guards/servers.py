@@ -3,7 +3,7 @@
 from tests.guards.mutation import Mutation
 
 HELD, MEMBERSHIP, SERVER = "queues/held.py", "queues/membership.py", "queues/server.py"
-REGISTERING = "queues/registering.py"
+REGISTERING, PACE = "queues/registering.py", "queues/pace.py"
 HANDLES = ("tests/queues/test_held.py", "tests/queues/test_guard.py")
 MEMBERS = (
     "tests/queues/test_membership.py",
@@ -172,14 +172,14 @@ QUEUE_SERVERS = (
     Mutation(
         "queues: whoever waits gets it after the work",
         MEMBERSHIP,
-        "self._due_at(self._seen.sent_at + self._pace(self._seen))",
+        "self._due_at(self._seen.sent_at + self._pace.soonest(self._seen))",
         "pass",
         HANDLES,
     ),
     Mutation(
         "queues: and no sooner than the pace allows",
         MEMBERSHIP,
-        "self._due_at(self._seen.sent_at + self._pace(self._seen))",
+        "self._due_at(self._seen.sent_at + self._pace.soonest(self._seen))",
         "self._due_at(0.0)",
         HANDLES,
     ),
@@ -213,28 +213,28 @@ QUEUE_SERVERS = (
     ),
     Mutation(
         "queues: a server looks in time for its own interval",
-        MEMBERSHIP,
-        "wait = min(seen.heartbeat_every, self.lease.terms.ttl / 3)",
+        PACE,
+        "wait = min(seen.heartbeat_every, self._ttl / 3)",
         "wait = seen.heartbeat_every",
         MEMBERS,
     ),
     Mutation(
         "queues: however seldom others may look",
-        MEMBERSHIP,
-        "return min(seen.reload_every, self.lease.terms.ttl / 3)",
+        PACE,
+        "return min(seen.reload_every, self._ttl / 3)",
         "return seen.reload_every",
         MEMBERS,
     ),
     Mutation(
         "queues: who waits for queues looks more often",
-        MEMBERSHIP,
+        PACE,
         "if seen.sent_at < self._hurries_until:",
         "if False:",
         MEMBERS,
     ),
     Mutation(
         "queues: and not for ever",
-        MEMBERSHIP,
+        PACE,
         "if seen.sent_at < self._hurries_until:",
         "if self._hurries_until:",
         MEMBERS,

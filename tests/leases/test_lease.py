@@ -233,6 +233,10 @@ class TestSave:
         assert (found.pk, is_new) == (proxy.pk, False)
         assert (columns(proxy)["notes"], columns(proxy)["fence"]) == ("written", fence)
 
+    def test_leaves_out_what_update_or_create_adds_to_nothing(self) -> None:
+        row = new(Bare, label="one")
+        assert Bare.objects.update_or_create(label="one") == (row, False)
+
     def test_writes_the_named_fields(self, proxy: Proxy) -> None:
         proxy.notes, proxy.port = "written", 1
         proxy.save(update_fields=["notes"])

@@ -12,7 +12,7 @@ from resourcepool.leases import verbs
 from resourcepool.leases.keeper import renew_together
 from resourcepool.leases.lease import Lease
 from resourcepool.leases.models import LEASE_COLUMNS
-from tests.app.rows import claim, columns, expire, granted, wanted
+from tests.app.rows import busy_for, claim, columns, expire, granted, wanted
 from tests.eventually import eventually
 
 WAYS: dict[str, Callable[[Any], Any]] = {
@@ -72,6 +72,39 @@ def test_one_that_was_read_before_it_was_deleted_begins_anew_when_it_is_saved(ro
     type(row)._base_manager.filter(pk=row.pk)._raw_delete("default")
     read.save()
     assert granted(read).fence > highest + 1
+
+
+def as_new(row: Any) -> Any:
+    row._state.adding = True  # as Django's documentation has it
+    return row
+
+
+COPIES: dict[str, Callable[[Any], Any]] = {
+    "saved": lambda row: row.save(),
+    "saved as new": lambda row: as_new(row).save(),
+    "made with others": lambda row: type(row).objects.bulk_create([row]),
+    "made with others as new": lambda row: type(row).objects.bulk_create([as_new(row)]),
+}
+
+
+@pytest.mark.parametrize("way", COPIES)
+def test_a_copy_of_a_row_that_somebody_has_is_a_row_that_nobody_has(row: Any, way: str) -> None:
+    lease = granted(row)
+    read = type(row)._base_manager.get(pk=row.pk)
+    type(row)._base_manager.filter(pk=row.pk)._raw_delete("default")  # so that it can have the same name
+    COPIES[way](read)
+    after = columns(read)
+    assert (after["holder"], after["fence"] > lease.fence + 1) == ("", True)
+    assert busy_for(read) <= 0
+
+
+@pytest.mark.parametrize("way", ["saved", "saved as new", "made with others"])
+def test_one_that_was_not_read_again_since_it_was_made_begins_anew_too(row: Any, way: str) -> None:
+    made = again(row)
+    highest = granted(made).fence
+    type(row)._base_manager.filter(pk=row.pk)._raw_delete("default")
+    COPIES[way](made)
+    assert granted(made).fence > highest + 1
 
 
 class TestALeaseOfItsFirstLife:

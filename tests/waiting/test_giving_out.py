@@ -79,7 +79,9 @@ class TestGivingOut:
         handover.give_out(connection, Proxy)
         assert (given(served), given(first), given(second)) == ([(one.pk, 1)], [(another.pk, 1)], [])
 
-    def test_gives_the_next_what_somebody_has_no_use_for_any_more(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_gives_the_next_what_somebody_has_no_use_for_any_more(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         one, another = several(Proxy, 2)
         served, first, second = ticket(Proxy), ticket(Proxy), ticket(Proxy)
         allot = handover.allot

@@ -1,0 +1,146 @@
+"""One grant as the keeper has it: renewed, found lost or forgotten, released together with others."""
+
+import logging
+import math
+import os
+import threading
+from functools import partial
+
+from django.db import connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from resourcepool.exceptions import LeaseLost
+from resourcepool.leases import background, leaks
+from resourcepool.leases.clock import monotonic
+from resourcepool.leases.ending import Ending
+from resourcepool.leases.keeper import keeper
+from resourcepool.leases.open_transaction import OpenTransaction, limit_silence
+from resourcepool.leases.table import Model
+from resourcepool.leases.terms import Terms
+from resourcepool.leases.trust import Trust
+from resourcepool.leases.verbs import Grant
+from resourcepool.signals import SIGNALS, Fact, What, tell_heard
+
+logger = logging.getLogger(__name__)
+
+
+class KeptLease:
+    """A grant of this process, from its beginning to its end, and who is told of both.
+
+    What its holder does with it is in ``Lease``.
+    """
+
+    is_delivered = False  # whether whoever asked for it has got it
+    actor = ""  # the operator who has it done, as the history tells; "": a program
+
+    def __init__(self, model: Model, using: str, grant: Grant, terms: Terms) -> None:
+        self.model = model
+        self.using = using
+        self.terms = terms
+        self._acquired_at = leaks.acquired_at() if model.is_told else None
+        self._is_leak_told = not model.is_told
+        connection = connections[using]
+        try:
+            self._take(grant, connection)
+            self._tell(What.ACQUIRED, connection)
+        except BaseException:
+            keeper.let_go(self)  # nobody will ever have this handle
+            raise
+
+    def _take(self, grant: Grant, connection: BaseDatabaseWrapper) -> None:
+        self.pk, self.fence, self.holder = grant.pk, grant.fence, grant.holder
+        self._pid = os.getpid()
+        limit_silence(connection, self.terms.ttl)
+        self._transaction = OpenTransaction.of(connection)  # invisible to the keeper until it commits
+        is_proven = self._transaction is None
+        self.trust = Trust(self.terms, grant.sent_at, is_proven=is_proven, first_ttl=grant.ttl)
+        self._state = Ending()  # last: whoever sees that it has not ended sees all of the above
+        keeper.keep(self)
+
+    @property
+    def lost(self) -> threading.Event:
+        """Set as soon as the loss is noticed."""
+        # Made when it is asked for, which is for few.
+        event: threading.Event = self.__dict__.setdefault("_lost", threading.Event())
+        return event
+
+    def __str__(self) -> str:
+        return f"lease of {self.model._meta.label} {self.pk}, fence {self.fence}"
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether somebody is giving it up at this moment."""
+        return self._state.is_ending
+
+    @property
+    def is_in_transaction(self) -> bool:
+        """Whether the row is locked by a transaction of this process, so that a renewal would have to wait."""
+        if self._transaction is not None and not self._transaction.is_open:
+            self._transaction = None
+        return self._transaction is not None
+
+    @property
+    def leaks_at(self) -> float:
+        """The moment of this process's clock from which on it counts as leaked; infinity: never, or told."""
+        after = self.terms.leak_after
+        return math.inf if after is None or self._is_leak_told else self.trust.granted_at + after
+
+    def report_leak(self, why: str) -> None:
+        """Tell once that it was probably forgotten, and where it was acquired. It is renewed all the same."""
+        if self._is_leak_told:
+            return
+        self._is_leak_told = True
+        where = f", acquired at {leaks.written(self._acquired_at)}" if self._acquired_at else ""
+        logger.warning("%s may be leaked: %s%s", self, why, where)
+        self._tell(What.LEAKED, self._connection, f"{why}{where}")
+
+    def was_released(self) -> None:
+        """Note that it has been released together with others."""
+        self._finish("released")
+        self._tell(What.RELEASED, self._connection)
+
+    @staticmethod
+    def were_released(using: str, model: Model) -> None:
+        """Called once after several leases of ``model`` have been released together."""
+
+    def lose(self, reason: str, trust: Trust | None = None) -> None:
+        """Note the loss once: set ``lost``, run ``on_lost``.
+
+        Args:
+            trust: of the grant that is lost; where the handle has another one by now, nothing is.
+        """
+        state = self._state
+        if state.is_ending or trust not in (None, self.trust):
+            return  # whoever is giving it up learns from the fence what it was
+        is_first = state.end(lost=LeaseLost(f"{self} of {self.holder} is lost: {reason}"))
+        if is_first or state is self._state:
+            keeper.forget(self)
+        if not is_first:
+            return
+        self.lost.set()
+        if self.terms.on_lost is not None:  # before receivers of signals, which may fail
+            # In a thread of its own: it may take as long as it likes without holding up the keeper.
+            try:
+                background.start("on-lost", partial(self.terms.on_lost, self))
+            except RuntimeError:
+                logger.exception("on_lost of %s could not be run", self)
+        logger.warning("%s", self._state.lost)
+        self._tell(What.LOST, self._connection, reason)
+
+    @property
+    def _connection(self) -> BaseDatabaseWrapper:
+        return connections[self.using]
+
+    def _finish(self, given: str) -> None:
+        self._state.end(given)
+        keeper.forget(self)
+
+    def _tell(self, what: What, connection: BaseDatabaseWrapper, reason: str = "") -> None:
+        terms, at = self.terms, monotonic()
+        if not (self.model.is_told and (terms.is_recorded or SIGNALS[what].receivers)):
+            return
+        begins = what is What.ACQUIRED
+        seconds = None if begins else at - self.trust.granted_at
+        ttl = terms.ttl if begins and terms.max_hold is None else None
+        which = (self.model, self.using, self.pk, self.fence, self.holder)
+        tell_heard(Fact(what, *which, reason, self.actor, seconds, ttl, at), terms.is_recorded, connection)
