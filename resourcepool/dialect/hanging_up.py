@@ -14,6 +14,7 @@ from resourcepool.dialect.private import close_quietly
 from resourcepool.dialect.supported import of, supports
 
 CONNECT = "connect_timeout"
+BEGIN = "get_new_connection"
 LINE = "_resourcepool_line"  # Django's connection objects have no such attribute
 
 
@@ -53,22 +54,33 @@ def may_connect(connection: Any) -> bool:
 
 @contextlib.contextmanager
 def connecting_within(connection: BaseDatabaseWrapper, seconds: float) -> Iterator[None]:
-    """Have a session that is begun in this block wait for the server so long at most, and its line be known."""
+    """Have a session that is begun in this block wait for the server so long at most, and its line be known.
+
+    For that the connection object gets a ``get_new_connection`` of its own until the end of the block, because Django
+    sends the first statements of a session right after it, and the server may be frozen by then. Tried in its place:
+
+    - the signal ``connection_created``: sent after these statements;
+    - ``execute_wrapper``: not called for ``SET autocommit``, nor for cursors of the driver's own;
+    - ``ensure_connection`` before the block: the same statements, of a session whose line is not known yet;
+    - asking the driver for its socket when it is time to hang up: mysqlclient refuses to answer another thread.
+    """
     begin, before = connection.get_new_connection, connection.settings_dict
-    if isinstance(begin, partial):  # inside of another such block
+    if getattr(begin, "func", None) is _begin:  # inside of another such block
         yield
         return
     options = before["OPTIONS"]
     if supports(connection) and CONNECT in of(connection).timeouts and not options.get("pool"):
         limit = math.ceil(min(seconds, float(options.get(CONNECT) or seconds)))
         connection.settings_dict = {**before, "OPTIONS": {**options, CONNECT: limit}}
-    # Django has no hook that is called before the first statement.
-    setattr(connection, "get_new_connection", partial(_begin, connection, begin))  # noqa: B010
+    of_others = connection.__dict__.get(BEGIN)  # what measures sessions may have put it there
+    connection.__dict__[BEGIN] = partial(_begin, connection, begin)
     try:
         yield
     finally:
         connection.settings_dict = before
-        delattr(connection, "get_new_connection")
+        del connection.__dict__[BEGIN]
+        if of_others is not None:
+            connection.__dict__[BEGIN] = of_others
 
 
 def close_ours(connection: BaseDatabaseWrapper) -> None:
