@@ -9,9 +9,11 @@ from django.contrib.admin.options import IS_POPUP_VAR, TO_FIELD_VAR
 from django.contrib.admin.templatetags.admin_urls import add_preserved_filters
 from django.contrib.admin.utils import model_ngettext
 from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from resourcepool.admin.operated import Operated
 from resourcepool.exceptions import RowLocked
@@ -32,6 +34,23 @@ class Deleting(Operated):
             found["delete_selected"] = (delete_selected, *found["delete_selected"][1:])
         return found
 
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        """Return what Django asks about, and how many of it are held: these stay."""
+        listed, *others = super().get_deleted_objects(objs, request)
+        rows: Any = (
+            objs
+            if isinstance(objs, QuerySet)
+            else everything(self.model).filter(pk__in=[one.pk for one in objs])
+        )
+        if held := rows.held().count():
+            text = ngettext(
+                "%(count)d of these is held now: it is retired instead, and its holder is not disturbed.",
+                "%(count)d of these are held now: they are retired instead, and their holders are not disturbed.",
+                held,
+            )
+            listed = [*listed, text % {"count": held}]
+        return (listed, *others)
+
     def log_deletions(self, request: HttpRequest, queryset: Any) -> Any:
         """Write nothing down yet: Django asks for it before it deletes anything."""
         return []
@@ -51,7 +70,11 @@ class Deleting(Operated):
             said = {"count": deleted, "items": model_ngettext(self.opts, deleted)}
             self.message_user(request, text % said, messages.SUCCESS)
         if held:
-            text = _("%(count)d held: retired instead, their holders are not disturbed. Delete again later.")
+            text = ngettext(
+                "%(count)d is held: retired instead, its holder is not disturbed. Delete it again later.",
+                "%(count)d are held: retired instead, their holders are not disturbed. Delete them again later.",
+                held,
+            )
             self.message_user(request, text % {"count": held}, messages.WARNING)
 
     def response_delete(self, request: HttpRequest, obj_display: str, obj_id: Any) -> HttpResponse:

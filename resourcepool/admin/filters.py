@@ -13,10 +13,11 @@ from resourcepool.stats.holdings import on_host
 from resourcepool.stats.pools import in_state
 
 HELD, NEVER = "held", "never"
+AFTER_A_LEASE = (Status.QUARANTINED, Status.RESERVED, Status.RETIRED)  # called as the states that they lead to
 
 
 class StateFilter(admin.SimpleListFilter):
-    """By what the resource is doing now; "held" is leased or draining, and the quarantine may be yet to come."""
+    """By what the resource is doing now; "held" is leased or draining. What comes after a lease may be yet to come."""
 
     title = _("state")
     parameter_name = "state"
@@ -28,10 +29,10 @@ class StateFilter(admin.SimpleListFilter):
         wanted = self.value()
         if wanted == HELD:
             return queryset.held()
-        if wanted == State.QUARANTINED:
-            later = in_state(State.DRAINING) & Q(status=Status.QUARANTINED)
-            return queryset.filter(in_state(State.QUARANTINED) | later)
-        return queryset.filter(in_state(State(wanted))) if wanted in State.values else queryset
+        if wanted not in State.values:
+            return queryset
+        later = Q(in_state(State.DRAINING), status=wanted) if wanted in AFTER_A_LEASE else Q(pk__in=())
+        return queryset.filter(in_state(State(wanted)) | later)
 
 
 class VerdictFilter(admin.SimpleListFilter):

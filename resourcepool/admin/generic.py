@@ -13,7 +13,7 @@ from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.filters import FieldListFilter
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
-from django.contrib.admin.utils import get_fields_from_path
+from django.contrib.admin.utils import get_fields_from_path, unquote
 from django.contrib.admin.views.main import ChangeList as DjangoChangeList
 from django.core.exceptions import FieldDoesNotExist, SuspiciousOperation, ValidationError
 from django.core.paginator import Paginator as DjangoPaginator
@@ -23,7 +23,8 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext as _
 
 from resourcepool.exceptions import RowLocked
-from resourcepool.leases.brief import brief
+from resourcepool.leases.brief import brief, row_locked
+from resourcepool.leases.lockers import sentence
 from resourcepool.phrases import shown
 
 if TYPE_CHECKING:
@@ -44,25 +45,37 @@ class Admin(ModelAdmin):
         """Return the row; None if there is none."""
         return None if NUL in object_id else super().get_object(request, object_id, from_field)
 
-    def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+    def changeform_view(
+        self, request: HttpRequest, object_id: str | None = None, *args: Any, **kwargs: Any
+    ) -> HttpResponse:
         """Show the form, and save it, unless somebody's transaction keeps the row locked for long."""
-        view = partial(super().changeform_view, request, *args, **kwargs)
-        return self._briefly(request, view, _("Not saved: %s"))
+        view = partial(super().changeform_view, request, object_id, *args, **kwargs)
+        return self._briefly(request, view, _("Not saved: %s"), object_id)
 
-    def delete_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+    def delete_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any) -> HttpResponse:
         """Ask, and delete it, unless somebody's transaction keeps the row locked for long."""
-        view = partial(super().delete_view, request, *args, **kwargs)
-        return self._briefly(request, view, _("Not deleted: %s"))
+        view = partial(super().delete_view, request, object_id, *args, **kwargs)
+        return self._briefly(request, view, _("Not deleted: %s"), object_id)
 
-    def _briefly(self, request: HttpRequest, view: Callable[[], HttpResponse], otherwise: str) -> HttpResponse:
+    def _briefly(
+        self, request: HttpRequest, view: Callable[[], HttpResponse], otherwise: str, object_id: str | None
+    ) -> HttpResponse:
         if request.method != "POST":
             return view()
+        using = router.db_for_write(self.model)
         try:
-            with brief(router.db_for_write(self.model)):
+            with brief(using):
                 return view()
-        except RowLocked as error:
+        except RowLocked:
+            error = row_locked(using, sentence(using, self.model, self._key(object_id)))
             self.message_user(request, otherwise % shown(error), messages.ERROR)
             return HttpResponseRedirect(request.get_full_path())
+
+    def _key(self, object_id: str | None) -> list[Any]:
+        """Return the primary key that an address names, if it can be one."""
+        if object_id is None or not self._can_be_key(unquote(object_id)):
+            return []
+        return [self.opts.pk.to_python(unquote(object_id))]
 
     def response_action(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         """Do an action to the chosen rows; Django answers 400 to keys that no row can have."""

@@ -26,9 +26,10 @@ from resourcepool.exceptions import DatabaseUnavailable, ResourcePoolError, RowL
 from resourcepool.phrases import shown
 from resourcepool.resources.state import State
 
+_LOCKED = ngettext_lazy("%(count)d was left as it is.", "%(count)d were left as they are.", "count")
 _UNKNOWN = ngettext_lazy(
-    "%(count)d more: not done, or not known to be; the list shows how it stands.",
-    "%(count)d more: not done, or not known to be; the list shows how they stand.",
+    "%(count)d not done, or not known to be; the list shows how it stands.",
+    "%(count)d not done, or not known to be; the list shows how they stand.",
     "count",
 )
 
@@ -106,7 +107,9 @@ class Operating(Operated):
                 break
         self._say(request, operation.done, done - held, messages.SUCCESS)
         self._say(request, operation.later, held, messages.SUCCESS)
-        rest = _UNKNOWN if trouble else operation.otherwise
+        rest = operation.otherwise
+        if trouble:
+            rest = _LOCKED if isinstance(trouble, RowLocked) else _UNKNOWN
         self._say(request, rest, len(selection.grants) - done, messages.WARNING)
 
     def _say(self, request: HttpRequest, text: Any, count: int, level: int) -> None:

@@ -88,13 +88,18 @@ def _afterwards(resource: Any) -> Iterator[str]:
         yield _("It is reserved as soon as its lease ends.")
     elif resource.status == Status.QUARANTINED:
         yield _("It is quarantined as soon as its lease ends.")
+    elif resource.status == Status.RETIRED:
+        yield _("It is retired as soon as its lease ends.")
 
 
 def after_its_lease(resource: Any) -> str:
     """Return what a draining resource is after its lease, as it fits into a table; "": out of service."""
-    if resource.status == Status.RESERVED:
-        return _("reserved after its lease")
-    return _("quarantined after its lease") if resource.status == Status.QUARANTINED else ""
+    texts = {
+        Status.RESERVED: _("reserved after its lease"),
+        Status.QUARANTINED: _("quarantined after its lease"),
+        Status.RETIRED: _("retired after its lease"),
+    }
+    return texts.get(resource.status, "")
 
 
 def _until(resource: Any, state: State) -> str:

@@ -10,7 +10,7 @@ import math
 import os
 from collections import defaultdict
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -24,12 +24,10 @@ from resourcepool.leases.background import contained
 from resourcepool.leases.clock import monotonic
 from resourcepool.leases.leaks import forgotten
 from resourcepool.leases.loop import PAUSE_AFTER_FAILURE, Loop
+from resourcepool.leases.renewable import Renewable
 from resourcepool.leases.retry import retrying
-
-if TYPE_CHECKING:
-    from resourcepool.leases.kept import KeptLease
-    from resourcepool.leases.table import Model
-    from resourcepool.leases.trust import Trust
+from resourcepool.leases.table import Model
+from resourcepool.leases.trust import Trust
 
 logger = logging.getLogger(__name__)
 
@@ -44,15 +42,15 @@ class Keeper:
     """
 
     def __init__(self) -> None:
-        self._kept: dict[KeptLease, None] = {}
-        self._let_go: dict[KeptLease, None] = {}  # not renewed any more, and perhaps not given back yet
+        self._kept: dict[Renewable, None] = {}
+        self._let_go: dict[Renewable, None] = {}  # not renewed any more, and perhaps not given back yet
         self._beats: dict[str, Loop] = {}
         self._watch = Alarm()
         self._watcher = Daemon("watch", self._watch_loop)
         self._releases_at_exit = False
         self._in_trouble: set[str] = set()  # databases that did not answer: one warning each is enough
 
-    def keep(self, lease: "KeptLease") -> None:
+    def keep(self, lease: Renewable) -> None:
         """Look after ``lease`` from now on."""
         self._kept[lease] = None
         beat = self._beats.get(lease.using)
@@ -65,26 +63,26 @@ class Keeper:
         if trust.until < self._watch.asked_for:
             self._watch.bring_forward(trust.until)
 
-    def let_go(self, lease: "KeptLease") -> None:
+    def let_go(self, lease: Renewable) -> None:
         """Renew ``lease`` no more, for good; unless it is given back before, the end of this process releases it."""
         if lease in self._kept:
             self._let_go[lease] = None
             self._kept.pop(lease, None)
 
-    def forget(self, lease: "KeptLease") -> None:
+    def forget(self, lease: Renewable) -> None:
         """Stop looking after ``lease``. A renewal that is on its way finds another fence, or nobody to tell."""
         self._kept.pop(lease, None)
         self._let_go.pop(lease, None)
 
-    def kept(self) -> list["KeptLease"]:
+    def kept(self) -> list[Renewable]:
         """Return every lease that this process holds now."""
         return list(self._kept)
 
-    def not_given_back(self) -> list["KeptLease"]:
+    def not_given_back(self) -> list[Renewable]:
         """Return every lease that this process holds now, or has given up in vain and still might hold."""
         return list({**self._kept, **self._let_go})
 
-    def holds(self, model: "Model", using: str, pk: Any, fence: int) -> bool:
+    def holds(self, model: Model, using: str, pk: Any, fence: int) -> bool:
         """Tell whether one of the leases that are not given back is this very grant."""
         return any(
             (lease.pk, lease.fence, lease.using) == (pk, fence, using)
@@ -92,7 +90,7 @@ class Keeper:
             for lease in self.not_given_back()
         )
 
-    def is_kept(self, lease: "KeptLease") -> bool:
+    def is_kept(self, lease: Renewable) -> bool:
         """Tell whether ``lease`` is being looked after."""
         return lease in self._kept
 
@@ -120,7 +118,7 @@ class Keeper:
             beat = self._beats.setdefault(using, new)
         return beat
 
-    def _kept_on(self, using: str) -> list["KeptLease"]:
+    def _kept_on(self, using: str) -> list[Renewable]:
         return [lease for lease in self.kept() if lease.using == using]
 
     def _keeps_on(self, using: str) -> bool:
@@ -153,7 +151,7 @@ class Keeper:
             if lease.leaks_at <= now:
                 _report_leak(lease, f"held for more than {lease.terms.leak_after:g} s")
 
-    def _renew(self, using: str, batch: list["KeptLease"]) -> float:
+    def _renew(self, using: str, batch: list[Renewable]) -> float:
         """Renew one batch, whatever happens to the others; return when to look again."""
         try:
             renewed_all = renew_together(using, batch)
@@ -200,7 +198,7 @@ class Keeper:
         return wake_at
 
 
-def renew_together(using: str, leases: list["KeptLease"]) -> bool:
+def renew_together(using: str, leases: list[Renewable]) -> bool:
     """Renew leases of one model in one statement, each for as long as its own terms say, and tell those that are lost.
 
     Returns:
@@ -233,8 +231,8 @@ def renew_together(using: str, leases: list["KeptLease"]) -> bool:
 class _Held(NamedTuple):
     """One grant of those that are renewed together: meanwhile ``fix()`` may move its handle to another row."""
 
-    trust: "Trust"  # read before the others: should that happen just now, a window that is over is confirmed
-    lease: "KeptLease"
+    trust: Trust  # read before the others: should that happen just now, a window that is over is confirmed
+    lease: Renewable
     pk: Any
     fence: int
 
@@ -251,19 +249,19 @@ def _tell_the_lost(using: str, held: list[_Held]) -> list[_Held]:
     return [one for one in held if live.get(one.pk) == one.fence]
 
 
-def _may_renew(lease: "KeptLease") -> bool:
+def _may_renew(lease: Renewable) -> bool:
     """Whether its holder says so; one that fails to say counts as one that says no."""
     with contained("cannot tell whether to renew %s; not renewed yet", lease):
         return lease.terms.may_renew
     return False
 
 
-def _lose(lease: "KeptLease", reason: str, trust: "Trust") -> None:
+def _lose(lease: Renewable, reason: str, trust: Trust) -> None:
     with contained("not everybody could be told that %s is lost", lease):
         lease.lose(reason, trust)
 
 
-def _report_leak(lease: "KeptLease", why: str) -> None:
+def _report_leak(lease: Renewable, why: str) -> None:
     with contained("not everybody could be told that %s may be leaked", lease):
         lease.report_leak(why)
 
@@ -272,7 +270,7 @@ def _grants(held: list[_Held]) -> set[tuple[object, int]]:
     return {(one.pk, one.fence) for one in held}
 
 
-def _send(connection: BaseDatabaseWrapper, model: "Model", held: list[_Held]) -> tuple[float, int | None]:
+def _send(connection: BaseDatabaseWrapper, model: Model, held: list[_Held]) -> tuple[float, int | None]:
     sent_at, ttls = monotonic(), dict[tuple[Any, int], float]()
     for one in held:  # each handle of a grant trusts its own ttl, so the longest is written
         grant = one.pk, one.fence

@@ -54,7 +54,7 @@ class Lease(KeptLease):
     and a far end that checks ``fence`` exclude a late write.
 
     Usable from any thread of the process that acquired it; as a context manager it releases at the end.
-    The theory: docs/how-it-works.md. Requirements R0.2, R0.5, R0.6 and their holes.
+    The theory: docs/how-it-works.md. Requirements R0.2, R0.5 and R0.6: docs/origins.md.
     """
 
     @property

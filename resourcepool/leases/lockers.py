@@ -4,11 +4,12 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import DatabaseError, InterfaceError, connections
+from django.db import DatabaseError, InterfaceError, connections, models
 
 from resourcepool.dialect import Session
 from resourcepool.dialect.inspection import inspector
-from resourcepool.leases.table import Model, key, table_of
+
+AnyModel = type[models.Model]
 
 MOST = 1_000  # rows asked for at once
 TOLD = 3  # rows of which an error tells
@@ -37,25 +38,27 @@ class Locked:
         return f"{self.pool} {self.pk} is locked by {who}"
 
 
-def lockers(using: str, model: Model, pks: Collection[Any]) -> list[Locked]:
+def lockers(using: str, model: AnyModel, pks: Collection[Any]) -> list[Locked]:
     """Return which of these rows, of the first ``MOST``, a session has locked at this moment.
 
     Nothing is known on SQLite, where the whole database is locked, and nothing inside a transaction of the caller, to
     whom the question could do harm.
     """
     connection = connections[using]
-    pk_of = {str(key(connection, model, pk)): pk for pk in list(pks)[:MOST]}
-    if not pk_of or connection.in_atomic_block:
+    column, quote = model._meta.pk, connection.ops.quote_name
+    assert column is not None  # noqa: S101 (for the type checker: every model has one)
+    keys = {column.get_db_prep_value(pk, connection): pk for pk in list(pks)[:MOST]}
+    if not keys or connection.in_atomic_block:
         return []
-    table, asked = table_of(connection, model), [key(connection, model, pk) for pk in pk_of.values()]
     try:
-        found = inspector(connection).lockers(table.name, table.pk, asked)
+        table = quote(model._meta.db_table)
+        found = inspector(connection).lockers(table, quote(str(column.column)), list(keys))
     except (DatabaseError, InterfaceError):  # who may not ask, or cannot, is told less
         return []
-    label = model._meta.label
+    label, pk_of = model._meta.label, {str(key): pk for key, pk in keys.items()}
     return [Locked(label, pk_of[str(one)], session) for one, session in found.items() if str(one) in pk_of]
 
 
-def sentence(using: str, model: Model, pks: Collection[Any]) -> str:
+def sentence(using: str, model: AnyModel, pks: Collection[Any]) -> str:
     """Return who has the first few of these rows locked; "": nobody, or nobody knows."""
     return "; ".join(map(str, lockers(using, model, pks)[:TOLD]))

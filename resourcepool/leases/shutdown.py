@@ -8,7 +8,7 @@ import sys
 import threading
 from collections import defaultdict
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.db import connections
 
@@ -16,9 +16,7 @@ from resourcepool import hints
 from resourcepool.exceptions import BadOption
 from resourcepool.leases import verbs
 from resourcepool.leases.background import contained, own_connections, quiet
-
-if TYPE_CHECKING:
-    from resourcepool.leases.kept import KeptLease
+from resourcepool.leases.renewable import Renewable
 
 logger = logging.getLogger(__name__)
 
@@ -49,9 +47,9 @@ def _end(pid: int) -> None:
             hints.flush()
 
 
-def release_everything(leases: list["KeptLease"]) -> None:
+def release_everything(leases: list[Renewable]) -> None:
     """Release all these leases, one statement per table, one try each; what fails lapses by itself."""
-    groups: dict[Any, list[KeptLease]] = defaultdict(list)
+    groups: dict[Any, list[Renewable]] = defaultdict(list)
     for lease in leases:
         groups[lease.model, lease.using].append(lease)
     if not groups:

@@ -5,7 +5,7 @@ import math
 import threading
 from collections.abc import Iterator
 from datetime import timedelta
-from typing import TYPE_CHECKING, Self
+from typing import Protocol, Self
 
 from django.db import connections
 from django.db.models import F
@@ -13,15 +13,39 @@ from django.db.models import F
 from resourcepool import options
 from resourcepool.exceptions import GuardOutsideTransaction, LeaseLost, LeaseReleased, QueueBusy
 from resourcepool.leases.clock import monotonic
+from resourcepool.leases.lease import Lease
 from resourcepool.leases.open_transaction import limit_silence, rolled_back_on_error
 from resourcepool.queues.event_loops import refuse_event_loop
 from resourcepool.queues.models import Queue, Server
 from resourcepool.queues.planning import Standing
 
-if TYPE_CHECKING:
-    from resourcepool.queues.membership import Membership
-
 TAKEN = "another server has it by now"
+
+
+class Owner(Protocol):
+    """The server of this process that has a queue, as far as the queue asks it for something."""
+
+    @property
+    def using(self) -> str:
+        """The database on which it is registered."""
+
+    @property
+    def lease(self) -> Lease:
+        """Its own row, which it keeps alive."""
+
+    @property
+    def trusted_until(self) -> float:
+        """This process's clock; until then what it knows about its queues is good."""
+
+    @property
+    def is_resting(self) -> bool:
+        """Whether no work is to begin, and what goes on had better end."""
+
+    def begin(self, queue: "HeldQueue", hand: "Hand") -> bool:
+        """Have ``hand`` take ``queue``; False when it may not."""
+
+    def finish(self, queue: "HeldQueue", hand: "Hand") -> None:
+        """Have ``hand`` put ``queue`` down, if it has it."""
 
 
 class Hand:
@@ -44,11 +68,11 @@ class HeldQueue:
         lost: set when it is gone for good.
     """
 
-    def __init__(self, membership: "Membership", standing: Standing, parameter: str) -> None:
+    def __init__(self, owner: Owner, standing: Standing, parameter: str) -> None:
         self.pk, self.queue_id, self.fence = standing.pk, standing.queue_id, standing.fence
         self.parameter = parameter
         self.lost = threading.Event()
-        self._membership = membership
+        self._owner = owner
         self._ended: LeaseLost | None = None
         self._hands: set[Hand] = set()
         self.skipped_until = 0.0  # this process's clock; until then the loop passes over it
@@ -89,7 +113,7 @@ class HeldQueue:
     @property
     def should_stop(self) -> bool:
         """Whether long work had better end soon: asked for, lost, paused, or this server is to stop. No I/O."""
-        return self.is_asked_for or self._membership.is_resting or not self.is_held
+        return self.is_asked_for or self._owner.is_resting or not self.is_held
 
     def ensure_held(self) -> None:
         """Return if this process may still rely on having it. No I/O, so call it as often as you like.
@@ -97,7 +121,7 @@ class HeldQueue:
         Raises:
             LeaseLost: it was taken over, handed over, or its server's heartbeat was not confirmed in time.
         """
-        self._membership.lease.ensure_held()
+        self._owner.lease.ensure_held()
         why_not = self._why_not()
         if why_not is not None:
             raise why_not
@@ -120,12 +144,12 @@ class HeldQueue:
         self.ensure_held()
         hand = Hand(is_loop=False)
         try:
-            if not self._membership.begin(self, hand):
+            if not self._owner.begin(self, hand):
                 raise self._why_not_begun()
             yield self
             self.ensure_held()  # while it is in hand: right afterwards it may be handed over
         finally:
-            self._membership.finish(self, hand)
+            self._owner.finish(self, hand)
 
     @contextlib.contextmanager
     def guard(self) -> Iterator[Self]:
@@ -137,7 +161,7 @@ class HeldQueue:
             LeaseLost: it is not this server's; the innermost ``atomic`` block rolls back, also if that is caught in it.
             GuardOutsideTransaction: no transaction is open on the database of the queues.
         """
-        using, server = self._membership.using, self._membership.lease
+        using, server = self._owner.using, self._owner.lease
         with rolled_back_on_error(using):
             self.ensure_held()
             if not connections[using].in_atomic_block:
@@ -185,7 +209,7 @@ class HeldQueue:
     def _why_not_begun(self) -> LeaseLost | QueueBusy:
         if self.is_asked_for:
             return LeaseReleased(f"{self} has been asked for by another server; no work on it begins any more")
-        if self._membership.is_resting and not self.is_in_hand:
+        if self._owner.is_resting and not self.is_in_hand:
             return QueueBusy(f"{self}: no work begins while its task type is paused or this server stops")
         return QueueBusy(f"{self} is being worked on by another thread of this process")
 
@@ -195,7 +219,7 @@ class HeldQueue:
         if self.is_leaving or self.is_doubtful:
             return LeaseReleased(f"{self} is being handed over")
         now = monotonic()
-        if now >= self._membership.trusted_until or not self._membership.lease.is_held:
+        if now >= self._owner.trusted_until or not self._owner.lease.is_held:
             return LeaseLost(
                 f"{self} is not confirmed: its server was not, or the database did not answer in time"
             )

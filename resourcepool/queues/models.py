@@ -1,4 +1,4 @@
-"""Task types, the servers that work on them, their queues, and every move of a queue from server to server (R1.1)."""
+"""Task types, the servers that work on them, their queues, and every move of a queue (R1.1, R1.4)."""
 
 import math
 from typing import Any, ClassVar, Self
@@ -56,8 +56,8 @@ class Planned(models.Model):
 class TaskType(Planned):
     """One kind of work that is split into queues, and how its servers are watched.
 
-    Its row is the mutex of everything that changes who has which queue: each such transaction begins by updating it
-    (R1.1, R1.4). ``generation`` goes up with every change that its servers must know of.
+    Its row is the mutex of everything that changes who has which queue: each such transaction begins by updating it.
+    ``generation`` goes up with every change that its servers must know of.
     """
 
     planned = frozenset({"generation", "is_assignment_due", "rests_until", "assigned_at", "assigned_by"})

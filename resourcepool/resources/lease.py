@@ -2,7 +2,7 @@
 
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Protocol, Self
 
 from django.db import connections, models
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -13,6 +13,7 @@ from resourcepool.exceptions import LeaseLost
 from resourcepool.leases import verbs
 from resourcepool.leases.answering import patience
 from resourcepool.leases.retry import retrying
+from resourcepool.leases.table import Model
 from resourcepool.leases.verbs import Grant
 from resourcepool.resources.quarantine import Policy, delay, strikes_now
 from resourcepool.resources.state import MAX_REASON
@@ -21,16 +22,33 @@ from resourcepool.waiting.lease import AwaitedLease
 from resourcepool.waiting.request import Request
 from resourcepool.waiting.threads import in_thread
 
-if TYPE_CHECKING:
-    from resourcepool.resources.pool import Pool
-
 DELETED = "its row was deleted"
+
+
+class Origin(Protocol):
+    """The pool that a lease came from, as far as the lease asks it for something."""
+
+    @property
+    def model(self) -> Model:
+        """The model whose rows it hands out."""
+
+    def refuse_open_transaction(self, request: Request) -> None:
+        """Raise ClaimInTransaction if ``request`` could not be filled now because a transaction is open."""
+
+    def obtain(self, request: Request) -> "list[ResourceLease]":
+        """Return what was asked for; raises AcquireTimeout."""
+
+    async def aobtain(self, request: Request) -> "list[ResourceLease]":
+        """``obtain`` for asyncio."""
+
+    def freed(self, lease: "ResourceLease") -> None:
+        """Note that ``lease`` was released here."""
 
 
 class ResourceLease(AwaitedLease):
     """A lease whose row is a resource. See ``Lease`` for what it promises and what not."""
 
-    def __init__(self, pool: "Pool", using: str, grant: Grant, request: Request) -> None:
+    def __init__(self, pool: Origin, using: str, grant: Grant, request: Request) -> None:
         self.pool, self.request = pool, request
         self._resource: Any = None
         super().__init__(pool.model, using, grant, request.terms)

@@ -259,7 +259,7 @@ class Pool:
 
     def timed_out(self, request: Request, holder: str, trouble: Exception | None) -> AcquireTimeout:
         """Return the error for a request that was not filled in time."""
-        return timed_out(self, request, holder, trouble)
+        return timed_out(self.model, self.using, request, holder, trouble)
 
     def _claim(self, connection: BaseDatabaseWrapper, request: Request, pks: list[Any]) -> list[Grant] | None:
         if len(pks) > 1:

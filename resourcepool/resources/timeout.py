@@ -1,7 +1,5 @@
 """Says why nothing could be had in time, for whoever reads the error at night."""
 
-from typing import TYPE_CHECKING
-
 from django.db import DatabaseError, InterfaceError, connections
 from django.db.models import Count, Q
 
@@ -10,12 +8,10 @@ from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable, Resourc
 from resourcepool.leases import verbs
 from resourcepool.leases.answering import A_LITTLE, patience
 from resourcepool.leases.retry import retrying
+from resourcepool.leases.table import Model
 from resourcepool.resources import selectors
 from resourcepool.waiting.models import Ticket
 from resourcepool.waiting.request import Request
-
-if TYPE_CHECKING:
-    from resourcepool.resources.pool import Pool
 
 THERE_IS = (
     ": {match} match, {leased} leased, {resting} cooling down or quarantined, {out} out of service"
@@ -23,19 +19,21 @@ THERE_IS = (
 )
 
 
-def timed_out(pool: "Pool", asked: Request, holder: str, trouble: Exception | None) -> AcquireTimeout:
+def timed_out(
+    model: Model, using: str, asked: Request, holder: str, trouble: Exception | None
+) -> AcquireTimeout:
     """Return the error for a request that was not filled; it counts what there is, if the database answers."""
     number = "" if asked.count == 1 else f"{asked.count} of "
     wish = "" if asked.selector == "{}" else f" matching {asked.selector}"
-    what, seconds = f"{number}{pool.model._meta.label}{wish}", f"{asked.timeout:g} s"
-    why = f": {trouble}" if trouble else _what_there_is(pool, asked, holder)
+    what, seconds = f"{number}{model._meta.label}{wish}", f"{asked.timeout:g} s"
+    why = f": {trouble}" if trouble else _what_there_is(model, using, asked, holder)
     return AcquireTimeout(f"no {what} came free within {seconds}{why}")
 
 
-def _what_there_is(pool: "Pool", asked: Request, holder: str) -> str:
-    connection, busy = connections[pool.using], Q(busy_before__gt=DbNow())
-    rows = verbs.rows_of(connection, pool.model).filter(selectors.wanted(pool.model, asked.selector))
-    tickets = Ticket.objects.using(connection.alias).waiting().for_rows_of(pool.model)
+def _what_there_is(model: Model, using: str, asked: Request, holder: str) -> str:
+    connection, busy = connections[using], Q(busy_before__gt=DbNow())
+    rows = verbs.rows_of(connection, model).filter(selectors.wanted(model, asked.selector))
+    tickets = Ticket.objects.using(connection.alias).waiting().for_rows_of(model)
     counts = {
         "match": Count("pk"),
         "leased": Count("pk", filter=busy & ~Q(holder="")),

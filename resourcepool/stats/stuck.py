@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from django.db import connections
 from django.db.models import Min
@@ -10,10 +10,23 @@ from django.utils.translation import gettext as _
 
 from resourcepool.leases.retry import retrying
 from resourcepool.queues.models import Queue
-from resourcepool.stats.unowned import why_nobody
+from resourcepool.stats.unowned import Candidate, why_nobody
 
-if TYPE_CHECKING:
-    from resourcepool.stats.queues import ServerStatus
+
+class LivingServer(Protocol):
+    """A server, as far as it is asked here; ``str`` of it is what it is called."""
+
+    @property
+    def pk(self) -> int:
+        """Its primary key."""
+
+    @property
+    def stays(self) -> int:
+        """How many queues it is to give up, but nobody has asked for."""
+
+    @property
+    def as_candidate(self) -> Candidate:
+        """What decides which queues it may have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +39,7 @@ class Stuck:
     why: str
 
 
-def stuck_of(using: str, alive: Mapping[int, Iterable["ServerStatus"]]) -> dict[int, Stuck]:
+def stuck_of(using: str, alive: Mapping[int, Iterable[LivingServer]]) -> dict[int, Stuck]:
     """Return {task type: what stays with its draining servers}; two statements, and only if anything does.
 
     Args:

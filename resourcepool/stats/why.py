@@ -106,7 +106,8 @@ def holder(name: str, models: Sequence[Any], limit: int = 20) -> Holder:
 def endings(row: Any) -> list[Event]:
     """Return how the last leases of ``row`` ended, the last one first, as far as the history knows."""
     using = router.db_for_read(Event)
-    events = Event.objects.using(using).of(row).filter(what__in=ENDINGS).with_age()
+    ended = Event.objects.using(using).of(row).filter(what__in=ENDINGS)
+    events = ended.exclude(what=What.QUARANTINED, holder="").with_age()  # an operator's ends no lease
     last = events.order_by("-fence", "-pk")[:LAST]
     return retrying(connections[using], lambda: list(last.all()))
 
@@ -154,6 +155,8 @@ def _after_its_lease(status: str) -> str:
         return _("When its lease ends it is reserved: %s.")
     if status == Status.QUARANTINED:
         return _("When its lease ends it is quarantined: %s.")
+    if status == Status.RETIRED:
+        return _("When its lease ends it is retired: %s.")
     return _("It leaves service when its lease ends: %s.")
 
 

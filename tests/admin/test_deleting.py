@@ -33,11 +33,24 @@ def test_one_that_is_held_is_not_said_to_be_deleted(administrator: Client) -> No
     held, _other = several(Proxy, 2)
     lease(held)
     page = text(delete_one(administrator, held))
-    assert "1 held: retired instead" in page
+    assert "1 is held: retired instead" in page
     assert "eleted successfully" not in page
     assert "uccessfully deleted" not in page
     assert columns(held)["status"] == Status.RETIRED
     assert logged() == [(CHANGE, str(held.pk))]
+
+
+def test_before_it_is_done_the_page_says_what_is_held_and_so_stays(administrator: Client) -> None:
+    held, free, other = several(Proxy, 3)
+    lease(held)
+    lease(other)
+    said = "1 of these is held now: it is retired instead"
+    assert said in text(administrator.get(f"{LIST}{held.pk}/delete/"))
+    assert "held now" not in text(administrator.get(f"{LIST}{free.pk}/delete/"))
+    asked = {"action": "delete_selected", "_selected_action": [held.pk, free.pk]}
+    assert said in text(administrator.post(LIST, asked))
+    asked["_selected_action"].append(other.pk)
+    assert "2 of these are held now: they are retired instead" in text(administrator.post(LIST, asked))
 
 
 def test_one_that_is_free_is_said_to_be_deleted_once(administrator: Client) -> None:
@@ -54,7 +67,7 @@ def test_of_many_those_that_are_held_are_counted_apart(administrator: Client) ->
     lease(rows[1])
     page = text(delete_selected(administrator, rows))
     assert "uccessfully deleted 2 proxies." in page
-    assert "1 held: retired instead" in page
+    assert "1 is held: retired instead" in page
     assert logged() == [(CHANGE, str(rows[1].pk)), *((DELETION, str(row.pk)) for row in (rows[0], rows[2]))]
 
 
@@ -63,7 +76,7 @@ def test_of_none_that_could_be_deleted_nothing_is_said_to_be(administrator: Clie
     for row in rows:
         lease(row)
     page = text(delete_selected(administrator, rows))
-    assert "2 held: retired instead" in page
+    assert "2 are held: retired instead" in page
     assert "uccessfully deleted" not in page
 
 
@@ -72,7 +85,7 @@ def test_a_popup_is_told_of_a_deletion_only_if_there_was_one(administrator: Clie
     lease(held)
     kept, gone = (delete_one(administrator, row, _popup="1") for row in (held, free))
     assert "popup_response" not in text(kept)
-    assert "1 held: retired instead" in text(kept)
+    assert "1 is held: retired instead" in text(kept)
     assert "&quot;action&quot;: &quot;delete&quot;" in gone.content.decode()
 
 

@@ -114,6 +114,17 @@ def test_what_is_quarantined_after_its_lease_is_found_by_either_state_and_says_s
     assert shown(viewer, "?state=out") == shown(viewer, "?state=draining") == set()
 
 
+@pytest.mark.parametrize("status", ["reserved", "retired"])
+def test_so_is_what_is_reserved_or_retired_after_its_lease(viewer: Client, status: str) -> None:
+    held, away, _free = several(Proxy, 3)
+    lease(held)
+    Proxy.objects.filter(pk__in=[held.pk, away.pk]).update(status=status, in_service=False)
+    assert shown(viewer, f"?state={status}") == {held.pk, away.pk}
+    assert shown(viewer, "?state=draining") == {held.pk}
+    assert shown(viewer, "?state=out") == set()
+    assert f"{status} after its lease" in text(viewer.get(f"{LIST}?state=draining"))
+
+
 FOUND = [
     ("?held_by=web1", {"mine"}),
     ("?held_by=eb1", set()),

@@ -55,6 +55,7 @@ class TestOne:
         page = text(client.post(url, {**edited(client, url), "notes": "moved"}, follow=True))
         assert "Not saved: " in page
         assert LOCKED in page
+        assert f"resourcepool.Proxy {rows[1].pk} is locked by session" in page
         assert columns(rows[1])["notes"] == ""
         url = f"{LIST}{rows[0].pk}/change/"
         assert client.post(url, {**edited(client, url), "notes": "moved"}).status_code == 302
@@ -64,6 +65,7 @@ class TestOne:
         page = text(client.post(f"{LIST}{rows[1].pk}/delete/", {"post": "yes"}, follow=True))
         assert "Not deleted: " in page
         assert LOCKED in page
+        assert f"resourcepool.Proxy {rows[1].pk} is locked by session" in page
         assert columns(rows[1])["in_service"]
         client.post(f"{LIST}{rows[0].pk}/delete/", {"post": "yes"})
         assert not Proxy.objects.filter(pk=rows[0].pk).exists()
@@ -75,6 +77,7 @@ class TestOne:
             page = text(client.post(url, {**edited(client, url), "drain_within": "77"}, follow=True))
         assert "Not saved: " in page
         assert LOCKED in page
+        assert f"resourcepool.TaskType {kind.pk} is locked by session" in page
         assert columns(kind)["drain_within"] != 77
 
 
@@ -98,4 +101,6 @@ class TestMany:
             page = self.post(client, rows, "free", confirmed="yes", reason="stuck")
         assert LOCKED in page
         assert "2 were freed" in page
+        assert "1 was left as it is." in page
+        assert "not known" not in page
         assert [columns(row)["holder"] for row in rows] == ["", "me", ""]

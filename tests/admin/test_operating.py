@@ -196,7 +196,7 @@ def test_what_was_done_before_the_database_failed_is_said_and_logged(
     page = do(operator, "drain", rows)
     assert "2 were taken out of service." in page
     assert "went away" in page
-    assert "3 more: not done, or not known to be" in page
+    assert "3 not done, or not known to be" in page
     assert LogEntry.objects.count() == Proxy.objects.filter(in_service=False).count() == 2
 
 

@@ -113,7 +113,7 @@ def test_deleting_a_held_one_says_that_it_was_retired(operator: Client, proxy: P
     with override_settings(RESOURCEPOOL={"HISTORY": True}):
         answer = operator.post(f"{LIST}{proxy.pk}/delete/", {"post": "yes"}, follow=True)
         recorder.flush()
-    assert "1 held: retired instead" in answer.content.decode()
+    assert "1 is held: retired instead" in answer.content.decode()
     assert [event.actor for event in Event.objects.filter(what=What.TAKEN_OUT)] == ["operator"]
     lease.release()
     operator.post(LIST, {"action": "delete_selected", "_selected_action": [proxy.pk], "post": "yes"})

@@ -82,6 +82,11 @@ def test_what_is_reserved_while_it_is_held_says_so() -> None:
     assert "It is reserved as soon as its lease ends." in said
 
 
+def test_what_is_retired_while_it_is_held_says_so() -> None:
+    said = " ".join(sentences(resource(**HELD, status="retired", reason="deleted"), State.DRAINING, NOW, BEGUN))
+    assert "It is retired as soon as its lease ends." in said
+
+
 @pytest.mark.parametrize(
     ("state", "columns"), [(State.FREE, {}), (State.LEASED, HELD), (State.COOLING, {"busy_before": at(30)})]
 )

@@ -181,14 +181,14 @@ QUEUES = (
     Mutation(
         "queues: a handle that was not confirmed is not trusted",
         HELD,
-        "now >= self._membership.trusted_until or ",
+        "now >= self._owner.trusted_until or ",
         "",
         HANDLES,
     ),
     Mutation(
         "queues: a handle ends with its server's heartbeat",
         HELD,
-        " or not self._membership.lease.is_held:",
+        " or not self._owner.lease.is_held:",
         ":",
         (*HANDLES, *SERVERS),
     ),

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from resourcepool.exceptions import LeaseLost
+from resourcepool.exceptions import LeaseLost, RowLocked
 from resourcepool.management import operating
 from resourcepool.management.commands import resourcepool_close as command
 from resourcepool.models import Event, Proxy
@@ -28,6 +28,15 @@ def test_by_id_frees_it_at_once_and_its_holder_is_told() -> None:
     with pytest.raises(LeaseLost):
         lease.renew()
     kept.renew()
+
+
+def test_when_none_was_closed_nobody_is_said_to_be_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    proxy = new(Proxy)
+    hold(proxy)
+    monkeypatch.setattr(command, "_close", lambda *_: (0, RowLocked("locked")))
+    closed = run("close", "proxy", proxy.pk, "--reason", "hangs")
+    assert closed.out.endswith("Closed 0 leases.\n")
+    assert (closed.err, closed.code) == ("locked\n", 1)
 
 
 def test_the_history_keeps_who_did_it_and_why() -> None:

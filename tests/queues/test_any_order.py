@@ -99,7 +99,7 @@ class World:
             hand = Hand(is_loop=True)
             if member.begin(handle, hand):
                 self.works.append((member, handle, hand))
-                meeting = Counter((which.pk, id(which._membership.news)) for _, which, _ in self.works)
+                meeting = Counter((which.pk, id(which._owner.news)) for _, which, _ in self.works)
                 assert max(meeting.values()) == 1, self.said
 
     def end(self) -> None:

@@ -48,6 +48,7 @@ def one(
             one(State.DRAINING, back_in=7_200, status=Status.QUARANTINED),
             "When its lease ends it is quarantined: bad. Back by itself in 2 h.",
         ),
+        (one(State.DRAINING, status=Status.RETIRED), "When its lease ends it is retired: bad."),
         (one(State.QUARANTINED, back_in=7_200), "It is in quarantine for another 2 h: bad (strikes: 3)."),
         (one(State.RESERVED, back_in=7_200), "It is reserved: bad. Back by itself in 2 h."),
         (one(State.RETIRED), "It is retired: bad."),
@@ -129,6 +130,16 @@ class TestAResource:
             assert [(event.what, event.fence) for event in why.endings(proxy)] == [
                 ("released", fence) for fence in (8, 7, 6, 5, 4)
             ]
+        finally:
+            Event.objects.all().delete()
+
+    def test_counts_no_quarantine_that_an_operator_put_it_in_as_the_end_of_a_lease(self) -> None:
+        proxy = new(Proxy)
+        about = {"what": "quarantined", "pool": "resourcepool.proxy", "row": str(proxy.pk)}
+        Event.objects.create(at=DbLater(1), fence=1, holder="crawler", **about)
+        Event.objects.create(at=DbLater(2), fence=2, actor="ann", **about)
+        try:
+            assert [event.fence for event in why.endings(proxy)] == [1]
         finally:
             Event.objects.all().delete()
 

@@ -145,7 +145,7 @@ class Asking(Operated):
         for name, some in groupby(sorted(chosen, key=_task_type), _task_type):
             rows = list(some)
             if not self.attempt(request, lambda name=name, rows=rows: order.give(name, rows, entered, by)):  # type: ignore[misc]
-                text = _("%(count)d more: not done, or not known to be.") % {"count": len(chosen) - done}
+                text = _("%(count)d not done, or not known to be.") % {"count": len(chosen) - done}
                 self.message_user(request, text, messages.WARNING)
                 break
             LogEntry.objects.log_actions(request.user.pk, rows, CHANGE, str(order.title))  # type: ignore[arg-type]

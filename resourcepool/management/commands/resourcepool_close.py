@@ -142,5 +142,6 @@ def _close(models: Iterable[Any], which: dict[str, Any], reason: str) -> tuple[i
 def _sentence(total: int, closed: int, *, dry_run: bool) -> str:
     if dry_run:
         return ngettext("Would close %s lease.", "Would close %s leases.", total) % f"{total:,}"
+    said = ngettext("Closed %s lease.", "Closed %s leases.", closed) % f"{closed:,}"
     told = _("Holders that are alive are told within a third of their ttl.")
-    return ngettext("Closed %s lease.", "Closed %s leases.", closed) % f"{closed:,}" + f" {told}"
+    return f"{said} {told}" if closed else said

@@ -171,7 +171,7 @@ def test_what_could_not_be_done_is_said_and_nothing_is_half_done(
     monkeypatch.setattr(operating, "pin", fail)
     said = text(do(operator, "pin", queues("q0", "q1"), server="B"))
     assert "gone" in said
-    assert "1 more: not done" in said
+    assert "1 not done" in said
     assert "2 were pinned." in said
 
 
@@ -180,7 +180,7 @@ def test_a_server_that_has_left_in_between_is_said(operator: Client) -> None:
     Server.objects.update(busy_before=DbLater(-5))
     said = text(do(operator, "drain", [first]))
     assert "there is no server now" in said
-    assert "1 more" in said
+    assert "1 not done" in said
 
 
 def test_more_than_can_be_done_at_once_is_cut(operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
