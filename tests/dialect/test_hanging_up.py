@@ -30,10 +30,10 @@ def traced(connection: BaseDatabaseWrapper, as_partial: bool) -> list[Any]:
     return seen
 
 
-def test_the_line_of_a_session_that_begins_is_known(own: BaseDatabaseWrapper) -> None:
+def test_the_socket_of_a_session_that_begins_is_known(own: BaseDatabaseWrapper) -> None:
     with dialect.connecting_within(own, 5):
         own.connect()
-        assert dialect.is_line_known(own)
+        assert dialect.is_socket_known(own)
 
 
 def test_nothing_stays_in_the_connection_object(own: BaseDatabaseWrapper) -> None:
@@ -49,7 +49,7 @@ def test_what_somebody_else_has_put_there_works_and_stays(own: BaseDatabaseWrapp
     theirs = own.get_new_connection
     with dialect.connecting_within(own, 5):
         own.connect()
-        assert dialect.is_line_known(own)
+        assert dialect.is_socket_known(own)
     assert seen == [own.connection]
     assert own.get_new_connection is theirs
 
