@@ -98,8 +98,8 @@ class Proxy(AbstractResource):
     def _note_state(self, names: Iterable[str] | None = None) -> None:
         super()._note_state(names)
         noted = _ADDRESS if names is None else _ADDRESS & set(names)
-        read = self.__dict__.setdefault("_address_read", {})
-        read.update({name: self.__dict__.get(name) for name in noted})
+        read = self.__dict__.get("_address_read", {})
+        self.__dict__["_address_read"] = {**read, **{name: self.__dict__.get(name) for name in noted}}
 
     def clean(self) -> None:
         """Take and spell what the import does, or the same proxy could be entered twice, or exported for nothing."""
