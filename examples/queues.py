@@ -76,8 +76,8 @@ def serve(name: str) -> None:
 
 def show(what: str, **wanted: int) -> None:
     """Wait until each server has as many queues as it should, and print which."""
-    from resourcepool.stats.moves import queues_of
-    from resourcepool.stats.queues import task_type
+    from resourcepool.status.queues.moves import queues_of
+    from resourcepool.status.queues.task_types import task_type
 
     began = time.monotonic()
     while True:

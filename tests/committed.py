@@ -15,11 +15,14 @@ from django.db.backends.utils import CursorWrapper
 from django.test import TestCase
 from pytest_django import DjangoDbBlocker
 
-from resourcepool.leases import alarm, clock, kept, lease, loop, verbs
+from resourcepool.database import clock, loop
+from resourcepool.database import wakeup as alarm
 from resourcepool.leases import keeper as keeping
+from resourcepool.leases import kept, lease, verbs
 from resourcepool.models import Move, Queue, TaskType
-from resourcepool.queues import held, membership, registering, server
-from resourcepool.queues import looking as looking_at_queues
+from resourcepool.queues.serving import held, membership, server
+from resourcepool.queues.serving import registration as registering
+from resourcepool.queues.serving import snapshot as looking_at_queues
 from resourcepool.resources import pool, strategy
 from resourcepool.waiting import acquire, contention, handover, line, tickets, waiter
 from resourcepool.waiting import waiters as waiting

@@ -1,8 +1,8 @@
 """A bell that a signal handler interrupts can be rung, and waited for, as if nothing had happened."""
 
 from resourcepool.bell import Bell
-from resourcepool.leases.alarm import Alarm
-from resourcepool.leases.clock import monotonic
+from resourcepool.database.clock import monotonic
+from resourcepool.database.wakeup import Wakeup
 from resourcepool.waiting.outcome import Outcome
 from tests.eventually import InBackground
 from tests.interruptions import FILES, at_each_line
@@ -32,7 +32,7 @@ def test_an_interrupted_ring_keeps_nobody_from_ringing() -> None:
 
 def test_an_alarm_that_was_brought_forward_rings_also_if_that_was_interrupted() -> None:
     """Else it would count as brought forward, and nobody would ring."""
-    alarm = Alarm()
+    alarm = Wakeup()
 
     def prepare() -> None:
         alarm.__init__()  # type: ignore[misc]

@@ -1,13 +1,13 @@
 """The admin pages."""
 
 from resourcepool.admin.dashboard_link import DashboardAdmin
-from resourcepool.admin.proxy import ProxyAdmin
 from resourcepool.admin.queues.moves import MoveAdmin
 from resourcepool.admin.queues.queues import QueueAdmin
 from resourcepool.admin.queues.servers import ServerAdmin
 from resourcepool.admin.queues.task_types import TaskTypeAdmin
 from resourcepool.admin.records import EventAdmin, JobAdmin, ReadOnlyAdmin, SampleAdmin, TicketAdmin
-from resourcepool.admin.resource import ResourceAdmin
+from resourcepool.admin.resources.proxy import ProxyAdmin
+from resourcepool.admin.resources.resource import ResourceAdmin
 
 __all__ = [
     "DashboardAdmin",

@@ -4,7 +4,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from resourcepool.stats.durations import UNITS, duration
+from resourcepool.status.durations import UNITS, duration
 
 
 def countdown(seconds: float, text: str, over: str) -> SafeString:

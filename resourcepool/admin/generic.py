@@ -22,9 +22,9 @@ from django.db.models import DateTimeField
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext as _
 
+from resourcepool.database.short_statements import brief, row_locked
 from resourcepool.exceptions import RowLocked
-from resourcepool.leases.brief import brief, row_locked
-from resourcepool.leases.lockers import sentence
+from resourcepool.leases.lock_holders import sentence
 from resourcepool.phrases import shown
 
 if TYPE_CHECKING:

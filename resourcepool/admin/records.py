@@ -10,9 +10,9 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 
-from resourcepool.admin.filters import TextFilter
 from resourcepool.admin.generic import Admin
 from resourcepool.admin.paging import CappedList, CappedPaginator
+from resourcepool.admin.resources.filters import TextFilter
 from resourcepool.admin.words import happened, moments, spans
 from resourcepool.dialect import MicrosUntil
 from resourcepool.history.models import Event, Sample

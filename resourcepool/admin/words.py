@@ -13,9 +13,9 @@ from django.utils.translation import gettext as _
 from resourcepool.admin.countdown import countdown
 from resourcepool.phrases import shown
 from resourcepool.resources.state import State, Status, Verdict, standing_of
-from resourcepool.stats.durations import duration
-from resourcepool.stats.holdings import origin
-from resourcepool.stats.renewal import renewal
+from resourcepool.status.durations import duration
+from resourcepool.status.holders import origin
+from resourcepool.status.renewal import renewal
 
 HELD = (State.LEASED, State.DRAINING)
 AWAY = (State.DRAINING, State.OUT, State.RESERVED, State.RETIRED)

@@ -14,7 +14,7 @@ from resourcepool.hints import choice
 from resourcepool.resources.quarantine import Policy
 from resourcepool.resources.registry import resource_models
 from resourcepool.resources.requests import check_option
-from resourcepool.stats.alarms import Limits
+from resourcepool.status.alarms import Limits
 from resourcepool.sweeps.pruning import history_kept, history_rows
 from resourcepool.validity.rules import rules_of
 

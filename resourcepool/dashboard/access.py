@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from resourcepool.jobs.names import CHECK
 from resourcepool.queues.models import TaskType
 from resourcepool.resources.registry import resource_models
-from resourcepool.stats.jobs import JobStatus
+from resourcepool.status.jobs import JobStatus
 
 
 def visible_models(site: AdminSite, request: HttpRequest) -> list[Any]:

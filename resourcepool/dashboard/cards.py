@@ -17,12 +17,12 @@ from resourcepool.history.leaks import open_leaks
 from resourcepool.jobs.names import SWEEP
 from resourcepool.proxies.models import Proxy
 from resourcepool.resources.state import State
-from resourcepool.stats.alarms import Alarm, alarms_of
-from resourcepool.stats.grid import MOST, Cell, grid
-from resourcepool.stats.happenings import Happenings, happenings
-from resourcepool.stats.jobs import JobStatus, jobs
-from resourcepool.stats.pools import PoolStatus, pools
-from resourcepool.stats.trend import Point, Span, trends, up_to_now
+from resourcepool.status.activity import Happenings, happenings
+from resourcepool.status.alarms import Alarm, alarms_of
+from resourcepool.status.grid import MOST, Cell, grid
+from resourcepool.status.jobs import JobStatus, jobs
+from resourcepool.status.pools import PoolStatus, pools
+from resourcepool.status.trend import Point, Span, trends, up_to_now
 
 MOST_ALARMS = 100
 IMPORT = "manage.py resourcepool_import proxies.csv"

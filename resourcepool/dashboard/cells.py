@@ -10,8 +10,8 @@ from django.utils.translation import gettext as _
 
 from resourcepool.phrases import shown
 from resourcepool.resources.state import State
-from resourcepool.stats.durations import duration
-from resourcepool.stats.grid import Cell
+from resourcepool.status.durations import duration
+from resourcepool.status.grid import Cell
 
 BANDS = 100
 PLACE = "0pk0"  # stands for the key in the address of a page

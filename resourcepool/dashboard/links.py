@@ -14,7 +14,7 @@ from resourcepool.jobs.models import Job
 from resourcepool.queues.models import Move, Queue, Server, TaskType
 from resourcepool.resources.state import State, Verdict
 from resourcepool.signals import What
-from resourcepool.stats.alarm import ABOUT_QUEUES, Alarm, Kind
+from resourcepool.status.alarm import ABOUT_QUEUES, Alarm, Kind
 from resourcepool.waiting.models import Ticket
 
 

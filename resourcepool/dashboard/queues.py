@@ -11,9 +11,9 @@ from resourcepool.dashboard.cells import PLACE, marks
 from resourcepool.dashboard.links import Links
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.queues.labels import spelled
-from resourcepool.stats.durations import duration
-from resourcepool.stats.queue_map import Moved, Place, latest_moves, places
-from resourcepool.stats.queues import ServerStatus, TaskTypeStatus, task_types
+from resourcepool.status.durations import duration
+from resourcepool.status.queues.map import Moved, Place, latest_moves, places
+from resourcepool.status.queues.task_types import ServerStatus, TaskTypeStatus, task_types
 
 MOST_CARDS = 20
 MOST_SERVERS = 100  # rows of one card

@@ -19,7 +19,7 @@ from resourcepool.dashboard.access import sees_queues, visible_models
 from resourcepool.dashboard.cards import Overview, overview
 from resourcepool.dashboard.links import Links
 from resourcepool.exceptions import ResourcePoolError
-from resourcepool.stats.trend import Span
+from resourcepool.status.trend import Span
 
 EVERY = 5  # seconds between two looks
 

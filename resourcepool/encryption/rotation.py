@@ -12,7 +12,7 @@ from django.views.decorators.debug import sensitive_variables
 from resourcepool.encryption.field import EncryptedTextField
 from resourcepool.encryption.sealed import Sealed, seal
 from resourcepool.exceptions import RowLocked, SecretUnreadable
-from resourcepool.leases.briefly import briefly
+from resourcepool.leases.short_transactions import briefly
 
 CHUNK = 200
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from django.db import connections, router
 
+from resourcepool.database.retry import retrying
 from resourcepool.dialect import MicrosUntil
 from resourcepool.history.models import MAX_ROW, Event, storable
-from resourcepool.leases.retry import retrying
 from resourcepool.signals import Fact, What
 
 Grant = tuple[str, str, int]  # pool, row, fence

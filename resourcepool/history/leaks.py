@@ -6,8 +6,8 @@ from typing import Any
 from django.db import connections
 from django.db.models import Count, Exists, OuterRef, Q
 
+from resourcepool.database.retry import retrying
 from resourcepool.history.models import MAX_ROW, Event, EventQuerySet, storable
-from resourcepool.leases.retry import retrying
 from resourcepool.signals import Fact, What, tell
 
 HOUR = 3_600.0  # seconds

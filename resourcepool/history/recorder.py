@@ -17,12 +17,12 @@ from django.db import connections, router
 
 from resourcepool.clock import monotonic
 from resourcepool.daemon import Daemon
+from resourcepool.database import background
+from resourcepool.database.background import own_connections
+from resourcepool.database.wakeup import Wakeup
 from resourcepool.history.merging import Entry, merged, taken_apart
 from resourcepool.history.models import Event
 from resourcepool.history.writing import write, write_gap
-from resourcepool.leases import background
-from resourcepool.leases.alarm import Alarm
-from resourcepool.leases.background import own_connections
 from resourcepool.leases.shutdown import at_exit
 from resourcepool.signals import Fact, recorders
 
@@ -48,7 +48,7 @@ class Recorder:
         self._in_hand = 0  # facts that are being written
         self._flush_at = 0.0  # not earlier: the database has failed
         self._database: Any = None
-        self._alarm = Alarm()
+        self._alarm = Wakeup()
         self._writing = threading.Lock()
         self._thread = Daemon("history", self._run)
         self._writes_at_exit = False

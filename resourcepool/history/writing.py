@@ -12,12 +12,12 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import dialect
 from resourcepool.clock import monotonic
+from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbLater
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.history.held import grant, held
 from resourcepool.history.merging import Entry
 from resourcepool.history.models import MAX_ACTOR, MAX_ROW, MAX_TEXT, Event, storable
-from resourcepool.leases.retry import retrying
 from resourcepool.signals import Fact, What
 
 COLUMNS = (

@@ -6,14 +6,14 @@ from typing import Any
 
 from django.db import DatabaseError, IntegrityError, InterfaceError, connections, router, transaction
 
+from resourcepool.database.clock import monotonic
+from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbNow
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.jobs.models import MAX_RESULT, Job
 from resourcepool.leases import verbs
-from resourcepool.leases.clock import monotonic
 from resourcepool.leases.holder import default_holder
 from resourcepool.leases.lease import Lease
-from resourcepool.leases.retry import retrying
 from resourcepool.leases.terms import Terms
 
 TTL = 60.0  # seconds after which a job whose process died may be done by another one

@@ -17,15 +17,15 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import dialect
 from resourcepool.daemon import Daemon
+from resourcepool.database.background import contained
+from resourcepool.database.clock import monotonic
+from resourcepool.database.loop import PAUSE_AFTER_FAILURE, Loop
+from resourcepool.database.retry import retrying
+from resourcepool.database.wakeup import Wakeup
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.leases import shutdown, verbs
-from resourcepool.leases.alarm import Alarm
-from resourcepool.leases.background import contained
-from resourcepool.leases.clock import monotonic
 from resourcepool.leases.leaks import forgotten
-from resourcepool.leases.loop import PAUSE_AFTER_FAILURE, Loop
 from resourcepool.leases.renewable import Renewable
-from resourcepool.leases.retry import retrying
 from resourcepool.leases.table import Model
 from resourcepool.leases.trust import Trust
 
@@ -45,7 +45,7 @@ class Keeper:
         self._kept: dict[Renewable, None] = {}
         self._let_go: dict[Renewable, None] = {}  # not renewed any more, and perhaps not given back yet
         self._beats: dict[str, Loop] = {}
-        self._watch = Alarm()
+        self._watch = Wakeup()
         self._watcher = Daemon("watch", self._watch_loop)
         self._releases_at_exit = False
         self._in_trouble: set[str] = set()  # databases that did not answer: one warning each is enough
@@ -114,7 +114,7 @@ class Keeper:
     def _beat(self, using: str) -> Loop:
         if (beat := self._beats.get(using)) is None:
             turn, has_work = partial(self._beat_once, using), partial(self._keeps_on, using)
-            new = Loop(f"beat-{using}", Alarm(), turn, has_work, rests_after=IDLE)
+            new = Loop(f"beat-{using}", Wakeup(), turn, has_work, rests_after=IDLE)
             beat = self._beats.setdefault(using, new)
         return beat
 

@@ -9,12 +9,13 @@ from functools import partial
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from resourcepool.database import background
+from resourcepool.database.clock import monotonic
+from resourcepool.database.open_transaction import OpenTransaction, limit_silence
 from resourcepool.exceptions import LeaseLost
-from resourcepool.leases import background, leaks
-from resourcepool.leases.clock import monotonic
+from resourcepool.leases import leaks
 from resourcepool.leases.ending import Ending
 from resourcepool.leases.keeper import keeper
-from resourcepool.leases.open_transaction import OpenTransaction, limit_silence
 from resourcepool.leases.table import Model
 from resourcepool.leases.terms import Terms
 from resourcepool.leases.trust import Trust

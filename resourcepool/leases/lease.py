@@ -13,6 +13,9 @@ from django.db import transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import options
+from resourcepool.database.answers import answer_timeout
+from resourcepool.database.clock import monotonic
+from resourcepool.database.open_transaction import OpenTransaction, limit_silence, rolled_back_on_error
 from resourcepool.exceptions import (
     DatabaseUnavailable,
     GuardOutsideTransaction,
@@ -20,12 +23,9 @@ from resourcepool.exceptions import (
     LeaseLost,
 )
 from resourcepool.leases import verbs
-from resourcepool.leases.answering import answer_timeout
-from resourcepool.leases.clock import monotonic
 from resourcepool.leases.holder import MAX_LENGTH
 from resourcepool.leases.keeper import keeper
 from resourcepool.leases.kept import KeptLease
-from resourcepool.leases.open_transaction import OpenTransaction, limit_silence, rolled_back_on_error
 from resourcepool.leases.terms import MIN_TTL
 from resourcepool.signals import What
 

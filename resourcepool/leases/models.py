@@ -9,11 +9,11 @@ from django.db import models
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils.translation import gettext_lazy as _
 
+from resourcepool.database.short_statements import brief
+from resourcepool.database.where import Where
 from resourcepool.dialect import DbNow, FenceField
 from resourcepool.exceptions import BadOption
-from resourcepool.leases.brief import brief
 from resourcepool.leases.holder import MAX_LENGTH
-from resourcepool.leases.where import Where
 
 LEASE_COLUMNS = frozenset({"busy_before", "fence", "holder"})
 # By update_or_create to ``update_fields``: what has a ``pre_save`` of its own.

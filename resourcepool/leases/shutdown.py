@@ -13,9 +13,9 @@ from typing import Any
 from django.db import connections
 
 from resourcepool import hints
+from resourcepool.database.background import contained, own_connections, quiet
 from resourcepool.exceptions import BadOption
 from resourcepool.leases import verbs
-from resourcepool.leases.background import contained, own_connections, quiet
 from resourcepool.leases.renewable import Renewable
 
 logger = logging.getLogger(__name__)

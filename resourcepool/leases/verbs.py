@@ -13,14 +13,14 @@ from django.db import transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import dialect
+from resourcepool.database.clock import monotonic
+from resourcepool.database.retry import Unsettled, retrying
+from resourcepool.database.where import ANYWHERE, Where
 from resourcepool.dialect import DbNow, micros
-from resourcepool.leases.clock import monotonic
 from resourcepool.leases.holder import default_holder
 from resourcepool.leases.models import LeaseQuerySet
-from resourcepool.leases.retry import Unsettled, retrying
 from resourcepool.leases.table import Model, key, table_of
 from resourcepool.leases.terms import Terms
-from resourcepool.leases.where import ANYWHERE, Where
 
 Held = Sequence[tuple[Any, int]]  # (primary key, fence) pairs
 Spans = float | Sequence[float]  # seconds: of all of them, or of each

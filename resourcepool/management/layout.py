@@ -9,7 +9,7 @@ from typing import Any
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from resourcepool.stats.durations import duration
+from resourcepool.status.durations import duration
 
 WIDEST = 60  # characters of one cell
 GAP = "  "

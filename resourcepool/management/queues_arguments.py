@@ -10,10 +10,10 @@ from django.utils.translation import gettext as _
 from resourcepool import options
 from resourcepool.exceptions import BadOption
 from resourcepool.management import arguments, watching
-from resourcepool.queues.assignment import Member
 from resourcepool.queues.labels import labels_of
 from resourcepool.queues.models import MAX_NAME, MOST_WEIGHT
-from resourcepool.queues.strategies import STRATEGIES
+from resourcepool.queues.planning.assignment import Member
+from resourcepool.queues.planning.strategies import STRATEGIES
 
 SPANS = {"heartbeat_every": "--heartbeat", "judge_dead_after": "--judge-dead"} | {
     "reload_every": "--reload",

@@ -12,10 +12,10 @@ from resourcepool.management.layout import WIDEST, ago, more, padded, plain, tab
 from resourcepool.phrases import shown
 from resourcepool.queues.labels import spelled
 from resourcepool.queues.models import Server, TaskType
-from resourcepool.stats.durations import duration
-from resourcepool.stats.forecast import Forecast, Foreseen, Unowned
-from resourcepool.stats.moves import Moved, QueueStatus, why_unowned
-from resourcepool.stats.queues import ServerStatus, TaskTypeStatus
+from resourcepool.status.durations import duration
+from resourcepool.status.queues.forecast import Forecast, Foreseen, Unowned
+from resourcepool.status.queues.moves import Moved, QueueStatus, why_unowned
+from resourcepool.status.queues.task_types import ServerStatus, TaskTypeStatus
 
 MOST_RUNS = 20  # of queues, in one line of the map
 MOST_WHY = 300  # characters

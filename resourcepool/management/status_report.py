@@ -7,15 +7,15 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from resourcepool.leases.lockers import Locked
+from resourcepool.leases.lock_holders import Locked
 from resourcepool.management.layout import ago, moment, plain, table
 from resourcepool.phrases import shown
 from resourcepool.resources.state import State
-from resourcepool.stats.alarms import Alarm
-from resourcepool.stats.durations import duration
-from resourcepool.stats.holdings import Holding
-from resourcepool.stats.jobs import JobStatus
-from resourcepool.stats.pools import PoolStatus
+from resourcepool.status.alarms import Alarm
+from resourcepool.status.durations import duration
+from resourcepool.status.holders import Holding
+from resourcepool.status.jobs import JobStatus
+from resourcepool.status.pools import PoolStatus
 
 ALWAYS = (State.FREE, State.LEASED, State.COOLING, State.DRAINING, State.QUARANTINED, State.OUT)
 IF_ANY = (State.RESERVED, State.RETIRED)

@@ -10,10 +10,10 @@ from resourcepool.history.models import Event
 from resourcepool.management.layout import ago, moment, padded, plain, table
 from resourcepool.management.status_report import holding_as_json, holdings_as_text, locked_as_json
 from resourcepool.phrases import shown
-from resourcepool.stats.durations import duration
-from resourcepool.stats.lines import InLine, Waiting
-from resourcepool.stats.search import Found
-from resourcepool.stats.why import Holder, Resource
+from resourcepool.status.durations import duration
+from resourcepool.status.search import Found
+from resourcepool.status.waiting import InLine, Waiting
+from resourcepool.status.why import Holder, Resource
 
 LONG = 300  # characters of a sentence with something in it that others wrote
 

@@ -8,8 +8,8 @@ from typing import BinaryIO
 
 from django.db import connections
 
+from resourcepool.database.retry import retrying
 from resourcepool.exceptions import ImportRefused
-from resourcepool.leases.retry import retrying
 from resourcepool.proxies.import_plan import Plan, make_plan
 from resourcepool.proxies.models import Proxy
 from resourcepool.proxies.reading import Reading, Tell, read, silent

@@ -5,10 +5,10 @@ from typing import Any, TypeVar
 
 from django.db import IntegrityError, connections
 
+from resourcepool.database.open_transaction import limit_silence
+from resourcepool.database.retry import retrying
+from resourcepool.database.short_statements import brief
 from resourcepool.exceptions import DatabaseUnavailable, ImportRefused
-from resourcepool.leases.brief import brief
-from resourcepool.leases.open_transaction import limit_silence
-from resourcepool.leases.retry import retrying
 from resourcepool.proxies.import_plan import Plan
 from resourcepool.proxies.models import Proxy
 from resourcepool.proxies.reading import Tell

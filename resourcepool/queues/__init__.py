@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 __all__ = ["HeldQueue", "QueueServer"]
 
 if TYPE_CHECKING:
-    from resourcepool.queues.held import HeldQueue
-    from resourcepool.queues.server import QueueServer
+    from resourcepool.queues.serving.held import HeldQueue
+    from resourcepool.queues.serving.server import QueueServer
 
-_HOMES = {"HeldQueue": "resourcepool.queues.held", "QueueServer": "resourcepool.queues.server"}
+_HOMES = {"HeldQueue": "resourcepool.queues.serving.held", "QueueServer": "resourcepool.queues.serving.server"}
 
 
 def __getattr__(name: str) -> Any:

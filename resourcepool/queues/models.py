@@ -9,10 +9,10 @@ from django.db import connections, models, router
 from django.db.models import F
 from django.utils.translation import gettext_lazy as _
 
+from resourcepool.database.open_transaction import limit_silence
+from resourcepool.database.short_statements import brief
 from resourcepool.dialect import DbNow, FenceField, KeyField, MicrosUntil
-from resourcepool.leases.brief import brief
 from resourcepool.leases.models import AbstractLease, LeaseQuerySet
-from resourcepool.leases.open_transaction import limit_silence
 from resourcepool.leases.terms import MIN_TTL
 from resourcepool.queues.labels import check_labels
 

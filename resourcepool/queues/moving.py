@@ -15,13 +15,13 @@ from django.db.models.functions import Coalesce
 from resourcepool import dialect
 from resourcepool.dialect import DbLater, DbNow, MicrosUntil
 from resourcepool.exceptions import ClaimInTransaction
-from resourcepool.leases.briefly import briefly
-from resourcepool.queues import planning
+from resourcepool.leases.short_transactions import briefly
 from resourcepool.queues.models import Move, Queue, Server, TaskType
-from resourcepool.queues.planning import Change, What
-from resourcepool.queues.recording import record
-from resourcepool.queues.standing import names, read_queues, read_workers
-from resourcepool.queues.strategies import STRATEGIES
+from resourcepool.queues.move_log import record
+from resourcepool.queues.planning import changes as planning
+from resourcepool.queues.planning.changes import Change, What
+from resourcepool.queues.planning.strategies import STRATEGIES
+from resourcepool.queues.queries import names, read_queues, read_workers
 
 CHUNK = 5_000  # rows in one statement
 

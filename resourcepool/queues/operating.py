@@ -15,18 +15,19 @@ from django.db.models import F
 from django.db.models.functions import Coalesce
 
 from resourcepool import options
+from resourcepool.database.retry import Unsettled, retrying
 from resourcepool.dialect import DbNow
 from resourcepool.exceptions import BadOption
-from resourcepool.leases.briefly import locked_row
-from resourcepool.leases.retry import Unsettled, retrying
-from resourcepool.queues import moving, planning
-from resourcepool.queues.assignment import Member
-from resourcepool.queues.entering import checked_ids, checked_parameter, new_queues
+from resourcepool.leases.short_transactions import locked_row
+from resourcepool.queues import moving
 from resourcepool.queues.labels import labels_of, listed, printable
 from resourcepool.queues.models import MAX_BY, MAX_NAME, Queue, Server, TaskType
-from resourcepool.queues.planning import Change, Worker
-from resourcepool.queues.standing import find_task_type, read_queues, read_workers
-from resourcepool.queues.strategies import STRATEGIES
+from resourcepool.queues.planning import changes as planning
+from resourcepool.queues.planning.assignment import Member
+from resourcepool.queues.planning.changes import Change, Worker
+from resourcepool.queues.planning.strategies import STRATEGIES
+from resourcepool.queues.queries import find_task_type, read_queues, read_workers
+from resourcepool.queues.validation import checked_ids, checked_parameter, new_queues
 
 MOST_SHOWN = 5
 

@@ -8,11 +8,12 @@ from django.db import connections, models
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import options
+from resourcepool.async_threads import in_thread
+from resourcepool.database.answers import answer_timeout
+from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbLater, DbNow
 from resourcepool.exceptions import LeaseLost
 from resourcepool.leases import verbs
-from resourcepool.leases.answering import answer_timeout
-from resourcepool.leases.retry import retrying
 from resourcepool.leases.table import Model
 from resourcepool.leases.verbs import Grant
 from resourcepool.resources.quarantine import Policy, delay, strikes_now
@@ -20,7 +21,6 @@ from resourcepool.resources.state import MAX_REASON
 from resourcepool.signals import What
 from resourcepool.waiting.lease import AwaitedLease
 from resourcepool.waiting.request import Request
-from resourcepool.waiting.threads import in_thread
 
 DELETED = "its row was deleted"
 

@@ -8,9 +8,9 @@ from django.db import connections, models, router
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils.translation import gettext_lazy as _
 
+from resourcepool.database.retry import retrying
+from resourcepool.database.where import Where
 from resourcepool.leases.models import AbstractLease
-from resourcepool.leases.retry import retrying
-from resourcepool.leases.where import Where
 from resourcepool.resources import selectors
 from resourcepool.resources.pool import Pool
 from resourcepool.resources.queryset import ResourceQuerySet
@@ -40,7 +40,9 @@ class AbstractResource(AbstractLease):
     after its lease was lost is not stopped by the database; see ``Lease.ensure_held`` and ``Lease.guard``.
     """
 
-    default_checker: ClassVar[str | None] = None  # dotted path; of a model that RESOURCEPOOL["CHECKS"] gives none
+    default_checker: ClassVar[str | None] = (
+        None  # dotted path; of a model that RESOURCEPOOL["CHECKS"] gives none
+    )
     claimable_when: ClassVar[dict[str, bool]] = {"in_service": True}
     pool: ClassVar[Pool] = Pool()
 

@@ -12,13 +12,13 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import options
 from resourcepool.conf import POOL_OPTIONS, pool_setting
+from resourcepool.database.answers import answer_timeout
+from resourcepool.database.clock import monotonic
+from resourcepool.database.retry import retrying
 from resourcepool.exceptions import AcquireTimeout, BadOption, LeaseLost
 from resourcepool.leases import verbs
-from resourcepool.leases.answering import answer_timeout
-from resourcepool.leases.clock import monotonic
 from resourcepool.leases.keeper import keeper
 from resourcepool.leases.models import AbstractLease
-from resourcepool.leases.retry import retrying
 from resourcepool.leases.table import Model, refuse_inherited
 from resourcepool.leases.verbs import Grant
 from resourcepool.resources import selectors

@@ -8,13 +8,13 @@ from typing import Any, Self
 from django.db import connections, models, transaction
 
 from resourcepool import options
+from resourcepool.database.retry import Unsettled, retrying
 from resourcepool.dialect import DbLater, DbNow
 from resourcepool.exceptions import RowLocked
 from resourcepool.leases import verbs
-from resourcepool.leases.briefly import briefly
 from resourcepool.leases.models import LeaseQuerySet
-from resourcepool.leases.retry import Unsettled, retrying
-from resourcepool.leases.unlocked import all_but_the_locked
+from resourcepool.leases.short_transactions import briefly
+from resourcepool.leases.skip_locked import all_but_the_locked
 from resourcepool.resources.state import MAX_REASON, Status
 from resourcepool.signals import Fact, What, tell
 from resourcepool.waiting.handover import give_out_quietly

@@ -13,10 +13,10 @@ from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Field, Model, Q
 
+from resourcepool.database.where import Where
 from resourcepool.encryption.field import EncryptedTextField
 from resourcepool.exceptions import BadOption, Hidden
 from resourcepool.leases.models import LEASE_COLUMNS
-from resourcepool.leases.where import Where
 from resourcepool.resources.state import STATE_COLUMNS
 from resourcepool.resources.tags import ALLOWED, TagsField, words
 

@@ -11,9 +11,9 @@ from typing import Any
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool.leases.clock import monotonic
+from resourcepool.database.clock import monotonic
+from resourcepool.database.where import Where
 from resourcepool.leases.table import Model
-from resourcepool.leases.where import Where
 from resourcepool.waiting.free_rows import candidates
 from resourcepool.waiting.request import Request
 

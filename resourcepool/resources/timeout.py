@@ -3,11 +3,11 @@
 from django.db import DatabaseError, InterfaceError, connections
 from django.db.models import Count, Q
 
+from resourcepool.database.answers import A_LITTLE, answer_timeout
+from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbNow
 from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable, ResourcePoolError
 from resourcepool.leases import verbs
-from resourcepool.leases.answering import A_LITTLE, answer_timeout
-from resourcepool.leases.retry import retrying
 from resourcepool.leases.table import Model
 from resourcepool.resources import selectors
 from resourcepool.waiting.models import Ticket

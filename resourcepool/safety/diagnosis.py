@@ -8,8 +8,8 @@ from django.db import DatabaseError, InterfaceError
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import dialect
+from resourcepool.database.answers import Try, answer_timeout
 from resourcepool.dialect.inspection import TableFacts, inspector
-from resourcepool.leases.answering import Try, answer_timeout
 from resourcepool.leases.table import Model
 from resourcepool.safety.finding import Finding
 from resourcepool.safety.routing import models_on

@@ -12,11 +12,11 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Q
 
 from resourcepool import dialect
+from resourcepool.database.clock import monotonic
+from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbLater, DbNow
 from resourcepool.leases import verbs
-from resourcepool.leases.clock import monotonic
 from resourcepool.leases.holder import default_holder
-from resourcepool.leases.retry import retrying
 from resourcepool.waiting.models import Ticket
 
 QUESTIONS = 20

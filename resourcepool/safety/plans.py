@@ -11,11 +11,11 @@ from uuid import UUID
 from django.db import transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from resourcepool.database.where import ANYWHERE
 from resourcepool.dialect.inspection import Plan, inspector
 from resourcepool.leases import verbs
 from resourcepool.leases.table import Model
 from resourcepool.leases.terms import Terms
-from resourcepool.leases.where import ANYWHERE
 from resourcepool.models import AbstractResource, Proxy, Ticket
 from resourcepool.waiting import free_rows, tickets
 

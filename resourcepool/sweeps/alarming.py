@@ -7,12 +7,12 @@ from typing import Any
 from django.db import connections
 from django.utils import translation
 
+from resourcepool.database.retry import retrying
 from resourcepool.jobs.models import Job
 from resourcepool.leases import verbs
 from resourcepool.leases.lease import Lease
-from resourcepool.leases.retry import retrying
 from resourcepool.signals import alarm_cleared, alarm_raised
-from resourcepool.stats.alarms import Alarm, Kind, alarms
+from resourcepool.status.alarms import Alarm, Kind, alarms
 
 logger = logging.getLogger("resourcepool.alarms")
 

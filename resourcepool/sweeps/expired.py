@@ -5,11 +5,11 @@ from typing import Any
 
 from django.db import connections
 
+from resourcepool.database.retry import Unsettled, retrying
 from resourcepool.dialect import MicrosUntil
 from resourcepool.history.held import ran_out
 from resourcepool.leases import verbs
-from resourcepool.leases.briefly import briefly
-from resourcepool.leases.retry import Unsettled, retrying
+from resourcepool.leases.short_transactions import briefly
 from resourcepool.signals import Fact, What, tell
 
 MOST = 1_000  # rows of one pool in one sweep

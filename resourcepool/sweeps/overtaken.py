@@ -5,9 +5,9 @@ from typing import Any
 from django.db import connections, router
 from django.db.models import Exists, OuterRef
 
+from resourcepool.database.retry import retrying
 from resourcepool.history.models import Event
 from resourcepool.history.recorder import recorder
-from resourcepool.leases.retry import retrying
 from resourcepool.signals import Fact, What, tell
 
 MOST = 1_000  # events in one sweep

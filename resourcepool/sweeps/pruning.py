@@ -8,11 +8,11 @@ from django.db.models import Max
 
 from resourcepool import options
 from resourcepool.conf import setting
+from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbLater
 from resourcepool.history.models import Event, Sample
-from resourcepool.leases.briefly import briefly
 from resourcepool.leases.lease import Lease
-from resourcepool.leases.retry import retrying
+from resourcepool.leases.short_transactions import briefly
 from resourcepool.queues.models import Move
 
 BATCH = 1_000  # rows removed in one statement: short locks, and nobody waits

@@ -5,12 +5,12 @@ import datetime
 from django.db import IntegrityError, connections, router, transaction
 from django.db.models import Count, Exists, OuterRef, QuerySet
 
+from resourcepool.database.retry import retrying
 from resourcepool.dialect import read_clock
 from resourcepool.history.models import Event, Sample
-from resourcepool.leases.retry import retrying
 from resourcepool.resources.state import State
 from resourcepool.signals import What
-from resourcepool.stats.pools import PoolStatus, pools
+from resourcepool.status.pools import PoolStatus, pools
 
 MINUTE = datetime.timedelta(minutes=1)
 ENDINGS = (What.LOST, What.EXPIRED)

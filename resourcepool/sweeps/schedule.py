@@ -9,8 +9,8 @@ from typing import Any
 from django.apps import apps
 from django.db import connections, transaction
 
+from resourcepool.database.retry import retrying
 from resourcepool.exceptions import BadOption
-from resourcepool.leases.retry import retrying
 from resourcepool.validity.rules import intervals
 
 MINUTE, HOUR = 60, 3_600  # seconds

@@ -4,11 +4,11 @@ from typing import Any
 
 from django.db import connections
 
+from resourcepool.database.retry import retrying
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.jobs.names import PRUNE, STATISTICS, SWEEP
 from resourcepool.jobs.running import run
 from resourcepool.leases.lease import Lease
-from resourcepool.leases.retry import retrying
 from resourcepool.resources.queryset import ResourceQuerySet
 from resourcepool.resources.registry import resource_models
 from resourcepool.sweeps.alarming import tell_alarms

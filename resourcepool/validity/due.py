@@ -9,8 +9,8 @@ from typing import Any
 from django.db import connections
 from django.db.models import Q
 
+from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbLater, DbNow
-from resourcepool.leases.retry import retrying
 from resourcepool.resources.choice import everything
 from resourcepool.resources.queryset import ResourceQuerySet
 from resourcepool.resources.state import State, Verdict, state_of

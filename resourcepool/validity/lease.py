@@ -8,11 +8,11 @@ from typing import Any
 from django.db import connections, models
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from resourcepool.database.clock import monotonic
+from resourcepool.database.retry import Unsettled, retrying
 from resourcepool.dialect import DbLater, DbNow
 from resourcepool.leases import verbs
-from resourcepool.leases.clock import monotonic
 from resourcepool.leases.holder import default_holder
-from resourcepool.leases.retry import Unsettled, retrying
 from resourcepool.leases.terms import Terms
 from resourcepool.leases.verbs import Grant
 from resourcepool.resources.lease import ResourceLease

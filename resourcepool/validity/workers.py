@@ -6,9 +6,9 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
 from typing import Any
 
+from resourcepool.database import background
+from resourcepool.database.clock import monotonic
 from resourcepool.exceptions import LeaseLost
-from resourcepool.leases import background
-from resourcepool.leases.clock import monotonic
 from resourcepool.resources.state import Verdict
 from resourcepool.validity.checker import Checker, Finding
 from resourcepool.validity.lease import CheckLease

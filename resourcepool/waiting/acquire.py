@@ -10,11 +10,12 @@ from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import dialect
+from resourcepool.async_threads import in_thread
 from resourcepool.bell import Bell
+from resourcepool.database.answers import answer_timeout
+from resourcepool.database.clock import monotonic
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.leases import verbs
-from resourcepool.leases.answering import answer_timeout
-from resourcepool.leases.clock import monotonic
 from resourcepool.leases.holder import default_holder
 from resourcepool.leases.verbs import Grant
 from resourcepool.waiting import handover, tickets
@@ -23,7 +24,6 @@ from resourcepool.waiting.contention import acquiring, releasing, speed_of, upke
 from resourcepool.waiting.delivering import abandon, handles
 from resourcepool.waiting.notices import notices
 from resourcepool.waiting.request import Request, Source
-from resourcepool.waiting.threads import in_thread
 from resourcepool.waiting.waiter import Waiter, look
 from resourcepool.waiting.waiters import waiters
 

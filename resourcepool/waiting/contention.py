@@ -9,7 +9,7 @@ coming late by a fiftieth of the wait does not matter.
 
 import math
 
-from resourcepool.leases.clock import monotonic
+from resourcepool.database.clock import monotonic
 from resourcepool.leases.table import Model
 
 LATELY = 2.0  # seconds, like everything here: for which a wait is remembered

@@ -6,9 +6,9 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import IntegerField
 
 from resourcepool import dialect
-from resourcepool.leases.retry import rows_read
+from resourcepool.database.retry import rows_read
+from resourcepool.database.where import Where
 from resourcepool.leases.table import Model, table_of
-from resourcepool.leases.where import Where
 
 MOST = 1_000  # rows read at a glance
 

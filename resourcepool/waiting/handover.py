@@ -14,12 +14,12 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Q
 
 from resourcepool import dialect
+from resourcepool.database.answers import answer_timeout
+from resourcepool.database.clock import monotonic
+from resourcepool.database.retry import retrying, rows_read
 from resourcepool.dialect import Change
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.leases import verbs
-from resourcepool.leases.answering import answer_timeout
-from resourcepool.leases.clock import monotonic
-from resourcepool.leases.retry import retrying, rows_read
 from resourcepool.leases.table import Model, key, table_of
 from resourcepool.waiting import tickets
 from resourcepool.waiting.allot import Place, allot

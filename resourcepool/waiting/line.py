@@ -8,8 +8,8 @@ from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.conf import ticket_ttl
+from resourcepool.database.clock import monotonic
 from resourcepool.leases import verbs
-from resourcepool.leases.clock import monotonic
 from resourcepool.leases.table import Model
 from resourcepool.waiting import handover, tickets
 from resourcepool.waiting.contention import slow_pause, upkeep

@@ -4,20 +4,20 @@ import os
 
 from resourcepool import hints
 from resourcepool.bell import Bell
-from resourcepool.leases.alarm import Alarm
+from resourcepool.database.wakeup import Wakeup
 
 
 class Notices:
     """Which tickets this process has, and which of them should be looked at now."""
 
     def __init__(self) -> None:
-        self._alarms: dict[str, Alarm] = {}
+        self._alarms: dict[str, Wakeup] = {}
         self._tickets: dict[tuple[str, int], Bell | None] = {}
         self._noticed: set[str] = set()
 
-    def alarm(self, alias: str) -> Alarm:
+    def alarm(self, alias: str) -> Wakeup:
         """Return what wakes those who look for the waiters on this database."""
-        return self._alarms.get(alias) or self._alarms.setdefault(alias, Alarm())
+        return self._alarms.get(alias) or self._alarms.setdefault(alias, Wakeup())
 
     def add(self, alias: str, ticket: int, bell: Bell | None = None) -> None:
         """Note that this process has that ticket; when to look at it, ``bell`` rings, else the database's alarm."""

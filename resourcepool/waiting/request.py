@@ -8,8 +8,8 @@ from typing import Protocol
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import options
+from resourcepool.database.answers import A_LITTLE, LONGEST, answer_timeout
 from resourcepool.exceptions import AcquireTimeout
-from resourcepool.leases.answering import A_LITTLE, LONGEST, answer_timeout
 from resourcepool.leases.lease import Lease
 from resourcepool.leases.table import Model
 from resourcepool.leases.terms import Terms

@@ -11,9 +11,9 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import dialect, hints
 from resourcepool.conf import ticket_ttl
+from resourcepool.database.clock import monotonic
+from resourcepool.database.retry import retrying, rows_read
 from resourcepool.dialect import micros
-from resourcepool.leases.clock import monotonic
-from resourcepool.leases.retry import retrying, rows_read
 from resourcepool.leases.table import Model
 from resourcepool.waiting.allot import Place
 from resourcepool.waiting.models import Ticket, pool_name

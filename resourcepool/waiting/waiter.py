@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from resourcepool.database.clock import monotonic
 from resourcepool.leases import verbs
-from resourcepool.leases.clock import monotonic
 from resourcepool.leases.table import Model
 from resourcepool.leases.terms import margin
 from resourcepool.leases.verbs import Grant

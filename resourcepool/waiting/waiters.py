@@ -12,12 +12,12 @@ from functools import partial
 
 from django.db import DatabaseError, InterfaceError
 
+from resourcepool.database.background import contained, own_connections
+from resourcepool.database.clock import monotonic
+from resourcepool.database.loop import PAUSE_AFTER_FAILURE, Loop
 from resourcepool.exceptions import DatabaseUnavailable, ResourcePoolError
 from resourcepool.leases import shutdown
-from resourcepool.leases.background import contained, own_connections
-from resourcepool.leases.clock import monotonic
 from resourcepool.leases.keeper import keeper
-from resourcepool.leases.loop import PAUSE_AFTER_FAILURE, Loop
 from resourcepool.waiting.line import USED_AT_MOST, Line
 from resourcepool.waiting.notices import notices
 from resourcepool.waiting.waiter import Waiter

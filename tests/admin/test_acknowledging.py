@@ -8,9 +8,9 @@ from django.test import Client
 from resourcepool.history.recorder import recorder
 from resourcepool.models import Event, Proxy
 from resourcepool.signals import What
-from resourcepool.stats.alarms import Kind, alarms
+from resourcepool.status.alarms import Kind, alarms
 from tests.admin.conftest import event, lease, sign_in, text
-from tests.admin.test_operating import do, url
+from tests.admin.resources.test_operating import do, url
 from tests.app.rows import columns, several
 
 pytestmark = pytest.mark.django_db(transaction=True)

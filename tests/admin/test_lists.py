@@ -15,7 +15,7 @@ from resourcepool.admin.paging import Capped, CappedPaginator
 from resourcepool.dialect import DbLater, DbNow
 from resourcepool.models import Proxy
 from resourcepool.resources.state import State
-from resourcepool.stats.pools import in_state
+from resourcepool.status.pools import in_state
 from tests.admin.conftest import event, lease, text
 from tests.app.models import Device
 from tests.app.rows import change, new, several

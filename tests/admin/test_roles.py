@@ -10,7 +10,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import NoReverseMatch, URLPattern, reverse
 
-from resourcepool.admin.operations import OPERATIONS
+from resourcepool.admin.resources.operations import OPERATIONS
 from resourcepool.models import Event, Job, Proxy, Sample, Ticket
 from resourcepool.signals import What
 from tests.admin.conftest import ROLES, event, lease, sign_in

@@ -9,11 +9,11 @@ from django.apps import apps
 from django.db import connection
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from resourcepool.database.where import ANYWHERE, Where
 from resourcepool.dialect import DbLater, DbNow, MicrosUntil
 from resourcepool.leases import verbs
 from resourcepool.leases.lease import Lease
 from resourcepool.leases.terms import Terms
-from resourcepool.leases.where import ANYWHERE, Where
 from resourcepool.models import AbstractLease, AbstractResource, Job, Proxy, Server, TaskType, Ticket
 from resourcepool.signals import is_recorded
 from resourcepool.waiting.lease import AwaitedLease

@@ -48,9 +48,13 @@ def uploaded() -> SimpleUploadedFile:
         ("django.db.models.sql.compiler.SQLUpdateCompiler.execute_sql", "{pk}/change/", FORM),
         ("resourcepool.encryption.field.seal", "add/", FORM),
         ("resourcepool.proxies.import_plan.seal", "import/", None),
-        ("resourcepool.admin.importing.seal", "import/", None),
+        ("resourcepool.admin.resources.importing.seal", "import/", None),
         ("resourcepool.proxies.address.unquote_to_bytes", "import/", None),
-        ("resourcepool.admin.operating.read_clock", "{pk}/operate/free/", {"confirmed": "yes", "reason": "x"}),
+        (
+            "resourcepool.admin.resources.operating.read_clock",
+            "{pk}/operate/free/",
+            {"confirmed": "yes", "reason": "x"},
+        ),
     ],
 )
 def test_a_mail_to_the_admins_has_none(
@@ -74,9 +78,9 @@ def test_the_page_that_debug_shows_has_none(
     address: str, client: Client, planted: Proxy, reports: Any, settings: Any, monkeypatch: Any
 ) -> None:
     settings.DEBUG = True
-    monkeypatch.setattr("resourcepool.admin.columns.state_of", fail)
-    monkeypatch.setattr("resourcepool.admin.page.timeline", fail)
-    monkeypatch.setattr("resourcepool.admin.importing.UploadForm", fail)
+    monkeypatch.setattr("resourcepool.admin.resources.columns.state_of", fail)
+    monkeypatch.setattr("resourcepool.admin.resources.page.timeline", fail)
+    monkeypatch.setattr("resourcepool.admin.resources.importing.UploadForm", fail)
     answer = client.get(LIST + address.format(pk=planted.pk))
     said = answer.content.decode()
     assert answer.status_code == 500

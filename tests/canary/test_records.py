@@ -14,11 +14,11 @@ from resourcepool.exceptions import LeaseLost, ResourcePoolError
 from resourcepool.history.recorder import recorder
 from resourcepool.models import Job, Proxy
 from resourcepool.signals import SIGNALS, Fact
-from resourcepool.stats.alarms import alarms
-from resourcepool.stats.holdings import holdings
-from resourcepool.stats.lines import waiting
-from resourcepool.stats.pools import pools
-from resourcepool.stats.why import resource
+from resourcepool.status.alarms import alarms
+from resourcepool.status.holders import holdings
+from resourcepool.status.pools import pools
+from resourcepool.status.waiting import waiting
+from resourcepool.status.why import resource
 from resourcepool.sweeps import sweep as sweeps
 from resourcepool.sweeps.validity import check_validity
 from resourcepool.validity.rules import rules_of

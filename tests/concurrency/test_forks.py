@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from django.db import connection, connections, transaction
 
+from resourcepool.database.background import own_connections
 from resourcepool.exceptions import LeaseFromAnotherProcess
-from resourcepool.leases.background import own_connections
 from resourcepool.leases.keeper import keeper
 from resourcepool.models import Proxy
 from tests import child as bootstrap

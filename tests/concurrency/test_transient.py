@@ -18,9 +18,9 @@ from django.db import (
 )
 
 from resourcepool import dialect
+from resourcepool.database.retry import TRIES, retrying
 from resourcepool.dialect import Trouble
 from resourcepool.exceptions import DatabaseUnavailable
-from resourcepool.leases.retry import TRIES, retrying
 from resourcepool.models import Proxy
 from tests.app.models import Team
 from tests.app.rows import columns, hold, new, several

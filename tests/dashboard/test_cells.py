@@ -4,7 +4,7 @@ import pytest
 
 from resourcepool.dashboard.cells import Words, shared_out, squares
 from resourcepool.resources.state import State
-from resourcepool.stats.grid import Cell
+from resourcepool.status.grid import Cell
 
 HOSTILE = '"><script>alert(1)</script>'
 

@@ -16,8 +16,8 @@ from resourcepool.dialect import DbLater
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.models import Event, Move, Proxy, Queue, Server, TaskType
 from resourcepool.queues import operating
-from resourcepool.stats.queue_map import Place
-from resourcepool.stats.queues import ServerStatus, TaskTypeStatus
+from resourcepool.status.queues.map import Place
+from resourcepool.status.queues.task_types import ServerStatus, TaskTypeStatus
 from tests.admin.queues.scene import server, task_type
 from tests.app.rows import new
 from tests.dashboard.test_views import HOSTILE, LIVE, PAGE, somebody, text_of

@@ -2,8 +2,8 @@
 
 from tests.guards.mutation import Mutation
 
-PLANNING = "queues/planning.py"
-PLANS = ("tests/queues/test_planning.py",)
+PLANNING = "queues/planning/changes.py"
+PLANS = ("tests/queues/planning/test_changes.py",)
 MOVES = ("tests/queues/test_moving.py", "tests/queues/test_reassigning.py")
 OUTAGES = ("tests/queues/test_outages.py",)
 
@@ -38,28 +38,28 @@ QUEUE_PLANS = (
     ),
     Mutation(
         "queues: who comes back judges nobody",
-        "queues/registering.py",
+        "queues/serving/registration.py",
         '{"leaving": [after], "spares": True}',
         '{"leaving": [after]}',
         OUTAGES,
     ),
     Mutation(
         "queues: who comes back has what it had",
-        "queues/registering.py",
+        "queues/serving/registration.py",
         "            inherit(using, locked, after, row)\n",
         "            pass\n",
         OUTAGES,
     ),
     Mutation(
         "queues: who notices an outage judges nobody for a while",
-        "queues/membership.py",
+        "queues/serving/membership.py",
         "spares = self._absence.spares(monotonic())",
         "spares = False",
         OUTAGES,
     ),
     Mutation(
         "queues: nobody goes to the task type's row for those it spares",
-        "queues/absence.py",
+        "queues/serving/absence.py",
         "max(seen.plan_in, self.spares_until - seen.sent_at)",
         "seen.plan_in",
         OUTAGES,
@@ -118,7 +118,7 @@ QUEUE_PLANS = (
         PLANNING,
         "max(drain_within, ttl + COMMITS_WITHIN)",
         "max(drain_within, ttl)",
-        (*PLANS, "tests/queues/test_looking.py"),
+        (*PLANS, "tests/queues/serving/test_snapshot.py"),
     ),
     Mutation(
         "queues: a queue worked on is not removed",

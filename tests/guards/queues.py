@@ -3,13 +3,13 @@
 from tests.guards.mutation import Mutation
 
 MOVING = "queues/moving.py"
-HELD = "queues/held.py"
+HELD = "queues/serving/held.py"
 MOVES = ("tests/queues/test_moving.py", "tests/queues/test_reassigning.py")
 RESTS = ("tests/queues/test_resting.py",)
-HANDLES = ("tests/queues/test_held.py", "tests/queues/test_guard.py")
+HANDLES = ("tests/queues/serving/test_held.py", "tests/queues/test_guard.py")
 MEMBERS = (
-    "tests/queues/test_membership.py",
-    "tests/queues/test_membership_judged_dead.py",
+    "tests/queues/serving/test_membership.py",
+    "tests/queues/serving/test_membership_judged_dead.py",
     "tests/queues/test_handing_over.py",
 )
 SERVERS = tuple(f"tests/queues/test_server{end}.py" for end in ("", "_loop", "_stopping", "_judged_dead"))
@@ -46,10 +46,10 @@ QUEUES = (
     ),
     Mutation(
         "queues: a server says when work was begun",
-        "queues/consumer.py",
+        "queues/serving/consumer.py",
         "        rows.update(stirred_at=moment, in_hand=in_hand)\n",
         "        del moment\n",
-        ("tests/queues/test_consumer.py",),
+        ("tests/queues/serving/test_consumer.py",),
     ),
     Mutation(
         "queues: what is locked has nobody plan again at once",
@@ -60,7 +60,7 @@ QUEUES = (
     ),
     Mutation(
         "queues: nobody looks for a plan that rests",
-        "queues/looking.py",
+        "queues/serving/snapshot.py",
         "return max(0.0, (found.micros_of_rest or 0) / 1_000_000)",
         "return 0.0",
         RESTS,

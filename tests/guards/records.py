@@ -92,7 +92,7 @@ RECORDS = (
         "sweeps/alarming.py",
         "for which in now.keys() - known.keys()",
         "for which in now.keys()",
-        ("tests/stats",),
+        ("tests/status",),
     ),
     Mutation(
         "a pool in trouble keeps the others from being swept",
@@ -120,7 +120,7 @@ RECORDS = (
         "history/models.py",
         "models.Q(what=What.ACQUIRED) | models.Q(what__in=sorted(ENDS), is_whole=True)",
         "models.Q(what=What.ACQUIRED)",
-        ("tests/sweeps/test_sweep.py", "tests/stats/test_grid.py"),
+        ("tests/sweeps/test_sweep.py", "tests/status/test_grid.py"),
     ),
     Mutation(
         "a lost lease loses its beginning",
@@ -138,10 +138,10 @@ RECORDS = (
     ),
     Mutation(
         "what is held counts as not checked",
-        "stats/alarms.py",
+        "status/alarms.py",
         " or not pool.counts[State.FREE]",
         "",
-        ("tests/stats",),
+        ("tests/status",),
     ),
     Mutation(
         "a moment's failure ends a job",

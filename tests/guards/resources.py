@@ -57,17 +57,17 @@ RESOURCES = (
     ),
     Mutation(
         "a clean-up can be cancelled",
-        "waiting/threads.py",
+        "async_threads.py",
         "        return False\n",
         "        return super().cancel(msg)\n",
-        ("tests/waiting/test_threads.py",),
+        ("tests/test_async_threads.py",),
     ),
     Mutation(
         "what nobody wants is left lying",
-        "waiting/threads.py",
+        "async_threads.py",
         "        if unwanted:\n            self.undo()",
         "",
-        ("tests/waiting/test_threads.py",),
+        ("tests/test_async_threads.py",),
     ),
     Mutation(
         "an error of the line replaces an interruption",
@@ -130,10 +130,10 @@ RESOURCES = (
     ),
     Mutation(
         "a locked row keeps an operator's others from being done",
-        "leases/unlocked.py",
+        "leases/skip_locked.py",
         "            except RowLocked:\n                pass",
         "            except ZeroDivisionError:\n                pass",
-        ("tests/leases/test_unlocked.py", "tests/resources/test_locked_rows.py"),
+        ("tests/leases/test_skip_locked.py", "tests/resources/test_locked_rows.py"),
     ),
     Mutation(
         "a deletion is told of those that are gone",

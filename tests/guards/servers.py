@@ -2,12 +2,12 @@
 
 from tests.guards.mutation import Mutation
 
-HELD, MEMBERSHIP, SERVER = "queues/held.py", "queues/membership.py", "queues/server.py"
-REGISTERING, PACE = "queues/registering.py", "queues/pace.py"
-HANDLES = ("tests/queues/test_held.py", "tests/queues/test_guard.py")
+HELD, MEMBERSHIP, SERVER = "queues/serving/held.py", "queues/serving/membership.py", "queues/serving/server.py"
+REGISTERING, PACE = "queues/serving/registration.py", "queues/serving/pace.py"
+HANDLES = ("tests/queues/serving/test_held.py", "tests/queues/test_guard.py")
 MEMBERS = (
-    "tests/queues/test_membership.py",
-    "tests/queues/test_membership_judged_dead.py",
+    "tests/queues/serving/test_membership.py",
+    "tests/queues/serving/test_membership_judged_dead.py",
     "tests/queues/test_handing_over.py",
 )
 SERVERS = tuple(f"tests/queues/test_server{end}.py" for end in ("", "_loop", "_stopping", "_judged_dead"))

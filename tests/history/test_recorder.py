@@ -7,12 +7,12 @@ import pytest
 from django.db import DataError, OperationalError
 
 from resourcepool import clock, signals
+from resourcepool.database.background import own_connections
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.history import recorder as recording
 from resourcepool.history import writing
 from resourcepool.history.merging import Entry
 from resourcepool.history.recorder import Recorder, write
-from resourcepool.leases.background import own_connections
 from resourcepool.models import Event, Proxy
 from resourcepool.signals import Fact, What
 from tests.committed import Statement

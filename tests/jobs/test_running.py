@@ -13,7 +13,7 @@ from resourcepool.jobs.models import MAX_RESULT
 from resourcepool.jobs.running import run
 from resourcepool.models import Job
 from resourcepool.phrases.shown import shown
-from resourcepool.stats.jobs import jobs
+from resourcepool.status.jobs import jobs
 from resourcepool.validity.due import WHY_NOT
 from resourcepool.validity.outcome import Checked, Done, Tally
 from tests.app.rows import change, columns, steal

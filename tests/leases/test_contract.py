@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from django.db import connection
 
+from resourcepool.database.clock import monotonic
+from resourcepool.database.retry import Unsettled
+from resourcepool.database.where import Where
 from resourcepool.leases import verbs
-from resourcepool.leases.clock import monotonic
-from resourcepool.leases.retry import Unsettled
-from resourcepool.leases.where import Where
 from tests.app.rows import (
     Model,
     busy_for,

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from django.db import ProgrammingError, connection
 
+from resourcepool.database.background import OwnConnections
 from resourcepool.dialect import DbLater
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.leases import shutdown, verbs
-from resourcepool.leases.background import OwnConnections
 from resourcepool.leases.keeper import keeper
 from resourcepool.models import Proxy
 from tests.app.models import Bare, Device

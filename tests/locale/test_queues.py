@@ -13,15 +13,15 @@ from django.utils import translation
 from resourcepool.dialect import DbLater
 from resourcepool.models import Move, Queue, Server, TaskType
 from resourcepool.queues import operating
-from resourcepool.stats.queue_alarms import of_queues
-from resourcepool.stats.restless import Restless
+from resourcepool.status.queues.alarms import of_queues
+from resourcepool.status.queues.flapping import Restless
 from tests.admin.conftest import sign_in
 from tests.admin.queues.scene import LIST, server, task_type
 from tests.locale.test_commands import CHINESE, chinese, parser_of
 from tests.locale.test_pages import CHINESE as ASKED
 from tests.locale.test_pages import said
 from tests.management.operated import run
-from tests.stats import test_queue_alarms as alarming
+from tests.status.queues import test_alarms as alarming
 
 __all__ = ["chinese"]
 

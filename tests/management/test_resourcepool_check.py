@@ -12,7 +12,7 @@ from resourcepool.dialect import DbLater
 from resourcepool.jobs.running import run as run_job
 from resourcepool.models import Job, Proxy
 from resourcepool.resources.state import Status
-from resourcepool.stats.alarms import Kind, alarms
+from resourcepool.status.alarms import Kind, alarms
 from tests.app.rows import columns, hold, new, several
 from tests.committed import *  # noqa: F403 (fixtures)
 from tests.proxies.checking import servers

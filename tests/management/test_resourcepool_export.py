@@ -13,7 +13,7 @@ from django.core.management import call_command
 from resourcepool.management import writing
 from resourcepool.management.commands import resourcepool_export as command
 from resourcepool.models import Event, Proxy
-from resourcepool.stats import records
+from resourcepool.status.export import records
 from tests.app.models import Device
 from tests.app.rows import columns, hold, new, several
 from tests.history.told import told

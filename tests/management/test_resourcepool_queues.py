@@ -8,7 +8,7 @@ from resourcepool.management import queues_report as report
 from resourcepool.models import Move, Queue, Server, TaskType
 from resourcepool.queues import operating
 from resourcepool.queues.ids import queue_ids
-from resourcepool.stats.moves import Moved
+from resourcepool.status.queues.moves import Moved
 from tests.management.queues import planned, queues, server
 
 pytestmark = pytest.mark.usefixtures("transactional_db")

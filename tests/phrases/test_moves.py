@@ -6,7 +6,7 @@ import pytest
 from django.utils import translation
 
 from resourcepool.phrases import shown
-from tests.queues.test_planning import REASONS
+from tests.queues.planning.test_changes import REASONS
 
 CHINESE = re.compile("[一-鿿]")
 

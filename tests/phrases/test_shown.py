@@ -101,7 +101,7 @@ WRITERS = {
     "SecretUnreadable": 0,
     "report_leak": 0,
 }
-FOLDERS = ("leases/keeper.py", "management", "validity", "proxies", "stats", "sweeps")
+FOLDERS = ("leases/keeper.py", "management", "validity", "proxies", "status", "sweeps")
 FILES = (
     "options.py",
     "resources/choice.py",

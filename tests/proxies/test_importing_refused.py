@@ -100,7 +100,7 @@ class TestNothingOrAll:
             connection.close()
             raise InterfaceError(0, "lost")
 
-        monkeypatch.setattr("resourcepool.leases.retry.dialect.trouble", lambda *args: Trouble.DISCONNECTED)
+        monkeypatch.setattr("resourcepool.database.retry.dialect.trouble", lambda *args: Trouble.DISCONNECTED)
         monkeypatch.setattr(ProxyTable, "insert", lose_it)
         with pytest.raises(DatabaseUnavailable, match="import them again"):
             bring("a.example:80")

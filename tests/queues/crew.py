@@ -9,10 +9,10 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from resourcepool.dialect import DbLater, DbNow
 from resourcepool.models import Move, Queue, Server, TaskType
 from resourcepool.queues import QueueServer, moving, operating
-from resourcepool.queues.held import HeldQueue
-from resourcepool.queues.membership import Membership
-from resourcepool.queues.planning import COMMITS_WITHIN
-from resourcepool.queues.registering import Application
+from resourcepool.queues.planning.changes import COMMITS_WITHIN
+from resourcepool.queues.serving.held import HeldQueue
+from resourcepool.queues.serving.membership import Membership
+from resourcepool.queues.serving.registration import Application
 from tests.app.rows import change
 from tests.eventually import eventually
 from tests.resources.clients import LOST_CONNECTION

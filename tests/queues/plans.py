@@ -5,7 +5,7 @@ from random import Random
 
 from hypothesis import strategies as st
 
-from resourcepool.queues.assignment import Member, Place, Targets
+from resourcepool.queues.planning.assignment import Member, Place, Targets
 
 # Worlds are filled in by chance: left to itself, hypothesis draws mostly small ones, where hardly two labels meet.
 # Only the seed is drawn, so that the same world comes again when an example is repeated.

@@ -13,8 +13,8 @@ from resourcepool.dialect import DbLater, MicrosUntil
 from resourcepool.exceptions import BadOption, LeaseLost
 from resourcepool.models import Move, Queue, Server
 from resourcepool.queues import operating
-from resourcepool.queues.held import Hand, HeldQueue
-from resourcepool.queues.membership import Membership
+from resourcepool.queues.serving.held import Hand, HeldQueue
+from resourcepool.queues.serving.membership import Membership
 from tests.committed import Clock
 from tests.queues.crew import NAME, SETTINGS, TTL, joined, kind, made, replan
 

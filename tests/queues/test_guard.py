@@ -9,7 +9,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from resourcepool.dialect import DbLater
 from resourcepool.exceptions import GuardOutsideTransaction, LeaseLost
 from resourcepool.models import Server
-from resourcepool.queues.membership import Membership
+from resourcepool.queues.serving.membership import Membership
 from tests.app.models import Team
 from tests.app.rows import change
 from tests.queues.crew import (

@@ -6,11 +6,11 @@ import pytest
 from django.db import OperationalError
 
 from resourcepool.exceptions import DatabaseUnavailable, RowLocked
-from resourcepool.leases.briefly import locked_row
+from resourcepool.leases.short_transactions import locked_row
 from resourcepool.models import Server
-from resourcepool.queues import membership as membership_module
 from resourcepool.queues import moving, operating
-from resourcepool.queues.held import Hand
+from resourcepool.queues.serving import membership as membership_module
+from resourcepool.queues.serving.held import Hand
 from tests.concurrency.wire import Interference, Wire
 from tests.queues.crew import (
     AWAY,

@@ -13,7 +13,7 @@ from django.db import transaction
 from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
 from resourcepool.models import Queue, Server
 from resourcepool.queues import moving, operating
-from resourcepool.queues.membership import Membership
+from resourcepool.queues.serving.membership import Membership
 from tests.committed import Statement
 from tests.eventually import InBackground, eventually
 from tests.queues.crew import NAME, dies, handles, joined, kind, made, replan, table

@@ -7,7 +7,7 @@ import pytest
 from resourcepool.exceptions import BadOption
 from resourcepool.models import Move, Queue, TaskType
 from resourcepool.queues import operating
-from resourcepool.queues.assignment import Member
+from resourcepool.queues.planning.assignment import Member
 from tests.app.rows import columns
 from tests.queues.crew import (
     NAME,

@@ -9,9 +9,9 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.models import Queue, Server
 from resourcepool.queues import operating
-from resourcepool.queues.absence import Absence
-from resourcepool.queues.membership import Membership
-from resourcepool.queues.strategies import STRATEGIES
+from resourcepool.queues.planning.strategies import STRATEGIES
+from resourcepool.queues.serving.absence import Absence
+from resourcepool.queues.serving.membership import Membership
 from tests.committed import Clock, Statement
 from tests.eventually import eventually
 from tests.queues.crew import (

@@ -3,10 +3,10 @@
 import pytest
 
 from resourcepool.queues import operating
-from resourcepool.queues.strategies import STRATEGIES
-from resourcepool.stats.forecast import forecast
-from resourcepool.stats.moves import queues_named, why_unowned
-from resourcepool.stats.queues import task_type
+from resourcepool.queues.planning.strategies import STRATEGIES
+from resourcepool.status.queues.forecast import forecast
+from resourcepool.status.queues.moves import queues_named, why_unowned
+from resourcepool.status.queues.task_types import task_type
 from tests.queues.crew import NAME, made, moves, replan, stranger, table
 
 FOUR = ["1", "2", "3", "4"]

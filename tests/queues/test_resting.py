@@ -7,8 +7,9 @@ import pytest
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.models import Server
-from resourcepool.queues import moving, operating, planning
-from resourcepool.queues.looking import look
+from resourcepool.queues import moving, operating
+from resourcepool.queues.planning import changes as planning
+from resourcepool.queues.serving.snapshot import look
 from tests.queues.crew import (
     NAME,
     asked_ago,

@@ -6,8 +6,8 @@ from collections import Counter
 import pytest
 from django.db import connection
 
+from resourcepool.database.where import ANYWHERE
 from resourcepool.dialect import DbLater
-from resourcepool.leases.where import ANYWHERE
 from resourcepool.models import Proxy
 from resourcepool.resources import strategy
 from tests.app.rows import change, expire, granted, hold, new, several

@@ -87,7 +87,7 @@ FURTHER = (
     ),
     Mutation(
         "a look that fails is not repeated",
-        "leases/retry.py",
+        "database/retry.py",
         "retrying(connection, partial(dialect.run, connection, sql, params, dialect.all_rows))",
         "dialect.run(connection, sql, params, dialect.all_rows)",
     ),

@@ -13,9 +13,10 @@ from django.db import connection, connections
 from resourcepool import dialect, hints
 from resourcepool.bell import Bell
 from resourcepool.daemon import Daemon
+from resourcepool.database import background
+from resourcepool.database.wakeup import Wakeup
 from resourcepool.dialect import Trouble
-from resourcepool.leases import background, holder, shutdown
-from resourcepool.leases.alarm import Alarm
+from resourcepool.leases import holder, shutdown
 from resourcepool.leases.keeper import Keeper, keeper
 from resourcepool.models import Proxy, Ticket
 from resourcepool.waiting import contention
@@ -37,7 +38,7 @@ def install() -> None:
     time.monotonic = time.clock_gettime = _monotonic
     threading.Event.wait = _wait_in_time(threading.Event.wait)  # type: ignore[method-assign]
     Bell.wait = _rung_in_time  # type: ignore[method-assign]
-    Alarm._hear = _heard_in_time(Alarm._hear)  # type: ignore[method-assign]
+    Wakeup._hear = _heard_in_time(Wakeup._hear)  # type: ignore[method-assign]
     contention._speeds = _speeds  # type: ignore[assignment]
     Notices._notice = _if_heard(Notices._notice)  # type: ignore[method-assign]
     hints.are_on = lambda: schedule.now_running().habits.hinted
@@ -127,10 +128,10 @@ def _rung_in_time(bell: Bell, seconds: float) -> bool:
     return bell._lock.acquire(blocking=False)
 
 
-def _heard_in_time(hear: Callable[[Alarm, float], bool]) -> Callable[[Alarm, float], bool]:
-    """``Alarm._hear``, while others go on."""
+def _heard_in_time(hear: Callable[[Wakeup, float], bool]) -> Callable[[Wakeup, float], bool]:
+    """``Wakeup._hear``, while others go on."""
 
-    def heard(alarm: Alarm, seconds: float) -> bool:
+    def heard(alarm: Wakeup, seconds: float) -> bool:
         if seconds > 0:
             schedule.now_running().sleep(seconds, until=lambda: not alarm._asked.empty())
         return hear(alarm, 0)

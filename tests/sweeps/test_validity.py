@@ -9,7 +9,7 @@ from resourcepool import tasks
 from resourcepool.dialect import DbLater
 from resourcepool.exceptions import BadOption, CheckerBroken
 from resourcepool.models import Proxy
-from resourcepool.stats.jobs import jobs
+from resourcepool.status.jobs import jobs
 from resourcepool.sweeps.schedule import wanted
 from resourcepool.sweeps.validity import check_pool, check_validity
 from resourcepool.validity.check import Wishes

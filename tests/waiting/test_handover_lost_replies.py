@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from django.db import connection
 
+from resourcepool.database.clock import monotonic
+from resourcepool.database.retry import Unsettled
 from resourcepool.exceptions import LeaseLost
 from resourcepool.leases import verbs
-from resourcepool.leases.clock import monotonic
-from resourcepool.leases.retry import Unsettled
 from resourcepool.models import Proxy
 from resourcepool.waiting import handover
 from tests.app.rows import columns, granted, hold, new, several, steal

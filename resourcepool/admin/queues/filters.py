@@ -7,7 +7,7 @@ from django.db.models import Exists, OuterRef
 from django.utils.translation import gettext_lazy as _
 
 from resourcepool.queues.models import Move, Server, TaskType
-from resourcepool.queues.standing import of_server
+from resourcepool.queues.queries import of_server
 
 MOST = 100  # names; another one can be typed into the address
 LONGEST_KEY = 18  # digits that every database takes

@@ -12,9 +12,9 @@ from resourcepool import options
 from resourcepool.exceptions import BadOption
 from resourcepool.queues import operating
 from resourcepool.queues.models import MAX_NAME, Server
-from resourcepool.stats.pins import no_such_server
-from resourcepool.stats.queue_alarms import drains_in_vain
-from resourcepool.stats.queues import task_type
+from resourcepool.status.queues.alarms import drains_in_vain
+from resourcepool.status.queues.pins import no_such_server
+from resourcepool.status.queues.task_types import task_type
 
 Entered = dict[str, Any]
 

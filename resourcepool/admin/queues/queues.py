@@ -9,19 +9,19 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from resourcepool.admin.columns import lines
 from resourcepool.admin.queues.adding import AddForm
 from resourcepool.admin.queues.asking import Asking, action_of
 from resourcepool.admin.queues.filters import ServerFilter, StandingFilter, TaskTypeFilter
 from resourcepool.admin.queues.links import to_list, to_page
 from resourcepool.admin.queues.orders import PIN, REMOVE, UNPIN
+from resourcepool.admin.resources.columns import lines
 from resourcepool.dialect import MicrosUntil
 from resourcepool.queues import operating
 from resourcepool.queues.labels import spelled
 from resourcepool.queues.models import Move, Queue, Server
-from resourcepool.stats.durations import duration
-from resourcepool.stats.queues import task_type
-from resourcepool.stats.unowned import why_nobody
+from resourcepool.status.durations import duration
+from resourcepool.status.queues.no_owner import why_nobody
+from resourcepool.status.queues.task_types import task_type
 
 ADD = {
     "name": "add",

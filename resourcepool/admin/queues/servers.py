@@ -9,16 +9,16 @@ from django.utils.html import format_html
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from resourcepool.admin.columns import lines
 from resourcepool.admin.paging import CappedList
 from resourcepool.admin.queues.asking import Asking, action_of
 from resourcepool.admin.queues.filters import TaskTypeFilter
 from resourcepool.admin.queues.links import to_list
 from resourcepool.admin.queues.orders import DRAIN, UNDRAIN
+from resourcepool.admin.resources.columns import lines
 from resourcepool.admin.words import lasted
 from resourcepool.queues.labels import spelled
 from resourcepool.queues.models import Queue, Server
-from resourcepool.stats.durations import duration
+from resourcepool.status.durations import duration
 
 
 class ServerList(CappedList):

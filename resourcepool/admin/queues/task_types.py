@@ -13,12 +13,12 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from resourcepool import options
-from resourcepool.admin.columns import lines
 from resourcepool.admin.generic import ModelForm
 from resourcepool.admin.queues.asking import Asking, action_of
 from resourcepool.admin.queues.filters import ownerless
 from resourcepool.admin.queues.links import to_list
 from resourcepool.admin.queues.orders import PAUSE, RESUME
+from resourcepool.admin.resources.columns import lines
 from resourcepool.admin.words import moment, moments
 from resourcepool.exceptions import BadOption
 from resourcepool.queues.models import MAX_NAME, Move, Queue, Server, TaskType

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from resourcepool import options as checked
 from resourcepool.exceptions import RowLocked
-from resourcepool.leases.lockers import Locked
+from resourcepool.leases.lock_holders import Locked
 from resourcepool.management import arguments
 from resourcepool.management.layout import as_text, more, plain
 from resourcepool.management.operating import OperatorCommand, actor
@@ -18,8 +18,8 @@ from resourcepool.management.status_report import holding_as_json, holdings_as_t
 from resourcepool.phrases import shown as in_words
 from resourcepool.resources.choice import everything, key
 from resourcepool.resources.state import MAX_REASON
-from resourcepool.stats.holdings import Holding, counts, holdings, locked, running
-from resourcepool.stats.readable import of_each
+from resourcepool.status.each_pool import of_each
+from resourcepool.status.holders import Holding, counts, holdings, locked, running
 
 
 class Command(OperatorCommand):

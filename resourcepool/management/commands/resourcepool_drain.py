@@ -10,8 +10,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from resourcepool import options as checked
-from resourcepool.leases.clock import monotonic
-from resourcepool.leases.lockers import MOST, Locked
+from resourcepool.database.clock import monotonic
+from resourcepool.leases.lock_holders import MOST, Locked
 from resourcepool.management import arguments
 from resourcepool.management.layout import as_text, more, plain
 from resourcepool.management.operating import OperatorCommand, actor
@@ -20,7 +20,7 @@ from resourcepool.phrases import shown
 from resourcepool.resources.choice import chosen
 from resourcepool.resources.queryset import LONGEST
 from resourcepool.resources.state import MAX_REASON, Status
-from resourcepool.stats.holdings import holdings, locked
+from resourcepool.status.holders import holdings, locked
 
 PAUSE = 1.0  # seconds between two looks
 LONGEST_WAIT = 7 * checked.DAY

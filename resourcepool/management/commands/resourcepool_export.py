@@ -16,8 +16,8 @@ from resourcepool.management.layout import plain, printable
 from resourcepool.management.operating import OperatorCommand, actor
 from resourcepool.models import Proxy
 from resourcepool.resources.choice import chosen
-from resourcepool.stats import records
-from resourcepool.stats.cells import harmless
+from resourcepool.status.export import records
+from resourcepool.status.export.cells import harmless
 
 logger = logging.getLogger(__name__)
 

@@ -18,12 +18,12 @@ from resourcepool.management.operating import OperatorCommand, actor
 from resourcepool.management.status_report import alarms_as_text
 from resourcepool.queues import operating
 from resourcepool.queues.ids import queue_ids
-from resourcepool.stats.alarm import Alarm
-from resourcepool.stats.forecast import forecast
-from resourcepool.stats.moves import moves, queues_named, queues_of, why_unowned
-from resourcepool.stats.pins import no_such_server
-from resourcepool.stats.queue_alarms import drains_in_vain, of_queues
-from resourcepool.stats.queues import TaskTypeStatus, task_type, task_types
+from resourcepool.status.alarm import Alarm
+from resourcepool.status.queues.alarms import drains_in_vain, of_queues
+from resourcepool.status.queues.forecast import forecast
+from resourcepool.status.queues.moves import moves, queues_named, queues_of, why_unowned
+from resourcepool.status.queues.pins import no_such_server
+from resourcepool.status.queues.task_types import TaskTypeStatus, task_type, task_types
 
 ON_THE_MAP = 2_000  # queues
 LATEST = 1_000  # moves

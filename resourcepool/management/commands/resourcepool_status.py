@@ -14,11 +14,11 @@ from resourcepool.management import arguments, watching
 from resourcepool.management import status_report as report
 from resourcepool.management.layout import as_text, more
 from resourcepool.management.operating import OperatorCommand
-from resourcepool.stats.alarms import alarms_of
-from resourcepool.stats.holdings import Holding, counts, holdings
-from resourcepool.stats.jobs import jobs
-from resourcepool.stats.pools import pools
-from resourcepool.stats.queues import task_types
+from resourcepool.status.alarms import alarms_of
+from resourcepool.status.holders import Holding, counts, holdings
+from resourcepool.status.jobs import jobs
+from resourcepool.status.pools import pools
+from resourcepool.status.queues.task_types import task_types
 
 Leases = list[tuple[list[Holding], int]]
 

@@ -13,8 +13,8 @@ from resourcepool.management import arguments
 from resourcepool.management import why_report as report
 from resourcepool.management.layout import as_text, plain
 from resourcepool.management.operating import OperatorCommand
-from resourcepool.stats import why
-from resourcepool.stats.search import Found, find, without_password
+from resourcepool.status import why
+from resourcepool.status.search import Found, find, without_password
 
 
 class Command(OperatorCommand):

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from resourcepool.database.clock import monotonic
 from resourcepool.exceptions import BadOption, CheckerBroken, SecretUnreadable
-from resourcepool.leases.clock import monotonic
 from resourcepool.proxies.checking.address_filter import Guard
 from resourcepool.proxies.checking.deadline import Lifeline
 from resourcepool.proxies.checking.fault import Fault, NotPublic

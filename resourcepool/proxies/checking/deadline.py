@@ -7,7 +7,7 @@ import threading
 from types import TracebackType
 from typing import Self
 
-from resourcepool.leases.clock import monotonic
+from resourcepool.database.clock import monotonic
 
 
 class Lifeline:

@@ -13,7 +13,7 @@ from resourcepool.admin.queues.asking import told
 from resourcepool.dialect import DbLater, DbNow
 from resourcepool.exceptions import BadOption, NotMigrated
 from resourcepool.models import Move, Queue, Server
-from resourcepool.queues import entering
+from resourcepool.queues import validation as entering
 from tests.admin.conftest import text
 from tests.admin.queues.scene import LIST, server, task_type
 

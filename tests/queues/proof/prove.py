@@ -18,7 +18,7 @@ CUT_OFF, UNWORKED, NEEDLESS = (
     "more moves than needed",
 )
 
-MEMBERSHIP, MOVING, PLANNING = "queues/membership.py", "queues/moving.py", "queues/planning.py"
+MEMBERSHIP, MOVING, PLANNING = "queues/serving/membership.py", "queues/moving.py", "queues/planning/changes.py"
 CASES: dict[Mutation, tuple[str, ...]] = {
     Mutation(
         "a hand-over waits for the work in hand",
@@ -34,7 +34,7 @@ CASES: dict[Mutation, tuple[str, ...]] = {
     ): (CUT_OFF, OVERLAP),
     Mutation(
         "a server is judged dead when its time is over",
-        "queues/standing.py",
+        "queues/queries.py",
         "server.micros_left > 0",
         "server.micros_left > 2_500_000",
     ): (CUT_OFF, OVERLAP, NEEDLESS),
@@ -45,7 +45,7 @@ CASES: dict[Mutation, tuple[str, ...]] = {
     Mutation("a change of owner raises the fence", MOVING, 'fence=F("fence") + 1, ', ""): (FENCE, OVERLAP),
     Mutation(
         "dead servers are looked for",
-        "queues/looking.py",
+        "queues/serving/snapshot.py",
         "dead = math.inf if found.next_dead is None else found.next_dead / 1_000_000",
         "dead = math.inf",
     ): (UNWORKED,),

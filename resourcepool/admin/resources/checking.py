@@ -1,0 +1,66 @@
+"""Checks from a page: in a thread of their own, because a page has to answer in time whatever a checker does."""
+
+from collections.abc import Collection
+from concurrent.futures import Future, wait
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from resourcepool.database import background
+from resourcepool.database.clock import monotonic
+from resourcepool.exceptions import ResourcePoolError
+from resourcepool.validity.check import Wishes, check
+from resourcepool.validity.outcome import Tally
+
+AT_ONCE = 20
+WITHIN = 25.0  # seconds in which checks begin; web servers give up on a page after 30
+GRACE = 2.0  # seconds for giving back what was not checked
+
+
+class Unfinished(ResourcePoolError):
+    """Not everything was done in time; ``done`` is how many were."""
+
+    def __init__(self, done: int = 0) -> None:
+        super().__init__(
+            _(
+                "Not everything was checked within %d s; try fewer. What is still being looked at is given back as it"
+                " was when its check ends."
+            )
+            % WITHIN
+        )
+        self.done = done
+
+
+def check_now(model: Any, pks: Collection[Any], actor: str) -> int:
+    """Check these and return how many were checked; answers within WITHIN and GRACE seconds.
+
+    What somebody else than a check has put in quarantine is left alone: they have said until when.
+
+    Args:
+        actor: the operator, as the history tells.
+
+    Raises:
+        Unfinished: it took longer.
+        CheckerBroken, BadOption: as ``check`` does.
+    """
+    tally, ended, until = Tally(), Future[None](), monotonic() + WITHIN
+
+    def go_on() -> None:
+        if monotonic() > until:
+            raise Unfinished
+
+    def work() -> None:
+        try:
+            check(model, pks, wishes=Wishes(actor=actor), tell=tally, go_on=go_on)
+        except Exception as error:  # noqa: BLE001 (raised where it is waited for)
+            ended.set_exception(error)
+        else:
+            ended.set_result(None)
+
+    background.start("check", work)
+    wait([ended], timeout=WITHIN + GRACE)
+    done = sum(tally.verdicts.values())
+    if not ended.done() or isinstance(ended.exception(), Unfinished):
+        raise Unfinished(done)
+    ended.result()
+    return done

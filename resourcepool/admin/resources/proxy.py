@@ -1,0 +1,74 @@
+"""Proxies in the admin: passwords go in and never come out."""
+
+from typing import Any, ClassVar
+
+from django import forms
+from django.contrib import admin, messages
+from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
+
+from resourcepool.admin.generic import ModelForm
+from resourcepool.admin.resources.columns import lines
+from resourcepool.admin.resources.filters import CountryFilter
+from resourcepool.admin.resources.importing import Importing
+from resourcepool.admin.resources.resource import ResourceAdmin
+from resourcepool.exceptions import SecretUnreadable
+from resourcepool.phrases import shown
+from resourcepool.proxies import fields
+from resourcepool.proxies.fields import BadField
+from resourcepool.proxies.models import Proxy
+
+
+class ProxyForm(ModelForm):
+    """Takes a new password, never shows the one that is stored."""
+
+    new_password = forms.CharField(
+        label=_("New password"),
+        required=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+        help_text=_(
+            "Leave empty to keep the stored one, which is removed when the address or user name changes."
+        ),
+    )
+
+    class Meta:
+        model = Proxy
+        fields = ("scheme", "host", "port", "username", "country", "tags", "weight", "notes")
+
+    def clean_new_password(self) -> str:
+        """Encrypt it at once, so that a missing key is the field's error; what no import takes is one, too."""
+        password = str(self.cleaned_data["new_password"])
+        try:
+            if password:
+                self.instance.password = fields.password(password)
+        except (BadField, SecretUnreadable) as error:
+            raise forms.ValidationError(shown(error)) from None
+        return ""
+
+
+@admin.register(Proxy)
+class ProxyAdmin(Importing, ResourceAdmin):
+    """Proxies."""
+
+    form = ProxyForm
+    list_filter: ClassVar[tuple[Any, ...]] = (*ResourceAdmin.list_filter, CountryFilter)
+    search_fields: ClassVar[tuple[str, ...]] = (*ResourceAdmin.search_fields, "host", "username")
+
+    @admin.display(description=_("tags, country"))
+    def labels(self, resource: Any) -> str:
+        """Show what it is chosen by."""
+        return lines(super().labels(resource), resource.country)
+
+    def save_model(self, request: HttpRequest, obj: Proxy, form: ModelForm, change: bool) -> None:
+        """Say so when the password went because the address changed."""
+        had_password = bool(obj.__dict__.get("password"))
+        super().save_model(request, obj, form, change)
+        if had_password and not obj.__dict__.get("password"):
+            text = _(
+                "The stored password was removed, because the address changed. Enter it again if it is needed."
+            )
+            self.message_user(request, text, messages.WARNING)
+
+    def edited(self, form: ModelForm) -> list[str]:
+        """Return the changed fields; the password by its name in the model."""
+        return ["password" if name == "new_password" else name for name in form.changed_data]

@@ -1,0 +1,191 @@
+"""Servers that take what is sent and answer nothing: whoever waits for one is let go after a while.
+
+Such a server is frozen (stopped, or out of its disk), or a network on the way has forgotten the connection. Drivers
+wait for it as long as it takes: PostgreSQL's has no limit, MySQL's one that few set. So a thread watches the clock and
+hangs up; the statement fails then as if the connection had been lost.
+"""
+
+import contextlib
+import logging
+import math
+import os
+import threading
+import weakref
+from contextlib import AbstractContextManager
+
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from resourcepool import dialect
+from resourcepool.daemon import Daemon
+from resourcepool.database.clock import monotonic
+from resourcepool.database.wakeup import Wakeup
+
+logger = logging.getLogger(__name__)
+
+LONGEST = 6.0  # seconds for one try; more than the wait for a locked row that the doctor recommends
+A_LITTLE = 3.0  # seconds beyond the time-out of a caller
+AGAIN = 1.0  # seconds until the next session of the same try is hung up
+
+
+class Watched:
+    """What one thread waits for.
+
+    Attributes:
+        limit: seconds that each of its tries may take; None: as many as it takes.
+        trying: the try that it is at. Weak, because whoever is interrupted on the way into one, or out of it, may not
+            take it out.
+    """
+
+    __slots__ = ("__weakref__", "limit", "trying")
+
+    def __init__(self) -> None:
+        self.limit: float | None = None
+        self.trying: weakref.ref[Try] | None = None
+
+
+class _Mine(threading.local):
+    """The calling thread's."""
+
+    def __init__(self) -> None:
+        self.watched = Watched()
+        watchdog.add(self.watched)
+
+
+class answer_timeout:  # noqa: N801 (used like a function)
+    """Lets no try of a statement that this thread makes in the block wait for its answer for longer."""
+
+    __slots__ = ("_before", "_mine", "_seconds")
+
+    def __init__(self, seconds: float = LONGEST) -> None:
+        """Prepare the block.
+
+        Args:
+            seconds: that a try may take; what is set around the block counts if it is less.
+        """
+        self._seconds, self._mine = seconds, _mine.watched
+
+    def __enter__(self) -> None:
+        self._before = before = self._mine.limit
+        self._mine.limit = self._seconds if before is None else min(before, self._seconds)
+
+    def __exit__(self, *raised: object) -> None:
+        self._mine.limit = self._before
+
+
+class Try:
+    """One try of something that is asked of a database; without ``answer_timeout`` it takes as long as it takes.
+
+    Attributes:
+        limit: seconds that it may take; None: as many as it takes.
+        until: the moment of this process's clock at which it has taken that long.
+        hang_up_at: when to hang up, for the first time or again.
+        is_hung_up: it took longer.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_before",
+        "_connecting",
+        "_mine",
+        "connection",
+        "hang_up_at",
+        "is_hung_up",
+        "limit",
+        "until",
+    )
+
+    def __init__(self, connection: BaseDatabaseWrapper) -> None:
+        self.connection, self.is_hung_up, self._mine = connection, False, _mine.watched
+        self.limit = self._mine.limit if connection.vendor != "sqlite" else None
+
+    def __enter__(self) -> None:
+        if self.limit is None:
+            return
+        self._connecting: AbstractContextManager[None] | None = None
+        if not dialect.is_socket_known(self.connection):
+            if dialect.may_connect(self.connection):
+                self._connecting = dialect.connecting_within(self.connection, self.limit)
+                self._connecting.__enter__()
+            dialect.know_socket(self.connection)
+        self.until = self.hang_up_at = monotonic() + self.limit
+        self._before, self._mine.trying = self._mine.trying, weakref.ref(self)
+        watchdog.look_at(self.until)
+
+    def __exit__(self, *raised: object) -> None:
+        if self.limit is None:
+            return
+        self._mine.trying = self._before  # a signal handler's try ends, and what it has interrupted goes on
+        if self.is_hung_up:  # noted before it was looked whether it is still tried
+            watchdog.finish()
+        if self._connecting is not None:
+            self._connecting.__exit__(None, None, None)
+        if self.is_hung_up and not self.connection.in_atomic_block:
+            dialect.close_quietly(self.connection)  # also if the answer came in the very last moment
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it took as long as it may."""
+        return self.limit is not None and monotonic() >= self.until
+
+
+class Watchdog:
+    """The thread that hangs up, and those whose tries it watches; starts on first use, and afresh after a fork."""
+
+    def __init__(self) -> None:
+        self._all: dict[int, weakref.ref[Watched]] = {}
+        self._alarm = Wakeup()
+        self._thread = Daemon("answers", self._run)
+        self._hanging_up = threading.Lock()
+
+    def add(self, one: Watched) -> None:
+        """Watch this thread, for as long as there is any."""
+        key, every = id(one), self._all
+        every[key] = weakref.ref(one, lambda _: every.pop(key, None))
+
+    def look_at(self, moment: float) -> None:
+        """See at that moment, at the latest, who has waited for too long."""
+        if not self._thread.is_running:
+            with contextlib.suppress(RuntimeError):  # no more threads: all take as long as they take
+                self._thread.see_to()  # its first look finds whoever asks for this
+        elif moment < self._alarm.asked_for:
+            self._alarm.bring_forward(moment)
+
+    def finish(self) -> None:
+        """Return once nobody is just being hung up."""
+        with self._hanging_up:
+            pass
+
+    def _run(self) -> None:
+        while True:
+            self._alarm.reset()
+            try:
+                look_at = self._look(monotonic())
+            except Exception:
+                logger.exception("nobody could be hung up just now")
+                look_at = monotonic() + AGAIN
+            self._alarm.sleep_until(look_at)
+
+    def _look(self, now: float) -> float:
+        """Hang up what has taken too long; return when to look again."""
+        look_at = math.inf
+        for found in list(self._all.values()):
+            if (watched := found()) is None or (trying := watched.trying) is None or (one := trying()) is None:
+                continue
+            if one.hang_up_at <= now:
+                with self._hanging_up:
+                    one.is_hung_up, one.hang_up_at = True, now + AGAIN  # it may begin another session
+                    if watched.trying is trying:
+                        dialect.hang_up(one.connection)
+            look_at = min(look_at, one.hang_up_at)
+        return look_at
+
+
+def _after_fork() -> None:
+    global _mine  # noqa: PLW0603
+    watchdog.__init__()  # type: ignore[misc]  # the parent's thread, lock and tries are not the child's
+    _mine = _Mine()
+
+
+watchdog = Watchdog()
+_mine = _Mine()
+os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,79 @@
+"""A background thread that takes its turns at one database.
+
+Each database has its own: one that stands still must not keep the leases and the waiters of another one waiting.
+"""
+
+import logging
+from collections.abc import Callable
+
+from resourcepool.daemon import Daemon
+from resourcepool.database.background import own_connections
+from resourcepool.database.clock import monotonic
+from resourcepool.database.wakeup import Wakeup
+
+PAUSE_AFTER_FAILURE = 0.2  # seconds
+
+logger = logging.getLogger(__name__)
+
+
+class Loop:
+    """Takes a turn when its alarm rings or its time has come; has no connection while there is nothing to do.
+
+    Attributes:
+        alarm: wakes it.
+        rests_after: for so many seconds without anything to do it keeps its connection.
+        thread: that takes the turns.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        alarm: Wakeup,
+        turn: Callable[[], float],
+        has_work: Callable[[], bool],
+        *,
+        rests_after: float,
+    ) -> None:
+        """Prepare it; ``start`` begins.
+
+        Args:
+            name: of its thread.
+            alarm: wakes it.
+            turn: does what is due, and returns when to look again (see ``clock.monotonic``; infinity: when it is rung).
+            has_work: whether there is something to do, now or later.
+        """
+        self.alarm = alarm
+        self.rests_after = rests_after
+        self._name, self._turn, self._has_work = name, turn, has_work
+        self.thread = Daemon(name, self._run)
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether its thread runs, or was never needed."""
+        return self.thread.is_well
+
+    def start(self) -> None:
+        """Start its thread unless that runs.
+
+        Raises:
+            RuntimeError: there can be no more threads.
+        """
+        self.thread.see_to()
+
+    def _run(self) -> None:
+        with own_connections() as own:
+            while True:
+                self.alarm.reset()
+                try:
+                    with own.turn:
+                        wake_at = self._turn()
+                except Exception:
+                    logger.exception("resourcepool-%s failed; it tries again", self._name)
+                    wake_at = monotonic() + PAUSE_AFTER_FAILURE
+                if self._has_work() or not own.are_open:
+                    self.alarm.sleep_until(wake_at)
+                    continue
+                self.alarm.sleep_until(min(wake_at, monotonic() + self.rests_after))
+                if not self._has_work():
+                    with own.turn:
+                        own.close()

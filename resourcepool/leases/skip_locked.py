@@ -1,0 +1,60 @@
+"""Changes of many rows of which somebody keeps some locked: the others are done."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from django.db import connections
+
+from resourcepool.database.retry import retrying
+from resourcepool.database.short_statements import rows_locked
+from resourcepool.exceptions import RowLocked
+from resourcepool.leases import verbs
+from resourcepool.leases.lock_holders import sentence
+from resourcepool.leases.table import Model
+
+
+def all_but_the_locked(
+    using: str,
+    model: Model,
+    chunks: Iterable[Sequence[Any]],
+    change: Callable[[Sequence[Any], bool], int],
+) -> int:
+    """Make ``change`` to a chunk of primary keys at a time, without the rows that somebody keeps locked.
+
+    These are waited for only once, whatever their number.
+
+    Args:
+        change: is given primary keys, and whether to pass over what is locked; returns how many it changed, and raises
+            RowLocked (see ``briefly``).
+
+    Returns:
+        How many it changed in all.
+
+    Raises:
+        RowLocked: some were locked; the others are done.
+    """
+    done, locked = 0, set[Any]()
+    for chunk in chunks:
+        if not locked:
+            try:
+                done += change(chunk, False)
+                continue
+            except RowLocked:
+                pass
+        free = verbs.unlocked(connections[using], model, chunk)
+        locked |= _there(using, model, chunk) - free
+        if not free:
+            continue
+        try:
+            done += change([pk for pk in chunk if pk in free], True)
+        except RowLocked:  # a row of another table that has to go with one of these, for example
+            locked |= free
+    if locked:
+        raise rows_locked(using, len(locked), done, sentence(using, model, locked))
+    return done
+
+
+def _there(using: str, model: Model, pks: Sequence[Any]) -> set[Any]:
+    connection = connections[using]
+    rows = verbs.rows_of(connection, model).filter(pk__in=pks)
+    return retrying(connection, lambda: set(rows.values_list("pk", flat=True).all()))

@@ -1,0 +1,257 @@
+"""What is to change so that every queue gets where it should be: decided without I/O (R1.2-R1.5).
+
+A queue of a living server is *asked for* and goes when that server has finished its work on it (or is late: then it is
+taken over); a queue that nobody living has is given at once.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from resourcepool.queues.models import Move
+from resourcepool.queues.planning.assignment import Member, Place, Strategy
+from resourcepool.queues.planning.room import with_room
+
+What = Move.What
+
+# Seconds from a request's UPDATE to its COMMIT, at most: who stands still for longer in between is thrown out
+# (``dialect/brief.py``; MySQL does not).
+COMMITS_WITHIN = 10.0
+
+
+def takeover_after(drain_within: float, ttl: float) -> float:
+    """Return for how many seconds after it was asked for a queue stays with its owner, if that lives.
+
+    Never so short that an owner which has not heard of the request would not have stopped by itself: it relies on a
+    look for ``ttl`` seconds, and the look may have been just before the request could be seen.
+    """
+    return max(drain_within, ttl + COMMITS_WITHIN)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A queue as it stands: who has it (``cur``), and who has asked for it (``req``); both are servers' keys.
+
+    ``asked_ago``: for how many seconds its server has been asked to give it up; None: it is not.
+    """
+
+    pk: int
+    queue_id: str
+    cur: int | None = None
+    req: int | None = None
+    fence: int = 0
+    labels: Mapping[str, str] = field(default_factory=dict)
+    pin: str = ""
+    is_retiring: bool = False
+    asked_ago: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """A server as it stands. ``ttl``: after how many seconds without a heartbeat it is judged dead.
+
+    ``is_spared``: there was none for so long, but it is not judged yet: it keeps what it has and gets nothing more.
+    """
+
+    member: Member
+    is_alive: bool = True
+    is_draining: bool = False
+    ttl: float = 0.0
+    is_spared: bool = False
+
+    @property
+    def is_there(self) -> bool:
+        """Whether what it has stays its own."""
+        return self.is_alive or self.is_spared
+
+    @property
+    def gets_queues(self) -> bool:
+        """Whether it may be given any."""
+        return self.is_alive and not self.is_draining
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One step of one queue; ``to`` is None when nobody gets it."""
+
+    queue: Standing
+    what: Move.What
+    to: int | None
+    reason: str
+
+    @property
+    def changes_owner(self) -> bool:
+        """Whether the queue has another owner after it, and so another fence."""
+        return self.what in (What.ASSIGNED, What.HANDED_OVER, What.TAKEN_OVER, What.FREED)
+
+    @property
+    def leaves_owner(self) -> bool:
+        """Whether whoever has it now has it no more after it."""
+        return self.changes_owner or self.what is What.REMOVED
+
+
+def plan(
+    queues: Sequence[Standing],
+    workers: Sequence[Worker],
+    strategy: Strategy,
+    drain_within: float,
+    *,
+    leaving: Collection[int] = (),
+) -> list[Change]:
+    """Return the changes that bring the queues where ``strategy`` wants them; [] when nothing is to be done.
+
+    Args:
+        queues: all of the task type, in order; ``workers``: all its servers, in the order in which they registered.
+        drain_within: seconds for which a living server may keep what it is asked for.
+        leaving: keys of servers that have nothing in work any more, and go.
+    """
+    by_pk = {worker.member.pk: worker for worker in workers}
+    staying = {pk for pk, worker in by_pk.items() if worker.is_there} - set(leaving)
+    sharing = [worker for worker in workers if worker.member.pk in staying and not worker.is_draining]
+    wanted = [queue for queue in queues if not queue.is_retiring]
+    places = [_place(queue, staying, {worker.member.pk for worker in sharing}) for queue in wanted]
+    counts = Counter(place.server for place in places)
+    targets, overflow = with_room(strategy, places, [_member(worker, counts) for worker in sharing])
+    why = _Reasons(by_pk, set(leaving), counts, overflow)
+    found = []
+    for queue in queues:
+        target = None if queue.is_retiring else targets[queue.pk]
+        is_to_go = target is not None or queue.is_retiring or bool(_lacking(queue, by_pk.get(queue.cur or 0)))
+        step = _retire(queue, staying) if queue.is_retiring else _step(queue, target, staying, is_to_go)
+        if step in (None, What.REQUESTED) and is_to_go and _is_overdue(queue, by_pk, drain_within, staying):
+            step = _taken(queue, target)
+        if step is not None:
+            found.append(Change(queue, step, target, why.of(queue, step, target)))
+    return found
+
+
+def hand_over(queues: Sequence[Standing], workers: Sequence[Worker], doubtful: Collection[int]) -> list[Change]:
+    """Return what becomes of queues whose owner has no work in hand on them (R1.5).
+
+    Whoever has asked gets it, if it lives; if not, the owner keeps it, unless it was asked back for nobody (its labels
+    forbid the owner), or is ``doubtful``: given up before without an answer, so that nobody may rely on the old fence.
+    """
+    takers = {worker.member.pk: worker.member for worker in workers if worker.gets_queues}
+    found = []
+    for queue in queues:
+        if queue.is_retiring:
+            found.append(Change(queue, What.REMOVED, None, "its owner had finished its work on it"))
+        elif queue.req in takers:
+            found.append(Change(queue, What.HANDED_OVER, queue.req, "its owner had finished its work on it"))
+        elif queue.pk in doubtful:
+            found.append(Change(queue, What.FREED, None, "given up, without an answer from the database"))
+        elif queue.req is None and queue.asked_ago is not None:
+            found.append(Change(queue, What.FREED, None, "its owner had finished its work on it"))
+        elif queue.req is not None:
+            found.append(Change(queue, What.CANCELLED, None, "whoever asked for it is gone"))
+    return found
+
+
+def _member(worker: Worker, counts: Counter[int | None]) -> Member:
+    """Return it as the strategies want it: who is spared has room for what it has already."""
+    member, has = worker.member, counts[worker.member.pk]
+    most = has if member.limit is None else min(has, member.limit)
+    return member if worker.is_alive else replace(member, limit=most)
+
+
+def _place(queue: Standing, staying: Collection[int], able: Collection[int]) -> Place:
+    owner = queue.cur if queue.cur in staying else None
+    asked = queue.req if owner is not None and queue.req in able else None
+    return Place(queue.pk, asked or owner, owner, queue.labels, queue.pin)
+
+
+def _lacking(queue: Standing, owner: Worker | None) -> set[tuple[str, str]]:
+    """Return which labels of ``queue`` its owner has not, so that it may not go on having it."""
+    return set() if owner is None else set(queue.labels.items()) - set(owner.member.labels.items())
+
+
+def _step(queue: Standing, target: int | None, staying: Collection[int], is_to_go: bool) -> Move.What | None:
+    if queue.cur not in staying:
+        if target is not None:
+            return What.ASSIGNED
+        return None if queue.cur is None else What.FREED
+    is_asked = queue.req is not None or queue.asked_ago is not None
+    if target == queue.cur or not is_to_go:  # it stays where it is, also when there is nobody to give it to
+        return What.CANCELLED if is_asked else None
+    if target is None:  # asked back for nobody
+        return None if is_asked and queue.req is None else What.REQUESTED
+    return None if queue.req == target else What.REQUESTED
+
+
+def _retire(queue: Standing, staying: Collection[int]) -> Move.What | None:
+    return None if queue.cur in staying else What.REMOVED
+
+
+def _is_overdue(
+    queue: Standing, workers: Mapping[int, Worker], drain_within: float, staying: Collection[int]
+) -> bool:
+    if queue.asked_ago is None or queue.cur not in staying:
+        return False
+    return queue.asked_ago >= takeover_after(drain_within, workers[queue.cur or 0].ttl)
+
+
+def _taken(queue: Standing, target: int | None) -> Move.What:
+    if queue.is_retiring:
+        return What.REMOVED
+    return What.FREED if target is None else What.TAKEN_OVER
+
+
+class _Reasons:
+    """Why a queue moves, in words for the operator who asks later."""
+
+    def __init__(
+        self,
+        workers: Mapping[int, Worker],
+        leaving: Collection[int],
+        counts: Counter[int | None],
+        overflow: Collection[int],
+    ) -> None:
+        self._workers, self._leaving, self._counts, self._overflow = workers, leaving, counts, overflow
+
+    def of(self, queue: Standing, what: Move.What, target: int | None) -> str:
+        """Return why ``queue`` takes this step."""
+        owner = self._workers.get(queue.cur or 0)
+        is_there = owner is not None and owner.is_there and queue.cur not in self._leaving
+        if what is What.TAKEN_OVER or (what is What.FREED and is_there):
+            return f"{self._name(queue.cur)} did not finish its work on it in time"
+        if queue.is_retiring:
+            return "it is being removed"
+        if what is What.CANCELLED:
+            return f"{self._name(queue.cur)} keeps it"
+        if what is What.REQUESTED:
+            return self._why_asked(queue, target)
+        return self._why_free(queue)
+
+    def _why_free(self, queue: Standing) -> str:
+        if queue.cur is None:
+            return self._why_not_pinned(queue) or "nobody had it"
+        if queue.cur in self._leaving:
+            return f"{self._name(queue.cur)} left"
+        worker = self._workers.get(queue.cur)
+        if worker is None:
+            return "its server is gone"
+        return f"{worker.member} was judged dead: no heartbeat for {worker.ttl:g} s"
+
+    def _why_asked(self, queue: Standing, target: int | None) -> str:
+        worker = self._workers[queue.cur or 0]
+        missing = _lacking(queue, worker)
+        if worker.is_draining and target is not None:
+            return f"{worker.member} is draining"
+        if missing:
+            return f"{worker.member} lacks {', '.join(f'{key}={value}' for key, value in sorted(missing))}"
+        if queue.pin and queue.pin == self._workers[target or 0].member.name:
+            return f"pinned to {queue.pin}"
+        if no_room := self._why_not_pinned(queue):
+            return no_room
+        had, has = self._counts[queue.cur], self._counts[target]
+        return f"evens out: {worker.member} had {had}, {self._name(target)} {has}"
+
+    def _why_not_pinned(self, queue: Standing) -> str:
+        is_there = any(
+            worker.gets_queues and worker.member.name == queue.pin for worker in self._workers.values()
+        )
+        return f"pinned to {queue.pin}, which has no room" if is_there and queue.pk in self._overflow else ""
+
+    def _name(self, pk: int | None) -> str:
+        worker = self._workers.get(pk or 0)
+        return str(worker.member) if worker else "a server that is gone"

@@ -1,0 +1,97 @@
+"""How many queues fall to each member by its weight, as far as labels, pins and limits let it have them."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from math import lcm
+
+from resourcepool.queues.planning.assignment import Member
+from resourcepool.queues.planning.eligibility import Kind, narrowest_first
+from resourcepool.queues.planning.flow import Spread, chain
+
+
+def fair_shares(amounts: Mapping[Kind, int], members: Sequence[Member]) -> list[Fraction]:
+    """Return each member's fair share of so many queues of each kind.
+
+    All have the same per weight, unless that cannot be: those with a lower limit have their limit, and those that alone
+    may have more queues than would fall to them share these among themselves, and the others share the rest. Whole
+    numbers next to the shares are always possible: that is how far a plan may be from them.
+
+    It is the decomposition algorithm for fair flows (Groenevelt 1991): share evenly; where that overloads some
+    members, they with all that only they may have are one smaller question, and the rest is another.
+    """
+    shares = [Fraction(0)] * len(members)
+    questions = [(Counter(amounts), set(range(len(members))))]
+    while questions:
+        asked, group = questions.pop()
+        level = _level(asked.total(), sorted(group), members)
+        overloaded = _overloaded(asked, level, len(members))
+        if not overloaded or overloaded == group:
+            for index, share in level.items():
+                shares[index] = share
+        else:
+            questions += [_within(asked, overloaded), _without(asked, group, overloaded)]
+    return shares
+
+
+def _level(amount: int, group: Iterable[int], members: Sequence[Member]) -> dict[int, Fraction]:
+    """Share an amount by weight, nobody above its limit. Where all have their limit, some of it may be left."""
+    level: dict[int, Fraction] = {}
+    left, free = amount, list(group)
+    while free:
+        weight = sum(members[index].weight for index in free)
+        even = {index: Fraction(left * members[index].weight, weight) for index in free}
+        limits = {index: members[index].limit for index in free}
+        capped = {i: Fraction(limit) for i, limit in limits.items() if limit is not None and limit < even[i]}
+        level |= capped or even
+        left -= int(sum(capped.values()))
+        free = [index for index in free if index not in level]
+    return level
+
+
+def _overloaded(amounts: Mapping[Kind, int], level: Mapping[int, Fraction], members: int) -> set[int]:
+    """Return the members that must have more than this level if everything is to be had by somebody."""
+    scale = lcm(*(share.denominator for share in level.values()))
+    spread = Spread([int(level.get(index, 0) * scale) for index in range(members)], amounts)
+    overloaded: set[int] = set()
+    for kind in sorted(amounts, key=narrowest_first):
+        if _pour(spread, kind, amounts[kind] * scale):
+            overloaded.update(spread.reached_from(kind))
+    return overloaded
+
+
+def _pour(spread: Spread, kind: Kind, amount: int) -> int:
+    """Give so much of a kind to its members, by chains where they are full; return what is left over."""
+    for member in kind:
+        part = min(amount, spread.room(member))
+        if part:
+            spread.add(kind, member, part)
+            amount -= part
+    while amount:
+        found = spread.reached_from(kind)
+        end = next((member for member in found if spread.room(member)), None)
+        if end is None:
+            break
+        steps = chain(found, end)
+        part = min([amount, spread.room(end), *(spread.parts[step.giver][step.kind] for step in steps)])
+        spread.shift(steps, part)
+        spread.add(kind, steps[-1].giver, part)
+        amount -= part
+    return amount
+
+
+def _within(amounts: Mapping[Kind, int], overloaded: set[int]) -> tuple[Counter[Kind], set[int]]:
+    return Counter(
+        {kind: amount for kind, amount in amounts.items() if overloaded.issuperset(kind)}
+    ), overloaded
+
+
+def _without(
+    amounts: Mapping[Kind, int], group: set[int], overloaded: set[int]
+) -> tuple[Counter[Kind], set[int]]:
+    rest: Counter[Kind] = Counter()
+    for kind, amount in amounts.items():
+        others = tuple(index for index in kind if index not in overloaded)
+        if others:
+            rest[others] += amount
+    return rest, group - overloaded

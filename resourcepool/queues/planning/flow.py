@@ -1,0 +1,92 @@
+"""How many queues of each kind every member has, and along which chains of moves that can change."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from resourcepool.queues.planning.eligibility import Kind
+
+
+class Step(NamedTuple):
+    """One queue of this kind goes from one member to another (their positions)."""
+
+    kind: Kind
+    giver: int
+    taker: int
+
+
+class Spread:
+    """Amounts per member and kind, none above the member's capacity.
+
+    Attributes:
+        capacities: the most each member may have, of all kinds together.
+        totals: what each has.
+        parts: the same by kind; a kind a member has nothing of is not there.
+    """
+
+    def __init__(self, capacities: Sequence[int], kinds: Iterable[Kind]) -> None:
+        self.capacities = capacities
+        self.totals = [0] * len(capacities)
+        self.parts: list[dict[Kind, int]] = [{} for _ in capacities]
+        self.open_to: list[list[Kind]] = [[] for _ in capacities]
+        for kind in kinds:
+            for member in kind:
+                self.open_to[member].append(kind)
+
+    def room(self, member: int) -> int:
+        """Return how much more this member may have."""
+        return self.capacities[member] - self.totals[member]
+
+    def add(self, kind: Kind, member: int, amount: int = 1) -> None:
+        """Give a member more of a kind, or less when the amount is negative."""
+        self.totals[member] += amount
+        left = self.parts[member].get(kind, 0) + amount
+        if left:
+            self.parts[member][kind] = left
+        else:
+            del self.parts[member][kind]
+
+    def shift(self, steps: Iterable[Step], amount: int = 1) -> None:
+        """Carry out a chain: only the totals of its two ends change."""
+        for kind, giver, taker in steps:
+            self.add(kind, giver, -amount)
+            self.add(kind, taker, amount)
+
+    def reached_from(self, starts: Iterable[int]) -> dict[int, Step | None]:
+        """Return the members that something of these can end up at, nearest first, each with the last step to it."""
+        return self._search(starts, lambda member: self.parts[member], lambda kind: kind, Step)
+
+    def reaching(self, end: int) -> dict[int, Step | None]:
+        """Return the members something of which can end up at this one, nearest first, each with its first step."""
+        return self._search(
+            [end],
+            lambda member: self.open_to[member],
+            lambda kind: [giver for giver in kind if kind in self.parts[giver]],
+            lambda kind, taker, giver: Step(kind, giver, taker),
+        )
+
+    def _search(
+        self,
+        starts: Iterable[int],
+        kinds_at: Callable[[int], Iterable[Kind]],
+        members_of: Callable[[Kind], Iterable[int]],
+        step: Callable[[Kind, int, int], Step],
+    ) -> dict[int, Step | None]:
+        # Breadth first. A kind leads to the same members from wherever it is met, so once is enough.
+        found: dict[int, Step | None] = dict.fromkeys(starts)
+        line, met = list(found), set[Kind]()
+        for member in line:
+            for kind in [kind for kind in kinds_at(member) if kind not in met]:
+                met.add(kind)
+                fresh = [other for other in members_of(kind) if other not in found]
+                found.update((other, step(kind, member, other)) for other in fresh)
+                line += fresh
+        return found
+
+
+def chain(found: dict[int, Step | None], far: int) -> list[Step]:
+    """Return the steps between this member and where the search began."""
+    steps = []
+    while (step := found[far]) is not None:
+        steps.append(step)
+        far = step.giver if step.taker == far else step.taker
+    return steps

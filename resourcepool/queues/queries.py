@@ -1,0 +1,73 @@
+"""Reads how the queues and servers of a task type stand."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.db.models import Q
+
+from resourcepool.dialect import MicrosUntil
+from resourcepool.exceptions import BadOption
+from resourcepool.queues.labels import MOST_LISTED, listed
+from resourcepool.queues.models import Queue, Server, TaskType
+from resourcepool.queues.planning.assignment import Member
+from resourcepool.queues.planning.changes import Standing, Worker
+
+COLUMNS = ("pk", "queue_id", "cur_server_id", "req_server_id", "fence", "labels", "pin", "is_retiring")
+
+
+def find_task_type(name: str, using: str) -> TaskType:
+    """Return the task type of this name.
+
+    Raises:
+        BadOption: there is none; names those that exist.
+    """
+    found = TaskType.objects.using(using).filter(name=str(name)[:200]).first()
+    if found is None:
+        known = TaskType.objects.using(using).order_by("name").values_list("name", flat=True)
+        there_are = list(known[: MOST_LISTED + 1])
+        allowed = f"one of {listed(there_are)}" if there_are else "there is none yet"
+        add = "`manage.py resourcepool_queues add <task type> <queue> .. --new`"
+        raise BadOption("task_type", name, f"{allowed}; {add} makes one")
+    return found
+
+
+def read_workers(task_type: TaskType, using: str, *, spares: bool = False) -> list[Worker]:
+    """Return its servers in the order in which they registered; ``spares``: none of them is judged dead."""
+    servers = Server.objects.using(using).filter(task_type=task_type).with_ages()
+    return [worker_of(server, spares) for server in servers.order_by("registered_at", "pk")]
+
+
+def worker_of(server: Any, spares: bool) -> Worker:
+    """Return a server, read ``with_ages``, as planning wants it."""
+    member = Member(server.pk, server.name, server.weight, server.labels, server.limit)
+    is_alive, is_draining = server.micros_left > 0, server.state == Server.State.DRAINING
+    return Worker(member, is_alive, is_draining, server.ttl, is_spared=spares and not is_alive)
+
+
+def read_queues(task_type: TaskType, using: str, *only: Q) -> list[Standing]:
+    """Return its queues (``only`` those for which this holds) in the order in which they were added."""
+    rows = Queue.objects.using(using).filter(*only, task_type=task_type)
+    found = rows.order_by("pk").annotate(asked=MicrosUntil("requested_at")).values_list(*COLUMNS, "asked")
+    return [_standing(*row) for row in found]
+
+
+def with_parameters(rows: Any) -> list[tuple[Standing, str]]:
+    """Return these queues as planning wants them, each with its parameter."""
+    found = rows.annotate(asked=MicrosUntil("requested_at")).values_list(*COLUMNS, "asked", "parameter")
+    return [(_standing(*row), parameter) for *row, parameter in found]
+
+
+def _standing(*row: Any) -> Standing:
+    pk, queue_id, cur, req, fence, labels, pin, is_retiring, asked = row
+    asked_ago = None if asked is None else -asked / 1_000_000
+    return Standing(pk, queue_id, cur, req, fence, labels, pin, is_retiring, asked_ago)
+
+
+def of_server(server: int) -> Q:
+    """Return the condition "this server has it, or has asked for it"."""
+    return Q(cur_server=server) | Q(req_server=server)
+
+
+def names(workers: Iterable[Worker]) -> dict[int | None, str]:
+    """Return what the servers are called, by key."""
+    return {worker.member.pk: str(worker.member) for worker in workers}

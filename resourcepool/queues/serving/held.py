@@ -1,0 +1,228 @@
+"""The handle of one queue that this process's server has: what work on it begins, checks and protects itself with."""
+
+import contextlib
+import math
+import threading
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Protocol, Self
+
+from django.db import connections
+from django.db.models import F
+
+from resourcepool import options
+from resourcepool.database.clock import monotonic
+from resourcepool.database.open_transaction import limit_silence, rolled_back_on_error
+from resourcepool.exceptions import GuardOutsideTransaction, LeaseLost, LeaseReleased, QueueBusy
+from resourcepool.leases.lease import Lease
+from resourcepool.queues.models import Queue, Server
+from resourcepool.queues.planning.changes import Standing
+from resourcepool.queues.serving.event_loops import refuse_event_loop
+
+TAKEN = "another server has it by now"
+
+
+class Owner(Protocol):
+    """The server of this process that has a queue, as far as the queue asks it for something."""
+
+    @property
+    def using(self) -> str:
+        """The database on which it is registered."""
+
+    @property
+    def lease(self) -> Lease:
+        """Its own row, which it keeps alive."""
+
+    @property
+    def trusted_until(self) -> float:
+        """This process's clock; until then what it knows about its queues is good."""
+
+    @property
+    def is_resting(self) -> bool:
+        """Whether no work is to begin, and what goes on had better end."""
+
+    def begin(self, queue: "HeldQueue", hand: "Hand") -> bool:
+        """Have ``hand`` take ``queue``; False when it may not."""
+
+    def finish(self, queue: "HeldQueue", hand: "Hand") -> None:
+        """Have ``hand`` put ``queue`` down, if it has it."""
+
+
+class Hand:
+    """What has a queue in hand: one run of a loop over ``queues``, or one ``working`` block."""
+
+    def __init__(self, *, is_loop: bool) -> None:
+        self.is_loop, self.thread = is_loop, threading.get_ident()
+
+
+class HeldQueue:
+    """One queue, this server's until it is handed over, taken over, or the server is judged dead.
+
+    ``(queue_id, fence)`` names one stay of the queue with one server, for ever: give ``fence`` to whatever can check
+    it.
+
+    Not promised: that work which does not look (``ensure_held``, ``guard``) stops in time.
+
+    Attributes:
+        queue_id, parameter: as the operator entered them.
+        lost: set when it is gone for good.
+    """
+
+    def __init__(self, owner: Owner, standing: Standing, parameter: str) -> None:
+        self.pk, self.queue_id, self.fence = standing.pk, standing.queue_id, standing.fence
+        self.parameter = parameter
+        self.lost = threading.Event()
+        self._owner = owner
+        self._ended: LeaseLost | None = None
+        self._hands: set[Hand] = set()
+        self.skipped_until = 0.0  # this process's clock; until then the loop passes over it
+        self.asked_until = (
+            math.inf
+        )  # this process's clock, at which others may take it over; infinity: not asked for
+        self.is_leaving = False  # it is being given up at this moment
+        self.is_doubtful = False  # that failed, and nobody knows whether it took effect
+
+    def __str__(self) -> str:
+        return f"queue {self.queue_id}, fence {self.fence}"
+
+    def __repr__(self) -> str:
+        return (
+            f"<{type(self).__name__} {self.queue_id} fence={self.fence} {'held' if self.is_held else 'ended'}>"
+        )
+
+    @property
+    def is_held(self) -> bool:
+        """Whether this process may still rely on having it. No I/O."""
+        return self._why_not() is None
+
+    @property
+    def is_in_hand(self) -> bool:
+        """Whether work on it goes on, so that it is not handed over."""
+        return bool(self._hands)
+
+    @property
+    def is_mine(self) -> bool:
+        """Whether it is this thread that works on it."""
+        return any(hand.thread == threading.get_ident() for hand in self._hands)
+
+    @property
+    def is_asked_for(self) -> bool:
+        """Whether it is to go to another server as soon as no work on it is in hand."""
+        return not math.isinf(self.asked_until)
+
+    @property
+    def should_stop(self) -> bool:
+        """Whether long work had better end soon: asked for, lost, paused, or this server is to stop. No I/O."""
+        return self.is_asked_for or self._owner.is_resting or not self.is_held
+
+    def ensure_held(self) -> None:
+        """Return if this process may still rely on having it. No I/O, so call it as often as you like.
+
+        Raises:
+            LeaseLost: it was taken over, handed over, or its server's heartbeat was not confirmed in time.
+        """
+        self._owner.lease.ensure_held()
+        why_not = self._why_not()
+        if why_not is not None:
+            raise why_not
+
+    def skip_for(self, seconds: float | timedelta) -> None:
+        """Have the loop over ``queues`` pass over it for so long, in all threads: there is nothing to do on it now."""
+        self.skipped_until = monotonic() + options.seconds("seconds", seconds)
+
+    @contextlib.contextmanager
+    def working(self) -> Iterator[Self]:
+        """Work on it: until the block ends it is not handed over, unless that takes longer than ``drain_within``.
+
+        Raises:
+            LeaseLost: it is not this server's any more, or is just going; or, at the end: it was taken over
+                while the block ran, so somebody else may have done the same work.
+            QueueBusy: another thread works on it, or nobody is to begin: paused, or the server is to stop.
+            BadOption: this thread runs an event loop (asyncio).
+        """
+        refuse_event_loop()
+        self.ensure_held()
+        hand = Hand(is_loop=False)
+        try:
+            if not self._owner.begin(self, hand):
+                raise self._why_not_begun()
+            yield self
+            self.ensure_held()  # while it is in hand: right afterwards it may be handed over
+        finally:
+            self._owner.finish(self, hand)
+
+    @contextlib.contextmanager
+    def guard(self) -> Iterator[Self]:
+        """Let the caller's open transaction commit only while this server has the queue.
+
+        The queue's row is locked from then on, so that nobody can take it over before the commit.
+
+        Raises:
+            LeaseLost: it is not this server's; the innermost ``atomic`` block rolls back, also if that is caught in it.
+            GuardOutsideTransaction: no transaction is open on the database of the queues.
+        """
+        using, server = self._owner.using, self._owner.lease
+        with rolled_back_on_error(using):
+            self.ensure_held()
+            if not connections[using].in_atomic_block:
+                raise GuardOutsideTransaction(
+                    f"guard() protects an open transaction on database {using!r}; there is none. "
+                    "Write: with transaction.atomic(), queue.guard(): ..."
+                )
+            limit_silence(connections[using], server.terms.ttl)
+            mine = Queue.objects.using(using).filter(pk=self.pk, cur_server=server.pk, fence=self.fence)
+            if mine.update(fence=F("fence")) != 1:
+                self.end(LeaseLost(f"{self} is lost: {TAKEN}"))
+                self.ensure_held()
+            # A look of its own, after the lock: the UPDATE might lock the server's row with it, which heartbeats renew.
+            if not Server.objects.using(using).alive().filter(pk=server.pk, fence=server.fence).exists():
+                raise LeaseLost(f"{self} is not confirmed: the transaction does not see its server alive")
+        yield self
+
+    # What the membership needs
+
+    def take(self, hand: Hand) -> None:
+        """Note that one more piece of work goes on."""
+        self._hands.add(hand)
+
+    def put_down(self, hand: Hand) -> bool:
+        """Note that one piece of work has ended; False when it never began, or had ended before."""
+        is_news = hand in self._hands
+        self._hands.discard(hand)
+        return is_news
+
+    def loops_of(self, thread: int) -> list[Hand]:
+        """Return the loops of a thread that have it in hand."""
+        return [hand for hand in self._hands if hand.is_loop and hand.thread == thread]
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it is gone for good, and nothing is in hand."""
+        return self._ended is not None and not self.is_in_hand
+
+    def end(self, how: LeaseLost) -> None:
+        """Note that it is gone for good."""
+        if self._ended is None:
+            self._ended = how
+            self.lost.set()
+
+    def _why_not_begun(self) -> LeaseLost | QueueBusy:
+        if self.is_asked_for:
+            return LeaseReleased(f"{self} has been asked for by another server; no work on it begins any more")
+        if self._owner.is_resting and not self.is_in_hand:
+            return QueueBusy(f"{self}: no work begins while its task type is paused or this server stops")
+        return QueueBusy(f"{self} is being worked on by another thread of this process")
+
+    def _why_not(self) -> LeaseLost | None:
+        if self._ended is not None:
+            return self._ended
+        if self.is_leaving or self.is_doubtful:
+            return LeaseReleased(f"{self} is being handed over")
+        now = monotonic()
+        if now >= self._owner.trusted_until or not self._owner.lease.is_held:
+            return LeaseLost(
+                f"{self} is not confirmed: its server was not, or the database did not answer in time"
+            )
+        if now >= self.asked_until:
+            return LeaseLost(f"{self} should have been handed over by now; another server may have it")
+        return None

@@ -1,0 +1,32 @@
+"""A process that comes back goes on with what its last run had: nothing moves because the database was away."""
+
+from django.db.models import F
+
+from resourcepool.queues import moving
+from resourcepool.queues.models import Server, TaskType
+from resourcepool.queues.planning.changes import Change, What
+from resourcepool.queues.queries import of_server, read_queues
+
+
+def inherit(using: str, task_type: TaskType, old: int, new: Server) -> None:
+    """Give ``new`` what server ``old`` has, under new fences, and what it has asked for, and its place in the order.
+
+    In the transaction in which ``new`` registers. A queue whose row is locked, or that is being removed, is left.
+
+    Args:
+        old: the primary key of the last run of the same process, which relies on nothing any more; of a row that may
+            be gone: then there is nothing to inherit.
+    """
+    last = Server.objects.using(using).filter(pk=old, task_type=task_type).first()
+    if last is None:
+        return
+    Server.objects.using(using).filter(pk=new.pk).update(registered_at=last.registered_at)
+    reason = f"{last} came back as {new}"
+    theirs = [queue for queue in read_queues(task_type, using, of_server(old)) if not queue.is_retiring]
+    changes = [
+        Change(queue, What.ASSIGNED if queue.cur == old else What.REQUESTED, new.pk, reason) for queue in theirs
+    ]
+    moving.apply(using, task_type, changes, {old: str(last), new.pk: str(new)})
+    # The plan that follows is a change of its own.
+    TaskType.objects.using(using).filter(pk=task_type.pk).update(generation=F("generation") + 1)
+    task_type.generation += 1

@@ -1,0 +1,299 @@
+"""One incarnation of a server: it registers, looks, hands over, and leaves (R1.1, R1.5)."""
+
+import logging
+import math
+import threading
+from collections.abc import Callable, Collection
+from dataclasses import replace
+from typing import Any
+
+from django.db import connections
+
+from resourcepool.database.clock import monotonic
+from resourcepool.database.retry import retrying
+from resourcepool.exceptions import LeaseLost, LeaseReleased, RowLocked
+from resourcepool.leases.lease import Lease
+from resourcepool.leases.terms import margin
+from resourcepool.queues import moving
+from resourcepool.queues.labels import listed
+from resourcepool.queues.models import Server, TaskType
+from resourcepool.queues.planning.changes import Standing, takeover_after
+from resourcepool.queues.serving.absence import Absence
+from resourcepool.queues.serving.consumer import Consumer
+from resourcepool.queues.serving.held import TAKEN, Hand, HeldQueue
+from resourcepool.queues.serving.pace import Pace
+from resourcepool.queues.serving.registration import Application, register
+from resourcepool.queues.serving.snapshot import Look, load, look
+
+logger = logging.getLogger(__name__)
+
+NEVER = -1  # a generation that no task type has
+
+
+class Membership:
+    """One row of ``Server`` that this process keeps alive, and the queues it has.
+
+    One thread calls ``turn``, and ``leave`` comes after the last one; the rest may be called by any.
+
+    Attributes:
+        is_paused, is_stopping: work had better end, and none is begun.
+        news: notified when queues have come or gone, or the last work on one has ended.
+    """
+
+    def __init__(
+        self,
+        using: str,
+        task_type: TaskType,
+        application: Application,
+        due_at: Callable[[float], object],
+        after: "Membership | None" = None,
+    ) -> None:
+        """Register; see ``register`` for what it raises.
+
+        Args:
+            due_at: is told when a ``turn`` is due sooner.
+            after: the last run, which was lost: what it still has is inherited.
+        """
+        self.using, self.task_type = using, task_type
+        self.is_paused = self.is_stopping = False
+        self.news = threading.Condition()
+        self.application, self._due_at = application, due_at
+        self._seen: Look | None = None
+        self._held: dict[int, HeldQueue] = {}
+        self._unfinished: list[HeldQueue] = []  # gone, but work on them still goes on in this process
+        self._generation = NEVER
+        self._is_draining = application.state == Server.State.DRAINING
+        self.trusted_until: float = monotonic() + task_type.judge_dead_after
+        last: int | None = None if after is None else after.lease.pk
+        self.lease: Lease = register(using, task_type, application, self._was_lost, self._is_looked_after, last)
+        self.trusted_until = self._trust_from(self.lease.trust.sent_at)
+        self._pace = Pace(self.lease.terms.ttl)
+        before = None if after is None else after._absence
+        self._absence: Absence = Absence(monotonic(), self.lease.terms.ttl, before)
+        self.consumer = Consumer(monotonic())
+        if after is not None:
+            self._take_on(after)
+
+    def __str__(self) -> str:
+        return f"{self.application.name} #{self.lease.pk}"
+
+    @property
+    def held(self) -> list[HeldQueue]:
+        """The queues that this server has, as far as it knows."""
+        with self.news:
+            return list(self._held.values())
+
+    @property
+    def heartbeat(self) -> float:
+        """Seconds between two looks, as they are set by now."""
+        return (self._seen or self.task_type).heartbeat_every
+
+    @property
+    def is_resting(self) -> bool:
+        """Whether no work is to begin, and what goes on had better end."""
+        return self.is_paused or self.is_stopping
+
+    @property
+    def in_hand(self) -> list[HeldQueue]:
+        """The queues that work goes on on, also if they have gone."""
+        with self.news:
+            return [queue for queue in [*self._held.values(), *self._unfinished] if queue.is_in_hand]
+
+    def begin(self, queue: HeldQueue, hand: Hand) -> bool:
+        """Have ``hand`` take ``queue``; False when it may not: what is in hand is only its thread's, no loop's."""
+        self.consumer.stirs(monotonic(), is_loop=hand.is_loop)
+        with self.news:
+            if any(old.pk == queue.pk and old is not queue and old.is_in_hand for old in self._unfinished):
+                return False
+            if queue.is_in_hand:
+                may = queue.is_mine and not hand.is_loop
+            else:
+                may = queue.is_held and not queue.is_asked_for and not self.is_resting
+            if may:
+                queue.take(hand)
+            return may
+
+    def finish(self, queue: HeldQueue, hand: Hand) -> None:
+        """Have ``hand`` put ``queue`` down, if it has it."""
+        with self.news:
+            if not queue.put_down(hand) or queue.is_in_hand:
+                return
+            self.news.notify_all()
+        if self._is_ripe(queue) and self._seen is not None:
+            self._due_at(self._seen.sent_at + self._pace.soonest(self._seen))
+
+    def finish_loops(self) -> None:
+        """Put down what loops of this thread have in hand: it has left them, even if somebody still knows of them."""
+        for queue in self.in_hand:
+            for hand in queue.loops_of(threading.get_ident()):
+                self.finish(queue, hand)
+
+    def _take_on(self, other: "Membership") -> None:
+        """Take over what is still worked on of an incarnation that was lost; before anybody else uses this one."""
+        self.consumer.follows(other.consumer)
+        self.news = other.news  # notified when that work ends
+        with other.news:
+            self._unfinished = [
+                queue for queue in [*other._unfinished, *other._held.values()] if queue.is_in_hand
+            ]
+
+    def turn(self) -> float:
+        """Look; plan, hand over and reload if there is reason to. Return when to do so again, by this process's clock.
+
+        Raises:
+            DatabaseUnavailable: and whatever the database says; nothing is given up for that.
+        """
+        # What is known is brought up to date first: that must not wait for whoever holds the task type's row.
+        seen = self._look()
+        self._absence.has_answered(monotonic())
+        try:
+            if self.is_stopping and not self._is_draining:
+                self._drain()
+            mine = Server.objects.using(self.using).filter(pk=self.lease.pk)
+            self.consumer.tell(mine, monotonic(), len(self.in_hand), seen.heartbeat_every)
+            if self._absence.plan_in(seen) <= 0:
+                self._reassign(if_due=True)
+                seen = self._look()
+            if self._release_idle():
+                self._generation = NEVER
+                seen = self._look()
+            return self._pace.next_look(seen, self._absence.plan_in(seen))
+        finally:
+            self._absence.goes_on(monotonic())
+
+    def leave(self) -> None:
+        """Hand everything over at once and sign off. Work that is still in hand loses its queue."""
+        self.lease.let_go()
+        self.lose_all(LeaseReleased(f"server {self} has left"))
+        self._reassign(leaving=[self.lease.pk])
+        self.lease.was_released()
+        logger.info("server %s has left", self)
+
+    def next_application(self) -> Application:
+        """Return what this server says of itself when it has to register again: it goes on draining, too."""
+        state = Server.State.DRAINING if self._is_draining else Server.State.UP
+        return replace(self.application, state=state)
+
+    def lose_all(self, how: LeaseLost) -> None:
+        """Note that every queue is gone."""
+        with self.news:
+            for queue in self._held.values():
+                self._end(queue, how)
+            self.news.notify_all()
+
+    def _drain(self) -> None:
+        """Have everything asked for by others, while the last work goes on."""
+        logger.info(
+            "server %s stops; in hand: %s",
+            self,
+            listed([queue.queue_id for queue in self.in_hand]) or "nothing",
+        )
+
+        def say_so(_: TaskType) -> None:
+            Server.objects.using(self.using).filter(pk=self.lease.pk).update(state=Server.State.DRAINING)
+
+        self._reassign(first=say_so)
+        self._is_draining = True
+
+    def _reassign(self, **more: Any) -> None:
+        spares = self._absence.spares(monotonic())
+        moving.reassign(self.using, self.task_type.pk, str(self), spares=spares, **more)
+
+    def _was_lost(self, lease: Any) -> None:
+        self.lose_all(LeaseLost(f"server {self} was not heard of in time"))
+
+    def _trust_from(self, sent_at: float) -> float:
+        # Whoever asks for a queue waits for at least this server's ttl: until then nothing unheard of can happen.
+        return sent_at + self.lease.terms.ttl - margin(self.lease.terms.ttl)
+
+    def _look(self) -> Look:
+        seen = look(self.using, self.task_type.pk)
+        if seen.generation != self._generation:
+            self._reload(seen)
+        self.trusted_until = self._trust_from(seen.sent_at)
+        self.is_paused, self._seen = seen.is_paused, seen
+        return seen
+
+    def _reload(self, seen: Look) -> None:
+        found = load(self.using, self.task_type.pk, self.lease.pk)
+        rows = Server.objects.using(self.using).filter(pk=self.lease.pk).values_list("state", flat=True)
+        if (
+            state := retrying(connections[self.using], rows.first)
+        ) is not None:  # else judged dead, and as it was
+            self._is_draining = state == Server.State.DRAINING
+        mine = {one.pk: (one, parameter) for one, parameter in found if one.cur == self.lease.pk}
+        had = len(self._held)
+        with self.news:
+            for pk, queue in list(self._held.items()):
+                if pk not in mine or mine[pk][0].fence != queue.fence:
+                    self._drop(queue)
+            for pk in [pk for pk, queue in self._held.items() if queue.is_over]:
+                del self._held[pk]  # it was ended for what has turned out not to be so
+            for pk, (one, parameter) in mine.items():
+                queue = self._held.setdefault(pk, HeldQueue(self, one, parameter))
+                queue.parameter = parameter
+                queue.asked_until = self._asked_until(one, seen)
+                queue.is_leaving = False
+            self.news.notify_all()
+        if len(mine) != had:
+            logger.info("server %s has %d queues, had %d", self, len(mine), had)
+        self._pace.note(seen, is_awaiting=any(one.req == self.lease.pk for one, _ in found))
+        self._generation = seen.generation
+
+    def _drop(self, queue: HeldQueue) -> None:
+        del self._held[queue.pk]
+        self._end(queue, LeaseLost(f"{queue} is lost: {TAKEN}"))
+        self._unfinished = [old for old in [*self._unfinished, queue] if old.is_in_hand]
+
+    def _end(self, queue: HeldQueue, how: LeaseLost) -> None:
+        if queue.is_in_hand and not queue.lost.is_set():
+            logger.warning("server %s: %s, while work on it goes on", self, how)
+        queue.end(how)
+
+    def _asked_until(self, one: Standing, seen: Look) -> float:
+        if one.asked_ago is None:
+            return math.inf
+        left = takeover_after(seen.drain_within, self.lease.terms.ttl) - one.asked_ago
+        return seen.sent_at + left - margin(self.lease.terms.ttl)
+
+    def _release_idle(self) -> bool:
+        """Give up what was asked for and is not worked on; tells whether there was any."""
+        with self.news:
+            idle = [queue for queue in self._held.values() if self._is_ripe(queue)]
+            for queue in idle:
+                queue.is_leaving = True
+        if not idle:
+            return False
+        doubtful = [queue.pk for queue in idle if queue.is_doubtful]
+        try:
+            outcome = moving.release(
+                self.using, self.task_type.pk, str(self), self.lease.pk, [q.pk for q in idle], doubtful
+            )
+        except RowLocked:
+            for queue in idle:
+                queue.is_leaving = False
+            raise
+        except BaseException:
+            for queue in idle:
+                queue.is_doubtful = True  # for good: what was sent may arrive late
+            raise
+        self._note_released(idle, outcome)
+        return True
+
+    def _is_ripe(self, queue: HeldQueue) -> bool:
+        return (queue.is_asked_for or queue.is_doubtful) and not queue.is_in_hand
+
+    def _note_released(self, idle: Collection[HeldQueue], outcome: moving.Outcome) -> None:
+        gone = {change.queue.pk for change in outcome.changes if change.leaves_owner}
+        with self.news:
+            # The others count as leaving until they are read anew: after a lost reply they may have gone, too.
+            for queue in idle:
+                if queue.pk in gone:
+                    self._held.pop(queue.pk, None)
+                    queue.end(LeaseReleased(f"{queue} was handed over"))
+        if gone:
+            logger.info("server %s has given up %d queues, has %d", self, len(gone), len(self.held))
+
+    def _is_looked_after(self) -> bool:
+        # Nobody works its queues if nobody looks: the heartbeat must not go on then.
+        return monotonic() < self.trusted_until

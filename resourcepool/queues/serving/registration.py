@@ -1,0 +1,118 @@
+"""How a process becomes a server: one row, leased from its first moment on (R1.1).
+
+Its incarnation is the row's key: a process that comes back is another row, so the fence of its lease is always the
+first.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connections
+
+from resourcepool.database.clock import monotonic
+from resourcepool.database.retry import Unsettled
+from resourcepool.dialect import DbLater, DbNow
+from resourcepool.exceptions import BadOption, ClaimInTransaction, RowLocked
+from resourcepool.leases.holder import default_holder
+from resourcepool.leases.lease import Lease
+from resourcepool.leases.terms import Terms
+from resourcepool.leases.verbs import Grant
+from resourcepool.queues import moving
+from resourcepool.queues.models import Queue, Server, TaskType
+from resourcepool.queues.serving.inheriting import inherit
+
+FIRST_FENCE = 1
+REGISTERS_WITHIN = 30.0  # seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """What a server says of itself when it registers."""
+
+    name: str
+    weight: int
+    labels: dict[str, str]
+    limit: int | None
+    state: str = Server.State.UP
+
+
+def register(
+    using: str,
+    task_type: TaskType,
+    application: Application,
+    on_lost: Callable[[Lease], None],
+    renew_while: Callable[[], bool],
+    after: int | None = None,
+) -> Lease:
+    """Add a server to those of ``task_type``, and plan; return the lease of its row.
+
+    Args:
+        on_lost, renew_while: see ``Terms``.
+        after: the primary key of the last run of this process, which was away: what that still has is inherited, and
+            nobody else is judged dead, as they may have been away, too. None: this is the first.
+
+    Raises:
+        BadOption: the task type has no queues.
+        ClaimInTransaction: a transaction is open.
+        DatabaseUnavailable, TaskType.DoesNotExist: it is not registered, or nobody will ever know of it.
+    """
+    if connections[using].in_atomic_block:
+        raise ClaimInTransaction("a server registers outside of transactions: inside, nobody would see it")
+    holder, grant, ttl = default_holder(), Grant(0, FIRST_FENCE, "", 0.0), 0.0
+
+    def insert(locked: TaskType) -> None:
+        nonlocal grant, ttl
+        if not Queue.objects.using(using).filter(task_type=locked).exists():
+            add = f"add some: `manage.py resourcepool_queues add {locked.name} <queue> ..`"
+            raise BadOption("task_type", locked.name, f"it has no queues; {add}")
+        sent_at, ttl = monotonic(), locked.judge_dead_after
+        row = _row(application, holder, locked)
+        row.save(using=using, force_insert=True)
+        if after is not None:
+            inherit(using, locked, after, row)
+        grant = Grant(row.pk, FIRST_FENCE, holder, sent_at)
+
+    def settle() -> moving.Outcome:
+        if not Server.objects.using(using).filter(pk=grant.pk, holder=holder).exists():
+            raise Unsettled
+        return moving.Outcome([])
+
+    def work() -> None:
+        about: dict[str, Any] = {} if after is None else {"leaving": [after], "spares": True}
+        moving.reassign(using, task_type.pk, application.name, first=insert, settle=settle, **about)
+
+    _in_turn(work)
+    every = task_type.heartbeat_every
+    terms = Terms(ttl=ttl, holder=holder, renew_every=every, renew_while=renew_while, on_lost=on_lost)
+    return Lease(Server, using, grant, terms)
+
+
+def _in_turn(work: Callable[[], object]) -> None:
+    """Do ``work`` again while others plan: when many servers start at once, each waits for those before it."""
+    gives_up_at, is_done = monotonic() + REGISTERS_WITHIN, False
+    while not is_done:
+        try:
+            work()
+            is_done = True
+        except RowLocked:
+            if monotonic() > gives_up_at:
+                raise
+
+
+def _row(application: Application, holder: str, task_type: TaskType) -> Server:
+    return Server(
+        task_type_id=task_type.pk,  # a router may send leased rows elsewhere; this one stays with its task type
+        name=application.name,
+        weight=application.weight,
+        labels=application.labels,
+        limit=application.limit,
+        state=application.state,
+        ttl=task_type.judge_dead_after,
+        holder=holder,
+        fence=FIRST_FENCE,
+        busy_before=DbLater(task_type.judge_dead_after),
+        registered_at=DbNow(),
+        idle_since=DbNow(),
+        stirred_at=DbNow(),
+    )

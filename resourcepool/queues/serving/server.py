@@ -1,0 +1,299 @@
+"""A server: what a process that works on queues holds, from registering to leaving (document 001)."""
+
+import logging
+import os
+import signal
+import socket
+import threading
+from collections.abc import Iterator, Mapping
+from types import TracebackType
+from typing import Self
+
+from django.db import router
+
+from resourcepool import options
+from resourcepool.daemon import Daemon
+from resourcepool.database.background import own_connections
+from resourcepool.database.clock import monotonic
+from resourcepool.database.wakeup import Wakeup
+from resourcepool.exceptions import (
+    BadOption,
+    DatabaseUnavailable,
+    LeaseFromAnotherProcess,
+    LeaseLost,
+    LeaseReleased,
+)
+from resourcepool.queues.labels import labels_of, listed
+from resourcepool.queues.models import MAX_NAME, MOST_WEIGHT, TaskType
+from resourcepool.queues.queries import find_task_type
+from resourcepool.queues.serving.event_loops import refuse_event_loop
+from resourcepool.queues.serving.held import HeldQueue
+from resourcepool.queues.serving.membership import Membership
+from resourcepool.queues.serving.registration import Application
+from resourcepool.queues.serving.rota import Rota
+from resourcepool.queues.serving.snapshot import counts_for
+
+logger = logging.getLogger(__name__)
+
+PAUSE_AFTER_FAILURE = 0.5  # seconds
+LEAVES_WITHIN = 10.0  # seconds for which `close` waits until it has signed off
+STOPS_WITHIN = 0.2  # seconds in which whoever waits notices ``stop``
+MOST_LIMIT = 1_000_000
+
+
+class QueueServer:
+    """This process as one of the servers of a task type: it gets its share of the queues, and gives them up again.
+
+    Example::
+
+        with QueueServer("orders") as server:
+            server.stop_on_signals()
+            while not server.stopping:
+                for queue in server.queues():
+                    if not process(queue.queue_id, queue.parameter):  # there was nothing to do
+                        queue.skip_for(1)
+
+    A background thread looks for changes with every heartbeat, plans when a server came, went or died, and hands over
+    the queues that others have asked for, unless work on them is in hand. A server that was judged dead (its process
+    was stopped, or cut off from the database) registers again by itself, and gets queues anew.
+
+    Not promised: that work which does not look stops when its queue was taken over; see ``HeldQueue``.
+    """
+
+    def __init__(
+        self,
+        task_type: str,
+        *,
+        name: str | None = None,
+        weight: int = 1,
+        labels: Mapping[str, str] | None = None,
+        limit: int | None = None,
+    ) -> None:
+        """Describe the server; ``start`` registers it.
+
+        Args:
+            name: for people and pins; the host's name if not given. Several may share it.
+            weight: how many queues it gets in proportion to the others, 1 to 1000.
+            labels: e.g. {"zone": "eu"}; queues may ask for them.
+            limit: it gets no more queues than that; None: its share.
+
+        Raises:
+            BadOption: one of them is not allowed.
+        """
+        self.task_type = options.text("task_type", task_type, most=MAX_NAME)
+        self._application = Application(
+            options.text("name", socket.gethostname()[:80] if name is None else name, most=MAX_NAME),
+            options.whole("weight", weight, least=1, most=MOST_WEIGHT),
+            labels_of(labels),
+            None if limit is None else options.whole("limit", limit, least=1, most=MOST_LIMIT),
+        )
+        self._using = router.db_for_write(TaskType)
+        self._membership: Membership | None = None
+        self._alarm, self._rota = Wakeup(), Rota()
+        self._is_stopping = self._is_over = False
+        self._thread = Daemon("queues", self._watch)
+        self._pid = os.getpid()
+
+    @property
+    def name(self) -> str:
+        """What people call it; the number tells two of one name apart, and changes when it registers again."""
+        return self._application.name if self._membership is None else str(self._membership)
+
+    @property
+    def stopping(self) -> bool:
+        """Whether no more work should begin, because ``stop`` was called."""
+        return self._is_stopping
+
+    @property
+    def is_registered(self) -> bool:
+        """Whether it is among the servers, as far as this process can tell without asking."""
+        return self._membership is not None and self._membership.lease.is_held
+
+    @property
+    def held(self) -> list[HeldQueue]:
+        """The queues it has now. No I/O; ``queues`` is what loops want."""
+        return [queue for queue in self._known.held if queue.is_held]
+
+    def start(self) -> Self:
+        """Register, and look after it in the background from now on.
+
+        Raises:
+            BadOption: there is no such task type (names those that exist), or it has no queues, or this server has
+                been closed, or this thread runs an event loop (asyncio).
+            ClaimInTransaction, DatabaseUnavailable, NotMigrated: it is not registered.
+        """
+        refuse_event_loop()
+        if self._is_over:
+            raise BadOption("server", self.name, "a new QueueServer: this one has been closed")
+        if self._membership is None:
+            self._membership = self._register(self._application)
+            try:
+                self._thread.see_to()
+            except BaseException as error:
+                # After an interruption there may be a thread, which ends then.
+                self._is_over = not isinstance(error, RuntimeError)
+                self._leave()
+                raise
+        return self
+
+    def queues(self) -> Iterator[HeldQueue]:
+        """Yield the queues it has, one after the other, each in hand until the next one is asked for.
+
+        It begins after the queue that it yielded last, in whichever thread. What is in hand is not handed over; what
+        has been asked for, is paused or is in hand elsewhere in this process is passed over, and so is what was told
+        to be (``HeldQueue.skip_for``). With nothing to yield it waits for a change, a heartbeat at most.
+
+        Raises:
+            BadOption: this thread runs an event loop (asyncio).
+            LeaseFromAnotherProcess: this is a child of the process that registered.
+        """
+        refuse_event_loop()
+        if self._is_over:  # closed by another thread
+            return
+        membership = self._known
+        membership.consumer.stirs(monotonic(), is_loop=True)
+        if again_in := (yield from self._rota.go_through(membership)):
+            self.wait(min(again_in, membership.heartbeat))
+
+    def wait(self, timeout: float) -> None:
+        """Wait until queues come or go, or it is to stop; ``timeout`` seconds at most."""
+        refuse_event_loop()
+        if self._is_over:  # closed by another thread
+            return
+        news, until = self._known.news, monotonic() + timeout
+        with news:
+            while not self.stopping and (left := until - monotonic()) > 0:
+                if news.wait(min(left, STOPS_WITHIN)):
+                    return
+
+    def stop(self) -> None:
+        """Have ``stopping`` true, so that loops end; from any thread, or from a signal handler."""
+        # Without a lock, so without an Event: a signal handler may interrupt whoever holds it.
+        self._is_stopping = True
+        membership = self._membership
+        if membership is not None:
+            membership.is_stopping = True
+
+    def stop_on_signals(self, *numbers: int) -> None:
+        """Have these signals (SIGTERM and SIGINT if none are given) call ``stop``; in the main thread."""
+        if threading.current_thread() is not threading.main_thread():
+            raise BadOption(
+                "thread", threading.current_thread().name, "call stop_on_signals() in the main thread"
+            )
+        for number in numbers or (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: self.stop())
+
+    def close(self, timeout: float | None = None) -> None:
+        """Finish: wait for the work in hand, hand everything over at once, and leave.
+
+        Args:
+            timeout: seconds to wait for work in hand; ``drain_within`` of the task type if not given. What still goes
+                on then loses its queue.
+        """
+        membership = self._membership
+        if membership is None or self._pid != os.getpid():
+            return
+        self.stop()
+        membership.finish_loops()
+        try:
+            if membership.in_hand:
+                self._await_work(membership, timeout)
+        finally:
+            self._is_over = True
+            self._alarm.ring()
+            self._await_end()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.task_type} {self.name}>"
+
+    @property
+    def _known(self) -> Membership:
+        if self._pid != os.getpid():
+            raise LeaseFromAnotherProcess(
+                f"{self!r} belongs to process {self._pid}; this is process {os.getpid()}. Start a server after the fork"
+            )
+        if self._membership is None:
+            raise BadOption(
+                "server", self.name, "start() it first, or write: with QueueServer(..) as server: ..."
+            )
+        return self._membership
+
+    def _register(self, application: Application, after: Membership | None = None) -> Membership:
+        task_type = find_task_type(self.task_type, self._using)
+        found = Membership(self._using, task_type, application, self._alarm.bring_forward, after)
+        logger.info("server %s is registered for %s", found, self.task_type)
+        return found
+
+    def _watch(self) -> None:
+        is_in_trouble = False
+        with own_connections() as own:
+            while not self._is_over:
+                self._alarm.reset()
+                try:
+                    with own.turn:
+                        wake_at = self._turn()
+                    is_in_trouble = False
+                except Exception as error:  # noqa: BLE001 (whatever it is: this thread must not die of it)
+                    level = logging.DEBUG if is_in_trouble else logging.WARNING
+                    logger.log(level, "server %s: %s: %s; trying again", self.name, type(error).__name__, error)
+                    is_in_trouble = True
+                    wake_at = monotonic() + PAUSE_AFTER_FAILURE
+                if not self._is_over:
+                    self._alarm.sleep_until(wake_at)
+            # Here, where connections have short timeouts: whoever closes may have one that nobody answers on.
+            with own.turn:
+                self._leave()
+
+    def _turn(self) -> float:
+        membership = self._known
+        try:
+            membership.lease.ensure_held()
+        except LeaseReleased:  # by the end of this process
+            self._is_over = True
+            return monotonic()
+        except LeaseLost:
+            if not self.stopping:
+                # Not while its old row still counts: the others would share with one server too many.
+                if seconds := counts_for(self._using, membership.lease.pk):
+                    return monotonic() + seconds
+                membership = self._register_again(membership)
+        return membership.turn()
+
+    def _register_again(self, lost: Membership) -> Membership:
+        found = self._register(lost.next_application(), lost)
+        logger.warning("server %s was judged dead, or may have been; it goes on as %s", lost, found)
+        self._membership = found
+        found.is_stopping = self.stopping
+        return found
+
+    def _await_work(self, membership: Membership, timeout: float | None) -> None:
+        within = membership.task_type.drain_within if timeout is None else timeout
+        in_hand = listed([queue.queue_id for queue in membership.in_hand])
+        logger.info("server %s waits %g s at most for the work in hand: %s", membership, within, in_hand)
+        self._alarm.ring()  # everything else goes at once
+        with membership.news:
+            if not membership.news.wait_for(lambda: not membership.in_hand, within):
+                logger.warning("server %s leaves with work in hand, after %g s", membership, within)
+
+    def _await_end(self) -> None:
+        self._thread.join(LEAVES_WITHIN)
+        if (membership := self._membership) is not None:
+            membership.lease.let_go()
+            logger.warning("server %s has not signed off; the others will judge it dead", membership)
+
+    def _leave(self) -> None:
+        membership, self._membership = self._membership, None
+        if membership is None or not membership.lease.is_held:
+            return
+        try:
+            membership.leave()
+        except (DatabaseUnavailable, TaskType.DoesNotExist) as error:
+            logger.warning("server %s could not sign off; the others will judge it dead: %s", membership, error)

@@ -1,0 +1,99 @@
+"""What a server looks at with every heartbeat: one statement, however many queues there are."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connections
+from django.db.models import Min, OuterRef, Subquery
+
+from resourcepool.database.clock import monotonic
+from resourcepool.database.retry import retrying
+from resourcepool.dialect import MicrosUntil
+from resourcepool.queues.models import Queue, Server, TaskType
+from resourcepool.queues.planning.changes import Standing, takeover_after
+from resourcepool.queues.queries import of_server, with_parameters
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How a task type stands. ``sent_at``: this process's clock before the question left; spans in seconds.
+
+    ``plan_in``: when a plan will be due; 0: it is due now; infinity: not before something else changes. ``due_in``: the
+    same for whoever judges nobody dead.
+    """
+
+    sent_at: float
+    generation: int
+    is_paused: bool
+    heartbeat_every: float
+    reload_every: float
+    drain_within: float
+    plan_in: float
+    due_in: float
+
+
+def look(using: str, task_type: int) -> Look:
+    """Look once.
+
+    Raises:
+        DatabaseUnavailable: the database does not answer.
+        TaskType.DoesNotExist: it is gone.
+    """
+    rows = (
+        TaskType.objects.using(using)
+        .filter(pk=task_type)
+        .annotate(
+            micros_of_rest=MicrosUntil("rests_until"),
+            next_dead=MicrosUntil(Subquery(_least(Server, "busy_before"))),
+            first_asked=MicrosUntil(Subquery(_least(Queue.objects.exclude(requested_at=None), "requested_at"))),
+        )
+    )
+    sent_at = monotonic()
+    found = retrying(connections[using], rows.get)
+    return Look(
+        sent_at,
+        found.generation,
+        found.is_paused,
+        found.heartbeat_every,
+        found.reload_every,
+        found.drain_within,
+        min(_dead_in(found), _due_in(found)),
+        _due_in(found),
+    )
+
+
+def counts_for(using: str, server: int) -> float:
+    """Return for how many more seconds the others count on a server, unless it renews; 0: it was judged dead."""
+    rows = Server.objects.using(using).alive().filter(pk=server).with_ages()
+    left: int | None = retrying(connections[using], rows.values_list("micros_left", flat=True).first)
+    return max(left or 0, 0) / 1_000_000
+
+
+def _least(rows: Any, moment: str) -> Any:
+    rows = getattr(rows, "objects", rows).filter(task_type=OuterRef("pk")).order_by()
+    return rows.values("task_type").annotate(least=Min(moment)).values("least")
+
+
+def _dead_in(found: Any) -> float:
+    dead = math.inf if found.next_dead is None else found.next_dead / 1_000_000
+    return max(_rest(found), dead)
+
+
+def _due_in(found: Any) -> float:
+    if found.is_assignment_due:
+        return _rest(found)
+    if found.first_asked is None:
+        return math.inf
+    late = found.first_asked / 1_000_000 + takeover_after(found.drain_within, found.judge_dead_after)
+    return max(_rest(found), float(late))
+
+
+def _rest(found: Any) -> float:
+    return max(0.0, (found.micros_of_rest or 0) / 1_000_000)
+
+
+def load(using: str, task_type: int, server: int) -> list[tuple[Standing, str]]:
+    """Return the queues that ``server`` has or has asked for, each with its parameter; one statement."""
+    rows = Queue.objects.using(using).filter(of_server(server), task_type=task_type).order_by("pk")
+    return retrying(connections[using], lambda: with_parameters(rows))

@@ -1,0 +1,40 @@
+"""How much has happened in each pool lately, as the history tells."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from django.db import connections
+from django.db.models import Count, Q
+
+from resourcepool.database.retry import retrying
+from resourcepool.dialect import DbLater
+from resourcepool.history.models import ACQUISITION, Event
+from resourcepool.signals import What
+
+MINUTE, HOUR = 60.0, 3_600.0  # seconds
+RARE = (What.LOST, What.EXPIRED, What.REVOKED, What.LEAKED)
+
+
+@dataclass(frozen=True, slots=True)
+class Happenings:
+    """Leases acquired within the last minute; lost, expired, revoked and leaked within the last hour."""
+
+    acquired: int = 0
+    lost: int = 0
+    expired: int = 0
+    revoked: int = 0
+    leaked: int = 0
+
+
+def happenings(labels: Iterable[str]) -> dict[str, Happenings]:
+    """Return {pool in lower case: what happened in it}, in one query; pools in which nothing did are left out."""
+    minute = ACQUISITION & Q(at__gt=DbLater(-MINUTE))
+    hour = Q(what__in=RARE, at__gt=DbLater(-HOUR))
+    events = Event.objects.filter(minute | hour, pool__in=[label.lower() for label in labels]).order_by()
+    counts = events.values_list("pool", "what").annotate(Count("pk"))
+    found: dict[str, dict[str, int]] = {}
+    for pool, what, count in retrying(connections[events.db], lambda: list(counts.all())):
+        those = found.setdefault(pool, {})
+        name = what if what in RARE else "acquired"  # or the end of a lease that was acquired, too
+        those[name] = those.get(name, 0) + count
+    return {pool: Happenings(**those) for pool, those in found.items()}

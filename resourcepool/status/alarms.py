@@ -1,0 +1,213 @@
+"""What is wrong, in words: worked out of how the pools and the jobs stand, never stored."""
+
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from resourcepool import options
+from resourcepool.conf import setting
+from resourcepool.exceptions import BadOption, CheckerBroken, DatabaseUnavailable
+from resourcepool.history.leaks import open_leaks
+from resourcepool.jobs.names import CHECK, SWEEP
+from resourcepool.phrases import shown
+from resourcepool.resources.registry import resource_model
+from resourcepool.resources.state import State
+from resourcepool.status.alarm import Alarm, Kind
+from resourcepool.status.durations import duration
+from resourcepool.status.jobs import JobStatus, jobs
+from resourcepool.status.pools import PoolStatus, pools
+from resourcepool.status.queues.alarms import of_queues
+from resourcepool.status.queues.task_types import TaskTypeStatus, task_types
+from resourcepool.status.waiting import why_longest_waits
+from resourcepool.validity.rules import intervals
+
+__all__ = ["Alarm", "Kind", "Limits", "alarms", "alarms_of", "judge"]
+
+BROKEN = f"{CheckerBroken.__name__}: "  # how the result of a check begins that blames its checker
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When something is an alarm, in seconds; RESOURCEPOOL["ALARMS"]."""
+
+    oldest_wait: float
+    sweep: float
+
+    @classmethod
+    def from_settings(cls) -> "Limits":
+        """Return the limits of the settings; raises BadOption."""
+        chosen, names = setting("ALARMS"), ("oldest_wait", "sweep")
+        if unknown := chosen.keys() - set(names):
+            raise BadOption("RESOURCEPOOL['ALARMS']", sorted(unknown), f"only {' and '.join(names)}")
+        return cls(*(options.seconds(f"RESOURCEPOOL['ALARMS'][{name!r}]", chosen[name]) for name in names))
+
+
+def alarms() -> list[Alarm]:
+    """Return what is wrong now, the worst first."""
+    standing = pools()
+    return alarms_of(standing, jobs(), open_leaks([pool.label for pool in standing]), task_types())
+
+
+def alarms_of(
+    pools: Sequence[PoolStatus],
+    jobs: Mapping[str, JobStatus],
+    leaked: Mapping[str, int],
+    task_types: Sequence[TaskTypeStatus] = (),
+) -> list[Alarm]:
+    """Return what is wrong with these, judged by the settings: ``judge`` tells of the arguments."""
+    limits = Limits.from_settings()
+    because = {pool.label: _why(pool) for pool in pools if _waits(pool, limits)}
+    return judge(pools, jobs, leaked, limits, intervals(), task_types, because)
+
+
+def judge(
+    pools: Sequence[PoolStatus],
+    jobs: Mapping[str, JobStatus],
+    leaked: Mapping[str, int],
+    limits: Limits,
+    checked_every: Mapping[str, float],
+    task_types: Sequence[TaskTypeStatus] = (),
+    because: Mapping[str, str] = MappingProxyType({}),
+) -> list[Alarm]:
+    """Return what is wrong, the worst first.
+
+    Args:
+        leaked: {label of a pool: how many of its leases were reported as leaked within the last hour, still run as far
+            as the history knows, and were not acknowledged}.
+        checked_every: {label of a pool that is checked: how often that should be done, in seconds}.
+        because: {label of a pool in which somebody has waited too long: why that one is not served}.
+    """
+    found = [
+        *_of_sweep(jobs.get(SWEEP), limits),
+        *_of_jobs(_still_done(jobs, checked_every)),
+        *(_of_leaks(label, count) for label, count in leaked.items()),
+        *of_queues(task_types),
+    ]
+    for pool in pools:
+        found += _of_pool(pool, limits, because.get(pool.label, ""))
+        found += _of_checks(pool, checked_every.get(pool.label), jobs.get(f"{CHECK}{pool.label}"))
+    order = list(Kind)
+    return sorted(found, key=lambda alarm: (order.index(alarm.kind), alarm.pool))
+
+
+def _waits(pool: PoolStatus, limits: Limits) -> bool:
+    """Tell whether somebody has waited too long for what is not all out of service."""
+    return not pool.trouble and bool(pool.working) and pool.oldest_wait > limits.oldest_wait
+
+
+def _why(pool: PoolStatus) -> str:
+    """Return why whoever has waited longest is not served; "": that cannot be read at this moment."""
+    try:
+        return why_longest_waits(resource_model(pool.label))
+    except DatabaseUnavailable:
+        return ""
+
+
+def _of_pool(pool: PoolStatus, limits: Limits, because: str) -> Iterator[Alarm]:
+    if pool.trouble:
+        yield Alarm(Kind.UNREADABLE, pool.label, _("cannot be read: %s") % shown(pool.trouble))
+    elif pool.waiters and not pool.working:
+        text = _("nothing is in service: %(count)d wait, and nothing can come free.") % {"count": pool.waiters}
+        yield Alarm(Kind.NOTHING_IN_SERVICE, pool.label, text)
+    elif _waits(pool, limits):
+        if pool.is_exhausted:
+            kind, text = Kind.EXHAUSTED, _("all %(leased)d are leased; %(count)d wait, the first for %(wait)s.")
+        else:
+            kind = Kind.STARVED
+            text = _("somebody has waited for %(wait)s, though %(free)d are free (%(count)d in line).")
+        numbers = {
+            "free": pool.counts[State.FREE],
+            "leased": pool.counts[State.LEASED],
+            "count": pool.waiters,
+            "wait": duration(pool.oldest_wait),
+        }
+        yield Alarm(kind, pool.label, f"{text % numbers} {because}".rstrip())
+    if pool.expired:
+        text = ngettext(
+            "%(count)d lease ran out without being released: its holder died, or was cut off.",
+            "%(count)d leases ran out without being released: their holders died, or were cut off.",
+            pool.expired,
+        )
+        yield Alarm(Kind.EXPIRED, pool.label, text % {"count": pool.expired})
+
+
+def _of_checks(pool: PoolStatus, every: float | None, job: JobStatus | None) -> Iterator[Alarm]:
+    # Nothing that is held can be checked: only what was free counts.
+    if every is None or pool.trouble or not pool.counts[State.FREE]:
+        return
+    ran = _ran(job, 3 * every)
+    if pool.oldest_check is None:
+        text = _("was never checked, though the check runs: %s") % ran
+        if not ran:
+            text = _("was never checked; run `manage.py resourcepool_check`.")
+        yield Alarm(Kind.CHECK_STALE, pool.label, text)
+    elif pool.passed_over is not None and pool.passed_over > 3 * every:
+        text = _("free ones were not checked for %(time)s, though the check runs: %(ran)s")
+        text %= {"time": duration(pool.passed_over), "ran": ran}
+        if not ran:
+            text = _(
+                "free ones were not checked for %s: nothing has run `manage.py resourcepool_check` (cron, or Celery"
+                " beat)."
+            ) % duration(pool.passed_over)
+        yield Alarm(Kind.CHECK_STALE, pool.label, text)
+
+
+def _ran(job: JobStatus | None, within: float) -> str:
+    """Return when the job ran last and what came of it, in words; "" if it did not within so many seconds."""
+    if job is not None and job.holder:
+        return _("it is running now")
+    ends = [] if job is None else [ago for ago in (job.done, job.failed) if ago is not None]
+    if job is None or not ends or min(ends) > within:
+        return ""
+    return _("last %(ago)s ago: %(result)s") % {"ago": duration(min(ends)), "result": shown(job.result)}
+
+
+def _still_done(jobs: Mapping[str, JobStatus], checked: Container[str]) -> Iterator[JobStatus]:
+    """Yield the jobs without the checks of pools that are not checked any more: nothing could clear their alarms."""
+    for job in jobs.values():
+        if not job.name.startswith(CHECK) or job.name.removeprefix(CHECK) in checked:
+            yield job
+
+
+def _of_sweep(sweep: JobStatus | None, limits: Limits) -> Iterator[Alarm]:
+    ran = _ran(sweep, limits.sweep)
+    if sweep is None or sweep.done is None:
+        text = _("The sweep has never come to its end, though it runs: %s") % ran
+        if not ran:
+            text = _("The sweep has never run; run `manage.py resourcepool_sweep`.")
+        yield Alarm(Kind.SWEEP_STALE, "", text)
+    elif sweep.done > limits.sweep:
+        text = _("The sweep has not come to its end for %(time)s, though it runs: %(ran)s")
+        text %= {"time": duration(sweep.done), "ran": ran}
+        if not ran:
+            text = _(
+                "The sweep has not run for %s: nothing has run `manage.py resourcepool_sweep` (cron, a service, or"
+                " Celery beat)."
+            ) % duration(sweep.done)
+        yield Alarm(Kind.SWEEP_STALE, "", text)
+
+
+def _of_jobs(jobs: Iterable[JobStatus]) -> Iterator[Alarm]:
+    for job in jobs:
+        if job.failed is not None and job.result.startswith(BROKEN):
+            text = _("the checker or its target seems broken: %s")
+            pool = job.name.removeprefix(CHECK)
+            yield Alarm(Kind.CHECKER_BROKEN, pool, text % shown(job.result.removeprefix(BROKEN)))
+        elif job.failed is not None:
+            text = _("The job “%(name)s” failed %(ago)s ago: %(result)s")
+            numbers = {"name": shown(job.name), "ago": duration(job.failed), "result": shown(job.result)}
+            yield Alarm(Kind.JOB_FAILED, "", text % numbers)
+
+
+def _of_leaks(label: str, count: int) -> Alarm:
+    text = ngettext(
+        "%(count)d lease was reported as leaked within the last hour; the events say where it was acquired. Free it, or"
+        " acknowledge the leak.",
+        "%(count)d leases were reported as leaked within the last hour; the events say where they were acquired. Free"
+        " them, or acknowledge the leaks.",
+        count,
+    )
+    return Alarm(Kind.LEAKED, label, text % {"count": count})

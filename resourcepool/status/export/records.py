@@ -1,0 +1,86 @@
+"""Resources and events as flat records, a thousand at a time: for spreadsheets, scripts, and a later import."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.db import connections, router
+from django.db.models import Max, Min
+
+from resourcepool.database.retry import retrying
+from resourcepool.dialect import DbNow
+from resourcepool.encryption.field import EncryptedTextField
+from resourcepool.history.models import Event
+from resourcepool.proxies.formats import COLUMNS
+from resourcepool.resources.models import AbstractResource
+from resourcepool.resources.state import standing_of
+
+CHUNK = 1_000
+STATE = "state"
+SHARED = {field.name for field in AbstractResource._meta.fields}
+
+Record = dict[str, Any]
+
+
+def of_resources(rows: Any) -> Iterator[Record]:
+    """Yield the ``columns`` of each resource, no secrets among them; ordered by primary key.
+
+    What is over is not told: a quarantine that has ended gives no reason any more.
+
+    Not promised: one moment for all of them. Each thousand is read on its own.
+    """
+    stored = [name for name in columns(rows.model, to_import=False) if name != STATE]
+    for row in _in_chunks(rows.annotate(db_now=DbNow())):
+        record = {name: getattr(row, name) for name in stored}
+        now = standing_of(row, row.db_now)
+        current = {"status": now.status, "reason": now.reason, "until": now.until}
+        yield {**record, **current, STATE: now.state.value}
+
+
+def for_import(rows: Any) -> Iterator[Record]:
+    """Yield each proxy as ``resourcepool_import`` reads it, password included; raises SecretUnreadable."""
+    for row in _in_chunks(rows):
+        record = {name: getattr(row, name) for name in COLUMNS}
+        # A browser's line ends; the import takes Unix's.
+        yield {**record, "notes": row.notes.replace("\r\n", "\n").replace("\r", "\n")}
+
+
+def of_events(model: Any, seconds: float) -> Iterator[Record]:
+    """Yield what the history of this pool tells of the last so many seconds, in the order it was written."""
+    connection = connections[router.db_for_read(Event)]
+    events = Event.objects.using(connection.alias).filter(pool=model._meta.label_lower).since(seconds)
+    ends = retrying(connection, lambda: events.aggregate(first=Min("pk"), last=Max("pk")))
+    if ends["first"] is None:
+        return
+    # Its place in the table is known now, so no chunk has to look for it; and what is still to come is left out.
+    events = events.filter(pk__gte=ends["first"], pk__lte=ends["last"])
+    names = event_columns()
+    for event in _in_chunks(events):
+        yield {name: getattr(event, name) for name in names}
+
+
+def _in_chunks(rows: Any) -> Iterator[Any]:
+    """Yield ``rows`` by primary key without ever holding more than ``CHUNK``, and without keeping a cursor open."""
+    rows, connection = rows.order_by("pk"), connections[rows.db]
+    chunk = _read(connection, rows)
+    while chunk:
+        yield from chunk
+        chunk = _read(connection, rows.filter(pk__gt=chunk[-1].pk)) if len(chunk) == CHUNK else []
+
+
+def _read(connection: Any, rows: Any) -> list[Any]:
+    return retrying(connection, lambda: list(rows.all()[:CHUNK]))
+
+
+def columns(model: Any, *, to_import: bool) -> list[str]:
+    """Return the names of what ``of_resources``, or ``for_import``, yields."""
+    if to_import:
+        return list(COLUMNS)
+    fields = [field for field in model._meta.concrete_fields if not isinstance(field, EncryptedTextField)]
+    # What tells two of them apart comes first.
+    fields.sort(key=lambda field: not field.primary_key and field.name in SHARED)
+    return [*(field.attname for field in fields), STATE]
+
+
+def event_columns() -> list[str]:
+    """Return the names of what ``of_events`` yields."""
+    return [field.attname for field in Event._meta.concrete_fields]

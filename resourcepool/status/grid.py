@@ -1,0 +1,119 @@
+"""What each single resource is doing: a cell per resource for those who want to see the whole pool at a glance."""
+
+import datetime
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+from django.db import DatabaseError, connections
+from django.db.models import CharField, DateTimeField, F, Subquery, Value
+from django.db.models.functions import Cast, Concat
+
+from resourcepool.database.retry import retrying
+from resourcepool.dialect import DbNow
+from resourcepool.exceptions import ResourcePoolError
+from resourcepool.leases import verbs
+from resourcepool.proxies.models import Proxy
+from resourcepool.resources.selectors import selectable
+from resourcepool.resources.state import State, standing_of
+from resourcepool.status.holders import beginning_of_outer, is_history_beside
+
+MOST = 1_000  # cells of one pool
+
+# What tells the state, and why.
+COLUMNS = ("in_service", "status", "holder", "reason", "busy_before", "until")
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One resource; times in seconds.
+
+    Attributes:
+        pk: its primary key as text.
+        name: what people call it: "host:port", or its ``name``, or its first unique text; "" if it has none.
+        note: the holder of a lease; else why it was put away.
+        held: for how long it has been leased, as the history tells; None when it does not.
+        ends: until the lease, cool-down or quarantine ends, unless it is renewed; None: none runs.
+    """
+
+    pk: str
+    name: str
+    state: State
+    note: str
+    held: float | None
+    ends: float | None
+
+
+def grid(models: Sequence[Any]) -> dict[str, list[Cell]]:
+    """Return {label: a cell for each resource, in the order of their keys}: one query for each database.
+
+    It reads every row of them: ask only for pools of up to ``MOST``. A pool that cannot be read has no cells.
+    """
+    cells: dict[str, list[Cell]] = {model._meta.label: [] for model in models}
+    for using in sorted({model.pool.using for model in models}):
+        for label, pk, name, now, since, *columns in _rows(
+            [model for model in models if model.pool.using == using]
+        ):
+            cells[label].append(
+                _cell(pk, name, now, since, SimpleNamespace(**dict(zip(COLUMNS, columns, strict=True))))
+            )
+    return {
+        label: sorted(those, key=lambda cell: (len(cell.pk), cell.pk))[:MOST] for label, those in cells.items()
+    }
+
+
+def _rows(models: Sequence[Any]) -> list[Any]:
+    """Read all of them at once; if that fails, because one has no table, each by itself."""
+    connection = connections[models[0].pool.using]
+    first, *rest = [_rows_of(model) for model in models]
+    try:
+        return retrying(connection, lambda: list(first.union(*rest, all=True) if rest else first))
+    except (ResourcePoolError, DatabaseError):
+        return [row for model in models for row in _rows([model])] if rest else []
+
+
+def _rows_of(model: Any) -> Any:
+    rows = verbs.rows_of(connections[model.pool.using], model).order_by()
+    rows = rows.annotate(
+        grid_pool=Value(model._meta.label, CharField()),
+        grid_pk=Cast("pk", CharField()),
+        grid_name=Cast(_name(model), CharField()),  # of one collation for all pools
+        grid_now=DbNow(),
+        grid_since=_since(model),
+    )
+    return rows.values_list("grid_pool", "grid_pk", "grid_name", "grid_now", "grid_since", *COLUMNS)
+
+
+def _name(model: Any) -> Any:
+    """What its people call a resource, without secrets; its ``str`` would need all of the row."""
+    if issubclass(model, Proxy):
+        return Concat("host", Value(":"), Cast("port", CharField()))
+    texts = {name: field for name, field in selectable(model).items() if isinstance(field, CharField)}
+    unique = (name for name, field in texts.items() if field.unique and not field.primary_key)
+    named = "name" if "name" in texts else next(unique, None)
+    return F(named) if named else Value("")
+
+
+def _since(model: Any) -> Any:
+    """When the lease of a row was acquired, as the history tells; it must lie in the same database for that."""
+    if not is_history_beside(model):
+        return Value(None, DateTimeField())
+    return Subquery(beginning_of_outer(model).values("at")[:1])
+
+
+def _cell(pk: str, name: str, now: datetime.datetime, since: datetime.datetime | None, row: Any) -> Cell:
+    standing = standing_of(row, now)
+    state = standing.state
+    is_held = state in (State.LEASED, State.DRAINING)
+    # In quarantine since its lease: that is over.
+    since_a_lease = state is State.QUARANTINED and not row.in_service and row.until is not None
+    ends = ((row.until if since_a_lease else row.busy_before) - now).total_seconds()
+    return Cell(
+        pk=pk,
+        name=name or "",
+        state=state,
+        note=row.holder if is_held else "" if state is State.FREE else standing.reason,
+        held=max(0.0, (now - since).total_seconds()) if since and is_held else None,
+        ends=ends if ends > 0 else None,
+    )

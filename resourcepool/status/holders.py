@@ -1,0 +1,174 @@
+"""Who holds what, since when, and until when if nothing renews it."""
+
+import datetime
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connections, router
+from django.db.models import CharField, Exists, OuterRef, Q, UUIDField, Value
+from django.db.models.functions import Cast, Concat, Substr
+
+from resourcepool.database.retry import retrying
+from resourcepool.dialect import MicrosUntil
+from resourcepool.history.models import Event
+from resourcepool.leases.lock_holders import Locked, lockers
+from resourcepool.resources.queryset import ResourceQuerySet
+from resourcepool.signals import What
+from resourcepool.status.each_pool import of_each
+from resourcepool.status.renewal import Renewal, renewal
+
+MOST_LOCKED = 100  # leases that ran out, of which it is asked whether their rows are locked
+DEFAULT_NAME = "^[^/]*/[0-9]+/[^/]*/[^/]*$"  # of a holder: host/pid/thread/number
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """One running lease.
+
+    Attributes:
+        row: the resource; ``str(row)`` shows no secret.
+        since: when it was acquired, as the history tells; ``held``: for how many seconds it has been, by the
+            database's clock; None when the history does not tell.
+        expires_in: seconds until it runs out unless it is renewed.
+        renewal: the last one, as far as the history knows how often they are due; None: it does not.
+        host, pid: of the process that acquired it, as the history or the holder's name tells; "" and 0 if neither.
+    """
+
+    row: Any
+    holder: str
+    fence: int
+    since: datetime.datetime | None
+    held: float | None
+    expires_in: float
+    renewal: Renewal | None
+    host: str
+    pid: int
+
+
+def holdings(
+    model: Any, *, holder: str = "", host: str = "", pks: Iterable[Any] = (), limit: int = 100
+) -> list[Holding]:
+    """Return up to ``limit`` running leases of this pool, those that run out first at the front.
+
+    Args:
+        holder: only leases of exactly this holder.
+        host: only leases of processes on this host: see ``on_host``.
+        pks: only these resources.
+    """
+    rows = running(model, holder=holder, host=host, pks=pks)
+    found = list(rows.annotate(left=MicrosUntil("busy_before")).order_by("busy_before", "pk")[:limit])
+    begun = beginnings(model, [(row.pk, row.fence) for row in found])
+    return [_holding(row, begun.get((str(row.pk), row.fence))) for row in found]
+
+
+def running(model: Any, *, holder: str = "", host: str = "", pks: Iterable[Any] = ()) -> ResourceQuerySet:
+    """Return the resources under the running leases that ``holdings`` lists."""
+    rows = ResourceQuerySet(model=model, using=model.pool.using).held()
+    return _of(rows, holder, host, pks)
+
+
+def locked(model: Any, *, holder: str = "", host: str = "", pks: Iterable[Any] = ()) -> list[Locked]:
+    """Return which of the leases that ran out last have their rows locked all the same: as ``running``, see there.
+
+    Mostly by their holders, inside ``guard``: nobody gets such a row before that transaction ends.
+    """
+    rows = ResourceQuerySet(model=model, using=model.pool.using).expired()
+    last = _of(rows, holder, host, pks).order_by("-busy_before").values_list("pk", flat=True)[:MOST_LOCKED]
+    using = model.pool.using
+    return lockers(using, model, retrying(connections[using], lambda: list(last.all())))
+
+
+def _of(rows: ResourceQuerySet, holder: str, host: str, pks: Iterable[Any]) -> ResourceQuerySet:
+    if holder:
+        rows = rows.filter(holder=holder)
+    if host:
+        rows = on_host(rows, host)
+    if keys := list(pks):
+        rows = rows.filter(pk__in=keys)
+    return rows
+
+
+def on_host(rows: Any, host: str) -> Any:
+    """Return those of ``rows`` that were leased there, as the holder's default name or the history tells.
+
+    A history in another database than the pool cannot be asked: then the name alone counts.
+    """
+    named, model = Q(holder__startswith=f"{host}/"), rows.model
+    if not is_history_beside(model):
+        return rows.filter(named)
+    has_own_name = ~Q(holder__regex=DEFAULT_NAME)  # for the others the history would say the same, at some cost
+    return rows.filter(named | has_own_name & Exists(beginning_of_outer(model).filter(host=host)))
+
+
+def is_history_beside(model: Any) -> bool:
+    """Tell whether one statement can ask the pool of ``model`` and the history."""
+    return bool(router.db_for_read(Event) == model.pool.using)
+
+
+def beginning_of_outer(model: Any) -> Any:
+    """Return the acquisition of the lease on the row of the outer query, for a subquery: by index, one for each row."""
+    events = Event.objects.using(model.pool.using).order_by()
+    key = _as_text(model._meta.pk, connections[model.pool.using])
+    return events.filter(pool=model._meta.label_lower, row=key, fence=OuterRef("fence"), what=What.ACQUIRED)
+
+
+def _as_text(key: Any, connection: Any) -> Any:
+    """Return the outer query's primary key as events have it: ``str`` of it."""
+    if not isinstance(key, UUIDField) or connection.features.has_native_uuid_field:
+        return Cast(OuterRef("pk"), CharField())
+    digits = Cast(OuterRef("pk"), CharField())  # 32 of them, without dashes
+    first, *rest = (Substr(digits, *part) for part in ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12)))
+    return Concat(first, *(one for part in rest for one in (Value("-"), part)))
+
+
+def counts(
+    models: Iterable[Any], *, holder: str = "", host: str = "", pks: Iterable[Any] = ()
+) -> dict[Any, int]:
+    """Return {model: how many leases ``running`` has} of the pools that have any.
+
+    A pool whose table does not exist yet has none; raises NotMigrated when no pool has a table.
+    """
+
+    def count(model: Any) -> int:
+        rows = running(model, holder=holder, host=host, pks=pks)
+        return retrying(connections[model.pool.using], rows.count)
+
+    return {model: found for model, found in of_each(models, count).items() if found}
+
+
+def beginnings(model: Any, grants: list[tuple[Any, int]]) -> dict[tuple[str, int], Event]:
+    """Return {(row, fence): the event of its acquisition} as far as the history knows."""
+    if not grants:
+        return {}
+    events = Event.objects.using(router.db_for_read(Event)).with_age()
+    begun = events.filter(
+        pool=model._meta.label_lower,
+        row__in={str(pk) for pk, _ in grants},
+        fence__in={fence for _, fence in grants},
+        what=What.ACQUIRED,
+    )
+    return {(event.row, event.fence): event for event in begun.order_by("pk")}
+
+
+def _holding(row: Any, event: Event | None) -> Holding:
+    host, pid = origin(row.holder)
+    expires_in = max(0.0, row.left / 1_000_000)
+    return Holding(
+        row=row,
+        holder=row.holder,
+        fence=row.fence,
+        since=event.at if event else None,
+        held=event.age if event else None,
+        expires_in=expires_in,
+        renewal=renewal(event.ttl if event else None, expires_in),
+        host=event.host if event else host,
+        pid=event.pid if event else pid,
+    )
+
+
+def origin(holder: str) -> tuple[str, int]:
+    """Return host and process id out of a holder's default name ("host/pid/thread/number"), or "" and 0."""
+    host, pid, *_rest = holder.split("/") if re.match(DEFAULT_NAME, holder) else ("", "0")
+    return host, int(pid)

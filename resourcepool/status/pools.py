@@ -1,0 +1,216 @@
+"""How each pool stands: how many are free, leased and away, who waits and for how long."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db import DatabaseError, connections
+from django.db.models import (
+    BooleanField,
+    Case,
+    CharField,
+    Count,
+    ExpressionWrapper,
+    F,
+    Max,
+    Min,
+    Q,
+    Value,
+    When,
+)
+
+from resourcepool.database.retry import retrying
+from resourcepool.dialect import DbNow, MicrosUntil
+from resourcepool.exceptions import ResourcePoolError
+from resourcepool.leases import verbs
+from resourcepool.resources.registry import resource_models
+from resourcepool.resources.state import PUT_AWAY, State, Status, Verdict, state
+from resourcepool.waiting.models import Ticket, pool_name
+
+AWAY = (State.COOLING, State.QUARANTINED, State.DRAINING, State.OUT, State.RESERVED, State.RETIRED)
+
+FLAGS = ("in_service", "status", "n_busy", "n_held", "n_parked")  # what tells the state
+
+
+@dataclass(frozen=True, slots=True)
+class PoolStatus:
+    """One pool at one moment of the database's clock; times in seconds.
+
+    Attributes:
+        label: "app.Model"; ``title``: the same for people.
+        counts: how many resources are in each state.
+        waiters: how many stand in line; ``oldest_wait``: for how long the one who came first has.
+        next_free_in: until the next lease, cool-down or quarantine ends, unless it is renewed; None: none runs.
+        expired: free, but their last lease was never released: its holder died or lost it.
+        bad: found bad by the last check; ``unchecked``: in service and never checked.
+        oldest_check: since the check that is longest ago of those in service; None: none was ever checked.
+        passed_over: for how long one that nobody holds has not been checked; None: there is none that ever was.
+        trouble: why nothing is known, in words; "" if all is well.
+    """
+
+    label: str
+    title: str
+    counts: dict[State, int] = field(default_factory=lambda: dict.fromkeys(State, 0))
+    waiters: int = 0
+    oldest_wait: float = 0.0
+    next_free_in: float | None = None
+    expired: int = 0
+    bad: int = 0
+    unchecked: int = 0
+    oldest_check: float | None = None
+    passed_over: float | None = None
+    trouble: str = ""
+
+    @property
+    def total(self) -> int:
+        """How many there are, those that are out of service included."""
+        return sum(self.counts.values())
+
+    @property
+    def working(self) -> int:
+        """How many can be handed out now or are handed out: free and leased."""
+        return self.counts[State.FREE] + self.counts[State.LEASED]
+
+    @property
+    def utilisation(self) -> float:
+        """The leased share of those that work, from 0 to 1."""
+        return self.counts[State.LEASED] / self.working if self.working else 0.0
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether nothing is free while somebody waits."""
+        return self.counts[State.FREE] == 0 and self.waiters > 0
+
+
+def pools(models: Sequence[Any] | None = None) -> list[PoolStatus]:
+    """Return how every pool stands, or those of these ``models``.
+
+    Two queries for each database: one for the resources of all pools, one for everybody who waits.
+    """
+    models = resource_models() if models is None else models
+    found: dict[str, PoolStatus] = {}
+    for using in {model.pool.using for model in models}:
+        lines, those = _lines(using), [model for model in models if model.pool.using == using]
+        groups = _all_groups(using, those)
+        for model in those:
+            line = lines.get(model._meta.label_lower, (0, 0.0))
+            found[model._meta.label] = _status(model, *line, groups.get(model._meta.label))
+    return [found[model._meta.label] for model in models]
+
+
+def pool(model: Any) -> PoolStatus:
+    """Return how the pool of ``model`` stands."""
+    return _status(model, *_lines(model.pool.using).get(pool_name(model), (0, 0.0)))
+
+
+def in_state(state: State) -> Q:
+    """Return the condition "its state is this one now"; together they are ``state_of`` in the database."""
+    busy, held = Q(busy_before__gt=DbNow()), ~Q(holder="")
+    parked = Q(status=Status.QUARANTINED, until__gt=DbNow())
+    serves = Q(in_service=True)
+    resting = serves & busy & Q(holder="")
+    put_away = Q(in_service=False) & ~(busy & held)
+    return {
+        State.FREE: serves & Q(busy_before__lte=DbNow()),
+        State.LEASED: serves & busy & held,
+        State.COOLING: resting & ~parked,
+        State.QUARANTINED: resting & parked | put_away & Q(status=Status.QUARANTINED),
+        State.DRAINING: Q(in_service=False) & busy & held,
+        State.RESERVED: put_away & Q(status=Status.RESERVED),
+        State.RETIRED: put_away & Q(status=Status.RETIRED),
+        State.OUT: put_away & ~Q(status__in=tuple(PUT_AWAY)),
+    }[state]
+
+
+def _status(model: Any, waiters: int, oldest_wait: float, groups: list[Any] | None = None) -> PoolStatus:
+    label, title = model._meta.label, str(model._meta.verbose_name_plural)
+    if groups is None:
+        try:
+            groups = retrying(connections[model.pool.using], lambda: list(_groups_of(model)))
+        except ResourcePoolError as error:
+            return PoolStatus(label, title, trouble=str(error))
+    counts = dict.fromkeys(State, 0)
+    for one in groups:
+        counts[state(*(one[flag] for flag in FLAGS))] += one["n_rows"]
+    serving = [one for one in groups if one["in_service"]]
+    return PoolStatus(
+        label=label,
+        title=title,
+        counts=counts,
+        waiters=waiters,
+        oldest_wait=oldest_wait,
+        next_free_in=_seconds(min((one["n_left"] for one in serving if one["n_busy"]), default=None)),
+        expired=sum(one["n_rows"] for one in groups if one["n_held"] and not one["n_busy"]),
+        bad=sum(one["n_bad"] for one in serving),
+        unchecked=sum(one["n_rows"] - one["n_checked"] for one in serving),
+        oldest_check=_longest_ago(one["n_due"] for one in serving),
+        passed_over=_longest_ago(one["n_idle"] for one in serving if not one["n_busy"]),
+    )
+
+
+def _all_groups(using: str, models: Sequence[Any]) -> dict[str, list[Any]]:
+    """Return {label: its groups}, in one query; {} if that fails and each is to be asked by itself.
+
+    It fails when one has no table, and on MySQL when their texts are of different collations.
+    """
+    first, *rest = [_groups_of(model) for model in models]
+    try:
+        rows = retrying(connections[using], lambda: list(first.union(*rest, all=True) if rest else first))
+    except (ResourcePoolError, DatabaseError):
+        return {}
+    groups: dict[str, list[Any]] = {model._meta.label: [] for model in models}
+    for row in rows:
+        groups[row["n_pool"]].append(row)
+    return groups
+
+
+def _groups_of(model: Any) -> Any:
+    """Count the rows that are alike, because that reads a large table faster than a count for each state.
+
+    The names begin with ``n_``: a resource may have columns of any other name.
+    """
+    rows = verbs.rows_of(connections[model.pool.using], model).order_by()
+    return (
+        rows.annotate(
+            n_pool=Value(model._meta.label, CharField()),
+            n_busy=_whether(Q(busy_before__gt=DbNow())),
+            n_held=_whether(~Q(holder="")),
+            n_parked=_whether(Q(until__gt=DbNow())),
+        )
+        .values("n_pool", *FLAGS)
+        .annotate(
+            n_rows=Count("pk"),
+            n_left=MicrosUntil(Min("busy_before")),
+            n_bad=Count("pk", filter=Q(verdict=Verdict.BAD)),
+            n_checked=Count("checked_at"),
+            n_due=MicrosUntil(Min("checked_at")),
+            n_idle=MicrosUntil(Min(_checkable_since())),
+        )
+    )
+
+
+def _checkable_since() -> Case:
+    """When a free row was checked last, or came free after that: checks pass over what somebody holds."""
+    was_checked = When(checked_at__gte=F("busy_before"), then=F("checked_at"))
+    return Case(was_checked, When(checked_at__isnull=False, then=F("busy_before")), default=None)
+
+
+def _whether(condition: Q) -> Any:
+    return ExpressionWrapper(condition, BooleanField())
+
+
+def _lines(using: str) -> dict[str, tuple[int, float]]:
+    """Return {pool: (how many wait, for how many seconds the first has)}."""
+    tickets = Ticket.objects.using(using).waiting().order_by()
+    waited = Max(-1 * MicrosUntil("asked_at"))
+    lines = tickets.values("pool").annotate(waiters=Count("pk"), waited=waited)
+    found = retrying(connections[using], lambda: list(lines.all()))
+    return {line["pool"]: (line["waiters"], max(0.0, line["waited"] / 1_000_000)) for line in found}
+
+
+def _longest_ago(micros: Iterable[int | None]) -> float | None:
+    return _seconds(min((one for one in micros if one is not None), default=None), sign=-1)
+
+
+def _seconds(micros: int | None, sign: int = 1) -> float | None:
+    return None if micros is None else sign * micros / 1_000_000

@@ -1,0 +1,180 @@
+"""What is wrong with queues and their servers, in words: worked out of how a task type stands (R1.7, R1.8)."""
+
+import shlex
+from collections.abc import Iterable, Iterator
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from resourcepool.queues.labels import printable
+from resourcepool.queues.planning.changes import takeover_after
+from resourcepool.status.alarm import ABOUT_QUEUES, Alarm, Kind
+from resourcepool.status.durations import duration
+from resourcepool.status.queues.flapping import RESTS
+from resourcepool.status.queues.task_types import ServerStatus, TaskTypeStatus
+
+IDLE_HEARTBEATS = 10  # for so many a server may be without a queue, or nobody ask it for work
+LATE_HEARTBEATS = 2  # within so many the others act on what is overdue
+
+
+def of_queues(task_types: Iterable[TaskTypeStatus]) -> Iterator[Alarm]:
+    """Yield what is wrong with these."""
+    for one in task_types:
+        yield from _of_unowned(one)
+        yield from _of_stalled(one)
+        yield from _of_drains(one)
+        yield from drains_in_vain(one)
+        yield from _of_restless(one)
+        yield from _of_idle(one)
+        yield from _of_too_many(one)
+
+
+def _of_unowned(one: TaskTypeStatus) -> Iterator[Alarm]:
+    limit = one.judge_dead_after + LATE_HEARTBEATS * one.heartbeat_every
+    if not one.unowned or one.unowned_for is None or one.unowned_for <= limit:
+        return
+    if one.alive:
+        text = ngettext(
+            "%(count)d queue has had no living server for %(ago)s, though there are servers. Queue %(example)s:"
+            " %(why)s. See %(command)s.",
+            "%(count)d queues have had no living server for up to %(ago)s, though there are servers. Such as queue"
+            " %(example)s: %(why)s. See %(command)s.",
+            one.unowned,
+        )
+    else:
+        text = ngettext(
+            "nobody works on its %(count)d queue: no server is up (without an owner for up to %(ago)s); start one.",
+            "nobody works on its %(count)d queues: no server is up (without an owner for up to %(ago)s); start one.",
+            one.unowned,
+        )
+    said = {"example": printable(one.unowned_one or "?"), "why": one.unowned_why or "?"}
+    yield _alarm(Kind.UNOWNED, one, text, count=one.unowned, ago=duration(one.unowned_for), **said)
+
+
+def _of_stalled(one: TaskTypeStatus) -> Iterator[Alarm]:
+    late = [server for server in one.alive if not one.is_paused and _is_stalled(server, one)]
+    if not late:
+        return
+    worst = max(late, key=lambda server: server.stirred or 0.0)
+    if worst.in_hand:
+        text = ngettext(
+            "server %(server)s has begun no work for %(ago)s, and has %(count)d queue in hand (allowed: %(within)s):"
+            " its work hangs, or takes too long at a time. Its heartbeat goes on, so nobody takes over; restart it.",
+            "server %(server)s has begun no work for %(ago)s, and has %(count)d queues in hand (allowed: %(within)s):"
+            " its work hangs, or takes too long at a time. Its heartbeat goes on, so nobody takes over; restart it.",
+            worst.in_hand,
+        )
+    else:
+        text = ngettext(
+            "server %(server)s has %(count)d queue, but nothing in it has asked for work for %(ago)s: what works on it"
+            " has ended, or hangs. Its heartbeat goes on, so nobody takes over; restart it.",
+            "server %(server)s has %(count)d queues, but nothing in it has asked for work for %(ago)s: what works on"
+            " them has ended, or hangs. Its heartbeat goes on, so nobody takes over; restart it.",
+            worst.queues,
+        )
+    said = {"ago": duration(worst.stirred or 0.0), "within": duration(_stalls_after(worst, one))}
+    count = worst.in_hand or worst.queues
+    yield _alarm(Kind.STALLED, one, text, server=printable(worst), count=count, **said)
+
+
+def _is_stalled(server: ServerStatus, one: TaskTypeStatus) -> bool:
+    return bool(server.queues) and server.stirred is not None and server.stirred > _stalls_after(server, one)
+
+
+def _stalls_after(server: ServerStatus, one: TaskTypeStatus) -> float:
+    """Return for how long it may begin no work: with some in hand for as long as a hand-over may take."""
+    asks = IDLE_HEARTBEATS * one.heartbeat_every
+    return max(asks, one.drain_within) if server.in_hand else asks
+
+
+def _of_drains(one: TaskTypeStatus) -> Iterator[Alarm]:
+    late = [server for server in one.alive if _late_by(server, one) > LATE_HEARTBEATS * one.heartbeat_every]
+    if not late:
+        return
+    worst = max(late, key=lambda server: _late_by(server, one))
+    text = ngettext(
+        "server %(server)s was to give up %(count)d queue, asked for %(ago)s ago (allowed: %(within)s): its work"
+        " hangs, or a transaction keeps the row locked. If it does not end, stop that process.",
+        "server %(server)s was to give up %(count)d queues, asked for up to %(ago)s ago (allowed: %(within)s): its"
+        " work hangs, or a transaction keeps the rows locked. If it does not end, stop that process.",
+        worst.asked_for,
+    )
+    yield _alarm(
+        Kind.DRAIN_OVERDUE,
+        one,
+        text,
+        server=printable(worst),
+        count=worst.asked_for,
+        ago=duration(worst.longest_asked or 0.0),
+        within=duration(takeover_after(one.drain_within, worst.ttl)),
+    )
+
+
+def drains_in_vain(one: TaskTypeStatus) -> Iterator[Alarm]:
+    """Yield the alarm that queues stay with draining servers; whoever drains is told the same at once."""
+    if one.stuck is None:
+        return
+    text = ngettext(
+        "%(count)d queue stays with a server that is draining: queue %(queue)s with %(server)s: %(why)s. Start a server"
+        " that may have it, or end the drain.",
+        "%(count)d queues stay with servers that are draining, such as queue %(queue)s with %(server)s: %(why)s. Start"
+        " a server that may have them, or end the drain.",
+        one.stuck.count,
+    )
+    said = {"queue": printable(one.stuck.queue), "server": printable(one.stuck.server), "why": one.stuck.why}
+    yield _alarm(Kind.DRAIN_STUCK, one, text, count=one.stuck.count, **said)
+
+
+def _late_by(server: ServerStatus, one: TaskTypeStatus) -> float:
+    return (server.longest_asked or 0.0) - takeover_after(one.drain_within, server.ttl)
+
+
+def _of_restless(one: TaskTypeStatus) -> Iterator[Alarm]:
+    if one.restless is None:
+        return
+    text = ngettext(
+        "%(count)d queue changed its server more than %(rests)d times within 10 minutes: queue %(worst)s (%(changes)d"
+        " times). Servers die, restart, or are drained again and again; %(command)s says why each move was made.",
+        "%(count)d queues changed their server more than %(rests)d times within 10 minutes, most often queue %(worst)s"
+        " (%(changes)d times). Servers die, restart, or are drained again and again; %(command)s says why each move was"
+        " made.",
+        one.restless.queues,
+    )
+    said = {"worst": printable(one.restless.worst), "changes": one.restless.changes}
+    yield _alarm(Kind.FLAPPING, one, text, count=one.restless.queues, rests=RESTS, **said)
+
+
+def _of_idle(one: TaskTypeStatus) -> Iterator[Alarm]:
+    limit = IDLE_HEARTBEATS * one.heartbeat_every
+    idle = [server for server in _working(one) if server.idle is not None and server.idle > limit]
+    if not idle:
+        return
+    worst = max(idle, key=lambda server: server.idle or 0.0)
+    text = ngettext(
+        "%(count)d server has had no queue for more than 10 heartbeats: %(server)s, for %(ago)s. There are too few"
+        " queues, or others do not give theirs up; see %(command)s.",
+        "%(count)d servers have had no queue for more than 10 heartbeats, such as %(server)s, for %(ago)s. There are"
+        " too few queues, or others do not give theirs up; see %(command)s.",
+        len(idle),
+    )
+    said = {"server": printable(worst), "ago": duration(worst.idle or 0.0)}
+    yield _alarm(Kind.IDLE_SERVER, one, text, count=len(idle), **said)
+
+
+def _of_too_many(one: TaskTypeStatus) -> Iterator[Alarm]:
+    servers, queues = len(_working(one)), one.queues - one.retiring
+    if servers > queues:
+        text = _(
+            "%(servers)d servers for %(queues)d queues: some stay without one. Add queues, or stop servers."
+        )
+        yield _alarm(Kind.TOO_MANY_SERVERS, one, text, servers=servers, queues=queues)
+
+
+def _working(one: TaskTypeStatus) -> list[ServerStatus]:
+    return [server for server in one.alive if not server.is_draining]
+
+
+def _alarm(kind: Kind, one: TaskTypeStatus, text: str, **said: object) -> Alarm:
+    name = printable(one.name)
+    command = f"`manage.py resourcepool_queues show {shlex.quote(name)}`"
+    return Alarm(kind, f"{ABOUT_QUEUES}{name}", text % {"command": command, **said})

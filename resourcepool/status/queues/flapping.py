@@ -1,0 +1,47 @@
+"""Queues that change their server again and again: what the alarm of flapping looks at."""
+
+from dataclasses import dataclass
+
+from django.db import connections
+from django.db.models import Count, Exists, OuterRef, Subquery, Value
+from django.db.models.functions import Concat
+
+from resourcepool.database.retry import retrying
+from resourcepool.dialect import DbLater
+from resourcepool.queues.models import Move, Queue
+
+MOST_RESTLESS = 10_000
+NEWEST = 50_000  # moves
+LATELY = 600.0  # seconds
+RESTS = 3  # changes of owner lately that are nothing to speak of, per queue
+
+DEPARTURES = (Move.What.ASSIGNED, Move.What.HANDED_OVER, Move.What.TAKEN_OVER, Move.What.FREED)
+
+
+@dataclass(frozen=True, slots=True)
+class Restless:
+    """Queues that changed their server again and again lately: how many, and the worst of them."""
+
+    queues: int
+    worst: str
+    changes: int
+
+
+def restless_of(using: str) -> dict[str, Restless]:
+    """Return {task type: what of it changed its server too often lately}.
+
+    Not counted: what a server gave up because it left.
+    Of the newest 50,000 moves: who makes more of them within ten minutes is found out by those, too.
+    """
+    newest = Subquery(Move.objects.order_by("-pk").values("pk")[:1])
+    moves = Move.objects.using(using).filter(at__gt=DbLater(-LATELY), pk__gt=newest - NEWEST)
+    is_there = Exists(Queue.objects.using(using).filter(pk=OuterRef("queue_pk")))
+    has_left = Concat("from_server", Value(" left"))  # in peace, as ``planning`` words it
+    departures = moves.filter(is_there, what__in=DEPARTURES).exclude(from_server="").exclude(reason=has_left)
+    counted = departures.order_by().values_list("task_type", "queue_id").annotate(changes=Count("pk"))
+    worst_first = counted.filter(changes__gt=RESTS).order_by("-changes", "queue_id")[:MOST_RESTLESS]
+    found: dict[str, Restless] = {}
+    for name, queue_id, changes in retrying(connections[using], lambda: list(worst_first.all())):
+        worst = found.get(name, Restless(0, queue_id, changes))
+        found[name] = Restless(worst.queues + 1, worst.worst, worst.changes)
+    return found

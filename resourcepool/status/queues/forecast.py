@@ -1,0 +1,182 @@
+"""What would move if servers left or joined now; nothing does."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from django.utils.translation import gettext as _
+
+from resourcepool.queues.models import Move
+from resourcepool.queues.operating import preview, using_of_queues
+from resourcepool.queues.planning.assignment import Member
+from resourcepool.queues.planning.changes import Change, Standing, Worker
+from resourcepool.queues.queries import find_task_type, read_queues
+from resourcepool.status.queues.no_owner import Candidate, why_nobody
+
+FIRST = 5  # queues that are named
+
+
+@dataclass(frozen=True, slots=True)
+class Foreseen:
+    """One queue that would move; "" is nobody."""
+
+    queue_id: str
+    what: Move.What
+    from_server: str
+    to_server: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """How many queues a server has, and would have once all is handed over; "" is nobody."""
+
+    server: str
+    before: int
+    after: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unowned:
+    """How many queues nobody would get for one reason, and the first of them."""
+
+    why: str
+    count: int
+    first: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What would change, how many queues there are, which of them nobody would get, and why.
+
+    ``staying``: which would stay with servers that drain, because nobody else would get them.
+    """
+
+    changes: Sequence[Foreseen]
+    shares: Sequence[Share]
+    queues: int
+    unowned: Sequence[Unowned] = ()
+    staying: Sequence[Unowned] = ()
+
+
+def forecast(
+    task_type: str,
+    *,
+    without: Sequence[str] = (),
+    joining: Sequence[Member] = (),
+    draining: Sequence[str] = (),
+    removing: Sequence[str] = (),
+) -> Forecast:
+    """Return what would change if these servers left, joined or drained; see ``preview`` for arguments and errors.
+
+    Not promised: that the shares and the changes are of the same moment, when others change queues meanwhile.
+    """
+    changes, workers = preview(
+        task_type, without=without, joining=joining, draining=draining, removing=removing
+    )
+    using = using_of_queues()
+    queues = [
+        replace(queue, is_retiring=True) if queue.queue_id in set(removing) else queue
+        for queue in read_queues(find_task_type(task_type, using), using)
+    ]
+    names = {worker.member.pk: name_of(worker.member) for worker in workers}
+    foreseen = [
+        _foreseen(change, names, joining) for change in [*changes, *_asked_back(queues, changes, removing)]
+    ]
+    would = shares(queues, changes, workers)
+    staying = [one for one in workers if one.is_alive and not _is_one_of(one.member, without)]
+    without_owner = unowned(queues, changes, staying)
+    return Forecast(foreseen, would, len(queues), without_owner, kept(queues, changes, staying))
+
+
+def unowned(queues: Iterable[Standing], changes: Iterable[Change], staying: Iterable[Worker]) -> list[Unowned]:
+    """Return which queues nobody gets, and why: the reason of the most first."""
+    return _without_another(queues, changes, staying, {None})
+
+
+def kept(queues: Iterable[Standing], changes: Iterable[Change], staying: Iterable[Worker]) -> list[Unowned]:
+    """Return which queues stay with servers that drain, and why nobody else gets them."""
+    there = list(staying)
+    return _without_another(queues, changes, there, {one.member.pk for one in there if one.is_draining})
+
+
+def _without_another(
+    queues: Iterable[Standing],
+    changes: Iterable[Change],
+    staying: Iterable[Worker],
+    ends_at: Collection[int | None],
+) -> list[Unowned]:
+    steps = {change.queue.pk: change for change in changes}
+    wanted = [queue for queue in queues if not queue.is_retiring]
+    ends = {queue.pk: _ends_at(queue, steps.get(queue.pk)) for queue in wanted}
+    after = Counter(ends.values())
+    candidates = {worker.member.pk: _candidate(worker, after[worker.member.pk]) for worker in staying}
+    found: dict[str, list[str]] = {}
+    whys: dict[object, str] = {}
+    for queue in wanted:
+        if (end := ends[queue.pk]) in ends_at:
+            kind = end, queue.pin, *sorted(queue.labels.items())
+            others = [one for pk, one in candidates.items() if pk != end]
+            why = whys.get(kind) or whys.setdefault(kind, _why(queue, others, is_owned=end is not None))
+            found.setdefault(why, []).append(queue.queue_id)
+    listed = [Unowned(why, len(ids), ids[:FIRST]) for why, ids in found.items()]
+    return sorted(listed, key=lambda one: -one.count)
+
+
+def _why(queue: Standing, others: Sequence[Candidate], *, is_owned: bool) -> str:
+    if is_owned and not others:
+        return _("no other server is up")
+    return why_nobody(queue.labels, others, queue.pin)
+
+
+def _asked_back(
+    queues: Iterable[Standing], changes: Iterable[Change], removing: Collection[str]
+) -> list[Change]:
+    """Return what is asked of the living servers of the queues that are removed."""
+    gone, what = {change.queue.pk for change in changes}, Move.What.REQUESTED
+    asked = [queue for queue in queues if queue.queue_id in removing and queue.pk not in gone]
+    return [Change(queue, what, None, "it is being removed") for queue in asked]
+
+
+def _candidate(worker: Worker, has: int) -> Candidate:
+    limit, name = worker.member.limit, worker.member.name
+    return Candidate(worker.member.labels, worker.is_draining, limit is not None and has >= limit, name)
+
+
+def _is_one_of(member: Member, names: Collection[str]) -> bool:
+    return member.pk > 0 and (member.name in names or str(member) in names)
+
+
+def shares(queues: Iterable[Standing], changes: Iterable[Change], workers: Iterable[Worker]) -> list[Share]:
+    """Return what each server has, and would have after ``changes`` and all hand-overs; nobody comes last."""
+    steps = {change.queue.pk: change for change in changes}
+    before: Counter[int | None] = Counter()
+    after: Counter[int | None] = Counter()
+    for queue in queues:
+        before[queue.cur] += 1
+        step = steps.get(queue.pk)
+        if not (queue.is_retiring or (step and step.what is Move.What.REMOVED)):
+            after[_ends_at(queue, step)] += 1
+    known = {worker.member.pk: name_of(worker.member) for worker in workers}
+    found = [Share(name, before.pop(pk, 0), after.pop(pk, 0)) for pk, name in known.items()]
+    nobody = Share("", before.total(), after.total())
+    return [*found, nobody] if nobody.before or nobody.after else found
+
+
+def name_of(member: Member) -> str:
+    """Return what people call a server; one that is not there yet has no number."""
+    return str(member) if member.pk > 0 else _("%s (new)") % member.name
+
+
+def _ends_at(queue: Standing, step: Change | None) -> int | None:
+    if step is None:
+        return queue.req or (queue.cur if queue.asked_ago is None else None)
+    return queue.cur if step.what is Move.What.CANCELLED else step.to
+
+
+def _foreseen(change: Change, names: Mapping[int, str], joining: Iterable[Member]) -> Foreseen:
+    reason = change.reason
+    for member in joining:
+        reason = reason.replace(str(member), name_of(member))
+    ends = (names.get(change.queue.cur or 0, ""), names.get(change.to or 0, ""))
+    return Foreseen(change.queue.queue_id, change.what, *ends, reason)

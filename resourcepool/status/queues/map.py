@@ -1,0 +1,94 @@
+"""Where each single queue is, and what moved last, for those who want to see a whole task type at a glance."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from django.db import connections
+from django.db.models import BigIntegerField, Count, Func, Max, Min, Subquery
+
+from resourcepool.database.retry import retrying
+from resourcepool.dialect import MicrosUntil
+from resourcepool.queues.models import Move, Queue
+from resourcepool.queues.operating import using_of_queues
+from resourcepool.status.durations import ago
+
+NEWEST = 10_000  # moves that are looked at: a plan for the largest task type there is
+MOST_MOVES = 1_000  # entries
+ALIKE = ("task_type", "generation", "what", "from_server", "to_server", "reason")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where one queue is; spans in seconds, by the database's clock.
+
+    Attributes:
+        owner: the key of the server that has it; None: nobody.
+        had: for how long it has been as it is, with this owner or without one; None: not known.
+        asked: for how long its owner has been asked to give it up; None: it is not.
+        asker: the key of the server that is to have it; None: nobody, or it is being removed.
+    """
+
+    pk: int
+    queue_id: str
+    owner: int | None
+    asker: int | None
+    had: float | None
+    asked: float | None
+    pin: str
+    is_retiring: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """What happened to so many queues at once, for one reason; ``ago`` in seconds, ``queue_id`` of one of them."""
+
+    what: str
+    giver: str
+    taker: str
+    reason: str
+    count: int
+    queue_id: str
+    ago: float
+
+
+def places(task_types: Collection[int]) -> dict[int, list[Place]]:
+    """Return {key of the task type: its queues in the order in which they were added}, in one query.
+
+    It reads every row of them: ask only for small ones.
+    """
+    found: dict[int, list[Place]] = {pk: [] for pk in task_types}
+    if not found:
+        return found
+    using = using_of_queues()
+    rows = Queue.objects.using(using).filter(task_type__in=found).order_by("pk")
+    columns = (
+        *("task_type", "pk", "queue_id", "cur_server", "req_server"),
+        *(MicrosUntil("since"), MicrosUntil("requested_at"), "pin", "is_retiring"),
+    )
+    for of, pk, queue_id, owner, asker, since, asked, *rest in retrying(
+        connections[using], lambda: list(rows.values_list(*columns))
+    ):
+        found[of].append(Place(pk, queue_id, owner, asker, ago(since), ago(asked), *rest))
+    return found
+
+
+def latest_moves() -> dict[str, list[Moved]]:
+    """Return {name of a task type: what moved last, the latest first}, of the newest moves of all; one query.
+
+    What one plan does to many queues for the same reason is one entry.
+    """
+    using = using_of_queues()
+    rows = Move.objects.using(using)
+    # Not Max(), for which Django would group; not the first by key, for which MariaDB would read the whole table.
+    first = rows.order_by().values(first=Func("pk", function="MAX", output_field=BigIntegerField()) - NEWEST)
+    alike = rows.filter(pk__gt=Subquery(first)).order_by().values_list(*ALIKE)
+    counted = alike.annotate(
+        last=Max("pk"), count=Count("pk"), one=Min("queue_id"), micros=MicrosUntil(Max("at"))
+    )
+    found: dict[str, list[Moved]] = {}
+    for name, _generation, what, giver, taker, reason, _last, count, one, at in retrying(
+        connections[using], lambda: list(counted.order_by("-last")[:MOST_MOVES])
+    ):
+        moved = Moved(what, giver, taker, reason, count, one, ago(at) or 0.0)
+        found.setdefault(name, []).append(moved)
+    return found

@@ -1,0 +1,152 @@
+"""The queues of a task type, a page at a time, and the moves that brought them where they are."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from django.db import connections
+from django.db.models import Q
+
+from resourcepool.database.retry import retrying
+from resourcepool.dialect import MicrosUntil
+from resourcepool.queues.ids import MOST_AT_ONCE
+from resourcepool.queues.models import Move, Queue
+from resourcepool.queues.operating import known, using_of_queues
+from resourcepool.queues.queries import of_server
+from resourcepool.status.durations import ago
+from resourcepool.status.queues.no_owner import why_nobody
+from resourcepool.status.queues.task_types import TaskTypeStatus
+
+
+@dataclass(frozen=True, slots=True)
+class QueueStatus:
+    """One queue; spans in seconds.
+
+    Attributes:
+        owner: who has it, such as "web-3 #17"; "" nobody. ``is_owned``: whether that one lives.
+        requester: who has asked for it; "" nobody.
+        asked_for: for how long its server has been asked to give it up; None: it is not.
+        since: for how long it has been as it is, with this owner or without one; None: not known.
+    """
+
+    pk: int
+    queue_id: str
+    parameter: str
+    owner: str
+    owner_pk: int | None
+    is_owned: bool
+    requester: str
+    requester_pk: int | None
+    fence: int
+    pin: str
+    labels: Mapping[str, str]
+    asked_for: float | None
+    since: float | None
+    is_retiring: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """One move of one queue, ``ago`` seconds ago; "" is nobody."""
+
+    task_type: str
+    generation: int
+    queue_id: str
+    what: Move.What
+    from_server: str
+    to_server: str
+    fence: int
+    reason: str
+    ago: float
+
+
+def queues_of(
+    task_type: TaskTypeStatus,
+    *,
+    server: int | None = None,
+    only: Collection[str] | None = None,
+    offset: int = 0,
+    limit: int = 500,
+) -> list[QueueStatus]:
+    """Return a page of its queues in the order in which they were added; one statement.
+
+    Args:
+        server: only those that this server has, or has asked for.
+        only: only those with one of these ids.
+    """
+    using = using_of_queues()
+    wanted = Q(task_type=task_type.pk) if server is None else Q(task_type=task_type.pk) & of_server(server)
+    rows = Queue.objects.using(using).filter(wanted).order_by("pk")
+    if only is not None:
+        rows = rows.filter(queue_id__in=only)
+    page = rows.annotate(micros_asked=MicrosUntil("requested_at"), micros_since=MicrosUntil("since"))
+    found = retrying(connections[using], lambda: list(page[offset : offset + limit]))
+    names = {one.pk: str(one) for one in task_type.servers}
+    alive = {one.pk for one in task_type.alive}
+    return [_queue(row, names, row.cur_server_id in alive) for row in found]
+
+
+def queues_named(task_type: TaskTypeStatus, queue_ids: Sequence[str]) -> list[QueueStatus]:
+    """Return these queues; raises BadOption, which names those that are not there."""
+    found = queues_of(task_type, only=queue_ids, limit=MOST_AT_ONCE)
+    known(task_type.name, queue_ids, {queue.queue_id: queue.pk for queue in found})
+    return found
+
+
+def why_unowned(queue: QueueStatus, task_type: TaskTypeStatus) -> str:
+    """Return why nobody has this queue; "" if somebody that lives does."""
+    return (
+        ""
+        if queue.is_owned
+        else why_nobody(queue.labels, [one.as_candidate for one in task_type.alive], queue.pin)
+    )
+
+
+def moves(task_type: str | None = None, *, of: Collection[int] | None = None, limit: int = 20) -> list[Moved]:
+    """Return the latest moves, the last one first: of one task type, of these queues of it (keys), or of all."""
+    using = using_of_queues()
+    rows = Move.objects.using(using).annotate(micros_at=MicrosUntil("at"))
+    if task_type is None:
+        rows = rows.order_by("-pk")
+    else:
+        rows = rows.filter(task_type=task_type).order_by("-generation", "-queue_pk")
+    if of is not None:
+        rows = rows.filter(queue_pk__in=of)
+    return [_moved(row) for row in retrying(connections[using], lambda: list(rows[:limit]))]
+
+
+def _queue(row: Queue, names: Mapping[int, str], is_owned: bool) -> QueueStatus:
+    owner, requester = row.cur_server_id, row.req_server_id
+    return QueueStatus(
+        pk=row.pk,
+        queue_id=row.queue_id,
+        parameter=row.parameter,
+        owner=_name(owner, names),
+        owner_pk=owner,
+        is_owned=is_owned,
+        requester=_name(requester, names),
+        requester_pk=requester,
+        fence=row.fence,
+        pin=row.pin,
+        labels=row.labels,
+        asked_for=ago(row.micros_asked),  # type: ignore[attr-defined]
+        since=ago(row.micros_since),  # type: ignore[attr-defined]
+        is_retiring=row.is_retiring,
+    )
+
+
+def _moved(row: Move) -> Moved:
+    return Moved(
+        task_type=row.task_type,
+        generation=row.generation,
+        queue_id=row.queue_id,
+        what=Move.What(row.what),
+        from_server=row.from_server,
+        to_server=row.to_server,
+        fence=row.fence,
+        reason=row.reason,
+        ago=ago(row.micros_at) or 0.0,  # type: ignore[attr-defined]
+    )
+
+
+def _name(pk: int | None, names: Mapping[int, str]) -> str:
+    return "" if pk is None else names.get(pk, f"#{pk}")

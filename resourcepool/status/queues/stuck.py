@@ -1,0 +1,63 @@
+"""Queues that stay with servers which are draining, because nobody else may have them."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from django.db import connections
+from django.db.models import Min
+from django.utils.translation import gettext as _
+
+from resourcepool.database.retry import retrying
+from resourcepool.queues.models import Queue
+from resourcepool.status.queues.no_owner import Candidate, why_nobody
+
+
+class LivingServer(Protocol):
+    """A server, as far as it is asked here; ``str`` of it is what it is called."""
+
+    @property
+    def pk(self) -> int:
+        """Its primary key."""
+
+    @property
+    def stays(self) -> int:
+        """How many queues it is to give up, but nobody has asked for."""
+
+    @property
+    def as_candidate(self) -> Candidate:
+        """What decides which queues it may have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stuck:
+    """How many queues stay with draining servers of a task type; one of them, its server, and why nobody takes it."""
+
+    count: int
+    server: str
+    queue: str
+    why: str
+
+
+def stuck_of(using: str, alive: Mapping[int, Iterable[LivingServer]]) -> dict[int, Stuck]:
+    """Return {task type: what stays with its draining servers}; two statements, and only if anything does.
+
+    Args:
+        alive: {primary key of a task type: its living servers}.
+    """
+    stuck = {pk: [one for one in servers if one.stays] for pk, servers in alive.items()}
+    drained = [one.pk for servers in stuck.values() for one in servers]
+    if not drained:
+        return {}
+    theirs = Queue.objects.using(using).filter(cur_server__in=drained, requested_at=None).order_by()
+    firsts = theirs.values("task_type").annotate(first=Min("pk")).values_list("first", flat=True)
+    keys = retrying(connections[using], lambda: list(firsts.all()))
+    rows = theirs.filter(pk__in=keys).values_list("task_type", "cur_server", "queue_id", "labels", "pin")
+    found = {}
+    for pk, owner, queue_id, labels, pin in retrying(connections[using], lambda: list(rows.all())):
+        others = [one for one in alive[pk] if one.pk != owner]
+        candidates = [one.as_candidate for one in others]
+        why = why_nobody(labels, candidates, pin) if others else _("no other server is up")
+        name = next(str(one) for one in stuck[pk] if one.pk == owner)
+        found[pk] = Stuck(sum(one.stays for one in stuck[pk]), name, queue_id, why)
+    return found

@@ -1,0 +1,49 @@
+"""Whether the holder of a lease still renews it: one that is dead or cut off stops, well before the lease runs out."""
+
+from dataclasses import dataclass
+
+from django.utils.translation import gettext as _
+
+from resourcepool.status.durations import duration
+
+LATE = 1.5  # times the usual pause, then it is overdue
+ROUNDING = 0.1  # seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Renewal:
+    """The last renewal of a running lease, or its grant.
+
+    Attributes:
+        ago: how many seconds ago it was.
+        every: how often its keeper renews it, in seconds.
+    """
+
+    ago: float
+    every: float
+
+    @property
+    def is_overdue(self) -> bool:
+        """Whether its holder should have renewed it by now."""
+        return self.ago > LATE * self.every
+
+    def __str__(self) -> str:
+        times = {"time": duration(self.ago), "every": duration(self.every)}
+        if self.is_overdue:
+            return _("%(time)s ago: overdue (due every %(every)s)") % times
+        return _("%(time)s ago (due every %(every)s)") % times
+
+
+def renewal(ttl: float | None, expires_in: float) -> Renewal | None:
+    """Return when a lease was renewed that lasts for ``ttl`` seconds after each renewal.
+
+    Args:
+        ttl: as the history tells; None: it does not.
+        expires_in: until it runs out, in seconds.
+
+    Returns:
+        None when that cannot be known.
+    """
+    if ttl is None or expires_in > ttl + ROUNDING:
+        return None
+    return Renewal(max(0.0, ttl - expires_in), ttl / 3)

@@ -1,0 +1,152 @@
+"""Finds out whom somebody means: a resource by key, name or address, or a holder by name, host or process."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db import connections
+from django.db.models import CharField, IntegerField, Q
+
+from resourcepool.database.retry import retrying
+from resourcepool.proxies.address import address
+from resourcepool.proxies.fields import BadField
+from resourcepool.resources.choice import everything
+from resourcepool.resources.selectors import selectable
+from resourcepool.resources.tags import TagsField
+from resourcepool.status.each_pool import of_each
+from resourcepool.waiting.models import Ticket
+
+_WORDS = re.compile(r"\[[^\]]*\]|[^\s/@:\[\]]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Who may be meant: resources, and names of holders with a lease or a place in line; up to ``limit`` of each.
+
+    ``is_cut_short``: there may be more.
+    """
+
+    rows: list[Any] = field(default_factory=list)
+    holders: list[str] = field(default_factory=list)
+    is_cut_short: bool = False
+
+
+def find(text: str, models: Sequence[Any], limit: int = 10) -> Found:
+    """Return whom ``text`` means: what it names exactly; else what all its words name; else what contains them.
+
+    Raises:
+        NotMigrated: no pool has a table.
+    """
+    text = without_password(text.strip())
+    for of_rows, of_holders in ((_exactly, _named), (_by_words, _on_host), (_loosely, _like)):
+        read = partial(_in_one, text=text, of_rows=of_rows, of_holders=of_holders, limit=limit)
+        found = of_each(models, read).values()
+        rows = [row for some, _ in found for row in some]
+        names = {name for _, some in found for name in some}
+        if rows or names:
+            return Found(rows[:limit], sorted(names)[:limit], len(rows) > limit or len(names) > limit)
+    return Found()
+
+
+def named(model: Any, text: str) -> Q | None:
+    """Return the condition by which ``text`` names single rows: their key, or an address, in one of its forms.
+
+    None: it is neither.
+    """
+    key = _key(model, text)
+    address_ = _by_words(model, without_password(text)) if ":" in text else None
+    return key | address_ if key and address_ else key or address_
+
+
+def _in_one(model: Any, *, text: str, of_rows: Any, of_holders: Any, limit: int) -> tuple[list[Any], set[str]]:
+    return _rows(model, of_rows(model, text), limit), _holders(model, of_holders(text), limit)
+
+
+def without_password(text: str) -> str:
+    """Return ``text``; without its password if it is a proxy's address."""
+    try:
+        parts = address(text)
+    except BadField:
+        return re.sub(r"//.*@", "//", text)
+    if not parts.get("password"):
+        return text
+    scheme = f"{parts['scheme']}://" if "scheme" in parts else ""
+    return f"{scheme}{parts.get('username', '')}@{parts['host']}:{parts['port']}".rstrip(":")
+
+
+def _rows(model: Any, condition: Q | None, limit: int) -> list[Any]:
+    if condition is None:
+        return []
+    rows = everything(model).filter(condition).order_by("pk")[: limit + 1]
+    return retrying(connections[model.pool.using], lambda: list(rows.all()))
+
+
+def _holders(model: Any, condition: Q, limit: int) -> set[str]:
+    connection = connections[model.pool.using]
+    tickets = Ticket.objects.using(connection.alias).filter(is_waiting=True).for_rows_of(model)
+    return {
+        *_names(connection, everything(model), condition, limit),
+        *_names(connection, tickets, condition, limit),
+    }
+
+
+def _names(connection: Any, rows: Any, condition: Q, limit: int) -> list[str]:
+    names = (
+        rows.held()
+        .filter(condition)
+        .order_by("holder")
+        .values_list("holder", flat=True)
+        .distinct()[: limit + 1]
+    )
+    return retrying(connection, lambda: list(names.all()))
+
+
+def _exactly(model: Any, text: str) -> Q | None:
+    condition, key = _any_field(model, text, "exact", numbers=False), _key(model, text)
+    return key | condition if key else condition
+
+
+def _key(model: Any, text: str) -> Q | None:
+    try:
+        return Q(pk=model._meta.pk.to_python(text))
+    except (ValidationError, ValueError, TypeError):
+        return None
+
+
+def _by_words(model: Any, text: str) -> Q | None:
+    return _all_words(model, text, "exact")
+
+
+def _loosely(model: Any, text: str) -> Q | None:
+    return _all_words(model, text, "icontains")
+
+
+def _all_words(model: Any, text: str, lookup: str) -> Q | None:
+    words = [word.strip("[]") for word in _WORDS.findall(text)]
+    words = [word for word in words if word.strip("*")]  # a masked password is ***
+    return Q(*(_any_field(model, word, lookup) for word in words[:10])) if words else None
+
+
+def _any_field(model: Any, word: str, lookup: str, *, numbers: bool = True) -> Q:
+    found, is_number = Q(pk__in=[]), numbers and word.isascii() and word.isdecimal()
+    for name, one in selectable(model).items():
+        if isinstance(one, CharField) and not isinstance(one, TagsField):
+            found |= Q((f"{name}__{lookup}", word)) | Q((f"{name}__{lookup}", word.lower()))
+        elif is_number and isinstance(one, IntegerField) and not one.primary_key and name != "weight":
+            found |= Q((name, int(word[:18])))
+    return found
+
+
+def _named(text: str) -> Q:
+    return Q(holder=text)
+
+
+def _on_host(text: str) -> Q:
+    return Q(holder__startswith=f"{text.rstrip('/')}/")
+
+
+def _like(text: str) -> Q:
+    return Q(holder__icontains=text)

@@ -1,0 +1,167 @@
+"""Who stands in line for a pool: what they want, who stands in front, and why they are not served."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.core.exceptions import FieldError, ValidationError
+from django.db import connections
+from django.db.models import Count, F, Min, Q
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from resourcepool.database.retry import retrying
+from resourcepool.dialect import DbNow, MicrosUntil
+from resourcepool.resources.choice import everything
+from resourcepool.resources.selectors import wanted
+from resourcepool.resources.state import State
+from resourcepool.status.durations import duration
+from resourcepool.status.pools import in_state
+from resourcepool.waiting.models import Ticket
+
+SHOWN = 5  # of those in front
+
+
+@dataclass(frozen=True, slots=True)
+class InLine:
+    """One place in line; times in seconds.
+
+    Attributes:
+        wants: the selectors, {field: value or values}; {}: any resource will do. ``count``: how many at once.
+        waited: for how long.
+    """
+
+    ticket: int
+    pool: str
+    holder: str
+    wants: Mapping[str, Any]
+    count: int
+    priority: int
+    waited: float
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Somebody who waits, and what stands in the way.
+
+    Attributes:
+        ahead: how many are served before; ``in_front``: the first of them.
+        matching: how many of the resources that it would take are in each state.
+        next_free_in: seconds until the next of those leases or rests ends, unless it is renewed; None: none runs.
+    """
+
+    place: InLine
+    ahead: int
+    in_front: list[InLine]
+    matching: Mapping[State, int]
+    next_free_in: float | None
+
+    @property
+    def because(self) -> str:
+        """Why it is not served, in one sentence."""
+        return why_not_served(self)
+
+
+def waiting(model: Any, holder: str, limit: int = 10) -> list[Waiting]:
+    """Return up to ``limit`` places of exactly this holder in the line for ``model``, the first to be served first."""
+    places = [_place(row) for row in _in_line(model).filter(holder=holder)[:limit]]
+    return [_waiting(model, place) for place in places]
+
+
+def why_longest_waits(model: Any) -> str:
+    """Return why whoever has waited longest for ``model`` is not served, in one sentence; "": nobody waits any more."""
+    rows = _in_line(model).order_by("asked_at", "pk")
+    row = retrying(connections[model.pool.using], rows.first)
+    return _waiting(model, _place(row)).because if row else ""
+
+
+def why_not_served(one: Waiting) -> str:
+    """Return why whoever waits like this is not served, in one sentence."""
+    total = sum(one.matching.values())
+    free, leased = one.matching[State.FREE], one.matching[State.LEASED]
+    resting = one.matching[State.COOLING] + one.matching[State.QUARANTINED]
+    if not total:
+        return _("No resource matches what it wants.")
+    if not free + leased + resting:
+        return _("None of the %d that match is in service.") % total
+    if free + leased + resting < one.place.count:
+        numbers = {"count": one.place.count, "there": free + leased + resting}
+        return _("It wants %(count)d at once, and only %(there)d that match are in service.") % numbers
+    if free >= one.place.count:
+        if one.ahead:
+            return _("%(free)d that match are free; %(ahead)d in front of it are served first.") % {
+                "free": free,
+                "ahead": one.ahead,
+            }
+        return _("%d that match are free: it is served in a moment, unless its process is stopped.") % free
+    return " ".join([_occupied(free, leased, resting), *_soon(one.next_free_in)])
+
+
+def _occupied(free: int, leased: int, resting: int) -> str:
+    number = leased + resting
+    text = ngettext(
+        "The one that matches is taken (%(leased)d leased, %(resting)d cooling down or quarantined).",
+        "Of those that match %(free)d are free, %(leased)d leased, %(resting)d cooling down or quarantined.",
+        number + free,
+    )
+    return text % {"free": free, "leased": leased, "resting": resting}
+
+
+def _soon(seconds: float | None) -> list[str]:
+    return (
+        []
+        if seconds is None
+        else [_("The next may come free in %s, unless its lease is renewed.") % duration(seconds)]
+    )
+
+
+def _in_line(model: Any) -> Any:
+    tickets = Ticket.objects.using(model.pool.using).waiting().for_rows_of(model)
+    return tickets.annotate(db_asked=MicrosUntil("asked_at")).order_by("priority", "pk")
+
+
+def _waiting(model: Any, place: InLine) -> Waiting:
+    before = Q(priority__lt=place.priority) | Q(priority=place.priority, pk__lt=place.ticket)
+    connection, in_front = connections[model.pool.using], _in_line(model).filter(before)
+    found = _matching(model, json.dumps(place.wants))
+    next_free = found.get("n_next_free_in")
+    return Waiting(
+        place=place,
+        ahead=retrying(connection, in_front.count),
+        in_front=[_place(row) for row in retrying(connection, lambda: list(in_front[:SHOWN]))],
+        matching={state: found.get(f"n_{state.value}", 0) for state in State},
+        next_free_in=None if next_free is None else next_free / 1_000_000,
+    )
+
+
+def _place(row: Any) -> InLine:
+    return InLine(
+        ticket=row.pk,
+        pool=row.pool,
+        holder=row.holder,
+        wants=_wishes(row.selector),
+        count=row.count,
+        priority=row.priority,
+        waited=max(0.0, -row.db_asked / 1_000_000),
+    )
+
+
+def _wishes(selector: str) -> Mapping[str, Any]:
+    try:
+        found = json.loads(selector)
+    except ValueError:
+        found = None
+    return found if isinstance(found, dict) else {"?": "?"}  # another version wrote it; it matches nothing
+
+
+def _matching(model: Any, selector: str) -> dict[str, Any]:
+    """Return how many of those that match are in each state; nothing when this version does not understand it."""
+    counts = {f"n_{state.value}": Count("pk", filter=in_state(state)) for state in State}
+    busy = Q(in_service=True, busy_before__gt=DbNow())
+    soonest = Min(MicrosUntil(F("busy_before")), filter=busy)
+    try:
+        rows = everything(model).filter(wanted(model, selector))
+        return retrying(connections[model.pool.using], lambda: rows.aggregate(**counts, n_next_free_in=soonest))
+    except (FieldError, ValidationError, AttributeError, TypeError, ValueError):
+        return {}

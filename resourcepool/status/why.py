@@ -1,0 +1,178 @@
+"""Why is it so? Who has a resource and why nobody gets it; what a holder has, and why it is not served."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connections, router
+from django.utils.translation import gettext as _
+
+from resourcepool.database.retry import retrying
+from resourcepool.dialect import DbNow, MicrosUntil
+from resourcepool.history.models import Event
+from resourcepool.leases.lock_holders import Locked, lockers
+from resourcepool.phrases import shown
+from resourcepool.resources.choice import everything
+from resourcepool.resources.state import State, Status, standing_of, state_of
+from resourcepool.signals import What
+from resourcepool.status.durations import duration
+from resourcepool.status.holders import Holding, counts, holdings
+from resourcepool.status.waiting import Waiting, waiting
+
+ENDINGS = (
+    What.RELEASED,
+    What.HANDED_OVER,
+    What.LOST,
+    What.EXPIRED,
+    What.REVOKED,
+    What.FIXED,
+    What.QUARANTINED,
+)
+LAST = 5  # endings shown
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """One resource at one moment of the database's clock; times in seconds.
+
+    Attributes:
+        pool: "app.Model".
+        row: the resource; ``str(row)`` shows no secret.
+        holding: the running lease; None: there is none.
+        busy_for: until its lease, rest or quarantine ends; 0: it is over.
+        back_in: until it is back in service by itself; None: no such moment is set.
+        checked: since its validity was checked last; None: never.
+        endings: how its last leases ended, the last one first, as far as the history knows.
+        locked: the session that has its row locked, mostly its holder's inside ``guard``; None: nobody, or unknown.
+    """
+
+    pool: str
+    row: Any
+    state: State
+    holding: Holding | None
+    busy_for: float
+    back_in: float | None
+    checked: float | None
+    endings: list[Event]
+    locked: Locked | None = None
+
+    @property
+    def reason(self) -> str:
+        """What was said when it was put away; "" once that is over."""
+        return standing_of(self.row, self.row.db_now).reason
+
+    @property
+    def because(self) -> str:
+        """Why it is, or is not, handed out, in one sentence or two."""
+        return explanation(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """What somebody holds and waits for; up to ``limit`` of each."""
+
+    name: str
+    holds: list[Holding]
+    waits: list[Waiting]
+
+
+def resource(row: Any) -> Resource:
+    """Return how ``row`` stands, and how its last leases ended; raises its model's ``DoesNotExist``."""
+    model, now = type(row), _read(row)
+    busy_for = max(0.0, now.db_left / 1_000_000)
+    state = state_of(now, now.db_now)
+    stuck = lockers(model.pool.using, model, [now.pk]) if now.holder else []
+    held = holdings(model, pks=[now.pk], limit=1) if state in (State.LEASED, State.DRAINING) else []
+    return Resource(
+        pool=model._meta.label,
+        row=now,
+        state=state,
+        holding=held[0] if held else None,
+        busy_for=busy_for,
+        back_in=now.db_back / 1_000_000 if now.db_back is not None and now.db_back > 0 else None,
+        checked=None if now.db_checked is None else max(0.0, -now.db_checked / 1_000_000),
+        endings=endings(now),
+        locked=stuck[0] if stuck else None,
+    )
+
+
+def holder(name: str, models: Sequence[Any], limit: int = 20) -> Holder:
+    """Return what exactly this holder has and waits for in the pools of ``models``."""
+    holds = [one for model in counts(models, holder=name) for one in holdings(model, holder=name, limit=limit)]
+    waits = [one for model in models for one in waiting(model, name, limit)]
+    return Holder(name, holds[:limit], waits[:limit])
+
+
+def endings(row: Any) -> list[Event]:
+    """Return how the last leases of ``row`` ended, the last one first, as far as the history knows."""
+    using = router.db_for_read(Event)
+    ended = Event.objects.using(using).of(row).filter(what__in=ENDINGS)
+    events = ended.exclude(what=What.QUARANTINED, holder="").with_age()  # an operator's ends no lease
+    last = events.order_by("-fence", "-pk")[:LAST]
+    return retrying(connections[using], lambda: list(last.all()))
+
+
+def explanation(one: Resource) -> str:
+    """Return why this resource is, or is not, handed out."""
+    if one.locked and one.state is State.FREE:
+        text = _(
+            "Its last lease, of %(holder)s, ran out, but nobody gets it while its row is locked: %(locked)s"
+        )
+        return str(text % {"holder": one.row.holder, "locked": shown(one.locked)})
+    return f"{_standing(one)} {shown(one.locked)}" if one.locked else _standing(one)
+
+
+def _standing(one: Resource) -> str:
+    row, reason = one.row, shown(one.row.reason) or _("no reason given")
+    match one.state:
+        case State.FREE if row.holder:
+            text = _(
+                "It is free: the last lease, of %s, ran out without being released (its holder died or was cut off)."
+            )
+            return str(text % row.holder)
+        case State.FREE:
+            return _("It is free: whoever asks next may get it.")
+        case State.LEASED:
+            return _(
+                "It is leased; it comes free when it is released, or when the lease runs out without a renewal."
+            )
+        case State.COOLING:
+            return _("It rests after its last lease, for another %s.") % duration(one.busy_for)
+        case State.QUARANTINED:
+            numbers = {"time": duration(one.back_in or one.busy_for), "reason": reason, "strikes": row.strikes}
+            return _("It is in quarantine for another %(time)s: %(reason)s (strikes: %(strikes)d).") % numbers
+        case State.DRAINING:
+            return f"{_after_its_lease(row.status) % reason} {_return(one)}"
+        case State.RESERVED:
+            return _("It is reserved: %s.") % reason + f" {_return(one)}"
+        case State.RETIRED:
+            return _("It is retired: %s.") % reason
+    return _("It is out of service: %s.") % reason + f" {_return(one)}"
+
+
+def _after_its_lease(status: str) -> str:
+    if status == Status.RESERVED:
+        return _("When its lease ends it is reserved: %s.")
+    if status == Status.QUARANTINED:
+        return _("When its lease ends it is quarantined: %s.")
+    if status == Status.RETIRED:
+        return _("When its lease ends it is retired: %s.")
+    return _("It leaves service when its lease ends: %s.")
+
+
+def _return(one: Resource) -> str:
+    if one.back_in is not None:
+        return _("Back by itself in %s.") % duration(one.back_in)
+    command = f"manage.py resourcepool_drain {one.pool} {one.row.pk} --back"
+    return _("Until somebody returns it: `%s`.") % command
+
+
+def _read(row: Any) -> Any:
+    model = type(row)
+    rows = everything(model).annotate(
+        db_now=DbNow(),
+        db_left=MicrosUntil("busy_before"),
+        db_back=MicrosUntil("until"),
+        db_checked=MicrosUntil("checked_at"),
+    )
+    return retrying(connections[model.pool.using], lambda: rows.get(pk=row.pk))

@@ -1,0 +1,143 @@
+"""Checking from the admin: now, a few at a time, and while the page waits."""
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import User
+from django.db import connections
+from django.urls import resolve
+
+from resourcepool.admin.resources import checking
+from resourcepool.models import Proxy
+from resourcepool.resources.state import Status, Verdict
+from resourcepool.signals import Fact, resource_checked, resource_quarantined
+from tests.admin.conftest import ROLES, lease, sign_in
+from tests.app.rows import columns, new, several
+from tests.committed import transactional_db
+from tests.eventually import eventually
+from tests.validity.conftest import scripted
+from tests.validity.scripted import BAD, Scripted
+
+__all__ = ["scripted", "transactional_db"]
+
+LIST = "/admin/resourcepool/proxy/"
+
+
+@pytest.fixture(autouse=True)
+def _nobody_stays(transactional_db: None) -> Iterator[None]:
+    yield
+    User.objects.all().delete()
+
+
+def check(role: str, rows: list[Proxy]) -> str:
+    chosen = {"action": "check", "_selected_action": [row.pk for row in rows], "confirmed": "yes", "reason": ""}
+    said: str = sign_in(role).post(LIST, chosen, follow=True).content.decode()
+    return said
+
+
+def test_the_bad_are_put_away_and_the_held_left_alone(scripted: type[Scripted]) -> None:
+    good, bad, held = several(Proxy, 3)
+    lease(held)
+    before = columns(held)
+    scripted.finds = {bad.pk: BAD}
+    page = check("operator", [good, bad, held])
+    assert "2 were checked" in page
+    assert "1 was left alone" in page
+    assert columns(good)["verdict"] == Verdict.OK
+    assert (columns(bad)["verdict"], columns(bad)["status"]) == (Verdict.BAD, Status.QUARANTINED)
+    assert columns(held) == before
+    logged = LogEntry.objects.filter(change_message__startswith="Check now").values_list("object_id", flat=True)
+    assert set(logged) == {str(good.pk), str(bad.pk)}
+
+
+def test_one_that_a_check_had_put_away_goes_back(scripted: type[Scripted]) -> None:
+    row = new(Proxy)
+    Proxy.objects.filter(pk=row.pk).quarantine("check: slow", 3_600)
+    assert "1 was checked" in check("operator", [row])
+    assert columns(row)["status"] == Status.IN_SERVICE
+
+
+@pytest.mark.parametrize("is_bad", [True, False])
+def test_one_that_an_operator_had_put_away_is_left_alone(scripted: type[Scripted], is_bad: bool) -> None:
+    row = new(Proxy)
+    Proxy.objects.filter(pk=row.pk).quarantine("vendor has it, ticket 4711", 3_600)
+    before = columns(row)
+    scripted.finds = {row.pk: BAD} if is_bad else {}
+    assert "in a quarantine that no check decided" in check("operator", [row])
+    assert columns(row) == before
+
+
+def test_the_history_names_the_operator(scripted: type[Scripted]) -> None:
+    row = new(Proxy)
+    scripted.finds = {row.pk: BAD}
+    heard: list[Fact] = []
+
+    def note(fact: Fact, **_: Any) -> None:
+        heard.append(fact)
+
+    for signal in (resource_checked, resource_quarantined):
+        signal.connect(note, weak=False, dispatch_uid="test")
+    try:
+        check("operator", [row])
+    finally:
+        for signal in (resource_checked, resource_quarantined):
+            signal.disconnect(dispatch_uid="test")
+    assert [fact.actor for fact in heard] == ["operator", "operator"]
+
+
+def test_no_reason_is_asked_because_what_is_found_is_the_reason(scripted: type[Scripted]) -> None:
+    page = sign_in("operator").get(f"{LIST}{new(Proxy).pk}/operate/check/").content.decode()
+    assert 'id="confirm"' in page
+    assert 'name="reason"' not in page
+
+
+def test_what_takes_too_long_is_said_and_nothing_stays_leased(
+    scripted: type[Scripted], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checking, "WITHIN", -1.0)
+    rows = several(Proxy, 3)
+    assert "Not everything was checked" in check("operator", rows)
+    assert not Proxy.objects.held().exists()
+
+
+def test_without_settings_it_says_what_to_set() -> None:
+    row = new(Proxy)
+    assert "docs/validity.md" in check("operator", [row])
+    assert columns(row)["checked_at"] is None
+
+
+def test_a_checker_that_never_comes_back_does_not_keep_the_page(
+    scripted: type[Scripted], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checking, "WITHIN", 0.2)
+    monkeypatch.setattr(checking, "GRACE", 0.0)
+    row, answered = new(Proxy), threading.Event()
+    scripted.meanwhile = staticmethod(lambda _: answered.wait(30))
+    page = check("operator", [row])
+    assert "Not everything was checked" in page
+    assert "1 not done" in page
+    assert "left alone" not in page
+    assert Proxy.objects.held().exists(), "it is still being looked at"
+    answered.set()
+    eventually(lambda: not Proxy.objects.held().exists(), within=20)
+
+
+def test_it_works_where_every_request_is_a_transaction(
+    scripted: type[Scripted], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(connections.settings["default"], "ATOMIC_REQUESTS", True)
+    row = new(Proxy)
+    assert "1 was checked" in check("operator", [row])
+    assert columns(row)["checked_at"] is not None
+    for page in (LIST, f"{LIST}{row.pk}/operate/check/"):
+        assert set(connections) <= resolve(page).func._non_atomic_requests
+
+
+@pytest.mark.parametrize("role", ["anonymous", *ROLES, "superuser"])
+def test_only_operators_may(scripted: type[Scripted], role: str) -> None:
+    row: Any = new(Proxy)
+    check(role, [row])
+    assert (columns(row)["checked_at"] is not None) is (role in {"operator", "superuser"})

@@ -1,0 +1,37 @@
+"""What is entered before something is done, decided without a database."""
+
+import datetime
+
+import pytest
+
+from resourcepool.admin.resources.forms import QuarantineForm, SpanForm
+
+NOW = datetime.datetime(2026, 11, 21, 3, 0, tzinfo=datetime.UTC)
+
+SPANS = [
+    ({"amount": "5", "unit": "minutes"}, datetime.timedelta(minutes=5)),
+    ({"amount": "30", "unit": "days"}, datetime.timedelta(days=30)),
+    ({"amount": "2"}, datetime.timedelta(hours=2)),
+    ({"until": "2026-11-21T03:30"}, datetime.timedelta(minutes=30)),
+    ({"until": "2026-12-21T03:00"}, datetime.timedelta(days=30)),
+    ({}, None),
+]
+
+
+@pytest.mark.parametrize(("entered", "expected"), SPANS)
+def test_a_span_is_worked_out(entered: dict[str, str], expected: datetime.timedelta | None) -> None:
+    form = SpanForm({"reason": "r", **entered}, now=NOW)
+    assert form.is_valid(), form.errors
+    assert form.cleaned_data["duration"] == expected
+
+
+@pytest.mark.parametrize(
+    "entered",
+    [{"until": "2026-11-21T03:00"}, {"until": "2026-12-21T03:01"}, {"amount": "100000", "unit": "days"}],
+)
+def test_a_span_ends_in_the_future_and_within_thirty_days(entered: dict[str, str]) -> None:
+    assert not SpanForm({"reason": "r", **entered}, now=NOW).is_valid()
+
+
+def test_a_quarantine_needs_an_end() -> None:
+    assert not QuarantineForm({"reason": "r"}, now=NOW).is_valid()

@@ -1,0 +1,188 @@
+"""The page of one resource: what it is doing, what can be done, what has happened."""
+
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from resourcepool.admin.resources import page as pages
+from resourcepool.admin.resources.operations import OPERATIONS
+from resourcepool.admin.words import moment
+from resourcepool.dialect import DbLater
+from resourcepool.models import Event, Proxy
+from resourcepool.signals import What
+from tests.admin.conftest import event, lease, text
+from tests.app.rows import change, columns, new
+
+LIST = "/admin/resourcepool/proxy/"
+
+pytestmark = pytest.mark.django_db
+
+
+def url(row: Proxy, page: str = "change") -> str:
+    return f"{LIST}{row.pk}/{page}/"
+
+
+def test_it_says_what_the_resource_is_doing_and_what_happened(operator: Client, proxy: Proxy) -> None:
+    lease(proxy, "crawler <7>")
+    event(proxy, ago=120, host="web1", pid=41)
+    event(proxy, What.CHECKED, reason="ok <b>", seconds=0.25, actor="ann")
+    event(new(Proxy), What.LEAKED, reason="of another one")
+    page = text(operator.get(url(proxy)))
+    for said in (
+        "Held by crawler &lt;7&gt;.",
+        "On host web1, process 41.",
+        "2 min ago",
+        "ok &lt;b&gt;",
+        "0.25 s",
+    ):
+        assert said in page
+    assert "of another one" not in page
+    for name in ("free", "quarantine", "drain", "reserve"):
+        assert f'id="operate-{name}" href="{url(proxy, f"operate/{name}")}"' in page
+
+
+@pytest.mark.parametrize(
+    ("language", "said"), [("en", "acquired and handed over"), ("zh-hans", "已获取，已移交")]
+)
+def test_of_a_short_lease_one_line_says_from_when_until_when(
+    operator: Client, proxy: Proxy, language: str, said: str
+) -> None:
+    event(proxy, What.HANDED_OVER, seconds=3_600, is_whole=True)
+    made = Event.objects.get()
+    page = text(operator.get(url(proxy, "timeline"), headers={"accept-language": language}))
+    assert f"<td>{said}</td>" in page
+    assert f"<td>{moment(made.at)}</td>" in page
+    assert f"<td>{moment(made.at - timedelta(hours=1))}</td>" in page
+
+
+@pytest.mark.parametrize(
+    ("status", "in_service", "offered"),
+    [
+        ("in_service", True, {"quarantine", "drain", "reserve", "check"}),
+        ("out_of_service", False, {"return_to_service", "drain", "reserve"}),
+        ("retired", False, {"return_to_service", "drain", "reserve"}),
+    ],
+)
+@pytest.mark.parametrize("is_checked", [True, False])
+def test_only_what_makes_sense_is_offered(
+    operator: Client,
+    proxy: Proxy,
+    settings: Any,
+    status: str,
+    in_service: bool,
+    offered: set[str],
+    is_checked: bool,
+) -> None:
+    change(proxy, status=status, in_service=in_service)
+    checks = {"resourcepool.Proxy": {"checker": "resourcepool.checks.none"}} if is_checked else {}
+    settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "CHECKS": checks}
+    page = text(operator.get(url(proxy)))
+    expected = offered if is_checked else offered - {"check"}
+    assert {name for name in OPERATIONS if f'id="operate-{name}"' in page} == expected
+
+
+@pytest.mark.parametrize("name", ["change", "timeline"])
+def test_the_heading_says_which_one_it_is(viewer: Client, proxy: Proxy, name: str) -> None:
+    assert f"Proxy {proxy.pk}: http://joe@a.example:80</h" in text(viewer.get(url(proxy, name)))
+
+
+def over(proxy: Proxy) -> None:
+    """Put it in quarantine, and let the time pass."""
+    Proxy.objects.filter(pk=proxy.pk).quarantine("vendor has it", 600)
+    change(proxy, busy_before=DbLater(-1), until=DbLater(-1))
+
+
+@pytest.mark.parametrize("page", ["", "{pk}/change/", "export"])
+def test_a_quarantine_that_is_over_is_shown_nowhere(operator: Client, proxy: Proxy, page: str) -> None:
+    over(proxy)
+    lease(proxy, "crawler <7>")
+    if page == "export":
+        sent = operator.post(LIST, {"action": "export", "_selected_action": [proxy.pk]})
+        shown = b"".join(sent.streaming_content).decode()  # type: ignore[attr-defined]
+        assert "leased" in shown
+        assert "quarantined" not in shown
+    else:
+        shown = text(operator.get(LIST + page.format(pk=proxy.pk)))
+        assert "crawler &lt;7&gt;" in shown
+    assert "vendor has it" not in shown
+
+
+def test_one_that_still_runs_is_shown_with_status_reason_and_end(viewer: Client, proxy: Proxy) -> None:
+    Proxy.objects.filter(pk=proxy.pk).quarantine("vendor has it", 600)
+    page = text(viewer.get(url(proxy)))
+    assert page.count("vendor has it") == 2
+    until = page.partition("field-until")[2].partition("</div>")[0]
+    assert re.search(r"\d\d:\d\d:\d\d", until)
+
+
+def test_who_may_only_look_gets_no_buttons(viewer: Client, proxy: Proxy) -> None:
+    page = text(viewer.get(url(proxy)))
+    assert "Whoever asks next may get it." in page
+    assert 'id="operate-' not in page
+
+
+def test_the_history_is_paged(viewer: Client, proxy: Proxy, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pages, "EVENTS", 3)
+    for number in range(8):
+        event(proxy, fence=number // 2, reason=f"event {number}.")
+    seen, at = [], url(proxy)
+    while at:
+        answer = viewer.get(at)
+        seen += [one.reason for one in answer.context["events"]]
+        at = answer.context["older"]
+    assert seen == [f"event {number}." for number in reversed(range(8))]
+
+
+@pytest.mark.parametrize("before", ["x", "1", "1-", "-1", "1-x", "²-²", "9" * 50 + "-1", "%00-1"])
+def test_a_nonsense_place_in_the_history_is_its_beginning(viewer: Client, proxy: Proxy, before: str) -> None:
+    event(proxy, reason="the first")
+    assert "the first" in text(viewer.get(f"{url(proxy, 'timeline')}?before={before}"))
+
+
+def test_at_most_ten_queries(operator: Client, administrator: Client, proxy: Proxy) -> None:
+    lease(proxy)
+    for _ in range(60):
+        event(proxy)
+    for client in (operator, administrator):
+        for page in ("change", "timeline", "operate/free"):
+            client.get(url(proxy, page))
+            with CaptureQueriesContext(connection) as queries:
+                client.get(url(proxy, page))
+            assert len(queries) <= 10, [query["sql"] for query in queries.captured_queries]
+
+
+LEASE: dict[str, Any] = {
+    "busy_before": "2001-01-01",
+    "busy_before_0": "2001-01-01",
+    "busy_before_1": "00:00",
+    "fence": "0",
+    "holder": "me",
+    "in_service": "",
+    "status": "retired",
+    "until": "",
+    "reason": "x",
+    "verdict": "ok",
+}
+
+
+def test_no_form_can_change_a_lease_or_a_state(administrator: Client, proxy: Proxy) -> None:
+    lease(proxy)
+    before = columns(proxy)
+    entered = {"scheme": "http", "host": "a.example", "port": 80, "username": "joe", "weight": 1, "notes": "n"}
+    assert administrator.post(url(proxy), {**entered, "country": "", "tags": "", **LEASE}).status_code == 302
+    assert columns(proxy) == {**before, "notes": "n"}
+
+
+def test_a_page_has_no_script_and_no_style_of_its_own(operator: Client, proxy: Proxy) -> None:
+    for page in (LIST, url(proxy), url(proxy, "timeline"), url(proxy, "operate/quarantine")):
+        said = text(operator.get(page))
+        assert "<style" not in said
+        assert " style=" not in said
+        assert " onclick=" not in said
+        for tag in said.split("<script")[1:]:
+            assert " src=" in tag.split(">")[0], tag[:200]

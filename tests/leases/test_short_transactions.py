@@ -1,0 +1,25 @@
+"""Changes that wait for no lock for long."""
+
+from typing import NoReturn
+
+import pytest
+from django.db import OperationalError, transaction
+
+from resourcepool.exceptions import DatabaseUnavailable
+from resourcepool.leases.short_transactions import briefly
+
+
+def locked() -> NoReturn:
+    raise OperationalError(1205, "Lock wait timeout exceeded; try restarting transaction")
+
+
+@pytest.mark.only("mysql")
+def test_a_locked_row_is_refused_with_a_sentence() -> None:
+    with pytest.raises(DatabaseUnavailable, match="locked by somebody's transaction"):
+        briefly("default", locked)
+
+
+@pytest.mark.only("mysql")
+def test_inside_a_transaction_the_error_is_left_to_whoever_began_it() -> None:
+    with pytest.raises(OperationalError), transaction.atomic():
+        briefly("default", locked)

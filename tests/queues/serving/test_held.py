@@ -1,0 +1,290 @@
+"""The handle of a queue: trusted no longer than it may be, in hand while work goes on."""
+
+import math
+from collections.abc import Callable
+
+import pytest
+from django.db import connection
+
+from resourcepool.exceptions import DatabaseUnavailable, LeaseLost, LeaseReleased, QueueBusy
+from resourcepool.leases.keeper import keeper
+from resourcepool.queues import operating
+from resourcepool.queues.serving.held import Hand, HeldQueue
+from resourcepool.queues.serving.membership import Membership
+from tests.app.rows import change
+from tests.committed import Clock
+from tests.concurrency.wire import Interference
+from tests.eventually import InBackground, eventually
+from tests.queues.crew import (
+    AWAY,
+    NAME,
+    ask,
+    asked_ago,
+    handles,
+    kind,
+    one,
+    queue,
+    replan,
+    table,
+    take_away,
+)
+
+pytestmark = pytest.mark.usefixtures("transactional_db")
+
+
+def pass_by(clock: Clock, a: Membership, seconds: float, *, looks: bool = True) -> None:
+    """Let time go by in this process, while the heartbeat of A, on a connection of its own, goes on."""
+    for _ in range(4):
+        clock.advance(seconds / 4)
+        began = clock()
+        eventually(lambda began=began: a.lease.trust.sent_at >= began)
+        if looks:
+            a.turn()
+
+
+class TestTrust:
+    def test_ends_when_the_database_is_away_and_comes_back_with_it(self, process_clock: Clock) -> None:
+        a, mine = one()
+        interference = Interference()
+        with connection.execute_wrapper(interference):
+            interference.expect("", AWAY, times=1_000)
+            with pytest.raises(DatabaseUnavailable):
+                a.turn()
+            assert mine.is_held  # shorter than the trust: nothing is lost
+            pass_by(process_clock, a, 16, looks=False)
+            process_clock.advance(2.1)
+            assert a.lease.is_held
+            assert not mine.is_held
+            with pytest.raises(LeaseLost):
+                mine.ensure_held()
+            with pytest.raises(LeaseLost), mine.working():
+                pass
+        a.turn()
+        assert mine.is_held
+        assert handles(a) == {"1": mine}
+        assert not mine.lost.is_set()
+
+    def test_ends_before_others_may_take_over_what_they_have_asked_for(self, process_clock: Clock) -> None:
+        a, mine = one()
+        ask(a)
+        with mine.working():
+            a.turn()
+            assert mine.is_asked_for
+            pass_by(process_clock, a, 20)
+            a.turn()
+            mine.ensure_held()
+            pass_by(process_clock, a, 8)  # of 30 seconds; the last two are kept clear
+            a.turn()
+            assert not mine.is_held
+            with pytest.raises(LeaseLost):
+                mine.ensure_held()
+            change(queue("1"), requested_at=None, req_server=None)
+            mine.asked_until = math.inf  # for the end of the block
+        assert mine.is_held
+
+    def test_counts_what_has_passed_since_the_first_request(self, process_clock: Clock) -> None:
+        a, mine = one(drain_within=60)
+        ask(a)
+        asked_ago("1", 50)
+        with pytest.raises(LeaseLost), mine.working():
+            a.turn()
+            mine.ensure_held()
+            process_clock.advance(8.1)
+            a.turn()
+        assert not mine.is_held
+
+    def test_is_shortened_by_the_operator_from_then_on_and_not_behind_its_back(
+        self, process_clock: Clock
+    ) -> None:
+        a, mine = one(drain_within=100)
+        ask(a)
+        with mine.working():
+            asked_ago("1", 50)
+            a.turn()
+            shorter = kind()
+            shorter.drain_within = 30
+            shorter.save(update_fields=["drain_within"])
+            replan(if_due=True)
+            assert table() == "A>B", "it does not know yet"
+            a.turn()
+            pass_by(process_clock, a, 20)
+            a.turn()
+            mine.ensure_held()
+            pass_by(process_clock, a, 8)
+            a.turn()
+            assert not mine.is_held
+            mine.asked_until = math.inf  # for the end of the block
+
+    def test_is_prolonged_by_the_operator_also_for_an_owner_that_was_asked_before(self) -> None:
+        a, mine = one(drain_within=40)
+        ask(a)
+        with mine.working():
+            a.turn()
+            before = mine.asked_until
+            longer = kind()
+            longer.drain_within = 1_000
+            longer.save()
+            a.turn()
+            assert mine.asked_until - before > 900
+
+    def test_and_the_heartbeat_end_when_nobody_looks_after_the_queues(self, process_clock: Clock) -> None:
+        a, mine = one()
+        pass_by(process_clock, a, 16, looks=False)
+        process_clock.advance(2.1)
+        for _ in range(2):
+            keeper._beat_once("default")
+            process_clock.advance(10)
+        eventually(lambda: not a.lease.is_held)
+        eventually(mine.lost.is_set)
+
+    def test_and_the_heartbeat_go_on_when_somebody_looks_again_in_time(self, process_clock: Clock) -> None:
+        a, mine = one()
+        pass_by(process_clock, a, 16, looks=False)
+        process_clock.advance(2.1)
+        assert not mine.is_held
+        a.turn()
+        pass_by(process_clock, a, 16)
+        mine.ensure_held()
+
+    def test_ends_with_the_heartbeat_though_looks_go_on(self, process_clock: Clock) -> None:
+        a, mine = one()
+        a.lease.let_go()
+        for _ in range(2):
+            process_clock.advance(10)
+            a.turn()
+        assert not mine.is_held
+        assert not handles(a)
+
+
+class TestWorking:
+    def test_keeps_the_queue_from_being_handed_over_until_it_ends(self) -> None:
+        a, mine = one()
+        with mine.working():
+            ask(a)
+            a.turn()
+            assert table() == "A>B"
+            assert mine.should_stop
+        a.turn()
+        assert table() == "B"
+        assert mine.lost.is_set()
+
+    def test_may_be_nested(self) -> None:
+        a, mine = one()
+        with mine.working():
+            with mine.working():
+                ask(a)
+                a.turn()
+            a.turn()
+            assert table() == "A>B"
+            with mine.working():
+                pass
+        a.turn()
+        assert table() == "B"
+
+    def test_does_not_begin_on_what_is_asked_for(self) -> None:
+        a, mine = one()
+        ask(a)
+        with mine.working():
+            a.turn()
+        with pytest.raises(LeaseReleased, match="asked for"), mine.working():
+            pass
+
+    def test_in_another_thread_does_not_begin_while_it_goes_on(self) -> None:
+        _, mine = one()
+        with mine.working():
+            with pytest.raises(QueueBusy, match="another thread"):
+                InBackground(work_on, mine).result()
+            assert mine.is_in_hand
+        InBackground(work_on, mine).result()
+        assert not mine.is_in_hand
+
+    @pytest.mark.parametrize("why", ["is_paused", "is_stopping"])
+    def test_does_not_begin_when_nobody_is_to_work_but_what_goes_on_may_go_into_parts(self, why: str) -> None:
+        a, mine = one()
+        with mine.working():
+            setattr(a, why, True)
+            work_on(mine)
+        with pytest.raises(QueueBusy, match="no work begins"):
+            work_on(mine)
+        assert not mine.is_in_hand
+        assert mine.is_held
+
+    def test_that_ends_has_the_queue_handed_over_soon_and_not_before_the_pace_allows(self) -> None:
+        a, mine = one(heartbeat_every=9.0, reload_every=0.5)
+        turns: list[float] = []
+        a._due_at = turns.append
+        work_on(mine)
+        assert turns == [], "nobody waits for it"
+        with mine.working():
+            ask(a)
+            a.turn()
+            work_on(mine)
+            assert turns == [], "it is still in hand"
+        assert a._seen is not None
+        assert turns == [a._seen.sent_at + 0.5]
+
+    def test_of_a_late_owner_fails_at_its_end(self) -> None:
+        a, mine = one()
+        with pytest.raises(LeaseLost), mine.working():
+            take_away(a)
+            a.turn()
+
+    def test_of_a_late_owner_does_not_begin(self) -> None:
+        a, mine = one()
+        take_away(a)
+        a.turn()
+        with pytest.raises(LeaseLost), mine.working():
+            pass
+
+    def test_lets_the_error_of_the_work_through_and_ends(self) -> None:
+        a, mine = one()
+        with pytest.raises(ZeroDivisionError), mine.working():
+            take_away(a)
+            a.turn()
+            raise ZeroDivisionError
+        assert not mine.is_in_hand
+
+    def test_that_ended_in_time_is_not_called_lost_because_the_queue_goes_at_once(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        a, mine = one()
+        finish: Callable[..., None] = a.finish
+
+        def finish_and_hand_over(which: HeldQueue, hand: Hand) -> None:
+            finish(which, hand)
+            a.turn()
+
+        monkeypatch.setattr(a, "finish", finish_and_hand_over)
+        with mine.working():
+            ask(a)
+            a.turn()
+        assert table() == "B"
+
+    def test_is_told_to_stop_when_paused_but_not_interrupted(self) -> None:
+        a, mine = one()
+        with mine.working():
+            assert not mine.should_stop
+            operating.pause(NAME)
+            a.turn()
+            assert mine.should_stop
+            mine.ensure_held()
+        operating.resume(NAME)
+        a.turn()
+        assert not mine.should_stop
+        assert kind().is_paused is False
+
+
+def work_on(queue: HeldQueue) -> None:
+    with queue.working():
+        pass
+
+
+def test_a_handle_says_what_it_is() -> None:
+    a, mine = one()
+    assert (str(mine), repr(mine)) == (
+        f"queue 1, fence {mine.fence}",
+        f"<HeldQueue 1 fence={mine.fence} held>",
+    )
+    take_away(a)
+    a.turn()
+    assert repr(mine) == f"<HeldQueue 1 fence={mine.fence} ended>"

@@ -1,0 +1,256 @@
+"""One incarnation of a server: it registers and looks; its turns are taken by hand."""
+
+from typing import Any
+
+import pytest
+from django.db import transaction
+
+from resourcepool.database.clock import monotonic
+from resourcepool.exceptions import BadOption, ClaimInTransaction, LeaseLost, RowLocked
+from resourcepool.leases.short_transactions import locked_row
+from resourcepool.models import Queue, Server, TaskType
+from resourcepool.queues import moving, operating
+from resourcepool.queues.serving import registration as registering
+from resourcepool.queues.serving.held import Hand
+from resourcepool.queues.serving.membership import Membership
+from tests.app.rows import columns
+from tests.committed import Clock, Statement
+from tests.concurrency.wire import Wire
+from tests.queues.crew import (
+    COMMIT,
+    NAME,
+    TTL,
+    asked_ago,
+    dies,
+    handles,
+    has_a_server,
+    joined,
+    kind,
+    left,
+    made,
+    one,
+    queue,
+    replan,
+    stranger,
+    table,
+)
+
+pytestmark = pytest.mark.usefixtures("transactional_db")
+
+
+class TestRegistering:
+    def test_gives_the_first_server_everything(self) -> None:
+        made(3)
+        a = joined("A", weight=2, labels={"zone": "eu"}, limit=9)
+        assert table() == "A A A"
+        a.turn()
+        assert list(handles(a)) == ["1", "2", "3"]
+        row = columns(Server.objects.get())
+        assert (row["weight"], row["labels"], row["limit"], row["fence"]) == (2, {"zone": "eu"}, 9, 1)
+        assert row["state"] == "up"
+
+    def test_inside_a_transaction_is_refused(self) -> None:
+        made(1)
+        with pytest.raises(ClaimInTransaction), transaction.atomic():
+            joined("A")
+        assert Server.objects.count() == 0
+
+    def test_without_queues_is_refused_and_says_how_to_add_some(self) -> None:
+        made(0)
+        with pytest.raises(BadOption, match=r"has no queues.*resourcepool_queues add orders"):
+            joined("A")
+        assert Server.objects.count() == 0
+
+    def test_twice_under_one_name_makes_two_servers(self) -> None:
+        made(2)
+        one, two = joined("A"), joined("A")
+        assert one.lease.pk != two.lease.pk
+        one.turn()
+        two.turn()
+        assert sorted([*handles(one), *handles(two)]) == ["1", "2"]
+
+    def test_waits_for_others_that_plan(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        made(2)
+        reassign, tries = moving.reassign, iter([True, True, False])
+
+        def plan_in_turn(*arguments: Any, **more: Any) -> moving.Outcome:
+            if next(tries):
+                raise locked_row("default")
+            return reassign(*arguments, **more)
+
+        monkeypatch.setattr(moving, "reassign", plan_in_turn)
+        joined("A")
+        assert table() == "A A"
+
+    def test_does_not_wait_for_ever(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        made(2)
+
+        def plan_never(*_: Any, **__: Any) -> None:
+            raise locked_row("default")
+
+        monkeypatch.setattr(moving, "reassign", plan_never)
+        monkeypatch.setattr(registering, "REGISTERS_WITHIN", 0.05)
+        with pytest.raises(RowLocked):
+            joined("A")
+        assert Server.objects.count() == 0
+
+    @has_a_server
+    def test_of_which_the_answer_was_lost_registers_once(self, wire: Wire) -> None:
+        made(2)
+        wire.cut_after(COMMIT)
+        a = joined("A")
+        assert wire.cuts == 1
+        assert [row.pk for row in Server.objects.all()] == [a.lease.pk]
+        a.turn()
+        assert len(handles(a)) == 2
+
+    @has_a_server
+    def test_that_was_rolled_back_registers_again(self, wire: Wire) -> None:
+        made(2)
+        wire.cut_after("INSERT INTO resourcepool_server")
+        a = joined("A")
+        assert wire.cuts == 1
+        assert [row.pk for row in Server.objects.all()] == [a.lease.pk]
+
+
+class TestATurn:
+    def test_with_nothing_to_do_is_one_question_and_writes_nothing(self, statements: list[Statement]) -> None:
+        made(5)
+        a = joined("A")
+        stranger("B")
+        a.turn()
+        a.turn()
+        statements.clear()
+        a.turn()
+        mine = [one.sql for one in statements if one.thread == "MainThread"]
+        assert [sql.split()[0] for sql in mine] == ["SELECT"]
+
+    def test_hands_over_what_is_asked_for_and_keeps_the_rest(self) -> None:
+        made(4)
+        a = joined("A")
+        a.turn()
+        before = handles(a)
+        stranger("B")
+        a.turn()
+        assert sorted(table().split()) == ["A", "A", "B", "B"]
+        kept = handles(a)
+        assert len(kept) == 2
+        assert all(before[each] is kept[each] for each in kept)
+        assert [each for each in before if before[each].lost.is_set()] == [x for x in before if x not in kept]
+
+    def test_plans_when_another_server_has_died(self) -> None:
+        made(4)
+        b = stranger("B")
+        a = joined("A")
+        a.turn()
+        dies(b)
+        a.turn()
+        assert len(handles(a)) == 4
+
+    def test_takes_over_what_another_server_does_not_finish(self) -> None:
+        made(2)
+        stranger("B")
+        a = joined("A")
+        a.turn()
+        before = queue("2").fence
+        asked_ago("2", 31)
+        a.turn()
+        assert list(handles(a)) == ["2"]
+        assert handles(a)["2"].fence == before + 1
+
+    def test_shares_queues_that_were_added_meanwhile(self) -> None:
+        made(1)
+        a = joined("A")
+        a.turn()
+        operating.add_queues(NAME, ["x", "y"], parameter="p")
+        a.turn()
+        assert {each: one.parameter for each, one in handles(a).items()} == {"1": "", "x": "p", "y": "p"}
+
+    def test_has_a_queue_that_is_removed_until_the_work_on_it_ends(self) -> None:
+        made(2)
+        a = joined("A")
+        a.turn()
+        with handles(a)["1"].working():
+            operating.remove_queues(NAME, ["1"])
+            a.turn()
+            assert sorted(Queue.objects.values_list("queue_id", flat=True)) == ["1", "2"]
+            assert not a.begin(handles(a)["1"], Hand(is_loop=True))
+        a.turn()
+        assert list(Queue.objects.values_list("queue_id", flat=True)) == ["2"]
+        assert list(handles(a)) == ["2"]
+
+    def test_replaces_a_handle_that_was_ended_by_mistake_once_no_work_on_it_goes_on(self) -> None:
+        a, mine = one()
+        with pytest.raises(LeaseLost), mine.working():
+            mine.end(LeaseLost("a test says so"))
+            operating.add_queues(NAME, ["x"])
+            a.turn()
+            assert list(handles(a)) == ["x"]
+        operating.add_queues(NAME, ["y"])
+        a.turn()
+        again = handles(a)["1"]
+        assert again is not mine
+        assert again.fence == mine.fence
+
+    def test_comes_in_time_for_its_own_interval_though_the_operator_has_set_longer_ones(self) -> None:
+        made(1)
+        a = joined("A")
+        TaskType.objects.update(heartbeat_every=100, reload_every=90, judge_dead_after=300, drain_within=400)
+        assert a.turn() - monotonic() <= TTL / 3
+
+    def test_comes_soon_while_it_waits_for_what_it_has_asked_for_but_not_for_ever(
+        self, process_clock: Clock
+    ) -> None:
+        made(2, heartbeat_every=4.0, reload_every=0.5)
+        stranger("A")
+        b = joined("B")
+        assert wait_of(b) == pytest.approx(0.5)
+        process_clock.advance(3 * 4.0 + 0.1)
+        assert wait_of(b) == pytest.approx(4.0)
+
+    def test_of_a_task_type_that_is_gone_says_so(self) -> None:
+        made(1)
+        a = joined("A")
+        Queue.objects.all().delete()
+        Server.objects.all().delete()
+        TaskType.objects.all().delete()
+        with pytest.raises(TaskType.DoesNotExist):
+            a.turn()
+
+    def test_ends_the_handle_of_what_was_taken_over_and_came_back_since_the_last(self) -> None:
+        made(1)
+        a = joined("A")
+        a.turn()
+        mine = handles(a)["1"]
+        b = stranger("B")
+        operating.drain(NAME, "A")
+        asked_ago("1", 31)
+        replan(if_due=True)
+        operating.undrain(NAME, "A")
+        left(b)
+        assert table() == "A"
+        a.turn()
+        assert mine.lost.is_set()
+        assert handles(a)["1"].fence == mine.fence + 2
+
+
+def wait_of(member: Membership) -> float:
+    """Take a turn; return how long after its look the next one is due."""
+    due_at = member.turn()
+    assert member._seen is not None
+    return due_at - member._seen.sent_at
+
+
+def test_labels_limits_pins_and_weights_hold_through_the_database() -> None:
+    made(12)
+    operating.add_queues(NAME, ["eu-1", "eu-2"], labels={"zone": "eu"})
+    operating.pin(NAME, ["1"], "small")
+    stranger("eu", labels={"zone": "eu"})
+    stranger("small", limit=2)
+    stranger("big", weight=3)
+    wanted = [each.rpartition(">")[2] for each in table().split()]
+    assert wanted[12:] == ["eu", "eu"]
+    assert wanted[0] == "small"
+    assert wanted.count("small") == 2
+    assert {name: wanted.count(name) for name in ("eu", "big")} == {"eu": 3, "big": 9}
+    assert kind().assigned_by == "big"

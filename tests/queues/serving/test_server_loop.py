@@ -1,0 +1,190 @@
+"""The loop over the queues that a server has: what it yields, and when it waits."""
+
+import contextlib
+import math
+import os
+import threading
+from collections import Counter
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from resourcepool.database.clock import monotonic
+from resourcepool.exceptions import BadOption
+from resourcepool.queues import operating
+from resourcepool.queues.serving import rota
+from tests.eventually import eventually, in_threads
+from tests.queues.conftest import Serve
+from tests.queues.crew import (
+    NAME,
+    TTL,
+    has,
+    kind,
+    left,
+    made,
+    stranger,
+    table,
+)
+
+pytestmark = pytest.mark.usefixtures("transactional_db")
+
+
+class TestTheLoop:
+    def test_gives_no_queue_to_two_threads_at_once(self, serve: Serve) -> None:
+        made(6)
+        server = serve("A")
+        has(server, 6)
+        busy, done, doubles = set[str](), Counter[str](), list[str]()
+        lock = threading.Lock()
+
+        def work() -> None:
+            while done.total() < 300:
+                for each in server.queues():
+                    with lock:
+                        doubles.extend({each.queue_id} & busy)
+                        busy.add(each.queue_id)
+                    os.sched_yield()
+                    with lock:
+                        busy.discard(each.queue_id)
+                        done[each.queue_id] += 1
+
+        in_threads([work] * 4)
+        assert not doubles
+        assert set(done) == set("123456")
+
+    def test_that_is_left_after_one_queue_begins_with_the_next(self, serve: Serve) -> None:
+        made(4)
+        server = serve("A")
+        has(server, 4)
+        worked = [next(server.queues()).queue_id for _ in range(10)]
+        assert worked == ["1", "2", "3", "4", "1", "2", "3", "4", "1", "2"]
+
+    def test_that_a_queue_breaks_every_time_gets_to_the_others(self, serve: Serve) -> None:
+        made(6)
+        server = serve("A")
+        has(server, 6)
+        worked = Counter[str]()
+        for _ in range(12):
+            with contextlib.suppress(ZeroDivisionError):
+                for each in server.queues():
+                    worked[each.queue_id] += 1
+                    if each.queue_id == "4":
+                        raise ZeroDivisionError
+        assert set(worked) == set("123456")
+
+    def test_goes_on_where_it_was_when_the_queue_yielded_last_has_gone(self, serve: Serve) -> None:
+        made(4)
+        server = serve("A")
+        has(server, 4)
+        assert [next(server.queues()).queue_id for _ in range(2)] == ["1", "2"]
+        operating.remove_queues(NAME, ["2"])
+        has(server, 3)
+        assert [each.queue_id for each in server.queues()] == ["3", "4", "1"]
+
+    def test_gives_the_queue_back_when_it_is_left(self, serve: Serve) -> None:
+        made(1)
+        server = serve("A")
+        has(server, 1)
+        for each in server.queues():
+            assert each.is_in_hand
+            break
+        assert not server.held[0].is_in_hand
+        with pytest.raises(ZeroDivisionError):
+            for _ in server.queues():
+                raise ZeroDivisionError
+        assert not server.held[0].is_in_hand
+
+    @pytest.mark.parametrize("why", ["it is paused", "all is in hand", "all is asked for", "it has none"])
+    def test_waits_when_there_is_nothing_to_do(
+        self, serve: Serve, monkeypatch: pytest.MonkeyPatch, why: str
+    ) -> None:
+        made(1)
+        server = serve("A")
+        has(server, 1)
+        mine = server.held[0]
+        stranger("B")
+        with contextlib.ExitStack() as stack:
+            if why == "it is paused":
+                operating.pause(NAME)
+                eventually(lambda: mine.should_stop)
+            elif why == "it has none":
+                operating.drain(NAME, "A")
+                eventually(mine.lost.is_set)
+            else:
+                stack.enter_context(mine.working())
+            if why == "all is asked for":
+                operating.drain(NAME, "A")
+                eventually(lambda: mine.is_asked_for)
+            waits: list[float] = []
+            monkeypatch.setattr(server, "wait", waits.append)
+            assert list(server.queues()) == []
+            assert len(waits) == 1
+
+    def test_passes_over_a_queue_for_as_long_as_it_was_told(
+        self, serve: Serve, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        made(3)
+        server = serve("A")
+        has(server, 3)
+        for each in server.queues():
+            if each.queue_id != "2":
+                each.skip_for(timedelta(hours=1))
+        assert [each.queue_id for each in server.queues()] == ["2"]
+        monkeypatch.setattr(rota, "monotonic", lambda: monotonic() + 3_601)
+        assert [each.queue_id for each in server.queues()] == ["3", "1", "2"]
+
+    def test_waits_for_the_first_of_the_queues_that_it_passes_over(
+        self, serve: Serve, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        made(2, heartbeat_every=5, judge_dead_after=TTL)
+        server = serve("A")
+        has(server, 2)
+        for each, seconds in zip(server.queues(), (0.5, 3_600), strict=True):
+            each.skip_for(seconds)
+        waits: list[float] = []
+        monkeypatch.setattr(server, "wait", waits.append)
+        assert list(server.queues()) == []
+        assert [0 <= seconds <= 0.5 for seconds in waits] == [True]
+
+    def test_waits_no_longer_than_a_heartbeat_when_it_passes_over_all(
+        self, serve: Serve, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        made(1)
+        server = serve("A")
+        has(server, 1)
+        server.held[0].skip_for(3_600)
+        waits: list[float] = []
+        monkeypatch.setattr(server, "wait", waits.append)
+        assert list(server.queues()) == []
+        assert waits == [kind().heartbeat_every]
+
+    def test_yields_a_queue_that_has_come_back_at_once(self, serve: Serve) -> None:
+        made(1)
+        server = serve("A")
+        has(server, 1)
+        server.held[0].skip_for(3_600)
+        operating.drain(NAME, "A")
+        other = stranger("B")
+        eventually(lambda: table() == "B")
+        operating.undrain(NAME, "A")
+        left(other)
+        has(server, 1)
+        assert len(list(server.queues())) == 1
+
+    @pytest.mark.parametrize("wrong", [-1, math.nan, "1", None])
+    def test_passes_over_a_queue_for_seconds_only(self, serve: Serve, wrong: Any) -> None:
+        made(1)
+        server = serve("A")
+        has(server, 1)
+        with pytest.raises(BadOption, match="seconds"):
+            server.held[0].skip_for(wrong)
+
+    def test_goes_on_after_a_pause(self, serve: Serve) -> None:
+        made(1)
+        server = serve("A")
+        operating.pause(NAME)
+        eventually(lambda: server.held and server.held[0].should_stop)
+        assert not list(server.queues())
+        operating.resume(NAME)
+        assert eventually(lambda: list(server.queues()))

@@ -1,0 +1,100 @@
+"""What a server sees with every heartbeat, in one statement."""
+
+import math
+
+import pytest
+
+from resourcepool.dialect import DbLater
+from resourcepool.models import Server, TaskType
+from resourcepool.queues.planning.changes import COMMITS_WITHIN
+from resourcepool.queues.serving.snapshot import Look, load, look
+from tests.committed import Statement
+from tests.queues.crew import TTL, asked_ago, dies, kind, left, made, queue, stranger
+
+pytestmark = pytest.mark.usefixtures("transactional_db")
+
+
+def seen() -> Look:
+    return look("default", kind().pk)
+
+
+def test_without_servers_no_plan_will_be_due() -> None:
+    made(1)
+    assert seen().plan_in == math.inf
+
+
+def test_a_plan_is_due_when_the_next_server_would_be_judged_dead() -> None:
+    made(1)
+    stranger("A")
+    b = stranger("B")
+    assert 50 < seen().plan_in <= 60
+    Server.objects.filter(pk=b.pk).update(busy_before=DbLater(20))
+    assert 10 < seen().plan_in <= 20
+    dies(b)
+    assert seen().plan_in == 0
+
+
+def test_a_plan_is_due_when_the_longest_asked_is_late() -> None:
+    made(4, drain_within=40)
+    stranger("A")
+    stranger("B")
+    assert 30 < seen().plan_in <= 40
+    asked_ago("2" if queue("2").requested_at else "3", 25)
+    assert 5 < seen().plan_in <= 15
+
+
+def test_a_late_one_is_not_due_before_its_owner_would_have_stopped_by_itself() -> None:
+    made(2, drain_within=TTL)
+    stranger("A")
+    stranger("B")
+    assert TTL < seen().plan_in <= TTL + COMMITS_WITHIN
+
+
+def test_a_plan_is_due_at_once_when_somebody_has_noted_so() -> None:
+    made(1)
+    TaskType.objects.update(is_assignment_due=True)
+    assert seen().plan_in == 0
+
+
+def test_other_task_types_do_not_matter() -> None:
+    made(1)
+    made(1, name="other")
+    dies(stranger("A", of="other"))
+    assert seen().plan_in == math.inf
+
+
+def test_settings_and_the_generation_are_seen_as_they_are_now() -> None:
+    made(1)
+    TaskType.objects.update(is_paused=True, heartbeat_every=3, reload_every=1, drain_within=9, generation=7)
+    found = seen()
+    assert (found.is_paused, found.heartbeat_every, found.reload_every) == (True, 3, 1)
+    assert (found.drain_within, found.generation) == (9, 7)
+
+
+def test_it_takes_one_statement_however_many_there_are(statements: list[Statement]) -> None:
+    made(200)
+    pk = kind().pk
+    for name in "ABC":
+        stranger(name)
+    statements.clear()
+    look("default", pk)
+    assert len(statements) == 1
+
+
+def test_one_that_is_gone_is_told() -> None:
+    pk = made(1).pk
+    with pytest.raises(TaskType.DoesNotExist):
+        look("default", pk + 1)
+
+
+def test_a_server_loads_what_it_has_and_what_it_has_asked_for(statements: list[Statement]) -> None:
+    made(4)
+    a = stranger("A")
+    b = stranger("B")
+    pk = kind().pk
+    statements.clear()
+    assert [one.queue_id for one, _ in load("default", pk, a.pk)] == ["1", "2", "3", "4"]
+    assert len(statements) == 1
+    assert {(one.cur, one.req) for one, _ in load("default", pk, b.pk)} == {(a.pk, b.pk)}
+    left(b)
+    assert load("default", pk, b.pk) == []

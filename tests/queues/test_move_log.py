@@ -1,0 +1,48 @@
+"""Moves are written down in few statements, whatever people have named things."""
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from resourcepool.models import Move, TaskType
+from resourcepool.queues import move_log as recording
+from resourcepool.queues.planning.changes import Change, Standing
+
+pytestmark = pytest.mark.usefixtures("transactional_db")
+
+ODD = """'"\\ %s {"a": [null]} $1 é 队列 🐘"""
+
+
+def test_a_move_is_written_down_as_it_is_named() -> None:
+    queue = Standing(7, ODD, cur=2, fence=4)
+    changes = [
+        Change(queue, Move.What.HANDED_OVER, 3, ODD),
+        Change(queue, Move.What.FREED, None, "x" * 300),
+        Change(queue, Move.What.REQUESTED, 3, ""),
+    ]
+    recording.record("default", TaskType(name=ODD), 9, changes, {2: f"{ODD} #2", 3: "B #3"})
+    handed, freed, asked = Move.objects.order_by("pk").values()
+    assert handed.pop("at") == freed.pop("at")
+    assert handed == {
+        "id": handed["id"],
+        "task_type": ODD,
+        "generation": 9,
+        "queue_pk": 7,
+        "queue_id": ODD,
+        "fence": 5,
+        "what": "handed_over",
+        "from_server": f"{ODD} #2",
+        "to_server": "B #3",
+        "to_pk": 3,
+        "reason": ODD,
+    }
+    assert (freed["to_server"], freed["to_pk"], freed["reason"]) == ("", None, "x" * 200)
+    assert (asked["to_pk"], asked["fence"], asked["reason"]) == (3, 4, "")
+
+
+def test_ten_thousand_moves_take_two_statements() -> None:
+    changes = [Change(Standing(pk, str(pk)), Move.What.ASSIGNED, 1, "nobody had it") for pk in range(10_000)]
+    with CaptureQueriesContext(connection) as queries:
+        recording.record("default", TaskType(name="orders"), 1, changes, {1: "A #1"})
+    assert len(queries) == 2
+    assert list(Move.objects.order_by("pk").values_list("queue_pk", flat=True)) == list(range(10_000))

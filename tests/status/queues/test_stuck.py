@@ -1,0 +1,116 @@
+"""Queues that stay with draining servers: which, and why nobody takes them."""
+
+from typing import Any
+
+import pytest
+
+from resourcepool.models import TaskType
+from resourcepool.queues import operating
+from resourcepool.status.queues.alarms import drains_in_vain
+from resourcepool.status.queues.stuck import Stuck
+from resourcepool.status.queues.task_types import task_type
+from tests.committed import Statement
+from tests.queues.crew import NAME, dies, made, replan, stranger
+
+pytestmark = pytest.mark.usefixtures("transactional_db")
+
+
+def stuck() -> Stuck | None:
+    return task_type(NAME).stuck
+
+
+def alone() -> list[Any]:
+    return []
+
+
+def beside_one_without_its_label() -> list[Any]:
+    operating.change_queues(NAME, ["1"], labels={"zone": "eu"})
+    return [stranger("B")]
+
+
+def beside_one_that_is_full() -> list[Any]:
+    operating.add_queues(NAME, ["x", "y", "z"])
+    return [stranger("B", limit=1)]
+
+
+def beside_one_that_drains() -> list[Any]:
+    return [stranger("B", state="draining")]
+
+
+@pytest.mark.parametrize(
+    ("beside", "count", "queue", "why"),
+    [
+        (alone, 2, "1", "no other server is up"),
+        (beside_one_without_its_label, 1, "1", "no living server has zone=eu"),
+        (
+            beside_one_that_is_full,
+            4,
+            "1",
+            "every server that may have it has as many queues as its limit allows",
+        ),
+        (beside_one_that_drains, 2, "1", "every server that may have it is draining"),
+    ],
+)
+def test_what_nobody_else_may_have_stays_and_says_why(beside: Any, count: int, queue: str, why: str) -> None:
+    made(2)
+    a = stranger("A", labels={"zone": "eu"})
+    beside()
+    operating.drain(NAME, "A")
+    assert stuck() == Stuck(count, str(a), queue, why)
+    operating.undrain(NAME, "A")
+    assert stuck() is None
+
+
+def test_what_others_have_asked_for_and_what_the_dead_have_does_not_count() -> None:
+    made(2)
+    a = stranger("A")
+    stranger("B")
+    operating.drain(NAME, "A")
+    assert stuck() is None
+    operating.drain(NAME, "B")
+    assert stuck() == Stuck(2, str(a), "1", "every server that may have it is draining")
+    dies(a)
+    assert stuck() is None
+
+
+def test_a_newcomer_that_may_have_them_ends_it() -> None:
+    made(2)
+    stranger("A")
+    operating.drain(NAME, "A")
+    assert stuck() is not None
+    stranger("B")
+    assert stuck() is None
+
+
+def test_it_costs_nothing_while_nobody_drains(statements: list[Statement]) -> None:
+    made(2)
+    stranger("A")
+    statements.clear()
+    task_type(NAME)
+    few = len(statements)
+    operating.drain(NAME, "A")
+    statements.clear()
+    task_type(NAME)
+    assert len(statements) == few + 2
+
+
+def test_each_task_type_has_its_own() -> None:
+    made(1)
+    made(1, name="other")
+    a, b = stranger("A"), stranger("A", of="other")
+    operating.drain(NAME, "A")
+    operating.drain("other", "A")
+    found = {one.name: task_type(one.name).stuck for one in TaskType.objects.all()}
+    assert {name: one and one.server for name, one in found.items()} == {NAME: str(a), "other": str(b)}
+
+
+def test_the_alarm_says_what_to_do() -> None:
+    made(2)
+    a = stranger("A")
+    operating.drain(NAME, "A")
+    replan()
+    (alarm,) = drains_in_vain(task_type(NAME))
+    assert alarm.text == (
+        f"2 queues stay with servers that are draining, such as queue 1 with {a}: no other server is up. Start a server"
+        " that may have them, or end the drain."
+    )

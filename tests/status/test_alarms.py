@@ -1,0 +1,245 @@
+"""What is wrong, in words."""
+
+import logging
+from dataclasses import replace
+from typing import Any
+from unittest.mock import Mock
+
+import pytest
+
+from resourcepool.dialect import DbLater
+from resourcepool.exceptions import DatabaseUnavailable
+from resourcepool.models import Proxy
+from resourcepool.resources.state import State, Status
+from resourcepool.signals import alarm_cleared, alarm_raised
+from resourcepool.status.alarms import Kind, Limits, alarms, judge
+from resourcepool.status.durations import duration
+from resourcepool.status.jobs import JobStatus
+from resourcepool.status.pools import PoolStatus
+from resourcepool.sweeps.sweep import sweep
+from tests.app.rows import change, hold, new, several
+from tests.waiting.waiters import ticket
+
+LIMITS = Limits(oldest_wait=60, sweep=600)
+SWEPT = {"sweep": JobStatus("sweep", done=30, failed=None, result="", holder="")}
+
+
+def pool(*, free: int = 0, leased: int = 0, **more: Any) -> PoolStatus:
+    counts = {**dict.fromkeys(State, 0), State.FREE: free, State.LEASED: leased}
+    return PoolStatus("resourcepool.Proxy", "proxies", counts, **more)
+
+
+def kinds(*pools: PoolStatus, jobs: Any = SWEPT, leaked: int = 0, every: float | None = None) -> list[Kind]:
+    checks = {} if every is None else {"resourcepool.Proxy": every}
+    leaks = {"resourcepool.Proxy": leaked} if leaked else {}
+    return [alarm.kind for alarm in judge(pools, jobs, leaks, LIMITS, checks)]
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [
+        (pool(), []),
+        (pool(free=3, leased=40), []),
+        (pool(leased=40, waiters=5, oldest_wait=59), []),
+        (pool(leased=40, waiters=5, oldest_wait=61), [Kind.EXHAUSTED]),
+        (pool(free=1, leased=40, waiters=5, oldest_wait=59), []),
+        (pool(free=1, leased=40, waiters=5, oldest_wait=61), [Kind.STARVED]),
+        (pool(waiters=1, oldest_wait=1), [Kind.NOTHING_IN_SERVICE]),
+        (pool(free=1, expired=2), [Kind.EXPIRED]),
+        (pool(trouble="no such table"), [Kind.UNREADABLE]),
+    ],
+)
+def test_a_pool_is_in_trouble_when(status: PoolStatus, expected: list[Kind]) -> None:
+    assert kinds(status) == expected
+
+
+@pytest.mark.parametrize(
+    ("passed_over", "every", "expected"),
+    [(1_800, 600, []), (1_801, 600, [Kind.CHECK_STALE]), (10**6, None, []), (None, 600, [])],
+)
+def test_checks_that_stay_away_are_noticed(
+    passed_over: float | None, every: float | None, expected: Any
+) -> None:
+    assert kinds(pool(free=1, oldest_check=10**6, passed_over=passed_over), every=every) == expected
+
+
+@pytest.mark.parametrize(("count", "expected"), [({"free": 1}, [Kind.CHECK_STALE]), ({"leased": 40}, [])])
+def test_checks_that_never_came_are_noticed_where_there_was_anything_to_check(
+    count: dict[str, int], expected: Any
+) -> None:
+    assert kinds(pool(**count), every=600) == expected
+
+
+RAN = [
+    ({"done": 100.0, "result": "5 skipped: in use"}, "last 100 s ago: 5 skipped: in use"),
+    ({"done": 10**6, "failed": 100.0, "result": "BadOption: x"}, "last 100 s ago: BadOption: x"),
+    ({"done": 10**6, "result": "3 ok", "holder": "web1"}, "it is running now"),
+    ({"done": None, "result": "", "holder": "web1"}, "it is running now"),
+]
+
+
+def job(name: str, **stands: Any) -> JobStatus:
+    return JobStatus(name, **{"done": None, "failed": None, "result": "", "holder": "", **stands})
+
+
+@pytest.mark.parametrize("stands", [{"oldest_check": 10**6, "passed_over": 3_000}, {}])
+@pytest.mark.parametrize(("ran", "said"), RAN)
+def test_checks_that_ran_and_passed_over_something_are_not_said_to_stay_away(
+    stands: Any, ran: Any, said: str
+) -> None:
+    check = job("check resourcepool.Proxy", **ran)
+    found = judge(
+        [pool(free=1, **stands)], {**SWEPT, check.name: check}, {}, LIMITS, {"resourcepool.Proxy": 600}
+    )
+    (alarm,) = [one for one in found if one.kind is Kind.CHECK_STALE]
+    assert said in alarm.text
+    assert "beat" not in alarm.text
+    assert "resourcepool_check" not in alarm.text
+
+
+@pytest.mark.parametrize("ran", [{"done": 2_000.0, "result": "3 ok"}, {"failed": 2_000.0, "result": "x"}])
+def test_checks_that_ran_long_ago_are_said_to_stay_away(ran: Any) -> None:
+    check, stale = job("check resourcepool.Proxy", **ran), pool(free=1, oldest_check=10**6, passed_over=3_000)
+    found = judge([stale], {**SWEPT, check.name: check}, {}, LIMITS, {"resourcepool.Proxy": 600})
+    assert any(one.text.endswith("(cron, or Celery beat).") for one in found)
+
+
+@pytest.mark.parametrize(("ran", "said"), RAN[1:])
+def test_a_sweep_that_ran_and_did_not_succeed_is_not_said_to_stay_away(ran: Any, said: str) -> None:
+    found = judge([], {"sweep": job("sweep", **ran)}, {}, LIMITS, {})
+    (alarm,) = [one for one in found if one.kind is Kind.SWEEP_STALE]
+    assert said in alarm.text
+    assert "beat" not in alarm.text
+    assert "manage.py" not in alarm.text
+
+
+def test_a_checker_that_seems_broken_is_one_of_its_pool() -> None:
+    result = "CheckerBroken: 9 of 9 failed together"
+    check = JobStatus("check resourcepool.Proxy", done=900, failed=5, result=result, holder="")
+    (alarm,) = judge([], {**SWEPT, check.name: check}, {}, LIMITS, {"resourcepool.Proxy": 600})
+    assert (alarm.kind, alarm.pool) == (Kind.CHECKER_BROKEN, "resourcepool.Proxy")
+    assert alarm.text == "the checker or its target seems broken: 9 of 9 failed together"
+
+
+@pytest.mark.parametrize("result", ["CheckerBroken: 9 of 9 failed together", "BadOption: no such text"])
+def test_a_check_that_failed_is_forgotten_once_its_pool_is_not_checked_any_more(result: str) -> None:
+    check = JobStatus("check shop.Licence", done=None, failed=5, result=result, holder="")
+    jobs = {**SWEPT, check.name: check}
+    assert len(judge([], jobs, {}, LIMITS, {"shop.Licence": 600})) == 1
+    assert judge([], jobs, {}, LIMITS, {"resourcepool.Proxy": 600}) == []
+
+
+@pytest.mark.parametrize(
+    ("job", "expected"),
+    [
+        ({"done": 600.0}, []),
+        ({"done": 601.0}, [Kind.SWEEP_STALE]),
+        ({"done": None}, [Kind.SWEEP_STALE]),
+        ({"failed": 5.0, "result": "LookupError"}, [Kind.JOB_FAILED]),
+    ],
+)
+def test_a_sweep_that_stays_away_or_fails_is_noticed(job: Any, expected: list[Kind]) -> None:
+    assert kinds(jobs={"sweep": replace(SWEPT["sweep"], **job)}) == expected
+
+
+def test_a_sweep_that_never_ran_is_noticed_and_the_command_named() -> None:
+    (alarm,) = judge([], {}, {}, LIMITS, {})
+    assert alarm.kind is Kind.SWEEP_STALE
+    assert "manage.py resourcepool_sweep" in alarm.text
+
+
+def test_the_worst_comes_first() -> None:
+    found = kinds(pool(waiters=1, expired=1), jobs={}, leaked=2)
+    assert found == [Kind.NOTHING_IN_SERVICE, Kind.SWEEP_STALE, Kind.LEAKED, Kind.EXPIRED]
+
+
+def test_a_leak_is_an_alarm_of_its_pool() -> None:
+    first, second = judge([], SWEPT, {"resourcepool.Proxy": 1, "testapp.Device": 2}, LIMITS, {})
+    assert (first.kind, first.pool, second.pool) == (Kind.LEAKED, "resourcepool.Proxy", "testapp.Device")
+    assert str(first).startswith("resourcepool.Proxy: 1 lease was reported as leaked")
+    assert str(second).startswith("testapp.Device: 2 leases were reported as leaked")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "0 s"), (119, "119 s"), (120, "2 min"), (7_199, "120 min"), (7_200, "2 h"), (10**6, "12 d")],
+)
+def test_spans_are_told_in_the_unit_that_fits(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+def test_of_this_database_now() -> None:
+    new(Proxy, in_service=False, status=Status.OUT_OF_SERVICE)
+    ticket(Proxy, asked_at=DbLater(-30))
+    mine = [alarm.kind for alarm in alarms() if alarm.pool == "resourcepool.Proxy"]
+    assert mine == [Kind.NOTHING_IN_SERVICE]
+
+
+class TestSomebodyWhoWaitsForLong:
+    @staticmethod
+    def alarm() -> Any:
+        (found,) = [alarm for alarm in alarms() if alarm.pool == "resourcepool.Proxy"]
+        return found
+
+    def test_though_others_are_free_is_an_alarm_that_says_why(self) -> None:
+        several(Proxy, 3, country="DE")
+        ticket(Proxy, selector='{"country": "AQ"}', asked_at=DbLater(-600))
+        found = self.alarm()
+        assert (found.kind, found.is_severe) == (Kind.STARVED, True)
+        assert found.text == (
+            "somebody has waited for 10 min, though 3 are free (1 in line). No resource matches what it wants."
+        )
+
+    def test_is_the_one_who_came_first_whatever_the_priority(self) -> None:
+        new(Proxy, country="DE")
+        hold(new(Proxy, country="US"))
+        ticket(Proxy, selector='{"country": "US"}', asked_at=DbLater(-5), priority=-9)
+        ticket(Proxy, selector='{"country": "AQ"}', asked_at=DbLater(-600))
+        assert self.alarm().text.endswith("No resource matches what it wants.")
+
+    def test_where_nothing_is_free_is_told_why_too(self) -> None:
+        hold(new(Proxy, country="US"))
+        ticket(Proxy, selector='{"country": "AQ"}', asked_at=DbLater(-600))
+        found = self.alarm()
+        assert found.kind is Kind.EXHAUSTED
+        assert found.text.endswith("the first for 10 min. No resource matches what it wants.")
+
+    def test_is_an_alarm_also_when_the_database_cannot_say_why(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        new(Proxy)
+        ticket(Proxy, selector='{"country": "AQ"}', asked_at=DbLater(-600))
+        monkeypatch.setattr(
+            "resourcepool.status.waiting._waiting", Mock(side_effect=DatabaseUnavailable("gone"))
+        )
+        found = self.alarm()
+        assert (found.kind, found.text) == (
+            Kind.STARVED,
+            "somebody has waited for 10 min, though 1 are free (1 in line).",
+        )
+
+
+def test_each_is_told_once_when_it_begins_and_once_when_it_ends(caplog: pytest.LogCaptureFixture) -> None:
+    told: list[tuple[str, str]] = []
+
+    def begins(alarm: Any, **_: Any) -> None:
+        told.append(("begins", alarm.pool))
+
+    def ends(alarm: Any, **_: Any) -> None:
+        told.append(("ends", alarm.pool))
+
+    alarm_raised.connect(begins)
+    alarm_cleared.connect(ends)
+    sweep()
+    told.clear()
+    proxy = new(Proxy, in_service=False, status=Status.OUT_OF_SERVICE)
+    waiter = ticket(Proxy)
+    with caplog.at_level(logging.INFO, "resourcepool.alarms"):
+        for _ in range(2):
+            sweep()
+        change(waiter, busy_before=DbLater(-1))
+        for _ in range(2):
+            sweep()
+    assert told == [("begins", "resourcepool.Proxy"), ("ends", "resourcepool.Proxy")]
+    lines = [message for message in caplog.messages if "resourcepool.Proxy" in message]
+    assert len(lines) == 2
+    assert lines[1] == f"over: {lines[0]}"
+    assert proxy.pk

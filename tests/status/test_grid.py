@@ -1,0 +1,95 @@
+"""What each single resource is doing."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from resourcepool.dialect import DbLater
+from resourcepool.models import Event, Proxy
+from resourcepool.resources.state import State
+from resourcepool.signals import What
+from resourcepool.status.activity import Happenings, happenings
+from resourcepool.status.grid import grid
+from tests.app.models import Device, Ghost
+from tests.app.rows import change, hold, new, several
+
+
+@pytest.fixture(autouse=True)
+def _no_events() -> Iterator[None]:
+    yield
+    Event.objects.all().delete()
+
+
+def test_a_cell_for_each_resource_of_each_pool_in_the_order_of_their_keys() -> None:
+    proxies, device = several(Proxy, 12), new(Device)
+    cells = grid([Proxy, Device])
+    assert [cell.pk for cell in cells["resourcepool.Proxy"]] == [str(proxy.pk) for proxy in proxies]
+    assert [cell.pk.replace("-", "") for cell in cells["testapp.Device"]] == [device.pk.hex]
+    assert [cell.name for cell in cells["resourcepool.Proxy"]] == [f"{proxy.host}:3128" for proxy in proxies]
+    assert [cell.name for cell in cells["testapp.Device"]] == [device.name]
+
+
+def test_a_pool_without_a_table_has_none_and_hides_no_other() -> None:
+    new(Proxy)
+    cells = grid([Proxy, Ghost])
+    assert len(cells["resourcepool.Proxy"]) == 1
+    assert cells["testapp.Ghost"] == []
+
+
+def test_a_held_one_tells_by_whom_since_when_and_until_when() -> None:
+    proxy = new(Proxy)
+    lease = hold(proxy, holder="me", ttl=50)
+    Event.objects.create(
+        at=DbLater(-100), what=What.ACQUIRED, pool="resourcepool.proxy", row=str(proxy.pk), fence=lease.fence
+    )
+    (cell,) = grid([Proxy])["resourcepool.Proxy"]
+    assert (cell.state, cell.note) == (State.LEASED, "me")
+    assert 99 < (cell.held or 0) < 160
+    assert 0 < (cell.ends or 0) <= 50
+
+
+def test_one_that_is_put_away_tells_why_and_until_when() -> None:
+    proxy = new(Proxy)
+    Proxy.objects.filter(pk=proxy.pk).quarantine("banned", 600)
+    (cell,) = grid([Proxy])["resourcepool.Proxy"]
+    assert (cell.state, cell.note, cell.held) == (State.QUARANTINED, "banned", None)
+    assert 500 < (cell.ends or 0) <= 600
+
+
+def test_one_that_is_quarantined_since_its_lease_tells_until_when() -> None:
+    proxy = new(Proxy)
+    lease = hold(proxy)
+    Proxy.objects.filter(pk=proxy.pk).quarantine("banned", 600)
+    lease.release()
+    (cell,) = grid([Proxy])["resourcepool.Proxy"]
+    assert (cell.state, cell.note) == (State.QUARANTINED, "banned")
+    assert 500 < (cell.ends or 0) <= 600
+
+
+def test_one_whose_quarantine_is_over_gives_no_reason_any_more() -> None:
+    proxy = new(Proxy)
+    Proxy.objects.filter(pk=proxy.pk).quarantine("banned", 600)
+    change(proxy, busy_before=DbLater(50), until=DbLater(-1))
+    (cell,) = grid([Proxy])["resourcepool.Proxy"]
+    assert (cell.state, cell.note) == (State.COOLING, "")
+
+
+def test_what_happened_lately_is_counted_by_pool() -> None:
+    for what, ago in (
+        (What.ACQUIRED, 5),
+        (What.ACQUIRED, 5),
+        (What.ACQUIRED, 500),
+        (What.LOST, 500),
+        (What.EXPIRED, 5_000),
+        (What.RELEASED, 5),
+        (What.LEAKED, 5),
+    ):
+        Event.objects.create(at=DbLater(-ago), what=what, pool="resourcepool.proxy", row="1")
+    for what, ago in ((What.RELEASED, 5), (What.HANDED_OVER, 5), (What.FIXED, 500)):
+        Event.objects.create(
+            at=DbLater(-ago), what=what, pool="resourcepool.proxy", row="1", seconds=0.1, is_whole=True
+        )
+    Event.objects.create(at=DbLater(-5), what=What.ACQUIRED, pool="testapp.device", row="1")
+    assert happenings(["resourcepool.Proxy"]) == {
+        "resourcepool.proxy": Happenings(acquired=4, lost=1, leaked=1)
+    }

@@ -1,0 +1,164 @@
+"""Why a resource is, or is not, handed out."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from resourcepool.dialect import DbLater
+from resourcepool.history.recorder import recorder
+from resourcepool.models import Event, Proxy
+from resourcepool.resources.state import State, Status
+from resourcepool.status import why
+from tests.app.models import Device
+from tests.app.rows import change, expire, hold, new
+
+
+def over(proxy: Any) -> Any:
+    """Put it in quarantine, and let the time pass."""
+    Proxy.objects.filter(pk=proxy.pk).quarantine("vendor has it", 600)
+    change(proxy, busy_before=DbLater(-1), until=DbLater(-1))
+    return proxy
+
+
+def one(
+    state: State, *, holder: str = "", reason: str = "bad", back_in: float | None = None, status: str = ""
+) -> why.Resource:
+    row: Any = SimpleNamespace(pk=7, holder=holder, reason=reason, strikes=3, status=status)
+    return why.Resource("app.Thing", row, state, None, 150.0, back_in, None, [])
+
+
+@pytest.mark.parametrize(
+    ("resource", "said"),
+    [
+        (one(State.FREE), "It is free: whoever asks next may get it."),
+        (one(State.FREE, holder="dead one"), "the last lease, of dead one, ran out without being released"),
+        (one(State.LEASED, holder="me"), "It is leased; it comes free when it is released"),
+        (one(State.COOLING), "It rests after its last lease, for another 2 min."),
+        (one(State.QUARANTINED), "It is in quarantine for another 2 min: bad (strikes: 3)."),
+        (
+            one(State.DRAINING, back_in=60),
+            "It leaves service when its lease ends: bad. Back by itself in 60 s.",
+        ),
+        (
+            one(State.DRAINING, reason="alice: tests", status=Status.RESERVED),
+            "When its lease ends it is reserved: alice: tests. Until somebody returns it",
+        ),
+        (
+            one(State.DRAINING, back_in=7_200, status=Status.QUARANTINED),
+            "When its lease ends it is quarantined: bad. Back by itself in 2 h.",
+        ),
+        (one(State.DRAINING, status=Status.RETIRED), "When its lease ends it is retired: bad."),
+        (one(State.QUARANTINED, back_in=7_200), "It is in quarantine for another 2 h: bad (strikes: 3)."),
+        (one(State.RESERVED, back_in=7_200), "It is reserved: bad. Back by itself in 2 h."),
+        (one(State.RETIRED), "It is retired: bad."),
+        (one(State.OUT, reason=""), "It is out of service: no reason given."),
+        (one(State.OUT), "Until somebody returns it: `manage.py resourcepool_drain app.Thing 7 --back`."),
+    ],
+)
+def test_each_state_is_explained(resource: why.Resource, said: str) -> None:
+    assert said in resource.because
+
+
+class TestAResource:
+    def test_that_is_held(self) -> None:
+        device = new(Device)
+        hold(device, holder="me", ttl=20)
+        found = why.resource(device)
+        assert found.state is State.LEASED
+        assert found.holding is not None
+        assert found.holding.holder == "me"
+        assert 15 < found.busy_for <= 20
+        assert found.holding.renewal is None, "the history does not know its ttl"
+
+    def test_that_is_held_for_another_ttl_than_its_pool_s(self, settings: Any) -> None:
+        settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "HISTORY": True}
+        device = new(Device)
+        lease: Any = Device.pool.acquire(ttl=15)
+        try:
+            recorder.flush()
+            found = why.resource(device).holding
+            assert found is not None
+            assert found.renewal is not None
+            assert found.renewal.every == 5
+            assert found.renewal.ago == pytest.approx(15 - found.expires_in)
+        finally:
+            lease.release()
+            recorder.flush()
+            Event.objects.all().delete()
+
+    def test_whose_lease_ran_out(self) -> None:
+        proxy = new(Proxy)
+        hold(proxy, holder="dead one")
+        expire(proxy)
+        found = why.resource(proxy)
+        assert (found.state, found.holding, found.busy_for) == (State.FREE, None, 0.0)
+        assert "dead one" in found.because
+
+    def test_that_is_quarantined_and_was_checked(self) -> None:
+        proxy = new(Proxy, checked_at=DbLater(-90), verdict="bad")
+        Proxy.objects.filter(pk=proxy.pk).quarantine("banned", 600)
+        found = why.resource(proxy)
+        assert found.state is State.QUARANTINED
+        assert 590 < (found.back_in or 0) <= 600
+        assert 89 < (found.checked or 0) < 150
+
+    def test_whose_quarantine_is_over_gives_no_reason_any_more(self) -> None:
+        proxy = over(new(Proxy))
+        hold(proxy, holder="me")
+        found = why.resource(proxy)
+        assert (found.state, found.reason) == (State.LEASED, "")
+
+    def test_that_drains_still_has_its_holder(self) -> None:
+        proxy = new(Proxy, in_service=False, status=Status.OUT_OF_SERVICE, reason="cable")
+        Proxy.objects.filter(pk=proxy.pk).update(busy_before=DbLater(30), holder="me")
+        found = why.resource(proxy)
+        assert found.state is State.DRAINING
+        assert found.holding is not None
+
+    def test_knows_how_its_last_leases_ended_and_no_other_s(self) -> None:
+        proxy = new(Proxy)
+        for fence in range(1, 9):
+            for what in ("acquired", "released"):
+                Event.objects.create(
+                    at=DbLater(fence), what=what, pool="resourcepool.proxy", row=str(proxy.pk), fence=fence
+                )
+        Event.objects.create(
+            at=DbLater(99), what="released", pool="testapp.device", row=str(proxy.pk), fence=99
+        )
+        try:
+            assert [(event.what, event.fence) for event in why.endings(proxy)] == [
+                ("released", fence) for fence in (8, 7, 6, 5, 4)
+            ]
+        finally:
+            Event.objects.all().delete()
+
+    def test_counts_no_quarantine_that_an_operator_put_it_in_as_the_end_of_a_lease(self) -> None:
+        proxy = new(Proxy)
+        about = {"what": "quarantined", "pool": "resourcepool.proxy", "row": str(proxy.pk)}
+        Event.objects.create(at=DbLater(1), fence=1, holder="crawler", **about)
+        Event.objects.create(at=DbLater(2), fence=2, actor="ann", **about)
+        try:
+            assert [event.fence for event in why.endings(proxy)] == [1]
+        finally:
+            Event.objects.all().delete()
+
+    def test_that_was_deleted_meanwhile(self) -> None:
+        proxy = new(Proxy)
+        Proxy.objects.filter(pk=proxy.pk)._raw_delete("default")
+        with pytest.raises(Proxy.DoesNotExist):
+            why.resource(proxy)
+
+
+def test_a_holder_has_leases_and_places_in_every_pool() -> None:
+    from resourcepool.resources.registry import resource_models
+    from tests.waiting.waiters import ticket
+
+    hold(new(Proxy), holder="me")
+    hold(new(Device), holder="me")
+    hold(new(Proxy), holder="me too")
+    ticket(Proxy, holder="me")
+    found = why.holder("me", resource_models())
+    assert [type(held.row) for held in found.holds] == [Proxy, Device]
+    assert len(found.waits) == 1
+    assert why.holder("nobody", resource_models()).holds == []
