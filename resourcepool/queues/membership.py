@@ -22,7 +22,7 @@ from resourcepool.queues.labels import listed
 from resourcepool.queues.looking import Look, load, look
 from resourcepool.queues.models import Server, TaskType
 from resourcepool.queues.pace import Pace
-from resourcepool.queues.planning import Standing, takeover_after
+from resourcepool.queues.planning import QueueSnapshot, takeover_after
 from resourcepool.queues.registering import Application, register
 
 logger = logging.getLogger(__name__)
@@ -249,7 +249,7 @@ class Membership:
             logger.warning("server %s: %s, while work on it goes on", self, how)
         queue.end(how)
 
-    def _asked_until(self, one: Standing, seen: Look) -> float:
+    def _asked_until(self, one: QueueSnapshot, seen: Look) -> float:
         if one.asked_ago is None:
             return math.inf
         left = takeover_after(seen.drain_within, self.lease.terms.ttl) - one.asked_ago

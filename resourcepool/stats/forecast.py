@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from resourcepool.queues.assignment import Member
 from resourcepool.queues.models import Move
 from resourcepool.queues.operating import preview, using_of_queues
-from resourcepool.queues.planning import Change, Standing, Worker
+from resourcepool.queues.planning import Change, QueueSnapshot, Worker
 from resourcepool.queues.standing import find_task_type, read_queues
 from resourcepool.stats.unowned import Candidate, why_nobody
 
@@ -84,7 +84,9 @@ def forecast(
     return Forecast(foreseen, would, len(queues), unowned(queues, changes, staying))
 
 
-def unowned(queues: Iterable[Standing], changes: Iterable[Change], staying: Iterable[Worker]) -> list[Unowned]:
+def unowned(
+    queues: Iterable[QueueSnapshot], changes: Iterable[Change], staying: Iterable[Worker]
+) -> list[Unowned]:
     """Return which queues nobody gets, and why: the reason of the most first."""
     steps = {change.queue.pk: change for change in changes}
     wanted = [queue for queue in queues if not queue.is_retiring]
@@ -103,7 +105,7 @@ def unowned(queues: Iterable[Standing], changes: Iterable[Change], staying: Iter
 
 
 def _asked_back(
-    queues: Iterable[Standing], changes: Iterable[Change], removing: Collection[str]
+    queues: Iterable[QueueSnapshot], changes: Iterable[Change], removing: Collection[str]
 ) -> list[Change]:
     """Return what is asked of the living servers of the queues that are removed."""
     gone, what = {change.queue.pk for change in changes}, Move.What.REQUESTED
@@ -120,7 +122,9 @@ def _is_one_of(member: Member, names: Collection[str]) -> bool:
     return member.pk > 0 and (member.name in names or str(member) in names)
 
 
-def shares(queues: Iterable[Standing], changes: Iterable[Change], workers: Iterable[Worker]) -> list[Share]:
+def shares(
+    queues: Iterable[QueueSnapshot], changes: Iterable[Change], workers: Iterable[Worker]
+) -> list[Share]:
     """Return what each server has, and would have after ``changes`` and all hand-overs; nobody comes last."""
     steps = {change.queue.pk: change for change in changes}
     before: Counter[int | None] = Counter()
@@ -141,7 +145,7 @@ def name_of(member: Member) -> str:
     return str(member) if member.pk > 0 else _("%s (new)") % member.name
 
 
-def _ends_at(queue: Standing, step: Change | None) -> int | None:
+def _ends_at(queue: QueueSnapshot, step: Change | None) -> int | None:
     if step is None:
         return queue.req or (queue.cur if queue.asked_ago is None else None)
     return queue.cur if step.what is Move.What.CANCELLED else step.to

@@ -3,7 +3,7 @@
 import pytest
 
 from resourcepool.queues.assignment import Member
-from resourcepool.queues.planning import Standing, Worker
+from resourcepool.queues.planning import QueueSnapshot, Worker
 from resourcepool.stats.forecast import Unowned, unowned
 from resourcepool.stats.unowned import Candidate, why_nobody
 
@@ -54,9 +54,13 @@ def test_labels_do_not_speak_to_the_terminal() -> None:
 
 
 def test_queues_that_nobody_would_get_are_told_by_reason() -> None:
-    queues = [Standing(pk, f"q{pk}", labels=MARS) for pk in range(1, 9)]
-    queues += [Standing(10, "full"), Standing(11, "had", cur=1), Standing(12, "gone", is_retiring=True)]
-    queues += [Standing(13, "pinned", pin="A")]
+    queues = [QueueSnapshot(pk, f"q{pk}", labels=MARS) for pk in range(1, 9)]
+    queues += [
+        QueueSnapshot(10, "full"),
+        QueueSnapshot(11, "had", cur=1),
+        QueueSnapshot(12, "gone", is_retiring=True),
+    ]
+    queues += [QueueSnapshot(13, "pinned", pin="A")]
     staying = [Worker(Member(1, "A", limit=1))]
     assert unowned(queues, [], staying) == [
         Unowned("no living server has zone=mars", 8, ["q1", "q2", "q3", "q4", "q5"]),
