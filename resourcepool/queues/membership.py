@@ -68,7 +68,8 @@ class Membership:
         self.lease: Lease = register(using, task_type, application, self._was_lost, self._is_looked_after, last)
         self.trusted_until = self._trust_from(self.lease.trust.sent_at)
         self._pace = Pace(self.lease.terms.ttl)
-        self._absence = Absence(monotonic(), self.lease.terms.ttl, has_just_ended=after is not None)
+        before = None if after is None else after._absence
+        self._absence: Absence = Absence(monotonic(), self.lease.terms.ttl, before)
         self.consumer = Consumer(monotonic())
         if after is not None:
             self._take_on(after)

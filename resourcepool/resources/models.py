@@ -99,8 +99,9 @@ class AbstractResource(AbstractLease):
 
     def _note_state(self, names: Iterable[str] | None = None) -> None:
         noted = STATE_COLUMNS if names is None else STATE_COLUMNS & set(names)
-        read = self.__dict__.setdefault("_state_read", {})
-        read.update({name: self.__dict__.get(name) for name in noted})
+        # Another dictionary each time: that of before may be shared with a copy.
+        read = self.__dict__.get("_state_read", {})
+        self.__dict__["_state_read"] = {**read, **{name: self.__dict__.get(name) for name in noted}}
 
     def _may_write(self, name: str, value: Any, *, by_name: bool) -> bool:
         # A copy read a while ago must not undo what an operator has decided since: only what was changed here.
@@ -200,8 +201,8 @@ class Proxy(AbstractResource):
     def _note_state(self, names: Iterable[str] | None = None) -> None:
         super()._note_state(names)
         noted = _ADDRESS if names is None else _ADDRESS & set(names)
-        read = self.__dict__.setdefault("_address_read", {})
-        read.update({name: self.__dict__.get(name) for name in noted})
+        read = self.__dict__.get("_address_read", {})
+        self.__dict__["_address_read"] = {**read, **{name: self.__dict__.get(name) for name in noted}}
 
     def clean(self) -> None:
         """Take and spell what the import does, or the same proxy could be entered twice, or exported for nothing."""

@@ -16,11 +16,11 @@ def refuse_open_transaction(connection: BaseDatabaseWrapper, request: Request) -
     blocks = [block for block in connection.atomic_blocks if not getattr(block, "_from_testcase", False)]
     is_open = connection.connection is not None
     autocommit = connection.autocommit if is_open else connection.settings_dict["AUTOCOMMIT"]
-    manual = not autocommit and not connection.in_atomic_block
-    if manual:
+    commits_at_its_end = connection.in_atomic_block and connection.commit_on_exit
+    if not autocommit and not commits_at_its_end:
         raise ClaimInTransaction(
             f"autocommit is off on database {connection.alias!r}: nobody would notice when the lease is committed, or "
-            "rolled back. Turn it on, or open a transaction.atomic() block"
+            "rolled back, and no atomic block commits it. Turn it on"
         )
     if blocks and not request.allow_in_transaction:
         raise ClaimInTransaction(

@@ -126,6 +126,21 @@ def test_one_that_does_not_come_back_is_judged_when_the_others_had_their_chance(
     assert Server.objects.count() == 1
 
 
+def test_one_that_is_away_again_before_it_could_judge_judges_when_it_returns(process_clock: Clock) -> None:
+    """Else the queues of the dead would lie for as long as the database comes and goes."""
+    made(4)
+    a, b = joined("A"), joined("B")
+    settled([a, b])
+    away(a, b)
+    again = returned(a)
+    again.turn()
+    assert Counter(table().split()) == {"A": 2, "B": 2}
+    process_clock.advance(3 * TTL)
+    away(again)
+    returned(again).turn()
+    assert table() == "A A A A"
+
+
 def test_a_server_that_has_seen_no_outage_judges_at_once() -> None:
     """Else one whose own network comes and goes would keep the queues of the dead from everybody."""
     made(4)
@@ -256,7 +271,7 @@ class TestAbsence:
     def test_a_silence_in_which_others_may_have_lapsed_spares_them_for_a_ttl(
         self, silence: float, spares: bool
     ) -> None:
-        absence = Absence(100.0, 6.0, has_just_ended=False)
+        absence = Absence(100.0, 6.0)
         absence.has_answered(100.0 + silence)
         assert absence.spares(100.0 + silence) is spares
         for moment in (105.0, 107.0, 109.0, 111.0):
@@ -264,23 +279,48 @@ class TestAbsence:
         assert not absence.spares(111.0)
 
     def test_its_own_work_is_no_silence(self) -> None:
-        absence = Absence(100.0, 6.0, has_just_ended=False)
+        absence = Absence(100.0, 6.0)
         absence.goes_on(105.0)
         absence.has_answered(106.0)
         assert not absence.spares(106.0)
 
     def test_a_silence_that_goes_on_spares_already(self) -> None:
-        assert Absence(100.0, 6.0, has_just_ended=False).spares(104.1)
+        assert Absence(100.0, 6.0).spares(104.1)
 
     def test_one_silence_after_the_other_does_not_spare_for_ever(self) -> None:
         """Where the database, or this server, is slow time and again, somebody has to judge."""
-        absence, spared = Absence(100.0, 6.0, has_just_ended=False), []
+        absence, spared = Absence(100.0, 6.0), []
         for number in range(1, 9):
             moment = 100.0 + number * 8.2
             absence.goes_on(moment - 4.2)
             absence.has_answered(moment)
             spared.append(absence.spares(moment))
         assert spared == [True, False] * 4
+
+    @pytest.mark.parametrize("works", [2.0, 5.9, 6.1, 13.0])
+    @pytest.mark.parametrize("is_away", [4.2, 7.0, 13.0, 60.0])
+    def test_nor_does_one_that_was_away_time_and_again_and_had_to_register_each_time(
+        self, works: float, is_away: float
+    ) -> None:
+        now, absence, judged = 100.0, None, 0
+        for _ in range(10):
+            now += is_away
+            absence = Absence(now, 6.0, absence)
+            goes_until = now + works
+            while now < goes_until:
+                absence.has_answered(now)
+                judged += not absence.spares(now)
+                absence.goes_on(now)
+                now += 1.0
+        assert judged >= 4
+
+    def test_an_outage_long_after_another_one_spares_again(self) -> None:
+        absence = Absence(100.0, 6.0, Absence(90.0, 6.0))
+        assert absence.spares(105.9)
+        absence.has_answered(104.0)
+        absence.has_answered(107.0)
+        assert not absence.spares(107.0)
+        assert Absence(120.0, 6.0, absence).spares(125.9)
 
 
 def fences_of_all() -> dict[str, int]:

@@ -1,5 +1,6 @@
 """The models of resources: what a proxy keeps when it is changed."""
 
+import copy as copying
 from typing import Any
 
 import pytest
@@ -67,3 +68,29 @@ class TestAPasswordBelongsToItsAddress:
         copy.host = "evil.example"
         copy.save(update_fields=["notes"])
         assert Proxy.objects.get().url == f"http://joe:{SECRET}@a.example:80"
+
+
+class TestACopyThatIsSavedAsANewRow:
+    """``copy.copy`` copies what is noted about the row that was read; saving the copy changes no note of the other."""
+
+    def test_leaves_the_password_of_the_other_to_its_address(self, proxy: Any) -> None:
+        read = Proxy.objects.get()
+        saved_as_new(read, host="b.example")
+        read.host = "evil.example"
+        read.save()
+        assert Proxy.objects.get(pk=proxy.pk).password == ""
+
+    def test_undoes_nothing_that_an_operator_decided_about_the_other(self, proxy: Any) -> None:
+        read = Proxy.objects.get()
+        saved_as_new(read, host="b.example", in_service=False)
+        Proxy.objects.filter(pk=proxy.pk).update(in_service=False)
+        read.save()
+        assert not Proxy.objects.get(pk=proxy.pk).in_service
+
+
+def saved_as_new(row: Any, **fields: Any) -> None:
+    other = copying.copy(row)
+    other.pk = None
+    for name, value in fields.items():
+        setattr(other, name, value)
+    other.save()

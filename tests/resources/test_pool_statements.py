@@ -1,5 +1,7 @@
 """Acquiring: in how many statements, and inside of transactions."""
 
+import contextlib
+from functools import partial
 from typing import Any
 
 import pytest
@@ -125,12 +127,15 @@ class TestInTransaction:
             lease = Proxy.pool.acquire(allow_in_transaction=True)
         lease.release()
 
-    def test_allowed_by_name_it_is_refused_in_a_transaction_begun_by_hand(self) -> None:
-        """Nobody would notice that it is rolled back, or committed."""
+    @pytest.mark.parametrize(
+        "block", [contextlib.nullcontext, transaction.atomic, partial(transaction.atomic, savepoint=False)]
+    )
+    def test_allowed_by_name_it_is_refused_in_a_transaction_begun_by_hand(self, block: Any) -> None:
+        """Nobody would notice that it is rolled back, or committed; a block inside of it does not commit it."""
         proxy = new(Proxy)
         transaction.set_autocommit(False)
         try:
-            with pytest.raises(ClaimInTransaction, match="autocommit is off"):
+            with pytest.raises(ClaimInTransaction, match="autocommit is off"), block():
                 Proxy.pool.acquire(allow_in_transaction=True, wait=False)
         finally:
             transaction.rollback()
