@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from resourcepool.admin.countdown import countdown
 from resourcepool.phrases import shown
 from resourcepool.resources.state import State, Status, Verdict, standing_of
+from resourcepool.signals import What
 from resourcepool.status.durations import duration
 from resourcepool.status.holders import origin
 from resourcepool.status.renewal import renewal
@@ -75,6 +76,14 @@ def _of_the_lease(resource: Any, now: datetime.datetime, begun: Any) -> Iterator
     text = _("It runs out in %s unless its holder renews it.")
     over = _("By now it has run out, or its holder has renewed it: reload this page to see which.")
     yield countdown(expires_in, text, over)
+
+
+def of_the_leak(event: Any) -> str:
+    """Return what one event about a leak tells: that it was reported, or that somebody knows of it."""
+    said = {"at": moment(event.at), "why": shown(event.reason), "who": event.actor}
+    if event.what == What.ACKNOWLEDGED:
+        return _("The leak was acknowledged by %(who)s at %(at)s: %(why)s") % said
+    return _("Reported as leaked at %(at)s: %(why)s") % said
 
 
 def _of_a_free_one(resource: Any) -> Iterator[str]:

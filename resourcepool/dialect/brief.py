@@ -19,10 +19,11 @@ def brief_transaction(connection: BaseDatabaseWrapper, *, idle: int | None = IDL
     When its process stands still for ``idle`` seconds (None: as long as the project's settings say), MariaDB and
     PostgreSQL end the session, and what it has locked is free; MySQL has no such thing.
 
-    Inside a transaction of the caller, and on SQLite, a wait is as long as the project's settings say.
+    Inside a transaction of the caller, also one begun by turning autocommit off, and on SQLite, a wait is as long as
+    the project's settings say.
     """
     speaks, session = of(connection), None
-    is_outermost = not connection.in_atomic_block
+    is_outermost = not connection.in_atomic_block and connection.get_autocommit()
     try:
         with transaction.atomic(using=connection.alias):
             if is_outermost and speaks.brief_lock_wait:

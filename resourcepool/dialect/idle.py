@@ -15,12 +15,15 @@ ENDING = "set_autocommit"  # what Django calls at the end of a transaction, what
 def limit_idle(connection: BaseDatabaseWrapper, seconds: float) -> None:
     """Have the server end this session if it is silent for so long within the transaction that is open in it.
 
-    What was set before is back after the transaction, and stays if it is less. MySQL and SQLite have no such limit.
+    What was set before is back after the transaction, and stays if it is less. MySQL and SQLite have no such limit, and
+    neither has a transaction on MariaDB that was begun by turning autocommit off: nobody tells when it ends.
     """
     limit = of(connection).limit_idle(connection)
     if limit is None:
         return
     first, again, usual = limit
+    if usual and not connection.commit_on_exit:
+        return
     until_its_end = vars(connection).get(ENDING)
     if isinstance(until_its_end, _UntilItsEnd) and until_its_end.session is connection.connection:
         _execute(connection, again, [math.ceil(seconds)])

@@ -76,4 +76,9 @@ def _anew(field: Any, row: Any) -> Sealed:
     try:
         return seal(row.__dict__[field.name].open(*purposes), purposes[0])
     except SecretUnreadable as error:
-        raise SecretUnreadable(f"{field.model._meta.label} {row.pk}: {error}") from None
+        raise naming(row, error) from None
+
+
+def naming(row: Any, error: SecretUnreadable) -> SecretUnreadable:
+    """Return the same error with the row that it is about."""
+    return SecretUnreadable(f"{row._meta.label} {row.pk}: {error}")

@@ -11,6 +11,7 @@ from resourcepool.history.models import MAX_ROW, Event, EventQuerySet, storable
 from resourcepool.signals import Fact, What, tell
 
 HOUR = 3_600.0  # seconds
+MOST = 10  # of one lease
 
 _OVER = (What.RELEASED, What.HANDED_OVER, What.LOST, What.EXPIRED, What.REVOKED, What.FIXED, What.ACKNOWLEDGED)
 
@@ -28,6 +29,14 @@ def are_leaks(model: Any, grants: Iterable[tuple[Any, int]]) -> list[tuple[Any, 
     of_these = _open([model._meta.label_lower]).filter(row__in={row for row, _ in named})
     found = retrying(connections[of_these.db], lambda: set(of_these.values_list("row", "fence").all()))
     return [grant for name, grant in named.items() if name in found]
+
+
+def told_of(row: Any) -> list[Event]:
+    """Return what the history tells of the running lease of ``row`` as a leak: its reports, and who knows of it."""
+    events = (
+        Event.objects.of(row).filter(fence=row.fence, what__in=(What.LEAKED, What.ACKNOWLEDGED)).order_by("pk")
+    )
+    return retrying(connections[events.db], lambda: list(events.all()[:MOST]))
 
 
 def acknowledge(rows: Any, reason: str, actor: str) -> int:

@@ -170,17 +170,14 @@ class Keeper:
         return min(lease.trust.due_at for lease in batch) if renewed_all else monotonic() + PAUSE_AFTER_FAILURE
 
     def _watch_loop(self) -> None:
-        try:
-            while True:
-                self._watch.reset()
-                try:
-                    wake_at = self._watch_once()
-                except Exception:
-                    logger.exception("the keeper could not tell of a loss; it tries again")
-                    wake_at = monotonic() + PAUSE_AFTER_FAILURE
-                self._watch.sleep_until(wake_at)
-        finally:
-            self._is_watching = False
+        while True:
+            self._watch.reset()
+            try:
+                wake_at = self._watch_once()
+            except Exception:
+                logger.exception("the keeper could not tell of a loss; it tries again")
+                wake_at = monotonic() + PAUSE_AFTER_FAILURE
+            self._watch.sleep_until(wake_at)
 
     def _watch_once(self) -> float:
         """Tell of what is not trusted any more; return when to look again."""

@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from resourcepool.conf import setting
-from resourcepool.exceptions import BadOption, CheckerBroken
+from resourcepool.exceptions import BadOption, CheckerBroken, Hidden
 from resourcepool.management.layout import plain
 from resourcepool.management.operating import OperatorCommand, actor
 from resourcepool.phrases import shown
@@ -87,7 +87,9 @@ def _models(label: str | None) -> list[Any]:
     """Return the model of this pool, or all that have a checker; raises BadOption."""
     labels = [label] if label else sorted(setting("CHECKS"))
     if not labels:
-        raise BadOption("RESOURCEPOOL['CHECKS']", {}, "it must say how to check them; see docs/validity.md")
+        raise BadOption(
+            "RESOURCEPOOL['CHECKS']", Hidden(), "nothing says how to check them; see docs/validity.md"
+        )
     return [resource_model(one) for one in labels]
 
 

@@ -38,12 +38,15 @@ class OperatorCommand(TranslatedCommand):
     requires_system_checks = []  # what they find is not what stands in the way at 3 a.m.
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
-        """See ``BaseCommand``; with the examples below the options."""
+        """See ``BaseCommand``; with the examples below the options, and words in any order among these."""
         head = _("Examples:")
         epilog = f"{head}\n{textwrap.indent(self.example, '  ')}\n\n{self.codes}"
-        return super().create_parser(
+        parser = super().create_parser(
             prog_name, subcommand, epilog=epilog, formatter_class=_KeepsLines, **kwargs
         )
+        if parser._subparsers is None:  # which argparse cannot mix
+            parser.parse_args = parser.parse_intermixed_args  # type: ignore[method-assign]
+        return parser
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:

@@ -152,7 +152,8 @@ def _would_stay(one: Unowned) -> str:
 
 
 def _of_some(text: str, one: Unowned) -> str:
-    queues = ", ".join([*map(plain, runs(one.first)), *(["..."] if one.count > len(one.first) else [])])
+    is_cut = one.count > len(one.first)  # and then a run would seem to end where it is cut
+    queues = ", ".join([*map(plain, one.first if is_cut else runs(one.first)), *(["..."] if is_cut else [])])
     return text % {"count": f"{one.count:,}", "queues": queues, "why": plain(one.why, MOST_WHY)}
 
 

@@ -10,7 +10,7 @@ from resourcepool.exceptions import BadOption
 from resourcepool.queues.labels import MOST_LISTED, listed
 from resourcepool.queues.models import Queue, Server, TaskType
 from resourcepool.queues.planning.assignment import Member
-from resourcepool.queues.planning.changes import Standing, Worker
+from resourcepool.queues.planning.changes import QueueSnapshot, Worker
 
 COLUMNS = ("pk", "queue_id", "cur_server_id", "req_server_id", "fence", "labels", "pin", "is_retiring")
 
@@ -44,23 +44,23 @@ def worker_of(server: Any, spares: bool) -> Worker:
     return Worker(member, is_alive, is_draining, server.ttl, is_spared=spares and not is_alive)
 
 
-def read_queues(task_type: TaskType, using: str, *only: Q) -> list[Standing]:
+def read_queues(task_type: TaskType, using: str, *only: Q) -> list[QueueSnapshot]:
     """Return its queues (``only`` those for which this holds) in the order in which they were added."""
     rows = Queue.objects.using(using).filter(*only, task_type=task_type)
     found = rows.order_by("pk").annotate(asked=MicrosUntil("requested_at")).values_list(*COLUMNS, "asked")
-    return [_standing(*row) for row in found]
+    return [_snapshot(*row) for row in found]
 
 
-def with_parameters(rows: Any) -> list[tuple[Standing, str]]:
+def with_parameters(rows: Any) -> list[tuple[QueueSnapshot, str]]:
     """Return these queues as planning wants them, each with its parameter."""
     found = rows.annotate(asked=MicrosUntil("requested_at")).values_list(*COLUMNS, "asked", "parameter")
-    return [(_standing(*row), parameter) for *row, parameter in found]
+    return [(_snapshot(*row), parameter) for *row, parameter in found]
 
 
-def _standing(*row: Any) -> Standing:
+def _snapshot(*row: Any) -> QueueSnapshot:
     pk, queue_id, cur, req, fence, labels, pin, is_retiring, asked = row
     asked_ago = None if asked is None else -asked / 1_000_000
-    return Standing(pk, queue_id, cur, req, fence, labels, pin, is_retiring, asked_ago)
+    return QueueSnapshot(pk, queue_id, cur, req, fence, labels, pin, is_retiring, asked_ago)
 
 
 def of_server(server: int) -> Q:

@@ -10,7 +10,7 @@ from django.apps import apps
 from django.db import connections, transaction
 
 from resourcepool.database.retry import retrying
-from resourcepool.exceptions import BadOption
+from resourcepool.exceptions import BadOption, Hidden
 from resourcepool.validity.rules import intervals
 
 MINUTE, HOUR = 60, 3_600  # seconds
@@ -129,6 +129,6 @@ def _seconds(interval: Any) -> int:
 
 def _model(name: str) -> Any:
     if not apps.is_installed("django_celery_beat"):
-        what = "add it, and run `pip install django-celery-beat` and `manage.py migrate`"
-        raise BadOption("INSTALLED_APPS", "without django_celery_beat", what)
+        what = "without django_celery_beat; add it, and run `pip install django-celery-beat` and `manage.py migrate`"
+        raise BadOption("INSTALLED_APPS", Hidden(), what)
     return apps.get_model("django_celery_beat", name)

@@ -8,7 +8,7 @@ from django.utils.module_loading import import_string
 
 from resourcepool import options
 from resourcepool.conf import setting
-from resourcepool.exceptions import BadOption
+from resourcepool.exceptions import BadOption, Hidden
 from resourcepool.validity.checker import Checker
 
 GENERAL = frozenset({"checker", "timeout", "every", "at_once", "suspicious"})
@@ -40,7 +40,7 @@ def rules_of(model: Any) -> Rules:
     where = f"RESOURCEPOOL['CHECKS'][{model._meta.label!r}]"
     chosen = setting("CHECKS").get(model._meta.label)
     if chosen is None:
-        raise BadOption(where, chosen, "it must say how to check them; see docs/validity.md")
+        raise BadOption(where, Hidden(), "nothing says how to check them; see docs/validity.md")
     every = _every(where, chosen)
     return Rules(
         checker=_checker(model, where, chosen),

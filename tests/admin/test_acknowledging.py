@@ -55,6 +55,22 @@ def test_the_page_of_a_resource_offers_it_for_a_leak_alone(rows: list[Proxy]) ->
     assert offered == [True, False, False]
 
 
+def test_the_page_of_a_resource_says_that_it_is_a_leak_and_who_knows_of_it(rows: list[Proxy]) -> None:
+    client = sign_in("operator")
+
+    def page(row: Proxy) -> str:
+        recorder.flush()
+        return text(client.get(f"/admin/resourcepool/proxy/{row.pk}/change/"))
+
+    assert "Reported as leaked at" in page(rows[0])
+    assert "The leak was acknowledged" not in page(rows[0])
+    assert "Reported as leaked" not in page(rows[1]) + page(rows[2])
+    do(client, "acknowledge", rows)
+    assert "The leak was acknowledged by operator at" in page(rows[0])
+    do(client, "free", rows)
+    assert "Reported as leaked" not in page(rows[0])
+
+
 def test_a_freed_one_needs_no_acknowledgement(rows: list[Proxy]) -> None:
     do(sign_in("operator"), "free", rows)
     assert told(rows[0]) == ["leaked", "revoked"]

@@ -169,7 +169,8 @@ def test_a_plan_that_retires_is_not_carried_out_for_who_may_not_operate_any_more
 
 
 @pytest.mark.parametrize("role", EVERYBODY)
-def test_the_menu_of_actions_shows_only_what_one_may_do(role: str) -> None:
+def test_the_menu_of_actions_shows_only_what_one_may_do(role: str, settings: Any) -> None:
+    settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "CHECKS": {"resourcepool.Proxy": {"url": "http://x/"}}}
     client = sign_in(role)
     new(Proxy)
     page = client.get(LIST).content.decode()

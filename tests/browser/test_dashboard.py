@@ -29,6 +29,16 @@ def _no_sample_stays(transactional_db: None) -> Iterator[None]:
     Sample.objects.all().delete()
 
 
+def test_the_figures_beside_a_chart_are_not_cut_off(window: Callable[..., Any]) -> None:
+    new(Proxy)
+    Sample.objects.create(pool="resourcepool.proxy", minute=DbLater(-90), free=900_000, leased=1)
+    page = window()
+    page.goto(PAGE)
+    axis = page.locator(".rp-chart text", has_text="1,000,000").first
+    axis.wait_for()
+    assert axis.evaluate("text => text.getBBox().x - text.ownerSVGElement.viewBox.baseVal.x") >= 0
+
+
 def test_it_is_found_from_the_index_and_nothing_on_it_breaks_the_policy(window: Callable[..., Any]) -> None:
     several(Proxy, 3)
     for ago in range(90, 900, 60):

@@ -1,6 +1,6 @@
 """Whoever locks a row in a transaction and is not heard of any more: the server ends that after about a ttl."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -122,3 +122,50 @@ def test_outside_of_transactions_nothing_is_set(own: BaseDatabaseWrapper) -> Non
     with transaction.atomic():
         Team.objects.create(name="not ours")
         assert limit(own) == 0
+
+
+@pytest.fixture
+def by_hand(own: BaseDatabaseWrapper) -> Iterator[BaseDatabaseWrapper]:
+    """A session in which transactions are begun and ended by hand."""
+    own.set_autocommit(False)
+    yield own
+    own.rollback()
+    own.set_autocommit(True)
+
+
+WAITS = {
+    "mysql": "SELECT CONCAT(@@SESSION.innodb_lock_wait_timeout, @@SESSION.lock_wait_timeout)",
+    "postgresql": "SHOW lock_timeout",
+}
+
+
+@pytest.mark.parametrize(
+    "change", [lambda row: row.save(), lambda row: Proxy.objects.filter(pk=row.pk).take_out("a test")]
+)
+def test_what_is_set_for_a_change_does_not_stay_in_a_transaction_begun_by_hand(
+    by_hand: BaseDatabaseWrapper, change: Callable[[Any], object]
+) -> None:
+    row = new(Proxy)
+    before = waits(by_hand), limit(by_hand)
+    change(row)
+    assert (waits(by_hand), limit(by_hand)) == before
+
+
+def test_a_guard_leaves_no_limit_to_the_next_transaction_that_is_begun_by_hand(
+    own: BaseDatabaseWrapper,
+) -> None:
+    lease = hold(new(Proxy), ttl=60)
+    own.set_autocommit(False)
+    with transaction.atomic():
+        guard(lease)
+    own.commit()
+    assert limit(own) == 0
+    own.rollback()
+    own.set_autocommit(True)
+
+
+def waits(own: BaseDatabaseWrapper) -> Any:
+    """Return what this session has set for waiting for a locked row."""
+    with own.cursor() as cursor:
+        cursor.execute(WAITS[own.vendor])
+        return cursor.fetchone()[0]

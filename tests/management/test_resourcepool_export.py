@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.fernet import Fernet
 from django.core.management import call_command
 
 from resourcepool.management import writing
@@ -127,6 +128,13 @@ class TestSecrets:
         refused = run("export", "--with-secrets", "--output", tmp_path / "backup.csv")
         assert "add --yes" in refused.err
         assert not (tmp_path / "backup.csv").exists()
+
+    def test_that_no_key_decrypts_name_the_row(self, tmp_path: Path, settings: Any) -> None:
+        row = new(Proxy, password=CANARY)
+        settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "SECRET_KEYS": [Fernet.generate_key().decode()]}
+        refused = run("export", "--with-secrets", "--output", tmp_path / "backup.csv", "--yes")
+        assert refused.err.startswith(f"resourcepool.Proxy {row.pk}: none of the keys in ")
+        assert refused.code == 1
 
     def test_come_back_as_they_were(self, tmp_path: Path) -> None:
         odd = {

@@ -6,7 +6,7 @@ from django.test.utils import CaptureQueriesContext
 
 from resourcepool.models import Move, TaskType
 from resourcepool.queues import move_log as recording
-from resourcepool.queues.planning.changes import Change, Standing
+from resourcepool.queues.planning.changes import Change, QueueSnapshot
 
 pytestmark = pytest.mark.usefixtures("transactional_db")
 
@@ -14,7 +14,7 @@ ODD = """'"\\ %s {"a": [null]} $1 é 队列 🐘"""
 
 
 def test_a_move_is_written_down_as_it_is_named() -> None:
-    queue = Standing(7, ODD, cur=2, fence=4)
+    queue = QueueSnapshot(7, ODD, cur=2, fence=4)
     changes = [
         Change(queue, Move.What.HANDED_OVER, 3, ODD),
         Change(queue, Move.What.FREED, None, "x" * 300),
@@ -41,7 +41,9 @@ def test_a_move_is_written_down_as_it_is_named() -> None:
 
 
 def test_ten_thousand_moves_take_two_statements() -> None:
-    changes = [Change(Standing(pk, str(pk)), Move.What.ASSIGNED, 1, "nobody had it") for pk in range(10_000)]
+    changes = [
+        Change(QueueSnapshot(pk, str(pk)), Move.What.ASSIGNED, 1, "nobody had it") for pk in range(10_000)
+    ]
     with CaptureQueriesContext(connection) as queries:
         recording.record("default", TaskType(name="orders"), 1, changes, {1: "A #1"})
     assert len(queries) == 2

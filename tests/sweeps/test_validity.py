@@ -74,6 +74,6 @@ def test_new_ones_are_looked_at_by_the_next_run() -> None:
 
 def test_a_pool_that_nothing_is_said_about_is_refused_and_no_job_has_failed(settings: Any) -> None:
     settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "CHECKS": {}}
-    with pytest.raises(BadOption, match="it must say how to check them"):
+    with pytest.raises(BadOption, match="nothing says how to check them"):
         check_pool(Proxy, Wishes())
     assert f"check {LABEL}" not in jobs()

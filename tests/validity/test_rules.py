@@ -36,7 +36,7 @@ def test_a_checker_of_the_projects_own(settings: Any) -> None:
 @pytest.mark.parametrize(
     ("model", "chosen", "named"),
     [
-        (Proxy, None, "it must say how"),
+        (Proxy, None, ": nothing says how"),
         (Proxy, "http://target.test/", "a dict"),
         (Proxy, {}, "url"),
         (Proxy, {**URL, "every": 5}, "every"),

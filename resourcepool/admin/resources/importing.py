@@ -140,7 +140,7 @@ class Importing(Operating):
             for line in explained(error):
                 self.message_user(request, line, messages.ERROR)
             return HttpResponseRedirect(self.url_of("import"))
-        said = " ".join(sentences(done))
+        said = " ".join([_("Imported %s.") % name, *sentences(done)])
         self._note(request, name, said)
         self.message_user(request, said, messages.SUCCESS)
         return HttpResponseRedirect(self.url_of("changelist"))
@@ -238,7 +238,10 @@ def sentences(done: Imported) -> list[str]:
         _("%(total)d in the file: %(new)d new, %(changed)d changed, %(unchanged)d unchanged.") % numbers,
     ]
     if done.retired:
-        said.append(ngettext("%d is retired.", "%d are retired.", done.retired) % done.retired)
+        said.append(
+            ngettext("%d is not in the file: retired.", "%d are not in the file: retired.", done.retired)
+            % done.retired
+        )
     if done.returned:
         text = ngettext(
             "%d of the changed is back in service.", "%d of the changed are back in service.", done.returned

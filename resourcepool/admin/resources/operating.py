@@ -40,6 +40,12 @@ class Operating(Operated):
     confirmation_template = "resourcepool/admin/operate.html"
     at_once: tuple[str, ...] = (*Operated.at_once, "operate")
 
+    def get_actions(self, request: HttpRequest) -> Any:
+        """Return the actions that can be done to resources of this model."""
+        found: Any = super().get_actions(request)
+        nothing = {name for name, operation in OPERATIONS.items() if not operation.is_for(self.model)}
+        return {name: action for name, action in found.items() if name not in nothing}
+
     def own_urls(self) -> list[URLPattern]:
         """Return the address of the page that asks."""
         page = self.admin_site.admin_view(self.operate_view)
@@ -127,7 +133,7 @@ class Operating(Operated):
         return [
             (operation, self.url_of("operate", quote(resource.pk), name))
             for name, operation in OPERATIONS.items()
-            if state in operation.states and operation.is_offered(resource)
+            if state in operation.states and operation.is_for(self.model) and operation.is_offered(resource)
         ]
 
     def state(self, resource: Any) -> str:

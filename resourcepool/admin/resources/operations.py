@@ -43,6 +43,7 @@ class Operation:
         later: what is said of those among them whose lease still runs, because it waits for the end of that; None: it
             does not.
         status: in which those are then.
+        is_for: whether it can be done to resources of this model at all.
         is_offered: whether its page offers it of a resource in one of these states.
         of_a_grant: concerns the lease that was seen, not whoever has the resource by now.
         most: to how many it is done at once; more would keep the web server busy for too long.
@@ -60,6 +61,7 @@ class Operation:
     later: Any = None
     status: Status | None = None
     states: Collection[State] = tuple(State)
+    is_for: Callable[[Any], bool] = lambda model: True
     is_offered: Callable[[Any], bool] = lambda resource: True
     of_a_grant: bool = False
     most: int = AT_ONCE
@@ -98,8 +100,8 @@ def _is_leak(resource: Any) -> bool:
     return bool(are_leaks(type(resource), [(resource.pk, resource.fence)]))
 
 
-def _has_checks(resource: Any) -> bool:
-    return resource._meta.label in setting("CHECKS")
+def _has_checks(model: Any) -> bool:
+    return model._meta.label in setting("CHECKS")
 
 
 def _check(rows: Any, entered: Entered, actor: str) -> int:
@@ -258,7 +260,7 @@ OPERATIONS = {
             ),
             form=NoReasonForm,
             states=(State.FREE, State.COOLING, State.QUARANTINED),
-            is_offered=_has_checks,
+            is_for=_has_checks,
             concerned=_checkable,
             do=_check,
             done=ngettext_lazy(

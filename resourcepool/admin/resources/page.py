@@ -13,7 +13,8 @@ from django.utils.translation import gettext as _
 
 from resourcepool.admin.resources.columns import Columns, note_beginnings
 from resourcepool.admin.resources.operating import Operating
-from resourcepool.admin.words import happened, lasted, moment, sentences, titled, zone
+from resourcepool.admin.words import HELD, happened, lasted, moment, of_the_leak, sentences, titled, zone
+from resourcepool.history.leaks import told_of
 from resourcepool.history.models import Event
 from resourcepool.phrases import shown
 from resourcepool.resources.state import state_of
@@ -39,10 +40,14 @@ class Page(Columns, Operating):
         if resource is not None and hasattr(resource, "db_now"):
             note_beginnings(self.model, [resource])
             state = state_of(resource, resource.db_now)
+            leaks = told_of(resource) if state in HELD else []
             context |= {
                 "subtitle": titled(resource),
                 "state": self.state(resource),
-                "sentences": sentences(resource, state, resource.db_now, resource.begun),
+                "sentences": [
+                    *sentences(resource, state, resource.db_now, resource.begun),
+                    *map(of_the_leak, leaks),
+                ],
                 "buttons": self.buttons(request, resource, state),
                 **self._timeline(resource, ""),
             }

@@ -41,7 +41,9 @@ class Command(OperatorCommand):
         parser.add_argument("--holder", default="", help=_("leases of exactly this holder"))
         parser.add_argument("--host", default="", help=_("leases of processes on this host"))
         parser.add_argument("--all", action="store_true", help=_("every running lease; asks first"))
-        parser.add_argument("--reason", required=True, help=_("why, one line; the history keeps it"))
+        parser.add_argument(
+            "--reason", default="", help=_("why, one line; the history keeps it; needed, except with --dry-run")
+        )
         parser.add_argument("--yes", action="store_true", help=_("do not ask"))
         parser.add_argument("--dry-run", action="store_true", help=_("only list them"))
         parser.add_argument("--json", action="store_true", help=_("print one JSON object"))
@@ -49,7 +51,9 @@ class Command(OperatorCommand):
 
     def run(self, **options: Any) -> None:
         """See ``OperatorCommand``."""
-        reason = checked.text("--reason", options["reason"], most=MAX_REASON)
+        reason = options["reason"]
+        if reason or not options["dry_run"]:
+            checked.text("--reason", reason, most=MAX_REASON)
         models = arguments.pools(options["pool"])
         which = _which(models[0], options)
         found = counts(models, **which)

@@ -45,7 +45,9 @@ class Command(OperatorCommand):
         arguments.add_selection(parser)
         parser.add_argument("--all", action="store_true", help=_("the whole pool; asks first"))
         parser.add_argument(
-            "--reason", default="", help=_("why, one line for the history; needed, except with --back")
+            "--reason",
+            default="",
+            help=_("why, one line for the history; needed, except with --back and --dry-run"),
         )
         parser.add_argument(
             "--for",
@@ -136,7 +138,7 @@ def _checked(options: dict[str, Any]) -> float | None:
     """Check what is not about which resources; return for how long to wait."""
     if options["back"]:
         _refuse_beside_back(name for name in ("duration", "wait") if options[name])
-    if options["reason"] or not options["back"]:
+    if options["reason"] or not (options["back"] or options["dry_run"]):
         checked.text("--reason", options["reason"], most=MAX_REASON)
     if options["duration"] is not None:
         checked.seconds("--for", options["duration"], least=1, most=LONGEST)

@@ -29,7 +29,7 @@ def takeover_after(drain_within: float, ttl: float) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class QueueSnapshot:
     """A queue as it stands: who has it (``cur``), and who has asked for it (``req``); both are servers' keys.
 
     ``asked_ago``: for how many seconds its server has been asked to give it up; None: it is not.
@@ -74,7 +74,7 @@ class Worker:
 class Change:
     """One step of one queue; ``to`` is None when nobody gets it."""
 
-    queue: Standing
+    queue: QueueSnapshot
     what: Move.What
     to: int | None
     reason: str
@@ -91,7 +91,7 @@ class Change:
 
 
 def plan(
-    queues: Sequence[Standing],
+    queues: Sequence[QueueSnapshot],
     workers: Sequence[Worker],
     strategy: Strategy,
     drain_within: float,
@@ -125,7 +125,9 @@ def plan(
     return found
 
 
-def hand_over(queues: Sequence[Standing], workers: Sequence[Worker], doubtful: Collection[int]) -> list[Change]:
+def hand_over(
+    queues: Sequence[QueueSnapshot], workers: Sequence[Worker], doubtful: Collection[int]
+) -> list[Change]:
     """Return what becomes of queues whose owner has no work in hand on them (R1.5).
 
     Whoever has asked gets it, if it lives; if not, the owner keeps it, unless it was asked back for nobody (its labels
@@ -154,18 +156,20 @@ def _member(worker: Worker, counts: Counter[int | None]) -> Member:
     return member if worker.is_alive else replace(member, limit=most)
 
 
-def _place(queue: Standing, staying: Collection[int], able: Collection[int]) -> Place:
+def _place(queue: QueueSnapshot, staying: Collection[int], able: Collection[int]) -> Place:
     owner = queue.cur if queue.cur in staying else None
     asked = queue.req if owner is not None and queue.req in able else None
     return Place(queue.pk, asked or owner, owner, queue.labels, queue.pin)
 
 
-def _lacking(queue: Standing, owner: Worker | None) -> set[tuple[str, str]]:
+def _lacking(queue: QueueSnapshot, owner: Worker | None) -> set[tuple[str, str]]:
     """Return which labels of ``queue`` its owner has not, so that it may not go on having it."""
     return set() if owner is None else set(queue.labels.items()) - set(owner.member.labels.items())
 
 
-def _step(queue: Standing, target: int | None, staying: Collection[int], is_to_go: bool) -> Move.What | None:
+def _step(
+    queue: QueueSnapshot, target: int | None, staying: Collection[int], is_to_go: bool
+) -> Move.What | None:
     if queue.cur not in staying:
         if target is not None:
             return What.ASSIGNED
@@ -178,19 +182,19 @@ def _step(queue: Standing, target: int | None, staying: Collection[int], is_to_g
     return None if queue.req == target else What.REQUESTED
 
 
-def _retire(queue: Standing, staying: Collection[int]) -> Move.What | None:
+def _retire(queue: QueueSnapshot, staying: Collection[int]) -> Move.What | None:
     return None if queue.cur in staying else What.REMOVED
 
 
 def _is_overdue(
-    queue: Standing, workers: Mapping[int, Worker], drain_within: float, staying: Collection[int]
+    queue: QueueSnapshot, workers: Mapping[int, Worker], drain_within: float, staying: Collection[int]
 ) -> bool:
     if queue.asked_ago is None or queue.cur not in staying:
         return False
     return queue.asked_ago >= takeover_after(drain_within, workers[queue.cur or 0].ttl)
 
 
-def _taken(queue: Standing, target: int | None) -> Move.What:
+def _taken(queue: QueueSnapshot, target: int | None) -> Move.What:
     if queue.is_retiring:
         return What.REMOVED
     return What.FREED if target is None else What.TAKEN_OVER
@@ -208,7 +212,7 @@ class _Reasons:
     ) -> None:
         self._workers, self._leaving, self._counts, self._overflow = workers, leaving, counts, overflow
 
-    def of(self, queue: Standing, what: Move.What, target: int | None) -> str:
+    def of(self, queue: QueueSnapshot, what: Move.What, target: int | None) -> str:
         """Return why ``queue`` takes this step."""
         owner = self._workers.get(queue.cur or 0)
         is_there = owner is not None and owner.is_there and queue.cur not in self._leaving
@@ -222,7 +226,7 @@ class _Reasons:
             return self._why_asked(queue, target)
         return self._why_free(queue)
 
-    def _why_free(self, queue: Standing) -> str:
+    def _why_free(self, queue: QueueSnapshot) -> str:
         if queue.cur is None:
             return self._why_not_pinned(queue) or "nobody had it"
         if queue.cur in self._leaving:
@@ -232,7 +236,7 @@ class _Reasons:
             return "its server is gone"
         return f"{worker.member} was judged dead: no heartbeat for {worker.ttl:g} s"
 
-    def _why_asked(self, queue: Standing, target: int | None) -> str:
+    def _why_asked(self, queue: QueueSnapshot, target: int | None) -> str:
         worker = self._workers[queue.cur or 0]
         missing = _lacking(queue, worker)
         if worker.is_draining and target is not None:
@@ -246,7 +250,7 @@ class _Reasons:
         had, has = self._counts[queue.cur], self._counts[target]
         return f"evens out: {worker.member} had {had}, {self._name(target)} {has}"
 
-    def _why_not_pinned(self, queue: Standing) -> str:
+    def _why_not_pinned(self, queue: QueueSnapshot) -> str:
         is_there = any(
             worker.gets_queues and worker.member.name == queue.pin for worker in self._workers.values()
         )

@@ -16,7 +16,7 @@ from resourcepool.database.open_transaction import limit_silence, rolled_back_on
 from resourcepool.exceptions import GuardOutsideTransaction, LeaseLost, LeaseReleased, QueueBusy
 from resourcepool.leases.lease import Lease
 from resourcepool.queues.models import Queue, Server
-from resourcepool.queues.planning.changes import Standing
+from resourcepool.queues.planning.changes import QueueSnapshot
 from resourcepool.queues.serving.event_loops import refuse_event_loop
 
 TAKEN = "another server has it by now"
@@ -68,7 +68,7 @@ class HeldQueue:
         lost: set when it is gone for good.
     """
 
-    def __init__(self, owner: Owner, standing: Standing, parameter: str) -> None:
+    def __init__(self, owner: Owner, standing: QueueSnapshot, parameter: str) -> None:
         self.pk, self.queue_id, self.fence = standing.pk, standing.queue_id, standing.fence
         self.parameter = parameter
         self.lost = threading.Event()

@@ -17,7 +17,7 @@ from resourcepool.leases.terms import margin
 from resourcepool.queues import moving
 from resourcepool.queues.labels import listed
 from resourcepool.queues.models import Server, TaskType
-from resourcepool.queues.planning.changes import Standing, takeover_after
+from resourcepool.queues.planning.changes import QueueSnapshot, takeover_after
 from resourcepool.queues.serving.absence import Absence
 from resourcepool.queues.serving.consumer import Consumer
 from resourcepool.queues.serving.held import TAKEN, Hand, HeldQueue
@@ -250,7 +250,7 @@ class Membership:
             logger.warning("server %s: %s, while work on it goes on", self, how)
         queue.end(how)
 
-    def _asked_until(self, one: Standing, seen: Look) -> float:
+    def _asked_until(self, one: QueueSnapshot, seen: Look) -> float:
         if one.asked_ago is None:
             return math.inf
         left = takeover_after(seen.drain_within, self.lease.terms.ttl) - one.asked_ago

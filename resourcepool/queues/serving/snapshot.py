@@ -11,7 +11,7 @@ from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import MicrosUntil
 from resourcepool.queues.models import Queue, Server, TaskType
-from resourcepool.queues.planning.changes import Standing, takeover_after
+from resourcepool.queues.planning.changes import QueueSnapshot, takeover_after
 from resourcepool.queues.queries import of_server, with_parameters
 
 
@@ -93,7 +93,7 @@ def _rest(found: Any) -> float:
     return max(0.0, (found.micros_of_rest or 0) / 1_000_000)
 
 
-def load(using: str, task_type: int, server: int) -> list[tuple[Standing, str]]:
+def load(using: str, task_type: int, server: int) -> list[tuple[QueueSnapshot, str]]:
     """Return the queues that ``server`` has or has asked for, each with its parameter; one statement."""
     rows = Queue.objects.using(using).filter(of_server(server), task_type=task_type).order_by("pk")
     return retrying(connections[using], lambda: with_parameters(rows))

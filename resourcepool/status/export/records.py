@@ -9,6 +9,8 @@ from django.db.models import Max, Min
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbNow
 from resourcepool.encryption.field import EncryptedTextField
+from resourcepool.encryption.rotation import naming
+from resourcepool.exceptions import SecretUnreadable
 from resourcepool.history.models import Event
 from resourcepool.proxies.formats import COLUMNS
 from resourcepool.resources.models import AbstractResource
@@ -37,9 +39,16 @@ def of_resources(rows: Any) -> Iterator[Record]:
 
 
 def for_import(rows: Any) -> Iterator[Record]:
-    """Yield each proxy as ``resourcepool_import`` reads it, password included; raises SecretUnreadable."""
+    """Yield each proxy as ``resourcepool_import`` reads it, password included.
+
+    Raises:
+        SecretUnreadable: no key decrypts a password; names the row.
+    """
     for row in _in_chunks(rows):
-        record = {name: getattr(row, name) for name in COLUMNS}
+        try:
+            record = {name: getattr(row, name) for name in COLUMNS}
+        except SecretUnreadable as error:
+            raise naming(row, error) from None
         # A browser's line ends; the import takes Unix's.
         yield {**record, "notes": row.notes.replace("\r\n", "\n").replace("\r", "\n")}
 

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from resourcepool.queues.models import Move
 from resourcepool.queues.operating import preview, using_of_queues
 from resourcepool.queues.planning.assignment import Member
-from resourcepool.queues.planning.changes import Change, Standing, Worker
+from resourcepool.queues.planning.changes import Change, QueueSnapshot, Worker
 from resourcepool.queues.queries import find_task_type, read_queues
 from resourcepool.status.queues.no_owner import Candidate, why_nobody
 
@@ -89,19 +89,23 @@ def forecast(
     return Forecast(foreseen, would, len(queues), without_owner, kept(queues, changes, staying))
 
 
-def unowned(queues: Iterable[Standing], changes: Iterable[Change], staying: Iterable[Worker]) -> list[Unowned]:
+def unowned(
+    queues: Iterable[QueueSnapshot], changes: Iterable[Change], staying: Iterable[Worker]
+) -> list[Unowned]:
     """Return which queues nobody gets, and why: the reason of the most first."""
     return _without_another(queues, changes, staying, {None})
 
 
-def kept(queues: Iterable[Standing], changes: Iterable[Change], staying: Iterable[Worker]) -> list[Unowned]:
+def kept(
+    queues: Iterable[QueueSnapshot], changes: Iterable[Change], staying: Iterable[Worker]
+) -> list[Unowned]:
     """Return which queues stay with servers that drain, and why nobody else gets them."""
     there = list(staying)
     return _without_another(queues, changes, there, {one.member.pk for one in there if one.is_draining})
 
 
 def _without_another(
-    queues: Iterable[Standing],
+    queues: Iterable[QueueSnapshot],
     changes: Iterable[Change],
     staying: Iterable[Worker],
     ends_at: Collection[int | None],
@@ -123,14 +127,14 @@ def _without_another(
     return sorted(listed, key=lambda one: -one.count)
 
 
-def _why(queue: Standing, others: Sequence[Candidate], *, is_owned: bool) -> str:
+def _why(queue: QueueSnapshot, others: Sequence[Candidate], *, is_owned: bool) -> str:
     if is_owned and not others:
         return _("no other server is up")
     return why_nobody(queue.labels, others, queue.pin)
 
 
 def _asked_back(
-    queues: Iterable[Standing], changes: Iterable[Change], removing: Collection[str]
+    queues: Iterable[QueueSnapshot], changes: Iterable[Change], removing: Collection[str]
 ) -> list[Change]:
     """Return what is asked of the living servers of the queues that are removed."""
     gone, what = {change.queue.pk for change in changes}, Move.What.REQUESTED
@@ -147,7 +151,9 @@ def _is_one_of(member: Member, names: Collection[str]) -> bool:
     return member.pk > 0 and (member.name in names or str(member) in names)
 
 
-def shares(queues: Iterable[Standing], changes: Iterable[Change], workers: Iterable[Worker]) -> list[Share]:
+def shares(
+    queues: Iterable[QueueSnapshot], changes: Iterable[Change], workers: Iterable[Worker]
+) -> list[Share]:
     """Return what each server has, and would have after ``changes`` and all hand-overs; nobody comes last."""
     steps = {change.queue.pk: change for change in changes}
     before: Counter[int | None] = Counter()
@@ -168,7 +174,7 @@ def name_of(member: Member) -> str:
     return str(member) if member.pk > 0 else _("%s (new)") % member.name
 
 
-def _ends_at(queue: Standing, step: Change | None) -> int | None:
+def _ends_at(queue: QueueSnapshot, step: Change | None) -> int | None:
     if step is None:
         return queue.req or (queue.cur if queue.asked_ago is None else None)
     return queue.cur if step.what is Move.What.CANCELLED else step.to

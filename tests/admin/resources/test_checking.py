@@ -14,7 +14,7 @@ from resourcepool.admin.resources import checking
 from resourcepool.models import Proxy
 from resourcepool.resources.state import Status, Verdict
 from resourcepool.signals import Fact, resource_checked, resource_quarantined
-from tests.admin.conftest import ROLES, lease, sign_in
+from tests.admin.conftest import ROLES, lease, sign_in, text
 from tests.app.rows import columns, new, several
 from tests.committed import transactional_db
 from tests.eventually import eventually
@@ -103,9 +103,15 @@ def test_what_takes_too_long_is_said_and_nothing_stays_leased(
     assert not Proxy.objects.held().exists()
 
 
-def test_without_settings_it_says_what_to_set() -> None:
-    row = new(Proxy)
-    assert "docs/validity.md" in check("operator", [row])
+def test_without_settings_the_list_does_not_offer_it_and_its_page_says_what_to_set() -> None:
+    row, client = new(Proxy), sign_in("operator")
+    assert 'value="check"' not in text(client.get(LIST))
+    chosen = {"action": "check", "_selected_action": [row.pk], "confirmed": "yes", "reason": ""}
+    assert "No action selected." in text(client.post(LIST, chosen, follow=True))
+    page = f"{LIST}{row.pk}/operate/check/"
+    said = text(client.post(page, {"confirmed": "yes", "reason": ""}, follow=True))
+    assert "nothing says how to check them; see docs/validity.md" in said
+    assert "None is not allowed" not in said
     assert columns(row)["checked_at"] is None
 
 

@@ -51,8 +51,10 @@ def test_the_plan_is_shown_and_nothing_done(administrator: Client) -> None:
 
 
 def test_once_confirmed_it_is_done(administrator: Client) -> None:
-    page = confirm(administrator, upload(administrator, LIST))
-    assert "2 in the file: 2 new" in page
+    planned = upload(administrator, LIST)
+    assert "Imported" not in text(planned)
+    page = confirm(administrator, planned)
+    assert "Imported proxies.txt. 2 in the file: 2 new" in page
     assert SECRET not in page
     assert Proxy.objects.get(host="a.example").password == SECRET
 
@@ -67,7 +69,7 @@ def test_updating_and_retiring_are_asked_for() -> None:
     assert columns(known)["country"] == ""
     page = confirm(client, upload(client, csv, update="on", sync="on"))
     assert "0 new, 1 changed" in page
-    assert "1 is retired." in page
+    assert "1 is not in the file: retired." in page
     assert columns(known)["country"] == "DE"
     assert (columns(old)["in_service"], columns(old)["holder"]) == (False, old.holder)
 
@@ -118,7 +120,7 @@ def test_the_name_of_the_file_may_be_anything() -> None:
     file = SimpleUploadedFile("a\x07\u202e<b>" + "n" * 90 + ".txt", LIST.encode())
     answer = client.post(URL, {"file": file, "sync": "on"})
     assert "<b>" not in text(answer)
-    assert "1 is retired." in confirm(client, answer)
+    assert "1 is not in the file: retired." in confirm(client, answer)
     assert Proxy.objects.filter(reason__startswith="not in a").exists()
 
 

@@ -5,7 +5,14 @@ from typing import Any
 import pytest
 
 from resourcepool.queues.planning.assignment import Member
-from resourcepool.queues.planning.changes import COMMITS_WITHIN, Change, Standing, Worker, hand_over, plan
+from resourcepool.queues.planning.changes import (
+    COMMITS_WITHIN,
+    Change,
+    QueueSnapshot,
+    Worker,
+    hand_over,
+    plan,
+)
 from resourcepool.queues.planning.strategies import STRATEGIES
 
 A, B, C = 1, 2, 3
@@ -18,11 +25,13 @@ def worker(pk: int, **more: Any) -> Worker:
     return Worker(Member(pk, NAMES[pk], **of), ttl=TTL, **more)
 
 
-def queue(pk: int = 1, cur: int | None = None, req: int | None = None, **more: Any) -> Standing:
-    return Standing(pk, str(pk), cur, req, fence=7, **more)
+def queue(pk: int = 1, cur: int | None = None, req: int | None = None, **more: Any) -> QueueSnapshot:
+    return QueueSnapshot(pk, str(pk), cur, req, fence=7, **more)
 
 
-def planned(queues: list[Standing], workers: list[Worker], **more: Any) -> list[tuple[str, int, int | None]]:
+def planned(
+    queues: list[QueueSnapshot], workers: list[Worker], **more: Any
+) -> list[tuple[str, int, int | None]]:
     changes = plan(queues, workers, STRATEGIES[more.pop("strategy", "sticky")], DRAIN, **more)
     return [(str(change.what), change.queue.pk, change.to) for change in changes]
 
@@ -75,7 +84,7 @@ asked, late = {"asked_ago": 1.0}, {"asked_ago": DRAIN}
     ],
 )
 def test_what_becomes_of_one_queue(
-    why: str, one: Standing, workers: list[Worker], expected: tuple[str, int | None] | None
+    why: str, one: QueueSnapshot, workers: list[Worker], expected: tuple[str, int | None] | None
 ) -> None:
     assert planned([one], workers) == ([(expected[0], 1, expected[1])] if expected else []), why
 
@@ -140,7 +149,7 @@ def test_where_everything_is_in_place_nothing_changes(strategy: str) -> None:
     ],
 )
 def test_what_becomes_of_a_queue_whose_owner_has_done_its_work(
-    one: Standing, workers: list[Worker], is_doubtful: bool, expected: list[tuple[str, int | None]]
+    one: QueueSnapshot, workers: list[Worker], is_doubtful: bool, expected: list[tuple[str, int | None]]
 ) -> None:
     found = hand_over([one], workers, [one.pk] if is_doubtful else [])
     assert [(str(change.what), change.to) for change in found] == expected
@@ -218,12 +227,12 @@ REASONS = [
 
 @pytest.mark.parametrize(("one", "workers", "leaving", "reason"), REASONS, ids=[each[-1] for each in REASONS])
 def test_every_change_says_why(
-    one: Standing, workers: list[Worker], leaving: tuple[int, ...], reason: str
+    one: QueueSnapshot, workers: list[Worker], leaving: tuple[int, ...], reason: str
 ) -> None:
     assert [change.reason for change in changes_of(one, workers, leaving)] == [reason]
 
 
-def changes_of(one: Standing, workers: list[Worker], leaving: tuple[int, ...]) -> list[Change]:
+def changes_of(one: QueueSnapshot, workers: list[Worker], leaving: tuple[int, ...]) -> list[Change]:
     return plan([one], workers, STRATEGIES["sticky"], DRAIN, leaving=leaving)
 
 

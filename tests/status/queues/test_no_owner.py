@@ -3,7 +3,7 @@
 import pytest
 
 from resourcepool.queues.planning.assignment import Member
-from resourcepool.queues.planning.changes import Standing, Worker
+from resourcepool.queues.planning.changes import QueueSnapshot, Worker
 from resourcepool.status.queues.forecast import Unowned, kept, unowned
 from resourcepool.status.queues.no_owner import Candidate, why_nobody
 
@@ -54,9 +54,13 @@ def test_labels_do_not_speak_to_the_terminal() -> None:
 
 
 def test_queues_that_nobody_would_get_are_told_by_reason() -> None:
-    queues = [Standing(pk, f"q{pk}", labels=MARS) for pk in range(1, 9)]
-    queues += [Standing(10, "full"), Standing(11, "had", cur=1), Standing(12, "gone", is_retiring=True)]
-    queues += [Standing(13, "pinned", pin="A")]
+    queues = [QueueSnapshot(pk, f"q{pk}", labels=MARS) for pk in range(1, 9)]
+    queues += [
+        QueueSnapshot(10, "full"),
+        QueueSnapshot(11, "had", cur=1),
+        QueueSnapshot(12, "gone", is_retiring=True),
+    ]
+    queues += [QueueSnapshot(13, "pinned", pin="A")]
     staying = [Worker(Member(1, "A", limit=1))]
     assert unowned(queues, [], staying) == [
         Unowned("no living server has zone=mars", 8, ["q1", "q2", "q3", "q4", "q5"]),
@@ -72,8 +76,8 @@ def test_queues_that_nobody_would_get_are_told_by_reason() -> None:
 def test_queues_that_stay_with_who_drains_are_told_by_reason() -> None:
     draining = Worker(Member(1, "A", labels=EU), is_draining=True)
     other = Worker(Member(2, "B"))
-    queues = [Standing(pk, f"q{pk}", cur=1, labels=EU) for pk in range(1, 4)]
-    queues += [Standing(4, "asked", cur=1, req=2), Standing(5, "elsewhere", cur=2)]
+    queues = [QueueSnapshot(pk, f"q{pk}", cur=1, labels=EU) for pk in range(1, 4)]
+    queues += [QueueSnapshot(4, "asked", cur=1, req=2), QueueSnapshot(5, "elsewhere", cur=2)]
     why = "no living server has zone=eu"
     assert kept(queues, [], [draining, other]) == [Unowned(why, 3, ["q1", "q2", "q3"])]
     assert kept(queues[:1], [], [draining]) == [Unowned("no other server is up", 1, ["q1"])]

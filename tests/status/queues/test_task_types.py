@@ -10,7 +10,7 @@ from resourcepool.exceptions import BadOption
 from resourcepool.models import Move, Queue, Server, TaskType
 from resourcepool.queues import moving, operating
 from resourcepool.queues.planning.assignment import Member
-from resourcepool.queues.planning.changes import Change, Standing, Worker
+from resourcepool.queues.planning.changes import Change, QueueSnapshot, Worker
 from resourcepool.status.queues.forecast import Share, forecast, shares
 from resourcepool.status.queues.moves import moves, queues_of
 from resourcepool.status.queues.task_types import task_type, task_types
@@ -200,7 +200,7 @@ class TestForecast:
         ],
     )
     def test_where_a_queue_ends_up(self, queue: Any, what: Any, to: Any, after: tuple[int, int, int]) -> None:
-        standing = Standing(7, "7", **queue)
+        standing = QueueSnapshot(7, "7", **queue)
         changes = [Change(standing, what, to, "")] if what else []
         found = shares([standing], changes, [Worker(Member(1, "A")), Worker(Member(2, "B"))])
         expected = [Share("A #1", 1, after[0]), Share("B #2", 0, after[1])]
