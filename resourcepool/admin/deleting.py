@@ -37,11 +37,9 @@ class Deleting(Operated):
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
         """Return what Django asks about, and how many of it are held: these stay."""
         listed, *others = super().get_deleted_objects(objs, request)
-        rows: Any = (
-            objs
-            if isinstance(objs, QuerySet)
-            else everything(self.model).filter(pk__in=[one.pk for one in objs])
-        )
+        rows: Any = objs
+        if not isinstance(objs, QuerySet):
+            rows = everything(self.model).filter(pk__in=[one.pk for one in objs])
         if held := rows.held().count():
             text = ngettext(
                 "%(count)d of these is held now: it is retired instead, and its holder is not disturbed.",

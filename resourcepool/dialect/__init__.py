@@ -13,8 +13,8 @@ from resourcepool.dialect.hanging_up import (
     close_ours,
     connecting_within,
     hang_up,
-    is_line_known,
-    know_line,
+    is_socket_known,
+    know_socket,
     may_connect,
 )
 from resourcepool.dialect.idle import limit_idle
@@ -43,8 +43,8 @@ __all__ = [
     "connecting_within",
     "discard",
     "hang_up",
-    "is_line_known",
-    "know_line",
+    "is_socket_known",
+    "know_socket",
     "limit_idle",
     "limit_lock_waits",
     "may_connect",

@@ -12,7 +12,7 @@ from resourcepool.hints import choice
 from resourcepool.hints.outage import Outage
 from resourcepool.hints.transport import TIMEOUT, Transport
 
-PATIENCE = 1.0  # seconds between two looks whether to stop
+LOOKS_EVERY = 1.0  # seconds between two looks whether to stop
 SILENCE = 15.0  # seconds without a hint, after which the service is asked for an echo
 
 logger = logging.getLogger(__name__)
@@ -47,7 +47,7 @@ class Listener:
         """End the thread within a second or so, and its session with it; wait for that."""
         self._is_stopping = True
         self._rest.ring()
-        self._thread.join(PATIENCE + 2 * TIMEOUT)
+        self._thread.join(LOOKS_EVERY + 2 * TIMEOUT)
 
     def _loop(self) -> None:
         while chosen := self._chosen():
@@ -74,7 +74,7 @@ class Listener:
             if not is_asked and monotonic() - heard_at >= SILENCE:
                 transport.echo()
                 heard_at, is_asked = monotonic(), True
-            if transport.receive(PATIENCE):
+            if transport.receive(LOOKS_EVERY):
                 heard_at, is_asked = monotonic(), False
                 self._outage.over(chosen)
                 self._wake()

@@ -12,9 +12,9 @@ from resourcepool.hints.listener import Listener
 from resourcepool.hints.sender import Sender
 from resourcepool.hints.transport import Transport
 
-FORK_PATIENCE = 0.2  # seconds for which a fork waits for what the threads are saying
+FORK_TIMEOUT = 0.2  # seconds for which a fork waits for what the threads are saying
 MOST = 2**23  # addresses: what a hand-over tells is one of them and a ticket in one number of 63 bits
-EXIT_PATIENCE = 0.5  # seconds for which the end of the process waits for the last hints
+EXIT_TIMEOUT = 0.5  # seconds for which the end of the process waits for the last hints
 
 _inherited: list[
     Transport
@@ -64,7 +64,7 @@ def stop_listening() -> None:
     _own.listener.stop()
 
 
-def flush(seconds: float = EXIT_PATIENCE) -> None:
+def flush(seconds: float = EXIT_TIMEOUT) -> None:
     """Wait until the hints sent so far are sent or dropped, for so many seconds at most."""
     _own.sender.flush(seconds)
 
@@ -84,7 +84,7 @@ def _written(address: int) -> str:
 
 def _before_fork() -> None:
     turns = (_own.sender.turn, _own.listener.turn)
-    _held_back.extend(turn for turn in turns if turn.acquire(timeout=FORK_PATIENCE / 2))
+    _held_back.extend(turn for turn in turns if turn.acquire(timeout=FORK_TIMEOUT / 2))
 
 
 def _after_fork_in_parent() -> None:

@@ -48,10 +48,10 @@ class _Mine(threading.local):
 
     def __init__(self) -> None:
         self.watched = Watched()
-        watch.add(self.watched)
+        watchdog.add(self.watched)
 
 
-class patience:  # noqa: N801 (used like a function)
+class answer_timeout:  # noqa: N801 (used like a function)
     """Lets no try of a statement that this thread makes in the block wait for its answer for longer."""
 
     __slots__ = ("_before", "_mine", "_seconds")
@@ -73,7 +73,7 @@ class patience:  # noqa: N801 (used like a function)
 
 
 class Try:
-    """One try of something that is asked of a database; without ``patience`` it takes as long as it takes.
+    """One try of something that is asked of a database; without ``answer_timeout`` it takes as long as it takes.
 
     Attributes:
         limit: seconds that it may take; None: as many as it takes.
@@ -102,21 +102,21 @@ class Try:
         if self.limit is None:
             return
         self._connecting: AbstractContextManager[None] | None = None
-        if not dialect.is_line_known(self.connection):
+        if not dialect.is_socket_known(self.connection):
             if dialect.may_connect(self.connection):
                 self._connecting = dialect.connecting_within(self.connection, self.limit)
                 self._connecting.__enter__()
-            dialect.know_line(self.connection)
+            dialect.know_socket(self.connection)
         self.until = self.hang_up_at = monotonic() + self.limit
         self._before, self._mine.trying = self._mine.trying, weakref.ref(self)
-        watch.look_at(self.until)
+        watchdog.look_at(self.until)
 
     def __exit__(self, *raised: object) -> None:
         if self.limit is None:
             return
         self._mine.trying = self._before  # a signal handler's try ends, and what it has interrupted goes on
         if self.is_hung_up:  # noted before it was looked whether it is still tried
-            watch.finish()
+            watchdog.finish()
         if self._connecting is not None:
             self._connecting.__exit__(None, None, None)
         if self.is_hung_up and not self.connection.in_atomic_block:
@@ -128,7 +128,7 @@ class Try:
         return self.limit is not None and monotonic() >= self.until
 
 
-class Watch:
+class Watchdog:
     """The thread that hangs up, and those whose tries it watches; starts on first use, and afresh after a fork."""
 
     def __init__(self) -> None:
@@ -182,10 +182,10 @@ class Watch:
 
 def _after_fork() -> None:
     global _mine  # noqa: PLW0603
-    watch.__init__()  # type: ignore[misc]  # the parent's thread, lock and tries are not the child's
+    watchdog.__init__()  # type: ignore[misc]  # the parent's thread, lock and tries are not the child's
     _mine = _Mine()
 
 
-watch = Watch()
+watchdog = Watchdog()
 _mine = _Mine()
 os.register_at_fork(after_in_child=_after_fork)

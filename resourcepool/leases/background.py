@@ -12,10 +12,10 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils.connection import ConnectionProxy
 
 from resourcepool import dialect
-from resourcepool.leases.answering import patience
+from resourcepool.leases.answering import answer_timeout
 from resourcepool.leases.clock import monotonic
 
-PATIENCE = 1.0  # seconds for which a fork, or the end, waits for what the background threads are saying
+QUIET_WITHIN = 1.0  # seconds for which a fork, or the end, waits for what the background threads are saying
 
 logger = logging.getLogger(__name__)
 
@@ -127,7 +127,7 @@ def own_connections() -> Iterator[OwnConnections]:
     """Give the calling thread connections with short timeouts, and close them at the end."""
     own = OwnConnections()
     try:
-        with patience(), own.in_place():
+        with answer_timeout(), own.in_place():
             yield own
     finally:
         own.discard()
@@ -137,7 +137,7 @@ def own_connections() -> Iterator[OwnConnections]:
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Let the background threads finish what they are saying, ``PATIENCE`` at most, and say nothing more meanwhile."""
+    """Let the background threads finish what they are saying, for a second at most, and say nothing more meanwhile."""
     _before_fork()
     try:
         yield
@@ -146,7 +146,7 @@ def quiet() -> Iterator[None]:
 
 
 def _before_fork() -> None:
-    deadline = monotonic() + PATIENCE
+    deadline = monotonic() + QUIET_WITHIN
     held = _held_back[threading.get_ident()] = []
     for turn in tuple(_turns):
         if turn.acquire(timeout=max(0.0, deadline - monotonic())):

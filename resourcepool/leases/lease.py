@@ -20,7 +20,7 @@ from resourcepool.exceptions import (
     LeaseLost,
 )
 from resourcepool.leases import verbs
-from resourcepool.leases.answering import patience
+from resourcepool.leases.answering import answer_timeout
 from resourcepool.leases.clock import monotonic
 from resourcepool.leases.holder import MAX_LENGTH
 from resourcepool.leases.keeper import keeper
@@ -198,7 +198,7 @@ class Lease(KeptLease):
         limit_silence(self._connection, self.terms.ttl)
         self._transaction = OpenTransaction.of(self._connection)
         held = [(self.pk, self.fence)]
-        with patience():
+        with answer_timeout():
             is_held = verbs.renew(self._connection, self.model, held, trust.next_ttl(sent_at))
         if not is_held:
             self.lose(verbs.TAKEN, trust)
@@ -215,7 +215,7 @@ class Lease(KeptLease):
 
         def give_up() -> bool:
             connection = self._connection
-            with patience():
+            with answer_timeout():
                 limit_silence(connection, self.terms.ttl)
                 done = bool(send(connection))
             if done:

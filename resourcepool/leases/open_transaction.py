@@ -10,7 +10,7 @@ from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import dialect
-from resourcepool.leases.answering import patience
+from resourcepool.leases.answering import answer_timeout
 from resourcepool.leases.retry import retrying
 
 A_MINUTE = 60.0  # seconds
@@ -48,7 +48,7 @@ def limit_silence(connection: BaseDatabaseWrapper, ttl: float = A_MINUTE) -> Non
     """
     blocks = connection.atomic_blocks
     if blocks and not getattr(blocks[0], "_from_testcase", False):
-        with patience():
+        with answer_timeout():
             retrying(connection, partial(dialect.limit_idle, connection, max(ttl, SHORTEST_SILENCE)))
 
 

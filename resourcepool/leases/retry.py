@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 Result = TypeVar("Result")
 
 TRIES = 6
-PATIENCE = 3.0  # seconds after which a failed try is the last one
+TRIES_FOR = 3.0  # seconds after which a failed try is the last one
 
 
 class Unsettled(Exception):
@@ -39,7 +39,7 @@ def retrying(
     settle: Callable[[], Result] | None = None,
     busy: Callable[[], Result] | None = None,
 ) -> Result:
-    """Call ``send`` until the database takes it: a few times, with growing random pauses, not beyond ``PATIENCE``.
+    """Call ``send`` until the database takes it: a few times, with growing random pauses, for ``TRIES_FOR``.
 
     Args:
         settle: asked after a lost connection, when ``send`` may or may not have been committed; looks and
@@ -69,7 +69,7 @@ def _tried(
     settle: Callable[[], Result] | None,
     busy: Callable[[], Result] | None,
 ) -> Result:
-    unsure, gives_up_at = False, monotonic() + PATIENCE
+    unsure, gives_up_at = False, monotonic() + TRIES_FOR
     for turn in range(TRIES):
         this = Try(connection)
         try:

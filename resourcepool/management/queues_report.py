@@ -121,12 +121,14 @@ def forecast_as_text(forecast: Forecast, limit: int) -> list[str]:
         count,
     )
     nobody = [_would_have_nobody(one) for one in forecast.unowned]
+    staying = [_would_stay(one) for one in forecast.staying]
     return [
         *(table(_step_head(), rows) if rows else []),
         *more(len(rows), len(steps)),
         *([""] if rows else []),
         *table([_("server"), *totals], shares, numbers=totals),
         *nobody[:limit],
+        *staying[:limit],
         would % {"count": f"{count:,}", "queues": f"{forecast.queues:,}"},
     ]
 
@@ -137,6 +139,19 @@ def _would_have_nobody(one: Unowned) -> str:
         "nobody would have %(count)s queues: %(queues)s: %(why)s",
         one.count,
     )
+    return _of_some(text, one)
+
+
+def _would_stay(one: Unowned) -> str:
+    text = ngettext(
+        "%(count)s queue would stay with a server that drains: %(queues)s: %(why)s",
+        "%(count)s queues would stay with servers that drain: %(queues)s: %(why)s",
+        one.count,
+    )
+    return _of_some(text, one)
+
+
+def _of_some(text: str, one: Unowned) -> str:
     queues = ", ".join([*map(plain, runs(one.first)), *(["..."] if one.count > len(one.first) else [])])
     return text % {"count": f"{one.count:,}", "queues": queues, "why": plain(one.why, MOST_WHY)}
 

@@ -251,7 +251,8 @@ class Queue(Planned):
         indexes = [models.Index(fields=["task_type", "requested_at"], name="resourcepool_queue_overdue")]
 
     def __str__(self) -> str:
-        return f"{self.task_type_id}/{self.queue_id}"
+        is_read = Queue.task_type.is_cached(self)  # a name is no reason to ask the database
+        return f"{self.task_type if is_read else self.task_type_id} / {self.queue_id}"
 
 
 class Move(models.Model):

@@ -132,7 +132,7 @@ def pin(task_type: str, queue_ids: Sequence[str], server: str, *, by: str = "") 
     """Have these queues go to the server of that name whenever there is one; "" ends that. Returns how many.
 
     Raises:
-        BadOption: also for "web-3 #17" while that one is there: its next run would not be meant.
+        BadOption: also for "web-3 #17": its next run would not be meant.
     """
     name = server and options.text("server", server, most=MAX_NAME)
     if alone := name_of_run(name):
@@ -205,10 +205,13 @@ def known(task_type: str, queue_ids: Sequence[str], there: Mapping[str, int]) ->
 
 
 def name_of_run(server: str) -> str:
-    """Return "web-3" for "web-3 #17" if that is a server that is there; "" for all else."""
+    """Return "web-3" for "web-3 #17", which is one run of it; "" for all else, also if a server is called just that."""
     run = re.fullmatch(r"(.+) #([0-9]{1,18})", server)
-    is_there = run and Server.objects.using(using_of_queues()).filter(name=run[1], pk=run[2]).exists()
-    return run[1] if run and is_there else ""
+    if not run:
+        return ""
+    servers = Server.objects.using(using_of_queues())
+    is_name = servers.filter(name=server).exists() and not servers.filter(name=run[1], pk=run[2]).exists()
+    return "" if is_name else run[1]
 
 
 def using_of_queues() -> str:

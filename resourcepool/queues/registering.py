@@ -23,7 +23,7 @@ from resourcepool.queues.inheriting import inherit
 from resourcepool.queues.models import Queue, Server, TaskType
 
 FIRST_FENCE = 1
-PATIENCE = 30.0  # seconds
+REGISTERS_WITHIN = 30.0  # seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def register(
 
 def _in_turn(work: Callable[[], object]) -> None:
     """Do ``work`` again while others plan: when many servers start at once, each waits for those before it."""
-    gives_up_at, is_done = monotonic() + PATIENCE, False
+    gives_up_at, is_done = monotonic() + REGISTERS_WITHIN, False
     while not is_done:
         try:
             work()

@@ -11,7 +11,7 @@ from resourcepool import options
 from resourcepool.dialect import DbLater, DbNow
 from resourcepool.exceptions import LeaseLost
 from resourcepool.leases import verbs
-from resourcepool.leases.answering import patience
+from resourcepool.leases.answering import answer_timeout
 from resourcepool.leases.retry import retrying
 from resourcepool.leases.table import Model
 from resourcepool.leases.verbs import Grant
@@ -63,7 +63,7 @@ class ResourceLease(AwaitedLease):
         if self._resource is None:
             connection, trust = connections[self.using], self.trust
             rows = verbs.rows_of(connection, self.model)
-            with patience():
+            with answer_timeout():
                 self._resource = retrying(connection, rows.filter(pk=self.pk).first)
             if self._resource is None:
                 self.lose(DELETED, trust)

@@ -14,7 +14,7 @@ from resourcepool import options
 from resourcepool.conf import POOL_OPTIONS, pool_setting
 from resourcepool.exceptions import AcquireTimeout, BadOption, LeaseLost
 from resourcepool.leases import verbs
-from resourcepool.leases.answering import patience
+from resourcepool.leases.answering import answer_timeout
 from resourcepool.leases.clock import monotonic
 from resourcepool.leases.keeper import keeper
 from resourcepool.leases.models import AbstractLease
@@ -159,7 +159,7 @@ class Pool:
             raise BadOption(
                 "fence", fence, "another's: this process holds that grant itself; hand it over first"
             )
-        with patience():
+        with answer_timeout():
             grant = verbs.adopt(connections[self.using], self.model, pk, fence, asked.terms)
         if grant is None:
             raise LeaseLost(f"{self.model._meta.label} {pk} is not held under fence {fence} any more")

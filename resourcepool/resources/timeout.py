@@ -6,7 +6,7 @@ from django.db.models import Count, Q
 from resourcepool.dialect import DbNow
 from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable, ResourcePoolError
 from resourcepool.leases import verbs
-from resourcepool.leases.answering import A_LITTLE, patience
+from resourcepool.leases.answering import A_LITTLE, answer_timeout
 from resourcepool.leases.retry import retrying
 from resourcepool.leases.table import Model
 from resourcepool.resources import selectors
@@ -41,7 +41,7 @@ def _what_there_is(model: Model, using: str, asked: Request, holder: str) -> str
         "out": Count("pk", filter=Q(in_service=False)),
     }
     try:
-        with patience(A_LITTLE):
+        with answer_timeout(A_LITTLE):
             found = retrying(connection, lambda: rows.aggregate(**counts))
             others = retrying(connection, tickets.exclude(holder=holder).count)
         return THERE_IS.format(**found, others=others)

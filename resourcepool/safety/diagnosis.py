@@ -9,7 +9,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import dialect
 from resourcepool.dialect.inspection import TableFacts, inspector
-from resourcepool.leases.answering import Try, patience
+from resourcepool.leases.answering import Try, answer_timeout
 from resourcepool.leases.table import Model
 from resourcepool.safety.finding import Finding
 from resourcepool.safety.routing import models_on
@@ -40,7 +40,7 @@ def diagnose(connection: BaseDatabaseWrapper) -> Diagnosis:
     if not dialect.supports(connection):
         return Diagnosis([unsupported(connection, about)])
     try:
-        with patience(), Try(connection):
+        with answer_timeout(), Try(connection):
             asked = inspector(connection)
             facts = {**asked.server(), **_declared(connection)}
             tables = facts_of(connection, models_on(connection.alias))

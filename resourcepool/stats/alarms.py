@@ -148,9 +148,10 @@ def _of_checks(pool: PoolStatus, every: float | None, job: JobStatus | None) -> 
         text = _("free ones were not checked for %(time)s, though the check runs: %(ran)s")
         text %= {"time": duration(pool.passed_over), "ran": ran}
         if not ran:
-            text = _("free ones were not checked for %s; is the Celery beat running?") % duration(
-                pool.passed_over
-            )
+            text = _(
+                "free ones were not checked for %s: nothing has run `manage.py resourcepool_check` (cron, or Celery"
+                " beat)."
+            ) % duration(pool.passed_over)
         yield Alarm(Kind.CHECK_STALE, pool.label, text)
 
 
@@ -182,7 +183,10 @@ def _of_sweep(sweep: JobStatus | None, limits: Limits) -> Iterator[Alarm]:
         text = _("The sweep has not come to its end for %(time)s, though it runs: %(ran)s")
         text %= {"time": duration(sweep.done), "ran": ran}
         if not ran:
-            text = _("The sweep has not run for %s; is the Celery beat running?") % duration(sweep.done)
+            text = _(
+                "The sweep has not run for %s: nothing has run `manage.py resourcepool_sweep` (cron, a service, or"
+                " Celery beat)."
+            ) % duration(sweep.done)
         yield Alarm(Kind.SWEEP_STALE, "", text)
 
 

@@ -47,12 +47,16 @@ class Unowned:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What would change, how many queues there are, and which of them nobody would get, and why."""
+    """What would change, how many queues there are, which of them nobody would get, and why.
+
+    ``staying``: which would stay with servers that drain, because nobody else would get them.
+    """
 
     changes: Sequence[Foreseen]
     shares: Sequence[Share]
     queues: int
     unowned: Sequence[Unowned] = ()
+    staying: Sequence[Unowned] = ()
 
 
 def forecast(
@@ -81,25 +85,48 @@ def forecast(
     ]
     would = shares(queues, changes, workers)
     staying = [one for one in workers if one.is_alive and not _is_one_of(one.member, without)]
-    return Forecast(foreseen, would, len(queues), unowned(queues, changes, staying))
+    without_owner = unowned(queues, changes, staying)
+    return Forecast(foreseen, would, len(queues), without_owner, kept(queues, changes, staying))
 
 
 def unowned(queues: Iterable[Standing], changes: Iterable[Change], staying: Iterable[Worker]) -> list[Unowned]:
     """Return which queues nobody gets, and why: the reason of the most first."""
+    return _without_another(queues, changes, staying, {None})
+
+
+def kept(queues: Iterable[Standing], changes: Iterable[Change], staying: Iterable[Worker]) -> list[Unowned]:
+    """Return which queues stay with servers that drain, and why nobody else gets them."""
+    there = list(staying)
+    return _without_another(queues, changes, there, {one.member.pk for one in there if one.is_draining})
+
+
+def _without_another(
+    queues: Iterable[Standing],
+    changes: Iterable[Change],
+    staying: Iterable[Worker],
+    ends_at: Collection[int | None],
+) -> list[Unowned]:
     steps = {change.queue.pk: change for change in changes}
     wanted = [queue for queue in queues if not queue.is_retiring]
     ends = {queue.pk: _ends_at(queue, steps.get(queue.pk)) for queue in wanted}
     after = Counter(ends.values())
-    candidates = [_candidate(worker, after[worker.member.pk]) for worker in staying]
+    candidates = {worker.member.pk: _candidate(worker, after[worker.member.pk]) for worker in staying}
     found: dict[str, list[str]] = {}
     whys: dict[object, str] = {}
     for queue in wanted:
-        if ends[queue.pk] is None:
-            kind = queue.pin, *sorted(queue.labels.items())
-            why = whys.get(kind) or whys.setdefault(kind, why_nobody(queue.labels, candidates, queue.pin))
+        if (end := ends[queue.pk]) in ends_at:
+            kind = end, queue.pin, *sorted(queue.labels.items())
+            others = [one for pk, one in candidates.items() if pk != end]
+            why = whys.get(kind) or whys.setdefault(kind, _why(queue, others, is_owned=end is not None))
             found.setdefault(why, []).append(queue.queue_id)
     listed = [Unowned(why, len(ids), ids[:FIRST]) for why, ids in found.items()]
     return sorted(listed, key=lambda one: -one.count)
+
+
+def _why(queue: Standing, others: Sequence[Candidate], *, is_owned: bool) -> str:
+    if is_owned and not others:
+        return _("no other server is up")
+    return why_nobody(queue.labels, others, queue.pin)
 
 
 def _asked_back(

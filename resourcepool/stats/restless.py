@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 from django.db import connections
-from django.db.models import Count, Exists, OuterRef, Subquery
+from django.db.models import Count, Exists, OuterRef, Subquery, Value
+from django.db.models.functions import Concat
 
 from resourcepool.dialect import DbLater
 from resourcepool.leases.retry import retrying
@@ -29,13 +30,15 @@ class Restless:
 def restless_of(using: str) -> dict[str, Restless]:
     """Return {task type: what of it changed its server too often lately}.
 
+    Not counted: what a server gave up because it left.
     Of the newest 50,000 moves: who makes more of them within ten minutes is found out by those, too.
     """
     newest = Subquery(Move.objects.order_by("-pk").values("pk")[:1])
     moves = Move.objects.using(using).filter(at__gt=DbLater(-LATELY), pk__gt=newest - NEWEST)
     is_there = Exists(Queue.objects.using(using).filter(pk=OuterRef("queue_pk")))
-    departures = moves.filter(is_there, what__in=DEPARTURES).exclude(from_server="").order_by()
-    counted = departures.values_list("task_type", "queue_id").annotate(changes=Count("pk"))
+    has_left = Concat("from_server", Value(" left"))  # in peace, as ``planning`` words it
+    departures = moves.filter(is_there, what__in=DEPARTURES).exclude(from_server="").exclude(reason=has_left)
+    counted = departures.order_by().values_list("task_type", "queue_id").annotate(changes=Count("pk"))
     worst_first = counted.filter(changes__gt=RESTS).order_by("-changes", "queue_id")[:MOST_RESTLESS]
     found: dict[str, Restless] = {}
     for name, queue_id, changes in retrying(connections[using], lambda: list(worst_first.all())):

@@ -13,7 +13,7 @@ from resourcepool import dialect
 from resourcepool.bell import Bell
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.leases import verbs
-from resourcepool.leases.answering import patience
+from resourcepool.leases.answering import answer_timeout
 from resourcepool.leases.clock import monotonic
 from resourcepool.leases.holder import default_holder
 from resourcepool.leases.verbs import Grant
@@ -49,11 +49,11 @@ def acquire(source: Source, request: Request, stop: Callable[[], bool] = lambda:
     leases: Leases | None = None
     had_session = connections[source.using].connection is not None
     try:
-        with request.patience():
+        with request.answer_timeout():
             waiter = _begin(source, request)
         if not isinstance(waiter, Waiter):
             return waiter
-        with request.patience():
+        with request.answer_timeout():
             leases = _look_here(waiter, stop)
         if leases is None:
             waiters.join(waiter)
@@ -72,7 +72,7 @@ def try_now(source: Source, request: Request) -> Leases | None:
     """Return what was asked for if it is free now, else None; raises as ``acquire`` does, AcquireTimeout apart."""
     connection = connections[source.using]
     refuse_open_transaction(connection, request)
-    with patience():
+    with answer_timeout():
         if not connection.in_atomic_block:
             # Whoever does not wait could overtake those who do for as long as it likes: it gets what nobody wants.
             handover.give_everybody(connection, source.model)
@@ -260,7 +260,7 @@ def _undo(obtained: Leases | Waiter | None) -> None:
 
 def _loaded(obtain: Callable[[Source, Request], Obtained], source: Source, request: Request) -> Obtained:
     """Obtain leases and read their rows: under asyncio ``lease.resource`` must not touch the database."""
-    with request.patience():
+    with request.answer_timeout():
         obtained = obtain(source, request)
     if isinstance(obtained, list):
         try:

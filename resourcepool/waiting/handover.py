@@ -17,7 +17,7 @@ from resourcepool import dialect
 from resourcepool.dialect import Change
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.leases import verbs
-from resourcepool.leases.answering import patience
+from resourcepool.leases.answering import answer_timeout
 from resourcepool.leases.clock import monotonic
 from resourcepool.leases.retry import retrying, rows_read
 from resourcepool.leases.table import Model, key, table_of
@@ -270,7 +270,7 @@ def take_back(connection: BaseDatabaseWrapper, model: Model) -> None:
 
 def give_out_quietly(using: str, model: Model) -> None:
     """Give what has come free to those who wait for it; if that fails, they find it themselves a moment later."""
-    with contextlib.suppress(DatabaseError, InterfaceError, ResourcePoolError), patience():
+    with contextlib.suppress(DatabaseError, InterfaceError, ResourcePoolError), answer_timeout():
         give_out(connections[using], model, most=MOST)
 
 

@@ -9,7 +9,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import options
 from resourcepool.exceptions import AcquireTimeout
-from resourcepool.leases.answering import A_LITTLE, LONGEST, patience
+from resourcepool.leases.answering import A_LITTLE, LONGEST, answer_timeout
 from resourcepool.leases.lease import Lease
 from resourcepool.leases.table import Model
 from resourcepool.leases.terms import Terms
@@ -37,9 +37,9 @@ class Request:
     selector: str = "{}"
     allow_in_transaction: bool = False
 
-    def patience(self) -> AbstractContextManager[None]:
+    def answer_timeout(self) -> AbstractContextManager[None]:
         """Have no statement that is sent for it in this block keep its caller much beyond its ``timeout``."""
-        return patience(min(LONGEST, self.timeout + A_LITTLE))
+        return answer_timeout(min(LONGEST, self.timeout + A_LITTLE))
 
     def again(self, timeout: object = None) -> "Request":
         """Return the same request for one more row; with a ``timeout`` of its own, if given."""

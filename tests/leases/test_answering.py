@@ -8,7 +8,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import dialect
 from resourcepool.exceptions import DatabaseUnavailable
-from resourcepool.leases.answering import Try, patience
+from resourcepool.leases.answering import Try, answer_timeout
 from resourcepool.leases.retry import retrying, rows_read
 
 pytestmark = pytest.mark.only("mysql", "postgresql")
@@ -37,7 +37,7 @@ def test_is_hung_up_and_said_and_not_sent_again(own: BaseDatabaseWrapper) -> Non
         sent.append(1)
         dialect.run(own, SLOW[own.vendor], [30], dialect.all_rows)
 
-    with pytest.raises(DatabaseUnavailable, match=r"no answer within 0.3 s"), patience(0.3):
+    with pytest.raises(DatabaseUnavailable, match=r"no answer within 0.3 s"), answer_timeout(0.3):
         retrying(own, send)
     assert len(sent) == 1
     assert session(own) != before
@@ -46,18 +46,23 @@ def test_is_hung_up_and_said_and_not_sent_again(own: BaseDatabaseWrapper) -> Non
 def test_a_session_that_is_new_or_was_lost_is_hung_up_as_well(own: BaseDatabaseWrapper) -> None:
     own.close()
     for _ in range(2):
-        with pytest.raises(DatabaseUnavailable, match=r"no answer within"), patience(0.3):
+        with pytest.raises(DatabaseUnavailable, match=r"no answer within"), answer_timeout(0.3):
             slow(own, 30)
     assert session(own)
 
 
-def test_a_shorter_patience_holds_inside_of_a_longer_one(own: BaseDatabaseWrapper) -> None:
-    with patience(60), patience(0.3), patience(60), pytest.raises(DatabaseUnavailable, match=r"within 0.3 s"):
+def test_a_shorter_timeout_holds_inside_of_a_longer_one(own: BaseDatabaseWrapper) -> None:
+    with (
+        answer_timeout(60),
+        answer_timeout(0.3),
+        answer_timeout(60),
+        pytest.raises(DatabaseUnavailable, match=r"within 0.3 s"),
+    ):
         slow(own, 30)
 
 
 def test_who_sets_no_limit_waits_for_as_long_as_it_takes(own: BaseDatabaseWrapper) -> None:
-    with patience(0.3):
+    with answer_timeout(0.3):
         before = session(own)
     slow(own, 0.6)
     assert session(own) == before
@@ -67,7 +72,7 @@ def test_what_is_answered_in_time_keeps_its_session_for_whatever_comes_after_it(
     own: BaseDatabaseWrapper,
 ) -> None:
     before = session(own)
-    with patience(0.3), transaction.atomic():
+    with answer_timeout(0.3), transaction.atomic():
         ask = partial(session, own)
         assert {retrying(own, ask) for _ in range(20)} == {before}
         with own.cursor() as cursor:
@@ -79,14 +84,14 @@ def test_who_is_interrupted_on_the_way_into_a_try_has_the_connection_left_alone(
     own: BaseDatabaseWrapper,
 ) -> None:
     before = session(own)
-    with patience(0.3):
+    with answer_timeout(0.3):
         Try(own).__enter__()  # and nothing after that
     slow(own, 0.6)
     assert session(own) == before
 
 
 def test_a_session_that_went_back_into_a_pool_is_left_alone(own: BaseDatabaseWrapper) -> None:
-    with patience(0.3):
+    with answer_timeout(0.3):
         before = session(own)
     driver, own.connection = own.connection, None
     dialect.hang_up(own)

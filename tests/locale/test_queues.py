@@ -105,7 +105,7 @@ def test_the_dashboard_is_in_chinese(client: Client, orders: TaskType) -> None:
     ("url", "entered", "expected"),
     [
         (f"{TASK_TYPES}{{type}}/operate/resume/", {}, "已恢复 1 个。"),
-        (f"{SERVERS}{{server}}/operate/undrain/", {}, "1 台重新得到队列。"),
+        (f"{SERVERS}{{server}}/operate/undrain/", {}, "1 台重新得到队列："),
         (f"{QUEUES}{{queue}}/operate/pin/", {"server": "A"}, "已固定 1 个。"),
         (f"{QUEUES}{{queue}}/delete/", {}, "1 个已移除，或待其服务器处理完后移除。"),
         (f"{QUEUES}add/", {"task_type": "orders", "queues": "n1\nn2", "labels": "{}"}, "已添加 2 个队列。"),

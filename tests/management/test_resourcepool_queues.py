@@ -139,6 +139,24 @@ class TestChanges:
         said = "Pinned 1 queue. No server is called nosuch now (there are: A, B).\n"
         assert queues("pin", "orders", "0", "--to", "nosuch").out == said
 
+    def test_refuses_to_pin_to_one_run_whether_it_is_there_or_not(self, orders: TaskType) -> None:
+        a = server(orders)
+        for run in (str(a), "A #999999", "nosuch #3"):
+            refused = queues("pin", "orders", "0", "--to", run)
+            assert "its name alone, without the number" in refused.err
+            assert refused.code == 1
+        server(orders, "odd #3")
+        assert queues("pin", "orders", "0", "--to", "odd #3").out == "Pinned 1 queue.\n"
+
+    def test_a_drain_tried_out_says_what_would_stay_and_why(self, orders: TaskType) -> None:
+        server(orders)
+        planned(orders)
+        said = queues("drain", "orders", "A", "--dry-run")
+        assert "8 queues would stay with servers that drain: 0..4, ...: no other server is up" in said.out
+        assert queues("drain", "orders", "A", "--dry-run", "--json").json["staying"][0]["count"] == 8
+        server(orders, "B")
+        assert "would stay" not in queues("drain", "orders", "A", "--dry-run").out
+
     def test_drains_and_back(self, orders: TaskType) -> None:
         a = server(orders)
         planned(orders)

@@ -88,7 +88,7 @@ class TestRegistering:
             raise locked_row("default")
 
         monkeypatch.setattr(moving, "reassign", plan_never)
-        monkeypatch.setattr(registering, "PATIENCE", 0.05)
+        monkeypatch.setattr(registering, "REGISTERS_WITHIN", 0.05)
         with pytest.raises(RowLocked):
             joined("A")
         assert Server.objects.count() == 0

@@ -161,7 +161,10 @@ class TestQueues:
         a = stranger("A")
         with pytest.raises(BadOption, match="its name alone, without the number: A"):
             operating.pin(NAME, ["1"], str(a))
-        operating.pin(NAME, ["1"], f"A #{a.pk + 1}")  # somebody may be called that
+        with pytest.raises(BadOption, match="its name alone, without the number: A"):
+            operating.pin(NAME, ["1"], "A #987654")
+        stranger("odd #3")
+        operating.pin(NAME, ["1"], "odd #3")  # somebody is called that
 
     @pytest.mark.parametrize("wrong", ["0..3", "a..b", ".."])
     def test_that_look_like_a_range_are_refused(self, wrong: str) -> None:
@@ -261,3 +264,13 @@ def test_every_order_to_an_unknown_task_type_names_those_that_exist() -> None:
     for order in orders:
         with pytest.raises(BadOption, match="one of mails"):
             order()
+
+
+def test_a_queue_is_called_by_the_name_of_its_task_type_and_asks_nothing_for_it(
+    django_assert_num_queries: Any,
+) -> None:
+    orders = operating.create("orders", ["7"])
+    with django_assert_num_queries(1):
+        assert str(Queue.objects.select_related("task_type").get()) == "orders / 7"
+    with django_assert_num_queries(1):
+        assert str(Queue.objects.get()) == f"{orders.pk} / 7"

@@ -41,8 +41,9 @@ class TestBeingJudgedDead:
         has(server, 2)
         name = server.name
         (lease,) = keeper.kept()
-        Server.objects.update(busy_before=DbLater(1))
-        lease.lose("a test gave it up")
+        with background.quiet():  # a renewal that is just being sent would make the row count for longer
+            Server.objects.update(busy_before=DbLater(1))
+            lease.lose("a test gave it up")
         eventually(lambda: server.name != name, 20)
         assert [str(one) for one in Server.objects.all()] == [server.name]
 

@@ -101,7 +101,7 @@ def test_checks_that_ran_and_passed_over_something_are_not_said_to_stay_away(
 def test_checks_that_ran_long_ago_are_said_to_stay_away(ran: Any) -> None:
     check, stale = job("check resourcepool.Proxy", **ran), pool(free=1, oldest_check=10**6, passed_over=3_000)
     found = judge([stale], {**SWEPT, check.name: check}, {}, LIMITS, {"resourcepool.Proxy": 600})
-    assert any(one.text.endswith("is the Celery beat running?") for one in found)
+    assert any(one.text.endswith("(cron, or Celery beat).") for one in found)
 
 
 @pytest.mark.parametrize(("ran", "said"), RAN[1:])

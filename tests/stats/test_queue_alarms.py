@@ -228,6 +228,15 @@ class TestOfThisDatabase:
         Queue.objects.filter(queue_id="1").delete()
         assert found() == {}  # what is there no more is nobody's trouble
 
+    def test_what_a_server_gave_up_because_it_left_is_no_restlessness(self) -> None:
+        orders(2)
+        for fence in range(1, 9):
+            moved("1", Move.What.FREED, fence, reason="A #1 left")
+        assert Kind.FLAPPING not in found()
+        for fence in range(1, 5):
+            moved("0", Move.What.FREED, fence, reason="A #1 was judged dead: no heartbeat for 6 s")
+        assert "queue 0 (4 times)" in found()[Kind.FLAPPING]
+
 
 def moved(queue_id: str, what: Move.What, fence: int, **more: Any) -> None:
     more = {"at": DbLater(-1), "from_server": "A #1", **more}

@@ -4,7 +4,7 @@ import pytest
 
 from resourcepool.queues.assignment import Member
 from resourcepool.queues.planning import Standing, Worker
-from resourcepool.stats.forecast import Unowned, unowned
+from resourcepool.stats.forecast import Unowned, kept, unowned
 from resourcepool.stats.unowned import Candidate, why_nobody
 
 EU, MARS = {"zone": "eu"}, {"zone": "mars"}
@@ -67,3 +67,14 @@ def test_queues_that_nobody_would_get_are_told_by_reason() -> None:
             ["pinned"],
         ),
     ]
+
+
+def test_queues_that_stay_with_who_drains_are_told_by_reason() -> None:
+    draining = Worker(Member(1, "A", labels=EU), is_draining=True)
+    other = Worker(Member(2, "B"))
+    queues = [Standing(pk, f"q{pk}", cur=1, labels=EU) for pk in range(1, 4)]
+    queues += [Standing(4, "asked", cur=1, req=2), Standing(5, "elsewhere", cur=2)]
+    why = "no living server has zone=eu"
+    assert kept(queues, [], [draining, other]) == [Unowned(why, 3, ["q1", "q2", "q3"])]
+    assert kept(queues[:1], [], [draining]) == [Unowned("no other server is up", 1, ["q1"])]
+    assert kept(queues, [], [other]) == []

@@ -141,7 +141,7 @@ class Asking(Operated):
         return False
 
     def _give(self, request: HttpRequest, order: Order, chosen: Sequence[Any], entered: dict[str, Any]) -> None:
-        done, by = 0, request.user.get_username()
+        done, given, by = 0, list[str](), request.user.get_username()
         for name, some in groupby(sorted(chosen, key=_task_type), _task_type):
             rows = list(some)
             if not self.attempt(request, lambda name=name, rows=rows: order.give(name, rows, entered, by)):  # type: ignore[misc]
@@ -150,9 +150,10 @@ class Asking(Operated):
                 break
             LogEntry.objects.log_actions(request.user.pk, rows, CHANGE, str(order.title))  # type: ignore[arg-type]
             done += len(rows)
-            self.attempt(request, lambda name=name: self._tell(request, order.but(name)))  # type: ignore[misc]
+            given += map(str, rows)
+            self.attempt(request, lambda name=name: self._tell(request, order.but(name, entered)))  # type: ignore[misc]
         if done:
-            self.message_user(request, order.done % {"count": done}, messages.SUCCESS)
+            self.message_user(request, order.done % {"count": done, "names": listed(given)}, messages.SUCCESS)
 
     def _tell(self, request: HttpRequest, texts: Sequence[str]) -> None:
         for text in texts:

@@ -12,6 +12,7 @@ from resourcepool import options
 from resourcepool.exceptions import BadOption
 from resourcepool.queues import operating
 from resourcepool.queues.models import MAX_NAME, Server
+from resourcepool.stats.pins import no_such_server
 from resourcepool.stats.queue_alarms import drains_in_vain
 from resourcepool.stats.queues import task_type
 
@@ -50,8 +51,8 @@ class Order:
         permission: who may: "operate" or "delete".
         form: what is asked besides.
         give: makes the change (name of the task type, the rows of it, what was entered, the operator).
-        done: what is said afterwards; plural, with ``count``.
-        but: what else has come of it, if anything (name of the task type).
+        done: what is said afterwards; plural, with ``count`` and, of the first few, ``names``.
+        but: what else has come of it, if anything (name of the task type, what was entered).
         fits: tells whether the page of a row offers it: elsewhere it would change nothing.
     """
 
@@ -63,7 +64,7 @@ class Order:
     form: type[forms.Form] = forms.Form
     give: Callable[[str, Sequence[Any], Entered, str], object]
     done: Any
-    but: Callable[[str], Sequence[str]] = lambda _task_type: ()
+    but: Callable[[str, Entered], Sequence[str]] = lambda _task_type, _entered: ()
     fits: Callable[[Any], bool] = lambda _row: True
 
 
@@ -102,9 +103,9 @@ DRAIN = Order(
         " may have stay."
     ),
     give=lambda task_type, rows, _entered, by: operating.drain(task_type, *map(str, rows), by=by),
-    but=lambda name: [alarm.text for alarm in drains_in_vain(task_type(name))],
+    but=lambda name, _entered: [alarm.text for alarm in drains_in_vain(task_type(name))],
     fits=lambda server: server.state == Server.State.UP,
-    done=ngettext_lazy("%(count)d is draining.", "%(count)d are draining.", "count"),
+    done=ngettext_lazy("%(count)d is draining: %(names)s.", "%(count)d are draining: %(names)s.", "count"),
 )
 UNDRAIN = Order(
     name="undrain",
@@ -113,7 +114,9 @@ UNDRAIN = Order(
     effect=_("It gets its share of the queues again, each when the server that has it has finished its work."),
     give=lambda task_type, rows, _entered, by: operating.undrain(task_type, *map(str, rows), by=by),
     fits=lambda server: server.state == Server.State.DRAINING,
-    done=ngettext_lazy("%(count)d gets queues again.", "%(count)d get queues again.", "count"),
+    done=ngettext_lazy(
+        "%(count)d gets queues again: %(names)s.", "%(count)d get queues again: %(names)s.", "count"
+    ),
 )
 PIN = Order(
     name="pin",
@@ -125,6 +128,7 @@ PIN = Order(
     ),
     form=ServerForm,
     give=lambda task_type, rows, entered, by: operating.pin(task_type, _ids(rows), entered["server"], by=by),
+    but=lambda name, entered: [text for text in [no_such_server(name, entered["server"])] if text],
     done=ngettext_lazy("%(count)d was pinned.", "%(count)d were pinned.", "count"),
 )
 UNPIN = Order(

@@ -18,10 +18,10 @@ from resourcepool.management.operating import OperatorCommand, actor
 from resourcepool.management.status_report import alarms_as_text
 from resourcepool.queues import operating
 from resourcepool.queues.ids import queue_ids
-from resourcepool.queues.labels import listed
 from resourcepool.stats.alarm import Alarm
 from resourcepool.stats.forecast import forecast
 from resourcepool.stats.moves import moves, queues_named, queues_of, why_unowned
+from resourcepool.stats.pins import no_such_server
 from resourcepool.stats.queue_alarms import drains_in_vain, of_queues
 from resourcepool.stats.queues import TaskTypeStatus, task_type, task_types
 
@@ -124,9 +124,7 @@ class Command(OperatorCommand):
             return
         pinned = ngettext("Pinned %s queue.", "Pinned %s queues.", count)
         unpinned = ngettext("Unpinned %s queue.", "Unpinned %s queues.", count)
-        self._say_how_many(
-            options, pinned if to else unpinned, count, _no_such_server(options["task_type"], to)
-        )
+        self._say_how_many(options, pinned if to else unpinned, count, no_such_server(options["task_type"], to))
 
     def _drain(self, options: dict[str, Any]) -> None:
         if options.get("dry_run"):
@@ -159,7 +157,7 @@ class Command(OperatorCommand):
         self._say(options, text % plain(options["task_type"]), paused=False)
 
     def _say_how_many(self, options: dict[str, Any], text: str, count: int, but: str = "") -> None:
-        self._say(options, text % f"{count:,}" + but, changed=count)
+        self._say(options, " ".join([text % f"{count:,}", *([but] if but else [])]), changed=count)
 
     def _say(self, options: dict[str, Any], text: str, **result: Any) -> None:
         self.stdout.write(json.dumps(result, default=as_text) if options["json"] else text)
@@ -221,15 +219,6 @@ def _create(name: str, ids: Sequence[str], **about: Any) -> None:
         operating.create(name, ids, by=actor(), **about)
     except BadOption as error:
         raise BadOption(told.SPANS.get(error.name, error.name), error.value, error.allowed) from None
-
-
-def _no_such_server(name: str, server: str) -> str:
-    """Return a hint that nobody of that name is there now; a pin may be meant for one that is to come."""
-    there = sorted({one.name for one in task_type(name).alive})
-    if not server or server in there:
-        return ""
-    text = _("No server is called %(server)s now (there are: %(there)s).")
-    return " " + text % {"server": plain(server), "there": listed(there) or _("none")}
 
 
 def _alarm(one: Alarm) -> dict[str, str]:

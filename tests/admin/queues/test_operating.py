@@ -69,7 +69,7 @@ def test_several_are_drained_in_one_plan(operator: Client) -> None:
     orders = task_type()
     first, second = server(orders, "A"), server(orders, "A")
     before = TaskType.objects.get().generation
-    assert "2 are draining." in text(do(operator, "drain", [first, second]))
+    assert f"2 are draining: {first}, {second}." in text(do(operator, "drain", [first, second]))
     assert set(Server.objects.values_list("state", flat=True)) == {"draining"}
     assert TaskType.objects.get().generation == before + 1
 
@@ -78,7 +78,7 @@ def test_a_drain_that_leaves_queues_where_they_are_says_so(operator: Client) -> 
     orders = task_type()
     first = server(orders, "A")
     said = text(do(operator, "drain", [first]))
-    assert "1 is draining." in said
+    assert f"1 is draining: {first}." in said
     assert (
         f"4 queues stay with servers that are draining, such as queue q0 with {first}: no other server is up"
         in said
@@ -173,6 +173,22 @@ def test_what_could_not_be_done_is_said_and_nothing_is_half_done(
     assert "gone" in said
     assert "1 not done" in said
     assert "2 were pinned." in said
+
+
+def test_a_pin_to_whom_nobody_knows_is_done_and_said(operator: Client) -> None:
+    orders = task_type()
+    server(orders, "A")
+    said = text(do(operator, "pin", queues("q0"), server="B"))
+    assert "1 was pinned." in said
+    assert "No server is called B now (there are: A)." in said
+    assert "No server is called" not in text(do(operator, "pin", queues("q0"), server="A"))
+
+
+def test_a_pin_to_one_run_is_refused_also_while_that_is_not_there(operator: Client) -> None:
+    task_type()
+    said = text(do(operator, "pin", queues("q0"), server="B #3"))
+    assert "Its name alone, without the number: B" in said
+    assert not Queue.objects.exclude(pin="").exists()
 
 
 def test_a_server_that_has_left_in_between_is_said(operator: Client) -> None:
