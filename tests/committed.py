@@ -15,8 +15,7 @@ from django.db.backends.utils import CursorWrapper
 from django.test import TestCase
 from pytest_django import DjangoDbBlocker
 
-from resourcepool.database import clock, loop
-from resourcepool.database import wakeup as alarm
+from resourcepool.database import clock, loop, wakeup
 from resourcepool.leases import keeper as keeping
 from resourcepool.leases import kept, lease, verbs
 from resourcepool.models import Move, Queue, TaskType
@@ -53,7 +52,7 @@ def forget_everything() -> None:
     for one in [one for each in lines.values() for one in each.waiters]:
         one.outcome.give_up()
     for looking in list(waiting.waiters._loops.values()):
-        looking.alarm.ring()
+        looking.wakeup.ring()
     eventually(lambda: not any(each.waiters for each in lines.values()), within=10)
     lines.clear()
     for memory in (contention.acquiring, contention.releasing):
@@ -92,7 +91,7 @@ class Clock:
 
 def wake_keeper() -> None:
     for beat in list(keeping.keeper._beats.values()):
-        beat.alarm.ring()
+        beat.wakeup.ring()
     keeping.keeper._watch.ring()
 
 
@@ -101,7 +100,7 @@ def process_clock(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Cl
     moved = Clock()
     of_waiting = (acquire, contention, handover, line, tickets, waiter, waiting)
     of_queues = (held, looking_at_queues, membership, registering, server)
-    for module in (alarm, keeping, kept, lease, loop, verbs, pool, strategy, *of_waiting, *of_queues):
+    for module in (wakeup, keeping, kept, lease, loop, verbs, pool, strategy, *of_waiting, *of_queues):
         monkeypatch.setattr(module, "monotonic", moved)
     return moved
 

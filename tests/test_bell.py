@@ -32,15 +32,15 @@ def test_an_interrupted_ring_keeps_nobody_from_ringing() -> None:
 
 def test_an_alarm_that_was_brought_forward_rings_also_if_that_was_interrupted() -> None:
     """Else it would count as brought forward, and nobody would ring."""
-    alarm = Wakeup()
+    wakeup = Wakeup()
 
     def prepare() -> None:
-        alarm.__init__()  # type: ignore[misc]
+        wakeup.__init__()  # type: ignore[misc]
 
-    for place in at_each_line(lambda: alarm.bring_forward(1.0), prepare, files=EVERYWHERE, since=()):
-        alarm.bring_forward(1.0 + monotonic())
-        InBackground(alarm.sleep_until, NEVER).result()
-        assert alarm.asked_for < NEVER, place
+    for place in at_each_line(lambda: wakeup.bring_forward(1.0), prepare, files=EVERYWHERE, since=()):
+        wakeup.bring_forward(1.0 + monotonic())
+        InBackground(wakeup.sleep_until, NEVER).result()
+        assert wakeup.asked_for < NEVER, place
 
 
 def test_an_interrupted_outcome_is_decided_by_others_or_was() -> None:

@@ -133,7 +133,7 @@ class Watchdog:
 
     def __init__(self) -> None:
         self._all: dict[int, weakref.ref[Watched]] = {}
-        self._alarm = Wakeup()
+        self._wakeup = Wakeup()
         self._thread = Daemon("answers", self._run)
         self._hanging_up = threading.Lock()
 
@@ -147,8 +147,8 @@ class Watchdog:
         if not self._thread.is_running:
             with contextlib.suppress(RuntimeError):  # no more threads: all take as long as they take
                 self._thread.see_to()  # its first look finds whoever asks for this
-        elif moment < self._alarm.asked_for:
-            self._alarm.bring_forward(moment)
+        elif moment < self._wakeup.asked_for:
+            self._wakeup.bring_forward(moment)
 
     def finish(self) -> None:
         """Return once nobody is just being hung up."""
@@ -157,13 +157,13 @@ class Watchdog:
 
     def _run(self) -> None:
         while True:
-            self._alarm.reset()
+            self._wakeup.reset()
             try:
                 look_at = self._look(monotonic())
             except Exception:
                 logger.exception("nobody could be hung up just now")
                 look_at = monotonic() + AGAIN
-            self._alarm.sleep_until(look_at)
+            self._wakeup.sleep_until(look_at)
 
     def _look(self, now: float) -> float:
         """Hang up what has taken too long; return when to look again."""

@@ -17,10 +17,10 @@ logger = logging.getLogger(__name__)
 
 
 class Loop:
-    """Takes a turn when its alarm rings or its time has come; has no connection while there is nothing to do.
+    """Takes a turn when its wakeup rings or its time has come; has no connection while there is nothing to do.
 
     Attributes:
-        alarm: wakes it.
+        wakeup: wakes it.
         rests_after: for so many seconds without anything to do it keeps its connection.
         thread: that takes the turns.
     """
@@ -28,7 +28,7 @@ class Loop:
     def __init__(
         self,
         name: str,
-        alarm: Wakeup,
+        wakeup: Wakeup,
         turn: Callable[[], float],
         has_work: Callable[[], bool],
         *,
@@ -38,11 +38,11 @@ class Loop:
 
         Args:
             name: of its thread.
-            alarm: wakes it.
+            wakeup: wakes it.
             turn: does what is due, and returns when to look again (see ``clock.monotonic``; infinity: when it is rung).
             has_work: whether there is something to do, now or later.
         """
-        self.alarm = alarm
+        self.wakeup = wakeup
         self.rests_after = rests_after
         self._name, self._turn, self._has_work = name, turn, has_work
         self.thread = Daemon(name, self._run)
@@ -63,7 +63,7 @@ class Loop:
     def _run(self) -> None:
         with own_connections() as own:
             while True:
-                self.alarm.reset()
+                self.wakeup.reset()
                 try:
                     with own.turn:
                         wake_at = self._turn()
@@ -71,9 +71,9 @@ class Loop:
                     logger.exception("resourcepool-%s failed; it tries again", self._name)
                     wake_at = monotonic() + PAUSE_AFTER_FAILURE
                 if self._has_work() or not own.are_open:
-                    self.alarm.sleep_until(wake_at)
+                    self.wakeup.sleep_until(wake_at)
                     continue
-                self.alarm.sleep_until(min(wake_at, monotonic() + self.rests_after))
+                self.wakeup.sleep_until(min(wake_at, monotonic() + self.rests_after))
                 if not self._has_work():
                     with own.turn:
                         own.close()

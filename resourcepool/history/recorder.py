@@ -48,7 +48,7 @@ class Recorder:
         self._in_hand = 0  # facts that are being written
         self._flush_at = 0.0  # not earlier: the database has failed
         self._database: Any = None
-        self._alarm = Wakeup()
+        self._wakeup = Wakeup()
         self._writing = threading.Lock()
         self._thread = Daemon("history", self._run)
         self._writes_at_exit = False
@@ -64,7 +64,7 @@ class Recorder:
         if not self._thread.is_running:
             self._start()
         if len(self._waiting) in (1, ENOUGH):
-            self._alarm.bring_forward(self._due_at)
+            self._wakeup.bring_forward(self._due_at)
 
     @property
     def is_idle(self) -> bool:
@@ -131,12 +131,12 @@ class Recorder:
     def _run(self) -> None:
         with own_connections() as own:
             while True:
-                self._alarm.reset()
+                self._wakeup.reset()
                 wake_at = self._turn(own)
                 if math.isfinite(wake_at) or not own.are_open:
-                    self._alarm.sleep_until(wake_at)
+                    self._wakeup.sleep_until(wake_at)
                 else:
-                    self._alarm.sleep_until(monotonic() + IDLE)
+                    self._wakeup.sleep_until(monotonic() + IDLE)
                     if self.is_idle:
                         with own.turn:
                             own.close()

@@ -58,8 +58,8 @@ class Keeper:
         if beat is None or not (beat.thread.is_running and self._watcher.is_running):
             beat = self._start(lease.using)
         trust = lease.trust
-        if trust.due_at < beat.alarm.asked_for:
-            beat.alarm.bring_forward(trust.due_at)
+        if trust.due_at < beat.wakeup.asked_for:
+            beat.wakeup.bring_forward(trust.due_at)
         if trust.until < self._watch.asked_for:
             self._watch.bring_forward(trust.until)
 

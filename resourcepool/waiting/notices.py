@@ -15,12 +15,12 @@ class Notices:
         self._tickets: dict[tuple[str, int], Bell | None] = {}
         self._noticed: set[str] = set()
 
-    def alarm(self, alias: str) -> Wakeup:
+    def wakeup(self, alias: str) -> Wakeup:
         """Return what wakes those who look for the waiters on this database."""
         return self._alarms.get(alias) or self._alarms.setdefault(alias, Wakeup())
 
     def add(self, alias: str, ticket: int, bell: Bell | None = None) -> None:
-        """Note that this process has that ticket; when to look at it, ``bell`` rings, else the database's alarm."""
+        """Note that this process has that ticket; when to look at it, ``bell`` rings, else the database's wakeup."""
         self._tickets[alias, ticket] = bell
         if hints.are_on():
             hints.listen(self.look_at_all)
@@ -47,7 +47,7 @@ class Notices:
             bell.ring()
         else:
             self._noticed.add(alias)
-            self.alarm(alias).ring()
+            self.wakeup(alias).ring()
 
     def take(self, alias: str) -> bool:
         """Tell whether there has been a notice for this database since the last call."""

@@ -44,12 +44,12 @@ class Waiters:
         self._start(waiter.using)  # before: without a thread (RuntimeError) nobody would ever serve it
         self._arrivals[waiter.using][waiter] = None
         waiter.has_joined = True
-        notices.alarm(waiter.using).bring_forward(min(waiter.look_at, waiter.free_at))
+        notices.wakeup(waiter.using).bring_forward(min(waiter.look_at, waiter.free_at))
 
     def see_off(self, waiter: Waiter) -> None:
         """Have the ticket of ``waiter``, which has given up, removed; what it was given goes to the next in line."""
         if waiter.has_joined and self._loops[waiter.using].is_alive:
-            notices.alarm(waiter.using).ring()
+            notices.wakeup(waiter.using).ring()
             return
         try:
             self.join(waiter)
@@ -64,7 +64,7 @@ class Waiters:
         if loop is None or not loop.thread.is_running:
             with contextlib.suppress(RuntimeError):  # no more threads: it lapses
                 self._start(waiter.using)
-        notices.alarm(waiter.using).bring_forward(monotonic() + USED_AT_MOST)
+        notices.wakeup(waiter.using).bring_forward(monotonic() + USED_AT_MOST)
 
     def trouble(self, using: str) -> Exception | None:
         """Return what keeps the waiters on this database from being served just now, if anything does."""
@@ -78,7 +78,7 @@ class Waiters:
             self._leaves_at_exit = True
         if (loop := self._loops.get(using)) is None:
             turn, has_work = partial(self._serve_once, using), partial(self._has_work, using)
-            new = Loop(f"waiters-{using}", notices.alarm(using), turn, has_work, rests_after=IDLE)
+            new = Loop(f"waiters-{using}", notices.wakeup(using), turn, has_work, rests_after=IDLE)
             loop = self._loops.setdefault(using, new)
         loop.start()
 

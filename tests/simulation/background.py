@@ -38,10 +38,10 @@ class Background:
     def serve(self) -> None:
         """What the waiters' thread of the one database does."""
         while not self.is_done:
-            notices.alarm("default").reset()
+            notices.wakeup("default").reset()
             operation = Operation("serve", self.process, self._ledger, SERVES)
             operation.serves, operation.asked, operation.rests = True, _asked, RESTS
-            notices.alarm("default").sleep_until(operation.run(lambda: waiters._serve_once("default")))
+            notices.wakeup("default").sleep_until(operation.run(lambda: waiters._serve_once("default")))
 
     def _beat(self) -> None:
         keeper._watch_once()

@@ -40,7 +40,7 @@ class Party:
     def leave(self) -> None:
         """Note that it is done, and wake those who work for it."""
         self.is_done = True
-        notices.alarm("default").ring()
+        notices.wakeup("default").ring()
 
     def any_held(self) -> Held:
         """Return one of its handles."""

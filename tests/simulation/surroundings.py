@@ -131,10 +131,10 @@ def _rung_in_time(bell: Bell, seconds: float) -> bool:
 def _heard_in_time(hear: Callable[[Wakeup, float], bool]) -> Callable[[Wakeup, float], bool]:
     """``Wakeup._hear``, while others go on."""
 
-    def heard(alarm: Wakeup, seconds: float) -> bool:
+    def heard(wakeup: Wakeup, seconds: float) -> bool:
         if seconds > 0:
-            schedule.now_running().sleep(seconds, until=lambda: not alarm._asked.empty())
-        return hear(alarm, 0)
+            schedule.now_running().sleep(seconds, until=lambda: not wakeup._asked.empty())
+        return hear(wakeup, 0)
 
     return heard
 

@@ -89,7 +89,7 @@ class QueueServer:
         )
         self._using = router.db_for_write(TaskType)
         self._membership: Membership | None = None
-        self._alarm, self._rota = Wakeup(), Rota()
+        self._wakeup, self._rota = Wakeup(), Rota()
         self._is_stopping = self._is_over = False
         self._thread = Daemon("queues", self._watch)
         self._pid = os.getpid()
@@ -200,7 +200,7 @@ class QueueServer:
                 self._await_work(membership, timeout)
         finally:
             self._is_over = True
-            self._alarm.ring()
+            self._wakeup.ring()
             self._await_end()
 
     def __enter__(self) -> Self:
@@ -228,7 +228,7 @@ class QueueServer:
 
     def _register(self, application: Application, after: Membership | None = None) -> Membership:
         task_type = find_task_type(self.task_type, self._using)
-        found = Membership(self._using, task_type, application, self._alarm.bring_forward, after)
+        found = Membership(self._using, task_type, application, self._wakeup.bring_forward, after)
         logger.info("server %s is registered for %s", found, self.task_type)
         return found
 
@@ -236,7 +236,7 @@ class QueueServer:
         is_in_trouble = False
         with own_connections() as own:
             while not self._is_over:
-                self._alarm.reset()
+                self._wakeup.reset()
                 try:
                     with own.turn:
                         wake_at = self._turn()
@@ -247,7 +247,7 @@ class QueueServer:
                     is_in_trouble = True
                     wake_at = monotonic() + PAUSE_AFTER_FAILURE
                 if not self._is_over:
-                    self._alarm.sleep_until(wake_at)
+                    self._wakeup.sleep_until(wake_at)
             # Here, where connections have short timeouts: whoever closes may have one that nobody answers on.
             with own.turn:
                 self._leave()
@@ -278,7 +278,7 @@ class QueueServer:
         within = membership.task_type.drain_within if timeout is None else timeout
         in_hand = listed([queue.queue_id for queue in membership.in_hand])
         logger.info("server %s waits %g s at most for the work in hand: %s", membership, within, in_hand)
-        self._alarm.ring()  # everything else goes at once
+        self._wakeup.ring()  # everything else goes at once
         with membership.news:
             if not membership.news.wait_for(lambda: not membership.in_hand, within):
                 logger.warning("server %s leaves with work in hand, after %g s", membership, within)
