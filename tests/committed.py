@@ -19,8 +19,7 @@ from resourcepool.database import clock, loop, wakeup
 from resourcepool.leases import keeper as keeping
 from resourcepool.leases import kept, lease, verbs
 from resourcepool.models import Move, Queue, TaskType
-from resourcepool.queues.serving import held, membership, server
-from resourcepool.queues.serving import registration as registering
+from resourcepool.queues.serving import held, membership, registration, server
 from resourcepool.queues.serving import snapshot as looking_at_queues
 from resourcepool.resources import pool, strategy
 from resourcepool.waiting import acquire, contention, handover, line, tickets, waiter
@@ -99,7 +98,7 @@ def wake_keeper() -> None:
 def process_clock(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Clock:
     moved = Clock()
     of_waiting = (acquire, contention, handover, line, tickets, waiter, waiting)
-    of_queues = (held, looking_at_queues, membership, registering, server)
+    of_queues = (held, looking_at_queues, membership, registration, server)
     for module in (wakeup, keeping, kept, lease, loop, verbs, pool, strategy, *of_waiting, *of_queues):
         monkeypatch.setattr(module, "monotonic", moved)
     return moved

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from asgiref.sync import ThreadSensitiveContext, async_to_sync
 
-from resourcepool import async_threads as threads
+from resourcepool import async_threads
 from resourcepool.async_threads import in_thread
 from tests.eventually import eventually
 from tests.resources.occupied import occupied, soon
@@ -30,7 +30,7 @@ async def cancelled(task: asyncio.Task[Any], times: int = 1) -> None:
 
 
 async def everything_has_run() -> None:
-    await soon(lambda: not threads._started)
+    await soon(lambda: not async_threads._started)
 
 
 def begun(call: Coroutine[Any, Any, Any]) -> Any:
@@ -45,7 +45,7 @@ def test_returns_what_the_call_returns_and_raises_what_it_raises() -> None:
             await in_thread(divmod, 1, 0)
 
     asyncio.run(main())
-    assert not threads._started
+    assert not async_threads._started
 
 
 @pytest.mark.parametrize("times", [1, 2, 5])
@@ -104,12 +104,12 @@ def test_what_came_in_that_moment_is_undone_once(times: int, monkeypatch: pytest
     undone: Made = []
     works: list[Any] = []
 
-    class Seen(threads._Work[Any]):
+    class Seen(async_threads._Work[Any]):
         def __init__(self, *args: Any) -> None:
             super().__init__(*args)
             works.append(self)
 
-    monkeypatch.setattr(threads, "_Work", Seen)
+    monkeypatch.setattr(async_threads, "_Work", Seen)
 
     async def main() -> None:
         task = begun(in_thread(str, "lease", undo=undone.append))

@@ -9,9 +9,7 @@ from django.test.utils import CaptureQueriesContext
 
 from resourcepool.exceptions import SecretUnreadable
 from resourcepool.models import Proxy
-from resourcepool.proxies import import_plan as plan
-from resourcepool.proxies import importing as proxies
-from resourcepool.proxies import storing
+from resourcepool.proxies import import_plan, importing, storing
 from resourcepool.proxies.reading import read, silent
 from tests.app.rows import columns, granted, new
 from tests.proxies.imported import ALL, JOE, Import, hosts, numbers, rows
@@ -242,7 +240,7 @@ class TestSync:
             Proxy.objects.filter(host="b.example").retire("sold")
             return storing.store(*args)
 
-        monkeypatch.setattr(proxies, "store", store_late)
+        monkeypatch.setattr(importing, "store", store_late)
         assert bring("a.example:80", sync=True).retired == 0
         assert sorted(Proxy.objects.values_list("host", "reason")) == [
             ("a.example", "broken"),
@@ -261,13 +259,13 @@ class TestSync:
 def test_a_plan_that_failed_half_way_can_be_made_again() -> None:
     new(Proxy, host="a.example", port=80)
     reading = read(iter([(1, "a.example:80"), (2, "b.example:80")]))
-    plans = [plan.make_plan(reading, "default", update=False, sync=False, tell=silent) for _ in range(2)]
+    plans = [import_plan.make_plan(reading, "default", update=False, sync=False, tell=silent) for _ in range(2)]
     assert plans[0] == plans[1]
     assert [row.host for row in plans[0].new] == ["b.example"]
 
 
 def test_existing_proxies_are_read_in_one_pass(bring: Import, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plan, "CHUNK", 10)
+    monkeypatch.setattr(import_plan, "CHUNK", 10)
     text = "".join(f"p{n}.example:80\n" for n in range(25))
     bring(text)
     with CaptureQueriesContext(connection) as queries:

@@ -9,9 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from resourcepool.dialect import Trouble
 from resourcepool.exceptions import DatabaseUnavailable, ImportRefused
 from resourcepool.models import Proxy
-from resourcepool.proxies import import_plan as plan
-from resourcepool.proxies import importing as proxies
-from resourcepool.proxies import storing
+from resourcepool.proxies import import_plan, importing, storing
 from resourcepool.proxies.importing import BadLines
 from resourcepool.proxies.table import ProxyTable
 from tests.app.rows import new
@@ -60,7 +58,7 @@ class TestNothingOrAll:
     def test_an_interruption_leaves_nothing_half_done(
         self, bring: Import, stage: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(plan, "CHUNK", 1)
+        monkeypatch.setattr(import_plan, "CHUNK", 1)
         monkeypatch.setattr("resourcepool.proxies.reading.EVERY", 1)
         header = "host,port,username,password,weight\n"
         bring(header + "a.example,80,joe,1,1\nz.example,80,joe,1,1")
@@ -86,7 +84,7 @@ class TestNothingOrAll:
             new(Proxy, host="b.example", port=80, notes="theirs")
             return storing.store(*args)
 
-        monkeypatch.setattr(proxies, "store", store_late)
+        monkeypatch.setattr(importing, "store", store_late)
         with pytest.raises(ImportRefused, match="somebody else has entered") as refused:
             bring("a.example:80\nb.example:80")
         assert isinstance(refused.value.__cause__, IntegrityError)
@@ -114,7 +112,7 @@ class TestNothingOrAll:
             Proxy.objects.all().delete()
             return storing.store(*args)
 
-        monkeypatch.setattr(proxies, "store", store_late)
+        monkeypatch.setattr(importing, "store", store_late)
         bring(ALL + JOE.replace("mine", "yours"), update=True)
         proxy = Proxy.objects.get()
         assert (proxy.url, proxy.notes) == ("http://joe:secret@a.example:80", "yours")

@@ -5,7 +5,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from resourcepool.models import Move, TaskType
-from resourcepool.queues import move_log as recording
+from resourcepool.queues import move_log
 from resourcepool.queues.planning.changes import Change, QueueSnapshot
 
 pytestmark = pytest.mark.usefixtures("transactional_db")
@@ -20,7 +20,7 @@ def test_a_move_is_written_down_as_it_is_named() -> None:
         Change(queue, Move.What.FREED, None, "x" * 300),
         Change(queue, Move.What.REQUESTED, 3, ""),
     ]
-    recording.record("default", TaskType(name=ODD), 9, changes, {2: f"{ODD} #2", 3: "B #3"})
+    move_log.record("default", TaskType(name=ODD), 9, changes, {2: f"{ODD} #2", 3: "B #3"})
     handed, freed, asked = Move.objects.order_by("pk").values()
     assert handed.pop("at") == freed.pop("at")
     assert handed == {
@@ -45,6 +45,6 @@ def test_ten_thousand_moves_take_two_statements() -> None:
         Change(QueueSnapshot(pk, str(pk)), Move.What.ASSIGNED, 1, "nobody had it") for pk in range(10_000)
     ]
     with CaptureQueriesContext(connection) as queries:
-        recording.record("default", TaskType(name="orders"), 1, changes, {1: "A #1"})
+        move_log.record("default", TaskType(name="orders"), 1, changes, {1: "A #1"})
     assert len(queries) == 2
     assert list(Move.objects.order_by("pk").values_list("queue_pk", flat=True)) == list(range(10_000))

@@ -8,7 +8,7 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.db import connections
 
-from resourcepool import async_threads as threads
+from resourcepool import async_threads
 from resourcepool.leases.keeper import keeper
 from resourcepool.models import Proxy
 from resourcepool.waiting import acquire
@@ -59,7 +59,7 @@ def test_the_end_of_a_block_releases(times: int) -> None:
         await everything_has_run()
         async with occupied():
             go_on.set()
-            await soon(lambda: threads._started)
+            await soon(lambda: async_threads._started)
             await cancelled(task, times)
 
     run(main)
@@ -77,7 +77,7 @@ def test_what_was_granted_and_is_only_to_be_read_yet_is_given_back(times: int) -
         await soon(waiters)
         async with occupied():
             await release_elsewhere(first)
-            await soon(lambda: kept(first) and threads._started)
+            await soon(lambda: kept(first) and async_threads._started)
             await cancel(task, times)
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -112,7 +112,7 @@ def test_a_waiter_whose_time_was_up_just_then_leaves_the_line() -> None:
         await soon(waiters)
         async with occupied():
             let_pass(20)
-            await soon(lambda: threads._started)  # it is to be said why it was too late
+            await soon(lambda: async_threads._started)  # it is to be said why it was too late
             await cancelled(task)
             await soon(lambda: not waiters())
 
@@ -127,7 +127,7 @@ def test_a_first_look_that_has_not_begun_takes_nothing() -> None:
     async def main() -> None:
         async with occupied():
             task = asyncio.create_task(Proxy.pool.aacquire())
-            await soon(lambda: threads._started)
+            await soon(lambda: async_threads._started)
             await cancelled(task)
 
     run(main)

@@ -11,7 +11,7 @@ from django.views.decorators.debug import sensitive_post_parameters, sensitive_v
 
 from resourcepool.admin.generic import ModelForm
 from resourcepool.admin.paging import CappedPaginator
-from resourcepool.admin.resources import current_state as standing
+from resourcepool.admin.resources import current_state
 from resourcepool.admin.resources.columns import ResourceList
 from resourcepool.admin.resources.deleting import Deleting
 from resourcepool.admin.resources.exporting import export
@@ -40,9 +40,9 @@ class ResourceAdmin(Deleting, Page):
         *("holder", moments("busy_before", _("busy before")), "fence"),
         *(
             "in_service",
-            standing.status,
-            standing.reason,
-            standing.until,
+            current_state.status,
+            current_state.reason,
+            current_state.until,
             "strikes",
             "verdict",
             moments("checked_at", _("checked at")),

@@ -10,7 +10,7 @@ from resourcepool.exceptions import BadOption, ClaimInTransaction, LeaseLost, Ro
 from resourcepool.leases.short_transactions import locked_row
 from resourcepool.models import Queue, Server, TaskType
 from resourcepool.queues import moving, operating
-from resourcepool.queues.serving import registration as registering
+from resourcepool.queues.serving import registration
 from resourcepool.queues.serving.held import Hand
 from resourcepool.queues.serving.membership import Membership
 from tests.app.rows import columns
@@ -89,7 +89,7 @@ class TestRegistering:
             raise locked_row("default")
 
         monkeypatch.setattr(moving, "reassign", plan_never)
-        monkeypatch.setattr(registering, "REGISTERS_WITHIN", 0.05)
+        monkeypatch.setattr(registration, "REGISTERS_WITHIN", 0.05)
         with pytest.raises(RowLocked):
             joined("A")
         assert Server.objects.count() == 0
