@@ -2,7 +2,7 @@
 
 import re
 from argparse import ArgumentTypeError
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from django.core.management.base import CommandParser
@@ -10,6 +10,7 @@ from django.db.models import BooleanField
 from django.utils.translation import gettext as _
 
 from resourcepool.exceptions import BadOption
+from resourcepool.operations import Field, Operation, Span
 from resourcepool.resources.registry import resource_model, resource_models
 from resourcepool.resources.selectors import selectable
 
@@ -62,6 +63,33 @@ def add_selection(parser: CommandParser) -> None:
             "only where a field has this value, as in pool.acquire; the same field again: any of the values"
         ),
     )
+
+
+def fields_of(operations: Iterable[Operation]) -> list[Field]:
+    """Return the fields of these operations, each once."""
+    return list({field.name: field for one in operations for field in one.fields}.values())
+
+
+def add_fields(parser: CommandParser, operations: Iterable[Operation], **helps: Any) -> None:
+    """Add the options of these operations; ``helps``: what --help says of a field, unless it is what pages say."""
+    for field in fields_of(operations):
+        how: Any = {"type": span, "metavar": "SPAN"} if isinstance(field, Span) else {"default": ""}
+        about = str(helps.get(field.name, field.help or field.label))
+        parser.add_argument(field.option, dest=field.name, help=about, **how)
+
+
+def entered(operation: Operation, options: dict[str, Any]) -> dict[str, Any]:
+    """Return what was entered for the fields of ``operation``; a dry run needs nothing. Raises BadOption."""
+    is_needed = not options["dry_run"]
+    return {field.name: field.checked(options[field.name], is_needed=is_needed) for field in operation.fields}
+
+
+def add_dry_run(parser: CommandParser) -> None:
+    """Add what all have that change something and ask first: --yes, --dry-run, --json and --limit."""
+    parser.add_argument("--yes", action="store_true", help=_("do not ask"))
+    parser.add_argument("--dry-run", action="store_true", help=_("only list them"))
+    parser.add_argument("--json", action="store_true", help=_("print one JSON object"))
+    add_limit(parser, 20)
 
 
 def pools(label: str | None) -> list[Any]:

@@ -10,8 +10,8 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import NoReverseMatch, URLPattern, reverse
 
-from resourcepool.admin.resources.operations import OPERATIONS
 from resourcepool.models import Event, Job, Proxy, Sample, Ticket
+from resourcepool.operations import OPERATIONS
 from resourcepool.signals import What
 from tests.admin.conftest import ROLES, event, lease, sign_in
 from tests.app.rows import columns, new

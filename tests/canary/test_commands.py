@@ -71,6 +71,15 @@ LINES: dict[str, list[list[str]]] = {
         ["{bad}", "--skip-bad", "--json"],
         ["{worse}", "--json"],
     ],
+    "operate": [
+        ["free", "proxy", "--all", *WHY, "--dry-run", "--json"],
+        ["drain", "proxy", "--where", f"password={PASSWORD}", *WHY],
+        ["drain", "proxy", "--where", f"username={SCRIPT}", *WHY, "--dry-run", "--limit", "3"],
+        ["quarantine", "proxy", "--tag", SCRIPT, *WHY, "--for", "5m"],
+        ["reserve", "proxy", "--all", *WHY, "--yes", "--name", "Ann"],
+        ["return_to_service", "proxy", "{pk}"],
+        ["acknowledge", "proxy", "{pk}", *WHY],
+    ],
     "queues": [
         [],
         ["show", "--json", "--limit", "5"],

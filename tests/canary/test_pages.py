@@ -11,9 +11,9 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import URLPattern, get_resolver, reverse
 
-from resourcepool.admin.resources.operations import OPERATIONS
 from resourcepool.history.recorder import recorder
 from resourcepool.models import Event, Job, Move, Proxy, Queue, Server, TaskType
+from resourcepool.operations import OPERATIONS
 from tests.canary.planted import PASSWORD, SCRIPT, SEALED, formulas_in, found_in
 
 LIST = "/admin/resourcepool/proxy/"

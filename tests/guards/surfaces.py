@@ -117,7 +117,7 @@ SURFACES = (
     ),
     Mutation(
         "a page waits for as long as a checker likes",
-        "admin/resources/checking.py",
+        "operations/checking.py",
         "wait([ended], timeout=WITHIN + GRACE)",
         "wait([ended])",
         ("tests/admin/resources/test_checking.py",),

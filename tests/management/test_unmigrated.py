@@ -14,6 +14,7 @@ WORDS = {
     "close": ["--all", "--reason", "x", "--yes"],
     "drain": ["proxy", "--all", "--reason", "x", "--yes"],
     "fix": ["proxy", "17"],
+    "operate": ["free", "proxy", "--all", "--reason", "x", "--yes"],
     "why": ["17"],
 }
 COMMANDS = sorted(name.removeprefix("resourcepool_") for name in get_commands() if "resourcepool_" in name)

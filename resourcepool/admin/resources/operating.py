@@ -4,9 +4,10 @@ import contextlib
 from collections.abc import Callable
 from typing import Any
 
-from django.contrib import admin, messages
+from django.contrib import messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.admin.options import IS_POPUP_VAR
 from django.contrib.admin.utils import quote, unquote
 from django.core.exceptions import PermissionDenied
 from django.db import DatabaseError, InterfaceError, connections
@@ -17,12 +18,13 @@ from django.utils.text import capfirst
 from django.utils.translation import ngettext_lazy
 
 from resourcepool.admin.operated import Operated
-from resourcepool.admin.resources.checking import Unfinished
-from resourcepool.admin.resources.operations import OPERATIONS, Operation
+from resourcepool.admin.resources.forms import OperationForm
 from resourcepool.admin.resources.selection import Selection
 from resourcepool.admin.words import named
 from resourcepool.dialect import read_clock
 from resourcepool.exceptions import DatabaseUnavailable, ResourcePoolError, RowLocked
+from resourcepool.operations import OPERATIONS, Operation
+from resourcepool.operations.checking import Unfinished
 from resourcepool.phrases import shown
 from resourcepool.resources.state import State
 
@@ -41,10 +43,16 @@ class Operating(Operated):
     at_once: tuple[str, ...] = (*Operated.at_once, "operate")
 
     def get_actions(self, request: HttpRequest) -> Any:
-        """Return the actions that can be done to resources of this model."""
+        """Return the actions of the list: what can be done to resources of this model, by this user; and the others."""
         found: Any = super().get_actions(request)
-        nothing = {name for name, operation in OPERATIONS.items() if not operation.is_for(self.model)}
-        return {name: action for name, action in found.items() if name not in nothing}
+        if self.actions is None or IS_POPUP_VAR in request.GET:
+            return found
+        offered = [one for one in OPERATIONS.values() if one.is_for(self.model) and self.may(request, one)]
+        return {one.name: (_action_of(one), one.name, one.title) for one in offered} | found
+
+    def may(self, request: HttpRequest, operation: Operation, resource: Any = None) -> bool:
+        """Tell whether this user may do ``operation``, to ``resource`` if one is named."""
+        return bool(getattr(self, f"has_{operation.permission}_permission")(request, resource))
 
     def own_urls(self) -> list[URLPattern]:
         """Return the address of the page that asks."""
@@ -54,13 +62,13 @@ class Operating(Operated):
 
     def operate_view(self, request: HttpRequest, object_id: str, name: str) -> HttpResponse:
         """Ask, and do it to one resource."""
-        if not self.has_operate_permission(request):
-            raise PermissionDenied
         operation = OPERATIONS.get(name)
+        if not (self.may(request, operation) if operation else self.has_operate_permission(request)):
+            raise PermissionDenied
         resource = self.get_object(request, unquote(object_id))
         if operation is None or resource is None:
             raise Http404
-        if not self.has_operate_permission(request, resource):
+        if not self.may(request, operation, resource):
             raise PermissionDenied
         page = self.url_of("change", object_id)
         rows = self.get_queryset(request).filter(pk=resource.pk)
@@ -68,12 +76,12 @@ class Operating(Operated):
 
     def operate(self, request: HttpRequest, rows: Any, operation: Operation, back: str) -> HttpResponse | None:
         """Return the page that asks; None once it is done."""
-        if not self.has_operate_permission(request):
+        if not self.may(request, operation):
             raise PermissionDenied
         selection = Selection.of(rows, operation.most)
         is_answered = request.method == "POST" and "confirmed" in request.POST
         now = read_clock(connections[self.model.pool.using])
-        form = operation.form(request.POST if is_answered else None, now=now)
+        form = OperationForm(request.POST if is_answered else None, operation=operation, now=now)
         if is_answered and form.is_valid():
             self._perform(request, selection, operation, form.cleaned_data)
             return None
@@ -105,7 +113,7 @@ class Operating(Operated):
             concerned, changed, trouble = _attempt(operation, rows, entered, actor)
             if changed:
                 held += min(changed, _held(operation, rows))
-                self._log(request, concerned, operation, entered["reason"])
+                self._log(request, concerned, operation, entered.get("reason"))
             done += changed
             if trouble:
                 self.message_user(request, shown(trouble), messages.ERROR)
@@ -122,18 +130,19 @@ class Operating(Operated):
         if count > 0:
             self.message_user(request, text % {"count": count}, level)
 
-    def _log(self, request: HttpRequest, rows: list[Any], operation: Operation, reason: str) -> None:
+    def _log(self, request: HttpRequest, rows: list[Any], operation: Operation, reason: str | None) -> None:
         said = f"{operation.title}: {reason}" if reason else str(operation.title)
         LogEntry.objects.log_actions(request.user.pk, rows, CHANGE, said)  # type: ignore[arg-type]
 
     def buttons(self, request: HttpRequest, resource: Any, state: State) -> list[tuple[Operation, str]]:
         """Return (operation, URL) of everything that this user may do to ``resource`` and that makes sense now."""
-        if not self.has_operate_permission(request, resource):
-            return []
         return [
-            (operation, self.url_of("operate", quote(resource.pk), name))
-            for name, operation in OPERATIONS.items()
-            if state in operation.states and operation.is_for(self.model) and operation.is_offered(resource)
+            (one, self.url_of("operate", quote(resource.pk), one.name))
+            for one in OPERATIONS.values()
+            if state in one.states
+            and one.is_for(self.model)
+            and self.may(request, one, resource)
+            and one.is_offered(resource)
         ]
 
     def state(self, resource: Any) -> str:
@@ -147,8 +156,9 @@ def _attempt(
     """Do it; return the rows that it concerned, how many were changed, and what went wrong."""
     concerned: list[Any] = []
     try:
-        concerned = list(operation.concerned(rows))
-        return concerned, operation.do(rows, entered, actor), None
+        those = operation.concerned(rows)
+        concerned = list(those)
+        return concerned, operation.do(those, actor=actor, **entered), None
     except Unfinished as error:
         return concerned, error.done, error
     except RowLocked as error:
@@ -168,14 +178,8 @@ def _held(operation: Operation, rows: Any) -> int:
     return 0
 
 
-def action_of(operation: Operation) -> Callable[..., HttpResponse | None]:
-    """Return ``operation`` as an action of a list."""
-
+def _action_of(operation: Operation) -> Callable[..., HttpResponse | None]:
     def action(page: Operating, request: HttpRequest, rows: Any) -> HttpResponse | None:
-        return page.operate(request, rows, OPERATIONS[operation.name], back=request.get_full_path())
+        return page.operate(request, rows, operation, back=request.get_full_path())
 
-    action.__name__ = operation.name
-    return admin.action(action, permissions=["operate"], description=operation.title)
-
-
-ACTIONS = tuple(action_of(operation) for operation in OPERATIONS.values())
+    return action

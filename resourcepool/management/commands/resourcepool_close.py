@@ -8,18 +8,19 @@ from django.core.management.base import CommandError, CommandParser
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from resourcepool import options as checked
 from resourcepool.exceptions import RowLocked
 from resourcepool.leases.lock_holders import Locked
 from resourcepool.management import arguments
 from resourcepool.management.layout import as_text, more, plain
 from resourcepool.management.operating import OperatorCommand, actor
 from resourcepool.management.status_report import holding_as_json, holdings_as_text, locked_as_json
+from resourcepool.operations import OPERATIONS
 from resourcepool.phrases import shown as in_words
 from resourcepool.resources.choice import everything, key
-from resourcepool.resources.state import MAX_REASON
 from resourcepool.status.each_pool import of_each
 from resourcepool.status.holders import Holding, counts, holdings, locked, running
+
+FREE = OPERATIONS["free"]
 
 
 class Command(OperatorCommand):
@@ -41,19 +42,13 @@ class Command(OperatorCommand):
         parser.add_argument("--holder", default="", help=_("leases of exactly this holder"))
         parser.add_argument("--host", default="", help=_("leases of processes on this host"))
         parser.add_argument("--all", action="store_true", help=_("every running lease; asks first"))
-        parser.add_argument(
-            "--reason", default="", help=_("why, one line; the history keeps it; needed, except with --dry-run")
-        )
-        parser.add_argument("--yes", action="store_true", help=_("do not ask"))
-        parser.add_argument("--dry-run", action="store_true", help=_("only list them"))
-        parser.add_argument("--json", action="store_true", help=_("print one JSON object"))
-        arguments.add_limit(parser, 20)
+        about = _("why, one line; the history keeps it; needed, except with --dry-run")
+        arguments.add_fields(parser, [FREE], reason=about)
+        arguments.add_dry_run(parser)
 
     def run(self, **options: Any) -> None:
         """See ``OperatorCommand``."""
-        reason = options["reason"]
-        if reason or not options["dry_run"]:
-            checked.text("--reason", reason, most=MAX_REASON)
+        entered = arguments.entered(FREE, options)
         models = arguments.pools(options["pool"])
         which = _which(models[0], options)
         found = counts(models, **which)
@@ -66,7 +61,7 @@ class Command(OperatorCommand):
             self._warn(stuck)
         if total and options["all"] and not options["dry_run"]:
             self.ask(_("Close all %s?") % f"{total:,}", yes=options["yes"])
-        closed, refused = (0, None) if options["dry_run"] else _close(found, which, reason)
+        closed, refused = (0, None) if options["dry_run"] else _close(found, which, entered)
         others = {"not_held": free, "not_there": gone, "locked": [locked_as_json(one) for one in stuck]}
         self._end(total, closed, shown, others, options)
         if refused is not None:
@@ -132,12 +127,14 @@ def _not_held(model: Any, pks: list[Any]) -> tuple[list[str], list[str]]:
     return free, [plain(pk) for pk in pks if pk not in there and pk not in held]
 
 
-def _close(models: Iterable[Any], which: dict[str, Any], reason: str) -> tuple[int, RowLocked | None]:
+def _close(
+    models: Iterable[Any], which: dict[str, Any], entered: dict[str, Any]
+) -> tuple[int, RowLocked | None]:
     """Return how many leases of these pools were closed, and the error if a row was locked: all others are closed."""
     closed, locked = 0, None
     for model in models:
         try:
-            closed += running(model, **which).revoke(reason, actor=actor())
+            closed += FREE.do(running(model, **which), actor=actor(), **entered)
         except RowLocked as error:
             closed, locked = closed + error.done, error
     return closed, locked

@@ -1,6 +1,5 @@
 """``manage.py resourcepool_drain``: take resources out of service without disturbing who has them, and back."""
 
-import json
 import threading
 from collections.abc import Iterable
 from typing import Any
@@ -13,20 +12,20 @@ from resourcepool import options as checked
 from resourcepool.database.clock import monotonic
 from resourcepool.leases.lock_holders import MOST, Locked
 from resourcepool.management import arguments
-from resourcepool.management.layout import as_text, more, plain
-from resourcepool.management.operating import OperatorCommand, actor
+from resourcepool.management.layout import plain
+from resourcepool.management.operation import OperationCommand
 from resourcepool.management.status_report import holdings_as_text
+from resourcepool.operations import OPERATIONS, Operation
 from resourcepool.phrases import shown
-from resourcepool.resources.choice import chosen
-from resourcepool.resources.queryset import LONGEST
-from resourcepool.resources.state import MAX_REASON, Status
+from resourcepool.resources.state import Status
 from resourcepool.status.holders import holdings, locked
 
+DRAIN, BACK = OPERATIONS["drain"], OPERATIONS["return_to_service"]
 PAUSE = 1.0  # seconds between two looks
 LONGEST_WAIT = 7 * checked.DAY
 
 
-class Command(OperatorCommand):
+class Command(OperationCommand):
     about = gettext_lazy(
         "Takes resources out of service: free ones at once, held ones when their lease ends, nobody is disturbed."
         " Given by id, what is out already gets the new reason and end. With --back, returns to service what is out of"
@@ -37,24 +36,14 @@ class Command(OperatorCommand):
         'manage.py resourcepool_drain proxy --tag eu --where port=3128 --reason "moving" --wait 600\n'
         "manage.py resourcepool_drain proxy --tag eu --back"
     )
-    interrupted = gettext_lazy("what was changed stays so; nobody was disturbed")
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("pool", help=_("the pool (app.Model, or Model)"))
-        parser.add_argument("id", nargs="*", help=_("primary keys of resources"))
-        arguments.add_selection(parser)
-        parser.add_argument("--all", action="store_true", help=_("the whole pool; asks first"))
-        parser.add_argument(
-            "--reason",
-            default="",
-            help=_("why, one line for the history; needed, except with --back and --dry-run"),
-        )
-        parser.add_argument(
-            "--for",
-            dest="duration",
-            type=arguments.span,
-            metavar="SPAN",
-            help=_("back in service by itself after so long, e.g. 90s, 15m, 2h, 7d; default: until --back"),
+        self.add_resources(parser)
+        arguments.add_fields(
+            parser,
+            [DRAIN],
+            reason=_("why, one line for the history; needed, except with --back and --dry-run"),
+            duration=_("back in service by itself after so long, e.g. 90s, 15m, 2h, 7d; default: until --back"),
         )
         parser.add_argument("--back", action="store_true", help=_("return to service"))
         parser.add_argument(
@@ -63,39 +52,42 @@ class Command(OperatorCommand):
             metavar="SECONDS",
             help=_("wait until none of them is held any more, at most so long"),
         )
-        parser.add_argument("--yes", action="store_true", help=_("do not ask"))
-        parser.add_argument("--dry-run", action="store_true", help=_("only list them"))
-        parser.add_argument("--json", action="store_true", help=_("print one JSON object"))
-        arguments.add_limit(parser, 20)
+        arguments.add_dry_run(parser)
 
-    def run(self, **options: Any) -> None:
-        """See ``OperatorCommand``."""
-        (model,) = arguments.pools(options["pool"])
-        rows, wait = _chosen(model, options), _checked(options)
-        meant = (_to_return if options["back"] else _to_take_out)(rows, by_id=bool(options["id"]))
-        total = meant.count()
-        if not options["json"]:
-            self._list(meant, total, options["limit"])
-        if total and options["all"] and not options["dry_run"]:
-            self.ask(_("Change all %s?") % f"{total:,}", yes=options["yes"])
-        listed = [{"id": row.pk, "name": str(row)} for row in meant.order_by("pk")[: options["limit"]]]
-        changed = 0 if options["dry_run"] or not total else self._change(meant, options)
-        if total and not options["json"]:
-            self.stdout.write(_sentence(total if options["dry_run"] else changed, options))
-        held = None if wait is None or options["dry_run"] else self._wait(model, rows, wait)
-        if options["json"]:
-            end = {"dry_run": options["dry_run"], "found": total, "changed": changed, "still_held": held}
-            end["resources"] = listed
-            self.stdout.write(json.dumps(end, default=as_text))
-        if held:
-            raise CommandError(_("%s still held; they leave service when their leases end") % f"{held:,}")
-        if not total and not (wait is not None and rows.exists()):
-            raise CommandError(_("nothing to do: none of them is %s") % _state(options))
-
-    def _change(self, meant: Any, options: dict[str, Any]) -> int:
+    def operation(self, options: dict[str, Any]) -> Operation:
+        """See ``OperationCommand``."""
         if options["back"]:
-            return int(meant.return_to_service(reason=options["reason"], actor=actor()))
-        return int(meant.take_out(options["reason"], duration=options["duration"], actor=actor()))
+            _refuse_beside_back(name for name in ("duration", "wait") if options[name])
+        if options["wait"] is not None:
+            checked.seconds("--wait", options["wait"], most=LONGEST_WAIT)
+        return BACK if options["back"] else DRAIN
+
+    def meant(self, operation: Operation, rows: Any, *, by_id: bool) -> Any:
+        """Leave what is reserved or retired as it is, unless it is returned by id."""
+        meant = super().meant(operation, rows, by_id=by_id)
+        return meant if operation is BACK else meant.exclude(status__in=(Status.RESERVED, Status.RETIRED))
+
+    def said(self, operation: Operation, count: int, held: int, *, dry_run: bool) -> str:
+        """See ``OperationCommand``."""
+        texts = {
+            DRAIN.name: (_("Took %s out of service."), _("Would take %s out of service.")),
+            BACK.name: (_("Returned %s to service."), _("Would return %s to service.")),
+        }
+        return texts[operation.name][dry_run] % f"{count:,}"
+
+    def afterwards(self, model: Any, rows: Any, options: dict[str, Any]) -> dict[str, Any]:
+        """Wait, if so asked; None: it was not."""
+        self.waits = options["wait"] is not None
+        is_done = self.waits and not options["dry_run"]
+        return {"still_held": self._wait(model, rows, options["wait"]) if is_done else None}
+
+    def judge(self, operation: Operation, rows: Any, found: dict[str, Any]) -> None:
+        """See ``OperationCommand``; where nothing is left to change, one can still wait."""
+        if held := found["still_held"]:
+            raise CommandError(_("%s still held; they leave service when their leases end") % f"{held:,}")
+        if not found["found"] and not (self.waits and rows.exists()):
+            state = _("out of service") if operation is BACK else _("in service")
+            raise CommandError(_("nothing to do: none of them is %s") % state)
 
     def _wait(self, model: Any, rows: Any, seconds: float) -> int:
         """Return how many are still held when none is, or the time is over."""
@@ -115,11 +107,6 @@ class Command(OperatorCommand):
             self.stderr.write("\n".join(holdings_as_text(holdings(model, pks=pks))), style_func=str)
         return int(held)
 
-    def _list(self, meant: Any, total: int, limit: int) -> None:
-        lines = [f"{plain(row.pk)}  {plain(row)}" for row in meant.order_by("pk")[:limit]]
-        for line in [*lines, *more(len(lines), total)]:
-            self.stdout.write(line)
-
 
 def _still_locked(model: Any, rows: Any) -> list[Locked]:
     """Return which of those that are out of service by now are locked: somebody may still use them."""
@@ -127,51 +114,7 @@ def _still_locked(model: Any, rows: Any) -> list[Locked]:
     return locked(model, pks=pks) if pks else []
 
 
-def _chosen(model: Any, options: dict[str, Any]) -> Any:
-    wishes = arguments.wishes(model, options["tag"], options["where"])
-    if bool(options["id"] or wishes) == options["all"]:
-        raise CommandError(_("say which resources: ids, --tag or --where; or --all and none of these"))
-    return chosen(model, options["id"], wishes)
-
-
-def _checked(options: dict[str, Any]) -> float | None:
-    """Check what is not about which resources; return for how long to wait."""
-    if options["back"]:
-        _refuse_beside_back(name for name in ("duration", "wait") if options[name])
-    if options["reason"] or not (options["back"] or options["dry_run"]):
-        checked.text("--reason", options["reason"], most=MAX_REASON)
-    if options["duration"] is not None:
-        checked.seconds("--for", options["duration"], least=1, most=LONGEST)
-    return None if options["wait"] is None else checked.seconds("--wait", options["wait"], most=LONGEST_WAIT)
-
-
 def _refuse_beside_back(names: Iterable[str]) -> None:
     for name in names:
         option = "for" if name == "duration" else name
         raise CommandError(_("--%s does not go together with --back") % option)
-
-
-def _to_take_out(rows: Any, *, by_id: bool) -> Any:
-    serving = rows.filter(in_service=True)
-    away = (Status.OUT_OF_SERVICE, Status.QUARANTINED)
-    return serving | rows.filter(status__in=away) if by_id else serving
-
-
-def _to_return(rows: Any, *, by_id: bool) -> Any:
-    if by_id:
-        return rows.exclude(in_service=True, status=Status.IN_SERVICE)
-    return rows.filter(in_service=False, status=Status.OUT_OF_SERVICE)
-
-
-def _state(options: dict[str, Any]) -> str:
-    return _("out of service") if options["back"] else _("in service")
-
-
-def _sentence(number: int, options: dict[str, Any]) -> str:
-    texts = {
-        (False, False): _("Took %s out of service."),
-        (False, True): _("Would take %s out of service."),
-        (True, False): _("Returned %s to service."),
-        (True, True): _("Would return %s to service."),
-    }
-    return texts[options["back"], options["dry_run"]] % f"{number:,}"

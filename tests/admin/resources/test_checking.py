@@ -10,8 +10,8 @@ from django.contrib.auth.models import User
 from django.db import connections
 from django.urls import resolve
 
-from resourcepool.admin.resources import checking
 from resourcepool.models import Proxy
+from resourcepool.operations import checking
 from resourcepool.resources.state import Status, Verdict
 from resourcepool.signals import Fact, resource_checked, resource_quarantined
 from tests.admin.conftest import ROLES, lease, sign_in, text

@@ -4,7 +4,8 @@ import datetime
 
 import pytest
 
-from resourcepool.admin.resources.forms import QuarantineForm, SpanForm
+from resourcepool.admin.resources.forms import OperationForm
+from resourcepool.operations import OPERATIONS
 
 NOW = datetime.datetime(2026, 11, 21, 3, 0, tzinfo=datetime.UTC)
 
@@ -18,11 +19,15 @@ SPANS = [
 ]
 
 
+def asked(name: str, **entered: str) -> OperationForm:
+    return OperationForm({"reason": "r", **entered}, operation=OPERATIONS[name], now=NOW)
+
+
 @pytest.mark.parametrize(("entered", "expected"), SPANS)
 def test_a_span_is_worked_out(entered: dict[str, str], expected: datetime.timedelta | None) -> None:
-    form = SpanForm({"reason": "r", **entered}, now=NOW)
+    form = asked("drain", **entered)
     assert form.is_valid(), form.errors
-    assert form.cleaned_data["duration"] == expected
+    assert form.cleaned_data["duration"] == (expected and expected.total_seconds())
 
 
 @pytest.mark.parametrize(
@@ -30,8 +35,8 @@ def test_a_span_is_worked_out(entered: dict[str, str], expected: datetime.timede
     [{"until": "2026-11-21T03:00"}, {"until": "2026-12-21T03:01"}, {"amount": "100000", "unit": "days"}],
 )
 def test_a_span_ends_in_the_future_and_within_thirty_days(entered: dict[str, str]) -> None:
-    assert not SpanForm({"reason": "r", **entered}, now=NOW).is_valid()
+    assert not asked("drain", **entered).is_valid()
 
 
 def test_a_quarantine_needs_an_end() -> None:
-    assert not QuarantineForm({"reason": "r"}, now=NOW).is_valid()
+    assert not asked("quarantine").is_valid()

@@ -11,10 +11,10 @@ from django.test import Client, override_settings
 from django.test.utils import CaptureQueriesContext
 
 from resourcepool.admin.resources import selection
-from resourcepool.admin.resources.operations import OPERATIONS
 from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
 from resourcepool.history.recorder import recorder
 from resourcepool.models import Event, Proxy
+from resourcepool.operations import OPERATIONS
 from resourcepool.resources.state import Status
 from resourcepool.signals import What
 from tests.admin.conftest import lease, sign_in, text
@@ -185,10 +185,10 @@ def test_no_more_than_so_many_at_once(operator: Client, monkeypatch: pytest.Monk
 def test_what_was_done_before_the_database_failed_is_said_and_logged(
     operator: Client, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
 ) -> None:
-    def fails_later(rows: Any, entered: Any, actor: str) -> int:
+    def fails_later(rows: Any, **entered: Any) -> int:
         if LogEntry.objects.exists():
             raise error("the server went away")
-        return OPERATIONS_AS_THEY_ARE["drain"].do(rows, entered, actor)
+        return OPERATIONS_AS_THEY_ARE["drain"].do(rows, **entered)
 
     monkeypatch.setitem(OPERATIONS, "drain", replace(OPERATIONS["drain"], do=fails_later))
     monkeypatch.setattr(selection, "CHUNK", 2)

@@ -10,10 +10,10 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from resourcepool.admin.resources import page as pages
-from resourcepool.admin.resources.operations import OPERATIONS
 from resourcepool.admin.words import moment
 from resourcepool.dialect import DbLater
 from resourcepool.models import Event, Proxy
+from resourcepool.operations import OPERATIONS
 from resourcepool.signals import What
 from tests.admin.conftest import event, lease, text
 from tests.app.rows import change, columns, new

@@ -1,0 +1,86 @@
+"""An operation as a command: which resources are meant, what is entered, what is said."""
+
+import json
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from resourcepool.management import arguments
+from resourcepool.management.layout import as_text, more, plain
+from resourcepool.management.operating import OperatorCommand, actor
+from resourcepool.operations import Operation
+from resourcepool.resources.choice import chosen
+
+
+class OperationCommand(OperatorCommand):
+    """Does an operation to resources of one pool: by id, by tag and field, or to all of them."""
+
+    interrupted: Any = gettext_lazy("what was changed stays so; nobody was disturbed")
+
+    def add_resources(self, parser: CommandParser) -> None:
+        """Add which resources are meant."""
+        parser.add_argument("pool", help=_("the pool (app.Model, or Model)"))
+        parser.add_argument("id", nargs="*", help=_("primary keys of resources"))
+        arguments.add_selection(parser)
+        parser.add_argument("--all", action="store_true", help=_("the whole pool; asks first"))
+
+    def run(self, **options: Any) -> None:
+        """See ``OperatorCommand``."""
+        operation = self.operation(options)
+        (model,) = arguments.pools(options["pool"])
+        rows, entered = _chosen(model, options), arguments.entered(operation, options)
+        meant = self.meant(operation, rows, by_id=bool(options["id"]))
+        total = meant.count()
+        listed = [{"id": row.pk, "name": str(row)} for row in meant.order_by("pk")[: options["limit"]]]
+        if not options["json"]:
+            lines = [f"{plain(one['id'])}  {plain(one['name'])}" for one in listed]
+            for line in [*lines, *more(len(lines), total)]:
+                self.stdout.write(line)
+        if total and options["all"] and not options["dry_run"]:
+            self.ask(_("Change all %s?") % f"{total:,}", yes=options["yes"])
+        held = meant.held().count() if operation.later else 0
+        changed = operation.do(meant, actor=actor(), **entered) if total and not options["dry_run"] else 0
+        if total and not options["json"]:
+            said = self.said(
+                operation, total if options["dry_run"] else changed, held, dry_run=options["dry_run"]
+            )
+            self.stdout.write(said)
+        found = {"dry_run": options["dry_run"], "found": total, "changed": changed}
+        found |= self.afterwards(model, rows, options)
+        if options["json"]:
+            self.stdout.write(json.dumps({**found, "resources": listed}, default=as_text))
+        self.judge(operation, rows, found)
+
+    def operation(self, options: dict[str, Any]) -> Operation:
+        """Return what is to be done; refuses options that do not go together."""
+        raise NotImplementedError
+
+    def meant(self, operation: Operation, rows: Any, *, by_id: bool) -> Any:
+        """Return those of ``rows`` to which it is done."""
+        return (operation.concerned if by_id else operation.by_filter or operation.concerned)(rows)
+
+    def said(self, operation: Operation, count: int, held: int, *, dry_run: bool) -> str:
+        """Return what is said of the ``count`` that were changed, of which ``held`` were held."""
+        if dry_run:
+            return _("Would change %s.") % f"{count:,}"
+        held = min(held, count)
+        parts = [(operation.done, count - held), (operation.later, held)]
+        return "\n".join(str(text % {"count": number}) for text, number in parts if number)
+
+    def afterwards(self, model: Any, rows: Any, options: dict[str, Any]) -> dict[str, Any]:
+        """Do what follows; return what the JSON object tells of it."""
+        return {}
+
+    def judge(self, operation: Operation, rows: Any, found: dict[str, Any]) -> None:
+        """Raise CommandError if it did not come to what was asked for."""
+        if not found["found"]:
+            raise CommandError(_("nothing to do: %s") % (operation.otherwise % {"count": rows.count()}))
+
+
+def _chosen(model: Any, options: dict[str, Any]) -> Any:
+    wishes = arguments.wishes(model, options["tag"], options["where"])
+    if bool(options["id"] or wishes) == options["all"]:
+        raise CommandError(_("say which resources: ids, --tag or --where; or --all and none of these"))
+    return chosen(model, options["id"], wishes)

@@ -1,0 +1,204 @@
+"""Each act of an operator on resources, declared once."""
+
+from dataclasses import replace
+from typing import Any
+
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext_lazy
+
+from resourcepool.conf import setting
+from resourcepool.history.leaks import acknowledge, are_leaks
+from resourcepool.operations import checking
+from resourcepool.operations.fields import Line, Span
+from resourcepool.operations.operation import Operation
+from resourcepool.resources.queryset import ResourceQuerySet
+from resourcepool.resources.state import MAX_REASON, State, Status
+from resourcepool.validity.due import OURS
+
+REASON = Line(
+    name="reason",
+    label=_("Reason"),
+    most=MAX_REASON,
+    help=_("One line for whoever asks later. Everybody who may see this list can read it."),
+)
+SPAN = Span(label=_("For"), help=_("for so long, e.g. 90s, 15m, 2h or 7d"))
+
+
+def _leaks(rows: Any) -> Any:
+    found = are_leaks(rows.model, list(rows.values_list("pk", "fence")))
+    return rows.filter(pk__in=[pk for pk, _fence in found])
+
+
+def _is_leak(resource: Any) -> bool:
+    return bool(are_leaks(type(resource), [(resource.pk, resource.fence)]))
+
+
+def _has_checks(model: Any) -> bool:
+    return model._meta.label in setting("CHECKS")
+
+
+def _check(rows: Any, actor: str) -> int:
+    return checking.check_now(rows.model, list(rows.values_list("pk", flat=True)), actor)
+
+
+def _checkable(rows: Any) -> Any:
+    return rows.available() | rows.quarantined().filter(reason__startswith=OURS)
+
+
+_GONE = ngettext_lazy("%(count)d is not there any more.", "%(count)d are not there any more.", "count")
+
+ALL = (
+    Operation(
+        name="free",
+        button=_("Free"),
+        title=_("Free (take the running lease away)"),
+        effect=_(
+            "The lease ends now and the next one in line gets the resource at once. The holder is told within a"
+            " third of its ttl; nothing can stop it from using the resource until then."
+        ),
+        fields=(REASON,),
+        states=(State.LEASED, State.DRAINING),
+        concerned=ResourceQuerySet.held,
+        do=ResourceQuerySet.revoke,
+        done=ngettext_lazy("%(count)d was freed.", "%(count)d were freed.", "count"),
+        otherwise=ngettext_lazy(
+            "%(count)d was left alone: not held any more, or by somebody else.",
+            "%(count)d were left alone: not held any more, or by somebody else.",
+            "count",
+        ),
+        of_a_grant=True,
+    ),
+    Operation(
+        name="quarantine",
+        button=_("Quarantine"),
+        title=_("Quarantine (put away as bad for a while)"),
+        effect=_(
+            "Handed to nobody until the time is over, then again by itself. A running lease is not disturbed."
+        ),
+        fields=(REASON, replace(SPAN, is_needed=True)),
+        states=(State.FREE, State.LEASED, State.COOLING, State.QUARANTINED),
+        concerned=lambda rows: rows.filter(Q(in_service=True) | Q(status=Status.QUARANTINED)),
+        do=ResourceQuerySet.quarantine,
+        done=ngettext_lazy("%(count)d was quarantined.", "%(count)d were quarantined.", "count"),
+        later=ngettext_lazy(
+            "%(count)d is held: quarantined after its lease.",
+            "%(count)d are held: quarantined after their leases.",
+            "count",
+        ),
+        status=Status.QUARANTINED,
+        otherwise=ngettext_lazy(
+            "%(count)d was left alone: out of service by then, or not there any more.",
+            "%(count)d were left alone: out of service by then, or not there any more.",
+            "count",
+        ),
+    ),
+    Operation(
+        name="return_to_service",
+        button=_("Return to service"),
+        title=_("Return to service (end a quarantine, a drain or a reservation)"),
+        effect=_("Handed out again at once. Strikes are forgotten. A running lease is not disturbed."),
+        fields=(replace(REASON, is_needed=False),),
+        states=(State.QUARANTINED, State.DRAINING, State.OUT, State.RESERVED, State.RETIRED),
+        concerned=lambda rows: rows.filter(Q(in_service=False) | ~Q(status=Status.IN_SERVICE)),
+        by_filter=lambda rows: rows.filter(in_service=False, status=Status.OUT_OF_SERVICE),
+        do=ResourceQuerySet.return_to_service,
+        done=ngettext_lazy(
+            "%(count)d was returned to service.", "%(count)d were returned to service.", "count"
+        ),
+        otherwise=ngettext_lazy(
+            "%(count)d was in service already, or is not there any more.",
+            "%(count)d were in service already, or are not there any more.",
+            "count",
+        ),
+    ),
+    Operation(
+        name="drain",
+        button=_("Drain"),
+        title=_("Drain (take out of service after the running lease)"),
+        effect=_(
+            "Handed to nobody any more. A running lease is not disturbed: it ends when its holder is done. Without"
+            " an end it stays out until somebody returns it."
+        ),
+        fields=(REASON, SPAN),
+        by_filter=lambda rows: rows.filter(in_service=True),
+        do=ResourceQuerySet.take_out,
+        done=ngettext_lazy(
+            "%(count)d was taken out of service.", "%(count)d were taken out of service.", "count"
+        ),
+        later=ngettext_lazy(
+            "%(count)d is held: it leaves service after its lease.",
+            "%(count)d are held: they leave service after their leases.",
+            "count",
+        ),
+        status=Status.OUT_OF_SERVICE,
+        otherwise=_GONE,
+    ),
+    Operation(
+        name="reserve",
+        button=_("Reserve"),
+        title=_("Reserve for a person"),
+        effect=_(
+            "Handed to no program. If it is held, it is theirs as soon as the running lease ends. Without an end it"
+            " stays reserved until somebody returns it."
+        ),
+        fields=(Line(name="name", label=_("For whom"), most=80), REASON, SPAN),
+        do=ResourceQuerySet.reserve,
+        done=ngettext_lazy("%(count)d was reserved.", "%(count)d were reserved.", "count"),
+        later=ngettext_lazy(
+            "%(count)d is held: reserved after its lease.",
+            "%(count)d are held: reserved after their leases.",
+            "count",
+        ),
+        status=Status.RESERVED,
+        otherwise=_GONE,
+    ),
+    Operation(
+        name="acknowledge",
+        button=_("Acknowledge leak"),
+        title=_("Acknowledge leak (the running lease is meant to be held for so long)"),
+        effect=_(
+            "Nothing changes about the lease. The alarm “leaked” counts it no more, in about two seconds; the"
+            " history keeps who knows of it, and why."
+        ),
+        fields=(REASON,),
+        states=(State.LEASED, State.DRAINING),
+        is_offered=_is_leak,
+        concerned=_leaks,
+        do=acknowledge,
+        done=ngettext_lazy("%(count)d leak was acknowledged.", "%(count)d leaks were acknowledged.", "count"),
+        otherwise=ngettext_lazy(
+            "%(count)d was left alone: not reported as leaked within the last hour, or acknowledged already.",
+            "%(count)d were left alone: not reported as leaked within the last hour, or acknowledged already.",
+            "count",
+        ),
+        of_a_grant=True,
+    ),
+    Operation(
+        name="check",
+        button=_("Check now"),
+        title=_("Check now"),
+        effect=_(
+            "Each is leased while it is looked at; what somebody holds is left alone. Bad ones are quarantined,"
+            " good ones that a check had put in quarantine go back to service. A quarantine that a person or a"
+            " program decided is left alone. This page waits for it, half a minute at most."
+        ),
+        states=(State.FREE, State.COOLING, State.QUARANTINED),
+        is_for=_has_checks,
+        concerned=_checkable,
+        do=_check,
+        done=ngettext_lazy(
+            "%(count)d was checked; its last check says what was found.",
+            "%(count)d were checked; the list says what was found.",
+            "count",
+        ),
+        otherwise=ngettext_lazy(
+            "%(count)d was left alone: held, out of service, in a quarantine that no check decided, or somebody"
+            " waits for it.",
+            "%(count)d were left alone: held, out of service, in a quarantine that no check decided, or somebody"
+            " waits for them.",
+            "count",
+        ),
+        most=checking.AT_ONCE,
+    ),
+)

@@ -1,0 +1,93 @@
+"""Every operation of the admin, from a shell."""
+
+from typing import Any
+
+import pytest
+
+from resourcepool.management import operating
+from resourcepool.models import Event, Proxy
+from resourcepool.operations import OPERATIONS
+from resourcepool.resources.state import Status
+from tests.app.rows import change, columns, hold, new, several
+from tests.history.told import told
+from tests.management.operated import run
+
+pytestmark = pytest.mark.usefixtures("history")
+
+ASKED = {"reason": ["--reason", "x"], "duration": ["--for", "2h"], "name": ["--name", "Ann"]}
+
+
+def words_of(name: str) -> list[str]:
+    return [word for field in OPERATIONS[name].fields for word in ASKED[field.name]]
+
+
+def test_what_is_done_is_what_the_admin_does() -> None:
+    free, held = several(Proxy, 2)
+    lease = hold(held)
+    done = run("operate", "quarantine", "proxy", free.pk, held.pk, "--reason", "banned", "--for", "2h")
+    assert done.out.endswith("1 was quarantined.\n1 is held: quarantined after its lease.\n")
+    lease.renew()
+    assert {columns(row)["status"] for row in (free, held)} == {Status.QUARANTINED}
+    run("operate", "reserve", "proxy", free.pk, "--name", "Ann", "--reason", "her test")
+    assert columns(free)["reason"] == "Ann: her test"
+    run("operate", "free", "proxy", held.pk, "--reason", "hangs")
+    assert columns(held)["holder"] == ""
+    assert told(held)[-1] == "revoked"
+    assert Event.objects.get(what="revoked").actor == operating.actor()
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_a_dry_run_changes_nothing_and_needs_no_answers(name: str, settings: Any) -> None:
+    settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "CHECKS": {"resourcepool.Proxy": {"url": "http://x/"}}}
+    free, held = several(Proxy, 2)
+    hold(held)
+    change(free, strikes=1)
+    before = [columns(row) for row in (free, held)]
+    listed = run("operate", name, "proxy", "--all", "--dry-run", "--json")
+    assert listed.json["changed"] == 0
+    assert listed.json["found"] == len(listed.json["resources"])
+    assert [columns(row) for row in (free, held)] == before
+
+
+@pytest.mark.parametrize("name", [name for name, one in OPERATIONS.items() if name != "check"])
+def test_all_asks_first(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", None)
+    rows = several(Proxy, 2)
+    before = [columns(row) for row in rows]
+    refused = run("operate", name, "proxy", "--all", *words_of(name))
+    assert "add --yes" in refused.err or "nothing to do" in refused.err
+    assert refused.code == 1
+    assert [columns(row) for row in rows] == before
+
+
+def test_by_tag_only_what_is_in_service_is_drained() -> None:
+    away = new(Proxy, in_service=False, status=Status.RESERVED, reason="Ann: x", tags="eu")
+    here = new(Proxy, tags="eu")
+    done = run("operate", "drain", "proxy", "--tag", "eu", "--reason", "x")
+    assert done.out.endswith("1 was taken out of service.\n")
+    assert [columns(row)["status"] for row in (away, here)] == [Status.RESERVED, Status.OUT_OF_SERVICE]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["free", "proxy", "--reason", "x"], "say which resources"),
+        (["free", "proxy", "{pk}"], "--reason='' is not allowed"),
+        (["quarantine", "proxy", "{pk}", "--reason", "x"], "--for=None is not allowed"),
+        (["quarantine", "proxy", "{pk}", "--reason", "x", "--for", "99d"], "--for="),
+        (["free", "proxy", "{pk}", "--reason", "x", "--for", "2h"], "--for does not go together with free"),
+        (["reserve", "proxy", "{pk}", "--reason", "x" * 199, "--name", "Ann"], "reason="),
+        (["check", "proxy", "{pk}"], "check cannot be done to resourcepool.Proxy"),
+        (["explode", "proxy", "{pk}"], "invalid choice: 'explode'"),
+        (["free", "nope", "{pk}", "--reason", "x"], "pool='nope' is not allowed"),
+        (["free", "proxy", "987654", "--reason", "x"], "no resourcepool.Proxy has it"),
+        (["free", "proxy", "{pk}", "--reason", "x"], "nothing to do: 1 was left alone: not held any more"),
+    ],
+)
+def test_bad_input_is_refused_and_changes_nothing(words: list[str], said: str) -> None:
+    row = new(Proxy)
+    before = columns(row)
+    refused = run("operate", *(word.format(pk=row.pk) for word in words))
+    assert said in refused.err
+    assert refused.code
+    assert columns(row) == before
