@@ -4,9 +4,9 @@ A project adds its own in ``AppConfig.ready``: ``OPERATIONS["reboot"] = Operatio
 """
 
 from resourcepool.operations.fields import Field, Line, Span
-from resourcepool.operations.operation import Operation
+from resourcepool.operations.operation import Operation, by_name
 from resourcepool.operations.resources import ALL
 
-OPERATIONS: dict[str, Operation] = {operation.name: operation for operation in ALL}
+OPERATIONS = by_name(*ALL)
 
 __all__ = ["OPERATIONS", "Field", "Line", "Operation", "Span"]

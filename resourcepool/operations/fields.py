@@ -1,5 +1,6 @@
 """What an operation asks of the operator, with units and limits."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,13 +10,17 @@ from resourcepool.resources.queryset import LONGEST
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """One line of text, of at most ``most`` characters; "" where none is needed."""
+    """One line of text, of at most ``most`` characters; "" where none is needed.
+
+    ``otherwise_wrong`` says in a sentence what else is wrong with it, if anything.
+    """
 
     name: str
     label: Any
     help: Any = ""
     most: int
     is_needed: bool = True
+    otherwise_wrong: Callable[[str], str] = lambda _line: ""
 
     @property
     def option(self) -> str:

@@ -24,7 +24,7 @@ class Operation:
         by_filter: the same, where rows are named by a filter instead of one by one; None: as ``concerned``.
         do: makes the change (those rows, ``actor`` and what was entered by name); returns how many were changed.
         done, otherwise: what is said of those it was done to and of the others; plural, with ``count``.
-        states: in which the page of a resource offers it: elsewhere it would change nothing.
+        states: in which the page of a resource offers it: elsewhere it would change nothing; none: no page does.
         later: what is said of those among them whose lease still runs, because it waits for the end of that; None: it
             does not.
         status: in which those are then.
@@ -42,9 +42,9 @@ class Operation:
     fields: tuple[Field, ...] = ()
     concerned: Callable[[Any], Any] = lambda rows: rows
     by_filter: Callable[[Any], Any] | None = None
-    do: Callable[..., int]
+    do: Callable[..., Any]
     done: Any
-    otherwise: Any
+    otherwise: Any = None
     later: Any = None
     status: Status | None = None
     states: Collection[State] = tuple(State)
@@ -52,3 +52,8 @@ class Operation:
     is_offered: Callable[[Any], bool] = lambda resource: True
     of_a_grant: bool = False
     most: int = AT_ONCE
+
+
+def by_name(*operations: Operation) -> dict[str, Operation]:
+    """Return these operations by their names."""
+    return {operation.name: operation for operation in operations}

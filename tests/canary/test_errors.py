@@ -51,9 +51,9 @@ def uploaded() -> SimpleUploadedFile:
         ("resourcepool.admin.resources.importing.seal", "import/", None),
         ("resourcepool.proxies.address.unquote_to_bytes", "import/", None),
         (
-            "resourcepool.admin.resources.operating.read_clock",
-            "{pk}/operate/free/",
-            {"confirmed": "yes", "reason": "x"},
+            "resourcepool.admin.operated.read_clock",
+            "{pk}/operate/drain/",
+            {"confirmed": "yes", "reason": "x", "until": "2101-01-01T00:00"},
         ),
     ],
 )

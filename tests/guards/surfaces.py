@@ -33,7 +33,7 @@ SURFACES = (
     ),
     Mutation(
         "an operation asks nobody",
-        "admin/resources/operating.py",
+        "admin/operated.py",
         'request.method == "POST" and "confirmed" in request.POST',
         "True",
         ("tests/admin/test_roles.py", "tests/admin/resources/test_operating.py"),

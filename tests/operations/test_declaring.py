@@ -41,6 +41,7 @@ def test_it_is_an_action_of_the_list() -> None:
     row, other = bad(), new(Proxy)
     client = sign_in("operator")
     assert f'<option value="{NAME}">' in text(client.get(LIST))
+    assert f'<option value="{NAME}">' not in text(client.get(f"{LIST}?_popup=1"))
     chosen = {"action": NAME, "_selected_action": [row.pk, other.pk]}
     asked = text(client.post(LIST, {**chosen, "index": 0}))
     assert 'name="ticket"' in asked

@@ -10,12 +10,13 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from resourcepool.admin.queues.adding import AddForm
-from resourcepool.admin.queues.asking import Asking, action_of
+from resourcepool.admin.queues.asking import Asking
 from resourcepool.admin.queues.filters import ServerFilter, StandingFilter, TaskTypeFilter
 from resourcepool.admin.queues.links import to_list, to_page
-from resourcepool.admin.queues.orders import PIN, REMOVE, UNPIN
 from resourcepool.admin.resources.columns import lines
 from resourcepool.dialect import MicrosUntil
+from resourcepool.operations.operation import by_name
+from resourcepool.operations.queues import PIN, REMOVE, UNPIN
 from resourcepool.queues import operating
 from resourcepool.queues.labels import spelled
 from resourcepool.queues.models import Move, Queue, Server
@@ -41,8 +42,7 @@ class QueueAdmin(Asking):
     search_fields = ("queue_id__contains", "pin__contains", "cur_server__name__contains")
     search_help_text = _("A part of the queue's id, of its pin, or of the name of the server that has it.")
     ordering = ("pk",)
-    orders = (PIN, UNPIN)
-    actions = (*map(action_of, orders), action_of(REMOVE))
+    operations = by_name(PIN, UNPIN, REMOVE)
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Nobody edits a queue that somebody may be working on."""
@@ -86,9 +86,7 @@ class QueueAdmin(Asking):
         self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         """Ask, and remove one queue when its server has finished with it."""
-        if not self.has_delete_permission(request):
-            raise PermissionDenied
-        return self.ask_about(request, object_id, REMOVE, there=self.url_of("changelist"))
+        return self.operate_view(request, object_id, REMOVE.name, back=self.url_of("changelist"))
 
     def _add(self, request: HttpRequest, entered: dict[str, Any]) -> None:
         count = operating.add_queues(

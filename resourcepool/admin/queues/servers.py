@@ -10,12 +10,13 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from resourcepool.admin.paging import CappedList
-from resourcepool.admin.queues.asking import Asking, action_of
+from resourcepool.admin.queues.asking import Asking
 from resourcepool.admin.queues.filters import TaskTypeFilter
 from resourcepool.admin.queues.links import to_list
-from resourcepool.admin.queues.orders import DRAIN, UNDRAIN
 from resourcepool.admin.resources.columns import lines
 from resourcepool.admin.words import lasted
+from resourcepool.operations.operation import by_name
+from resourcepool.operations.queues import DRAIN, UNDRAIN
 from resourcepool.queues.labels import spelled
 from resourcepool.queues.models import Queue, Server
 from resourcepool.status.durations import duration
@@ -58,8 +59,7 @@ class ServerAdmin(Asking):
     list_select_related = ("task_type",)
     search_fields = ("name", "holder")
     ordering = ("-pk",)
-    orders = (DRAIN, UNDRAIN)
-    actions = tuple(map(action_of, orders))
+    operations = by_name(DRAIN, UNDRAIN)
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Nobody makes, edits or removes a server by hand."""

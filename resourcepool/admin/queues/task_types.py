@@ -14,13 +14,14 @@ from django.utils.translation import gettext_lazy as _
 
 from resourcepool import options
 from resourcepool.admin.generic import ModelForm
-from resourcepool.admin.queues.asking import Asking, action_of
+from resourcepool.admin.queues.asking import Asking
 from resourcepool.admin.queues.filters import ownerless
 from resourcepool.admin.queues.links import to_list
-from resourcepool.admin.queues.orders import PAUSE, RESUME
 from resourcepool.admin.resources.columns import lines
 from resourcepool.admin.words import moment, moments
 from resourcepool.exceptions import BadOption
+from resourcepool.operations.operation import by_name
+from resourcepool.operations.queues import PAUSE, RESUME
 from resourcepool.queues.models import MAX_NAME, Move, Queue, Server, TaskType
 
 SETTINGS = ("strategy", "heartbeat_every", "judge_dead_after", "reload_every", "drain_within")
@@ -52,8 +53,7 @@ class TaskTypeAdmin(Asking):
     )
     ways = ("servers", "queues", "ownerless", "moves")  # of one that is there
     readonly_fields: ClassVar[Any] = fields[len(SETTINGS) + 1 :]
-    orders = (PAUSE, RESUME)
-    actions = tuple(map(action_of, orders))
+    operations = by_name(PAUSE, RESUME)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """Return the task types with how many servers live, and how many queues there are."""

@@ -16,7 +16,6 @@ from django.contrib.contenttypes.models import ContentType
 from django.core.exceptions import PermissionDenied
 from django.db import connections
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from django.utils.decorators import method_decorator
 from django.utils.functional import lazy
@@ -156,14 +155,7 @@ class Importing(Operating):
         )
 
     def _answer(self, request: HttpRequest, **context: Any) -> HttpResponse:
-        shared = {
-            **self.admin_site.each_context(request),
-            "title": _("Import proxies"),
-            "opts": self.opts,
-            "media": self.media,
-        }
-        request.current_app = self.admin_site.name
-        return TemplateResponse(request, self.import_template, {**shared, **context})
+        return self.page_beside(request, self.import_template, _("Import proxies"), **context)
 
 
 def _plain(name: str) -> str:

@@ -1,32 +1,22 @@
-"""Doing things to resources: the same page that asks first, for one resource and for many."""
+"""Doing things to resources: what is shown of those that are chosen, and what is said of them afterwards."""
 
 import contextlib
-from collections.abc import Callable
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.models import CHANGE, LogEntry
-from django.contrib.admin.options import IS_POPUP_VAR
-from django.contrib.admin.utils import quote, unquote
-from django.core.exceptions import PermissionDenied
-from django.db import DatabaseError, InterfaceError, connections
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.template.response import TemplateResponse
-from django.urls import URLPattern, path
-from django.utils.text import capfirst
+from django.db import DatabaseError, InterfaceError
+from django.http import HttpRequest
 from django.utils.translation import ngettext_lazy
 
 from resourcepool.admin.operated import Operated
-from resourcepool.admin.resources.forms import OperationForm
 from resourcepool.admin.resources.selection import Selection
 from resourcepool.admin.words import named
-from resourcepool.dialect import read_clock
 from resourcepool.exceptions import DatabaseUnavailable, ResourcePoolError, RowLocked
 from resourcepool.operations import OPERATIONS, Operation
 from resourcepool.operations.checking import Unfinished
 from resourcepool.phrases import shown
-from resourcepool.resources.state import State
+from resourcepool.resources.state import state_of
 
 _LOCKED = ngettext_lazy("%(count)d was left as it is.", "%(count)d were left as they are.", "count")
 _UNKNOWN = ngettext_lazy(
@@ -39,77 +29,30 @@ _UNKNOWN = ngettext_lazy(
 class Operating(Operated):
     """For those with the permission ``operate_<model>``, who may also see the list."""
 
-    confirmation_template = "resourcepool/admin/operate.html"
-    at_once: tuple[str, ...] = (*Operated.at_once, "operate")
+    operations = OPERATIONS
 
-    def get_actions(self, request: HttpRequest) -> Any:
-        """Return the actions of the list: what can be done to resources of this model, by this user; and the others."""
-        found: Any = super().get_actions(request)
-        if self.actions is None or IS_POPUP_VAR in request.GET:
-            return found
-        offered = [one for one in OPERATIONS.values() if one.is_for(self.model) and self.may(request, one)]
-        return {one.name: (_action_of(one), one.name, one.title) for one in offered} | found
+    def offers(self, operation: Operation, row: Any) -> bool:
+        """See ``Operated``."""
+        return state_of(row, row.db_now) in operation.states and operation.is_offered(row)
 
-    def may(self, request: HttpRequest, operation: Operation, resource: Any = None) -> bool:
-        """Tell whether this user may do ``operation``, to ``resource`` if one is named."""
-        return bool(getattr(self, f"has_{operation.permission}_permission")(request, resource))
+    def chosen(self, rows: Any, operation: Operation) -> Selection:
+        """See ``Operated``."""
+        return Selection.of(rows, operation.most)
 
-    def own_urls(self) -> list[URLPattern]:
-        """Return the address of the page that asks."""
-        page = self.admin_site.admin_view(self.operate_view)
-        name = f"{self.opts.app_label}_{self.opts.model_name}_operate"
-        return [path("<path:object_id>/operate/<slug:name>/", page, name=name)]
-
-    def operate_view(self, request: HttpRequest, object_id: str, name: str) -> HttpResponse:
-        """Ask, and do it to one resource."""
-        operation = OPERATIONS.get(name)
-        if not (self.may(request, operation) if operation else self.has_operate_permission(request)):
-            raise PermissionDenied
-        resource = self.get_object(request, unquote(object_id))
-        if operation is None or resource is None:
-            raise Http404
-        if not self.may(request, operation, resource):
-            raise PermissionDenied
-        page = self.url_of("change", object_id)
-        rows = self.get_queryset(request).filter(pk=resource.pk)
-        return self.operate(request, rows, operation, back=page) or HttpResponseRedirect(page)
-
-    def operate(self, request: HttpRequest, rows: Any, operation: Operation, back: str) -> HttpResponse | None:
-        """Return the page that asks; None once it is done."""
-        if not self.may(request, operation):
-            raise PermissionDenied
-        selection = Selection.of(rows, operation.most)
-        is_answered = request.method == "POST" and "confirmed" in request.POST
-        now = read_clock(connections[self.model.pool.using])
-        form = OperationForm(request.POST if is_answered else None, operation=operation, now=now)
-        if is_answered and form.is_valid():
-            self._perform(request, selection, operation, form.cleaned_data)
-            return None
-        context = {
-            **self.admin_site.each_context(request),
-            "title": capfirst(operation.title),
-            "opts": self.opts,
-            "operation": operation,
-            "form": form,
-            "selection": selection,
+    def about(self, request: HttpRequest, chosen: Selection, operation: Operation) -> dict[str, Any]:
+        """See ``Operated``; what was seen at first is still known when it is asked again."""
+        return {
+            "selection": chosen,
             "limit": operation.most,
-            "listed": [(named(row), self.state(row), row.holder) for row in selection.shown],
-            "checkbox": ACTION_CHECKBOX_NAME,
-            "chosen": request.POST.getlist(ACTION_CHECKBOX_NAME),
-            "select_across": request.POST.get("select_across", "0"),
-            "seen": (request.POST.getlist("grant") if is_answered else selection.named),
-            "back": back,
-            "media": self.media + form.media,
+            "listed": [(named(row), self.state(row), row.holder) for row in chosen.shown],
+            "seen": request.POST.getlist("grant") or chosen.named,
         }
-        request.current_app = self.admin_site.name
-        return TemplateResponse(request, self.confirmation_template, context)
 
-    def _perform(
-        self, request: HttpRequest, selection: Selection, operation: Operation, entered: dict[str, Any]
-    ) -> None:
+    def perform(self, request: HttpRequest, chosen: Any, operation: Operation, entered: dict[str, Any]) -> None:
+        """See ``Operated``."""
         seen = request.POST.getlist("grant") if operation.of_a_grant else []
         done, held, actor, trouble = 0, 0, request.user.get_username(), None
-        for rows in selection.chunks(seen):
+        for rows in chosen.chunks(seen):
             concerned, changed, trouble = _attempt(operation, rows, entered, actor)
             if changed:
                 held += min(changed, _held(operation, rows))
@@ -124,7 +67,7 @@ class Operating(Operated):
         rest = operation.otherwise
         if trouble:
             rest = _LOCKED if isinstance(trouble, RowLocked) else _UNKNOWN
-        self._say(request, rest, len(selection.grants) - done, messages.WARNING)
+        self._say(request, rest, len(chosen.grants) - done, messages.WARNING)
 
     def _say(self, request: HttpRequest, text: Any, count: int, level: int) -> None:
         if count > 0:
@@ -133,17 +76,6 @@ class Operating(Operated):
     def _log(self, request: HttpRequest, rows: list[Any], operation: Operation, reason: str | None) -> None:
         said = f"{operation.title}: {reason}" if reason else str(operation.title)
         LogEntry.objects.log_actions(request.user.pk, rows, CHANGE, said)  # type: ignore[arg-type]
-
-    def buttons(self, request: HttpRequest, resource: Any, state: State) -> list[tuple[Operation, str]]:
-        """Return (operation, URL) of everything that this user may do to ``resource`` and that makes sense now."""
-        return [
-            (one, self.url_of("operate", quote(resource.pk), one.name))
-            for one in OPERATIONS.values()
-            if state in one.states
-            and one.is_for(self.model)
-            and self.may(request, one, resource)
-            and one.is_offered(resource)
-        ]
 
     def state(self, resource: Any) -> str:
         """Return the state of ``resource`` for people."""
@@ -159,9 +91,7 @@ def _attempt(
         those = operation.concerned(rows)
         concerned = list(those)
         return concerned, operation.do(those, actor=actor, **entered), None
-    except Unfinished as error:
-        return concerned, error.done, error
-    except RowLocked as error:
+    except (Unfinished, RowLocked) as error:
         return concerned, error.done, error
     except ResourcePoolError as error:
         return concerned, 0, error
@@ -176,10 +106,3 @@ def _held(operation: Operation, rows: Any) -> int:
     with contextlib.suppress(DatabaseError, InterfaceError):  # it is done: no reason to say that it is not
         return int(rows.draining().filter(status=operation.status).count())
     return 0
-
-
-def _action_of(operation: Operation) -> Callable[..., HttpResponse | None]:
-    def action(page: Operating, request: HttpRequest, rows: Any) -> HttpResponse | None:
-        return page.operate(request, rows, operation, back=request.get_full_path())
-
-    return action

@@ -7,7 +7,6 @@ from django.core.exceptions import PermissionDenied
 from django.db import router
 from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from django.utils.translation import gettext as _
 
@@ -48,7 +47,7 @@ class Page(Columns, Operating):
                     *sentences(resource, state, resource.db_now, resource.begun),
                     *map(of_the_leak, leaks),
                 ],
-                "buttons": self.buttons(request, resource, state),
+                "buttons": self.buttons(request, resource),
                 **self._timeline(resource, ""),
             }
         return super().render_change_form(request, context, *args, **kwargs)
@@ -62,17 +61,10 @@ class Page(Columns, Operating):
             raise Http404
         if not self.has_view_or_change_permission(request, resource):
             raise PermissionDenied
-        context = {
-            **self.admin_site.each_context(request),
-            "title": _("What happened to %s") % titled(resource),
-            "opts": self.opts,
-            "resource": resource,
-            "page": self.url_of("change", quote(resource.pk)),
-            "media": self.media,
-            **self._timeline(resource, request.GET.get("before", "")),
-        }
-        request.current_app = self.admin_site.name
-        return TemplateResponse(request, self.timeline_template, context)
+        about = self._timeline(resource, request.GET.get("before", ""))
+        about |= {"resource": resource, "page": self.url_of("change", quote(resource.pk))}
+        title = _("What happened to %s") % titled(resource)
+        return self.page_beside(request, self.timeline_template, title, **about)
 
     def _timeline(self, resource: Any, before: str) -> dict[str, Any]:
         events: list[Any] = timeline(resource, before)

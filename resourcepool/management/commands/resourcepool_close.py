@@ -62,8 +62,13 @@ class Command(OperatorCommand):
         if total and options["all"] and not options["dry_run"]:
             self.ask(_("Close all %s?") % f"{total:,}", yes=options["yes"])
         closed, refused = (0, None) if options["dry_run"] else _close(found, which, entered)
-        others = {"not_held": free, "not_there": gone, "locked": [locked_as_json(one) for one in stuck]}
-        self._end(total, closed, shown, others, options)
+        if options["json"]:
+            end: dict[str, Any] = {"dry_run": options["dry_run"], "found": total, "closed": closed}
+            end |= {"leases": [holding_as_json(one) for one in shown], "not_held": free, "not_there": gone}
+            end["locked"] = [locked_as_json(one) for one in stuck]
+            self.stdout.write(json.dumps(end, default=as_text))
+        elif total:
+            self.stdout.write(_sentence(total, closed, dry_run=options["dry_run"]))
         if refused is not None:
             raise refused
         if not total and stuck:
@@ -84,27 +89,6 @@ class Command(OperatorCommand):
             self.stderr.write(_("Ran out, but nobody gets them while their rows are locked:"), style_func=str)
         for one in stuck:
             self.stderr.write(plain(in_words(one), 300), style_func=str)
-
-    def _end(
-        self,
-        total: int,
-        closed: int,
-        shown: list[Holding],
-        others: dict[str, Any],
-        options: dict[str, Any],
-    ) -> None:
-        if options["json"]:
-            leases = [holding_as_json(one) for one in shown]
-            end = {
-                "dry_run": options["dry_run"],
-                "found": total,
-                "closed": closed,
-                "leases": leases,
-                **others,
-            }
-            self.stdout.write(json.dumps(end, default=as_text))
-        elif total:
-            self.stdout.write(_sentence(total, closed, dry_run=options["dry_run"]))
 
 
 def _which(model: Any, options: dict[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """``manage.py resourcepool_drain``: take resources out of service without disturbing who has them, and back."""
 
 import threading
-from collections.abc import Iterable
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
@@ -12,8 +11,8 @@ from resourcepool import options as checked
 from resourcepool.database.clock import monotonic
 from resourcepool.leases.lock_holders import MOST, Locked
 from resourcepool.management import arguments
+from resourcepool.management.commands import resourcepool_operate
 from resourcepool.management.layout import plain
-from resourcepool.management.operation import OperationCommand
 from resourcepool.management.status_report import holdings_as_text
 from resourcepool.operations import OPERATIONS, Operation
 from resourcepool.phrases import shown
@@ -25,7 +24,7 @@ PAUSE = 1.0  # seconds between two looks
 LONGEST_WAIT = 7 * checked.DAY
 
 
-class Command(OperationCommand):
+class Command(resourcepool_operate.Command):
     about = gettext_lazy(
         "Takes resources out of service: free ones at once, held ones when their lease ends, nobody is disturbed."
         " Given by id, what is out already gets the new reason and end. With --back, returns to service what is out of"
@@ -36,6 +35,8 @@ class Command(OperationCommand):
         'manage.py resourcepool_drain proxy --tag eu --where port=3128 --reason "moving" --wait 600\n'
         "manage.py resourcepool_drain proxy --tag eu --back"
     )
+
+    interrupted = gettext_lazy("what was changed stays so; nobody was disturbed")
 
     def add_arguments(self, parser: CommandParser) -> None:
         self.add_resources(parser)
@@ -55,9 +56,10 @@ class Command(OperationCommand):
         arguments.add_dry_run(parser)
 
     def operation(self, options: dict[str, Any]) -> Operation:
-        """See ``OperationCommand``."""
-        if options["back"]:
-            _refuse_beside_back(name for name in ("duration", "wait") if options[name])
+        """See ``resourcepool_operate``."""
+        for option, value in (("for", options["duration"]), ("wait", options["wait"])):
+            if options["back"] and value:
+                raise CommandError(_("--%s does not go together with --back") % option)
         if options["wait"] is not None:
             checked.seconds("--wait", options["wait"], most=LONGEST_WAIT)
         return BACK if options["back"] else DRAIN
@@ -68,7 +70,7 @@ class Command(OperationCommand):
         return meant if operation is BACK else meant.exclude(status__in=(Status.RESERVED, Status.RETIRED))
 
     def said(self, operation: Operation, count: int, held: int, *, dry_run: bool) -> str:
-        """See ``OperationCommand``."""
+        """See ``resourcepool_operate``."""
         texts = {
             DRAIN.name: (_("Took %s out of service."), _("Would take %s out of service.")),
             BACK.name: (_("Returned %s to service."), _("Would return %s to service.")),
@@ -82,7 +84,7 @@ class Command(OperationCommand):
         return {"still_held": self._wait(model, rows, options["wait"]) if is_done else None}
 
     def judge(self, operation: Operation, rows: Any, found: dict[str, Any]) -> None:
-        """See ``OperationCommand``; where nothing is left to change, one can still wait."""
+        """See ``resourcepool_operate``; where nothing is left to change, one can still wait."""
         if held := found["still_held"]:
             raise CommandError(_("%s still held; they leave service when their leases end") % f"{held:,}")
         if not found["found"] and not (self.waits and rows.exists()):
@@ -102,9 +104,8 @@ class Command(OperationCommand):
             for one in stuck:
                 self.stderr.write(plain(shown(one), 300), style_func=str)
             return len(stuck)
-        if held:
-            pks = list(rows.draining().values_list("pk", flat=True)[:20])
-            self.stderr.write("\n".join(holdings_as_text(holdings(model, pks=pks))), style_func=str)
+        pks = list(rows.draining().values_list("pk", flat=True)[:20])
+        self.stderr.write("\n".join(holdings_as_text(holdings(model, pks=pks))), style_func=str)
         return int(held)
 
 
@@ -112,9 +113,3 @@ def _still_locked(model: Any, rows: Any) -> list[Locked]:
     """Return which of those that are out of service by now are locked: somebody may still use them."""
     pks = list(rows.filter(in_service=False).values_list("pk", flat=True)[:MOST])
     return locked(model, pks=pks) if pks else []
-
-
-def _refuse_beside_back(names: Iterable[str]) -> None:
-    for name in names:
-        option = "for" if name == "duration" else name
-        raise CommandError(_("--%s does not go together with --back") % option)

@@ -1,5 +1,6 @@
 """``manage.py resourcepool_operate``: every operation of the admin, from a shell."""
 
+import json
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
@@ -7,12 +8,16 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from resourcepool.management import arguments
-from resourcepool.management.operation import OperationCommand
+from resourcepool.management.layout import as_text, more, plain
+from resourcepool.management.operating import OperatorCommand, actor
 from resourcepool.operations import OPERATIONS, Operation
+from resourcepool.resources.choice import chosen
 from resourcepool.resources.registry import resource_model
 
 
-class Command(OperationCommand):
+class Command(OperatorCommand):
+    """Does an operation to resources of one pool: by id, by tag and field, or to all of them."""
+
     about = gettext_lazy("Does to resources what the admin can do to them, under the same names.")
     example = (
         'manage.py resourcepool_operate quarantine proxy 17 18 --reason "banned" --for 2h\n'
@@ -29,8 +34,40 @@ class Command(OperationCommand):
         arguments.add_fields(parser, OPERATIONS.values())
         arguments.add_dry_run(parser)
 
+    def add_resources(self, parser: CommandParser) -> None:
+        """Add which resources are meant."""
+        parser.add_argument("pool", help=_("the pool (app.Model, or Model)"))
+        parser.add_argument("id", nargs="*", help=_("primary keys of resources"))
+        arguments.add_selection(parser)
+        parser.add_argument("--all", action="store_true", help=_("the whole pool; asks first"))
+
+    def run(self, **options: Any) -> None:
+        """See ``OperatorCommand``."""
+        operation, dry_run = self.operation(options), options["dry_run"]
+        (model,) = arguments.pools(options["pool"])
+        rows, entered = _chosen(model, options), arguments.entered(operation, options)
+        meant = self.meant(operation, rows, by_id=bool(options["id"]))
+        total = meant.count()
+        listed = [{"id": row.pk, "name": str(row)} for row in meant.order_by("pk")[: options["limit"]]]
+        if not options["json"]:
+            lines = [f"{plain(one['id'])}  {plain(one['name'])}" for one in listed]
+            for line in [*lines, *more(len(lines), total)]:
+                self.stdout.write(line)
+        if total and options["all"] and not dry_run:
+            self.ask(_("Change all %s?") % f"{total:,}", yes=options["yes"])
+        held = meant.held().count() if operation.later else 0
+        changed = operation.do(meant, actor=actor(), **entered) if total and not dry_run else 0
+        if total and not options["json"]:
+            count = total if dry_run else changed
+            self.stdout.write(self.said(operation, count, held, dry_run=dry_run))
+        found = {"dry_run": dry_run, "found": total, "changed": changed}
+        found |= self.afterwards(model, rows, options)
+        if options["json"]:
+            self.stdout.write(json.dumps({**found, "resources": listed}, default=as_text))
+        self.judge(operation, rows, found)
+
     def operation(self, options: dict[str, Any]) -> Operation:
-        """See ``OperationCommand``."""
+        """Return what is to be done; refuses options that do not go together."""
         operation, model = OPERATIONS[options["operation"]], resource_model(options["pool"])
         if not operation.is_for(model):
             wrong = {"pool": model._meta.label, "operation": operation.name}
@@ -40,3 +77,31 @@ class Command(OperationCommand):
                 does_not_fit = {"option": field.option, "operation": operation.name}
                 raise CommandError(_("%(option)s does not go together with %(operation)s") % does_not_fit)
         return operation
+
+    def meant(self, operation: Operation, rows: Any, *, by_id: bool) -> Any:
+        """Return those of ``rows`` to which it is done."""
+        return (operation.concerned if by_id else operation.by_filter or operation.concerned)(rows)
+
+    def said(self, operation: Operation, count: int, held: int, *, dry_run: bool) -> str:
+        """Return what is said of the ``count`` that were changed, of which ``held`` were held."""
+        if dry_run:
+            return _("Would change %s.") % f"{count:,}"
+        held = min(held, count)
+        parts = [(operation.done, count - held), (operation.later, held)]
+        return "\n".join(str(text % {"count": number}) for text, number in parts if number)
+
+    def afterwards(self, model: Any, rows: Any, options: dict[str, Any]) -> dict[str, Any]:
+        """Do what follows; return what the JSON object tells of it."""
+        return {}
+
+    def judge(self, operation: Operation, rows: Any, found: dict[str, Any]) -> None:
+        """Raise CommandError if it did not come to what was asked for."""
+        if not found["found"]:
+            raise CommandError(_("nothing to do: %s") % (operation.otherwise % {"count": rows.count()}))
+
+
+def _chosen(model: Any, options: dict[str, Any]) -> Any:
+    wishes = arguments.wishes(model, options["tag"], options["where"])
+    if bool(options["id"] or wishes) == options["all"]:
+        raise CommandError(_("say which resources: ids, --tag or --where; or --all and none of these"))
+    return chosen(model, options["id"], wishes)

@@ -1,6 +1,7 @@
-"""The form of an operation: what is asked before something is done to resources."""
+"""The form of an operation: what is asked before something is done."""
 
 import datetime
+from collections.abc import Callable
 from typing import Any
 
 from django import forms
@@ -14,12 +15,12 @@ UNITS = [("minutes", _("minutes")), ("hours", _("hours")), ("days", _("days"))]
 
 
 class OperationForm(forms.Form):
-    """Asks for the fields of ``operation``; ``now`` is the database's clock.
+    """Asks for the fields of ``operation``; ``now`` asks the database's clock.
 
     ``cleaned_data`` has a value for each of them: a text, or a number of seconds; None for "until further notice".
     """
 
-    def __init__(self, data: Any = None, *, operation: Operation, now: datetime.datetime) -> None:
+    def __init__(self, data: Any = None, *, operation: Operation, now: Callable[[], datetime.datetime]) -> None:
         super().__init__(data)
         self.operation, self.now = operation, now
         for field in operation.fields:
@@ -43,10 +44,13 @@ class OperationForm(forms.Form):
 
     def _line(self, field: Line) -> str:
         try:
-            return field.checked(self.cleaned_data[field.name])
+            line = field.checked(self.cleaned_data[field.name])
         except BadOption:
             message = _("One line of at most %(most)d printable characters.") % {"most": field.most}
             raise forms.ValidationError({field.name: message}) from None
+        if wrong := field.otherwise_wrong(line):
+            raise forms.ValidationError({field.name: wrong})
+        return line
 
     def _span(self, field: Span) -> float | None:
         amount, until = self.cleaned_data.get("amount"), self.cleaned_data.get("until")
@@ -54,7 +58,7 @@ class OperationForm(forms.Form):
             raise forms.ValidationError(_("Say for how long or until when, not both."))
         if not amount and not until and field.is_needed:
             raise forms.ValidationError(_("Say for how long or until when."))
-        duration = until - self.now if until else None
+        duration = until - self.now() if until else None
         if amount:  # 100,000 days are still a timedelta
             duration = datetime.timedelta(**{self.cleaned_data["unit"] or "hours": amount})
         try:

@@ -4,7 +4,7 @@ import datetime
 
 import pytest
 
-from resourcepool.admin.resources.forms import OperationForm
+from resourcepool.admin.forms import OperationForm
 from resourcepool.operations import OPERATIONS
 
 NOW = datetime.datetime(2026, 11, 21, 3, 0, tzinfo=datetime.UTC)
@@ -20,7 +20,7 @@ SPANS = [
 
 
 def asked(name: str, **entered: str) -> OperationForm:
-    return OperationForm({"reason": "r", **entered}, operation=OPERATIONS[name], now=NOW)
+    return OperationForm({"reason": "r", **entered}, operation=OPERATIONS[name], now=lambda: NOW)
 
 
 @pytest.mark.parametrize(("entered", "expected"), SPANS)

@@ -1,0 +1,135 @@
+"""Each act of an operator on task types, servers and queues: one call of ``queues.operating`` per task type."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext_lazy
+
+from resourcepool.operations.fields import Line
+from resourcepool.operations.operation import Operation
+from resourcepool.queues import operating
+from resourcepool.queues.models import MAX_NAME, Server, TaskType
+from resourcepool.status.queues.alarms import drains_in_vain
+from resourcepool.status.queues.pins import no_such_server
+from resourcepool.status.queues.task_types import task_type
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueueOperation(Operation):
+    """One that is done to rows of one task type at a time.
+
+    Attributes:
+        but: what else has come of it, if anything (name of the task type, what was entered).
+    """
+
+    but: Callable[..., Sequence[str]] = lambda _task_type, **_entered: ()
+
+
+def task_type_of(row: Any) -> str:
+    """Return the name of the task type of a server or a queue, or of itself."""
+    return str(row.name if isinstance(row, TaskType) else row.task_type.name)
+
+
+def _ids(queues: Sequence[Any]) -> list[str]:
+    return [queue.queue_id for queue in queues]
+
+
+def _no_run(server: str) -> str:
+    alone = operating.name_of_run(server)
+    return _("Its name alone, without the number: %(name)s") % {"name": alone} if alone else ""
+
+
+SERVER = Line(
+    name="server",
+    label=_("Server"),
+    most=MAX_NAME,
+    help=_("Its name, without the number: then its next run gets them, too. It need not run now."),
+    otherwise_wrong=_no_run,
+)
+PAUSE = QueueOperation(
+    name="pause",
+    button=_("Pause"),
+    title=_("Pause (begin no more work on its queues)"),
+    effect=_(
+        "Its servers begin no more work, within a heartbeat; work that goes on is told to end. Who has which queue"
+        " stays as it is, until somebody resumes."
+    ),
+    do=lambda rows, actor: operating.pause(task_type_of(rows[0]), by=actor),
+    is_offered=lambda task_type: not task_type.is_paused,
+    done=ngettext_lazy("%(count)d was paused.", "%(count)d were paused.", "count"),
+)
+RESUME = QueueOperation(
+    name="resume",
+    button=_("Resume"),
+    title=_("Resume (end a pause)"),
+    effect=_("Its servers begin work again, within a heartbeat."),
+    do=lambda rows, actor: operating.resume(task_type_of(rows[0]), by=actor),
+    is_offered=lambda task_type: bool(task_type.is_paused),
+    done=ngettext_lazy("%(count)d was resumed.", "%(count)d were resumed.", "count"),
+)
+DRAIN = QueueOperation(
+    name="drain",
+    button=_("Drain"),
+    title=_("Drain (hand all its queues to others)"),
+    effect=_(
+        "The others ask for all its queues and get each when the work on it has ended, or when it is late. The server"
+        " goes on running without queues, until somebody ends the drain or it is restarted. Queues that nobody else"
+        " may have stay."
+    ),
+    do=lambda rows, actor: operating.drain(task_type_of(rows[0]), *map(str, rows), by=actor),
+    but=lambda name: [alarm.text for alarm in drains_in_vain(task_type(name))],
+    is_offered=lambda server: server.state == Server.State.UP,
+    done=ngettext_lazy("%(count)d is draining: %(names)s.", "%(count)d are draining: %(names)s.", "count"),
+)
+UNDRAIN = QueueOperation(
+    name="undrain",
+    button=_("End the drain"),
+    title=_("End the drain (give it queues again)"),
+    effect=_("It gets its share of the queues again, each when the server that has it has finished its work."),
+    do=lambda rows, actor: operating.undrain(task_type_of(rows[0]), *map(str, rows), by=actor),
+    is_offered=lambda server: server.state == Server.State.DRAINING,
+    done=ngettext_lazy(
+        "%(count)d gets queues again: %(names)s.", "%(count)d get queues again: %(names)s.", "count"
+    ),
+)
+PIN = QueueOperation(
+    name="pin",
+    button=_("Pin"),
+    title=_("Pin to a server"),
+    effect=_(
+        "They go to the server of this name whenever there is one with room for them, and to another while there is"
+        " none. Whoever has them now finishes its work first."
+    ),
+    fields=(SERVER,),
+    do=lambda rows, actor, server: operating.pin(task_type_of(rows[0]), _ids(rows), server, by=actor),
+    but=lambda name, server: [text for text in [no_such_server(name, server)] if text],
+    done=ngettext_lazy("%(count)d was pinned.", "%(count)d were pinned.", "count"),
+)
+UNPIN = QueueOperation(
+    name="unpin",
+    button=_("Unpin"),
+    title=_("Unpin (any server may have it)"),
+    effect=_("They are shared evenly again. Nothing moves that need not."),
+    do=lambda rows, actor: operating.pin(task_type_of(rows[0]), _ids(rows), "", by=actor),
+    is_offered=lambda queue: bool(queue.pin),
+    done=ngettext_lazy("%(count)d is pinned no more.", "%(count)d are pinned no more.", "count"),
+)
+REMOVE = QueueOperation(
+    name="remove",
+    button=_("Remove"),
+    title=_("Remove (when its server has finished with it)"),
+    effect=_(
+        "What nobody has goes at once; the others when their servers have finished their work on them, or are late. It"
+        " cannot be undone; added again, a queue begins without its past."
+    ),
+    permission="delete",
+    states=(),  # pages have Django's own button
+    do=lambda rows, actor: operating.remove_queues(task_type_of(rows[0]), _ids(rows), by=actor),
+    done=ngettext_lazy(
+        "%(count)d was removed, or goes when its server has finished with it.",
+        "%(count)d were removed, or go when their servers have finished with them.",
+        "count",
+    ),
+)
