@@ -1,7 +1,7 @@
-"""Leases that somebody forgot: where they were acquired, and whether anybody can still give them back.
+"""Forgotten leases: where they were acquired, and whether any code can still give them back.
 
-The idea is HikariCP's leak detection. A forgotten lease is renewed all the same: whoever dropped the handle may still
-use the thing.
+The idea is HikariCP's leak detection. A forgotten lease is renewed all the same, because the code that dropped the
+handle may still use the resource.
 """
 
 import sys
@@ -14,7 +14,7 @@ OURS = str(Path(__file__).resolve().parent.parent)
 PASSED_THROUGH = ("contextlib.py", "/asgiref/", "/concurrent/futures/", "threading.py")
 
 
-Place = tuple[CodeType, int]  # in somebody's code, and the line
+Place = tuple[CodeType, int]  # in the caller's code, and the line
 
 
 def written(place: Place) -> str:
@@ -35,12 +35,12 @@ def acquired_at() -> Place | None:
 
 @lru_cache(1_000)
 def _passes_on(file: str) -> bool:
-    """Whether functions in this file only acquire for somebody else."""
+    """Whether functions in this file only acquire on behalf of a caller."""
     return file.startswith(OURS) or any(part in file for part in PASSED_THROUGH)
 
 
 def forgotten(kept: list[Any]) -> list[Any]:
-    """Return those of ``kept``, a list of a dict's keys, which nobody else refers to: nobody can give them back."""
+    """Return the leases in ``kept``, a list of a dict's keys, that nothing else refers to."""
     return [one for one, count in zip(kept, _references(kept), strict=True) if count <= _FEWEST]
 
 
@@ -49,7 +49,7 @@ def _references(kept: list[Any]) -> list[int]:
 
 
 def _fewest() -> int:
-    """Return how many references there are to what only a dict and a list of its keys know."""
+    """Return the number of references to an object that only a dict and a list of its keys refer to."""
     known = {object(): None}
     return _references(list(known))[0]
 
