@@ -1,4 +1,4 @@
-"""Everybody's distance from its fair share, and the moves that lessen it."""
+"""Every member's distance from its fair share, and the moves that reduce it."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -12,9 +12,9 @@ from resourcepool.queues.planning.flow import Spread, Step, chain
 
 
 class Balance(Spread):
-    """A spread that knows how far everybody is from its share.
+    """A spread with the distance of every member from its share.
 
-    The excess is in whole numbers (`one` is one queue), because it has to be exact: an error in rounding would move a
+    The excess is in whole numbers (`one` is one queue), because it must be exact: a rounding error would move a
     queue.
     """
 
@@ -27,11 +27,11 @@ class Balance(Spread):
         self.shares = [int(share * self.one) for share in shares]
 
     def excess(self, member: int) -> int:
-        """Return how much more than its share this member has; below 0: less."""
+        """Return how much more than its share this member has; negative: less."""
         return self.totals[member] * self.one - self.shares[member]
 
     def settle(self, kind: Kind, amount: int) -> None:
-        """Give so many queues of a kind to whoever has the least excess, as far as room is there or can be made."""
+        """Give so many queues of a kind to the members with the least excess, while room is there or can be made."""
         line = [(self.excess(member), member) for member in kind if self.room(member)]
         heapify(line)
         for left in range(amount, 0, -1):
@@ -56,7 +56,7 @@ class Balance(Spread):
             self.add(kind, steps[-1].giver)
 
     def even_out(self) -> None:
-        """Move queues until everybody is less than one from its share. Ends, as the sum of squares falls with each."""
+        """Move queues until all are less than one from their share. Ends, as each move lowers the sum of squares."""
         while steps := self._next_chain():
             self.shift(steps)
 
@@ -77,5 +77,5 @@ class Balance(Spread):
             found = self.reaching(taker)
             giver = max(found, key=excess.__getitem__)
             steps = chain(found, giver)
-        # Whole numbers next to the shares are possible, so this always helps. If ever it did not, it must still end.
+        # There are whole numbers next to the shares, so this always helps. If it ever did not, it must still end.
         return steps if excess[giver] - excess[taker] > self.one else []

@@ -1,12 +1,10 @@
-"""Queues that the same members may have are of one kind: few numbers to plan with, however many queues there are."""
+"""Groups queues by kind: queues of one kind may go to the same members, so plans need few numbers."""
 
 from collections.abc import Sequence
 
 from resourcepool.queues.planning.assignment import Member, Place, candidates
 
-Kind = tuple[
-    int, ...
-]  # which members may have such a queue: their positions among the members, rising; (): nobody
+Kind = tuple[int, ...]  # the members that may have such a queue, as rising positions; (): none
 
 
 def kinds_of(places: Sequence[Place], members: Sequence[Member]) -> list[Kind]:
@@ -23,5 +21,5 @@ def kinds_of(places: Sequence[Place], members: Sequence[Member]) -> list[Kind]:
 
 
 def narrowest_first(kind: Kind) -> tuple[int, Kind]:
-    """Sort kinds so that those with the least choice choose first; equally long ones have an order of their own."""
+    """Sort kinds with the fewest members first; kinds of equal length have a fixed order."""
     return len(kind), kind

@@ -1,4 +1,4 @@
-"""Where queues go as far as there is room: pins give way, and what stays where it is takes its place (R1.9)."""
+"""Assigns queues within the available room: pins give way, and queues that stay take up room (R1.9)."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -10,10 +10,10 @@ from resourcepool.queues.planning.assignment import Member, Place, Strategy, Tar
 def with_room(
     strategy: Strategy, places: Sequence[Place], members: Sequence[Member]
 ) -> tuple[Targets, Collection[int]]:
-    """Return where ``strategy`` wants the queues, and which of them (pk) are not where they are pinned to, for no room.
+    """Return where ``strategy`` wants the queues, and the keys of those whose pinned server has no room.
 
-    What is not wanted anywhere stays with its owner, if that may have it. The rest is shared anew each time: without
-    the pins of those that overflow, and with less room where something stays.
+    A queue that no server can take stays with its owner, if that may have it. The rest is planned again each time:
+    without the pins of queues that overflow, and with less room where queues stay.
     """
     wishes, overflow, stays = list(places), set[int](), Targets()
     known: dict[int | None, Member] = {member.pk: member for member in members}
@@ -33,7 +33,7 @@ def with_room(
 
 
 def _less_room(members: Sequence[Member], taken: Counter[int | None]) -> list[Member]:
-    """Return the members with their limits lowered by how many queues are not to be shared, but with them."""
+    """Return the members with their limits lowered by the queues that stay with them."""
     return [
         member if member.limit is None else replace(member, limit=max(0, member.limit - taken[member.pk]))
         for member in members

@@ -1,4 +1,4 @@
-"""The default: all even, and as little as possible moves (R1.9)."""
+"""The default strategy: even shares, and as few moves as possible (R1.9)."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -10,12 +10,12 @@ from resourcepool.queues.planning.selection import picked
 
 
 def sticky(places: Sequence[Place], members: Sequence[Member]) -> Targets:
-    """Leave the queues where they are, except for what it takes to have them shared evenly.
+    """Leave the queues where they are, except for the moves that even shares require.
 
-    Everybody ends up less than one queue from its fair share (see `fair_shares`). Without labels, pins and limits no
-    plan that does so moves fewer queues; with them it may take chains of moves, each the shortest there is, and the
-    minimum is not promised. A queue gets nobody only if nobody may have it, or if limits leave no room for it whatever
-    else is moved.
+    Every member ends up less than one queue from its fair share (see `fair_shares`). Without labels, pins and limits no
+    such plan moves fewer queues; with them it may take chains of moves, each the shortest possible, and the minimum is
+    not promised. A queue has no server only if none may have it, or if limits leave no room for it whatever else is
+    moved.
     """
     kinds = kinds_of(places, members)
     homes = _homes(places, kinds, members)
@@ -33,7 +33,7 @@ def sticky(places: Sequence[Place], members: Sequence[Member]) -> Targets:
 
 
 def _homes(places: Sequence[Place], kinds: Sequence[Kind], members: Sequence[Member]) -> list[int | None]:
-    """Return the position of the member that may go on having each queue, or None."""
+    """Return the position of the member that may keep each queue, or None."""
     room = [len(places) if member.limit is None else member.limit for member in members]
     homes = _positions([place.server for place in places], members)
     for index, (home, kind) in enumerate(zip(homes, kinds, strict=True)):
