@@ -14,9 +14,8 @@ def picked(
 ) -> list[int | None]:
     """Return the member for each queue, so that every member has the wanted numbers and the other queues stay at home.
 
-    Of the queues that could move, first come those whose new member still owns them: their move cancels a
-    request.
-    Then come those that their home has asked for and not got yet, as nobody works on them there; then the last in order.
+    Of the queues that could move, first come those whose new member still owns them: their move cancels a request. Then
+    come those that their home has asked for and not got yet, as nobody works on them there; then the last in order.
 
     Args:
         kinds: of the queues, in their order.
