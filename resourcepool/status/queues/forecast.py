@@ -1,4 +1,4 @@
-"""What would move if servers left or joined now; nothing does."""
+"""A preview of the moves if servers left or joined now; changes nothing."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -29,7 +29,7 @@ class Foreseen:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """How many queues a server has, and would have once all is handed over; "" is nobody."""
+    """How many queues a server has, and would have once all are handed over; "" is nobody."""
 
     server: str
     before: int
@@ -47,9 +47,9 @@ class Unowned:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What would change, how many queues there are, which of them nobody would get, and why.
+    """The changes, the number of queues, and the queues that nobody would get, with the reason.
 
-    ``staying``: which would stay with servers that drain, because nobody else would get them.
+    ``staying``: the queues that would stay with draining servers, because no other server would get them.
     """
 
     changes: Sequence[Foreseen]
@@ -67,7 +67,7 @@ def forecast(
     draining: Sequence[str] = (),
     removing: Sequence[str] = (),
 ) -> Forecast:
-    """Return what would change if these servers left, joined or drained; see ``preview`` for arguments and errors.
+    """Return the changes if these servers left, joined or drained; see ``preview`` for arguments and errors.
 
     Not promised: that the shares and the changes are of the same moment, when others change queues meanwhile.
     """
@@ -92,14 +92,14 @@ def forecast(
 def unowned(
     queues: Iterable[QueueSnapshot], changes: Iterable[Change], staying: Iterable[Worker]
 ) -> list[Unowned]:
-    """Return which queues nobody gets, and why: the reason of the most first."""
+    """Return the queues that nobody gets, by reason, the most frequent reason first."""
     return _without_another(queues, changes, staying, {None})
 
 
 def kept(
     queues: Iterable[QueueSnapshot], changes: Iterable[Change], staying: Iterable[Worker]
 ) -> list[Unowned]:
-    """Return which queues stay with servers that drain, and why nobody else gets them."""
+    """Return the queues that stay with draining servers, and why no other server gets them."""
     there = list(staying)
     return _without_another(queues, changes, there, {one.member.pk for one in there if one.is_draining})
 
@@ -136,7 +136,7 @@ def _why(queue: QueueSnapshot, others: Sequence[Candidate], *, is_owned: bool) -
 def _asked_back(
     queues: Iterable[QueueSnapshot], changes: Iterable[Change], removing: Collection[str]
 ) -> list[Change]:
-    """Return what is asked of the living servers of the queues that are removed."""
+    """Return the requests to living servers for the queues that are removed."""
     gone, what = {change.queue.pk for change in changes}, Move.What.REQUESTED
     asked = [queue for queue in queues if queue.queue_id in removing and queue.pk not in gone]
     return [Change(queue, what, None, "it is being removed") for queue in asked]
@@ -170,7 +170,7 @@ def shares(
 
 
 def name_of(member: Member) -> str:
-    """Return what people call a server; one that is not there yet has no number."""
+    """Return a server's name for people; one that does not exist yet has no number."""
     return str(member) if member.pk > 0 else _("%s (new)") % member.name
 
 

@@ -1,4 +1,4 @@
-"""Why nobody gets a queue, in words: decided without I/O."""
+"""Why no server gets a queue, in words, without I/O."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class Candidate:
 
 
 def why_nobody(labels: Mapping[str, str], candidates: Iterable[Candidate], pin: str = "") -> str:
-    """Return why none of these may have a queue that asks for ``labels`` and is pinned to the name ``pin``."""
+    """Return why none of these may have a queue that requires ``labels`` and is pinned to the name ``pin``."""
     there = list(candidates)
     if not there:
         return _("no server is up")

@@ -1,4 +1,4 @@
-"""Queues that stay with servers which are draining, because nobody else may have them."""
+"""Queues that stay with draining servers, because no other server may have them."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from resourcepool.status.queues.no_owner import Candidate, why_nobody
 
 
 class LivingServer(Protocol):
-    """A server, as far as it is asked here; ``str`` of it is what it is called."""
+    """The part of a server that is used here; its ``str`` is its name."""
 
     @property
     def pk(self) -> int:
@@ -22,16 +22,16 @@ class LivingServer(Protocol):
 
     @property
     def stays(self) -> int:
-        """How many queues it is to give up, but nobody has asked for."""
+        """How many queues it should give up that nobody has asked for."""
 
     @property
     def as_candidate(self) -> Candidate:
-        """What decides which queues it may have."""
+        """The properties that decide which queues it may have."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stuck:
-    """How many queues stay with draining servers of a task type; one of them, its server, and why nobody takes it."""
+    """How many queues stay with draining servers of a task type; one of them, its server, and why no other takes it."""
 
     count: int
     server: str
@@ -40,7 +40,7 @@ class Stuck:
 
 
 def stuck_of(using: str, alive: Mapping[int, Iterable[LivingServer]]) -> dict[int, Stuck]:
-    """Return {task type: what stays with its draining servers}; two statements, and only if anything does.
+    """Return {task type: queues that stay with its draining servers}; two statements, and only if there are any.
 
     Args:
         alive: {primary key of a task type: its living servers}.
