@@ -53,7 +53,7 @@ class Alarm:
 
     @property
     def is_severe(self) -> bool:
-        """Whether somebody lacks a resource, or work is not done, because of it, now or soon."""
+        """Whether a caller lacks a resource, or work is not done, because of it, now or soon."""
         return self.kind in (
             Kind.UNREADABLE,
             Kind.NOTHING_IN_SERVICE,

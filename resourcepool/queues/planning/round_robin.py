@@ -9,7 +9,7 @@ from resourcepool.queues.planning.eligibility import kinds_of
 
 
 def round_robin(places: Sequence[Place], members: Sequence[Member]) -> Targets:
-    """Give the queues, in their order, to the members in turn, whoever has them now.
+    """Give the queues, in their order, to the members in turn, regardless of their present owners.
 
     A round has as many passes over the members as the greatest weight (after dividing all weights by their common
     divisor), and a member takes part in as many of them as its weight: with A of weight 2 and B of weight 1 the turn is

@@ -55,7 +55,7 @@ class QueueServer:
 
     A background thread looks for changes with every heartbeat, plans when a server joined, left or died, and hands over
     queues that others have asked for, unless work on them is in hand. A server that was judged dead (its process
-    was stopped, or cut off from the database) registers again by itself, and gets queues anew.
+    was stopped, or cut off from the database) registers again by itself, and gets queues again.
 
     Not promised: that work which does not check stops when its queue was taken over; see ``HeldQueue``.
     """
