@@ -37,6 +37,7 @@ ONCE = (
     "tests/tasks",
     "tests/test_guards.py",
     "tests/test_lock.py",
+    "tests/test_new_kind.py",
     "tests/test_recipes.py",
     "tests/test_wheel.py",
 )

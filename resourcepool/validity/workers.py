@@ -6,6 +6,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
 from typing import Any
 
+from resourcepool import options
 from resourcepool.database import background
 from resourcepool.database.clock import monotonic
 from resourcepool.exceptions import LeaseLost
@@ -77,7 +78,8 @@ class Crew:
 def _find(checker: Checker, resource: Any) -> Finding:
     try:
         finding = checker.check(resource)
-        return Finding(Verdict(finding.verdict), finding.seconds, one_line(finding.why))
+        took = None if finding.seconds is None else options.seconds("seconds", finding.seconds)
+        return Finding(Verdict(finding.verdict), took, one_line(finding.why))
     except Exception as error:  # noqa: BLE001 (a checker of the project's own; its words may carry secrets)
         logger.warning("%s failed: %s", type(checker).__name__, type(error).__name__)
         return Finding(Verdict.UNKNOWN, why=f"the checker failed ({type(error).__name__})")
