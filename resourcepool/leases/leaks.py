@@ -2,6 +2,11 @@
 
 The idea is HikariCP's leak detection. A forgotten lease is renewed all the same: whoever dropped the handle may still
 use the thing.
+
+References are counted, rather than a ``weakref`` watched, because the keeper has to have the handle itself: ``on_lost``
+is called with it, it is renewed when it is forgotten, and released at the end of the process. A finalizer that brings it
+back would have to be Python code, and Python drops an exception that a signal handler raises in one: Ctrl-C would be
+lost. A count is taken once per beat; an acquire pays nothing for it.
 """
 
 import sys
