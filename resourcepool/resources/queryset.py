@@ -23,7 +23,7 @@ CHUNK = 500  # rows in one transaction; of lists of 1,000 MariaDB makes a table,
 LONGEST = 30 * options.DAY  # seconds for which something is put away at most
 BACK = {"in_service": True, "status": Status.IN_SERVICE, "reason": "", "until": None, "strikes": 0}
 
-Change = Callable[[Any], int]  # makes it to these rows
+ChangeRows = Callable[[Any], int]  # makes it to these rows
 
 
 class ResourceQuerySet(LeaseQuerySet):
@@ -168,7 +168,7 @@ class ResourceQuerySet(LeaseQuerySet):
         return self._change(what, self, change, reason, actor, skips=skips)
 
     def _change(
-        self, what: What, rows: Self, change: Change, reason: str, actor: str, *, skips: bool = False
+        self, what: What, rows: Self, change: ChangeRows, reason: str, actor: str, *, skips: bool = False
     ) -> int:
         """Make the change to ``rows``, and tell it of each of them that it was made to; returns how many these were.
 
@@ -209,7 +209,7 @@ class ResourceQuerySet(LeaseQuerySet):
             transaction.on_commit(give_out, using=self.db)
 
 
-def _change_and_tell(rows: Any, change: Change, say: Callable[..., Fact], skips: bool) -> int:
+def _change_and_tell(rows: Any, change: ChangeRows, say: Callable[..., Fact], skips: bool) -> int:
     """Make the change to those of ``rows`` that are still as they were found, and tell it of these alone."""
     found = rows.using(rows.db).select_for_update(skip_locked=skips).order_by("pk")
     still = dict(found.values_list("pk", "fence"))  # locked: nobody claims or changes them before the update
