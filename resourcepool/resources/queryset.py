@@ -23,7 +23,7 @@ CHUNK = 500  # rows in one transaction; for lists of 1,000 MariaDB makes a table
 LONGEST = 30 * options.DAY  # seconds: the longest time for which a resource may be put away
 BACK = {"in_service": True, "status": Status.IN_SERVICE, "reason": "", "until": None, "strikes": 0}
 
-Change = Callable[[Any], int]  # makes the change to these rows
+ChangeRows = Callable[[Any], int]  # makes the change to these rows
 
 
 class ResourceQuerySet(LeaseQuerySet):
@@ -168,7 +168,7 @@ class ResourceQuerySet(LeaseQuerySet):
         return self._change(what, self, change, reason, actor, skips=skips)
 
     def _change(
-        self, what: What, rows: Self, change: Change, reason: str, actor: str, *, skips: bool = False
+        self, what: What, rows: Self, change: ChangeRows, reason: str, actor: str, *, skips: bool = False
     ) -> int:
         """Make the change to ``rows``, send events for the changed rows, and return their number.
 
@@ -209,7 +209,7 @@ class ResourceQuerySet(LeaseQuerySet):
             transaction.on_commit(give_out, using=self.db)
 
 
-def _change_and_tell(rows: Any, change: Change, say: Callable[..., Fact], skips: bool) -> int:
+def _change_and_tell(rows: Any, change: ChangeRows, say: Callable[..., Fact], skips: bool) -> int:
     """Change the ``rows`` that are still as they were found, and send events for these alone."""
     found = rows.using(rows.db).select_for_update(skip_locked=skips).order_by("pk")
     still = dict(found.values_list("pk", "fence"))  # locked: nobody claims or changes them before the update

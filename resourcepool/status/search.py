@@ -23,7 +23,7 @@ _WORDS = re.compile(r"\[[^\]]*\]|[^\s/@:\[\]]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Matches:
     """The matches: resources, and names of holders with a lease or a place in line; up to ``limit`` of each.
 
     ``is_cut_short``: there may be more.
@@ -34,7 +34,7 @@ class Found:
     is_cut_short: bool = False
 
 
-def find(text: str, models: Sequence[Any], limit: int = 10) -> Found:
+def find(text: str, models: Sequence[Any], limit: int = 10) -> Matches:
     """Return the matches of ``text``: exact ones; else those of all its words; else those that contain it.
 
     Raises:
@@ -47,8 +47,8 @@ def find(text: str, models: Sequence[Any], limit: int = 10) -> Found:
         rows = [row for some, _ in found for row in some]
         names = {name for _, some in found for name in some}
         if rows or names:
-            return Found(rows[:limit], sorted(names)[:limit], len(rows) > limit or len(names) > limit)
-    return Found()
+            return Matches(rows[:limit], sorted(names)[:limit], len(rows) > limit or len(names) > limit)
+    return Matches()
 
 
 def named(model: Any, text: str) -> Q | None:

@@ -9,7 +9,7 @@ TRIES = 2  # per row, and per ticket
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class WaitingTicket:
     """A live ticket that is still waiting.
 
     Attributes:
@@ -18,7 +18,7 @@ class Place:
         lasts: for how many microseconds a row that is given to it stays its own.
     """
 
-    ticket: int
+    pk: int
     fence: int = 1
     selector: str = "{}"
     count: int = 1
@@ -32,15 +32,15 @@ class Place:
         """How many rows it still needs."""
         return self.count - len(self.holds)
 
-    def given(self, pk: Any, fence: int) -> "Place":
+    def given(self, pk: Any, fence: int) -> "WaitingTicket":
         """Return the ticket as it is after it has got this row."""
         return replace(self, fence=self.fence + 1, holds=(*self.holds, (pk, fence)))
 
 
 def allot(
-    places: Sequence[Place],
+    line: Sequence[WaitingTicket],
     free: Mapping[str, Sequence[Any]],
-    take: Callable[[Place, Any], bool] = lambda place, pk: True,
+    take: Callable[[WaitingTicket, Any], bool] = lambda ticket, pk: True,
 ) -> dict[int, list[Any]]:
     """Decide who gets which free row: {ticket: primary keys}.
 
@@ -48,7 +48,7 @@ def allot(
     keeps the rows it finds, even if it needs more; otherwise it would starve behind tickets for one row.
 
     Args:
-        places: the tickets in the order in which they are served.
+        line: the tickets in the order in which they are served.
         free: the free rows that each selector matches, in the order in which they are given.
         take: gives this row to this ticket. False: one of the two has changed, and it is unknown which. The ticket then
             tries another row, and the next ticket this row; both are given up after ``TRIES``.
@@ -56,20 +56,20 @@ def allot(
     taken: set[Any] = set()
     failed: Counter[Any] = Counter()
     given: dict[int, list[Any]] = {}
-    for place in places:
+    for ticket in line:
         found: list[Any] = []
         in_vain = 0
-        for pk in free.get(place.selector, ()):
-            if len(found) == place.lacks or in_vain == TRIES:
+        for pk in free.get(ticket.selector, ()):
+            if len(found) == ticket.lacks or in_vain == TRIES:
                 break
             if pk in taken or failed[pk] == TRIES:
                 continue
-            if take(place, pk):
+            if take(ticket, pk):
                 taken.add(pk)
                 found.append(pk)
             else:
                 in_vain += 1
                 failed[pk] += 1
         if found:
-            given[place.ticket] = found
+            given[ticket.pk] = found
     return given

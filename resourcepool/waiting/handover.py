@@ -17,12 +17,12 @@ from resourcepool import dialect
 from resourcepool.database.answers import answer_timeout
 from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import retrying, rows_read
-from resourcepool.dialect import Change
+from resourcepool.dialect import RowUpdate
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.leases import verbs
 from resourcepool.leases.table import Model, key, table_of
 from resourcepool.waiting import tickets
-from resourcepool.waiting.allot import Place, allot
+from resourcepool.waiting.allot import WaitingTicket, allot
 from resourcepool.waiting.contention import releasing, speed_of
 from resourcepool.waiting.free_rows import MOST, Glance, glance
 from resourcepool.waiting.models import Ticket, pool_name
@@ -47,15 +47,15 @@ class _Texts:
             f"AND {ticket.busy_before} > {speaks.now}"
         )
 
-        def row_to(where: str, busy_before: str = speaks.now, holder: str = "''") -> Change:
+        def row_to(where: str, busy_before: str = speaks.now, holder: str = "''") -> RowUpdate:
             fence = f"{row.name}.{row.fence} + 1"
             columns = (row.busy_before, busy_before), (row.fence, fence), (row.holder, holder)
-            return Change(row.name, row.pk, columns, where)
+            return RowUpdate(row.name, row.pk, columns, where)
 
-        def ticket_with(where: str, **changes: str) -> Change:
+        def ticket_with(where: str, **changes: str) -> RowUpdate:
             changes = {"fence": f"{ticket.fence} + 1", **changes}
             columns = [(getattr(line.column, name), value) for name, value in changes.items()]
-            return Change(line.name, line.column.id, columns, where)
+            return RowUpdate(line.name, line.column.id, columns, where)
 
         # A ticket for one row says until when the row is its own, or a moment earlier: by the clock at the start of the
         # statement. Its waiter cannot know when that was: the commit may have come much later.
@@ -167,43 +167,54 @@ def give_fitting(
         line = tickets.in_line(connection, model, most)
         is_whole = len(line) < most
         while line:
-            fitting = _fitting(connection, model, (pk, fence), {place.selector for place in line})
+            fitting = _fitting(connection, model, (pk, fence), {ticket.selector for ticket in line})
             given = allot(line, {selector: [pk] for selector in fitting})
             if not given:
                 break
-            place = next(place for place in line if place.ticket in given)
-            if give(connection, model, pk, fence, place, if_free=if_free):
+            ticket = next(ticket for ticket in line if ticket.pk in given)
+            if give(connection, model, pk, fence, ticket, if_free=if_free):
                 return True
-            line = line[line.index(place) + 1 :]  # that one has just got another row, or has left
+            line = line[line.index(ticket) + 1 :]  # that one has just got another row, or has left
         if is_whole:
             break
     return False
 
 
 def give(
-    connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int, place: Place, *, if_free: bool = False
+    connection: BaseDatabaseWrapper,
+    model: Model,
+    pk: Any,
+    fence: int,
+    ticket: WaitingTicket,
+    *,
+    if_free: bool = False,
 ) -> bool:
     """Give this row to this ticket; if either of them has changed, change nothing and return False."""
-    holds = place.given(pk, fence + 1).holds
-    sql = _of(connection, model).to_ticket[place.count > 1, if_free]
-    if given := _change_both(connection, model, sql, (pk, fence), place, holds):
-        _note_given(model, connection.alias, place.address, place.ticket)
+    holds = ticket.given(pk, fence + 1).holds
+    sql = _of(connection, model).to_ticket[ticket.count > 1, if_free]
+    if given := _change_both(connection, model, sql, (pk, fence), ticket, holds):
+        _note_given(model, connection.alias, ticket.address, ticket.pk)
     return given
 
 
 def _change_both(
-    connection: BaseDatabaseWrapper, model: Model, sql: Sequence[str], row: Row, place: Place, holds: Pairs
+    connection: BaseDatabaseWrapper,
+    model: Model,
+    sql: Sequence[str],
+    row: Row,
+    ticket: WaitingTicket,
+    holds: Pairs,
 ) -> bool:
     """Change this row, and this ticket to hold ``holds``; if either has changed, change nothing and return False."""
     params = {
         "pk": key(connection, model, row[0]),
         "fence": row[1],
-        "ticket": place.ticket,
-        "ticket_fence": place.fence,
+        "ticket": ticket.pk,
+        "ticket_fence": ticket.fence,
         "granted": tickets.written(holds),
-        "is_waiting": len(holds) < place.count,
-        "lasts": place.lasts,
-        "holder": place.holder,
+        "is_waiting": len(holds) < ticket.count,
+        "lasts": ticket.lasts,
+        "holder": ticket.holder,
     }
     if len(sql) == 1:
         return dialect.run(connection, sql[0], params, dialect.row_count) > 0
@@ -227,23 +238,23 @@ def give_out(
     Raises:
         DatabaseUnavailable: some rows may have been given.
     """
-    served: dict[int, Place] = {}
+    served: dict[int, WaitingTicket] = {}
     seen = glance(connection, model, model.where(selector, connection), most)
     if seen.free and (line := tickets.in_line(connection, model)):
         found = {selector: seen}
-        for other in {place.selector for place in line} - {selector}:
+        for other in {ticket.selector for ticket in line} - {selector}:
             found[other] = glance(connection, model, model.where(other, connection), len(line))
         fences = {pk: fence for one in found.values() for pk, fence in one.free.items()}
 
-        def take(place: Place, pk: Any) -> bool:
-            place = served.get(place.ticket, place)
-            given = _give_free(connection, model, pk, fences[pk], place)
+        def take(ticket: WaitingTicket, pk: Any) -> bool:
+            ticket = served.get(ticket.pk, ticket)
+            given = _give_free(connection, model, pk, fences[pk], ticket)
             if given:
-                served[place.ticket] = place.given(pk, fences[pk] + 1)
+                served[ticket.pk] = ticket.given(pk, fences[pk] + 1)
             return given
 
         allot(line, {wanted: list(one.free) for wanted, one in found.items()}, take)
-    return seen, {ticket: place.holds for ticket, place in served.items()}
+    return seen, {pk: ticket.holds for pk, ticket in served.items()}
 
 
 def give_everybody(connection: BaseDatabaseWrapper, model: Model) -> None:
@@ -258,13 +269,13 @@ def take_back(connection: BaseDatabaseWrapper, model: Model) -> None:
     Otherwise each of them might wait for rows of the other. Raises DatabaseUnavailable.
     """
     line = tickets.in_line(connection, model)
-    for number, place in enumerate(line):
+    for number, ticket in enumerate(line):
         before = {earlier.selector for earlier in line[:number]}
-        for row in place.holds:
+        for row in ticket.holds:
             if before and _fitting(connection, model, row, before):
-                left = tuple(held for held in place.holds if held != row)
+                left = tuple(held for held in ticket.holds if held != row)
                 sql = _of(connection, model).take_back
-                retrying(connection, partial(_change_both, connection, model, sql, row, place, left))
+                retrying(connection, partial(_change_both, connection, model, sql, row, ticket, left))
                 break  # one at a time: the ticket's fence changes
 
 
@@ -274,8 +285,10 @@ def give_out_quietly(using: str, model: Model) -> None:
         give_out(connections[using], model, most=MOST)
 
 
-def _give_free(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int, place: Place) -> bool:
-    send = partial(give, connection, model, pk, fence, place, if_free=True)
+def _give_free(
+    connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int, ticket: WaitingTicket
+) -> bool:
+    send = partial(give, connection, model, pk, fence, ticket, if_free=True)
     return retrying(connection, send, busy=lambda: False)
 
 

@@ -15,7 +15,7 @@ from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import retrying, rows_read
 from resourcepool.dialect import micros
 from resourcepool.leases.table import Model
-from resourcepool.waiting.allot import Place
+from resourcepool.waiting.allot import WaitingTicket
 from resourcepool.waiting.models import Ticket, pool_name
 from resourcepool.waiting.request import Request
 
@@ -123,11 +123,11 @@ def look(connection: BaseDatabaseWrapper, pks: Sequence[int]) -> dict[int, Seen]
     }
 
 
-def in_line(connection: BaseDatabaseWrapper, model: Model, most: int = MOST) -> list[Place]:
+def in_line(connection: BaseDatabaseWrapper, model: Model, most: int = MOST) -> list[WaitingTicket]:
     """Return up to ``most`` waiters for rows of ``model``, in the order of service."""
     rows = rows_read(connection, of(connection).in_line, [pool_name(model), most])
     return [
-        Place(pk, fence, selector, count, _pairs(granted, collected), *rest)
+        WaitingTicket(pk, fence, selector, count, _pairs(granted, collected), *rest)
         for pk, fence, selector, count, granted, collected, *rest in rows
     ]
 

@@ -26,7 +26,7 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class QueueInput:
     """A queue and its present assignment.
 
     Attributes:
@@ -45,11 +45,11 @@ class Place:
 
 
 Targets = dict[int, int | None]  # {pk of a queue: pk of the server that should have it; None: no server may}
-Strategy = Callable[[Sequence[Place], Sequence[Member]], Targets]
+Strategy = Callable[[Sequence[QueueInput], Sequence[Member]], Targets]
 
 
-def candidates(place: Place, members: Sequence[Member]) -> list[Member]:
+def candidates(queue: QueueInput, members: Sequence[Member]) -> list[Member]:
     """Return the members that may have this queue: those with its labels; if it is pinned, only those of that name."""
-    able = [member for member in members if place.labels.items() <= member.labels.items()]
-    named = [member for member in able if place.pin and member.name == place.pin]
+    able = [member for member in members if queue.labels.items() <= member.labels.items()]
+    named = [member for member in able if queue.pin and member.name == queue.pin]
     return named or able

@@ -8,7 +8,7 @@ from math import lcm
 from resourcepool.queues.planning.assignment import Member
 from resourcepool.queues.planning.eligibility import Kind
 from resourcepool.queues.planning.fair_share import fair_shares
-from resourcepool.queues.planning.flow import Spread, Step, chain
+from resourcepool.queues.planning.flow import Spread, Transfer, chain
 
 
 class Balance(Spread):
@@ -51,16 +51,16 @@ class Balance(Spread):
             ends = [member for member in found if self.room(member)]
             if not ends:
                 return
-            steps = chain(found, min(ends, key=self.excess))
-            self.shift(steps)
-            self.add(kind, steps[-1].giver)
+            transfers = chain(found, min(ends, key=self.excess))
+            self.shift(transfers)
+            self.add(kind, transfers[-1].giver)
 
     def even_out(self) -> None:
         """Move queues until all are less than one from their share. Ends, as each move lowers the sum of squares."""
-        while steps := self._next_chain():
-            self.shift(steps)
+        while transfers := self._next_chain():
+            self.shift(transfers)
 
-    def _next_chain(self) -> list[Step]:
+    def _next_chain(self) -> list[Transfer]:
         excess = [total * self.one - share for total, share in zip(self.totals, self.shares, strict=True)]
         greatest, least = max(excess, default=0), min(excess, default=0)
         if greatest < self.one and least > -self.one:
@@ -68,14 +68,14 @@ class Balance(Spread):
         giver, taker = excess.index(greatest), excess.index(least)
         direct = next((kind for kind in self.parts[giver] if taker in kind), None)
         if direct is not None:
-            steps = [Step(direct, giver, taker)]
+            transfers = [Transfer(direct, giver, taker)]
         elif greatest >= self.one:
             found = self.reached_from([giver])
             taker = min(found, key=excess.__getitem__)
-            steps = chain(found, taker)
+            transfers = chain(found, taker)
         else:
             found = self.reaching(taker)
             giver = max(found, key=excess.__getitem__)
-            steps = chain(found, giver)
+            transfers = chain(found, giver)
         # There are whole numbers next to the shares, so this always helps. If it ever did not, it must still end.
-        return steps if excess[giver] - excess[taker] > self.one else []
+        return transfers if excess[giver] - excess[taker] > self.one else []

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from resourcepool.queues.models import Move
-from resourcepool.queues.planning.assignment import Member, Place, Strategy
+from resourcepool.queues.planning.assignment import Member, QueueInput, Strategy
 from resourcepool.queues.planning.room import with_room
 
 What = Move.What
@@ -109,9 +109,9 @@ def plan(
     staying = {pk for pk, worker in by_pk.items() if worker.is_there} - set(leaving)
     sharing = [worker for worker in workers if worker.member.pk in staying and not worker.is_draining]
     wanted = [queue for queue in queues if not queue.is_retiring]
-    places = [_place(queue, staying, {worker.member.pk for worker in sharing}) for queue in wanted]
-    counts = Counter(place.server for place in places)
-    targets, overflow = with_room(strategy, places, [_member(worker, counts) for worker in sharing])
+    inputs = [_input(queue, staying, {worker.member.pk for worker in sharing}) for queue in wanted]
+    counts = Counter(one.server for one in inputs)
+    targets, overflow = with_room(strategy, inputs, [_member(worker, counts) for worker in sharing])
     why = _Reasons(by_pk, set(leaving), counts, overflow)
     found = []
     for queue in queues:
@@ -157,10 +157,10 @@ def _member(worker: Worker, counts: Counter[int | None]) -> Member:
     return member if worker.is_alive else replace(member, limit=most)
 
 
-def _place(queue: QueueSnapshot, staying: Collection[int], able: Collection[int]) -> Place:
+def _input(queue: QueueSnapshot, staying: Collection[int], able: Collection[int]) -> QueueInput:
     owner = queue.cur if queue.cur in staying else None
     asked = queue.req if owner is not None and queue.req in able else None
-    return Place(queue.pk, asked or owner, owner, queue.labels, queue.pin)
+    return QueueInput(queue.pk, asked or owner, owner, queue.labels, queue.pin)
 
 
 def _lacking(queue: QueueSnapshot, owner: Worker | None) -> set[tuple[str, str]]:

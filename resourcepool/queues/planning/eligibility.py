@@ -2,20 +2,20 @@
 
 from collections.abc import Sequence
 
-from resourcepool.queues.planning.assignment import Member, Place, candidates
+from resourcepool.queues.planning.assignment import Member, QueueInput, candidates
 
 Kind = tuple[int, ...]  # the members that may have such a queue, as rising positions; (): none
 
 
-def kinds_of(places: Sequence[Place], members: Sequence[Member]) -> list[Kind]:
+def kinds_of(queues: Sequence[QueueInput], members: Sequence[Member]) -> list[Kind]:
     """Return the kind of each place, in the order of the places."""
     position = {member.pk: index for index, member in enumerate(members)}
     known: dict[tuple[object, str], Kind] = {}
     kinds = []
-    for place in places:
-        wish = (frozenset(place.labels.items()), place.pin)
+    for queue in queues:
+        wish = (frozenset(queue.labels.items()), queue.pin)
         if wish not in known:
-            known[wish] = tuple(position[member.pk] for member in candidates(place, members))
+            known[wish] = tuple(position[member.pk] for member in candidates(queue, members))
         kinds.append(known[wish])
     return kinds
 

@@ -72,10 +72,12 @@ def _pour(spread: Spread, kind: Kind, amount: int) -> int:
         end = next((member for member in found if spread.room(member)), None)
         if end is None:
             break
-        steps = chain(found, end)
-        part = min([amount, spread.room(end), *(spread.parts[step.giver][step.kind] for step in steps)])
-        spread.shift(steps, part)
-        spread.add(kind, steps[-1].giver, part)
+        transfers = chain(found, end)
+        part = min(
+            [amount, spread.room(end), *(spread.parts[transfer.giver][transfer.kind] for transfer in transfers)]
+        )
+        spread.shift(transfers, part)
+        spread.add(kind, transfers[-1].giver, part)
         amount -= part
     return amount
 

@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Sequence
 from math import gcd
 
-from resourcepool.queues.planning.assignment import Member, Place, Targets
+from resourcepool.queues.planning.assignment import Member, QueueInput, Targets
 from resourcepool.queues.planning.eligibility import kinds_of
 
 
-def round_robin(places: Sequence[Place], members: Sequence[Member]) -> Targets:
+def round_robin(queues: Sequence[QueueInput], members: Sequence[Member]) -> Targets:
     """Give the queues, in their order, to the members in turn, regardless of their present owners.
 
     A round has as many passes over the members as the greatest weight (after dividing all weights by their common
@@ -22,10 +22,10 @@ def round_robin(places: Sequence[Place], members: Sequence[Member]) -> Targets:
     turn = _Turn([member.weight for member in members])
     given: Counter[int] = Counter()
     targets: Targets = {}
-    for place, kind in zip(places, kinds_of(places, members), strict=True):
+    for queue, kind in zip(queues, kinds_of(queues, members), strict=True):
         able = [index for index in kind if _has_room(members[index], given[index])]
         chosen = turn.take(able) if able else None
-        targets[place.pk] = None if chosen is None else members[chosen].pk
+        targets[queue.pk] = None if chosen is None else members[chosen].pk
         if chosen is not None:
             given[chosen] += 1
     return targets

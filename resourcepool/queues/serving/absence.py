@@ -2,7 +2,7 @@
 
 import math
 
-from resourcepool.queues.serving.snapshot import Look
+from resourcepool.queues.serving.snapshot import TaskTypeSnapshot
 
 LONG = 2 / 3  # of a server's ttl: it renews itself at least three times in one
 
@@ -40,7 +40,7 @@ class Absence:
         """Whether no server is to be judged dead now."""
         return now < self.spares_until or (self._may_spare and self._is_long(now))
 
-    def plan_in(self, seen: Look) -> float:
+    def plan_in(self, seen: TaskTypeSnapshot) -> float:
         """Return in how many seconds from this look a plan by this server is due."""
         return min(seen.due_in, max(seen.plan_in, self.spares_until - seen.sent_at))
 

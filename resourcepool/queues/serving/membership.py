@@ -23,7 +23,7 @@ from resourcepool.queues.serving.consumer import Consumer
 from resourcepool.queues.serving.held import TAKEN, Hand, HeldQueue
 from resourcepool.queues.serving.pace import Pace
 from resourcepool.queues.serving.registration import Application, register
-from resourcepool.queues.serving.snapshot import Look, load, look
+from resourcepool.queues.serving.snapshot import TaskTypeSnapshot, load, look
 
 logger = logging.getLogger(__name__)
 
@@ -58,7 +58,7 @@ class Membership:
         self.is_paused = self.is_stopping = False
         self.news = threading.Condition()
         self.application, self._due_at = application, due_at
-        self._seen: Look | None = None
+        self._seen: TaskTypeSnapshot | None = None
         self._held: dict[int, HeldQueue] = {}
         self._unfinished: list[HeldQueue] = []  # gone, but work on them still goes on in this process
         self._generation = NEVER
@@ -206,7 +206,7 @@ class Membership:
         # A request takes effect after this server's ttl at the earliest: until then nothing unknown can happen.
         return sent_at + self.lease.terms.ttl - margin(self.lease.terms.ttl)
 
-    def _look(self) -> Look:
+    def _look(self) -> TaskTypeSnapshot:
         seen = look(self.using, self.task_type.pk)
         if seen.generation != self._generation:
             self._reload(seen)
@@ -214,7 +214,7 @@ class Membership:
         self.is_paused, self._seen = seen.is_paused, seen
         return seen
 
-    def _reload(self, seen: Look) -> None:
+    def _reload(self, seen: TaskTypeSnapshot) -> None:
         found = load(self.using, self.task_type.pk, self.lease.pk)
         rows = Server.objects.using(self.using).filter(pk=self.lease.pk).values_list("state", flat=True)
         if (
@@ -250,7 +250,7 @@ class Membership:
             logger.warning("server %s: %s, while work on it goes on", self, how)
         queue.end(how)
 
-    def _asked_until(self, one: QueueSnapshot, seen: Look) -> float:
+    def _asked_until(self, one: QueueSnapshot, seen: TaskTypeSnapshot) -> float:
         if one.asked_ago is None:
             return math.inf
         left = takeover_after(seen.drain_within, self.lease.terms.ttl) - one.asked_ago

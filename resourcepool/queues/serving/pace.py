@@ -2,7 +2,7 @@
 
 import random
 
-from resourcepool.queues.serving.snapshot import Look
+from resourcepool.queues.serving.snapshot import TaskTypeSnapshot
 
 HURRY = 3  # heartbeats for which a server that has asked for queues looks more often
 SPREAD = 0.2  # seconds over which servers that notice a death spread their plans: the first one is enough
@@ -16,15 +16,15 @@ class Pace:
         self._ttl = ttl
         self._hurries_until = 0.0  # requested queues may come at any moment
 
-    def note(self, seen: Look, *, is_awaiting: bool) -> None:
+    def note(self, seen: TaskTypeSnapshot, *, is_awaiting: bool) -> None:
         """Note whether it has asked for queues that it does not have yet."""
         self._hurries_until = seen.sent_at + HURRY * seen.heartbeat_every if is_awaiting else 0.0
 
-    def soonest(self, seen: Look) -> float:
+    def soonest(self, seen: TaskTypeSnapshot) -> float:
         """Return the minimum seconds between two looks."""
         return min(seen.reload_every, self._ttl / 3)
 
-    def next_look(self, seen: Look, plan_in: float) -> float:
+    def next_look(self, seen: TaskTypeSnapshot, plan_in: float) -> float:
         """Return when to look again; ``plan_in``: seconds until a plan is due."""
         wait = min(seen.heartbeat_every, self._ttl / 3)
         wait = min(wait, plan_in + random.uniform(0, SPREAD))  # noqa: S311 (not a secret)

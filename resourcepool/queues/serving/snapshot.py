@@ -16,7 +16,7 @@ from resourcepool.queues.queries import of_server, with_parameters
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class TaskTypeSnapshot:
     """The state of a task type. ``sent_at``: this process's clock before the query was sent; durations in seconds.
 
     ``plan_in``: when a plan will be due; 0: now; infinity: only after another change. ``due_in``: the same for a server
@@ -33,7 +33,7 @@ class Look:
     due_in: float
 
 
-def look(using: str, task_type: int) -> Look:
+def look(using: str, task_type: int) -> TaskTypeSnapshot:
     """Look once.
 
     Raises:
@@ -51,7 +51,7 @@ def look(using: str, task_type: int) -> Look:
     )
     sent_at = monotonic()
     found = retrying(connections[using], rows.get)
-    return Look(
+    return TaskTypeSnapshot(
         sent_at,
         found.generation,
         found.is_paused,

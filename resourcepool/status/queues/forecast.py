@@ -11,7 +11,7 @@ from resourcepool.queues.operating import preview, using_of_queues
 from resourcepool.queues.planning.assignment import Member
 from resourcepool.queues.planning.changes import Change, QueueSnapshot, Worker
 from resourcepool.queues.queries import find_task_type, read_queues
-from resourcepool.status.queues.no_owner import Candidate, why_nobody
+from resourcepool.status.queues.no_owner import PossibleOwner, why_nobody
 
 FIRST = 5  # queues that are named
 
@@ -28,7 +28,7 @@ class Foreseen:
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class QueueCounts:
     """How many queues a server has, and would have once all are handed over; "" is nobody."""
 
     server: str
@@ -53,7 +53,7 @@ class Forecast:
     """
 
     changes: Sequence[Foreseen]
-    shares: Sequence[Share]
+    shares: Sequence[QueueCounts]
     queues: int
     unowned: Sequence[Unowned] = ()
     staying: Sequence[Unowned] = ()
@@ -114,7 +114,7 @@ def _without_another(
     wanted = [queue for queue in queues if not queue.is_retiring]
     ends = {queue.pk: _ends_at(queue, steps.get(queue.pk)) for queue in wanted}
     after = Counter(ends.values())
-    candidates = {worker.member.pk: _candidate(worker, after[worker.member.pk]) for worker in staying}
+    candidates = {worker.member.pk: _possible_owner(worker, after[worker.member.pk]) for worker in staying}
     found: dict[str, list[str]] = {}
     whys: dict[object, str] = {}
     for queue in wanted:
@@ -127,7 +127,7 @@ def _without_another(
     return sorted(listed, key=lambda one: -one.count)
 
 
-def _why(queue: QueueSnapshot, others: Sequence[Candidate], *, is_owned: bool) -> str:
+def _why(queue: QueueSnapshot, others: Sequence[PossibleOwner], *, is_owned: bool) -> str:
     if is_owned and not others:
         return _("no other server is up")
     return why_nobody(queue.labels, others, queue.pin)
@@ -142,9 +142,9 @@ def _asked_back(
     return [Change(queue, what, None, "it is being removed") for queue in asked]
 
 
-def _candidate(worker: Worker, has: int) -> Candidate:
+def _possible_owner(worker: Worker, has: int) -> PossibleOwner:
     limit, name = worker.member.limit, worker.member.name
-    return Candidate(worker.member.labels, worker.is_draining, limit is not None and has >= limit, name)
+    return PossibleOwner(worker.member.labels, worker.is_draining, limit is not None and has >= limit, name)
 
 
 def _is_one_of(member: Member, names: Collection[str]) -> bool:
@@ -153,7 +153,7 @@ def _is_one_of(member: Member, names: Collection[str]) -> bool:
 
 def shares(
     queues: Iterable[QueueSnapshot], changes: Iterable[Change], workers: Iterable[Worker]
-) -> list[Share]:
+) -> list[QueueCounts]:
     """Return what each server has, and would have after ``changes`` and all hand-overs; nobody comes last."""
     steps = {change.queue.pk: change for change in changes}
     before: Counter[int | None] = Counter()
@@ -164,8 +164,8 @@ def shares(
         if not (queue.is_retiring or (step and step.what is Move.What.REMOVED)):
             after[_ends_at(queue, step)] += 1
     known = {worker.member.pk: name_of(worker.member) for worker in workers}
-    found = [Share(name, before.pop(pk, 0), after.pop(pk, 0)) for pk, name in known.items()]
-    nobody = Share("", before.total(), after.total())
+    found = [QueueCounts(name, before.pop(pk, 0), after.pop(pk, 0)) for pk, name in known.items()]
+    nobody = QueueCounts("", before.total(), after.total())
     return [*found, nobody] if nobody.before or nobody.after else found
 
 

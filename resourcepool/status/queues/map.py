@@ -18,7 +18,7 @@ ALIKE = ("task_type", "generation", "what", "from_server", "to_server", "reason"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class QueueCell:
     """The place of one queue; durations in seconds, by the database's clock.
 
     Attributes:
@@ -51,12 +51,12 @@ class Moved:
     ago: float
 
 
-def places(task_types: Collection[int]) -> dict[int, list[Place]]:
+def cells(task_types: Collection[int]) -> dict[int, list[QueueCell]]:
     """Return {key of the task type: its queues in the order in which they were added}, in one query.
 
     It reads every row: use it only for small task types.
     """
-    found: dict[int, list[Place]] = {pk: [] for pk in task_types}
+    found: dict[int, list[QueueCell]] = {pk: [] for pk in task_types}
     if not found:
         return found
     using = using_of_queues()
@@ -68,7 +68,7 @@ def places(task_types: Collection[int]) -> dict[int, list[Place]]:
     for of, pk, queue_id, owner, asker, since, asked, *rest in retrying(
         connections[using], lambda: list(rows.values_list(*columns))
     ):
-        found[of].append(Place(pk, queue_id, owner, asker, ago(since), ago(asked), *rest))
+        found[of].append(QueueCell(pk, queue_id, owner, asker, ago(since), ago(asked), *rest))
     return found
 
 

@@ -97,7 +97,7 @@ def why_unowned(queue: QueueStatus, task_type: TaskTypeStatus) -> str:
     return (
         ""
         if queue.is_owned
-        else why_nobody(queue.labels, [one.as_candidate for one in task_type.alive], queue.pin)
+        else why_nobody(queue.labels, [one.as_possible_owner for one in task_type.alive], queue.pin)
     )
 
 

@@ -9,7 +9,7 @@ from resourcepool.queues.labels import printable, spelled
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class PossibleOwner:
     """A living server. ``is_full``: whether it has as many queues as its limit allows."""
 
     labels: Mapping[str, str]
@@ -18,7 +18,7 @@ class Candidate:
     name: str = ""
 
 
-def why_nobody(labels: Mapping[str, str], candidates: Iterable[Candidate], pin: str = "") -> str:
+def why_nobody(labels: Mapping[str, str], candidates: Iterable[PossibleOwner], pin: str = "") -> str:
     """Return why none of these may have a queue that requires ``labels`` and is pinned to the name ``pin``."""
     there = list(candidates)
     if not there:
@@ -36,7 +36,7 @@ def why_nobody(labels: Mapping[str, str], candidates: Iterable[Candidate], pin: 
     return _("the servers have not shared it yet; a transaction may keep its row locked")
 
 
-def _lacks(labels: Mapping[str, str], there: Collection[Candidate]) -> str:
+def _lacks(labels: Mapping[str, str], there: Collection[PossibleOwner]) -> str:
     nowhere = {
         key: value for key, value in labels.items() if all(one.labels.get(key) != value for one in there)
     }

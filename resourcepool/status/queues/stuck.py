@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from resourcepool.database.retry import retrying
 from resourcepool.queues.models import Queue
-from resourcepool.status.queues.no_owner import Candidate, why_nobody
+from resourcepool.status.queues.no_owner import PossibleOwner, why_nobody
 
 
 class LivingServer(Protocol):
@@ -25,7 +25,7 @@ class LivingServer(Protocol):
         """How many queues it should give up that nobody has asked for."""
 
     @property
-    def as_candidate(self) -> Candidate:
+    def as_possible_owner(self) -> PossibleOwner:
         """The properties that decide which queues it may have."""
 
 
@@ -56,7 +56,7 @@ def stuck_of(using: str, alive: Mapping[int, Iterable[LivingServer]]) -> dict[in
     found = {}
     for pk, owner, queue_id, labels, pin in retrying(connections[using], lambda: list(rows.all())):
         others = [one for one in alive[pk] if one.pk != owner]
-        candidates = [one.as_candidate for one in others]
+        candidates = [one.as_possible_owner for one in others]
         why = why_nobody(labels, candidates, pin) if others else _("no other server is up")
         name = next(str(one) for one in stuck[pk] if one.pk == owner)
         found[pk] = Stuck(sum(one.stays for one in stuck[pk]), name, queue_id, why)

@@ -19,7 +19,7 @@ from resourcepool.queues.operating import using_of_queues
 from resourcepool.queues.queries import find_task_type
 from resourcepool.status.durations import ago
 from resourcepool.status.queues.flapping import Restless, restless_of
-from resourcepool.status.queues.no_owner import Candidate, why_nobody
+from resourcepool.status.queues.no_owner import PossibleOwner, why_nobody
 from resourcepool.status.queues.stuck import Stuck, stuck_of
 
 MOST_TASK_TYPES = 200
@@ -78,11 +78,11 @@ class ServerStatus:
         return self.queues - self.asked_for if self.is_draining else 0
 
     @property
-    def as_candidate(self) -> Candidate:
+    def as_possible_owner(self) -> PossibleOwner:
         """The properties that decide which queues it may have, for ``why_nobody``."""
         coming = self.queues - self.asked_for + self.awaits
         is_full = self.limit is not None and coming >= self.limit
-        return Candidate(self.labels, self.is_draining, is_full, self.name)
+        return PossibleOwner(self.labels, self.is_draining, is_full, self.name)
 
     @property
     def heartbeat(self) -> float:
@@ -242,7 +242,7 @@ def _with_why(
 
 
 def _told(one: TaskTypeStatus, queue_id: str, labels: Mapping[str, str], pin: str) -> TaskTypeStatus:
-    why = why_nobody(labels, [server.as_candidate for server in one.alive], pin)
+    why = why_nobody(labels, [server.as_possible_owner for server in one.alive], pin)
     return replace(one, unowned_one=queue_id, unowned_why=why)
 
 
