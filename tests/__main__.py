@@ -2,6 +2,7 @@
 
 python -m tests                                           everything
 python -m tests --only lint                               what make lint does
+python -m tests --only quick                              what make quick does
 python -m tests --only mariadb -- tests/leases -k renew   one database, and what pytest is told
 """
 
@@ -14,9 +15,11 @@ from collections.abc import Sequence
 from tests.lint import lint
 from tests.outcome import Outcome, summary
 from tests.processes import terminable
+from tests.quick import quick
 from tests.run import DATABASES, run
 
 PARTS = ("lint", *DATABASES)
+WITHOUT_WORDS = {"lint": lint, "quick": quick}
 
 
 def main(words: Sequence[str]) -> int:
@@ -24,7 +27,9 @@ def main(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m tests", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--only", action="append", choices=PARTS, help="this part alone; may be repeated")
+    parser.add_argument(
+        "--only", action="append", choices=(*PARTS, "quick"), help="this part alone; may be repeated"
+    )
     chosen = parser.parse_args(words[:split]).only or PARTS
     outcomes: list[Outcome] = []
     # Started in the background we inherit that Ctrl-C is ignored, and so would the programs whose Ctrl-C is tested.
@@ -43,7 +48,7 @@ def main(words: Sequence[str]) -> int:
 def timed(part: str, extra: Sequence[str]) -> Outcome:
     print(f"\n>>> {part}", flush=True)
     start = time.monotonic()
-    outcome = lint() if part == "lint" else run(part, extra)
+    outcome = WITHOUT_WORDS[part]() if part in WITHOUT_WORDS else run(part, extra)
     outcome.seconds = time.monotonic() - start
     return outcome
 

@@ -15,7 +15,7 @@ from django.contrib.auth.models import Group
 from django.db import connection
 from packaging.requirements import Requirement
 
-from tests import everywhere
+from tests import everywhere, quick
 from tests.run import ALONE, AT_ONCE, phases
 from tests.servers import MariaDB, PostgreSQL, Server
 from tests.spawned import ROOT, Spawner
@@ -185,8 +185,8 @@ def test_what_depends_on_the_database_is_tested_on_each_and_the_rest_once() -> N
     assert phases("mariadb", ["-m", "alone"]) == [[*AT_ONCE, "-m", "alone"]]
 
 
-def test_every_test_that_is_for_all_databases_is_there() -> None:
-    for entry in everywhere.EVERYWHERE:
+def test_every_test_that_is_listed_is_there() -> None:
+    for entry in (*everywhere.EVERYWHERE, *quick.QUICK, *quick.LEFT_OUT):
         path, _, name = entry.partition("::")
         assert Path(path).exists(), entry
         assert not name or f"def {name}(" in Path(path).read_text(), entry

@@ -152,7 +152,9 @@ class TestChanges:
         server(orders)
         planned(orders)
         said = queues("drain", "orders", "A", "--dry-run")
-        assert "8 queues would stay with servers that drain: 0, 1, 2, 3, 4, ...: no other server is up" in said.out
+        assert (
+            "8 queues would stay with servers that drain: 0, 1, 2, 3, 4, ...: no other server is up" in said.out
+        )
         assert queues("drain", "orders", "A", "--dry-run", "--json").json["staying"][0]["count"] == 8
         server(orders, "B")
         assert "would stay" not in queues("drain", "orders", "A", "--dry-run").out
