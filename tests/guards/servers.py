@@ -10,7 +10,9 @@ MEMBERS = (
     "tests/queues/serving/test_membership_judged_dead.py",
     "tests/queues/test_handing_over.py",
 )
-SERVERS = tuple(f"tests/queues/serving/test_server{end}.py" for end in ("", "_loop", "_stopping", "_judged_dead"))
+SERVERS = tuple(
+    f"tests/queues/serving/test_server{end}.py" for end in ("", "_loop", "_stopping", "_judged_dead")
+)
 
 QUEUE_SERVERS = (
     Mutation(
