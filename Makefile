@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format lock messages run bench mutations chaos proof queues simulation matrix screenshots clean
+.PHONY: help demo quick test lint format lock messages run bench mutations chaos proof queues simulation matrix screenshots clean
 
 # What make test passes on, e.g. make test ARGS="--only mariadb -- tests/leases -k renew"
 ARGS ?=
@@ -16,7 +16,11 @@ demo:    ## Lease real proxies to crawlers, kill some, see nothing overlap; then
 	@.ci/bootstrap demo
 	@.venv/bin/python -m examples.demo
 
-test:    ## Install what is missing, then lint and test on SQLite, MariaDB and PostgreSQL
+quick:   ## While you work: ruff, import-linter and the most telling tests on SQLite (less than a minute)
+	@.ci/bootstrap lint
+	@.venv/bin/python -m tests --only quick
+
+test:    ## Install what is missing, then lint and test: everything on SQLite, what depends on it on MariaDB and PostgreSQL
 	@.ci/bootstrap test
 	@.venv/bin/python -m tests $(ARGS)
 

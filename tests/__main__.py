@@ -1,7 +1,10 @@
 """The whole test run: lint, then the tests on SQLite, MariaDB and PostgreSQL, on servers of its own.
 
+Of everything, the part on MariaDB runs beside the others: it waits more than it computes.
+
 python -m tests                                           everything
 python -m tests --only lint                               what make lint does
+python -m tests --only quick                              what make quick does
 python -m tests --only mariadb -- tests/leases -k renew   one database, and what pytest is told
 """
 
@@ -10,13 +13,18 @@ import signal
 import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
+from tests.beside import beside, written
 from tests.lint import lint
 from tests.outcome import Outcome, summary
 from tests.processes import terminable
+from tests.quick import quick
 from tests.run import DATABASES, run
 
 PARTS = ("lint", *DATABASES)
+BESIDE = "mariadb"
+WITHOUT_WORDS = {"lint": lint, "quick": quick}
 
 
 def main(words: Sequence[str]) -> int:
@@ -24,26 +32,46 @@ def main(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m tests", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--only", action="append", choices=PARTS, help="this part alone; may be repeated")
-    chosen = parser.parse_args(words[:split]).only or PARTS
+    parser.add_argument(
+        "--only", action="append", choices=(*PARTS, "quick"), help="this part alone; may be repeated"
+    )
+    parser.add_argument("--outcome", type=Path, help=argparse.SUPPRESS)  # where one part leaves its own
+    asked, extra = parser.parse_args(words[:split]), words[split + 1 :]
     outcomes: list[Outcome] = []
     # Started in the background we inherit that Ctrl-C is ignored, and so would the programs whose Ctrl-C is tested.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with terminable():
-            for part in chosen:
-                outcomes.append(timed(part, words[split + 1 :]))  # noqa: PERF401 (kept when interrupted)
+            if asked.only or extra:
+                one_after_the_other(asked.only or PARTS, extra, outcomes)
+            else:
+                everything(outcomes)
     except KeyboardInterrupt:
         print("\nInterrupted; this is how far it got:", flush=True)
         summary(outcomes)
         return 130
+    if asked.outcome:
+        written(outcomes[0], asked.outcome)
+        return 0
     return 0 if summary(outcomes) else 1
+
+
+def everything(outcomes: list[Outcome]) -> None:
+    with beside(BESIDE) as part:
+        one_after_the_other([name for name in PARTS if name != BESIDE], [], outcomes)
+        outcomes.append(part.outcome())
+
+
+def one_after_the_other(parts: Sequence[str], extra: Sequence[str], outcomes: list[Outcome]) -> None:
+    """Run these parts; what came out is in ``outcomes`` also when this is interrupted."""
+    for part in parts:
+        outcomes.append(timed(part, extra))  # noqa: PERF401 (kept when interrupted)
 
 
 def timed(part: str, extra: Sequence[str]) -> Outcome:
     print(f"\n>>> {part}", flush=True)
     start = time.monotonic()
-    outcome = lint() if part == "lint" else run(part, extra)
+    outcome = WITHOUT_WORDS[part]() if part in WITHOUT_WORDS else run(part, extra)
     outcome.seconds = time.monotonic() - start
     return outcome
 

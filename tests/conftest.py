@@ -12,6 +12,7 @@ from django.conf import settings
 from django.db import connection, connections
 from pytest_django import DjangoDbBlocker
 
+from tests import everywhere
 from tests.spawned import Spawner
 
 VENDORS = {"sqlite", "mysql", "postgresql"}
@@ -38,12 +39,22 @@ def pytest_report_header(config: pytest.Config) -> str:
     return f"to repeat the generated examples: --hypothesis-seed={config.option.hypothesis_seed}"
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what depends on the database, before ``-m`` chooses."""
+    for item in items:
+        if everywhere.is_everywhere(item):
+            item.add_marker("everywhere")
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     mark = item.get_closest_marker("only")
     if mark is None:
         return
     if not mark.args or not VENDORS.issuperset(mark.args):
         pytest.fail(f"only{mark.args} names no database: {', '.join(sorted(VENDORS))}", pytrace=False)
+    if everywhere.is_never_run(item):
+        pytest.fail("make test finds this test on no database: see tests/everywhere.py", pytrace=False)
     if connection.vendor not in mark.args:
         pytest.skip(f"only on {' and '.join(mark.args)}")
 

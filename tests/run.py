@@ -9,52 +9,15 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from tests import everywhere
 from tests.outcome import Outcome
 from tests.processes import finished
 from tests.servers import MariaDB, PostgreSQL, ServerFailed, ServerMissing
 
 TIMEOUT = 20 * 60
-AT_ONCE = ("--numprocesses=2", "--dist=worksteal", "-m", "not alone")
-ALONE = ("--numprocesses=0", "-m", "alone")  # what loads the machine by itself would make others late
 NOTHING_COLLECTED = 5
-# What asks no database, or nothing that another one would answer differently: on SQLite alone. The pages and commands
-# show what stats/ and queues/ read, which is tested everywhere; tests/canary opens each of them everywhere.
-ONCE = (
-    "tests/admin",
-    "tests/dashboard",
-    "tests/demo",
-    "tests/hints",
-    "tests/locale",
-    "tests/management",
-    "tests/phrases",
-    "tests/queues/planning/test_changes.py",
-    "tests/queues/planning/test_round_robin.py",
-    "tests/queues/planning/test_sticky.py",
-    "tests/queues/planning/test_strategies.py",
-    "tests/queues/proof/test_judge.py",
-    "tests/validity",
-    "tests/proxies",
-    "tests/tasks",
-    "tests/test_guards.py",
-    "tests/test_lock.py",
-    "tests/test_new_kind.py",
-    "tests/test_recipes.py",
-    "tests/test_wheel.py",
-)
-# But for these: what they ask is their own.
-EVERYWHERE = (
-    "tests/admin/test_lists.py",
-    "tests/admin/test_locked_rows.py",
-    "tests/admin/test_records.py",
-    "tests/admin/queues/test_lists.py",
-    "tests/management/test_locked_rows.py",
-    "tests/management/test_resourcepool_close.py",
-    "tests/management/test_resourcepool_doctor.py",
-    "tests/management/test_unmigrated.py",
-    "tests/validity/test_check.py",
-    "tests/validity/test_together.py",
-    "tests/proxies/test_importing.py",
-)
+AT_ONCE = ("--numprocesses=2", "--dist=worksteal")
+ALONE = ("--numprocesses=0",)  # what loads the machine by itself would make others late
 DATABASES = ("sqlite", "mariadb", "postgresql")
 
 
@@ -70,31 +33,26 @@ def database(name: str) -> Iterator[str]:
         yield server.url
 
 
-def targets(name: str, extra: Sequence[str]) -> list[str]:
-    """Return what pytest is told: the caller's arguments, and the folders when those name none."""
-    if any(Path(word.split("::")[0]).exists() for word in extra):
-        return list(extra)
-    return [*(f"--ignore={path}" for path in left_out() if name != "sqlite"), *extra]
+def phases(name: str, extra: Sequence[str]) -> list[list[str]]:
+    """Return what pytest is told, run by run: first what may go on at once, then what loads the machine by itself.
 
-
-def left_out() -> Iterator[Path]:
-    """Yield what runs on SQLite alone: the paths of ONCE, without what is in EVERYWHERE."""
-    kept = {Path(path) for path in EVERYWHERE}
-    for path in map(Path, ONCE):
-        if any(path in one.parents for one in kept):
-            yield from sorted(set(path.rglob("test_*.py")) - kept)
-        else:
-            yield path
+    On servers these are the tests marked ``everywhere``, unless the caller names paths or has an ``-m`` of its own.
+    """
+    names_paths = any(Path(word.split("::")[0]).exists() for word in extra)
+    if "-m" in extra:
+        return [[*AT_ONCE, *extra]]
+    if name == "sqlite" or names_paths:
+        chosen, which = extra, ""
+    else:
+        chosen, which = [*everywhere.targets(), *extra], "everywhere and "
+    return [[*AT_ONCE, "-m", f"{which}not alone", *chosen], [*ALONE, "-m", f"{which}alone", *chosen]]
 
 
 def run(name: str, extra: Sequence[str]) -> Outcome:
     """Run the tests on the database ``name``."""
     try:
         with database(name) as url:
-            phases = (
-                (AT_ONCE, ALONE) if "-m" not in extra else (AT_ONCE[:2],)
-            )  # whoever marks them knows better
-            return together(name, [run_pytest(name, url, [*how, *extra]) for how in phases], extra)
+            return together(name, [run_pytest(name, url, words) for words in phases(name, extra)], extra)
     except ServerMissing as missing:
         return Outcome(name, left_out=str(missing))
     except ServerFailed as failure:
@@ -106,7 +64,7 @@ def run_pytest(name: str, url: str, words: Sequence[str]) -> Outcome:
     with tempfile.TemporaryDirectory(prefix="resourcepool-report-") as folder:
         report = Path(folder, "report.xml")
         process = subprocess.Popen(
-            [sys.executable, "-m", "pytest", f"--junitxml={report}", *targets(name, words)],
+            [sys.executable, "-m", "pytest", f"--junitxml={report}", *words],
             env={**os.environ, "DATABASE_URL": url},
             stdin=subprocess.DEVNULL,
             start_new_session=True,

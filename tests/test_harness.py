@@ -7,13 +7,16 @@ import sys
 import time
 from importlib import metadata
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group
 from django.db import connection
 from packaging.requirements import Requirement
 
-from tests.run import EVERYWHERE, ONCE, left_out, targets
+from tests import everywhere, quick
+from tests.run import ALONE, AT_ONCE, phases
 from tests.servers import MariaDB, PostgreSQL, Server
 from tests.spawned import ROOT, Spawner
 
@@ -174,16 +177,38 @@ def canonical(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def test_what_asks_no_database_is_tested_once_and_the_rest_on_each() -> None:
-    assert targets("sqlite", ["-k", "x"]) == ["-k", "x"]
-    assert "--ignore=tests/locale" in targets("mariadb", ["-k", "x"])
-    assert targets("postgresql", ["tests/locale"]) == ["tests/locale"]
-    assert [path for path in (*ONCE, *EVERYWHERE) if not Path(path).exists()] == []
-    assert set(map(Path, EVERYWHERE)).isdisjoint(left_out())
+def test_what_depends_on_the_database_is_tested_on_each_and_the_rest_once() -> None:
+    assert "everywhere and not alone" in phases("mariadb", ["-k", "x"])[0]
+    assert "tests/dialect" in phases("mariadb", ["-k", "x"])[0]
+    assert phases("postgresql", ["tests/locale"])[0] == [*AT_ONCE, "-m", "not alone", "tests/locale"]
+    assert phases("sqlite", ["-k", "x"])[1] == [*ALONE, "-m", "alone", "-k", "x"]
+    assert phases("mariadb", ["-m", "alone"]) == [[*AT_ONCE, "-m", "alone"]]
 
 
-def test_nothing_that_is_tested_on_sqlite_alone_is_meant_for_another_database() -> None:
-    """It would never run."""
-    files = {file for path in left_out() for file in ([path] if path.is_file() else path.rglob("*.py"))}
-    assert len(files) > 50
-    assert [file for file in sorted(files) if re.search(r'only\("(mysql|postgresql)', file.read_text())] == []
+def test_every_test_that_is_listed_is_there() -> None:
+    for entry in (*everywhere.EVERYWHERE, *quick.QUICK, *quick.LEFT_OUT):
+        path, _, name = entry.partition("::")
+        assert Path(path).exists(), entry
+        assert not name or f"def {name}(" in Path(path).read_text(), entry
+    assert len(set(everywhere.EVERYWHERE)) == len(everywhere.EVERYWHERE)
+
+
+@pytest.mark.parametrize(
+    ("nodeid", "vendors", "is_everywhere", "is_never_run"),
+    [
+        ("tests/dialect/test_clock.py::test_a", [], True, False),
+        ("tests/dialect_of_mine/test_clock.py::test_a", [], False, False),
+        ("tests/canary/test_pages.py::test_a_page_shows_none[x]", [], True, False),
+        ("tests/canary/test_pages.py::test_a_page_shows_none_more", [], False, False),
+        ("tests/browser/test_lists.py::test_a", ["mysql"], True, False),
+        ("tests/locale/test_pages.py::test_a", ["sqlite", "mysql"], False, False),
+        ("tests/locale/test_pages.py::test_a", ["mysql", "postgresql"], True, True),
+    ],
+)
+def test_a_test_for_servers_that_would_never_run_is_noticed(
+    nodeid: str, vendors: list[str], is_everywhere: bool, is_never_run: bool
+) -> None:
+    marks = [pytest.mark.only(*vendors).mark] if vendors else []
+    item: Any = SimpleNamespace(nodeid=nodeid, iter_markers=lambda name: marks)
+    assert everywhere.is_everywhere(item) == is_everywhere
+    assert everywhere.is_never_run(item) == is_never_run

@@ -1,4 +1,7 @@
-"""The short form of ``make bench``: it runs, nobody sees an error, and nothing is absurdly slow."""
+"""The short form of ``make bench``: it runs, nobody sees an error, and what is counted adds up.
+
+How fast it was says nothing here: other jobs may have the machine. Some contestants of each kind are measured.
+"""
 
 import json
 import subprocess
@@ -12,28 +15,28 @@ from tests.spawned import ROOT
 
 pytestmark = [pytest.mark.alone, pytest.mark.only("mysql"), pytest.mark.timeout(240)]
 
-SLOW = 20  # cycles per second, on whatever else the machine may be doing
+CONTESTANTS = "resourcepool, spread,SKIP LOCKED,BLPOP,polling"
+PARTS = "cycles,grant,waiters,keeper,starting"
 
 
-def test_a_quick_bench_measures_everything_and_no_caller_sees_an_error(tmp_path: Path) -> None:
+def test_a_quick_bench_measures_every_part_and_no_caller_sees_an_error(tmp_path: Path) -> None:
     result, page = tmp_path / "result.json", tmp_path / "page.md"
     page.write_text("before\n<!-- measured: begin -->\nold\n<!-- measured: end -->\nafter\n")
     command = [sys.executable, "-m", "benchmarks", "--quick", "--json", str(result), "--markdown", str(page)]
+    command += ["--contestants", CONTESTANTS, "--parts", PARTS]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     measured: dict[str, Any] = json.loads(result.read_text())
     ours = [one for one in measured["cycles"] if one["contestant"].startswith("resourcepool")]
     assert {one["contestant"] for one in ours} >= {
-        "resourcepool, sticky",
         "resourcepool, spread",
-        "resourcepool, sticky without history",
         "resourcepool, spread without history",
     }
-    assert all(one["rate"] > SLOW and one["errors"] == 0 and one["overtaken"]["grants"] for one in ours)
+    assert all(one["cycles"] > 0 and one["errors"] == 0 and one["overtaken"]["grants"] for one in ours)
     others = {one["contestant"] for one in measured["cycles"]} - {one["contestant"] for one in ours}
-    assert others >= {"raw limit", "document 000", "SKIP LOCKED", "hand-over sketch, polling"}
+    assert others >= {"SKIP LOCKED", "hand-over sketch, polling"}
     if "redis" in measured["servers"]:
-        assert others >= {"Redis BLPOP", "hand-over sketch, messages"}
+        assert "Redis BLPOP" in others
         assert "resourcepool, spread with hints by Redis" in {one["contestant"] for one in ours}
     if "postgres" in measured["servers"]:
         assert "resourcepool, spread with hints by NOTIFY" in {one["contestant"] for one in ours}

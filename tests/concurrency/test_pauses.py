@@ -2,7 +2,6 @@
 
 import signal
 import threading
-import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
@@ -111,9 +110,7 @@ def test_work_that_was_stopped_after_guard_commits_because_nobody_could_take_the
     child = spawn(stop_in_a_transaction, "after guard")
     child.line("inside")
     eventually(lambda: busy_for(row) <= 0, within=TTL + 2)
-    began = time.monotonic()
-    assert Proxy.pool.acquire(wait=False) is None
-    assert time.monotonic() - began < 2, "waited for the locked row"
+    assert Proxy.pool.acquire(wait=False) is None, "the child keeps it locked until it goes on"
     child.send(signal.SIGCONT)
     child.line("committed")
     assert Team.objects.count() == 1

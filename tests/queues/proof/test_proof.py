@@ -32,11 +32,11 @@ def proof(folder: Path) -> dict[str, Any]:
     return findings
 
 
-@pytest.mark.only("mysql", "sqlite")
+@pytest.mark.only("mysql")
 def test_servers_come_go_die_and_stand_still_and_every_queue_is_worked_by_one(tmp_path: Path) -> None:
     figures = proof(tmp_path)["figures"]
     assert figures["pieces of work"] > ENOUGH
-    assert figures["restarts of the database"] == (0 if connection.vendor == "sqlite" else 1)
+    assert figures["restarts of the database"] == 1
 
 
 @pytest.mark.only("sqlite")

@@ -147,8 +147,8 @@ def test_an_idle_server_costs_two_statements_a_heartbeat_and_writes_only_its_hea
     generation = TaskType.objects.get().generation
     settled: Any = server._membership
     eventually(lambda: settled._generation == generation)
-    statements.clear()
     began = time.monotonic()
+    statements.clear()
     eventually(lambda: len(of(statements, "resourcepool-queues")) >= 10, 30)
     sent, heartbeats = list(statements), (time.monotonic() - began) / every
     looks, beats = of(sent, "resourcepool-queues"), of(sent, "resourcepool-beat-default")
