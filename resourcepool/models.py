@@ -1,5 +1,6 @@
 """Import-only: which tables exist, and the names that users import."""
 
+from resourcepool.elections.models import Leadership
 from resourcepool.history.models import Dashboard, Event, Sample
 from resourcepool.jobs.models import Job
 from resourcepool.leases.models import AbstractLease
@@ -15,6 +16,7 @@ __all__ = [
     "Dashboard",
     "Event",
     "Job",
+    "Leadership",
     "Move",
     "Pool",
     "Proxy",

@@ -77,6 +77,7 @@ def test_there_is_one_thread_wherever_a_signal_handler_comes_in(then: str) -> No
         eventually(lambda daemon=daemon: daemon.is_running, because=lambda place=place: place)  # type: ignore[misc]
         assert daemon.is_well
     assert count > 10
+    eventually(lambda: all(work.most for _, work in daemons))  # a thread that runs may not work yet
     for _, work in daemons:
         work.go_on.set()
     eventually(lambda: not any(work.now for _, work in daemons))

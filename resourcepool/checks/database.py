@@ -17,8 +17,8 @@ def check_databases(*, databases: Sequence[str] | None = None, **_: Any) -> list
 
     used = used_aliases() if databases else []
     return [
-        message(finding)
+        message(problem)
         for alias in databases or ()
         if alias in used
-        for finding in diagnose(connections[alias]).findings
+        for problem in diagnose(connections[alias]).problems
     ]

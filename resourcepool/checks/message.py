@@ -3,10 +3,10 @@
 from django.core.checks import CheckMessage, Error
 from django.core.checks import Warning as CheckWarning
 
-from resourcepool.safety.finding import Finding
+from resourcepool.safety.problem import Problem
 
 
-def message(finding: Finding) -> CheckMessage:
-    """Return ``finding`` as a message of Django's check framework."""
-    kind = Error if finding.is_error else CheckWarning
-    return kind(finding.message, hint=f"{finding.hint} ({finding.link})", obj=finding.about, id=finding.id)
+def message(problem: Problem) -> CheckMessage:
+    """Return ``problem`` as a message of Django's check framework."""
+    kind = Error if problem.is_error else CheckWarning
+    return kind(problem.message, hint=f"{problem.hint} ({problem.link})", obj=problem.about, id=problem.id)

@@ -79,7 +79,7 @@ def check_renewals(**_: Any) -> list[CheckMessage]:
 @register("resourcepool")
 def check_routers(**_: Any) -> list[CheckMessage]:
     """Report models whose leases would be decided now here, now there (E008)."""
-    return [message(finding) for finding in undecided()]
+    return [message(problem) for problem in undecided()]
 
 
 def _descendants(kind: type[Resource]) -> Iterator[type[Resource]]:

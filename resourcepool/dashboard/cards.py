@@ -29,7 +29,7 @@ IMPORT = "manage.py resourcepool_import proxies.csv"
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class BarSegment:
     """How many are in one state, and where that begins on the bar; ``start`` and ``width`` in percent, as text.
 
     ``address``: of the list of these; "" when there is none.
@@ -62,7 +62,7 @@ class Card:
     address: str
     line: str
     bad: str
-    shares: list[Share]
+    segments: list[BarSegment]
     squares: SafeString
     is_single: bool
     each: int
@@ -140,7 +140,7 @@ def _card(
         address=links.resources(model),
         line=links.line(pool.label),
         bad=links.bad(model),
-        shares=shares(pool, partial(links.state, model)),
+        segments=segments(pool, partial(links.state, model)),
         squares=squares(cells, links.resource(model, PLACE), card) if is_single else bands(pool.counts),
         is_single=is_single,
         each=round(pool.total / 100),
@@ -151,13 +151,13 @@ def _card(
     )
 
 
-def shares(pool: PoolStatus, address: Callable[[State], str]) -> list[Share]:
+def segments(pool: PoolStatus, address: Callable[[State], str]) -> list[BarSegment]:
     """Return the states of a pool one beside the other, as a bar shows them; ``address`` tells where each leads."""
     found, before = [], 0
     for state, count in pool.counts.items():
         if count:
             start, width = 100 * before / pool.total, 100 * count / pool.total
-            found.append(Share(state, count, f"{start:.2f}", f"{width:.2f}", address(state)))
+            found.append(BarSegment(state, count, f"{start:.2f}", f"{width:.2f}", address(state)))
             before += count
     return found
 

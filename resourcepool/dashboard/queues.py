@@ -12,7 +12,7 @@ from resourcepool.dashboard.links import Links
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.queues.labels import spelled
 from resourcepool.status.durations import duration
-from resourcepool.status.queues.map import Moved, Place, latest_moves, places
+from resourcepool.status.queues.map import Moved, QueueCell, cells, latest_moves
 from resourcepool.status.queues.task_types import ServerStatus, TaskTypeStatus, task_types
 
 MOST_CARDS = 20
@@ -92,7 +92,7 @@ def panel(links: Links) -> Panel:
         if not found:
             return Panel()
         shown, moved = found[:MOST_CARDS], latest_moves()
-        where = places(small(shown))
+        where = cells(small(shown))
     except (ResourcePoolError, DatabaseError) as error:
         return Panel(
             trouble=str(error) if isinstance(error, ResourcePoolError) else _("the server's log says more")
@@ -115,7 +115,7 @@ def small(found: Iterable[TaskTypeStatus]) -> list[int]:
 def card(
     number: int,
     one: TaskTypeStatus,
-    where: Sequence[Place] | None,
+    where: Sequence[QueueCell] | None,
     moved: Mapping[str, Sequence[Moved]],
     links: Links,
 ) -> QueueCard:
@@ -137,16 +137,16 @@ def card(
     )
 
 
-def rows(one: TaskTypeStatus, where: Sequence[Place] | None, links: Links, name: str) -> list[Row]:
+def rows(one: TaskTypeStatus, where: Sequence[QueueCell] | None, links: Links, name: str) -> list[Row]:
     """Return a row for what nobody has, if there is any, and one for each server; those judged dead come first."""
     servers = sorted(one.servers, key=lambda server: (server.is_alive, server.pk))[:MOST_SERVERS]
     known = {server.pk for server in one.servers}
     lost = one.unowned - sum(server.queues for server in one.servers if not server.is_alive)
     most = max([lost, 1, *(server.queues for server in servers)])
     words, queue = Words(one), links.queue(PLACE)
-    of: dict[int | None, list[Place]] = {}
-    for place in where or ():
-        of.setdefault(place.owner if place.owner in known else None, []).append(place)
+    of: dict[int | None, list[QueueCell]] = {}
+    for cell in where or ():
+        of.setdefault(cell.owner if cell.owner in known else None, []).append(cell)
 
     def row(server: ServerStatus | None, queues: int, asked_for: int) -> Row:
         key = server.pk if server else None
@@ -184,30 +184,30 @@ class Words:
         self._for, self._asked, self._pinned = _("for %s"), _("asked for by %s"), _("pinned to %s")
         self._removed = _("to be removed")
 
-    def of(self, place: Place) -> tuple[str, str, int]:
+    def of(self, cell: QueueCell) -> tuple[str, str, int]:
         """Return (class, line like "7: had by A #1, for 12 min, asked for by B #2, for 3 s", key)."""
-        said = [self._owner(place)]
-        if place.had is not None and place.owner is not None:
-            said.append(self._for % duration(place.had))
-        if place.asked is not None:
-            asker = self._names.get(place.asker or 0, "?")
+        said = [self._owner(cell)]
+        if cell.had is not None and cell.owner is not None:
+            said.append(self._for % duration(cell.had))
+        if cell.asked is not None:
+            asker = self._names.get(cell.asker or 0, "?")
             said += [
-                self._removed if place.is_retiring else self._asked % asker,
-                self._for % duration(place.asked),
+                self._removed if cell.is_retiring else self._asked % asker,
+                self._for % duration(cell.asked),
             ]
-        if place.pin:
-            said.append(self._pinned % place.pin)
-        return self._css(place), f"{place.queue_id}: {', '.join(said)}", place.pk
+        if cell.pin:
+            said.append(self._pinned % cell.pin)
+        return self._css(cell), f"{cell.queue_id}: {', '.join(said)}", cell.pk
 
-    def _owner(self, place: Place) -> str:
-        if place.owner is None or place.owner not in self._names:
+    def _owner(self, cell: QueueCell) -> str:
+        if cell.owner is None or cell.owner not in self._names:
             return self._nobody
-        name = self._had % self._names[place.owner]
-        return name if place.owner in self._alive else f"{name} ({self._dead})"
+        name = self._had % self._names[cell.owner]
+        return name if cell.owner in self._alive else f"{name} ({self._dead})"
 
-    def _css(self, place: Place) -> str:
-        if place.owner not in self._alive:
+    def _css(self, cell: QueueCell) -> str:
+        if cell.owner not in self._alive:
             return UNOWNED
-        if place.is_retiring:
+        if cell.is_retiring:
             return RETIRING
-        return HAD if place.asked is None else ASKED
+        return HAD if cell.asked is None else ASKED

@@ -1,8 +1,8 @@
-"""Servers that take what is sent and answer nothing: whoever waits for one is let go after a while.
+"""Limits the wait for servers that accept a statement and never answer.
 
-Such a server is frozen (stopped, or out of its disk), or a network on the way has forgotten the connection. Drivers
-wait for it as long as it takes: PostgreSQL's has no limit, MySQL's one that few set. So a thread watches the clock and
-hangs up; the statement fails then as if the connection had been lost.
+Such a server is frozen (stopped, or out of disk), or a network on the way has dropped the connection silently. Drivers
+wait for it without end: PostgreSQL's has no limit, MySQL's has one that few projects set. So a thread watches the clock
+and hangs up; the statement then fails as if the connection had been lost.
 """
 
 import contextlib
@@ -22,18 +22,18 @@ from resourcepool.database.wakeup import Wakeup
 
 logger = logging.getLogger(__name__)
 
-LONGEST = 6.0  # seconds for one try; more than the wait for a locked row that the doctor recommends
-A_LITTLE = 3.0  # seconds beyond the time-out of a caller
+LONGEST = 6.0  # seconds for one try; more than the recommended wait for a locked row
+A_LITTLE = 3.0  # seconds beyond the caller's timeout
 AGAIN = 1.0  # seconds until the next session of the same try is hung up
 
 
 class Watched:
-    """What one thread waits for.
+    """The waits of one thread.
 
     Attributes:
-        limit: seconds that each of its tries may take; None: as many as it takes.
-        trying: the try that it is at. Weak, because whoever is interrupted on the way into one, or out of it, may not
-            take it out.
+        limit: seconds that each of its tries may take; None: no limit.
+        trying: the current try. Weak, because a thread that is interrupted on the way into a try, or out of it, may not
+            remove it.
     """
 
     __slots__ = ("__weakref__", "limit", "trying")
@@ -44,7 +44,7 @@ class Watched:
 
 
 class _Mine(threading.local):
-    """The calling thread's."""
+    """The calling thread's waits."""
 
     def __init__(self) -> None:
         self.watched = Watched()
@@ -52,7 +52,7 @@ class _Mine(threading.local):
 
 
 class answer_timeout:  # noqa: N801 (used like a function)
-    """Lets no try of a statement that this thread makes in the block wait for its answer for longer."""
+    """Limits how long each try of a statement by this thread waits for its answer in the block."""
 
     __slots__ = ("_before", "_mine", "_seconds")
 
@@ -60,7 +60,7 @@ class answer_timeout:  # noqa: N801 (used like a function)
         """Prepare the block.
 
         Args:
-            seconds: that a try may take; what is set around the block counts if it is less.
+            seconds: that a try may take; a lower limit around the block still applies.
         """
         self._seconds, self._mine = seconds, _mine.watched
 
@@ -73,11 +73,11 @@ class answer_timeout:  # noqa: N801 (used like a function)
 
 
 class Try:
-    """One try of something that is asked of a database; without ``answer_timeout`` it takes as long as it takes.
+    """One try of a statement; without ``answer_timeout`` it has no limit.
 
     Attributes:
-        limit: seconds that it may take; None: as many as it takes.
-        until: the moment of this process's clock at which it has taken that long.
+        limit: seconds that it may take; None: no limit.
+        until: the time, by this process's clock, at which the limit is reached.
         hang_up_at: when to hang up, for the first time or again.
         is_hung_up: it took longer.
     """
@@ -114,22 +114,22 @@ class Try:
     def __exit__(self, *raised: object) -> None:
         if self.limit is None:
             return
-        self._mine.trying = self._before  # a signal handler's try ends, and what it has interrupted goes on
-        if self.is_hung_up:  # noted before it was looked whether it is still tried
+        self._mine.trying = self._before  # a signal handler's try ends, and the interrupted one goes on
+        if self.is_hung_up:  # noted before the check whether it is still under way
             watchdog.finish()
         if self._connecting is not None:
             self._connecting.__exit__(None, None, None)
         if self.is_hung_up and not self.connection.in_atomic_block:
-            dialect.close_quietly(self.connection)  # also if the answer came in the very last moment
+            dialect.close_quietly(self.connection)  # also if the answer came at the very last moment
 
     @property
     def is_over(self) -> bool:
-        """Whether it took as long as it may."""
+        """Whether it has reached its limit."""
         return self.limit is not None and monotonic() >= self.until
 
 
 class Watchdog:
-    """The thread that hangs up, and those whose tries it watches; starts on first use, and afresh after a fork."""
+    """The thread that hangs up, and the threads that it watches; starts on first use, and again after a fork."""
 
     def __init__(self) -> None:
         self._all: dict[int, weakref.ref[Watched]] = {}
@@ -138,20 +138,20 @@ class Watchdog:
         self._hanging_up = threading.Lock()
 
     def add(self, one: Watched) -> None:
-        """Watch this thread, for as long as there is any."""
+        """Watch this thread until it ends."""
         key, every = id(one), self._all
         every[key] = weakref.ref(one, lambda _: every.pop(key, None))
 
     def look_at(self, moment: float) -> None:
-        """See at that moment, at the latest, who has waited for too long."""
+        """Look at that moment, at the latest, which tries have reached their limits."""
         if not self._thread.is_running:
-            with contextlib.suppress(RuntimeError):  # no more threads: all take as long as they take
-                self._thread.see_to()  # its first look finds whoever asks for this
+            with contextlib.suppress(RuntimeError):  # no more threads: nothing has a limit
+                self._thread.see_to()  # its first look finds the thread that asks for this
         elif moment < self._wakeup.asked_for:
             self._wakeup.bring_forward(moment)
 
     def finish(self) -> None:
-        """Return once nobody is just being hung up."""
+        """Return once no connection is being hung up."""
         with self._hanging_up:
             pass
 
@@ -166,7 +166,7 @@ class Watchdog:
             self._wakeup.sleep_until(look_at)
 
     def _look(self, now: float) -> float:
-        """Hang up what has taken too long; return when to look again."""
+        """Hang up tries that have reached their limits; return when to look again."""
         look_at = math.inf
         for found in list(self._all.values()):
             if (watched := found()) is None or (trying := watched.trying) is None or (one := trying()) is None:

@@ -1,4 +1,4 @@
-"""Background threads and their database connections: their own, opened when used, closed when they rest."""
+"""Background threads and their own database connections, opened on use and closed when idle."""
 
 import contextlib
 import logging
@@ -15,16 +15,16 @@ from resourcepool import dialect
 from resourcepool.database.answers import answer_timeout
 from resourcepool.database.clock import monotonic
 
-QUIET_WITHIN = 1.0  # seconds for which a fork, or the end, waits for what the background threads are saying
+QUIET_WITHIN = 1.0  # seconds for which a fork, or the exit, waits for the statements of background threads
 
 logger = logging.getLogger(__name__)
 
-_turns: list[threading.RLock] = []  # each held while a background thread talks to a database
-_held_back: dict[int, list[threading.RLock]] = {}  # {thread that forks: what it holds for that}
+_turns: list[threading.RLock] = []  # each held while a background thread uses a database
+_held_back: dict[int, list[threading.RLock]] = {}  # {forking thread: the locks it holds for that}
 
 
 def start(name: str, work: Callable[[], object]) -> threading.Thread:
-    """Run ``work`` once in a daemon thread; what it raises is logged, the connections it used are closed."""
+    """Run ``work`` once in a daemon thread; exceptions are logged, and its connections are closed."""
 
     def run() -> None:
         try:
@@ -41,9 +41,9 @@ def start(name: str, work: Callable[[], object]) -> threading.Thread:
 
 @contextlib.contextmanager
 def contained(failed: str, *about: object) -> Iterator[None]:
-    """Log what is raised in the block as ``failed``, and go on: what one lease costs must not cost the others.
+    """Log an exception in the block as ``failed``, and go on: an error of one lease must not affect the others.
 
-    Also SystemExit: a receiver of a signal that wants the process to end would only end this thread.
+    This includes SystemExit: a signal receiver that wants to end the process would only end this thread.
     """
     try:
         yield
@@ -52,9 +52,9 @@ def contained(failed: str, *about: object) -> Iterator[None]:
 
 
 class _StandIn(ConnectionProxy):  # type: ignore[type-arg]
-    """What ``connections`` gives this thread until its private connection to ``alias`` is asked for anything.
+    """Stands in ``connections`` of this thread until its private connection to ``alias`` is used.
 
-    So nobody loads a driver, or trips over one that is missing, for a database that this thread has no use for.
+    So no driver is loaded, or missed, for a database that this thread does not use.
     """
 
     def __init__(self, own: "OwnConnections", alias: str) -> None:
@@ -62,7 +62,7 @@ class _StandIn(ConnectionProxy):  # type: ignore[type-arg]
         self.__dict__["alias"] = alias
 
     def close(self) -> None:
-        """Like a connection's; what was never used needs no closing."""
+        """Do nothing: an unused connection needs no closing."""
         if self.alias in self._connections:
             self._connections[self.alias].close()
 
@@ -73,17 +73,17 @@ class _StandIn(ConnectionProxy):  # type: ignore[type-arg]
 
 
 class OwnConnections:
-    """The private connections of the calling thread, each made when it is first used."""
+    """The private connections of the calling thread, each made on first use."""
 
     def __init__(self) -> None:
         self._made: dict[str, BaseDatabaseWrapper] = {}
-        # Talk to databases only while holding this: a fork waits for it. A child inherits the locks inside of the
-        # drivers' libraries as they are, and waits for ever for one that a thread held which it does not have.
+        # Use databases only while holding this: a fork waits for it. A child inherits the locks inside the drivers'
+        # libraries as they are, and would wait for ever for a lock of a thread that it does not have.
         self.turn = threading.RLock()
         _turns.append(self.turn)
 
     def __getitem__(self, alias: str) -> BaseDatabaseWrapper:
-        """Return the connection to ``alias``; raises whatever Django raises when there can be none."""
+        """Return the connection to ``alias``; raises Django's own error when there can be none."""
         if alias not in self._made:
             self._made[alias] = connections[alias] = dialect.private_connection(alias)
         return self._made[alias]
@@ -99,7 +99,7 @@ class OwnConnections:
 
     @contextlib.contextmanager
     def in_place(self) -> Iterator[Self]:
-        """Have ``connections`` give these to the calling thread, and at the end those that it gave before."""
+        """Make ``connections`` return these in the calling thread, and at the end the previous ones."""
         before = {connection.alias: connection for connection in connections.all(initialized_only=True)}
         for alias in (aliases := list(connections)):
             connections[alias] = _StandIn(self, alias)  # type: ignore[assignment]
@@ -137,7 +137,7 @@ def own_connections() -> Iterator[OwnConnections]:
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Let the background threads finish what they are saying, for a second at most, and say nothing more meanwhile."""
+    """Let the background threads finish their statements, for a second at most, and begin no more meanwhile."""
     _before_fork()
     try:
         yield

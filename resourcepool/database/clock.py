@@ -1,4 +1,4 @@
-"""This process's own clock, under the name by which leases know it; see ``resourcepool.clock``."""
+"""This process's own clock, under the name that leases use; see ``resourcepool.clock``."""
 
 from resourcepool.clock import monotonic
 

@@ -1,6 +1,6 @@
-"""A background thread that takes its turns at one database.
+"""A background thread that runs turns on one database.
 
-Each database has its own: one that stands still must not keep the leases and the waiters of another one waiting.
+Each database has its own: a hanging database must not delay the leases and the waiters of another one.
 """
 
 import logging
@@ -17,12 +17,12 @@ logger = logging.getLogger(__name__)
 
 
 class Loop:
-    """Takes a turn when its wakeup rings or its time has come; has no connection while there is nothing to do.
+    """Runs a turn when its wakeup rings or the time has come; has no connection while there is nothing to do.
 
     Attributes:
         wakeup: wakes it.
-        rests_after: for so many seconds without anything to do it keeps its connection.
-        thread: that takes the turns.
+        rests_after: seconds for which it keeps an idle connection.
+        thread: runs the turns.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class Loop:
         Args:
             name: of its thread.
             wakeup: wakes it.
-            turn: does what is due, and returns when to look again (see ``clock.monotonic``; infinity: when it is rung).
+            turn: does what is due, and returns when to look again (see ``clock.monotonic``; infinity: when woken).
             has_work: whether there is something to do, now or later.
         """
         self.wakeup = wakeup
@@ -53,7 +53,7 @@ class Loop:
         return self.thread.is_well
 
     def start(self) -> None:
-        """Start its thread unless that runs.
+        """Start the thread unless it runs.
 
         Raises:
             RuntimeError: there can be no more threads.

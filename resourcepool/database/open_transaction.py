@@ -1,4 +1,4 @@
-"""A caller's transaction, as the keeper needs to know it: a row it has locked cannot be renewed meanwhile."""
+"""A caller's transaction, for the keeper: a row that it has locked cannot be renewed meanwhile."""
 
 import contextlib
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from resourcepool.database.answers import answer_timeout
 from resourcepool.database.retry import retrying
 
 A_MINUTE = 60.0  # seconds
-SHORTEST_SILENCE = 5.0  # seconds: a pause of a process is not its end
+SHORTEST_SILENCE = 5.0  # seconds: a process may pause for this long without being taken for dead
 
 
 class OpenTransaction:
@@ -31,20 +31,20 @@ class OpenTransaction:
 
     @property
     def is_open(self) -> bool:
-        """Whether it still runs; a later one on the same connection is another one."""
+        """Whether it still runs; a later one on the same connection does not count."""
         connection = self._connection
         if outermost := connection.atomic_blocks[:1]:
             return outermost[0] is self._outermost
-        # Django takes the last one off before it commits, and turns autocommit on after that.
+        # Django removes the last block before it commits, and turns autocommit on after that.
         is_committing = connection.connection is not None and not connection.autocommit
         return is_committing and self._commits_at_its_end
 
 
 def limit_silence(connection: BaseDatabaseWrapper, ttl: float = A_MINUTE) -> None:
-    """Have the transaction that is open, if any, end when this process is not heard of for about ``ttl`` seconds.
+    """Make the server end the open transaction, if any, after about ``ttl`` seconds without a statement.
 
-    Whoever vanishes with its host in a transaction that has locked a row would keep it until the server misses it,
-    which takes hours. Not in the transaction that Django's TestCase wraps around a test.
+    A host that vanishes in a transaction would otherwise keep its rows locked until the server notices, which takes
+    hours. Not set in the transaction that Django's TestCase wraps around a test.
     """
     blocks = connection.atomic_blocks
     if blocks and not getattr(blocks[0], "_from_testcase", False):
@@ -54,7 +54,7 @@ def limit_silence(connection: BaseDatabaseWrapper, ttl: float = A_MINUTE) -> Non
 
 @contextlib.contextmanager
 def rolled_back_on_error(using: str) -> Iterator[None]:
-    """Have the ``atomic`` block that is open on ``using`` roll back if this one raises, whoever catches that."""
+    """Make the ``atomic`` block that is open on ``using`` roll back if this one raises, even if the error is caught."""
     try:
         yield
     except BaseException:
@@ -64,10 +64,10 @@ def rolled_back_on_error(using: str) -> Iterator[None]:
 
 
 def _marked(blocks: list[Any]) -> Any:
-    """Return the outermost of the ``atomic`` blocks, as an object that stands for this transaction alone.
+    """Return the outermost ``atomic`` block, as an object that stands for this transaction alone.
 
-    A decorated function enters the same one with each call. Django only counts them, and takes the last one off at
-    the end, whether it commits or rolls back; so a copy does as well.
+    A decorated function enters the same object with each call. Django only counts blocks, and removes the last one at
+    the end, on commit and on rollback; so a copy works as well.
     """
     if not hasattr(blocks[0], "stands_for_one_transaction"):
         blocks[0] = copy(blocks[0])

@@ -1,4 +1,4 @@
-"""Sends a statement again when the database's answer was "not this time".
+"""Repeats a statement after a transient database error.
 
 Only ever around a whole transaction: inside a caller's transaction the first error already decides, and
 swallowing one there has been seen to commit half the work (docs/databases.md).
@@ -25,11 +25,11 @@ logger = logging.getLogger(__name__)
 Result = TypeVar("Result")
 
 TRIES = 6
-TRIES_FOR = 3.0  # seconds after which a failed try is the last one
+TRIES_FOR = 3.0  # seconds after which no further try is made
 
 
 class Unsettled(Exception):
-    """Raised by ``settle``: what was sent did not take effect; send it again."""
+    """Raised by ``settle``: the statement did not take effect; send it again."""
 
 
 def retrying(
@@ -39,13 +39,13 @@ def retrying(
     settle: Callable[[], Result] | None = None,
     busy: Callable[[], Result] | None = None,
 ) -> Result:
-    """Call ``send`` until the database takes it: a few times, with growing random pauses, for ``TRIES_FOR``.
+    """Call ``send`` until it succeeds: a few times, with growing random pauses, for ``TRIES_FOR``.
 
     Args:
-        settle: asked after a lost connection, when ``send`` may or may not have been committed; looks and
-            returns the result, or raises ``Unsettled`` to have it sent again. Without it, ``send`` must be
-            safe to repeat.
-        busy: what to return instead of trying again when somebody else holds the row locked.
+        settle: called after a lost connection, when ``send`` may or may not have been committed; finds out, and
+            returns the result, or raises ``Unsettled`` to send again. Without it, ``send`` must be safe to
+            repeat.
+        busy: the result if another transaction has the row locked, instead of another try.
 
     Raises:
         DatabaseUnavailable: the last try failed, too, or the database refuses.
@@ -57,7 +57,7 @@ def retrying(
     except (DatabaseError, InterfaceError, ResourcePoolError, Unsettled):
         raise
     except BaseException:
-        # Raised by a signal handler, perhaps between the driver's BEGIN or COMMIT and Django's note of it.
+        # Raised by a signal handler, perhaps between the driver's BEGIN or COMMIT and Django's record of it.
         if not is_callers:  # also if it is still in ours: Python may leave that later
             dialect.close_quietly(connection)
         raise
@@ -90,7 +90,7 @@ def _tried(
                 raise
             if trouble is Trouble.DISCONNECTED:
                 unsure = True
-                dialect.close_quietly(connection)  # the driver may have closed it already, and says so
+                dialect.close_quietly(connection)  # the driver may have closed it already, and then raises
             is_final = this.is_over or (trouble is Trouble.REFUSED and not unsure)
             said = _said(connection, error, this)
             if is_final or turn == TRIES - 1 or monotonic() > gives_up_at:
@@ -101,12 +101,12 @@ def _tried(
 
 
 def rows_read(connection: BaseDatabaseWrapper, sql: str, params: Sequence[Any]) -> list[Any]:
-    """Return what this SELECT finds; raises as ``retrying``."""
+    """Return the rows of this SELECT; raises as ``retrying``."""
     return retrying(connection, partial(dialect.run, connection, sql, params, dialect.all_rows))
 
 
 def _said(connection: BaseDatabaseWrapper, error: Exception, this: Try | None = None) -> str:
-    """Return which database said what, without the excerpt of the statement that PostgreSQL adds."""
+    """Return the database and its error message, without the excerpt of the statement that PostgreSQL adds."""
     said, _, _ = str(error).partition("\nLINE ")
     late = f" (no answer within {this.limit:g} s)" if this and this.is_over else ""
     return f"database {connection.alias!r}: {said}{late}"

@@ -1,4 +1,4 @@
-"""Statements that wait for no lock for long, sent once."""
+"""Statements with a short lock timeout, sent once."""
 
 import contextlib
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from resourcepool.exceptions import RowLocked
 
 @contextlib.contextmanager
 def brief(using: str) -> Iterator[None]:
-    """Have the block's statements, one transaction on ``using``, wait for no lock for long; nothing is sent again.
+    """Run the block's statements, one transaction on ``using``, with a short lock timeout; nothing is sent again.
 
     Raises:
         RowLocked: nothing was changed. Inside a transaction of the caller it is the database's own error.
@@ -29,7 +29,7 @@ def brief(using: str) -> Iterator[None]:
 
 
 def row_locked(using: str, told: str = "") -> RowLocked:
-    """Return the error that says that a row is locked; ``told``: by whom."""
+    """Return the error for a locked row; ``told``: who has it locked."""
     return RowLocked(
         f"database {using!r}: a row is locked by somebody's transaction, perhaps its holder's (guard); try again in"
         " a moment" + (f": {told}" if told else "")
@@ -37,7 +37,7 @@ def row_locked(using: str, told: str = "") -> RowLocked:
 
 
 def rows_locked(using: str, locked: int, done: int, told: str = "") -> RowLocked:
-    """Return the error that says how many rows are locked, and to how many others it was done."""
+    """Return the error that says how many rows are locked, and how many others were changed."""
     if locked == 1 and not done:
         return row_locked(using, told)
     return RowLocked(

@@ -1,4 +1,4 @@
-"""Lets a loop sleep until a moment that others may bring forward."""
+"""Lets a loop sleep until a time that other threads may bring forward."""
 
 import math
 import queue
@@ -9,17 +9,17 @@ from resourcepool.database.clock import monotonic
 class Wakeup:
     """One loop sleeps on it; any thread may wake it earlier.
 
-    A turn of the loop is: ``reset``, look what is due and when the next thing is, ``sleep_until`` then. What
-    arrives between the look and the sleep is heard by the sleep.
+    A turn of the loop is: ``reset``, do what is due and find the next time, ``sleep_until`` then. A call that arrives
+    between the look and the sleep ends the sleep.
 
-    A moment that was asked for once stays asked for until it has come, even if its reason has gone meanwhile: one
-    idle turn is cheaper than waking the loop for each of a thousand short leases.
+    A requested time stays requested until it has come, even if its reason has gone meanwhile: one idle turn is cheaper
+    than waking the loop for each of a thousand short leases.
 
-    Others ask by one call that is done or not, so that an exception of a signal handler leaves nothing half done: an
-    ``Event`` that is interrupted keeps its lock, and hangs whoever touches it next.
+    Each request is one call that happens or not, so that an exception of a signal handler leaves nothing half done: an
+    interrupted ``Event`` keeps its lock, and blocks the next thread that uses it.
 
     Attributes:
-        asked_for: the moment at which the loop looks again; who asks for a later one need not. The loop's own.
+        asked_for: when the loop looks again; later requests can be skipped. Written by the loop alone.
     """
 
     def __init__(self) -> None:
@@ -34,12 +34,12 @@ class Wakeup:
             self.asked_for = math.inf
 
     def sleep_until(self, moment: float) -> None:
-        """Sleep until ``moment`` (see ``clock.monotonic``; infinity: until rung), or until somebody asks."""
+        """Sleep until ``moment`` (see ``clock.monotonic``; infinity: until woken), or until a request."""
         self.asked_for = min(self.asked_for, moment)
         self._hear(max(0.0, self.asked_for - monotonic()))
 
     def bring_forward(self, moment: float) -> None:
-        """Make sure that the loop looks again at ``moment`` at the latest."""
+        """Make the loop look again at ``moment`` at the latest."""
         if moment < self.asked_for:
             self._asked.put(moment)
 
@@ -48,7 +48,7 @@ class Wakeup:
         self._asked.put(-math.inf)
 
     def _hear(self, seconds: float) -> bool:
-        """Take in what was asked for next, waiting so many seconds for it; tells whether anything was."""
+        """Receive the next request, waiting this many seconds; returns whether there was one."""
         try:
             moment = self._asked.get(timeout=None if math.isinf(seconds) else seconds)
         except queue.Empty:

@@ -1,4 +1,4 @@
-"""A piece of SQL with its parameters: mostly a further condition on the rows of one table."""
+"""A piece of SQL with its parameters: mostly an additional condition on the rows of one table."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -3,7 +3,7 @@
 Facts and their sources are in docs/databases.md. Every SQL text here takes moments as whole microseconds.
 """
 
-from resourcepool.dialect.base import Change, Dialect, Trouble, micros
+from resourcepool.dialect.base import Dialect, RowUpdate, Trouble, micros
 from resourcepool.dialect.brief import brief_transaction
 from resourcepool.dialect.clock import read_clock
 from resourcepool.dialect.expressions import DbLater, DbMicros, DbNow, MicrosUntil
@@ -24,7 +24,6 @@ from resourcepool.dialect.statement import all_rows, row_count, run
 from resourcepool.dialect.supported import of, supports, trouble
 
 __all__ = [
-    "Change",
     "DbLater",
     "DbMicros",
     "DbNow",
@@ -32,6 +31,7 @@ __all__ = [
     "FenceField",
     "KeyField",
     "MicrosUntil",
+    "RowUpdate",
     "Session",
     "Trouble",
     "abandon_inherited_connections",

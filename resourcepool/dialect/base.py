@@ -20,7 +20,7 @@ class Trouble(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class RowUpdate:
     """A change of one row of ``table``: SQL with named parameters."""
 
     table: str
@@ -66,7 +66,7 @@ class Dialect:
         return update
 
     def change_both(
-        self, first: "Change", second: "Change", *, at_once: BaseDatabaseWrapper | None = None
+        self, first: "RowUpdate", second: "RowUpdate", *, at_once: BaseDatabaseWrapper | None = None
     ) -> tuple[str, ...]:
         """Return the statements, of one transaction, that make these two changes; each must report a changed row.
 
@@ -75,7 +75,7 @@ class Dialect:
         """
         return (first.update, second.update)
 
-    def change_both_by_first(self, row: "Change", ticket: "Change", first: str, tells: str) -> str | None:
+    def change_both_by_first(self, row: "RowUpdate", ticket: "RowUpdate", first: str, tells: str) -> str | None:
         """Return one statement that makes these two changes, or neither, to the row and to the first ticket in line.
 
         None: this database has no such statement.

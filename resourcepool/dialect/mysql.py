@@ -5,7 +5,7 @@ from typing import Any
 from django.db import InterfaceError
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool.dialect.base import Change, Dialect, Trouble, unlisted
+from resourcepool.dialect.base import Dialect, RowUpdate, Trouble, unlisted
 
 _CODES = {
     **dict.fromkeys((1213, 1020), Trouble.CONFLICT),
@@ -92,13 +92,13 @@ class MySQL(Dialect):
         return f"SET STATEMENT innodb_lock_wait_timeout = 0 FOR {update}" if _is_mariadb(connection) else update
 
     def change_both(
-        self, first: Change, second: Change, *, at_once: BaseDatabaseWrapper | None = None
+        self, first: RowUpdate, second: RowUpdate, *, at_once: BaseDatabaseWrapper | None = None
     ) -> tuple[str, ...]:
         tables, both = f"{first.table}, {second.table}", f"{first.where} AND {second.where}"
         update = f"UPDATE {tables} SET {_assignments(first, second)} WHERE {both}"  # noqa: S608 (quoted names)
         return (self.claim_at_once(at_once, update, "", "") if at_once else update,)
 
-    def change_both_by_first(self, row: Change, ticket: Change, first: str, tells: str) -> str | None:
+    def change_both_by_first(self, row: RowUpdate, ticket: RowUpdate, first: str, tells: str) -> str | None:
         # Within a query of its own, because MySQL reads no table that it updates.
         found = f"SELECT {ticket.pk}{first} LIMIT 1 FOR UPDATE SKIP LOCKED"
         query = f"SELECT {ticket.pk} FROM ({found}) first_in_line"  # noqa: S608
@@ -133,7 +133,7 @@ class MySQL(Dialect):
         return listed or unlisted(error)
 
 
-def _assignments(*changes: Change) -> str:
+def _assignments(*changes: RowUpdate) -> str:
     return ", ".join(change.assignments(f"{change.table}.") for change in changes)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from django.db import InterfaceError
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool.dialect.base import Change, Dialect, Trouble, unlisted
+from resourcepool.dialect.base import Dialect, RowUpdate, Trouble, unlisted
 
 _STATES = {
     **dict.fromkeys(("40001", "40P01"), Trouble.CONFLICT),
@@ -57,7 +57,7 @@ class PostgreSQL(Dialect):
         return update.replace(f"{pk} = %s", f"{pk} = {unlocked}", 1)
 
     def change_both(
-        self, first: Change, second: Change, *, at_once: BaseDatabaseWrapper | None = None
+        self, first: RowUpdate, second: RowUpdate, *, at_once: BaseDatabaseWrapper | None = None
     ) -> tuple[str, ...]:
         # Locked before the other one changes: else that could change alone.
         lock = "FOR UPDATE SKIP LOCKED" if at_once else "FOR UPDATE"
@@ -68,7 +68,7 @@ class PostgreSQL(Dialect):
         )
         return (text,)
 
-    def change_both_by_first(self, row: Change, ticket: Change, first: str, tells: str) -> str | None:
+    def change_both_by_first(self, row: RowUpdate, ticket: RowUpdate, first: str, tells: str) -> str | None:
         return (
             f"WITH chosen AS (SELECT *{first} LIMIT 1 FOR UPDATE SKIP LOCKED), "  # noqa: S608 (quoted names)
             f"given AS (UPDATE {row.table} SET {row.assignments()} FROM chosen AS {ticket.table} "

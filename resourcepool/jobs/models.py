@@ -1,23 +1,19 @@
-"""One leased row for each kind of periodic work."""
+"""What came of each kind of periodic work: a row that is an election, too, of whoever does it."""
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from resourcepool.dialect import KeyField
-from resourcepool.leases.models import AbstractLease
+from resourcepool.elections.models import AbstractElection
 
 MAX_RESULT = 200
 
 
-class Job(AbstractLease):
-    """A kind of periodic work, leased by whoever does it, so that it is safe to start it twice at once.
+class Job(AbstractElection):
+    """A kind of periodic work, done by whoever is elected for it, so that it is safe to start it twice at once.
 
     Correctness never depends on any of them (invariant 4).
     """
 
-    is_told = False
-
-    name = KeyField(_("name"), max_length=200, primary_key=True)
     done_at = models.DateTimeField(_("done at"), null=True, editable=False)
     seconds = models.FloatField(_("took"), null=True, editable=False)
     result = models.CharField(_("result"), max_length=MAX_RESULT, default="", editable=False)
@@ -27,6 +23,3 @@ class Job(AbstractLease):
     class Meta:
         verbose_name = _("job")
         verbose_name_plural = _("jobs")
-
-    def __str__(self) -> str:
-        return str(self.name)

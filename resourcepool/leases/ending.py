@@ -10,12 +10,12 @@ Result = TypeVar("Result")
 
 
 class Ending:
-    """How a grant ended for its holder; decided once, whoever notices first.
+    """How a grant ended for its holder; decided once, by the first thread that notices.
 
     Attributes:
-        lost: what every further use raises, if it was lost.
-        given: what its holder did with it ("released"), if it was not.
-        is_in_doubt: an attempt to give it up failed, and nobody knows whether it took effect, or will.
+        lost: the error that every further use raises, if the grant was lost.
+        given: what the holder did with it ("released"), if it was not lost.
+        is_in_doubt: an attempt to give it up failed, and it is unknown whether it took effect, or will.
     """
 
     __slots__ = ("_attempt", "_lock", "given", "is_in_doubt", "lost")
@@ -24,17 +24,17 @@ class Ending:
         self.lost: LeaseLost | None = None
         self.given = ""
         self.is_in_doubt = False
-        self._attempt: object = None  # of whoever is giving it up
+        self._attempt: object = None  # of the thread that is giving it up
         self._lock = threading.RLock()  # a signal handler may come in between
 
     @property
     def has_ended(self) -> bool:
-        """Whether that is decided."""
+        """Whether the ending is decided."""
         return self.lost is not None or bool(self.given)
 
     @property
     def is_ending(self) -> bool:
-        """Whether somebody is giving it up at this moment."""
+        """Whether a thread is giving it up at this moment."""
         return self._attempt is not None
 
     @property
@@ -56,9 +56,9 @@ class Ending:
             )
 
     def attempt(self, lease: object, give_up: Callable[[], Result]) -> Result:
-        """Have ``lease`` given up, by nobody else meanwhile; if that fails, it may be tried again."""
+        """Give ``lease`` up, in one thread at a time; after a failure it may be tried again."""
         mine = object()
-        try:  # from here on: an interrupted attempt is over, whatever it was interrupted in
+        try:  # from here on an interrupted attempt is over, wherever it was interrupted
             with self._lock:
                 if self._attempt is None:
                     self._attempt = mine
@@ -74,7 +74,7 @@ class Ending:
                 self._attempt = None
 
     def end(self, given: str = "", lost: LeaseLost | None = None) -> bool:
-        """Note how it ended; False when that was decided before."""
+        """Note how it ended; False when that was already decided."""
         with self._lock:
             first = not self.has_ended
             if first:

@@ -1,8 +1,8 @@
-"""The keeper: renews everything that this process holds, and notices what it lost.
+"""The keeper: renews all leases of this process, and notices losses.
 
-Daemon threads: one for each database on which something is held talks to that alone, on a connection of its own with
-short timeouts; and one only watches the clock, so that a hanging database cannot delay the news of a loss. All start on
-first use and start afresh after a fork.
+One daemon thread for each database with leases renews them, on its own connection with short timeouts. Another thread
+only watches the clock, so that a hanging database cannot delay the news of a loss. All start on first use, and start
+again after a fork.
 """
 
 import logging
@@ -31,14 +31,14 @@ from resourcepool.leases.trust import Trust
 
 logger = logging.getLogger(__name__)
 
-IDLE = 1.0  # seconds without anything to keep, after which a connection is closed
+IDLE = 1.0  # seconds without leases, after which a connection is closed
 
 
 class Keeper:
-    """Every lease that this process holds, and the threads that look after them.
+    """All leases of this process, and the threads that renew and watch them.
 
-    Without a lock, on which a signal handler that acquires or raises might leave a thread waiting: what is read and
-    changed here is a dictionary, by one step of the interpreter each.
+    It has no lock, because a signal handler that acquires or raises might leave a thread waiting for it: the state is a
+    dictionary, read and changed by one step of the interpreter each.
     """
 
     def __init__(self) -> None:
@@ -51,10 +51,10 @@ class Keeper:
         self._in_trouble: set[str] = set()  # databases that did not answer: one warning each is enough
 
     def keep(self, lease: Renewable) -> None:
-        """Look after ``lease`` from now on."""
+        """Renew and watch ``lease`` from now on."""
         self._kept[lease] = None
         beat = self._beats.get(lease.using)
-        # Asked here, because that takes a fraction of calling those who ask it again.
+        # Checked here, because that takes a fraction of the calls that would check it again.
         if beat is None or not (beat.thread.is_running and self._watcher.is_running):
             beat = self._start(lease.using)
         trust = lease.trust
@@ -64,26 +64,26 @@ class Keeper:
             self._watch.bring_forward(trust.until)
 
     def let_go(self, lease: Renewable) -> None:
-        """Renew ``lease`` no more, for good; unless it is given back before, the end of this process releases it."""
+        """Never renew ``lease`` again; unless it is given back before, the end of this process releases it."""
         if lease in self._kept:
             self._let_go[lease] = None
             self._kept.pop(lease, None)
 
     def forget(self, lease: Renewable) -> None:
-        """Stop looking after ``lease``. A renewal that is on its way finds another fence, or nobody to tell."""
+        """Stop watching ``lease``. A renewal under way finds another fence, or nobody to tell."""
         self._kept.pop(lease, None)
         self._let_go.pop(lease, None)
 
     def kept(self) -> list[Renewable]:
-        """Return every lease that this process holds now."""
+        """Return all leases that this process holds now."""
         return list(self._kept)
 
     def not_given_back(self) -> list[Renewable]:
-        """Return every lease that this process holds now, or has given up in vain and still might hold."""
+        """Return all leases that this process holds now, or failed to give up and might still hold."""
         return list({**self._kept, **self._let_go})
 
     def holds(self, model: Model, using: str, pk: Any, fence: int) -> bool:
-        """Tell whether one of the leases that are not given back is this very grant."""
+        """Tell whether one of the leases that are not given back is this grant."""
         return any(
             (lease.pk, lease.fence, lease.using) == (pk, fence, using)
             and lease.model._meta.concrete_model is model._meta.concrete_model
@@ -91,15 +91,15 @@ class Keeper:
         )
 
     def is_kept(self, lease: Renewable) -> bool:
-        """Tell whether ``lease`` is being looked after."""
+        """Tell whether ``lease`` is being renewed."""
         return lease in self._kept
 
     def is_alive(self) -> bool:
-        """Tell whether all its threads run (also true before the first lease)."""
+        """Tell whether all threads run (also true before the first lease)."""
         return self._watcher.is_well and all(beat.is_alive for beat in list(self._beats.values()))
 
     def release_at_exit(self) -> None:
-        """Have whatever is not given back by then released when this process ends in an orderly way."""
+        """Release the remaining leases when this process ends in an orderly way."""
         if not self._releases_at_exit:
             shutdown.at_exit(0, lambda: shutdown.release_everything(self.not_given_back()))
             self._releases_at_exit = True
@@ -125,13 +125,13 @@ class Keeper:
         return any(lease.using == using for lease in self.kept())
 
     def _beat_once(self, using: str) -> float:
-        """Renew what is due on this database; return when to look again."""
+        """Renew the due leases on this database; return when to look again."""
         self._look_for_leaks(using)
         now, due, wake_at = monotonic(), defaultdict(list), math.inf
         for lease in self._kept_on(using):
             if lease.is_in_transaction or lease.is_ending or not _may_renew(lease):
                 wake_at = min(wake_at, now + lease.terms.ttl / 10)
-            elif lease.trust.due_at <= now + lease.trust.lasts / 12:  # those due soon come along
+            elif lease.trust.due_at <= now + lease.trust.lasts / 12:  # leases due soon are renewed along
                 due[lease.model].append(lease)
             else:
                 wake_at = min(wake_at, lease.trust.due_at)
@@ -144,7 +144,7 @@ class Keeper:
         for lease in forgotten(self._kept_on(using)):
             if lease.is_delivered:
                 _report_leak(lease, "nobody has its handle any more")
-            else:  # whoever was to have it was interrupted
+            else:  # the thread that should have got it was interrupted
                 self.let_go(lease)
         now = monotonic()
         for lease in self._kept_on(using):
@@ -152,7 +152,7 @@ class Keeper:
                 _report_leak(lease, f"held for more than {lease.terms.leak_after:g} s")
 
     def _renew(self, using: str, batch: list[Renewable]) -> float:
-        """Renew one batch, whatever happens to the others; return when to look again."""
+        """Renew one batch, whatever happens to the other batches; return when to look again."""
         try:
             renewed_all = renew_together(using, batch)
         except DatabaseUnavailable as error:
@@ -180,13 +180,13 @@ class Keeper:
             self._watch.sleep_until(wake_at)
 
     def _watch_once(self) -> float:
-        """Tell of what is not trusted any more; return when to look again."""
+        """Mark leases that are no longer trusted as lost; return when to look again."""
         now, wake_at = monotonic(), math.inf
         for lease in self.not_given_back():
             trust = lease.trust
             if trust.until > now:
                 wake_at = min(wake_at, trust.until)
-            elif lease.is_ending:  # whoever gives it up tells what it was, unless that fails
+            elif lease.is_ending:  # the thread that gives it up reports the loss, unless that fails
                 wake_at = min(wake_at, now + PAUSE_AFTER_FAILURE)
             elif self.is_kept(lease):
                 _lose(lease, trust.why_over(now), trust)
@@ -196,10 +196,10 @@ class Keeper:
 
 
 def renew_together(using: str, leases: list[Renewable]) -> bool:
-    """Renew leases of one model in one statement, each for as long as its own terms say, and tell those that are lost.
+    """Renew leases of one model in one statement, each for its own ttl, and mark lost ones.
 
     Returns:
-        False: some rows are locked by somebody's transaction; those were left for the next beat.
+        False: other transactions have some rows locked; those leases were left for the next beat.
 
     Raises:
         DatabaseUnavailable: nothing is known about any of them.
@@ -219,23 +219,23 @@ def renew_together(using: str, leases: list[Renewable]) -> bool:
     if renewed < len(_grants(held)):
         held = _tell_the_lost(using, held)
     if renewed != len(_grants(held)):
-        return False  # which of them were renewed is not known
+        return False  # it is not known which of them were renewed
     for one in held:
         one.trust.confirm(sent_at)
     return complete
 
 
 class _Held(NamedTuple):
-    """One grant of those that are renewed together: meanwhile ``fix()`` may move its handle to another row."""
+    """One grant in a batch; meanwhile ``fix()`` may move its handle to another row."""
 
-    trust: Trust  # read before the others: should that happen just now, a window that is over is confirmed
+    trust: Trust  # read first: if ``fix()`` runs in between, the renewal confirms the old window
     lease: Renewable
     pk: Any
     fence: int
 
 
 def _tell_the_lost(using: str, held: list[_Held]) -> list[_Held]:
-    """Return those that still stand in the database; the others are told that they do not."""
+    """Mark leases whose fence changed as lost; return the rest."""
     if not held:
         return []
     model, connection, pks = held[0].lease.model, connections[using], [one.pk for one in held]
@@ -247,7 +247,7 @@ def _tell_the_lost(using: str, held: list[_Held]) -> list[_Held]:
 
 
 def _may_renew(lease: Renewable) -> bool:
-    """Whether its holder says so; one that fails to say counts as one that says no."""
+    """Whether the holder's ``renew_while`` agrees; an exception counts as no."""
     with contained("cannot tell whether to renew %s; not renewed yet", lease):
         return lease.terms.may_renew
     return False

@@ -1,4 +1,4 @@
-"""One grant as the keeper has it: renewed, found lost or forgotten, released together with others."""
+"""One grant as the keeper sees it: renewed, lost or forgotten, released together with others."""
 
 import logging
 import math
@@ -26,13 +26,13 @@ logger = logging.getLogger(__name__)
 
 
 class KeptLease:
-    """A grant of this process, from its beginning to its end, and who is told of both.
+    """A grant of this process from beginning to end, with its events.
 
-    What its holder does with it is in ``Lease``.
+    The holder's methods are in ``Lease``.
     """
 
-    is_delivered = False  # whether whoever asked for it has got it
-    actor = ""  # the operator who has it done, as the history tells; "": a program
+    is_delivered = False  # whether the caller of acquire has got it
+    actor = ""  # the operator who acts, for the history; "": a program
 
     def __init__(self, model: Model, using: str, grant: Grant, terms: Terms) -> None:
         self.model = model
@@ -55,13 +55,13 @@ class KeptLease:
         self._transaction = OpenTransaction.of(connection)  # invisible to the keeper until it commits
         is_proven = self._transaction is None
         self.trust = Trust(self.terms, grant.sent_at, is_proven=is_proven, first_ttl=grant.ttl)
-        self._state = Ending()  # last: whoever sees that it has not ended sees all of the above
+        self._state = Ending()  # last: a thread that sees a running lease sees all of the above
         keeper.keep(self)
 
     @property
     def lost(self) -> threading.Event:
         """Set as soon as the loss is noticed."""
-        # Made when it is asked for, which is for few.
+        # Made on first use, which is rare.
         event: threading.Event = self.__dict__.setdefault("_lost", threading.Event())
         return event
 
@@ -70,24 +70,24 @@ class KeptLease:
 
     @property
     def is_ending(self) -> bool:
-        """Whether somebody is giving it up at this moment."""
+        """Whether a thread is giving it up at this moment."""
         return self._state.is_ending
 
     @property
     def is_in_transaction(self) -> bool:
-        """Whether the row is locked by a transaction of this process, so that a renewal would have to wait."""
+        """Whether a transaction of this process has the row locked, so that a renewal would have to wait."""
         if self._transaction is not None and not self._transaction.is_open:
             self._transaction = None
         return self._transaction is not None
 
     @property
     def leaks_at(self) -> float:
-        """The moment of this process's clock from which on it counts as leaked; infinity: never, or told."""
+        """The time, by this process's clock, from which it counts as leaked; infinity: never, or already reported."""
         after = self.terms.leak_after
         return math.inf if after is None or self._is_leak_told else self.trust.granted_at + after
 
     def report_leak(self, why: str) -> None:
-        """Tell once that it was probably forgotten, and where it was acquired. It is renewed all the same."""
+        """Report once that it was probably forgotten, and where it was acquired. It is renewed all the same."""
         if self._is_leak_told:
             return
         self._is_leak_told = True
@@ -108,11 +108,11 @@ class KeptLease:
         """Note the loss once: set ``lost``, run ``on_lost``.
 
         Args:
-            trust: of the grant that is lost; where the handle has another one by now, nothing is.
+            trust: of the lost grant; if the handle has another grant by now, nothing is done.
         """
         state = self._state
         if state.is_ending or trust not in (None, self.trust):
-            return  # whoever is giving it up learns from the fence what it was
+            return  # the thread that is giving it up learns from the fence how it ended
         is_first = state.end(lost=LeaseLost(f"{self} of {self.holder} is lost: {reason}"))
         if is_first or state is self._state:
             keeper.forget(self)
@@ -120,7 +120,7 @@ class KeptLease:
             return
         self.lost.set()
         if self.terms.on_lost is not None:  # before receivers of signals, which may fail
-            # In a thread of its own: it may take as long as it likes without holding up the keeper.
+            # In its own thread: it may take as long as it likes without delaying the keeper.
             try:
                 background.start("on-lost", partial(self.terms.on_lost, self))
             except RuntimeError:

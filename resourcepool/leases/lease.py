@@ -1,4 +1,4 @@
-"""The handle of one grant: what a holder keeps, asks and gives back."""
+"""The handle of one grant: what a holder keeps, checks and gives back."""
 
 import contextlib
 import logging
@@ -35,8 +35,8 @@ logger = logging.getLogger(__name__)
 class _Itself(property):
     """``__enter__`` that returns the handle.
 
-    In a ``with`` statement it does so without any code of ours, before which a signal could be handled: whoever wrote
-    ``with pool.acquire()`` is in the block then, or has not been given anything. ``ExitStack`` calls it.
+    In a ``with`` statement it runs no Python code of ours, before which a signal could be handled: a caller of
+    ``with pool.acquire()`` is in the block, or has not been given anything. ``ExitStack`` calls it.
     """
 
     def __call__(self, lease: "Lease") -> "Lease":
@@ -50,7 +50,7 @@ class Lease(KeptLease):
     since its last confirmed renewal was *sent*; then ``lost`` is set, ``on_lost`` runs, and every further
     call raises ``LeaseLost``.
 
-    Not promised: that a holder which does not look (``ensure_held``, ``guard``) stops in time. Only ``guard``
+    Not promised: that a holder which does not check (``ensure_held``, ``guard``) stops in time. Only ``guard``
     and a far end that checks ``fence`` exclude a late write.
 
     Usable from any thread of the process that acquired it; as a context manager it releases at the end.
@@ -81,7 +81,7 @@ class Lease(KeptLease):
         self._state.refuse(self)
 
     def renew(self) -> None:
-        """Extend the lease to now + ``ttl``. The keeper does so by itself; raises LeaseLost when it is lost."""
+        """Extend the lease to now + ``ttl``; the keeper does so automatically. Raises LeaseLost when it is lost."""
         self.ensure_held()
         self._renew()
 
@@ -90,7 +90,7 @@ class Lease(KeptLease):
 
         Raises:
             LeaseReleased: it was released before.
-            LeaseLost: it was lost before; nothing has been changed for whoever has it now.
+            LeaseLost: it was lost before; nothing has been changed for the new holder.
         """
         self._check_process()
         if self._state.given:
@@ -99,21 +99,21 @@ class Lease(KeptLease):
         self._give_up(What.RELEASED, "released", self._send_release)
 
     def let_go(self) -> None:
-        """Have it renewed no more, for good: if it is not given back, it lapses or is released at the process's end."""
+        """Never renew it again: if it is not given back, it expires or is released at the end of the process."""
         keeper.let_go(self)
 
     def give_back(self) -> None:
-        """Release for good: what the database does not take back is not renewed any more, so that it lapses.
+        """Release for good: if the database does not confirm it, the lease is not renewed any more and expires.
 
         Raises:
             LeaseReleased, LeaseLost: see ``release``.
-            DatabaseUnavailable: it lapses.
+            DatabaseUnavailable: it expires.
         """
-        self.let_go()  # before the statement: whatever interrupts it, nobody gives this back later
+        self.let_go()  # before the statement: after an interruption nobody would give it back later
         self.release()
 
     def abandon(self) -> None:
-        """Give back without a word, for those who have something more important to tell."""
+        """Give back without raising, for callers with a more important error of their own."""
         try:
             self.give_back()
         except LeaseLost as lost:
@@ -128,7 +128,7 @@ class Lease(KeptLease):
 
         Args:
             to: the successor's name, for people to read.
-            ttl: seconds or timedelta the successor has to take it up; this lease's ttl when not given.
+            ttl: seconds or timedelta within which the successor must adopt it; default: this lease's ttl.
 
         Returns:
             The successor's fence.
@@ -155,7 +155,7 @@ class Lease(KeptLease):
         session that is silent in it for a ttl (5 s at least) is ended by the server (docs/databases.md).
 
         Raises:
-            LeaseLost: it is not held; the innermost ``atomic`` block rolls back, also if that is caught in it.
+            LeaseLost: it is not held; the innermost ``atomic`` block rolls back, also if the error is caught inside it.
             GuardOutsideTransaction: no transaction is open on the lease's database.
         """
         with rolled_back_on_error(self.using):
@@ -193,7 +193,7 @@ class Lease(KeptLease):
         return verbs.release(*row, self.terms.cooldown, trusted_until=self.trust.until)
 
     def _renew(self) -> None:
-        # This window, because another thread may ``fix()`` the handle meanwhile: it is of another row then.
+        # Of this grant: another thread may ``fix()`` the handle meanwhile, which then has another row.
         sent_at, trust = monotonic(), self.trust
         limit_silence(self._connection, self.terms.ttl)
         self._transaction = OpenTransaction.of(self._connection)
@@ -203,15 +203,15 @@ class Lease(KeptLease):
         if not is_held:
             self.lose(verbs.TAKEN, trust)
             self.ensure_held()
-        if self._transaction is not None:  # it counts once it is committed: a rollback undoes it
+        if self._transaction is not None:  # it counts once the transaction is committed: a rollback undoes it
             transaction.on_commit(partial(trust.confirm, sent_at), using=self.using)
-        elif self._connection.autocommit:  # else nobody tells when a transaction begun by hand is committed
+        elif self._connection.autocommit:  # otherwise its commit is not noticed
             trust.confirm(sent_at)
 
     def _give_up(
         self, what: What, given: str, send: Callable[[BaseDatabaseWrapper], object], reason: str = ""
     ) -> None:
-        """End the grant by ``send``, which says whether it was still ours; if it fails, nothing has ended."""
+        """End the grant by ``send``, which returns whether it was still ours; if it fails, nothing has ended."""
 
         def give_up() -> bool:
             connection = self._connection

@@ -1,4 +1,4 @@
-"""Who has a row locked: mostly a holder inside ``guard``, which may have vanished with its host."""
+"""Sessions that have a row locked: mostly holders inside ``guard``, which may have vanished with their host."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -11,8 +11,8 @@ from resourcepool.dialect.inspection import inspector
 
 AnyModel = type[models.Model]
 
-MOST = 1_000  # rows asked for at once
-TOLD = 3  # rows of which an error tells
+MOST = 1_000  # rows per query
+TOLD = 3  # rows that an error names
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Locked:
 
     Attributes:
         pool: "app.Model".
-        session: which has it locked; None: this database user may not see it.
+        session: the session that has it locked; None: this database user may not see it.
     """
 
     pool: str
@@ -39,10 +39,10 @@ class Locked:
 
 
 def lockers(using: str, model: AnyModel, pks: Collection[Any]) -> list[Locked]:
-    """Return which of these rows, of the first ``MOST``, a session has locked at this moment.
+    """Return the rows, of the first ``MOST``, that a session has locked at this moment.
 
-    Nothing is known on SQLite, where the whole database is locked, and nothing inside a transaction of the caller, to
-    whom the question could do harm.
+    Empty on SQLite, where the whole database is locked, and inside a transaction of the caller, which the query could
+    disturb.
     """
     connection = connections[using]
     column, quote = model._meta.pk, connection.ops.quote_name
@@ -53,12 +53,12 @@ def lockers(using: str, model: AnyModel, pks: Collection[Any]) -> list[Locked]:
     try:
         table = quote(model._meta.db_table)
         found = inspector(connection).lockers(table, quote(str(column.column)), list(keys))
-    except (DatabaseError, InterfaceError):  # who may not ask, or cannot, is told less
+    except (DatabaseError, InterfaceError):  # without the right to ask, the answer is less detailed
         return []
     label, pk_of = model._meta.label, {str(key): pk for key, pk in keys.items()}
     return [Locked(label, pk_of[str(one)], session) for one, session in found.items() if str(one) in pk_of]
 
 
 def sentence(using: str, model: AnyModel, pks: Collection[Any]) -> str:
-    """Return who has the first few of these rows locked; "": nobody, or nobody knows."""
+    """Return who has the first few of these rows locked; "": nobody, or unknown."""
     return "; ".join(map(str, lockers(using, model, pks)[:TOLD]))

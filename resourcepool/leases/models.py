@@ -1,4 +1,4 @@
-"""The leased row: three columns that every kind of held thing has."""
+"""The leased row: three columns that every kind of lease has."""
 
 import datetime
 from collections.abc import Iterable
@@ -16,12 +16,12 @@ from resourcepool.exceptions import BadOption
 from resourcepool.leases.holder import MAX_LENGTH
 
 LEASE_COLUMNS = frozenset({"busy_before", "fence", "holder"})
-# By update_or_create to ``update_fields``: what has a ``pre_save`` of its own.
+# update_or_create adds fields with a ``pre_save`` of their own to ``update_fields``.
 ADDED_BY_DJANGO = frozenset({"busy_before", "fence"})
 
 
 def long_ago() -> datetime.datetime:
-    """Return the fixed moment in the past that a row is born with: it was never busy."""
+    """Return the fixed moment in the past that a new row starts with: it was never busy."""
     moment = datetime.datetime(2000, 1, 1)  # noqa: DTZ001
     return moment.replace(tzinfo=datetime.UTC) if settings.USE_TZ else moment
 
@@ -30,14 +30,14 @@ class LeaseQuerySet(models.QuerySet[Any]):
     """Filters over leased rows, by the database's clock. Claiming goes through the model's pool."""
 
     def bulk_create(self, objs: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
-        """Insert them; of a copy of a row that was read, nobody has the new one."""
+        """Insert them; a copy of a row that was read starts without a holder."""
         made = list(objs)
         for one in made:
             one.begin_anew()
         return super().bulk_create(made, *args, **kwargs)
 
     def held(self) -> Self:
-        """Rows that somebody has a running lease on."""
+        """Rows with a running lease."""
         return self.filter(busy_before__gt=DbNow()).exclude(holder="")
 
     def held_by(self, holder: str) -> Self:
@@ -45,25 +45,25 @@ class LeaseQuerySet(models.QuerySet[Any]):
         return self.held().filter(holder=holder)
 
     def available(self) -> Self:
-        """Rows that a claim would be granted."""
+        """Rows that a claim would get."""
         return self.filter(busy_before__lte=DbNow(), **self.model.claimable_when)
 
     def expired(self) -> Self:
-        """Rows whose last lease ran out without being released."""
+        """Rows whose last lease expired without being released."""
         return self.filter(busy_before__lte=DbNow()).exclude(holder="")
 
 
 class AbstractLease(models.Model):
     """A row that at most one holder has at a time.
 
-    ``(pk, fence)`` names exactly one grant, for ever, also where a row is deleted and made again under the same key: a
-    new one's fence begins at the database's clock. The three columns change only through the verbs in
-    ``leases/verbs.py``; ``save()`` leaves them alone on rows that exist.
+    ``(pk, fence)`` identifies exactly one grant, for ever, also when a row is deleted and created again under the same
+    key: a new row's fence begins at the database's clock. The three columns change only through the verbs in
+    ``leases/verbs.py``; ``save()`` does not change them on existing rows.
     """
 
-    # What must hold, besides a passed busy_before, for a row to be handed out.
+    # The condition for a claim, besides a passed busy_before.
     claimable_when: ClassVar[dict[str, bool]] = {}
-    # Whether what happens to its leases is told (``signals``).
+    # Whether events of its leases are sent (``signals``).
     is_told: ClassVar[bool] = True
 
     busy_before = models.DateTimeField(
@@ -86,21 +86,21 @@ class AbstractLease(models.Model):
 
     objects: ClassVar[Any] = LeaseQuerySet.as_manager()
 
-    _was_stored = False  # read or saved: what it says of a lease is another row's, or over
+    _was_stored = False  # read or saved: its lease columns belong to another row, or are outdated
 
     class Meta:
         abstract = True
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """Save, but never write busy_before, fence and holder of a row that exists.
+        """Save, but never write busy_before, fence and holder of an existing row.
 
-        A copy read a moment ago may carry the lease of somebody who has since been replaced (document 000's
-        ``close()`` frees its successor's lease this way).
+        An instance read a moment ago may contain a lease that has since been replaced (document 000's ``close()`` frees
+        its successor's lease this way).
 
         Raises:
-            BadOption: they are asked for by name.
-            RowLocked: somebody's transaction keeps the row locked, a holder's ``guard`` for example, for more than 3 s;
-                inside a transaction of yours one waits as your settings say, and the error is the database's own.
+            BadOption: ``update_fields`` names one of them.
+            RowLocked: another transaction, such as a holder's ``guard``, has kept the row locked for more than 3 s.
+                Inside your own transaction your settings decide how long to wait, and the error is the database's own.
         """
         names = set(kwargs.get("update_fields") or ())
         asked = LEASE_COLUMNS & names
@@ -118,7 +118,7 @@ class AbstractLease(models.Model):
         return instance
 
     def begin_anew(self) -> None:
-        """Before it is inserted: a copy of a row that was read or saved becomes a row that nobody has."""
+        """Before an insert: give a copy of a row that was read or saved the lease columns of a new row."""
         if self._was_stored or not self._state.adding:
             self.busy_before, self.fence, self.holder = long_ago(), 0, ""
 
@@ -127,7 +127,7 @@ class AbstractLease(models.Model):
         return super()._do_insert(*args, **kwargs)  # type: ignore[misc]  # the stubs lack it
 
     def _do_update(self, base_qs: Any, using: Any, pk_val: Any, values: Any, fields: Any, *rest: Any) -> Any:
-        # Copies made by hand, positional arguments and loaddata come past save(), but not past this.
+        # Copies made by hand, positional arguments and loaddata bypass save(), but not this.
         kept = [v for v in values if self._may_write(v[0].name, v[2], by_name=fields is not None)]
         with brief(using):
             return super()._do_update(base_qs, using, pk_val, kept, fields, *rest)
@@ -137,9 +137,9 @@ class AbstractLease(models.Model):
 
     @classmethod
     def where(cls, selector: str, connection: BaseDatabaseWrapper) -> Where:
-        """Return the condition that a ticket's ``selector`` (JSON text) stands for."""
+        """Return the condition that a ticket's ``selector`` (JSON text) describes."""
         return Where()
 
     @classmethod
     def revive(cls, using: str) -> None:
-        """Called now and then while nothing is free: make claimable what has become so by the clock."""
+        """Called now and then while nothing is free: make rows claimable whose time out of service is over."""

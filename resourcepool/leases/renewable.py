@@ -1,4 +1,4 @@
-"""A lease as far as the keeper asks it for something."""
+"""The part of a lease that the keeper uses."""
 
 from collections.abc import Hashable
 from typing import Any, Protocol
@@ -9,7 +9,7 @@ from resourcepool.leases.trust import Trust
 
 
 class Renewable(Hashable, Protocol):
-    """What is renewed, found lost or forgotten, and released together with others; see ``KeptLease``."""
+    """A lease that is renewed, lost or forgotten, and released together with others; see ``KeptLease``."""
 
     model: Model
     using: str
@@ -21,18 +21,18 @@ class Renewable(Hashable, Protocol):
 
     @property
     def is_ending(self) -> bool:
-        """Whether somebody is giving it up at this moment."""
+        """Whether a thread is giving it up at this moment."""
 
     @property
     def is_in_transaction(self) -> bool:
-        """Whether the row is locked by a transaction of this process."""
+        """Whether a transaction of this process has the row locked."""
 
     @property
     def leaks_at(self) -> float:
-        """The moment of this process's clock from which on it counts as leaked; infinity: never, or told."""
+        """The time, by this process's clock, from which it counts as leaked; infinity: never, or already reported."""
 
     def report_leak(self, why: str) -> None:
-        """Tell once that it was probably forgotten."""
+        """Report once that it was probably forgotten."""
 
     def was_released(self) -> None:
         """Note that it has been released together with others."""
@@ -42,4 +42,4 @@ class Renewable(Hashable, Protocol):
         """Called once after several leases of ``model`` have been released together."""
 
     def lose(self, reason: str, trust: Trust | None = None) -> None:
-        """Note the loss of the grant that ``trust`` is of."""
+        """Note the loss of the grant that ``trust`` belongs to."""

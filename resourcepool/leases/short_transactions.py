@@ -1,4 +1,4 @@
-"""Changes that an operator waits for: a holder in the middle of a long transaction must not keep them waiting."""
+"""Operators' changes, which must not wait for a holder in the middle of a long transaction."""
 
 from collections.abc import Callable, Collection
 from typing import Any, NoReturn, TypeVar
@@ -22,13 +22,13 @@ def briefly(
     settle: Callable[[], Result] | None = None,
     rows: tuple[Model, Collection[Any]] | None = None,
 ) -> Result:
-    """Return what ``work`` returns, done in one transaction on ``using``, which waits for no lock for long.
+    """Return what ``work`` returns. It runs in one transaction on ``using`` that never waits long for a lock.
 
-    Inside a transaction of the caller its errors are the database's own: whoever began it tries again, or not.
+    Inside a transaction of the caller the errors are the database's own: its owner decides whether to retry.
 
     Args:
-        settle: as ``retrying`` says.
-        rows: which are changed, a model and primary keys, so that the error can say who has them locked.
+        settle: see ``retrying``.
+        rows: the changed rows, as a model and primary keys, so that the error can say who has them locked.
 
     Raises:
         RowLocked: nothing was changed.
@@ -47,5 +47,5 @@ def briefly(
 
 
 def locked_row(using: str, rows: tuple[Model, Collection[Any]] | None = None) -> RowLocked:
-    """Return the error that says that one of these rows is locked, and by whom, as far as that can be seen."""
+    """Return the error that says that one of these rows is locked and, as far as can be seen, by whom."""
     return row_locked(using, sentence(using, *rows) if rows else "")

@@ -1,4 +1,4 @@
-"""Gives back what is held when the process ends in an orderly way; a killed one's leases lapse."""
+"""Releases leases when the process ends in an orderly way; a killed process's leases expire."""
 
 import atexit
 import logging
@@ -21,14 +21,14 @@ from resourcepool.leases.renewable import Renewable
 logger = logging.getLogger(__name__)
 
 
-_jobs: dict[int, list[tuple[int, Callable[[], object]]]] = {}  # {process: (order, what is done at its end)}
+_jobs: dict[int, list[tuple[int, Callable[[], object]]]] = {}  # {process: (order, job to run at its end)}
 
 
 def at_exit(order: int, job: Callable[[], object]) -> None:
-    """Have ``job`` done when the interpreter ends (docs/how-it-works.md, "Endings"); a lower ``order`` comes first."""
+    """Run ``job`` when the interpreter ends (docs/how-it-works.md, "Endings"); a lower ``order`` comes first."""
     pid = os.getpid()
     if pid not in _jobs:
-        _jobs.clear()  # a parent's: its end is not ours
+        _jobs.clear()  # the parent's: its end is not ours
         _jobs[pid] = []
         atexit.register(_end, pid)
         for name in ("multiprocessing.util", "billiard.util"):
@@ -40,7 +40,7 @@ def at_exit(order: int, job: Callable[[], object]) -> None:
 
 def _end(pid: int) -> None:
     if os.getpid() == pid:
-        with quiet():  # a ticket that is just being taken is kept a moment later
+        with quiet():  # a ticket that is being taken is kept a moment later
             for _, job in sorted(_jobs.pop(pid, []), key=lambda each: each[0]):
                 with contained("this was not done at the end of the process"):
                     job()
@@ -48,7 +48,7 @@ def _end(pid: int) -> None:
 
 
 def release_everything(leases: list[Renewable]) -> None:
-    """Release all these leases, one statement per table, one try each; what fails lapses by itself."""
+    """Release all these leases, one statement per table, one try each; leases that fail expire."""
     groups: dict[Any, list[Renewable]] = defaultdict(list)
     for lease in leases:
         groups[lease.model, lease.using].append(lease)
@@ -80,8 +80,8 @@ def release_everything(leases: list[Renewable]) -> None:
 def release_on_sigterm() -> None:
     """Make SIGTERM end this process like ``sys.exit``, so that ``finally`` blocks run and leases are released.
 
-    Call it in the main thread of a program that has no handler of its own; gunicorn, uvicorn and Celery
-    workers have theirs and end in an orderly way without it.
+    Call it in the main thread of a program without a handler of its own; gunicorn, uvicorn and Celery
+    workers have one, and end in an orderly way without it.
 
     Raises:
         BadOption: not called in the main thread.

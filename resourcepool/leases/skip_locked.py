@@ -1,4 +1,4 @@
-"""Changes of many rows of which somebody keeps some locked: the others are done."""
+"""Changes of many rows, some of which may be locked: all others are changed."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -19,16 +19,16 @@ def all_but_the_locked(
     chunks: Iterable[Sequence[Any]],
     change: Callable[[Sequence[Any], bool], int],
 ) -> int:
-    """Make ``change`` to a chunk of primary keys at a time, without the rows that somebody keeps locked.
+    """Apply ``change`` to a chunk of primary keys at a time, skipping locked rows.
 
-    These are waited for only once, whatever their number.
+    Locked rows are waited for only once, however many there are.
 
     Args:
-        change: is given primary keys, and whether to pass over what is locked; returns how many it changed, and raises
+        change: takes primary keys, and whether to skip locked rows; returns how many rows it changed, and raises
             RowLocked (see ``briefly``).
 
     Returns:
-        How many it changed in all.
+        The number of changed rows.
 
     Raises:
         RowLocked: some were locked; the others are done.
@@ -47,7 +47,7 @@ def all_but_the_locked(
             continue
         try:
             done += change([pk for pk in chunk if pk in free], True)
-        except RowLocked:  # a row of another table that has to go with one of these, for example
+        except RowLocked:  # for example, a row of another table that must change together with one of these
             locked |= free
     if locked:
         raise rows_locked(using, len(locked), done, sentence(using, model, locked))

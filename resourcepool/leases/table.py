@@ -13,7 +13,7 @@ Model = type[AbstractLease]
 
 
 def inherited_from(model: Model) -> type[models.Model] | None:
-    """Return the model in whose table the leases of ``model`` are, if they are not in its own.
+    """Return the model whose table has the leases of ``model``, if it is another one.
 
     Django's multi-table inheritance makes such models. No single UPDATE can claim a row of two tables.
     """

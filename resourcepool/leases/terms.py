@@ -1,4 +1,4 @@
-"""What a lease was asked for with."""
+"""The options a lease was acquired with."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,19 +9,20 @@ MIN_TTL = 0.1  # seconds
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a lease was asked for with; times in seconds.
+    """The options a lease was acquired with; times in seconds.
 
     Attributes:
         ttl: how long the grant lasts after each renewal.
         holder: who has it, for people to read; "": every claim is made under a new name (``default_holder``).
-        holder_is_unique: nobody else ever writes that text, so it tells whose claim an unconfirmed one was.
+        holder_is_unique: no other claim ever uses that text, so it identifies the owner of an unconfirmed claim.
         cooldown: how long the row rests after the release.
         max_hold: it is not renewed beyond this long after the grant; None: as long as the holder lives.
         leak_after: held for longer it is reported as leaked; None: never.
         renew_every: how often it is renewed; None: three times per ttl.
-        renew_while: asked before each renewal; while it says no, nothing is renewed, until it lapses; None: always.
+        renew_while: called before each renewal; while it returns false, nothing is renewed, until the lease expires;
+            None: always renew.
         on_lost: called with the ``Lease``, once, from a background thread, as soon as the loss is noticed.
-        is_recorded: what becomes of it is written into the history.
+        is_recorded: whether its events are written to the history.
     """
 
     ttl: float
@@ -37,7 +38,7 @@ class Terms:
 
     @property
     def may_renew(self) -> bool:
-        """Whether whoever holds it still does what it is for."""
+        """Whether the holder still does the work that the lease is for."""
         return self.renew_while is None or self.renew_while()
 
 

@@ -1,4 +1,4 @@
-"""For how long a holder may rely on its grant without asking, by its own clock (invariant 2)."""
+"""How long a holder may rely on its grant without asking, by its own clock (invariant 2)."""
 
 from resourcepool.leases.terms import Terms, margin
 
@@ -6,14 +6,14 @@ from resourcepool.leases.terms import Terms, margin
 class Trust:
     """The window in which a handle relies on its grant; each confirmed renewal moves its end.
 
-    It counts from when the renewal was *sent*, and ends a margin before ``ttl`` has passed since: so never later than
-    in the database. All moments are of this process's own clock, in seconds.
+    It counts from when the renewal was *sent*, and ends a margin before ``ttl`` has passed since, so never later than
+    in the database. All times are by this process's own clock, in seconds.
 
     Attributes:
-        granted_at, sent_at: when the claim was sent, and what was confirmed last.
+        granted_at, sent_at: when the claim, and the last confirmed renewal, were sent.
         lasts: for how many seconds after ``sent_at`` the row is the holder's in the database.
-        until: the moment at which the handle stops trusting itself.
-        due_at: the moment at which it should be renewed next.
+        until: when the handle stops trusting itself.
+        due_at: when it should be renewed next.
     """
 
     __slots__ = ("_terms", "due_at", "granted_at", "lasts", "sent_at", "until")
@@ -21,7 +21,7 @@ class Trust:
     def __init__(
         self, terms: Terms, granted_at: float, *, is_proven: bool, first_ttl: float | None = None
     ) -> None:
-        """Begin it with the grant.
+        """Begin the window with the grant.
 
         Args:
             is_proven: False: a rollback would undo the claim, so it is renewed at once.
@@ -39,13 +39,13 @@ class Trust:
         self.due_at = sent_at + min(self._terms.renew_every or self._terms.ttl / 3, lasts / 3)
 
     def next_ttl(self, now: float) -> float:
-        """Return how long to renew it for, in seconds: its ttl, but not beyond ``max_hold``."""
+        """Return how many seconds to renew it for: its ttl, but not beyond ``max_hold``."""
         if self._terms.max_hold is None:
             return self._terms.ttl
         return max(0.0, min(self._terms.ttl, self.granted_at + self._terms.max_hold - now))
 
     def confirm(self, sent_at: float) -> None:
-        """Note that a renewal which left at ``sent_at`` was granted."""
+        """Note that the renewal sent at ``sent_at`` was granted."""
         self._count(max(self.sent_at, sent_at), self._terms.ttl)
 
     def why_over(self, now: float) -> str:

@@ -1,8 +1,8 @@
 """The verbs that change a leased row. Each is one UPDATE whose row count is the answer.
 
 The idea is document 000's (R0.2: of two equal ``UPDATE .. WHERE`` exactly one reports a changed row), with a
-fencing token in place of its timestamp as the proof of ownership. The text of every statement is put
-together once per model and database.
+fencing token instead of its timestamp as the proof of ownership. The text of each statement is built once per
+model and database.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from resourcepool.leases.table import Model, key, table_of
 from resourcepool.leases.terms import Terms
 
 Held = Sequence[tuple[Any, int]]  # (primary key, fence) pairs
-Spans = float | Sequence[float]  # seconds: of all of them, or of each
+Spans = float | Sequence[float]  # seconds: for all of them, or for each
 
 BATCH = 1_000
 MOST_TEXTS = 10_000  # remembered
@@ -34,9 +34,9 @@ class Grant(NamedTuple):
     """One row that was granted.
 
     Attributes:
-        holder: who has it, as the row says.
-        sent_at: this process's clock just before the statement left that it counts from.
-        ttl: how long it lasts until the first renewal, in seconds; None: as long as it was asked for.
+        holder: who has it, as in the row.
+        sent_at: this process's clock just before the decisive statement was sent.
+        ttl: how many seconds it lasts until the first renewal; None: as long as requested.
     """
 
     pk: Any
@@ -49,10 +49,10 @@ class Grant(NamedTuple):
 def claim(
     connection: BaseDatabaseWrapper, model: Model, pk: Any, terms: Terms, where: Where = ANYWHERE
 ) -> Grant | None:
-    """Take one row if it is free and matches ``where``; None when it does not, or somebody else was faster.
+    """Take one row if it is free and matches ``where``; None when it does not, or another claim was faster.
 
     Raises:
-        DatabaseUnavailable: nobody knows whether it was granted; if it was, it lapses unused.
+        DatabaseUnavailable: it is unknown whether it was granted; if it was, it expires unused.
     """
     fence_after_update = dialect.of(connection).fence_after_update
     holder = terms.holder or default_holder()
@@ -61,7 +61,7 @@ def claim(
 
     def send() -> Grant | None:
         nonlocal first_sent_at
-        sql = _claim_text(connection, model, where)  # here, because it may ask the server what it is
+        sql = _claim_text(connection, model, where)  # here, because it may ask the server for its version
         sent_at = monotonic()
         first_sent_at = first_sent_at or sent_at
         fence = dialect.run(connection, sql, params, fence_after_update)
@@ -69,20 +69,20 @@ def claim(
 
     def settle() -> Grant | None:
         if not terms.holder_is_unique:
-            return None  # it may be somebody else's; if it is ours, it lapses unused
+            return None  # it may be another caller's; if it is ours, it expires unused
         fences = live_fences(connection, model, [pk], holder=holder)
         if not fences:
             raise Unsettled
-        return Grant(pk, fences[pk], holder, first_sent_at or 0.0)  # the first may be the one that took effect
+        return Grant(pk, fences[pk], holder, first_sent_at or 0.0)  # the first one may have taken effect
 
     return retrying(connection, send, settle=settle, busy=lambda: None)
 
 
 def adopt(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int, terms: Terms) -> Grant | None:
-    """Take a row up that was passed on under ``fence``, as a grant of its own; None when that is over.
+    """Take up a row that was handed over under ``fence``, as a new grant; None when that has ended.
 
     Raises:
-        DatabaseUnavailable: nobody knows whether it was granted; if it was, it lapses unused.
+        DatabaseUnavailable: it is unknown whether it was granted; if it was, it expires unused.
     """
     name, first_sent_at = terms.holder or default_holder(), monotonic()
 
@@ -90,7 +90,7 @@ def adopt(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int, te
         row = rows_of(connection, model).filter(pk=pk).values_list("fence", "holder").first()
         if row is not None and row[0] == fence:
             raise Unsettled
-        # Under a name that others use, too, it may be theirs; if it is ours, it lapses unused.
+        # Under a name that others use, too, it may be theirs; if it is ours, it expires unused.
         return int(terms.holder_is_unique and row == (fence + 1, name))
 
     send = partial(_change, connection, model, "adopt", [(pk, fence)], terms.ttl, name)
@@ -130,7 +130,7 @@ def claim_all(
 def renew(connection: BaseDatabaseWrapper, model: Model, held: Held, ttl: float) -> int:
     """Extend these leases to now + ``ttl`` seconds, never shortening one; at most ``BATCH`` at once.
 
-    Returns how many were still held. Fewer than asked: see ``live_fences`` for which.
+    Returns how many were still held. If fewer than given, ``live_fences`` tells which.
     """
     return retrying(connection, partial(_change, connection, model, "renew", held, ttl))
 
@@ -145,7 +145,7 @@ def renew_unless_locked(connection: BaseDatabaseWrapper, model: Model, held: Hel
 
 
 def unlocked(connection: BaseDatabaseWrapper, model: Model, pks: Sequence[Any]) -> set[Any]:
-    """Return those of ``pks`` whose rows no transaction has locked at this moment."""
+    """Return the primary keys in ``pks`` whose rows no transaction has locked at this moment."""
     rows = rows_of(connection, model).filter(pk__in=pks).select_for_update(skip_locked=True)
 
     def look() -> set[Any]:
@@ -153,7 +153,7 @@ def unlocked(connection: BaseDatabaseWrapper, model: Model, pks: Sequence[Any]) 
             return set(rows.values_list("pk", flat=True).all())
 
     can_skip = connection.features.has_select_for_update_skip_locked
-    # Where the whole table is locked, no second wait: other tables' leases would have to wait for it, too.
+    # If the whole table is locked, do not wait again: leases in other tables would have to wait, too.
     return retrying(connection, look, busy=set) if can_skip else set()
 
 
@@ -166,10 +166,10 @@ def release(
     *,
     trusted_until: float = 0.0,
 ) -> bool:
-    """Give a lease back; the row rests for ``cooldown`` seconds. False when it had been lost before.
+    """Give a lease back; the row rests for ``cooldown`` seconds. False when it was lost before.
 
     Args:
-        trusted_until: the moment until which nobody can have claimed the row, by this process's clock.
+        trusted_until: the time, by this process's clock, until which nobody else can have claimed the row.
     """
     send = partial(_change, connection, model, "release", [(pk, fence)], cooldown)
     settle = partial(was_given_back, connection, model, pk, fence, trusted_until)
@@ -182,19 +182,19 @@ def was_given_back(
     """Settle a release or a quarantine whose reply was lost: 1 if it took effect, 0 if the lease was lost before.
 
     Raises:
-        Unsettled: neither; the lease still stands.
+        Unsettled: neither; the lease is still running.
     """
     row = rows_of(connection, model).filter(pk=pk).values_list("fence", "holder").first()
     if row is None:
         return 0
     if row[0] == fence:
         raise Unsettled
-    # The row itself says so; or nobody but us can have changed it. What came later hides how the lease ended.
+    # The row itself says so; or nobody but us can have changed it. A later change hides how the lease ended.
     return int(row == (fence + 1, "") or monotonic() < trusted_until)
 
 
 def release_all(connection: BaseDatabaseWrapper, model: Model, held: Held, cooldowns: Spans) -> int:
-    """Give up to ``BATCH`` leases back at once, in one try; returns how many were still theirs."""
+    """Give up to ``BATCH`` leases back at once, in one try; returns how many were still held."""
     return _change(connection, model, "release", held, cooldowns)
 
 
@@ -216,7 +216,7 @@ def hand_over(
 def live_fences(
     connection: BaseDatabaseWrapper, model: Model, pks: Sequence[Any], *, holder: str | None = None
 ) -> dict[Any, int]:
-    """Return {primary key: fence} of the rows among ``pks`` under a running lease (of ``holder``, if given)."""
+    """Return {primary key: fence} for the rows in ``pks`` under a running lease (of ``holder``, if given)."""
     rows = rows_of(connection, model).filter(pk__in=pks, busy_before__gt=DbNow())
     if holder is not None:
         rows = rows.filter(holder=holder)
@@ -244,7 +244,7 @@ def _change(
 
 
 def _by_key(keys: list[Any], values: list[int]) -> list[Any]:
-    """Return the parameters of a CASE."""
+    """Return the parameters of a CASE expression."""
     return [param for pair in zip(keys, values, strict=True) for param in pair]
 
 
@@ -258,7 +258,7 @@ def _claim_text(connection: BaseDatabaseWrapper, model: Model, where: Where) -> 
         sql = speaks.claim_at_once(
             connection, _text(connection, model, "claim") + where.sql, table.name, table.pk
         )
-        if len(_texts) >= MOST_TEXTS:  # every other selector has one
+        if len(_texts) >= MOST_TEXTS:  # each selector has its own
             _texts.clear()
         _texts[which] = sql + speaks.returning.format(fence=table.fence)
     return _texts[which]

@@ -10,65 +10,65 @@ from django.core.checks import CheckMessage
 from django.core.management.color import Style
 
 from resourcepool.safety.doctor import Examination
-from resourcepool.safety.finding import Finding
+from resourcepool.safety.problem import Problem
 
 WIDTH = 100
 INDENT = " " * 11
 
 
-def from_check(message: CheckMessage) -> Finding:
-    """Return what a system check of ours has found as a finding."""
+def from_check(message: CheckMessage) -> Problem:
+    """Return what a system check of ours has found as a problem."""
     about = getattr(getattr(message.obj, "_meta", None), "label", message.obj or "settings")
-    return Finding(str(message.id).removeprefix("resourcepool."), str(about), message.msg, message.hint or "")
+    return Problem(str(message.id).removeprefix("resourcepool."), str(about), message.msg, message.hint or "")
 
 
-def level(finding: Finding) -> str:
+def level(problem: Problem) -> str:
     """Return "unsafe", "advice" or "silenced"."""
-    if finding.id in settings.SILENCED_SYSTEM_CHECKS:
+    if problem.id in settings.SILENCED_SYSTEM_CHECKS:
         return "silenced"
-    return "unsafe" if finding.is_unsafe else "advice"
+    return "unsafe" if problem.is_unsafe else "advice"
 
 
-def is_safe(project: Sequence[Finding], examined: Sequence[Examination]) -> bool:
+def is_safe(project: Sequence[Problem], examined: Sequence[Examination]) -> bool:
     """Tell whether leases may be relied on."""
-    return "unsafe" not in {level(finding) for finding in _all(project, examined)}
+    return "unsafe" not in {level(problem) for problem in _all(project, examined)}
 
 
-def as_json(project: Sequence[Finding], examined: Sequence[Examination]) -> dict[str, Any]:
+def as_json(project: Sequence[Problem], examined: Sequence[Examination]) -> dict[str, Any]:
     """Return everything; the keys are documented in docs/checks.md and stay as they are."""
     return {
         "safe": is_safe(project, examined),
-        "findings": [_finding(finding) for finding in project],
+        "findings": [_problem(problem) for problem in project],
         "databases": [_examination(one) for one in examined],
     }
 
 
-def as_text(project: Sequence[Finding], examined: Sequence[Examination], style: Style) -> str:
+def as_text(project: Sequence[Problem], examined: Sequence[Examination], style: Style) -> str:
     """Return a list for people, with the verdict at its end."""
     lines = []
     if project:
-        lines += ["Project", *(line for finding in project for line in _item(finding, style)), ""]
+        lines += ["Project", *(line for problem in project for line in _item(problem, style)), ""]
     for one in examined:
         lines += [f"Database {one.database!r}: {one.product or 'no answer'}", *_body(one, style), ""]
     return "\n".join([*lines, _verdict(list(_all(project, examined)), style)])
 
 
-def _all(project: Sequence[Finding], examined: Sequence[Examination]) -> Iterator[Finding]:
+def _all(project: Sequence[Problem], examined: Sequence[Examination]) -> Iterator[Problem]:
     yield from project
     for one in examined:
-        yield from one.findings
+        yield from one.problems
 
 
-def _finding(finding: Finding) -> dict[str, Any]:
-    shown = {name: getattr(finding, name) for name in ("id", "about", "message", "hint", "link")}
-    return {"level": level(finding), **shown}
+def _problem(problem: Problem) -> dict[str, Any]:
+    shown = {name: getattr(problem, name) for name in ("id", "about", "message", "hint", "link")}
+    return {"level": level(problem), **shown}
 
 
 def _examination(one: Examination) -> dict[str, Any]:
     return {
         "database": one.database,
         "server": one.product or None,
-        "findings": [_finding(finding) for finding in one.findings],
+        "findings": [_problem(problem) for problem in one.problems],
         "passed": one.passed,
         "round_trip_ms": one.distance and _ms(one.distance.round_trip),
         "clock_offset_ms": one.distance and _ms(one.distance.offset),
@@ -84,8 +84,8 @@ def _examination(one: Examination) -> dict[str, Any]:
 
 
 def _body(one: Examination, style: Style) -> Iterator[str]:
-    for finding in one.findings:
-        yield from _item(finding, style)
+    for problem in one.problems:
+        yield from _item(problem, style)
     for said in [*one.passed, *_measured(one)]:
         yield _line(style.SUCCESS("ok"), "ok", said)
 
@@ -115,17 +115,17 @@ def _measured(one: Examination) -> Iterator[str]:
         yield f"{one.tickets.live:,} waiting, {one.tickets.orphaned:,} tickets left behind by the dead"
 
 
-def _item(finding: Finding, style: Style) -> Iterator[str]:
-    how = level(finding)
+def _item(problem: Problem, style: Style) -> Iterator[str]:
+    how = level(problem)
     word, paint = {
         "unsafe": ("UNSAFE", style.ERROR),
         "advice": ("advice", style.WARNING),
         "silenced": ("silenced", style.NOTICE),
     }[how]
-    about = "" if finding.about.startswith("database ") else f"{finding.about}: "
-    yield _line(paint(word), word, f"{about}{finding.message}")
+    about = "" if problem.about.startswith("database ") else f"{problem.about}: "
+    yield _line(paint(word), word, f"{about}{problem.message}")
     if how != "silenced":
-        for said in (finding.hint, f"{finding.id}, {finding.link}"):
+        for said in (problem.hint, f"{problem.id}, {problem.link}"):
             if said:
                 yield f"{INDENT}{said}"  # not broken: it may be something to paste
 
@@ -135,8 +135,8 @@ def _line(painted: str, word: str, said: str) -> str:
     return "\n".join([f"  {painted}{' ' * (9 - len(word))}{first}", *(f"{INDENT}{line}" for line in rest)])
 
 
-def _verdict(findings: Sequence[Finding], style: Style) -> str:
-    levels = [level(finding) for finding in findings]
+def _verdict(problems: Sequence[Problem], style: Style) -> str:
+    levels = [level(problem) for problem in problems]
     unsafe, advice = levels.count("unsafe"), levels.count("advice")
     if unsafe:
         return style.ERROR(f"UNSAFE: do not rely on leases before the {unsafe} above marked so are mended.")

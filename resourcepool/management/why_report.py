@@ -11,7 +11,7 @@ from resourcepool.management.layout import ago, moment, padded, plain, table
 from resourcepool.management.status_report import holding_as_json, holdings_as_text, locked_as_json
 from resourcepool.phrases import shown
 from resourcepool.status.durations import duration
-from resourcepool.status.search import Found
+from resourcepool.status.search import Matches
 from resourcepool.status.waiting import InLine, Waiting
 from resourcepool.status.why import Holder, Resource
 
@@ -53,7 +53,7 @@ def holder_as_text(one: Holder) -> Iterator[str]:
         yield _("It holds nothing and waits for nothing any more.")
 
 
-def candidates_as_text(found: Found) -> Iterator[str]:
+def candidates_as_text(found: Matches) -> Iterator[str]:
     """Yield who may be meant, in a form that can be typed."""
     for row in found.rows:
         yield f"{row._meta.label} {plain(row.pk)}: {plain(row, 120)}"
@@ -63,7 +63,7 @@ def candidates_as_text(found: Found) -> Iterator[str]:
         yield _("... and more; say more of it")
 
 
-def first_as_typed(found: Found) -> str:
+def first_as_typed(found: Matches) -> str:
     """Return the words by which ``resourcepool_why`` knows the first of them alone."""
     for row in found.rows:
         return f"{row._meta.label} {shlex.quote(plain(row.pk))}"
@@ -102,7 +102,7 @@ def holder_as_json(one: Holder) -> dict[str, Any]:
     }
 
 
-def candidates_as_json(found: Found) -> dict[str, Any]:
+def candidates_as_json(found: Matches) -> dict[str, Any]:
     """Return who may be meant; see ``resource_as_json``."""
     rows = [{"pool": row._meta.label, "id": row.pk, "resource": str(row)} for row in found.rows]
     return {"resources": rows, "holders": found.holders, "more": found.is_cut_short}

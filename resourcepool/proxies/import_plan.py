@@ -16,7 +16,7 @@ CHUNK = 5_000
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ProxyUpdate:
     """A proxy that gets the values of its row; its password too, if that is another one."""
 
     row: Row
@@ -24,7 +24,7 @@ class Change:
 
 
 @dataclass
-class Plan:
+class ImportPlan:
     """What is to be done.
 
     Attributes:
@@ -42,7 +42,7 @@ class Plan:
 
     details: frozenset[str]
     new: list[Row] = field(default_factory=list)
-    changes: list[Change] = field(default_factory=list)
+    updates: list[ProxyUpdate] = field(default_factory=list)
     returning: list[Any] = field(default_factory=list)
     retiring: list[Any] = field(default_factory=list)
     changed: int = 0
@@ -54,7 +54,7 @@ class Plan:
 
 def make_plan(
     reading: Reading, using: str, *, update: bool, sync: bool, tell: Tell, compares_passwords: bool = True
-) -> Plan:
+) -> ImportPlan:
     """Return what an import of ``reading`` into the database ``using`` has to do.
 
     Args:
@@ -64,7 +64,7 @@ def make_plan(
         compares_passwords: False for those who may not know the stored ones, and would learn whether theirs are the
             same. Then every password in the file counts as another one.
     """
-    plan = Plan(reading.details - {"password"})
+    plan = ImportPlan(reading.details - {"password"})
     compare = partial(_compare, plan, update=update, sync=sync, compares_passwords=compares_passwords)
     missing = dict(reading.rows)
     details = sorted(reading.details)
@@ -91,7 +91,7 @@ def _existing(details: list[str], using: str) -> Iterator[tuple[Any, str, Identi
 
 
 def _compare(
-    plan: Plan,
+    plan: ImportPlan,
     pk: Any,
     status: str,
     row: Row,
@@ -109,7 +109,7 @@ def _compare(
     )
     returns = sync and status == Status.RETIRED
     if differs and update:
-        plan.changes.append(Change(row, other_password))
+        plan.updates.append(ProxyUpdate(row, other_password))
     if returns:
         plan.returning.append(pk)
     if returns or (differs and update):
@@ -129,16 +129,16 @@ def _same_password(row: Row, stored: str | Sealed) -> bool:
         return False  # and so an import brings passwords back whose key was lost
 
 
-def _seal(plan: Plan, new: list[Row], tell: Tell) -> None:
+def _seal(plan: ImportPlan, new: list[Row], tell: Tell) -> None:
     """Encrypt all passwords that will be written: before the transaction, which keeps others waiting."""
-    total = len(new) + len(plan.changes)
+    total = len(new) + len(plan.updates)
     for number, row in enumerate(new, 1):
         plan.new.append(_sealed(row))
         if number % CHUNK == 0:
             tell("encrypted", number, total)
-    for index, change in enumerate(plan.changes):
+    for index, change in enumerate(plan.updates):
         if change.with_password:
-            plan.changes[index] = replace(change, row=_sealed(change.row))
+            plan.updates[index] = replace(change, row=_sealed(change.row))
 
 
 def _sealed(row: Row) -> Row:

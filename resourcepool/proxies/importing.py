@@ -10,7 +10,7 @@ from django.db import connections
 
 from resourcepool.database.retry import retrying
 from resourcepool.exceptions import ImportRefused
-from resourcepool.proxies.import_plan import Plan, make_plan
+from resourcepool.proxies.import_plan import ImportPlan, make_plan
 from resourcepool.proxies.models import Proxy
 from resourcepool.proxies.reading import Reading, Tell, read, silent
 from resourcepool.proxies.row import BadLine
@@ -112,7 +112,7 @@ def listed(bad: Sequence[BadLine], count: int) -> str:
     return "\n".join(f"  {line}" for line in [*bad, *more])
 
 
-def _imported(plan: Plan, retired: int, reading: Reading) -> Imported:
+def _imported(plan: ImportPlan, retired: int, reading: Reading) -> Imported:
     return Imported(
         new=len(plan.new),
         changed=plan.changed,

@@ -9,7 +9,7 @@ from resourcepool.database.open_transaction import limit_silence
 from resourcepool.database.retry import retrying
 from resourcepool.database.short_statements import brief
 from resourcepool.exceptions import DatabaseUnavailable, ImportRefused
-from resourcepool.proxies.import_plan import Plan
+from resourcepool.proxies.import_plan import ImportPlan
 from resourcepool.proxies.models import Proxy
 from resourcepool.proxies.reading import Tell
 from resourcepool.proxies.table import ProxyTable
@@ -21,7 +21,7 @@ BATCH = 500  # SQLite may allow only 999 values in a list; MariaDB takes stateme
 Item = TypeVar("Item")
 
 
-def store(plan: Plan, using: str, reason: str, tell: Tell, actor: str = "") -> int:
+def store(plan: ImportPlan, using: str, reason: str, tell: Tell, actor: str = "") -> int:
     """Do what ``plan`` says in one transaction; returns how many proxies ``actor`` has retired, for ``reason``.
 
     No lease is touched: what is held and retired, or changed, stays with its holder.
@@ -55,7 +55,7 @@ def store(plan: Plan, using: str, reason: str, tell: Tell, actor: str = "") -> i
         ) from error
 
 
-def _insert(plan: Plan, table: ProxyTable, tell: Tell) -> None:
+def _insert(plan: ImportPlan, table: ProxyTable, tell: Tell) -> None:
     done = 0
     for batch in _batches(plan.new):
         table.insert(batch)
@@ -63,15 +63,15 @@ def _insert(plan: Plan, table: ProxyTable, tell: Tell) -> None:
         tell("stored", done, len(plan.new))
 
 
-def _change(plan: Plan, table: ProxyTable, tell: Tell) -> None:
+def _change(plan: ImportPlan, table: ProxyTable, tell: Tell) -> None:
     done = 0
     for with_password in (False, True):
-        rows = [change.row for change in plan.changes if change.with_password is with_password]
+        rows = [change.row for change in plan.updates if change.with_password is with_password]
         columns = sorted(plan.details | ({"password"} if with_password else set()))
         for batch in _batches(rows):
             table.change(batch, columns)
             done += len(batch)
-            tell("changed", done, len(plan.changes))
+            tell("changed", done, len(plan.updates))
 
 
 def _retire(pks: Sequence[Any], using: str, reason: str, actor: str) -> int:

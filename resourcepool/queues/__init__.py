@@ -1,4 +1,4 @@
-"""Queues assigned to servers: each is worked by one server at a time, and all share them evenly (document 001)."""
+"""Queues assigned to servers: one server at a time works on each, and all share them evenly (document 001)."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

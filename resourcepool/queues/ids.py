@@ -11,7 +11,7 @@ _RANGE = re.compile(r"(?P<prefix>.*?)(?P<first>[0-9]{1,9})\.\.(?P<last>[0-9]{1,9
 
 
 def queue_ids(words: Iterable[str]) -> list[str]:
-    """Return the queues that are meant: "7" is one, "0..63" are 64, "eu-00..15" are 16.
+    """Return the ids that these words name: "7" is one, "0..63" are 64, "eu-00..15" are 16.
 
     Raises:
         BadOption: a range goes backwards, or there are too many.

@@ -1,4 +1,4 @@
-"""Labels: what a server is or has, and what a queue asks for, such as {"zone": "eu"}."""
+"""Labels: what a server offers and what a queue requires, such as {"zone": "eu"}."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,7 +14,7 @@ MOST_LISTED = 20
 
 
 def check_labels(value: Any) -> None:
-    """Refuse what is not a small object of texts; a validator for model fields. Raises ValidationError."""
+    """Refuse anything but a small object of texts; a validator for model fields. Raises ValidationError."""
     if not isinstance(value, dict) or len(value) > MOST:
         raise ValidationError(_('Labels are an object of at most 20 texts, e.g. {"zone": "eu"}.'))
     for part in (*value.keys(), *value.values()):
@@ -23,7 +23,7 @@ def check_labels(value: Any) -> None:
 
 
 def labels_of(value: Mapping[str, str] | None) -> dict[str, str]:
-    """Return labels that a caller hands in; raises BadOption."""
+    """Return a caller's labels, checked; raises BadOption."""
     try:
         found = dict(value or {})
         check_labels(found)
@@ -35,7 +35,7 @@ def labels_of(value: Mapping[str, str] | None) -> dict[str, str]:
 
 
 def printable(name: object) -> str:
-    """Return what somebody has named something as one line that no terminal obeys."""
+    """Return a name given by a user as one line without terminal control characters."""
     return "".join(letter if letter.isprintable() else "?" for letter in str(name))
 
 

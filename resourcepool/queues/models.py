@@ -27,7 +27,7 @@ DAY = 86_400.0
 
 
 def check_finite(value: float) -> None:
-    """Refuse what compares with nothing; raises ValidationError."""
+    """Refuse NaN and infinity; raises ValidationError."""
     if not math.isfinite(value):
         raise ValidationError(_("Enter a number of seconds."))
 
@@ -38,9 +38,9 @@ def _seconds(name: Any, default: float, help_text: Any, least: float = 0.1) -> A
 
 
 class Planned(models.Model):
-    """A row some of whose columns only planning writes: ``save`` leaves these alone, unless they are asked for by name.
+    """A row some of whose columns only planning writes: ``save`` skips these unless ``update_fields`` names them.
 
-    A copy read a moment ago would otherwise set back who has a queue, or hide a change from the servers.
+    An instance read a moment ago would otherwise reset the owner of a queue, or hide a change from the servers.
     """
 
     planned: ClassVar[frozenset[str]] = frozenset()
@@ -56,8 +56,8 @@ class Planned(models.Model):
 class TaskType(Planned):
     """One kind of work that is split into queues, and how its servers are watched.
 
-    Its row is the mutex of everything that changes who has which queue: each such transaction begins by updating it.
-    ``generation`` goes up with every change that its servers must know of.
+    Its row is the mutex for all changes of owners: each such transaction begins by updating it. ``generation`` goes up
+    with every change that its servers must know of.
     """
 
     planned = frozenset({"generation", "is_assignment_due", "rests_until", "assigned_at", "assigned_by"})
@@ -91,7 +91,7 @@ class TaskType(Planned):
     )
     generation = models.BigIntegerField(_("generation"), default=0, editable=False)
     is_assignment_due = models.BooleanField(default=False, editable=False)
-    # No plan is due before: the last one has left something whose row was locked, and would find it so again.
+    # No plan is due before: the last one met a locked row, and would probably meet it again.
     rests_until = models.DateTimeField(null=True, editable=False)
     assigned_at = models.DateTimeField(_("last assigned at"), null=True, editable=False)
     assigned_by = models.CharField(_("last assigned by"), max_length=MAX_BY, default="", editable=False)
@@ -105,7 +105,7 @@ class TaskType(Planned):
         return str(self.name)
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """Save. A shorter ``drain_within`` begins now for what is asked for already: its owner counts on the longer."""
+        """Save. A shorter ``drain_within`` starts now for queues already asked for: their owners rely on the longer."""
         using = kwargs.get("using") or router.db_for_write(type(self), instance=self)
         if "drain_within" not in (kwargs.get("update_fields") or ("drain_within",)):
             with brief(using):
@@ -114,7 +114,7 @@ class TaskType(Planned):
         same = TaskType.objects.using(using).filter(pk=self.pk)
         with brief(using):
             limit_silence(connections[using])
-            # Writes first, as every change of the queues does, and so holds the row. Its servers have to hear of it.
+            # Writes first, as every change of the queues does, and so locks the row. Its servers must hear of it.
             next_one = F("generation") + 1
             is_shorter = same.filter(drain_within__gt=self.drain_within).update(generation=next_one)
             if not is_shorter:
@@ -125,10 +125,10 @@ class TaskType(Planned):
                 asked.update(requested_at=DbNow())
 
     def clean(self) -> None:
-        """Refuse intervals that contradict each other."""
+        """Refuse contradictory intervals."""
         spans = (self.heartbeat_every, self.judge_dead_after, self.reload_every, self.drain_within)
         if not all(isinstance(span, int | float) and math.isfinite(span) for span in spans):
-            return  # what is no number is told for its own field
+            return  # a value that is no number is reported for its own field
         if self.judge_dead_after < 2 * self.heartbeat_every:
             text = _("At least two heartbeats (%(least)g s): one may be late.")
             raise ValidationError({"judge_dead_after": text % {"least": 2 * self.heartbeat_every}})
@@ -144,11 +144,11 @@ class ServerQuerySet(LeaseQuerySet):
     """Filters over servers, by the database's clock."""
 
     def alive(self) -> Self:
-        """Return those that are not judged dead."""
+        """Return servers that are not judged dead."""
         return self.filter(busy_before__gt=DbNow())
 
     def with_ages(self) -> Self:
-        """Return them with whole microseconds until they are judged dead, and since what else is known of them."""
+        """Add the whole microseconds until each is judged dead, and since other known moments."""
         return self.annotate(
             micros_left=MicrosUntil("busy_before"),
             micros_registered=MicrosUntil("registered_at"),
@@ -160,8 +160,8 @@ class ServerQuerySet(LeaseQuerySet):
 class Server(AbstractLease):
     """One run of a process that works on queues of a task type. Its heartbeat is the renewal of this row's lease.
 
-    A process that comes back is another row: ``name`` is for people and pins, the primary key for everything else.
-    The row goes when it has left, or was found dead.
+    A process that comes back gets another row: ``name`` is for people and pins, the primary key for everything else.
+    The row is removed when the server has left, or was found dead.
     """
 
     class State(models.TextChoices):
@@ -201,9 +201,9 @@ class Server(AbstractLease):
 class Queue(Planned):
     """A part of a task type's work. ``fence`` goes up whenever ``cur_server`` changes.
 
-    ``since``: since when it is as it is, with this owner or without one.
+    ``since``: since when it has had this owner, or none.
 
-    Who has it is decided by ``cur_server`` and that server's lease together; all four columns below change only in a
+    ``cur_server`` and that server's lease together decide who has it; all four columns below change only in a
     transaction that holds the task type's row.
     """
 
@@ -251,12 +251,12 @@ class Queue(Planned):
         indexes = [models.Index(fields=["task_type", "requested_at"], name="resourcepool_queue_overdue")]
 
     def __str__(self) -> str:
-        is_read = Queue.task_type.is_cached(self)  # a name is no reason to ask the database
+        is_read = Queue.task_type.is_cached(self)  # naming a queue is no reason to query the database
         return f"{self.task_type if is_read else self.task_type_id} / {self.queue_id}"
 
 
 class Move(models.Model):
-    """One change of who has, or is to have, a queue; only added and, when old, removed."""
+    """One change of the owner, or the coming owner, of a queue; only added and, when old, removed."""
 
     class What(models.TextChoices):
         ASSIGNED = "assigned", _("assigned")

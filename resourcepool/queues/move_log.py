@@ -1,4 +1,4 @@
-"""Writes down what moves, in few statements however many queues there are."""
+"""Records moves, in few statements however many queues there are."""
 
 from collections.abc import Mapping, Sequence
 
@@ -22,7 +22,7 @@ def record(
     changes: Sequence[Change],
     known: Mapping[int | None, str],
 ) -> None:
-    """Add these changes to the moves of ``generation``; ``known``: what the servers are called, by key.
+    """Add these changes to the moves of ``generation``; ``known``: the names of the servers, by key.
 
     ``bulk_create`` would take three times as long as the rest of a plan of 10,000 queues.
     """

@@ -1,7 +1,6 @@
-"""Changes who has which queue, in transactions that hold the task type's row (R1.4): one statement for many queues.
+"""Changes owners of queues, in transactions that hold the task type's row (R1.4): one statement for many queues.
 
-A queue whose row somebody's ``guard`` keeps locked is left for the next time: whoever guards must not hold up the
-others.
+A queue whose row a ``guard`` keeps locked is left for the next time: a guard must not hold up the other queues.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -28,7 +27,7 @@ CHUNK = 5_000  # rows in one statement
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a transaction has changed. ``left``: what was to be changed, but is locked; it is due again."""
+    """The result of a transaction. ``left``: some changes met a locked row and are due again."""
 
     changes: Sequence[Change]
     left: Sequence[Change] = ()
@@ -45,20 +44,20 @@ def reassign(
     spares: bool = False,
     settle: Callable[[], Outcome] | None = None,
 ) -> Outcome:
-    """Plan, and do what the plan says, in one transaction.
+    """Plan, and carry out the plan, in one transaction.
 
     Args:
         task_type: primary key; ``by``: who does it, for people.
         first: done in the same transaction, before the plan.
-        leaving: servers that have nothing in work any more: their rows go.
-        if_due: only when a plan is due: many notice a dead server, and one of them plans.
-        spares: nobody is judged dead, because whoever plans was away itself, or the database was.
-        settle: asked after a lost connection, see ``retrying``; without it, it must be safe to do it twice.
+        leaving: servers without any work left: their rows are removed.
+        if_due: plan only if a plan is due: many servers notice a dead one, and one of them plans.
+        spares: judge nobody dead, because the planning server itself, or the database, was away.
+        settle: called after a lost connection, see ``retrying``; without it, doing the change twice must be safe.
 
     Raises:
-        ClaimInTransaction: a transaction is open in which one would look at what was before.
+        ClaimInTransaction: a transaction is open that may see an old snapshot.
         DatabaseUnavailable: nothing was changed, or it is not known.
-        TaskType.DoesNotExist: it is gone.
+        TaskType.DoesNotExist: it was deleted.
     """
 
     def work() -> Outcome:
@@ -86,7 +85,7 @@ def reassign(
 def release(
     using: str, task_type: int, by: str, server: int, queues: Collection[int], doubtful: Collection[int]
 ) -> Outcome:
-    """Give up those of ``queues`` that ``server`` has, nobody works on, and somebody has asked for (R1.5)."""
+    """Give up those ``queues`` of ``server`` that are asked for and have no work in hand (R1.5)."""
 
     def work() -> Outcome:
         locked = lock(using, task_type)
@@ -116,15 +115,15 @@ def _check_view(using: str) -> None:
 
 
 def lock(using: str, task_type: int) -> TaskType:
-    """Begin a change: whoever holds this row changes queues, and nobody else does until the commit."""
-    # An UPDATE, and nothing before it: on SQLite a transaction that begins with a look cannot write any more.
+    """Begin a change: the holder of this row alone changes queues until the commit."""
+    # An UPDATE first: on SQLite a transaction that begins with a read can no longer write.
     TaskType.objects.using(using).filter(pk=task_type).update(generation=F("generation"))
     rows = TaskType.objects.using(using).annotate(micros_of_rest=MicrosUntil("rests_until"))
     return rows.get(pk=task_type)
 
 
 def is_due(task_type: Any, workers: Sequence[planning.Worker], using: str) -> bool:
-    """Whether anything happened since the last plan, and that does not rest."""
+    """Whether something has happened since the last plan, and planning is not postponed."""
     if (task_type.micros_of_rest or 0) > 0:
         return False
     if task_type.is_assignment_due or not all(worker.is_there for worker in workers):
@@ -139,7 +138,7 @@ def _is_any_overdue(using: str, task_type: TaskType) -> bool:
 
 
 def _leaves_something_due(using: str, task_type: TaskType, dead: Collection[int]) -> bool:
-    """Whether the next look would find a plan due again, though this one could do no more about it."""
+    """Whether the next look would find a plan due again, although this plan could do no more about it."""
     are_left = dead and Server.objects.using(using).filter(pk__in=dead).exists()
     return bool(are_left) or _is_any_overdue(using, task_type)
 
@@ -147,7 +146,7 @@ def _leaves_something_due(using: str, task_type: TaskType, dead: Collection[int]
 def apply(
     using: str, task_type: TaskType, changes: Sequence[Change], known: Mapping[int | None, str]
 ) -> Outcome:
-    """Carry out these changes, and write them down, as far as no row is locked; whoever calls counts the generation."""
+    """Carry out and record these changes, except where rows are locked; the caller increments the generation."""
     if not changes:
         return Outcome([])
     free = unlocked(using, [change.queue.pk for change in changes])
@@ -164,7 +163,7 @@ def apply(
 
 
 def unlocked(using: str, pks: Sequence[int]) -> set[int]:
-    """Lock those of these queues that nobody else keeps locked, and return which they are."""
+    """Lock the queues among these that no other transaction has locked, and return their keys."""
     if not connections[using].features.has_select_for_update_skip_locked:
         return set(pks)
     found: set[int] = set()
@@ -179,7 +178,7 @@ def _change_owner(rows: Any, to: Any) -> None:
 
 
 def _request(rows: Any, to: Any) -> None:
-    # The time of the first request stays: who is asked for something else in the end has no longer for it.
+    # The time of the first request stays: asking for another server in the end does not extend it.
     rows.update(req_server_id=to, requested_at=Coalesce(F("requested_at"), DbNow()))
 
 
@@ -200,7 +199,7 @@ _UPDATES: list[tuple[Callable[[Change], bool], Callable[[Any, Any], None]]] = [
 
 
 def _remove_servers(using: str, pks: Sequence[int]) -> bool:
-    """Remove these servers, except one that still has a queue whose row is locked."""
+    """Remove these servers, except those that still have a queue whose row is locked."""
     if not pks:
         return False
     # Looked for beforehand: inside the DELETE the look would wait for those locked rows.
@@ -210,11 +209,11 @@ def _remove_servers(using: str, pks: Sequence[int]) -> bool:
 
 
 def _note_idle(using: str, task_type: TaskType) -> None:
-    """Note since when a server has had no queue: from its first moment on, whatever it asks (the alarm of R1.7)."""
+    """Note since when a server has had no queue, from its registration on (the alarm of R1.7)."""
     servers = Server.objects.using(using).filter(task_type=task_type).order_by()
     has_queues = Exists(Queue.objects.filter(cur_server=OuterRef("pk")))
     found = list(servers.annotate(has_queues=has_queues).values_list("pk", "has_queues", "idle_since"))
-    # By their keys, so that no heartbeat is in the way.
+    # By their keys, so that heartbeats do not block it.
     for pks, idle_since in (
         ([pk for pk, has_queues, since in found if has_queues and since is not None], None),
         ([pk for pk, has_queues, since in found if not has_queues and since is None], DbNow()),
@@ -233,11 +232,11 @@ def _finish(
     is_due: bool = False,
     rests: bool | None,
 ) -> None:
-    """Note what was done. ``rests``: whether no plan is due before a heartbeat has passed; None: as it is."""
+    """Note what was done. ``rests``: whether no plan is due for one heartbeat; None: unchanged."""
     is_due = is_due or bool(outcome.left)
     changed: dict[str, Any] = {"is_assignment_due": Value(is_due)}
     if rests is not None:
-        # Else every server would plan with every heartbeat for as long as somebody's transaction is open.
+        # Otherwise every server would plan with every heartbeat while that transaction is open.
         changed["rests_until"] = DbLater(task_type.heartbeat_every) if rests else None
     if moved:
         changed |= {"generation": F("generation") + 1, "assigned_at": DbNow(), "assigned_by": by}

@@ -1,6 +1,6 @@
-"""What operators do: make task types, add and remove queues, pin, drain, pause, and try out what would move.
+"""Operators' actions: create task types, add and remove queues, pin, drain, pause, and preview moves.
 
-Each is one transaction that also plans, so that what it says afterwards is what happens. ``by``: who does it, for the
+Each is one transaction that also plans, so the reported changes are the actual ones. ``by``: who does it, for the
 history. All raise BadOption, DatabaseUnavailable and NotMigrated; nothing is half done.
 """
 
@@ -41,7 +41,7 @@ def create(
     by: str = "",
     **settings: Any,
 ) -> TaskType:
-    """Make a task type with these queues.
+    """Create a task type with these queues.
 
     Args:
         settings: ``strategy``, ``heartbeat_every``, ``judge_dead_after``, ``reload_every``, ``drain_within``.
@@ -98,10 +98,10 @@ def change_queues(
     labels: Mapping[str, str] | None = None,
     by: str = "",
 ) -> int:
-    """Give queues another parameter or other labels (None: as they are); their servers hear of it with their next look.
+    """Give queues another parameter or other labels (None: unchanged); their servers learn of it with their next look.
 
     Returns:
-        How many queues these are.
+        The number of queues.
     """
     changed: dict[str, Any] = {} if labels is None else {"labels": labels_of(labels)}
     if parameter is not None:
@@ -113,7 +113,7 @@ def change_queues(
 
 
 def remove_queues(task_type: str, queue_ids: Sequence[str], *, by: str = "") -> int:
-    """Remove queues: those that nobody has at once, the others when their servers have finished with them."""
+    """Remove queues: those without an owner at once, the others when their servers have finished with them."""
 
     keys: list[int] = []
 
@@ -130,10 +130,10 @@ def remove_queues(task_type: str, queue_ids: Sequence[str], *, by: str = "") -> 
 
 
 def pin(task_type: str, queue_ids: Sequence[str], server: str, *, by: str = "") -> int:
-    """Have these queues go to the server of that name whenever there is one; "" ends that. Returns how many.
+    """Assign these queues to the server of that name whenever there is one; "" ends that. Returns how many.
 
     Raises:
-        BadOption: also for "web-3 #17": its next run would not be meant.
+        BadOption: also for "web-3 #17", because a pin names all runs, not one.
     """
     name = server and options.text("server", server, most=MAX_NAME)
     if alone := name_of_run(name):
@@ -143,7 +143,7 @@ def pin(task_type: str, queue_ids: Sequence[str], server: str, *, by: str = "") 
 
 
 def drain(task_type: str, *servers: str, by: str = "") -> list[str]:
-    """Have servers give up all their queues and get no more, while they stay. Returns which ones were meant.
+    """Make servers give up all their queues and get no more, while they stay. Returns their names and numbers.
 
     Args:
         servers: names (each means all that have it), or name and number, such as "web-3 #17".
@@ -152,12 +152,12 @@ def drain(task_type: str, *servers: str, by: str = "") -> list[str]:
 
 
 def undrain(task_type: str, *servers: str, by: str = "") -> list[str]:
-    """Have drained servers get queues again; see ``drain``."""
+    """Let drained servers get queues again; see ``drain``."""
     return _set_state(task_type, servers, Server.State.UP, by)
 
 
 def pause(task_type: str, *, by: str = "") -> None:
-    """Have the servers begin no more work on the queues of a task type, within a heartbeat; who has which stays."""
+    """Let the servers begin no more work on the queues of a task type, within a heartbeat; owners stay."""
     _change(task_type, by, lambda using, locked: _update(using, locked, is_paused=True))
 
 
@@ -174,15 +174,15 @@ def preview(
     draining: Sequence[str] = (),
     removing: Sequence[str] = (),
 ) -> tuple[list[Change], list[Worker]]:
-    """Return what would change, and why, if servers left, joined or drained, or queues were removed; nothing does.
+    """Return what would change, and why, if servers left, joined or drained, or queues were removed; changes nothing.
 
     Args:
         without, draining: names of servers, as for ``drain``.
-        joining: servers that are not there yet; their keys are negative.
+        joining: servers that do not exist yet; their keys are negative.
         removing: ids of queues.
 
     Returns:
-        The changes, and the servers with those that would join.
+        The changes, and the servers including the joining ones.
     """
     using = using_of_queues()
     found = find_task_type(task_type, using)
@@ -197,7 +197,7 @@ def preview(
 
 
 def known(task_type: str, queue_ids: Sequence[str], there: Mapping[str, int]) -> list[int]:
-    """Return the keys of these queues; raises BadOption, which names those that are not there."""
+    """Return the keys of these queues; raises BadOption, which names missing ones."""
     if missing := [each for each in queue_ids if each not in there]:
         raise BadOption(
             "queue", missing[:MOST_SHOWN], f"{printable(task_type)} has no such {_them(missing, 'queue')}"
@@ -206,7 +206,7 @@ def known(task_type: str, queue_ids: Sequence[str], there: Mapping[str, int]) ->
 
 
 def name_of_run(server: str) -> str:
-    """Return "web-3" for "web-3 #17", which is one run of it; "" for all else, also if a server is called just that."""
+    """Return "web-3" for "web-3 #17", which is one run of it; otherwise "", also if a server has just that name."""
     run = re.fullmatch(r"(.+) #([0-9]{1,18})", server)
     if not run:
         return ""
@@ -216,7 +216,7 @@ def name_of_run(server: str) -> str:
 
 
 def using_of_queues() -> str:
-    """Return the alias of the database in which task types, servers and queues are."""
+    """Return the alias of the database with the task types, servers and queues."""
     return str(router.db_for_write(TaskType))
 
 
@@ -238,7 +238,7 @@ def _change(
     *,
     settle: Callable[[Any], bool] = lambda _queues: False,
 ) -> None:
-    """Do it and plan. ``settle``: whether the queues tell, after a lost reply, that it was done."""
+    """Make the change and plan. ``settle``: whether the queues show, after a lost reply, that it was made."""
     using = using_of_queues()
     found = find_task_type(task_type, using)
 

@@ -1,4 +1,4 @@
-"""Reads how the queues and servers of a task type stand."""
+"""Reads the state of the queues and servers of a task type."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -19,7 +19,7 @@ def find_task_type(name: str, using: str) -> TaskType:
     """Return the task type of this name.
 
     Raises:
-        BadOption: there is none; names those that exist.
+        BadOption: there is none; names the existing ones.
     """
     found = TaskType.objects.using(using).filter(name=str(name)[:200]).first()
     if found is None:
@@ -32,27 +32,27 @@ def find_task_type(name: str, using: str) -> TaskType:
 
 
 def read_workers(task_type: TaskType, using: str, *, spares: bool = False) -> list[Worker]:
-    """Return its servers in the order in which they registered; ``spares``: none of them is judged dead."""
+    """Return its servers in the order of their registration; ``spares``: none of them is judged dead."""
     servers = Server.objects.using(using).filter(task_type=task_type).with_ages()
     return [worker_of(server, spares) for server in servers.order_by("registered_at", "pk")]
 
 
 def worker_of(server: Any, spares: bool) -> Worker:
-    """Return a server, read ``with_ages``, as planning wants it."""
+    """Return a server, read ``with_ages``, in the form that planning uses."""
     member = Member(server.pk, server.name, server.weight, server.labels, server.limit)
     is_alive, is_draining = server.micros_left > 0, server.state == Server.State.DRAINING
     return Worker(member, is_alive, is_draining, server.ttl, is_spared=spares and not is_alive)
 
 
 def read_queues(task_type: TaskType, using: str, *only: Q) -> list[QueueSnapshot]:
-    """Return its queues (``only`` those for which this holds) in the order in which they were added."""
+    """Return its queues (``only`` those that match) in the order in which they were added."""
     rows = Queue.objects.using(using).filter(*only, task_type=task_type)
     found = rows.order_by("pk").annotate(asked=MicrosUntil("requested_at")).values_list(*COLUMNS, "asked")
     return [_snapshot(*row) for row in found]
 
 
 def with_parameters(rows: Any) -> list[tuple[QueueSnapshot, str]]:
-    """Return these queues as planning wants them, each with its parameter."""
+    """Return these queues in the form that planning uses, each with its parameter."""
     found = rows.annotate(asked=MicrosUntil("requested_at")).values_list(*COLUMNS, "asked", "parameter")
     return [(_snapshot(*row), parameter) for *row, parameter in found]
 
@@ -64,10 +64,10 @@ def _snapshot(*row: Any) -> QueueSnapshot:
 
 
 def of_server(server: int) -> Q:
-    """Return the condition "this server has it, or has asked for it"."""
+    """Return the condition that this server has a queue, or has asked for it."""
     return Q(cur_server=server) | Q(req_server=server)
 
 
 def names(workers: Iterable[Worker]) -> dict[int | None, str]:
-    """Return what the servers are called, by key."""
+    """Return the names of the servers, by key."""
     return {worker.member.pk: str(worker.member) for worker in workers}

@@ -1,4 +1,4 @@
-"""What operators may enter for queues: ids, parameters, labels."""
+"""Validates operators' input for queues: ids, parameters, labels."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ MOST_SHOWN = 5
 
 
 def checked_ids(queue_ids: Sequence[str]) -> list[str]:
-    """Return these ids, if each may be one and is there once; raises BadOption."""
+    """Return these ids if each is valid and occurs once; raises BadOption."""
     checked = [options.text("queue", each, most=MAX_QUEUE_ID) for each in queue_ids]
     if twice := sorted(each for each, count in Counter(checked).items() if count > 1):
         raise BadOption("queue", twice[:MOST_SHOWN], "each queue once")
@@ -26,14 +26,14 @@ def checked_ids(queue_ids: Sequence[str]) -> list[str]:
 def new_queues(
     task_type: TaskType, queue_ids: Sequence[str], parameter: str, labels: Mapping[str, str] | None
 ) -> list[Queue]:
-    """Return new queues of a task type whose row is locked, not saved yet; raises BadOption."""
+    """Return new, unsaved queues of a task type whose row is locked; raises BadOption."""
     ids, needed = checked_ids(queue_ids), labels_of(labels)
     if ranges := [each for each in ids if ".." in each]:
         raise BadOption(
             "queue", ranges[:MOST_SHOWN], "no two dots in it; a range is such as 0..63 or eu-00..15"
         )
-    # Higher than any fence that a queue of this name, since removed, has had: by the clock also if its task type was
-    # made again, by the generation also where the clock stands still between two changes.
+    # Higher than any fence of a removed queue of the same name: by the clock also if its task type was created
+    # again, by the generation also where the clock stands still between two changes.
     fence = DbMicros() + task_type.generation
     of_each = {
         "task_type": task_type,
@@ -46,7 +46,7 @@ def new_queues(
 
 
 def checked_parameter(parameter: str) -> str:
-    """Return it, if it is not too long; raises BadOption."""
+    """Return it if it is not too long; raises BadOption."""
     if len(parameter) > MAX_PARAMETER:
         raise BadOption("parameter", parameter, f"text of at most {MAX_PARAMETER} characters")
     return parameter

@@ -1,4 +1,4 @@
-"""Which resources an operator means: by primary key, or by tags and fields as in ``pool.acquire``."""
+"""Selects the resources that an operator names: by primary key, or by tags and fields as in ``pool.acquire``."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,15 +11,15 @@ from resourcepool.resources.queryset import ResourceQuerySet
 
 
 def everything(model: Any) -> ResourceQuerySet:
-    """Return all rows of ``model`` where leases are decided, whatever its default manager hides."""
+    """Return all rows of ``model`` on the database that decides leases, including rows its default manager hides."""
     return ResourceQuerySet(model=model, using=model.pool.using)
 
 
 def chosen(model: Any, pks: Sequence[str] = (), wishes: Mapping[str, Any] | None = None) -> ResourceQuerySet:
-    """Return the resources with these primary keys, or all of them, as far as they match ``wishes``.
+    """Return the resources with these primary keys, or without any all resources, that match ``wishes``.
 
     Raises:
-        BadOption: a primary key that no resource has, an unknown field, or a value that it does not take.
+        BadOption: a primary key that no resource has, an unknown field, or a value that the field does not accept.
     """
     rows = everything(model).filter(selectors.wanted(model, selectors.canonical(model, wishes or {})))
     if not pks:

@@ -26,27 +26,27 @@ DELETED = "its row was deleted"
 
 
 class Origin(Protocol):
-    """The pool that a lease came from, as far as the lease asks it for something."""
+    """The pool that a lease came from, as far as the lease uses it."""
 
     @property
     def model(self) -> Model:
         """The model whose rows it hands out."""
 
     def refuse_open_transaction(self, request: Request) -> None:
-        """Raise ClaimInTransaction if ``request`` could not be filled now because a transaction is open."""
+        """Raise ClaimInTransaction if an open transaction prevents ``request`` from being filled now."""
 
     def obtain(self, request: Request) -> "list[ResourceLease]":
-        """Return what was asked for; raises AcquireTimeout."""
+        """Return the requested leases; raises AcquireTimeout."""
 
     async def aobtain(self, request: Request) -> "list[ResourceLease]":
         """``obtain`` for asyncio."""
 
     def freed(self, lease: "ResourceLease") -> None:
-        """Note that ``lease`` was released here."""
+        """Note that ``lease`` was released in this process."""
 
 
 class ResourceLease(AwaitedLease):
-    """A lease whose row is a resource. See ``Lease`` for what it promises and what not."""
+    """A lease whose row is a resource. See ``Lease`` for what it promises and what it does not."""
 
     def __init__(self, pool: Origin, using: str, grant: Grant, request: Request) -> None:
         self.pool, self.request = pool, request
@@ -76,19 +76,19 @@ class ResourceLease(AwaitedLease):
         self.resource  # noqa: B018 (reads it)
 
     def release(self) -> None:
-        """Give the resource back, to rest for its cool-down; raises as ``Lease.release`` does."""
+        """Give the resource back, to rest for its cool-down; raises as ``Lease.release``."""
         super().release()
         self.pool.freed(self)
 
     def quarantine(self, reason: str, *, what: What = What.QUARANTINED) -> None:
-        """Give the resource back as bad: nobody gets it for a while, twice as long each time in a row.
+        """Give the resource back as bad: nobody gets it for a while, twice as long with each consecutive strike.
 
         Args:
             reason: why, one line for people; without secrets.
-            what: how this is told.
+            what: the kind of event that is sent.
 
         Raises:
-            LeaseLost: it was lost before; whoever has it now is not disturbed.
+            LeaseLost: it was lost before; its new holder is not disturbed.
             BadOption: the reason is empty, too long or not one line.
         """
         self.ensure_held()
@@ -103,14 +103,14 @@ class ResourceLease(AwaitedLease):
         self._give_up(what, f"quarantined ({reason})", send, reason)
 
     def fix(self, reason: str, *, timeout: object = None) -> None:
-        """Quarantine the resource and move this handle to another one, asked for in the same way (R0.6).
+        """Quarantine the resource and move this handle to another one, requested in the same way (R0.6).
 
-        ``fence``, ``pk`` and ``resource`` are new afterwards. Should nothing come free in time, the handle
+        ``fence``, ``pk`` and ``resource`` are new afterwards. If nothing comes free in time, the handle
         is released and the bad resource stays in quarantine.
 
         Args:
             reason: why, one line for people.
-            timeout: how long to wait for another one (seconds or timedelta); as it was acquired, if not given.
+            timeout: how long to wait for another one (seconds or timedelta); default: as it was acquired.
 
         Raises:
             LeaseLost: it was lost before.
@@ -176,5 +176,5 @@ class ResourceLease(AwaitedLease):
 
 
 def _unless_out(column: str, value: models.expressions.Combinable) -> models.Case:
-    """Return the new ``value``, unless the resource is out of service: what an operator wrote stays."""
+    """Return the new ``value``, except for a resource out of service, which keeps what an operator wrote."""
     return models.Case(models.When(in_service=True, then=value), default=models.F(column))

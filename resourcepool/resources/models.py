@@ -1,4 +1,4 @@
-"""Resources: leased rows that say what they are, and whether they may be handed out."""
+"""Resources: leased rows with a description, and whether they may be handed out."""
 
 from collections.abc import Iterable
 from typing import Any, ClassVar, Self
@@ -17,12 +17,12 @@ from resourcepool.resources.queryset import ResourceQuerySet
 from resourcepool.resources.state import MAX_REASON, STATE_COLUMNS, Status, Verdict
 from resourcepool.resources.tags import TagsField
 
-# Besides Django's own: to free, quarantine, drain, reserve and return.
+# Besides Django's own: permission to free, quarantine, drain, reserve and return.
 PERMISSIONS = ("add", "change", "delete", "view", "operate")
 
 
 class AbstractResource(AbstractLease):
-    """Derive your own kind of resource from this; ``YourModel.pool`` hands its rows out.
+    """Derive your own kind of resource from this; ``YourModel.pool`` leases its rows.
 
     Example::
 
@@ -30,14 +30,14 @@ class AbstractResource(AbstractLease):
             number = models.CharField(max_length=20, unique=True)
             pool = Pool(ttl=120, cooldown=5)  # only where the settings' defaults do not fit
 
-            class Meta(AbstractResource.Meta):  # brings the index that claims use, and operate_phone
+            class Meta(AbstractResource.Meta):  # adds the index that claims use, and the permission operate_phone
                 verbose_name = "phone"
 
         with Phone.pool.lease(timeout=30) as lease:
             call(lease.resource.number)
 
-    Not promised: that the thing itself knows who holds it. Whoever keeps using a phone, a proxy or an account
-    after its lease was lost is not stopped by the database; see ``Lease.ensure_held`` and ``Lease.guard``.
+    Not promised: that the resource itself knows who holds it. The database cannot stop a process that keeps using a
+    phone, a proxy or an account after its lease was lost; see ``Lease.ensure_held`` and ``Lease.guard``.
     """
 
     default_checker: ClassVar[str | None] = (
@@ -91,14 +91,14 @@ class AbstractResource(AbstractLease):
 
     def _note_state(self, names: Iterable[str] | None = None) -> None:
         noted = STATE_COLUMNS if names is None else STATE_COLUMNS & set(names)
-        # Another dictionary each time: that of before may be shared with a copy.
+        # A new dictionary each time: the old one may be shared with a copy.
         read = self.__dict__.get("_state_read", {})
         self.__dict__["_state_read"] = {**read, **{name: self.__dict__.get(name) for name in noted}}
 
     def _may_write(self, name: str, value: Any, *, by_name: bool) -> bool:
-        # A copy read a while ago must not undo what an operator has decided since: only what was changed here.
+        # An instance read a while ago must not undo later decisions of operators: write only what was changed here.
         if name in STATE_COLUMNS and not by_name:
-            # A copy made by hand knows nothing of the row; one that came from bulk_create() wrote it.
+            # A copy made by hand knows nothing of the row; an instance from bulk_create() wrote it.
             unknown = value if self._state.adding else object()
             return bool(value != self.__dict__.get("_state_read", {}).get(name, unknown))
         return super()._may_write(name, value, by_name=by_name)

@@ -1,4 +1,4 @@
-"""A pool: the rows of one model, each handed out to one holder at a time."""
+"""A pool: the rows of one model, each leased to one holder at a time."""
 
 import contextlib
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -32,24 +32,24 @@ from resourcepool.waiting.claim_in_transaction import refuse_open_transaction
 from resourcepool.waiting.delivering import delivered, handles
 from resourcepool.waiting.request import Request
 
-ROUNDS = 10  # of looking what is free and losing the race for what was tried
+ROUNDS = 10  # of reading free rows and losing the race for them
 TRIES_PER_LOOK = 3
-GUESSES = 2  # of rows that were free a moment ago; then one looks
-LONGEST_TRY = 0.5  # seconds, then one stands in line: rows that look free may be locked
+GUESSES = 2  # of rows that were free a moment ago; after these the rows are read
+LONGEST_TRY = 0.5  # seconds, after which the caller waits in line: rows that look free may be locked
 
 
 class Pool:
-    """Hands out the rows of a model; every resource model has one as ``Model.pool``.
+    """Leases the rows of a model; every resource model has one as ``Model.pool``.
 
     Options of ``acquire``, ``lease`` and ``acquire_many`` (times in seconds or timedelta):
 
-    - ``timeout``: how long to wait until something suitable is free; default: RESOURCEPOOL["TIMEOUT"].
-    - ``ttl``: how long the grant outlives a process that dies. A living one renews it by itself.
+    - ``timeout``: how long to wait until a suitable row is free; default: RESOURCEPOOL["TIMEOUT"].
+    - ``ttl``: how long the grant outlives a process that dies. A living process renews it automatically.
     - ``holder``: who has it, for people to read; default: host/pid/thread/number.
-    - ``priority``: who is served first when several wait: the lowest number, then who came first.
+    - ``priority``: the order of service when several wait: the lowest number first, then by arrival.
     - ``strategy``: "spread" (one of the 64 longest idle), "sticky" (the one I had last) or "random" (by weight).
     - ``cooldown``: how long it rests after the release.
-    - ``max_hold``: it is not renewed beyond this.
+    - ``max_hold``: it is not renewed beyond this long after the grant.
     - ``on_lost``: called with the lease when it is lost, from a background thread.
     - ``allow_in_transaction``: claim inside the caller's open transaction; a rollback undoes it. Not in a savepoint.
     - anything else is a selector: a field of the model with a value or a list of values, or ``tags``.
@@ -66,7 +66,7 @@ class Pool:
         self._declared = declared
         self._bound: dict[type, Pool] = {}
         self._model: Model | None = None
-        self._history: tuple[object, bool] | None = None  # the settings it was read from, and what they said
+        self._history: tuple[object, bool] | None = None  # the settings it was read from, and the value
 
     def __get__(self, instance: object, owner: type) -> "Pool":
         if self._model is not None:
@@ -78,7 +78,7 @@ class Pool:
 
     @cached_property
     def model(self) -> Model:
-        """The model whose rows this pool hands out."""
+        """The model whose rows this pool leases."""
         model: Any = self._model
         if not isinstance(model, type) or not issubclass(model, AbstractLease) or model._meta.abstract:
             raise BadOption("model", model, "a concrete Django model derived from AbstractResource")
@@ -91,7 +91,7 @@ class Pool:
 
     @property
     def keeps_history(self) -> bool:
-        """Whether what happens to its resources is written down; asked for every lease, so what was read is kept."""
+        """Whether events of its resources are recorded; read for every lease, so the setting is cached."""
         chosen = getattr(settings, "RESOURCEPOOL", None)
         if self._history is None or self._history[0] is not chosen:
             self._history = chosen, pool_setting(self.model._meta.label, "history", self._declared) is True
@@ -122,7 +122,7 @@ class Pool:
 
         Args:
             wait: False: return None at once when nothing is free.
-            wishes: see the class.
+            wishes: options and selectors, see the class.
 
         Raises:
             AcquireTimeout: nothing suitable came free in time.
@@ -131,7 +131,7 @@ class Pool:
         return delivered(leases)[0] if leases else None
 
     def acquire_many(self, count: int, *, wait: bool = True, **wishes: Any) -> list[ResourceLease] | None:
-        """Return the leases of ``count`` resources, or of none: all or nothing. See ``acquire``."""
+        """Return the leases of ``count`` resources: all or nothing. See ``acquire``."""
         leases = self._acquire(count, wait, wishes)
         return None if leases is None else delivered(leases)
 
@@ -143,12 +143,13 @@ class Pool:
             yield lease
 
     def adopt(self, pk: Any, fence: int, **wishes: Any) -> ResourceLease:
-        """Take up a lease that ``hand_over`` passed to this process, under a fence of its own: one higher.
+        """Take up a lease that ``hand_over`` passed to this process, under a new fence: one higher.
 
-        So of two who are sent the same message one gets it, and who still holds that grant elsewhere loses it.
+        So if two processes get the same message, one of them gets the lease, and a process that still holds that grant
+        loses it.
 
         Raises:
-            LeaseLost: that grant is over, or somebody else has taken it up.
+            LeaseLost: that grant has ended, or another process has adopted it.
             BadOption: this process holds that grant itself; hand it over first.
         """
         asked = self.request(1, wishes)
@@ -187,14 +188,14 @@ class Pool:
             lease.is_delivered = True
             yield lease
 
-    # What handles and ``Resource`` need
+    # Used by handles and ``Resource``
 
     def request(self, count: int, wishes: Mapping[str, Any]) -> Request:
         """Return the checked request for these options and selectors; raises BadOption."""
         return self._requests.request(count, wishes)
 
     def obtain(self, request: Request, stop: Callable[[], bool] = lambda: False) -> list[ResourceLease]:
-        """Return what was asked for, waiting up to its timeout or until ``stop()``; raises AcquireTimeout."""
+        """Return the requested leases, waiting up to the timeout or until ``stop()``; raises AcquireTimeout."""
         return acquire(self, request, stop)
 
     async def aobtain(self, request: Request) -> list[ResourceLease]:
@@ -202,17 +203,17 @@ class Pool:
         return await aacquire(self, request)
 
     def refuse_open_transaction(self, request: Request) -> None:
-        """Raise ClaimInTransaction if ``request`` could not be filled now because a transaction is open."""
+        """Raise ClaimInTransaction if an open transaction prevents ``request`` from being filled now."""
         refuse_open_transaction(connections[self.using], request)
 
     def freed(self, lease: ResourceLease) -> None:
-        """Note that ``lease`` was released here: its holder prefers it next time."""
+        """Note that ``lease`` was released in this process: its holder prefers the row next time."""
         self._last_held.note(lease.request, lease.pk)
 
-    # What waiting needs: see ``waiting.request.Source``
+    # Used by waiting: see ``waiting.request.Source``
 
     def claim_free(self, connection: BaseDatabaseWrapper, request: Request) -> list[Grant] | None:
-        """Claim what is free, if it is enough; None when it is not."""
+        """Claim free rows; None when there are not enough."""
         for pk in self._likely(connection, request) if request.count == 1 else ():
             if (grants := self._claim(connection, request, [pk])) is not None:
                 return grants
@@ -233,21 +234,21 @@ class Pool:
         return None
 
     def _likely(self, connection: BaseDatabaseWrapper, request: Request) -> Iterator[Any]:
-        """Yield what is worth trying without a look: what its holder had last, then what was free a moment ago."""
+        """Yield rows worth trying without reading: the one the holder had last, then those free a moment ago."""
         if request.strategy == "sticky" and (last := self._last_held.take(request)) is not None:
             yield last
-        if request.strategy != "random":  # which chooses by weight, among all that are free
+        if request.strategy != "random":  # which chooses by weight among all free rows
             for _ in range(GUESSES):
                 if (seen := self._last_seen.take(connection.alias, request.selector)) is None:
                     return
                 yield seen
 
     def handle(self, using: str, grant: Grant, request: Request) -> ResourceLease:
-        """Return the handle of what was granted."""
+        """Return the handle of a grant."""
         return ResourceLease(self, using, grant, request)
 
     def refuse_impossible(self, connection: BaseDatabaseWrapper, request: Request) -> None:
-        """Raise BadOption for more than there is: it would keep what there is, and starve those behind it."""
+        """Raise BadOption for more rows than there are: the request would keep them all, and starve later ones."""
         if request.count > 1:
             wanted = selectors.wanted(self.model, request.selector)
             rows = verbs.rows_of(connection, self.model).filter(wanted).exclude(status=Status.RETIRED)

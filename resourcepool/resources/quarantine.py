@@ -1,4 +1,4 @@
-"""How long a bad resource is put away: every strike twice as long as the one before (R0.4)."""
+"""How long a bad resource is quarantined: twice as long with every strike (R0.4)."""
 
 import datetime
 import random
@@ -13,14 +13,14 @@ JITTER = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Seconds: the first delay, and the longest (the document's one day)."""
+    """The first delay and the longest (the document's one day), in seconds."""
 
     base: float
     cap: float
 
     @classmethod
     def from_settings(cls) -> "Policy":
-        """Read RESOURCEPOOL["QUARANTINE"]; raises BadOption naming what is wrong with it."""
+        """Read RESOURCEPOOL["QUARANTINE"]; raises BadOption that names the mistake."""
         chosen = setting("QUARANTINE")
         base = options.seconds("RESOURCEPOOL['QUARANTINE']['base']", chosen["base"], least=0.001)
         cap = options.seconds(
@@ -30,11 +30,11 @@ class Policy:
 
 
 def delay(strikes: int, policy: Policy, chance: float | None = None) -> float:
-    """Return for how many seconds to put a resource away after its ``strikes``-th strike in a row.
+    """Return for how many seconds to quarantine a resource after its ``strikes``-th consecutive strike.
 
     Args:
         strikes: 1 for the first.
-        chance: from 0 to 1; up to a quarter is added, so that what failed together does not return together.
+        chance: from 0 to 1; up to a quarter is added, so that resources that failed together return at different times.
     """
     spread = random.random() if chance is None else chance  # noqa: S311 (jitter)
     doubled = policy.base * 2.0 ** min(strikes - 1, 60)
@@ -42,5 +42,5 @@ def delay(strikes: int, policy: Policy, chance: float | None = None) -> float:
 
 
 def strikes_now(strikes: int, last: datetime.datetime | None, now: datetime.datetime) -> int:
-    """Return which strike in a row this is: one more than before, or the first again after a good day."""
+    """Return the number of this strike: one more than before, or 1 again after a day without any."""
     return 1 if last is None or now - last > FORGIVEN_AFTER else strikes + 1

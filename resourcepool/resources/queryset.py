@@ -1,4 +1,4 @@
-"""What operators, checks and programs do to resources: each change says what it did, to whoever listens."""
+"""Changes of resources by operators, checks and programs; each change sends signals for the changed rows."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,25 +19,25 @@ from resourcepool.resources.state import MAX_REASON, Status
 from resourcepool.signals import Fact, What, tell
 from resourcepool.waiting.handover import give_out_quietly
 
-CHUNK = 500  # rows in one transaction; of lists of 1,000 MariaDB makes a table, and locks rows in no order
-LONGEST = 30 * options.DAY  # seconds for which something is put away at most
+CHUNK = 500  # rows in one transaction; for lists of 1,000 MariaDB makes a table, and locks rows in no order
+LONGEST = 30 * options.DAY  # seconds: the longest time for which a resource may be put away
 BACK = {"in_service": True, "status": Status.IN_SERVICE, "reason": "", "until": None, "strikes": 0}
 
-Change = Callable[[Any], int]  # makes it to these rows
+ChangeRows = Callable[[Any], int]  # makes the change to these rows
 
 
 class ResourceQuerySet(LeaseQuerySet):
     """Filters and changes over resources. Only ``revoke`` touches a running lease.
 
-    ``actor`` is the operator who does it, as the history tells; "" for a program. All changes return how many rows
-    they were made to, and raise BadOption for a wrong reason, name or duration. What somebody's transaction keeps
-    locked, a holder's ``guard`` for example, is waited for once, for 3 s; then all others are done, and RowLocked says
-    how many. Inside a transaction of yours one waits as your settings say, and the error is the database's own.
+    ``actor`` is the operator who does it, for the history; "" for a program. All changes return the number of changed
+    rows, and raise BadOption for a wrong reason, name or duration. Rows that another transaction has locked, such as a
+    holder's ``guard``, are waited for once, for 3 s; then all others are done, and RowLocked says how many. Inside your
+    own transaction your settings decide how long to wait, and the error is the database's own.
     """
 
     def quarantined(self) -> Self:
-        """Put away for a while, because they were found bad; not those whose lease still runs: these are draining."""
-        # The status stays when it is over, so that people can see why; the next lease or cool-down is not meant.
+        """In quarantine because they were found bad; not those whose lease still runs, which are draining."""
+        # The status stays after its end, so that people can see why; the next lease or cool-down does not count.
         is_busy = models.Q(busy_before__gt=DbNow())
         parked = models.Q(in_service=True, holder="") & is_busy
         since_a_lease = models.Q(in_service=False) & (models.Q(holder="") | ~is_busy)
@@ -48,20 +48,20 @@ class ResourceQuerySet(LeaseQuerySet):
         return self.filter(in_service=False).held()
 
     def take_out(self, reason: str, *, duration: object = None, actor: str = "") -> int:
-        """Hand these out no more; a held one after its lease ends: it drains.
+        """Take these out of service; a held one drains: it goes out when its lease ends.
 
         Args:
             reason: why, one line for people.
-            duration: back in service by itself after so long (seconds or timedelta, up to 30 days); None:
+            duration: returns to service by itself after so long (seconds or timedelta, up to 30 days); None:
                 until ``return_to_service``.
         """
         return self._put_away(What.TAKEN_OUT, Status.OUT_OF_SERVICE, reason, duration, actor)
 
     def reserve(self, name: str, reason: str, *, duration: object = None, actor: str = "") -> int:
-        """Keep these for a person: nobody is handed them. A held one is theirs as soon as its lease ends.
+        """Keep these for a person: nobody else gets them. A held one is the person's as soon as its lease ends.
 
         Args:
-            name: whose they are.
+            name: of the person.
             reason, duration: see ``take_out``.
         """
         name = options.text("name", name, most=80)
@@ -69,14 +69,14 @@ class ResourceQuerySet(LeaseQuerySet):
         return self._put_away(What.RESERVED, Status.RESERVED, f"{name}: {reason}", duration, actor)
 
     def retire(self, reason: str = "retired", *, actor: str = "") -> int:
-        """Take these out for good; their rows stay."""
+        """Take these out of service for good; their rows stay."""
         return self._put_away(What.TAKEN_OUT, Status.RETIRED, reason, None, actor)
 
     def quarantine(self, reason: str, duration: object, *, actor: str = "") -> int:
-        """Put these away as bad for so long (seconds or timedelta, up to 30 days); then they are handed out again.
+        """Quarantine these for so long (seconds or timedelta, up to 30 days); then they can be leased again.
 
-        A held one is not taken from its holder: it drains, is in quarantine after its lease, and is back in service
-        when the time is over. One that is in quarantine gets the new reason and end.
+        A held one is not taken from its holder: it drains, is in quarantine after its lease, and returns to service
+        when the time is over. One that is already in quarantine gets the new reason and end.
         """
         reason, seconds = _reason(reason), _span(duration)
         put_away = partial(_update, **_quarantined(reason, seconds))
@@ -84,31 +84,31 @@ class ResourceQuerySet(LeaseQuerySet):
         return self._change(What.QUARANTINED, self.filter(those), put_away, reason, actor)
 
     def return_to_service(self, *, reason: str = "", actor: str = "") -> int:
-        """Hand these out again, and forget their strikes; ends a quarantine.
+        """Return these to service, and reset their strikes; ends a quarantine.
 
         Args:
-            reason: why, one line for the history; "": none is told.
+            reason: why, one line for the history; "": no reason.
         """
         reason = _reason(reason) if reason else ""
         away = self.filter(models.Q(in_service=False) | ~models.Q(status=Status.IN_SERVICE))
         return self._change(What.RETURNED, away, _return, reason, actor)
 
     def return_due(self) -> int:
-        """Return to service what was out of service until a moment that has passed."""
+        """Return resources to service whose time out of service is over."""
         due = self.filter(
             in_service=False,
             status__in=(Status.OUT_OF_SERVICE, Status.QUARANTINED, Status.RESERVED),
             until__lte=DbNow(),
         )
         back = partial(_update, in_service=True, status=Status.IN_SERVICE, reason="", until=None)
-        # What is locked is returned next time: whoever waits for a free one must not wait for somebody's transaction.
+        # Locked rows are returned next time: a waiter for a free one must not wait for a transaction.
         return self._change(What.RETURNED, due, back, "its time was over", "", skips=True)
 
     def revoke(self, reason: str, *, actor: str = "") -> int:
         """Take the running leases of these away: they are free at once, and the fence goes up.
 
         The holder is told within one beat of its keeper (a third of its ttl): ``lost`` is set, ``on_lost`` runs, its
-        next call raises ``LeaseLost``. Not promised: that it stops using the thing; see ``Lease.guard``.
+        next call raises ``LeaseLost``. Not promised: that it stops using the resource; see ``Lease.guard``.
         """
         reason = _reason(reason)
         self._for_write = True
@@ -126,12 +126,12 @@ class ResourceQuerySet(LeaseQuerySet):
         return self._all_but_the_locked(([one[0] for one in chunk] for chunk in chunks), free, frees=True)
 
     def delete(self, *, actor: str = "") -> tuple[int, dict[str, int]]:
-        """Delete those that are free; those that are held are retired instead, and their holders not disturbed.
+        """Delete the free ones and retire the held ones, whose holders are not disturbed.
 
-        Returns what Django's own does. The history tells of those that stay.
+        Returns the same as Django's own. The history has events for the retired ones.
         """
         deleted: Counter[str] = Counter()
-        self._for_write = True  # what a replica knows of leases is old
+        self._for_write = True  # a replica's view of leases is old
         using = self.db
 
         def delete(pks: Sequence[Any], skips: bool) -> dict[str, int]:
@@ -143,7 +143,7 @@ class ResourceQuerySet(LeaseQuerySet):
             held = set(rows.filter(pk__in=pks).held().values_list("pk", flat=True))
             why = (What.TAKEN_OUT, Status.RETIRED, "deleted while it was held", None, actor)
             rows.filter(pk__in=held)._put_away(*why, skips=skips)
-            # By their keys alone: for more conditions MariaDB may read the whole table, and wait for what is locked.
+            # By their keys alone: with more conditions MariaDB may read the whole table, and wait for locked rows.
             ours = rows.filter(pk__in=[pk for pk in pks if pk not in held])
             gone: dict[str, int] = super(ResourceQuerySet, ours).delete()[1]
             return gone
@@ -168,12 +168,12 @@ class ResourceQuerySet(LeaseQuerySet):
         return self._change(what, self, change, reason, actor, skips=skips)
 
     def _change(
-        self, what: What, rows: Self, change: Change, reason: str, actor: str, *, skips: bool = False
+        self, what: What, rows: Self, change: ChangeRows, reason: str, actor: str, *, skips: bool = False
     ) -> int:
-        """Make the change to ``rows``, and tell it of each of them that it was made to; returns how many these were.
+        """Make the change to ``rows``, send events for the changed rows, and return their number.
 
         Args:
-            skips: leaves out what somebody has locked, where the database can tell.
+            skips: leaves out locked rows, where the database can tell.
         """
         rows._for_write = True
         using = rows.db
@@ -190,7 +190,7 @@ class ResourceQuerySet(LeaseQuerySet):
     def _all_but_the_locked(
         self, chunks: Iterable[list[Any]], change: Callable[[Sequence[Any], bool], int], *, frees: bool = False
     ) -> int:
-        """Do so; what has come ``free`` by it goes to those who wait, also if something was locked."""
+        """Do so; rows that came ``free`` go to waiters, even if some were locked."""
         done = 0
         try:
             done = all_but_the_locked(self.db, self.model, chunks, change)
@@ -203,18 +203,18 @@ class ResourceQuerySet(LeaseQuerySet):
         return done
 
     def _give_out(self, changed: int) -> None:
-        """Give what has come free by this change to those who wait."""
+        """Give rows that came free by this change to waiters."""
         if changed:
             give_out = partial(give_out_quietly, self.db, self.model)
             transaction.on_commit(give_out, using=self.db)
 
 
-def _change_and_tell(rows: Any, change: Change, say: Callable[..., Fact], skips: bool) -> int:
-    """Make the change to those of ``rows`` that are still as they were found, and tell it of these alone."""
+def _change_and_tell(rows: Any, change: ChangeRows, say: Callable[..., Fact], skips: bool) -> int:
+    """Change the ``rows`` that are still as they were found, and send events for these alone."""
     found = rows.using(rows.db).select_for_update(skip_locked=skips).order_by("pk")
     still = dict(found.values_list("pk", "fence"))  # locked: nobody claims or changes them before the update
     if still:
-        # By their keys alone: what was true of them by the clock may be so no more.
+        # By their keys alone: conditions on the clock may no longer be true.
         change(ResourceQuerySet(model=rows.model, using=rows.db).filter(pk__in=list(still)))
     for pk, fence in still.items():
         tell(say(pk=pk, fence=fence))
@@ -222,9 +222,10 @@ def _change_and_tell(rows: Any, change: Change, say: Callable[..., Fact], skips:
 
 
 def _quarantined(reason: str, seconds: float) -> dict[str, Any]:
-    """Return the new values: one that is held drains, any other is parked.
+    """Return the new values: a held row drains, any other is parked.
 
-    MariaDB and MySQL assign them in this order, and what follows sees what is new. So what is asked comes last.
+    MariaDB and MySQL assign them in this order, and later expressions see the new values. So columns that the others
+    read come last.
     """
     is_held = ~models.Q(holder="") & models.Q(busy_before__gt=DbNow())
 
@@ -248,7 +249,7 @@ def _update(rows: Any, **values: Any) -> int:
 
 
 def _return(away: Any) -> int:
-    # Not the cool-down of one whose quarantine was over long ago.
+    # Not the cool-down of a row whose quarantine ended long ago.
     parked = models.Q(in_service=False) | models.Q(status=Status.QUARANTINED, until__gt=DbNow())
     resting = away.filter(parked, holder="", busy_before__gt=DbNow())
     returned = int(resting.update(**BACK, busy_before=DbNow(), fence=models.F("fence") + 1))
@@ -256,9 +257,9 @@ def _return(away: Any) -> int:
 
 
 def _free(rows: Any, seen: list[Any], skips: bool) -> list[Any]:
-    """Take those of the ``seen`` leases away that still run; return which these were."""
+    """Take away those of the ``seen`` leases that still run, and return them."""
     again = ResourceQuerySet(model=rows.model, using=rows.db).held().filter(pk__in=[pk for pk, *_ in seen])
-    # Locked, because the next one's fence may look like that of a row which has just been freed.
+    # Locked, because the next lease's fence may look like that of a row which has just been freed.
     locked = again.select_for_update(skip_locked=skips).order_by("pk")
     now = dict(locked.values_list("pk", "fence"))
     running = [one for one in seen if now.get(one[0]) == one[1]]
@@ -269,7 +270,7 @@ def _free(rows: Any, seen: list[Any], skips: bool) -> list[Any]:
 
 
 def _settled(rows: Any, seen: list[Any]) -> list[Any]:
-    """Return those that were freed before the connection was lost; raises Unsettled when there are none."""
+    """Return the rows that were freed before the connection was lost; raises Unsettled when there are none."""
     freed = rows.model._base_manager.using(rows.db).filter(pk__in=[pk for pk, *_ in seen], holder="")
     fences = dict(freed.values_list("pk", "fence"))
     gone = [one for one in seen if fences.get(one[0]) == one[1] + 1]

@@ -1,4 +1,4 @@
-"""Which pools there are in this project."""
+"""The pools of this project."""
 
 from django.apps import apps
 
@@ -15,7 +15,7 @@ def resource_models() -> list[type[AbstractResource]]:
 
 
 def inherited_models() -> list[type[AbstractLease]]:
-    """Return every model of the project that inherits leases from another table, so that it cannot be leased."""
+    """Return all models of the project that inherit leases from another table, so that they cannot be leased."""
     return sorted(filter(inherited_from, _leased()), key=lambda model: model._meta.label_lower)
 
 
@@ -24,10 +24,10 @@ def _leased() -> list[type[AbstractLease]]:
 
 
 def resource_model(label: str) -> type[AbstractResource]:
-    """Return the resource model of this name ("app.Model", or "Model" where that says enough).
+    """Return the resource model of this name ("app.Model", or "Model" where that is unambiguous).
 
     Raises:
-        BadOption: there is none, or more than one; names those that exist.
+        BadOption: there is none, or more than one; names the existing ones.
     """
     wanted = label.lower()
     found = [

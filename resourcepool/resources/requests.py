@@ -1,4 +1,4 @@
-"""What a caller asks of a pool, checked once and completed with the pool's defaults."""
+"""A caller's options and selectors, checked once and completed with the pool's defaults."""
 
 from collections.abc import Callable, Mapping
 from datetime import timedelta
@@ -26,12 +26,12 @@ PLAIN = (
     bool,
     timedelta,
     type(None),
-)  # options and selectors that are compared by what they are
+)  # options and selectors that can be compared by value
 PRIORITIES = (-1_000_000, 1_000_000)
 
 
 class Options(TypedDict, total=False):
-    """The options of ``acquire`` and its like; times in seconds or timedelta, None: the pool's default."""
+    """The options of ``acquire`` and similar methods; times in seconds or timedelta, None: the pool's default."""
 
     timeout: object
     ttl: object
@@ -44,12 +44,12 @@ class Options(TypedDict, total=False):
     allow_in_transaction: bool
 
 
-# What acquire() understands as an option of its own, and so no field of a model can be selected by.
+# Options of acquire(): no field of these names can be a selector.
 RESERVED = frozenset({*Options.__annotations__, "wait", "count", "tag"})
 
 
 class Requests:
-    """Checks the requests to one pool. Most callers ask for the same every time, so what was checked is remembered."""
+    """Checks the requests to one pool. Most callers repeat the same request, so checked ones are cached."""
 
     def __init__(self, model: Model, declared: Mapping[str, Any]) -> None:
         self._model, self._declared = model, declared
@@ -71,7 +71,7 @@ class Requests:
 
     def _check(self, count: int, wishes: Mapping[str, Any], key: Any, checked: dict[Any, Request]) -> Request:
         fresh = request(self._model, self._declared, count, wishes)
-        # Names are mostly used once; and what can be changed, or has an equality of its own, is checked every time.
+        # Names are mostly used once; and mutable values, or values with their own equality, are checked every time.
         if fresh.terms.holder_is_unique and all(type(value) in PLAIN for value in wishes.values()):
             if len(checked) >= REMEMBERED:
                 checked.clear()
@@ -83,10 +83,10 @@ def request(model: Model, declared: Mapping[str, Any], count: int, wishes: Mappi
     """Check ``wishes`` (options and selectors as the caller wrote them).
 
     Args:
-        declared: what the model's own ``Pool(..)`` says.
+        declared: the options of the model's own ``Pool(..)``.
 
     Raises:
-        BadOption: names the first option or selector that is wrong, its value, and what is allowed.
+        BadOption: names the first wrong option or selector, its value, and what is allowed.
     """
     asked = {name: wishes[name] for name in Options.__annotations__ if name in wishes}
     others = {name: value for name, value in wishes.items() if name not in asked}
@@ -117,7 +117,7 @@ def request(model: Model, declared: Mapping[str, Any], count: int, wishes: Mappi
 
 
 def checked_defaults(model: Model, declared: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Return ttl, timeout, cooldown, max_hold (seconds) and strategy: as asked, else by the pool's settings."""
+    """Return ttl, timeout, cooldown, max_hold (seconds) and strategy: as requested, or from the pool's settings."""
     chosen: dict[str, Any] = {}
     for name in POOL_OPTIONS:
         value = asked.get(name)

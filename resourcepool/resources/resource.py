@@ -21,11 +21,11 @@ from resourcepool.resources.occupation import checked_pool, checked_times
 logger = logging.getLogger(__name__)
 
 MOST_INVALID = 10  # in a row, before the checker is blamed instead of the resources
-PAUSE = 0.2  # seconds between two attempts to replace what was lost
+PAUSE = 0.2  # seconds between two attempts to replace a lost resource
 
 
 class Resource(threading.Thread):
-    """Holds one resource of ``model`` for as long as it lives, replacing it whenever it is lost or invalid.
+    """Holds one resource of ``model`` for as long as it lives, and replaces it when it is lost or invalid.
 
     Example::
 
@@ -40,7 +40,7 @@ class Resource(threading.Thread):
         proxy = CrawlerProxy()      # acquires
         proxy.start()               # keeps it, and replaces it when it is lost
         fetch(via=proxy.o.url)
-        proxy.fix()                 # valid: nothing; else another one
+        proxy.fix()                 # still valid: does nothing; otherwise switches to another one
         proxy.terminate()           # gives it back and stops the thread
 
     Class attributes:
@@ -49,7 +49,7 @@ class Resource(threading.Thread):
     - ``occupation_delta``: how long a grant lasts (seconds or timedelta).
     - ``occupation_interval``: how often it is renewed; at most a third of ``occupation_delta``.
     - ``acquire_timeout``: how long one attempt to acquire waits; None: the pool's default.
-    - ``selectors``: which rows will do, e.g. ``{"country": "US"}``.
+    - ``selectors``: which rows are suitable, e.g. ``{"country": "US"}``.
 
     The lease is renewed from construction on, also before ``start()``. Not promised: that ``o`` stays the
     same; ``on_change`` tells when it does not. Use ``ensure_held()`` before each use.
@@ -65,20 +65,20 @@ class Resource(threading.Thread):
         """Acquire a valid resource.
 
         Args:
-            on_change: called with the old and the new model instance whenever this object moved to another
-                resource after construction (the old one may be the new one, under a new fence, and is None
+            on_change: called with the old and the new model instance whenever this object has moved to another
+                resource after construction (the old one may be the same row under a new fence, and is None
                 after ``close``).
 
         Raises:
             AcquireTimeout: no valid one came free in time.
-            BadOption: a class attribute is wrong; says which.
+            BadOption: a class attribute is wrong; names it.
         """
         super().__init__(name=type(self).__name__, daemon=True)
         self._ttl, self._interval = checked_times(self)
         self._on_change = on_change
         self._lease: ResourceLease | None = None
         self._replaced: ResourceLease | None = None  # until another one is found
-        self._checked = threading.local()  # what a thread asks ``is_valid`` about
+        self._checked = threading.local()  # the lease that a thread asks ``is_valid`` about
         self._closed = self._stopped = False
         self._wake = threading.Event()
         self._replacing = threading.RLock()  # held while another resource is sought, which may take long
@@ -91,21 +91,21 @@ class Resource(threading.Thread):
 
     @property
     def o(self) -> Any:
-        """The model instance that is held; None after ``close``. The document's name for it.
+        """The model instance that is held; None after ``close``. The name is the document's.
 
-        Inside ``is_valid``: the one that is checked, also if another thread closes meanwhile.
+        Inside ``is_valid``: the instance that is being checked, also if another thread closes meanwhile.
         """
         lease = self.lease
         return None if lease is None else lease.resource
 
     @property
     def lease(self) -> ResourceLease | None:
-        """The handle of what is held now; another one after each change. Inside ``is_valid`` as ``o``."""
+        """The current handle; another one after each change. Inside ``is_valid`` as ``o``."""
         checked: ResourceLease | None = getattr(self._checked, "lease", None)
         return self._lease if checked is None else checked
 
     def is_valid(self) -> bool:
-        """Tell whether ``self.o`` is usable. Yours to write; called while the resource is leased."""
+        """Tell whether ``self.o`` is usable. Override it; called while the resource is leased."""
         raise NotImplementedError(f"{type(self).__name__} must define is_valid()")
 
     def ensure_held(self) -> None:
@@ -122,7 +122,7 @@ class Resource(threading.Thread):
         return lease
 
     def fix(self) -> None:
-        """If the resource is valid, do nothing; else quarantine it and move to another one.
+        """If the resource is valid, do nothing; otherwise quarantine it and move to another one.
 
         If another thread closes meanwhile, nothing is held afterwards.
 
@@ -144,7 +144,7 @@ class Resource(threading.Thread):
     def close(self) -> None:
         """Give the resource back, and hold none until ``fix``. May be repeated.
 
-        If it was lost before, nothing happens to whoever has it now.
+        If it was lost before, its new holder is not affected.
         """
         self._closed = True
         self._give_back()
@@ -222,14 +222,14 @@ class Resource(threading.Thread):
             self._on_change(_named(before), after.resource)
 
     def _acquire(self) -> None:
-        """Hold a valid resource; put away the invalid ones that come up on the way (R0.4)."""
+        """Hold a valid resource; quarantine invalid ones that come up on the way (R0.4)."""
         pool, wake = checked_pool(self.model), self._wake
         wishes = {
             "timeout": self.acquire_timeout,
             "ttl": self._ttl,
             "on_lost": lambda _: (
                 wake.set()
-            ),  # it must not keep this object, or nobody would notice that it is forgotten
+            ),  # it must not keep this object alive, or its loss would go unnoticed
             **self.selectors,
         }
         for _ in range(MOST_INVALID):
@@ -274,7 +274,7 @@ class Resource(threading.Thread):
             except LeaseLost as lost:
                 logger.info("%s", lost)
             except Exception:
-                lease.abandon()  # free sooner than it would lapse
+                lease.abandon()  # free sooner than by expiry
                 raise
 
     def _abandon(self) -> None:
@@ -291,7 +291,7 @@ class Resource(threading.Thread):
 
 
 def _named(lease: ResourceLease | None) -> Any:
-    """Return what is, or was, leased; None if it is not there any more."""
+    """Return the resource that is, or was, leased; None if it no longer exists."""
     try:
         return None if lease is None else lease.resource
     except LeaseLost:

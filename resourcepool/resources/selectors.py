@@ -1,4 +1,4 @@
-"""Selectors: which resources somebody wants, by field and tag, checked against the model."""
+"""Selectors: conditions on resources by field and tag, checked against the model."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from resourcepool.resources.tags import ALLOWED, TagsField, words
 
 MAX_VALUES = 100
 
-# These change while a resource is in use, or decide whether it is handed out at all.
+# These change while a resource is in use, or decide whether it may be leased at all.
 _STATE = LEASE_COLUMNS | STATE_COLUMNS
 
 
@@ -30,11 +30,11 @@ def canonical(model: type[Model], wishes: Mapping[str, Any]) -> str:
     """Return ``wishes`` as JSON text that is equal for equal wishes.
 
     Args:
-        wishes: {field: value, or a collection of values any of which will do}; ``tags`` (or ``tag``): one tag
-            or several, all of which are wanted.
+        wishes: {field: a value, or a collection of alternative values}; ``tags`` (or ``tag``): one tag
+            or several, all of which are required.
 
     Raises:
-        BadOption: an unknown field, or a value that the field does not take; says what there is.
+        BadOption: an unknown field, or a value that the field does not accept; says what is allowed.
     """
     fields = selectable(model)
     clean: dict[str, Any] = {}
@@ -54,7 +54,7 @@ def canonical(model: type[Model], wishes: Mapping[str, Any]) -> str:
 
 
 def selectable(model: type[Model]) -> dict[str, Field[Any, Any]]:
-    """Return the fields that resources can be selected by: {name: field}; those in a parent's table are none."""
+    """Return the fields that can be selectors: {name: field}, without those in a parent's table."""
     return {
         field.name: field
         for field in model._meta.concrete_fields
@@ -80,7 +80,7 @@ def _where(model: type[Model], selector: str, alias: str) -> Where:
     except FullResultSet:
         return Where()
     except (EmptyResultSet, FieldError, ValidationError, AttributeError, TypeError, ValueError):
-        return Where(" AND 1 = 0")  # whoever wrote it must not stop those who stand in the same line
+        return Where(" AND 1 = 0")  # a selector of another version must not stop the others in the same line
     return Where(f" AND {sql}", tuple(params))
 
 
@@ -129,14 +129,14 @@ def _value(field: Any, value: Any) -> Any:
         clean = target.to_python(value)
         if clean is not None:
             target.run_validators(clean)
-            str(clean).encode()  # half a surrogate pair is text that no database takes
+            str(clean).encode()  # half a surrogate pair is text that no database accepts
     except (ValidationError, TypeError, ValueError):
         clean = None
     misfit = clean is None or isinstance(value, bool) != isinstance(clean, bool)
     misfit = misfit or (
         isinstance(value, float) and isinstance(clean, int) and clean != value
-    )  # 1.5 is no whole number
-    misfit = misfit or (isinstance(clean, str) and "\0" in clean)  # PostgreSQL takes no such text
+    )  # 1.5 is not a whole number
+    misfit = misfit or (isinstance(clean, str) and "\0" in clean)  # PostgreSQL accepts no such text
     if misfit or (target.choices and clean not in {choice for choice, _ in target.flatchoices}):
         raise BadOption(field.name, value, _allowed(target))
     return clean

@@ -1,4 +1,4 @@
-"""What a resource is doing, in one word."""
+"""The state of a resource, in one word."""
 
 import datetime
 from dataclasses import dataclass
@@ -9,14 +9,14 @@ from django.utils.translation import gettext_lazy as _
 
 MAX_REASON = 200
 
-# What operators decide about a resource, and why.
+# Operators' decisions about a resource, with their reasons.
 STATE_COLUMNS = frozenset(
     {"in_service", "status", "reason", "until", "strikes", "struck_at", "verdict", "checked_at", "latency"}
 )
 
 
 class Status(models.TextChoices):
-    """Why a resource is where it is; whether it is handed out is decided by busy_before and in_service."""
+    """The reason for a resource's state; busy_before and in_service decide whether it may be leased."""
 
     IN_SERVICE = "in_service", _("in service")
     QUARANTINED = "quarantined", _("quarantined")
@@ -26,7 +26,7 @@ class Status(models.TextChoices):
 
 
 class Verdict(models.TextChoices):
-    """What the last validity check found; "" before the first one."""
+    """The result of the last validity check; "" before the first one."""
 
     OK = "ok", _("ok")
     BAD = "bad", _("bad")
@@ -55,7 +55,7 @@ PUT_AWAY: dict[str, State] = {
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How a resource stands at one moment: its state, and what of ``status``, ``reason`` and ``until`` still holds."""
+    """A resource at one moment: its state, and the parts of ``status``, ``reason`` and ``until`` that still apply."""
 
     state: State
     status: str
@@ -64,9 +64,9 @@ class Standing:
 
 
 def standing_of(resource: Any, now: datetime.datetime) -> Standing:
-    """Return how ``resource`` stands at ``now``, by the database's clock.
+    """Return the standing of ``resource`` at ``now``, by the database's clock.
 
-    Nothing has to run for a quarantine to end, so the row goes on saying why it was put away: that is over then.
+    Nothing has to run for a quarantine to end, so the row keeps its reason after the end: it no longer applies then.
     """
     state = state_of(resource, now)
     if resource.in_service and (resource.until is None or resource.until <= now):

@@ -1,7 +1,7 @@
-"""Which of the free rows to try, in which order.
+"""Chooses which free rows to try, and in which order.
 
-Everybody trying the longest idle one first means that all but one lose (seen in startree/thirdeye PR #1656), so
-each process picks at random among the first few that are free.
+If every process tries the longest idle row first, all but one lose (seen in startree/thirdeye PR #1656). So each
+process picks at random among the first few free rows.
 """
 
 import random
@@ -22,8 +22,8 @@ STRATEGIES = ("spread", "sticky", "random")
 AMONG = 64  # the longest idle rows that "spread" picks from; with fewer, more races are lost
 WEIGHED = 1_000  # free rows that a choice by weight considers
 REMEMBERED = 10_000  # holders whose last resource is known to "sticky"
-FRESH = 0.25  # seconds for which what was free counts as free: the claim decides
-MOST_SELECTORS = 1_000  # for which that is remembered
+FRESH = 0.25  # seconds for which rows read as free are tried without reading again: the claim decides
+MOST_SELECTORS = 1_000  # for which free rows are remembered
 
 
 def choose(connection: BaseDatabaseWrapper, model: Model, where: Where, request: Request) -> list[Any]:
@@ -36,7 +36,7 @@ def choose(connection: BaseDatabaseWrapper, model: Model, where: Where, request:
 
 
 def _by_weight(connection: BaseDatabaseWrapper, model: Model, where: Where, count: int) -> list[Any]:
-    """Return primary keys of free rows at random, a row of weight 2 twice as likely to be early as one of 1."""
+    """Return primary keys of free rows in random order; weight 2 is twice as likely to be early as weight 1."""
     rows = candidates(connection, model, where, max(WEIGHED, count), "weight")
     # Efraimidis and Spirakis, "Weighted random sampling with a reservoir" (2006): sort by u ** (1 / weight).
     by_luck = sorted(rows, key=lambda row: random.random() ** (1 / max(row[1], 1)), reverse=True)  # noqa: S311
@@ -44,43 +44,43 @@ def _by_weight(connection: BaseDatabaseWrapper, model: Model, where: Where, coun
 
 
 class LastHeld:
-    """Remembers for "sticky" what everybody here had last."""
+    """Remembers, for "sticky", the last row of each thread or holder."""
 
     def __init__(self) -> None:
         self._last: OrderedDict[Any, Any] = OrderedDict()
 
     def note(self, request: Request, pk: Any) -> None:
-        """Note that ``pk`` was released by somebody who had asked for it like this."""
+        """Note that ``pk`` was released by the maker of this request."""
         self._last[_rememberer(request)] = pk
         if len(self._last) > REMEMBERED:
             self._last.popitem(last=False)
 
     def take(self, request: Request) -> Any:
-        """Return what whoever asks had last, once; None if that is not known."""
+        """Return the last row of the maker of this request, once; None if unknown."""
         return self._last.pop(_rememberer(request), None)
 
 
 class LastSeen:
-    """Remembers for a moment what was free: a look takes as long as a claim, and shows dozens of rows."""
+    """Remembers free rows for a moment: reading takes as long as a claim, and finds dozens of rows."""
 
     def __init__(self) -> None:
         self._free: dict[tuple[str, str], tuple[float, list[Any]]] = {}
 
     def note(self, using: str, selector: str, rows: list[Any]) -> None:
-        """Note that these were free a moment ago; the last of them is tried first."""
+        """Note that these rows were free a moment ago; the last one is tried first."""
         if len(self._free) >= MOST_SELECTORS:
             self._free.clear()
         self._free[using, selector] = monotonic() + FRESH, rows
 
     def take(self, using: str, selector: str) -> Any:
-        """Return one that was free, each of them once; None if that is not known, or too long ago."""
+        """Return a row that was free, each of them once; None if there is none, or it is too long ago."""
         until, rows = self._free.get((using, selector), (0.0, []))
         try:
             return rows.pop() if rows and monotonic() < until else None
-        except IndexError:  # another thread had the last one
+        except IndexError:  # another thread took the last one
             return None
 
 
 def _rememberer(request: Request) -> object:
-    """Who "the one I had last" is about: this thread, or whoever goes by the name the caller gave."""
+    """Return the owner of "the one I had last": this thread, or the holder's name that the caller gave."""
     return threading.get_ident() if request.terms.holder_is_unique else request.terms.holder

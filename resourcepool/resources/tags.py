@@ -34,7 +34,7 @@ else:
 
 
 class TagsField(CharField):
-    """Reads as "eu fast"; takes that, "eu,fast" or a list. Lies in the database as " eu fast "."""
+    """Reads as "eu fast"; accepts that, "eu,fast" or a list. Stored as " eu fast "."""
 
     def get_prep_value(self, value: Any) -> Any:
         found = words(value or "")

@@ -1,4 +1,4 @@
-"""Says why nothing could be had in time, for whoever reads the error at night."""
+"""Explains why no row came free in time, for people who read the error."""
 
 from django.db import DatabaseError, InterfaceError, connections
 from django.db.models import Count, Q
@@ -22,7 +22,7 @@ THERE_IS = (
 def timed_out(
     model: Model, using: str, asked: Request, holder: str, trouble: Exception | None
 ) -> AcquireTimeout:
-    """Return the error for a request that was not filled; it counts what there is, if the database answers."""
+    """Return the error for a request that was not filled; it counts rows by state, if the database answers."""
     number = "" if asked.count == 1 else f"{asked.count} of "
     wish = "" if asked.selector == "{}" else f" matching {asked.selector}"
     what, seconds = f"{number}{model._meta.label}{wish}", f"{asked.timeout:g} s"

@@ -11,7 +11,7 @@ from resourcepool import dialect
 from resourcepool.database.answers import Try, answer_timeout
 from resourcepool.dialect.inspection import TableFacts, inspector
 from resourcepool.leases.table import Model
-from resourcepool.safety.finding import Finding
+from resourcepool.safety.problem import Problem
 from resourcepool.safety.routing import models_on
 from resourcepool.safety.rule import judge
 from resourcepool.safety.rules import RULES
@@ -28,14 +28,14 @@ class Diagnosis:
         tables: how the tables of leased models were made; None for those that are not there.
     """
 
-    findings: list[Finding]
+    problems: list[Problem]
     product: str = ""
     facts: Mapping[str, Any] | None = None
     tables: Mapping[Model, TableFacts | None] | None = None
 
 
 def diagnose(connection: BaseDatabaseWrapper) -> Diagnosis:
-    """Ask the database behind ``connection``; when it cannot be asked, that is the finding."""
+    """Ask the database behind ``connection``; when it cannot be asked, that is the problem."""
     about = f"database {connection.alias!r}"
     if not dialect.supports(connection):
         return Diagnosis([unsupported(connection, about)])
@@ -73,9 +73,9 @@ def told(connection: BaseDatabaseWrapper, error: Exception) -> str:
     return text
 
 
-def unsupported(connection: BaseDatabaseWrapper, about: str) -> Finding:
+def unsupported(connection: BaseDatabaseWrapper, about: str) -> Problem:
     """Return that this package does not run there."""
-    return Finding(
+    return Problem(
         "E004",
         about,
         f"Leases cannot be kept on {connection.display_name}.",
@@ -83,9 +83,9 @@ def unsupported(connection: BaseDatabaseWrapper, about: str) -> Finding:
     )
 
 
-def silent(about: str, why: str) -> Finding:
+def silent(about: str, why: str) -> Problem:
     """Return that a database did not answer; no error, because ``check`` is run where there is none, too."""
-    return Finding(
+    return Problem(
         "W020",
         about,
         f"It could not be asked whether it is safe: {why}",

@@ -14,9 +14,9 @@ from resourcepool.leases.table import Model
 from resourcepool.safety import census, measuring
 from resourcepool.safety.census import Leases, Tickets
 from resourcepool.safety.diagnosis import diagnose, told
-from resourcepool.safety.finding import Finding
 from resourcepool.safety.measuring import Commits, Distance
 from resourcepool.safety.plans import Statement, statements
+from resourcepool.safety.problem import Problem
 from resourcepool.safety.rule import passed
 from resourcepool.safety.rules import RULES
 from resourcepool.safety.tables import missing
@@ -38,7 +38,7 @@ class Examination:
 
     database: str
     product: str = ""
-    findings: list[Finding] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
     passed: list[str] = field(default_factory=list)
     distance: Distance | None = None
     commits: Commits | None = None
@@ -54,14 +54,14 @@ def examine(alias: str, *, write: bool = True) -> Examination:
         write: measure commits, too: on a ticket of a line of its own, which is removed.
     """
     if not dialect.supports(connections[alias]):
-        return Examination(alias, findings=diagnose(connections[alias]).findings)
+        return Examination(alias, problems=diagnose(connections[alias]).problems)
     with _probe(alias) as connection:
         seen = diagnose(connection)
-        examined = Examination(alias, seen.product, seen.findings)
+        examined = Examination(alias, seen.product, seen.problems)
         if seen.facts is None or seen.tables is None:
             return examined
         examined.passed = passed(RULES, seen.facts)
-        examined.findings += [missing(alias, model) for model, made in seen.tables.items() if made is None]
+        examined.problems += [missing(alias, model) for model, made in seen.tables.items() if made is None]
         dialect.limit_lock_waits(connection)
         _measure(connection, examined, [model for model, made in seen.tables.items() if made], write=write)
     return examined
@@ -74,7 +74,7 @@ def _measure(
         try:
             return measure()
         except (DatabaseError, InterfaceError, ResourcePoolError) as error:
-            examined.findings.append(_failed(examined.database, what, told(connection, error), voids=voids))
+            examined.problems.append(_failed(examined.database, what, told(connection, error), voids=voids))
             return None
 
     examined.distance = part("the clock", lambda: measuring.measured_distance(connection))
@@ -84,9 +84,9 @@ def _measure(
         examined.tickets = part("the tickets", lambda: census.tickets(connection))
         if write:
             examined.commits = part("a commit", lambda: measuring.commits(connection), voids=True)
-    examined.findings += [_slow(one) for one in examined.statements or () if one.problem]
+    examined.problems += [_slow(one) for one in examined.statements or () if one.problem]
     if examined.tickets and examined.tickets.orphaned >= MANY_ORPHANS:
-        examined.findings.append(_orphans(examined.tickets.orphaned))
+        examined.problems.append(_orphans(examined.tickets.orphaned))
 
 
 @contextlib.contextmanager
@@ -101,13 +101,13 @@ def _probe(alias: str) -> Iterator[BaseDatabaseWrapper]:
         dialect.close_quietly(connection)
 
 
-def _failed(alias: str, what: str, why: str, *, voids: bool) -> Finding:
+def _failed(alias: str, what: str, why: str, *, voids: bool) -> Problem:
     hint = "Look at the server's log; may this user read and write the tables of resourcepool?"
-    return Finding("W022", f"database {alias!r}", f"Measuring {what} failed: {why}", hint, voids)
+    return Problem("W022", f"database {alias!r}", f"Measuring {what} failed: {why}", hint, voids)
 
 
-def _slow(statement: Statement) -> Finding:
-    return Finding(
+def _slow(statement: Statement) -> Problem:
+    return Problem(
         "W023",
         statement.model,
         f'The statement "{statement.name}" {statement.problem}: slow once there are many rows.',
@@ -115,8 +115,8 @@ def _slow(statement: Statement) -> Finding:
     )
 
 
-def _orphans(count: int) -> Finding:
-    return Finding(
+def _orphans(count: int) -> Problem:
+    return Problem(
         "W024",
         Ticket._meta.label,
         f"{count:,} tickets have been left behind by processes that died. They block nobody, but every look at the line"

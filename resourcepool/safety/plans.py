@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.database.where import ANYWHERE
-from resourcepool.dialect.inspection import Plan, inspector
+from resourcepool.dialect.inspection import QueryPlan, inspector
 from resourcepool.leases import verbs
 from resourcepool.leases.table import Model
 from resourcepool.leases.terms import Terms
@@ -48,7 +48,7 @@ def statements(connection: BaseDatabaseWrapper, leased: Sequence[Model]) -> list
     return found
 
 
-def judge_plan(plan: Plan, big: Collection[str], keyed: str | None = None) -> str | None:
+def judge_plan(plan: QueryPlan, big: Collection[str], keyed: str | None = None) -> str | None:
     """Return what is wrong with a plan.
 
     Args:

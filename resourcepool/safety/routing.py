@@ -5,7 +5,7 @@ from django.db import router
 
 from resourcepool.leases.table import Model, inherited_from
 from resourcepool.models import AbstractLease, AbstractResource
-from resourcepool.safety.finding import Finding
+from resourcepool.safety.problem import Problem
 from resourcepool.waiting.models import Ticket
 
 QUESTIONS = 16  # a router that answers at random is not found out by one
@@ -39,10 +39,10 @@ def used_aliases() -> list[str]:
     return sorted({alias for model in leased_models() for alias in aliases_of(model)})
 
 
-def undecided() -> list[Finding]:
+def undecided() -> list[Problem]:
     """Report models that are written now to this database, now to that."""
     return [
-        Finding(
+        Problem(
             "E008",
             model._meta.label,
             f"The database routers write it now to one database, now to another: {', '.join(sorted(aliases))}. So one"

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from resourcepool.safety.finding import Finding
+from resourcepool.safety.problem import Problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,15 +24,15 @@ class Rule:
     mend: str
     voids: bool = False
 
-    def finding(self, about: str, value: Any) -> Finding:
+    def problem(self, about: str, value: Any) -> Problem:
         """Return what to say about this value."""
-        return Finding(self.code, about, self.says.format(value=shown(value)), self.mend, self.voids)
+        return Problem(self.code, about, self.says.format(value=shown(value)), self.mend, self.voids)
 
 
-def judge(rules: Sequence[Rule], about: str, facts: Mapping[str, Any]) -> list[Finding]:
+def judge(rules: Sequence[Rule], about: str, facts: Mapping[str, Any]) -> list[Problem]:
     """Return what these rules find wrong with a server."""
     return [
-        rule.finding(about, facts[rule.fact])
+        rule.problem(about, facts[rule.fact])
         for rule in rules
         if rule.fact in facts and rule.is_broken(facts[rule.fact])
     ]

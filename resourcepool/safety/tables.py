@@ -9,7 +9,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from resourcepool.dialect import KeyField
 from resourcepool.dialect.inspection import TableFacts, inspector
 from resourcepool.leases.table import Model
-from resourcepool.safety.finding import Finding
+from resourcepool.safety.problem import Problem
 from resourcepool.waiting.models import Ticket
 
 
@@ -19,22 +19,22 @@ def facts_of(connection: BaseDatabaseWrapper, leased: Sequence[Model]) -> dict[M
     return {model: found.get(model._meta.db_table) for model in leased}
 
 
-def judge_tables(alias: str, made: Mapping[Model, TableFacts | None]) -> list[Finding]:
+def judge_tables(alias: str, made: Mapping[Model, TableFacts | None]) -> list[Problem]:
     """Return what is wrong with these tables; nothing where there is none yet."""
     there_are = {model: facts for model, facts in made.items() if facts is not None}
-    found = [finding for model, facts in there_are.items() for finding in judge_table(model, facts)]
+    found = [problem for model, facts in there_are.items() for problem in judge_table(model, facts)]
     if Ticket in made and Ticket not in there_are and there_are:
         found.append(without_line(alias))
     return found
 
 
-def judge_table(model: Model, facts: TableFacts) -> list[Finding]:
+def judge_table(model: Model, facts: TableFacts) -> list[Problem]:
     """Return what is wrong with the table of ``model``."""
     label, table = model._meta.label, model._meta.db_table
-    found: list[Finding] = []
+    found: list[Problem] = []
     if facts.engine is not None and facts.engine.lower() != "innodb":
         found.append(
-            Finding(
+            Problem(
                 "E006",
                 label,
                 f"Its table is kept by {facts.engine}, which has no transactions and forgets in a crash.",
@@ -54,9 +54,9 @@ def keys_of(model: Model) -> list[Any]:
     ]
 
 
-def without_line(alias: str) -> Finding:
+def without_line(alias: str) -> Problem:
     """Return that there are resources, but no table of those who wait for them."""
-    return Finding(
+    return Problem(
         "W019",
         Ticket._meta.label,
         f"Resources are leased on database {alias!r}, but the table of those who wait for them is not there: acquire()"
@@ -67,9 +67,9 @@ def without_line(alias: str) -> Finding:
     )
 
 
-def missing(alias: str, model: Model) -> Finding:
+def missing(alias: str, model: Model) -> Problem:
     """Return that a table was not made yet; for the doctor, because before the first ``migrate`` this is no fault."""
-    return Finding(
+    return Problem(
         "W021",
         model._meta.label,
         f"Its table {model._meta.db_table!r} is not there on database {alias!r}.",
@@ -78,7 +78,7 @@ def missing(alias: str, model: Model) -> Finding:
     )
 
 
-def _folded(model: Model, field: Any, facts: TableFacts) -> Finding:
+def _folded(model: Model, field: Any, facts: TableFacts) -> Problem:
     collation = facts.folding[field.column]
     hint = "Make it a resourcepool.dialect.KeyField and migrate."
     if facts.engine is not None:
@@ -86,7 +86,7 @@ def _folded(model: Model, field: Any, facts: TableFacts) -> Finding:
             f" If it is one: ALTER TABLE `{model._meta.db_table}` MODIFY `{field.column}`"
             f" VARCHAR({field.max_length or 255}) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL;"
         )
-    return Finding(
+    return Problem(
         "W011",
         f"{model._meta.label}.{field.name}",
         f'The column compares by {collation}: "Jobs" and "jobs" can be the same key.',

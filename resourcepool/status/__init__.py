@@ -1,1 +1,1 @@
-"""The read side: what every surface (admin, dashboard, commands, API) asks, asked once. Nothing here changes a row."""
+"""The read side: each reading written once for all surfaces (admin, dashboard, commands, API). It changes no row."""

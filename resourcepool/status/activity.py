@@ -1,4 +1,4 @@
-"""How much has happened in each pool lately, as the history tells."""
+"""Recent events of each pool, counted in the history."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class Happenings:
 
 
 def happenings(labels: Iterable[str]) -> dict[str, Happenings]:
-    """Return {pool in lower case: what happened in it}, in one query; pools in which nothing did are left out."""
+    """Return {pool in lower case: its recent events}, in one query, without pools that had none."""
     minute = ACQUISITION & Q(at__gt=DbLater(-MINUTE))
     hour = Q(what__in=RARE, at__gt=DbLater(-HOUR))
     events = Event.objects.filter(minute | hour, pool__in=[label.lower() for label in labels]).order_by()
@@ -35,6 +35,6 @@ def happenings(labels: Iterable[str]) -> dict[str, Happenings]:
     found: dict[str, dict[str, int]] = {}
     for pool, what, count in retrying(connections[events.db], lambda: list(counts.all())):
         those = found.setdefault(pool, {})
-        name = what if what in RARE else "acquired"  # or the end of a lease that was acquired, too
+        name = what if what in RARE else "acquired"  # or a short lease's end, which stands for it
         those[name] = those.get(name, 0) + count
     return {pool: Happenings(**those) for pool, those in found.items()}

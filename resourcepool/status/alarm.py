@@ -1,4 +1,4 @@
-"""One thing that is wrong, and the kinds of them."""
+"""An alarm, and the kinds of alarms."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -32,10 +32,10 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """One thing that is wrong now.
+    """One problem that exists now.
 
     Attributes:
-        pool: the label of the pool it is about, "queues: <task type>" where it is about queues, or "".
+        pool: the label of its pool, "queues: <task type>" for queues, or "".
     """
 
     kind: Kind
@@ -53,7 +53,7 @@ class Alarm:
 
     @property
     def is_severe(self) -> bool:
-        """Whether somebody is without a resource, or work is not done, because of it, or may be soon."""
+        """Whether a caller lacks a resource, or work is not done, because of it, now or soon."""
         return self.kind in (
             Kind.UNREADABLE,
             Kind.NOTHING_IN_SERVICE,

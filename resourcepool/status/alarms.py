@@ -1,4 +1,4 @@
-"""What is wrong, in words: worked out of how the pools and the jobs stand, never stored."""
+"""Alarms in words: computed from the state of the pools and the jobs, never stored."""
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,12 +26,12 @@ from resourcepool.validity.rules import intervals
 
 __all__ = ["Alarm", "Kind", "Limits", "alarms", "alarms_of", "judge"]
 
-BROKEN = f"{CheckerBroken.__name__}: "  # how the result of a check begins that blames its checker
+BROKEN = f"{CheckerBroken.__name__}: "  # the start of the result of a check that blames its checker
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When something is an alarm, in seconds; RESOURCEPOOL["ALARMS"]."""
+    """The thresholds of alarms, in seconds; RESOURCEPOOL["ALARMS"]."""
 
     oldest_wait: float
     sweep: float
@@ -46,7 +46,7 @@ class Limits:
 
 
 def alarms() -> list[Alarm]:
-    """Return what is wrong now, the worst first."""
+    """Return the present alarms, the worst first."""
     standing = pools()
     return alarms_of(standing, jobs(), open_leaks([pool.label for pool in standing]), task_types())
 
@@ -57,7 +57,7 @@ def alarms_of(
     leaked: Mapping[str, int],
     task_types: Sequence[TaskTypeStatus] = (),
 ) -> list[Alarm]:
-    """Return what is wrong with these, judged by the settings: ``judge`` tells of the arguments."""
+    """Return the alarms of these, judged by the settings; for the arguments see ``judge``."""
     limits = Limits.from_settings()
     because = {pool.label: _why(pool) for pool in pools if _waits(pool, limits)}
     return judge(pools, jobs, leaked, limits, intervals(), task_types, because)
@@ -72,13 +72,13 @@ def judge(
     task_types: Sequence[TaskTypeStatus] = (),
     because: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Alarm]:
-    """Return what is wrong, the worst first.
+    """Return the alarms, the worst first.
 
     Args:
         leaked: {label of a pool: how many of its leases were reported as leaked within the last hour, still run as far
             as the history knows, and were not acknowledged}.
-        checked_every: {label of a pool that is checked: how often that should be done, in seconds}.
-        because: {label of a pool in which somebody has waited too long: why that one is not served}.
+        checked_every: {label of a checked pool: the interval of its check, in seconds}.
+        because: {label of a pool in which a waiter has waited too long: why that waiter is not served}.
     """
     found = [
         *_of_sweep(jobs.get(SWEEP), limits),
@@ -94,12 +94,12 @@ def judge(
 
 
 def _waits(pool: PoolStatus, limits: Limits) -> bool:
-    """Tell whether somebody has waited too long for what is not all out of service."""
+    """Tell whether a waiter has waited too long in a pool with resources in service."""
     return not pool.trouble and bool(pool.working) and pool.oldest_wait > limits.oldest_wait
 
 
 def _why(pool: PoolStatus) -> str:
-    """Return why whoever has waited longest is not served; "": that cannot be read at this moment."""
+    """Return why the longest waiter is not served; "": that cannot be read at this moment."""
     try:
         return why_longest_waits(resource_model(pool.label))
     except DatabaseUnavailable:
@@ -135,7 +135,7 @@ def _of_pool(pool: PoolStatus, limits: Limits, because: str) -> Iterator[Alarm]:
 
 
 def _of_checks(pool: PoolStatus, every: float | None, job: JobStatus | None) -> Iterator[Alarm]:
-    # Nothing that is held can be checked: only what was free counts.
+    # Held resources cannot be checked: only free ones count.
     if every is None or pool.trouble or not pool.counts[State.FREE]:
         return
     ran = _ran(job, 3 * every)
@@ -156,7 +156,7 @@ def _of_checks(pool: PoolStatus, every: float | None, job: JobStatus | None) -> 
 
 
 def _ran(job: JobStatus | None, within: float) -> str:
-    """Return when the job ran last and what came of it, in words; "" if it did not within so many seconds."""
+    """Return when the job ran last and its result, in words; "" if it did not run within so many seconds."""
     if job is not None and job.holder:
         return _("it is running now")
     ends = [] if job is None else [ago for ago in (job.done, job.failed) if ago is not None]
@@ -166,7 +166,7 @@ def _ran(job: JobStatus | None, within: float) -> str:
 
 
 def _still_done(jobs: Mapping[str, JobStatus], checked: Container[str]) -> Iterator[JobStatus]:
-    """Yield the jobs without the checks of pools that are not checked any more: nothing could clear their alarms."""
+    """Yield the jobs without checks of pools that are no longer checked: nothing could clear their alarms."""
     for job in jobs.values():
         if not job.name.startswith(CHECK) or job.name.removeprefix(CHECK) in checked:
             yield job

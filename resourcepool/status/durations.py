@@ -1,4 +1,4 @@
-"""Spans of time for people."""
+"""Durations for people."""
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
@@ -7,7 +7,7 @@ UNITS = ((gettext_noop("%d d"), 86_400), (gettext_noop("%d h"), 3_600), (gettext
 
 
 def duration(seconds: float) -> str:
-    """Return a span for people, rounded: "45 s", "12 min", "3 h", "5 d"."""
+    """Return a duration for people, rounded: "45 s", "12 min", "3 h", "5 d"."""
     for unit, size in UNITS:
         if seconds >= 2 * size:
             return _(unit) % round(seconds / size)
@@ -15,5 +15,5 @@ def duration(seconds: float) -> str:
 
 
 def ago(micros: int | None) -> float | None:
-    """Return how many seconds ago it was, of the microseconds until then (``MicrosUntil``); None: it never was."""
+    """Return how many seconds ago a time was, given the microseconds until it (``MicrosUntil``); None: never."""
     return None if micros is None else max(0.0, -micros / 1_000_000)

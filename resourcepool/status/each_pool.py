@@ -1,4 +1,4 @@
-"""Reads one pool after the other; one that does not exist yet hides nobody in the others."""
+"""Reads one pool after the other; a pool without a table does not hide the others."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
@@ -9,10 +9,10 @@ Result = TypeVar("Result")
 
 
 def of_each(models: Iterable[Any], read: Callable[[Any], Result]) -> dict[Any, Result]:
-    """Return {model: what ``read`` makes of it}, without those whose table does not exist yet.
+    """Return {model: result of ``read``}, without models whose table does not exist yet.
 
     Raises:
-        NotMigrated: there is none that has a table.
+        NotMigrated: none has a table.
     """
     found, missing = {}, None
     for model in models:

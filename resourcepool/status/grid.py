@@ -1,4 +1,4 @@
-"""What each single resource is doing: a cell per resource for those who want to see the whole pool at a glance."""
+"""The state of each resource: one cell per resource, to show a whole pool at a glance."""
 
 import datetime
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from resourcepool.status.holders import beginning_of_outer, is_history_beside
 
 MOST = 1_000  # cells of one pool
 
-# What tells the state, and why.
+# The columns that decide the state, and the reason.
 COLUMNS = ("in_service", "status", "holder", "reason", "busy_before", "until")
 
 
@@ -31,9 +31,9 @@ class Cell:
 
     Attributes:
         pk: its primary key as text.
-        name: what people call it: "host:port", or its ``name``, or its first unique text; "" if it has none.
-        note: the holder of a lease; else why it was put away.
-        held: for how long it has been leased, as the history tells; None when it does not.
+        name: for people: "host:port", or its ``name``, or its first unique text; "" if it has none.
+        note: the holder of a lease; otherwise why it was put away.
+        held: for how long it has been leased, by the history; None: unknown.
         ends: until the lease, cool-down or quarantine ends, unless it is renewed; None: none runs.
     """
 
@@ -48,7 +48,7 @@ class Cell:
 def grid(models: Sequence[Any]) -> dict[str, list[Cell]]:
     """Return {label: a cell for each resource, in the order of their keys}: one query for each database.
 
-    It reads every row of them: ask only for pools of up to ``MOST``. A pool that cannot be read has no cells.
+    It reads every row: use it only for pools of up to ``MOST``. A pool that cannot be read has no cells.
     """
     cells: dict[str, list[Cell]] = {model._meta.label: [] for model in models}
     for using in sorted({model.pool.using for model in models}):
@@ -64,7 +64,7 @@ def grid(models: Sequence[Any]) -> dict[str, list[Cell]]:
 
 
 def _rows(models: Sequence[Any]) -> list[Any]:
-    """Read all of them at once; if that fails, because one has no table, each by itself."""
+    """Read all of them at once; if that fails, because one has no table, read each separately."""
     connection = connections[models[0].pool.using]
     first, *rest = [_rows_of(model) for model in models]
     try:
@@ -86,7 +86,7 @@ def _rows_of(model: Any) -> Any:
 
 
 def _name(model: Any) -> Any:
-    """What its people call a resource, without secrets; its ``str`` would need all of the row."""
+    """Return the expression of a resource's name, without secrets; its ``str`` would need the whole row."""
     if issubclass(model, Proxy):
         return Concat("host", Value(":"), Cast("port", CharField()))
     texts = {name: field for name, field in selectable(model).items() if isinstance(field, CharField)}
@@ -96,7 +96,7 @@ def _name(model: Any) -> Any:
 
 
 def _since(model: Any) -> Any:
-    """When the lease of a row was acquired, as the history tells; it must lie in the same database for that."""
+    """Return the expression of a lease's acquisition time, from the history, which must be in the same database."""
     if not is_history_beside(model):
         return Value(None, DateTimeField())
     return Subquery(beginning_of_outer(model).values("at")[:1])
@@ -106,7 +106,7 @@ def _cell(pk: str, name: str, now: datetime.datetime, since: datetime.datetime |
     standing = standing_of(row, now)
     state = standing.state
     is_held = state in (State.LEASED, State.DRAINING)
-    # In quarantine since its lease: that is over.
+    # In quarantine since its lease, which has ended.
     since_a_lease = state is State.QUARANTINED and not row.in_service and row.until is not None
     ends = ((row.until if since_a_lease else row.busy_before) - now).total_seconds()
     return Cell(

@@ -1,4 +1,4 @@
-"""Who holds what, since when, and until when if nothing renews it."""
+"""Running leases: their holders, since when, and until when unless they are renewed."""
 
 import datetime
 import re
@@ -19,7 +19,7 @@ from resourcepool.signals import What
 from resourcepool.status.each_pool import of_each
 from resourcepool.status.renewal import Renewal, renewal
 
-MOST_LOCKED = 100  # leases that ran out, of which it is asked whether their rows are locked
+MOST_LOCKED = 100  # expired leases whose rows are checked for locks
 DEFAULT_NAME = "^[^/]*/[0-9]+/[^/]*/[^/]*$"  # of a holder: host/pid/thread/number
 
 
@@ -29,11 +29,11 @@ class Holding:
 
     Attributes:
         row: the resource; ``str(row)`` shows no secret.
-        since: when it was acquired, as the history tells; ``held``: for how many seconds it has been, by the
-            database's clock; None when the history does not tell.
-        expires_in: seconds until it runs out unless it is renewed.
-        renewal: the last one, as far as the history knows how often they are due; None: it does not.
-        host, pid: of the process that acquired it, as the history or the holder's name tells; "" and 0 if neither.
+        since: when it was acquired, by the history; ``held``: for how many seconds, by the
+            database's clock; None when the history does not know.
+        expires_in: seconds until it expires unless it is renewed.
+        renewal: the last one, if the history knows their interval; otherwise None.
+        host, pid: of the process that acquired it, from the history or the holder's name; "" and 0 if neither knows.
     """
 
     row: Any
@@ -50,7 +50,7 @@ class Holding:
 def holdings(
     model: Any, *, holder: str = "", host: str = "", pks: Iterable[Any] = (), limit: int = 100
 ) -> list[Holding]:
-    """Return up to ``limit`` running leases of this pool, those that run out first at the front.
+    """Return up to ``limit`` running leases of this pool, the next to expire first.
 
     Args:
         holder: only leases of exactly this holder.
@@ -70,9 +70,9 @@ def running(model: Any, *, holder: str = "", host: str = "", pks: Iterable[Any] 
 
 
 def locked(model: Any, *, holder: str = "", host: str = "", pks: Iterable[Any] = ()) -> list[Locked]:
-    """Return which of the leases that ran out last have their rows locked all the same: as ``running``, see there.
+    """Return the most recently expired leases whose rows are still locked; arguments as for ``running``.
 
-    Mostly by their holders, inside ``guard``: nobody gets such a row before that transaction ends.
+    Usually their holders are inside ``guard``: nobody gets such a row before that transaction ends.
     """
     rows = ResourceQuerySet(model=model, using=model.pool.using).expired()
     last = _of(rows, holder, host, pks).order_by("-busy_before").values_list("pk", flat=True)[:MOST_LOCKED]
@@ -91,9 +91,9 @@ def _of(rows: ResourceQuerySet, holder: str, host: str, pks: Iterable[Any]) -> R
 
 
 def on_host(rows: Any, host: str) -> Any:
-    """Return those of ``rows`` that were leased there, as the holder's default name or the history tells.
+    """Return the ``rows`` that were leased on this host, by the holder's default name or the history.
 
-    A history in another database than the pool cannot be asked: then the name alone counts.
+    A history in another database than the pool cannot be used: then the name alone counts.
     """
     named, model = Q(holder__startswith=f"{host}/"), rows.model
     if not is_history_beside(model):
@@ -103,7 +103,7 @@ def on_host(rows: Any, host: str) -> Any:
 
 
 def is_history_beside(model: Any) -> bool:
-    """Tell whether one statement can ask the pool of ``model`` and the history."""
+    """Tell whether one statement can read the pool of ``model`` and the history."""
     return bool(router.db_for_read(Event) == model.pool.using)
 
 
@@ -115,7 +115,7 @@ def beginning_of_outer(model: Any) -> Any:
 
 
 def _as_text(key: Any, connection: Any) -> Any:
-    """Return the outer query's primary key as events have it: ``str`` of it."""
+    """Return the outer query's primary key as in events: ``str`` of it."""
     if not isinstance(key, UUIDField) or connection.features.has_native_uuid_field:
         return Cast(OuterRef("pk"), CharField())
     digits = Cast(OuterRef("pk"), CharField())  # 32 of them, without dashes
@@ -126,7 +126,7 @@ def _as_text(key: Any, connection: Any) -> Any:
 def counts(
     models: Iterable[Any], *, holder: str = "", host: str = "", pks: Iterable[Any] = ()
 ) -> dict[Any, int]:
-    """Return {model: how many leases ``running`` has} of the pools that have any.
+    """Return {model: how many leases ``running`` has} for the pools that have any.
 
     A pool whose table does not exist yet has none; raises NotMigrated when no pool has a table.
     """
@@ -169,6 +169,6 @@ def _holding(row: Any, event: Event | None) -> Holding:
 
 
 def origin(holder: str) -> tuple[str, int]:
-    """Return host and process id out of a holder's default name ("host/pid/thread/number"), or "" and 0."""
+    """Return host and process id from a holder's default name ("host/pid/thread/number"), or "" and 0."""
     host, pid, *_rest = holder.split("/") if re.match(DEFAULT_NAME, holder) else ("", "0")
     return host, int(pid)

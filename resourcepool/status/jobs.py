@@ -1,4 +1,4 @@
-"""When the periodic jobs were done last, and what came of them."""
+"""The last runs of the periodic jobs, and their results."""
 
 from dataclasses import dataclass
 
@@ -18,10 +18,10 @@ class JobStatus:
     """One kind of periodic work; times in seconds.
 
     Attributes:
-        done: since it was done last; None: never.
-        failed: since it failed; None: it has been done since, or never failed.
-        result: what came of it, in one line.
-        holder: who is just doing it; "" when nobody.
+        done: since its last success; None: never.
+        failed: since it failed; None: it has succeeded since, or never failed.
+        result: of the last run, in one line.
+        holder: the process that is doing it now; "" when none is.
     """
 
     name: str
@@ -32,7 +32,7 @@ class JobStatus:
 
 
 def jobs() -> dict[str, JobStatus]:
-    """Return {name: how the job of this name stands}."""
+    """Return {name: state of the job}."""
     connection = connections[router.db_for_read(Job)]
     rows = verbs.rows_of(connection, Job).annotate(
         left=MicrosUntil("busy_before"), done=MicrosUntil("done_at"), failed=MicrosUntil("failed_at")

@@ -1,4 +1,4 @@
-"""How each pool stands: how many are free, leased and away, who waits and for how long."""
+"""The state of each pool: how many are free, leased and away, who waits and for how long."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -29,7 +29,7 @@ from resourcepool.waiting.models import Ticket, pool_name
 
 AWAY = (State.COOLING, State.QUARANTINED, State.DRAINING, State.OUT, State.RESERVED, State.RETIRED)
 
-FLAGS = ("in_service", "status", "n_busy", "n_held", "n_parked")  # what tells the state
+FLAGS = ("in_service", "status", "n_busy", "n_held", "n_parked")  # the columns that decide the state
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +39,12 @@ class PoolStatus:
     Attributes:
         label: "app.Model"; ``title``: the same for people.
         counts: how many resources are in each state.
-        waiters: how many stand in line; ``oldest_wait``: for how long the one who came first has.
+        waiters: how many are in line; ``oldest_wait``: for how long the first of them has waited.
         next_free_in: until the next lease, cool-down or quarantine ends, unless it is renewed; None: none runs.
         expired: free, but their last lease was never released: its holder died or lost it.
         bad: found bad by the last check; ``unchecked``: in service and never checked.
-        oldest_check: since the check that is longest ago of those in service; None: none was ever checked.
-        passed_over: for how long one that nobody holds has not been checked; None: there is none that ever was.
+        oldest_check: age of the oldest check among those in service; None: none was ever checked.
+        passed_over: for how long a resource that nobody holds has not been checked; None: there is none that ever was.
         trouble: why nothing is known, in words; "" if all is well.
     """
 
@@ -63,17 +63,17 @@ class PoolStatus:
 
     @property
     def total(self) -> int:
-        """How many there are, those that are out of service included."""
+        """The number of resources, including those out of service."""
         return sum(self.counts.values())
 
     @property
     def working(self) -> int:
-        """How many can be handed out now or are handed out: free and leased."""
+        """How many are free or leased."""
         return self.counts[State.FREE] + self.counts[State.LEASED]
 
     @property
     def utilisation(self) -> float:
-        """The leased share of those that work, from 0 to 1."""
+        """The leased share of ``working``, from 0 to 1."""
         return self.counts[State.LEASED] / self.working if self.working else 0.0
 
     @property
@@ -83,9 +83,9 @@ class PoolStatus:
 
 
 def pools(models: Sequence[Any] | None = None) -> list[PoolStatus]:
-    """Return how every pool stands, or those of these ``models``.
+    """Return the state of every pool, or of the pools of ``models``.
 
-    Two queries for each database: one for the resources of all pools, one for everybody who waits.
+    Two queries for each database: one for the resources of all pools, one for all waiters.
     """
     models = resource_models() if models is None else models
     found: dict[str, PoolStatus] = {}
@@ -99,12 +99,12 @@ def pools(models: Sequence[Any] | None = None) -> list[PoolStatus]:
 
 
 def pool(model: Any) -> PoolStatus:
-    """Return how the pool of ``model`` stands."""
+    """Return the state of the pool of ``model``."""
     return _status(model, *_lines(model.pool.using).get(pool_name(model), (0, 0.0)))
 
 
 def in_state(state: State) -> Q:
-    """Return the condition "its state is this one now"; together they are ``state_of`` in the database."""
+    """Return the condition that a row is in this state now; together they are ``state_of`` in the database."""
     busy, held = Q(busy_before__gt=DbNow()), ~Q(holder="")
     parked = Q(status=Status.QUARANTINED, until__gt=DbNow())
     serves = Q(in_service=True)
@@ -149,7 +149,7 @@ def _status(model: Any, waiters: int, oldest_wait: float, groups: list[Any] | No
 
 
 def _all_groups(using: str, models: Sequence[Any]) -> dict[str, list[Any]]:
-    """Return {label: its groups}, in one query; {} if that fails and each is to be asked by itself.
+    """Return {label: its groups}, in one query; {} if that fails and each must be read separately.
 
     It fails when one has no table, and on MySQL when their texts are of different collations.
     """
@@ -165,7 +165,7 @@ def _all_groups(using: str, models: Sequence[Any]) -> dict[str, list[Any]]:
 
 
 def _groups_of(model: Any) -> Any:
-    """Count the rows that are alike, because that reads a large table faster than a count for each state.
+    """Count groups of equal rows, which reads a large table faster than a count for each state.
 
     The names begin with ``n_``: a resource may have columns of any other name.
     """
@@ -190,7 +190,7 @@ def _groups_of(model: Any) -> Any:
 
 
 def _checkable_since() -> Case:
-    """When a free row was checked last, or came free after that: checks pass over what somebody holds."""
+    """Return when a free row was checked last, or came free after that: checks skip held rows."""
     was_checked = When(checked_at__gte=F("busy_before"), then=F("checked_at"))
     return Case(was_checked, When(checked_at__isnull=False, then=F("busy_before")), default=None)
 
@@ -200,7 +200,7 @@ def _whether(condition: Q) -> Any:
 
 
 def _lines(using: str) -> dict[str, tuple[int, float]]:
-    """Return {pool: (how many wait, for how many seconds the first has)}."""
+    """Return {pool: (number of waiters, seconds for which the first has waited)}."""
     tickets = Ticket.objects.using(using).waiting().order_by()
     waited = Max(-1 * MicrosUntil("asked_at"))
     lines = tickets.values("pool").annotate(waiters=Count("pk"), waited=waited)

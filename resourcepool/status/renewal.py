@@ -1,4 +1,4 @@
-"""Whether the holder of a lease still renews it: one that is dead or cut off stops, well before the lease runs out."""
+"""Whether a holder still renews its lease: a dead or cut-off one stops, well before the lease expires."""
 
 from dataclasses import dataclass
 
@@ -6,7 +6,7 @@ from django.utils.translation import gettext as _
 
 from resourcepool.status.durations import duration
 
-LATE = 1.5  # times the usual pause, then it is overdue
+LATE = 1.5  # times the usual interval, after which it is overdue
 ROUNDING = 0.1  # seconds
 
 
@@ -35,14 +35,14 @@ class Renewal:
 
 
 def renewal(ttl: float | None, expires_in: float) -> Renewal | None:
-    """Return when a lease was renewed that lasts for ``ttl`` seconds after each renewal.
+    """Return the last renewal of a lease that lasts for ``ttl`` seconds after each renewal.
 
     Args:
-        ttl: as the history tells; None: it does not.
-        expires_in: until it runs out, in seconds.
+        ttl: from the history; None: unknown.
+        expires_in: until it expires, in seconds.
 
     Returns:
-        None when that cannot be known.
+        None when it cannot be known.
     """
     if ttl is None or expires_in > ttl + ROUNDING:
         return None

@@ -1,4 +1,4 @@
-"""Finds out whom somebody means: a resource by key, name or address, or a holder by name, host or process."""
+"""Finds a resource by key, name or address, or a holder by name, host or process."""
 
 import re
 from collections.abc import Sequence
@@ -23,8 +23,8 @@ _WORDS = re.compile(r"\[[^\]]*\]|[^\s/@:\[\]]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """Who may be meant: resources, and names of holders with a lease or a place in line; up to ``limit`` of each.
+class Matches:
+    """The matches: resources, and names of holders with a lease or a place in line; up to ``limit`` of each.
 
     ``is_cut_short``: there may be more.
     """
@@ -34,8 +34,8 @@ class Found:
     is_cut_short: bool = False
 
 
-def find(text: str, models: Sequence[Any], limit: int = 10) -> Found:
-    """Return whom ``text`` means: what it names exactly; else what all its words name; else what contains them.
+def find(text: str, models: Sequence[Any], limit: int = 10) -> Matches:
+    """Return the matches of ``text``: exact ones; else those of all its words; else those that contain it.
 
     Raises:
         NotMigrated: no pool has a table.
@@ -47,12 +47,12 @@ def find(text: str, models: Sequence[Any], limit: int = 10) -> Found:
         rows = [row for some, _ in found for row in some]
         names = {name for _, some in found for name in some}
         if rows or names:
-            return Found(rows[:limit], sorted(names)[:limit], len(rows) > limit or len(names) > limit)
-    return Found()
+            return Matches(rows[:limit], sorted(names)[:limit], len(rows) > limit or len(names) > limit)
+    return Matches()
 
 
 def named(model: Any, text: str) -> Q | None:
-    """Return the condition by which ``text`` names single rows: their key, or an address, in one of its forms.
+    """Return the condition by which ``text`` identifies single rows: their key, or an address, in one of its forms.
 
     None: it is neither.
     """
@@ -66,7 +66,7 @@ def _in_one(model: Any, *, text: str, of_rows: Any, of_holders: Any, limit: int)
 
 
 def without_password(text: str) -> str:
-    """Return ``text``; without its password if it is a proxy's address."""
+    """Return ``text``, without its password if it is a proxy's address."""
     try:
         parts = address(text)
     except BadField:

@@ -1,4 +1,4 @@
-"""How the pools stood over a while, out of the samples that are taken once a minute."""
+"""The state of the pools over time, from the samples that are taken once a minute."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ MINUTE = 60_000_000  # microseconds
 
 
 class Span(StrEnum):
-    """How far back a chart looks; the value is what stands in URLs."""
+    """How far back a chart reaches; the value is used in URLs."""
 
     QUARTER = "15m"
     HOUR = "1h"
@@ -27,7 +27,7 @@ class Span(StrEnum):
 
     @property
     def step(self) -> int:
-        """How many minutes one point stands for."""
+        """How many minutes one point covers."""
         return {"15m": 1, "1h": 1, "24h": 15}[self.value]
 
     @property
@@ -38,11 +38,11 @@ class Span(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """How a pool stood in the minutes that this point stands for.
+    """The state of a pool in the minutes of one point.
 
     Attributes:
         leased, capacity: at the busiest moment: how many were leased, and how many were leased or free.
-        waiters: at most; acquired, lost: per minute on average, and all of them together; None: not counted.
+        waiters: the maximum; acquired, lost: per minute on average, and in total; None: not counted.
     """
 
     leased: int
@@ -57,24 +57,24 @@ Row = tuple[int, int, int, int, int, int]
 
 
 def trends(labels: Iterable[str], span: Span) -> dict[str, list[Point | None]]:
-    """Return {pool in lower case: its points, the oldest first; None where nothing is known}, in one query."""
+    """Return {pool in lower case: its points, the oldest first; None without samples}, in one query."""
     pools = [label.lower() for label in labels]
     samples = Sample.objects.filter(pool__in=pools, minute__gt=DbLater(-60.0 * (span.minutes + 2)))
     columns = ("pool", MicrosUntil("minute"), "free", "leased", "waiters", "acquired", "lost")
     found: dict[str, list[Row]] = {pool: [] for pool in pools}
     for pool, until, *rest in samples.order_by().values_list(*columns):
-        # A sample is of a minute that is over: the latest is between one and two minutes old, and that is "now".
+        # A sample is of a completed minute: the latest is between one and two minutes old, and counts as "now".
         found[pool].append((max(0, -until // MINUTE - 1), *rest))
     return {pool: fold(rows, span) for pool, rows in found.items()}
 
 
 def up_to_now(points: Sequence[Point | None], now: Point, span: Span) -> list[Point | None]:
-    """Let the points end with how the pool stands ``now``; where one stands for many minutes, that says nothing."""
+    """End the points with the state ``now``, unless a point covers many minutes."""
     return [*points[1:], now] if span.step == 1 else list(points)
 
 
 def fold(rows: Sequence[Row], span: Span) -> list[Point | None]:
-    """Put samples together into the points of ``span``."""
+    """Combine samples into the points of ``span``."""
     steps: dict[int, list[Row]] = {}
     for row in rows:
         if row[0] < span.minutes:

@@ -1,4 +1,4 @@
-"""Who stands in line for a pool: what they want, who stands in front, and why they are not served."""
+"""The waiters of a pool: what they want, who is in front, and why they are not served."""
 
 import json
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ class InLine:
     """One place in line; times in seconds.
 
     Attributes:
-        wants: the selectors, {field: value or values}; {}: any resource will do. ``count``: how many at once.
+        wants: the selectors, {field: value or values}; {}: any resource. ``count``: how many at once.
         waited: for how long.
     """
 
@@ -43,11 +43,11 @@ class InLine:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Somebody who waits, and what stands in the way.
+    """A waiter, and what prevents its service.
 
     Attributes:
         ahead: how many are served before; ``in_front``: the first of them.
-        matching: how many of the resources that it would take are in each state.
+        matching: how many of the matching resources are in each state.
         next_free_in: seconds until the next of those leases or rests ends, unless it is renewed; None: none runs.
     """
 
@@ -70,14 +70,14 @@ def waiting(model: Any, holder: str, limit: int = 10) -> list[Waiting]:
 
 
 def why_longest_waits(model: Any) -> str:
-    """Return why whoever has waited longest for ``model`` is not served, in one sentence; "": nobody waits any more."""
+    """Return why the longest waiter for ``model`` is not served, in one sentence; "": nobody waits any more."""
     rows = _in_line(model).order_by("asked_at", "pk")
     row = retrying(connections[model.pool.using], rows.first)
     return _waiting(model, _place(row)).because if row else ""
 
 
 def why_not_served(one: Waiting) -> str:
-    """Return why whoever waits like this is not served, in one sentence."""
+    """Return why this waiter is not served, in one sentence."""
     total = sum(one.matching.values())
     free, leased = one.matching[State.FREE], one.matching[State.LEASED]
     resting = one.matching[State.COOLING] + one.matching[State.QUARANTINED]
@@ -152,11 +152,11 @@ def _wishes(selector: str) -> Mapping[str, Any]:
         found = json.loads(selector)
     except ValueError:
         found = None
-    return found if isinstance(found, dict) else {"?": "?"}  # another version wrote it; it matches nothing
+    return found if isinstance(found, dict) else {"?": "?"}  # written by another version; it matches nothing
 
 
 def _matching(model: Any, selector: str) -> dict[str, Any]:
-    """Return how many of those that match are in each state; nothing when this version does not understand it."""
+    """Return how many matching rows are in each state; nothing when this version does not understand the selector."""
     counts = {f"n_{state.value}": Count("pk", filter=in_state(state)) for state in State}
     busy = Q(in_service=True, busy_before__gt=DbNow())
     soonest = Min(MicrosUntil(F("busy_before")), filter=busy)

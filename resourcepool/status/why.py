@@ -1,4 +1,4 @@
-"""Why is it so? Who has a resource and why nobody gets it; what a holder has, and why it is not served."""
+"""Explains a resource (who has it, why nobody gets it) or a holder (what it has, why it is not served)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -39,11 +39,11 @@ class Resource:
         pool: "app.Model".
         row: the resource; ``str(row)`` shows no secret.
         holding: the running lease; None: there is none.
-        busy_for: until its lease, rest or quarantine ends; 0: it is over.
-        back_in: until it is back in service by itself; None: no such moment is set.
-        checked: since its validity was checked last; None: never.
-        endings: how its last leases ended, the last one first, as far as the history knows.
-        locked: the session that has its row locked, mostly its holder's inside ``guard``; None: nobody, or unknown.
+        busy_for: until its lease, rest or quarantine ends; 0: none runs.
+        back_in: until it returns to service by itself; None: no such time is set.
+        checked: since its last validity check; None: never.
+        endings: the endings of its last leases, the last one first, as far as the history knows.
+        locked: the session that has its row locked, usually its holder's inside ``guard``; None: nobody, or unknown.
     """
 
     pool: str
@@ -58,18 +58,18 @@ class Resource:
 
     @property
     def reason(self) -> str:
-        """What was said when it was put away; "" once that is over."""
+        """The reason with which it was put away; "" after the end."""
         return standing_of(self.row, self.row.db_now).reason
 
     @property
     def because(self) -> str:
-        """Why it is, or is not, handed out, in one sentence or two."""
+        """Why it is, or is not, available, in one or two sentences."""
         return explanation(self)
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """What somebody holds and waits for; up to ``limit`` of each."""
+    """A holder's leases and waiters; up to ``limit`` of each."""
 
     name: str
     holds: list[Holding]
@@ -77,7 +77,7 @@ class Holder:
 
 
 def resource(row: Any) -> Resource:
-    """Return how ``row`` stands, and how its last leases ended; raises its model's ``DoesNotExist``."""
+    """Return the state of ``row`` and the endings of its last leases; raises its model's ``DoesNotExist``."""
     model, now = type(row), _read(row)
     busy_for = max(0.0, now.db_left / 1_000_000)
     state = state_of(now, now.db_now)
@@ -97,14 +97,14 @@ def resource(row: Any) -> Resource:
 
 
 def holder(name: str, models: Sequence[Any], limit: int = 20) -> Holder:
-    """Return what exactly this holder has and waits for in the pools of ``models``."""
+    """Return the leases and waiters of exactly this holder in the pools of ``models``."""
     holds = [one for model in counts(models, holder=name) for one in holdings(model, holder=name, limit=limit)]
     waits = [one for model in models for one in waiting(model, name, limit)]
     return Holder(name, holds[:limit], waits[:limit])
 
 
 def endings(row: Any) -> list[Event]:
-    """Return how the last leases of ``row`` ended, the last one first, as far as the history knows."""
+    """Return the endings of the last leases of ``row``, the last one first, as far as the history knows."""
     using = router.db_for_read(Event)
     ended = Event.objects.using(using).of(row).filter(what__in=ENDINGS)
     events = ended.exclude(what=What.QUARANTINED, holder="").with_age()  # an operator's ends no lease
@@ -113,7 +113,7 @@ def endings(row: Any) -> list[Event]:
 
 
 def explanation(one: Resource) -> str:
-    """Return why this resource is, or is not, handed out."""
+    """Return why this resource is, or is not, available."""
     if one.locked and one.state is State.FREE:
         text = _(
             "Its last lease, of %(holder)s, ran out, but nobody gets it while its row is locked: %(locked)s"

@@ -8,19 +8,19 @@ from django.db import connections
 from django.utils import translation
 
 from resourcepool.database.retry import retrying
+from resourcepool.elections.election import Term
 from resourcepool.jobs.models import Job
 from resourcepool.leases import verbs
-from resourcepool.leases.lease import Lease
 from resourcepool.signals import alarm_cleared, alarm_raised
 from resourcepool.status.alarms import Alarm, Kind, alarms
 
 logger = logging.getLogger("resourcepool.alarms")
 
 
-def tell_alarms(lease: Lease) -> int:
-    """Tell what has begun and ended since the job with this ``lease`` looked last; returns how many there are."""
-    connection = connections[lease.using]
-    row = verbs.rows_of(connection, Job).filter(pk=lease.pk)
+def tell_alarms(term: Term) -> int:
+    """Tell what has begun and ended since the job with this ``term`` looked last; returns how many there are."""
+    connection = connections[term.using]
+    row = verbs.rows_of(connection, Job).filter(pk=term.pk)
     known = _read(retrying(connection, row.values_list("memory", flat=True).first) or "")
     with translation.override("en"):  # as all logs, and so that they can be compared with what is known
         found = alarms()
@@ -33,7 +33,7 @@ def tell_alarms(lease: Lease) -> int:
         logger.info("over: %s", alarm)
         alarm_cleared.send_robust(sender=Alarm, alarm=alarm)
     memory = json.dumps([[*which, alarm.text] for which, alarm in sorted(now.items())])
-    retrying(connection, lambda: row.filter(fence=lease.fence).update(memory=memory))
+    retrying(connection, lambda: row.filter(fence=term.fence).update(memory=memory))
     return len(now)
 
 

@@ -33,7 +33,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class InstalledEntry:
     """The entry of that name that there is: its interval (0: on another schedule), and what is written beside it."""
 
     every: int
@@ -41,7 +41,7 @@ class Found:
     note: str
 
 
-class Step(StrEnum):
+class EntryAction(StrEnum):
     """What is done about an entry."""
 
     ADD = "add"
@@ -63,29 +63,29 @@ def wanted() -> list[Entry]:
     return entries
 
 
-def plan(entries: Sequence[Entry], found: Mapping[str, Found]) -> list[tuple[Step, Entry]]:
+def plan(entries: Sequence[Entry], found: Mapping[str, InstalledEntry]) -> list[tuple[EntryAction, Entry]]:
     """Decide what to do about each entry: what an operator has changed, or made, is kept as it is."""
-    steps = [(_step(entry, found.get(entry.name)), entry) for entry in entries]
+    actions = [(_action(entry, found.get(entry.name)), entry) for entry in entries]
     others = sorted(found.keys() - {entry.name for entry in entries})
-    return steps + [
-        (Step.REMOVE, Entry(name, "", found[name].every)) for name in others if _is_ours(found[name])
+    return actions + [
+        (EntryAction.REMOVE, Entry(name, "", found[name].every)) for name in others if _is_ours(found[name])
     ]
 
 
-def _step(entry: Entry, found: Found | None) -> Step:
+def _action(entry: Entry, found: InstalledEntry | None) -> EntryAction:
     if found is None:
-        return Step.ADD
+        return EntryAction.ADD
     if found.every == entry.every and found.is_enabled:
-        return Step.NOTHING
-    return Step.CHANGE if _is_ours(found) else Step.KEEP
+        return EntryAction.NOTHING
+    return EntryAction.CHANGE if _is_ours(found) else EntryAction.KEEP
 
 
-def _is_ours(found: Found) -> bool:
+def _is_ours(found: InstalledEntry) -> bool:
     """Whether it is as an earlier run has written it."""
     return found.is_enabled and found.note == NOTE.format(every=found.every)
 
 
-def found() -> dict[str, Found]:
+def found() -> dict[str, InstalledEntry]:
     """Return the entries of ours that django-celery-beat has.
 
     Raises:
@@ -94,16 +94,18 @@ def found() -> dict[str, Found]:
     """
     ours = _model("PeriodicTask").objects.filter(name__startswith="resourcepool: ").select_related("interval")
     tasks = retrying(connections[ours.db], lambda: list(ours.all()))
-    return {task.name: Found(_seconds(task.interval), task.enabled, task.description) for task in tasks}
+    return {
+        task.name: InstalledEntry(_seconds(task.interval), task.enabled, task.description) for task in tasks
+    }
 
 
-def install(steps: Sequence[tuple[Step, Entry]]) -> None:
+def install(actions: Sequence[tuple[EntryAction, Entry]]) -> None:
     """Do what ``plan`` says, all of it or nothing."""
     with transaction.atomic():
-        for step, entry in steps:
-            if step in (Step.ADD, Step.CHANGE):
+        for action, entry in actions:
+            if action in (EntryAction.ADD, EntryAction.CHANGE):
                 _write(entry)
-            elif step is Step.REMOVE:
+            elif action is EntryAction.REMOVE:
                 _model("PeriodicTask").objects.filter(name=entry.name).delete()
 
 

@@ -5,10 +5,10 @@ from typing import Any
 from django.db import connections
 
 from resourcepool.database.retry import retrying
+from resourcepool.elections.election import Term
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.jobs.names import PRUNE, STATISTICS, SWEEP
 from resourcepool.jobs.running import run
-from resourcepool.leases.lease import Lease
 from resourcepool.resources.queryset import ResourceQuerySet
 from resourcepool.resources.registry import resource_models
 from resourcepool.sweeps.alarming import tell_alarms
@@ -31,12 +31,12 @@ def sweep() -> str | None:
 
 def prune() -> str | None:
     """Remove what is old from the history; see ``sweep`` for what it returns."""
-    return run(PRUNE, lambda lease: f"{prune_history(lease)} removed")
+    return run(PRUNE, lambda term: f"{prune_history(term)} removed")
 
 
 def refresh_statistics() -> str | None:
     """Write down how the pools stand; see ``sweep`` for what it returns."""
-    return run(STATISTICS, lambda lease: _counted(take_samples(), "samples"))
+    return run(STATISTICS, lambda term: _counted(take_samples(), "samples"))
 
 
 def _counted(count: int, what: str) -> str:
@@ -48,16 +48,16 @@ def _returned(model: Any) -> int:
     return retrying(connections[model.pool.using], rows.return_due)
 
 
-def _sweep(lease: Lease) -> str:
+def _sweep(term: Term) -> str:
     counts: dict[str, int] = {"returned to service": 0, "leases ran out": 0, "of these overtaken": 0}
     broken: list[str] = []
     for model in resource_models():
-        lease.ensure_held()
+        term.ensure_held()
         try:
             counts["returned to service"] += _returned(model)
             counts["leases ran out"] += clear_expired(model)
             counts["of these overtaken"] += tell_overtaken(model)
         except ResourcePoolError as error:  # one pool in trouble must not keep the others from being swept
             broken.append(f"{model._meta.label}: {error}")
-    counts["alarms"] = tell_alarms(lease)
+    counts["alarms"] = tell_alarms(term)
     return "; ".join([", ".join(_counted(count, what) for what, count in counts.items()), *broken])

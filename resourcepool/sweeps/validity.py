@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
+from resourcepool.elections.election import Term
 from resourcepool.jobs.names import CHECK
 from resourcepool.jobs.running import run
-from resourcepool.leases.lease import Lease
 from resourcepool.resources.queryset import ResourceQuerySet
 from resourcepool.resources.registry import resource_model
 from resourcepool.validity.check import Wishes, check
@@ -25,9 +25,9 @@ def check_pool(model: Any, wishes: Wishes, tell: Callable[[Checked], object] = l
     """
     rules_of(model)
 
-    def work(lease: Lease) -> str:
+    def work(term: Term) -> str:
         tally = Tally(tell)
-        check(model, wishes=wishes, tell=tally, go_on=lease.ensure_held)
+        check(model, wishes=wishes, tell=tally, go_on=term.ensure_held)
         in_use = ResourceQuerySet(model=model, using=model.pool.using).held().filter(in_service=True).count()
         return f"{tally}; {in_use} in use" if in_use else str(tally)
 

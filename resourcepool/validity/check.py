@@ -11,7 +11,7 @@ from resourcepool.exceptions import CheckerBroken, LeaseLost
 from resourcepool.resources.state import Verdict
 from resourcepool.validity.checker import Finding
 from resourcepool.validity.common_cause import Evidence, blame
-from resourcepool.validity.due import OURS, Candidate, due, why_not
+from resourcepool.validity.due import OURS, DueResource, due, why_not
 from resourcepool.validity.lease import CheckLease, take
 from resourcepool.validity.outcome import Checked, Done
 from resourcepool.validity.rules import Rules, rules_of
@@ -92,7 +92,7 @@ class _Batch:
         self._failed: list[tuple[CheckLease, Finding]] = []
         self._skipped: list[Any] = []  # primary keys
 
-    def check(self, candidates: list[Candidate]) -> None:
+    def check(self, candidates: list[DueResource]) -> None:
         """Look at these, act on what is found; whatever happens, no lease is left behind."""
         try:
             self._look_at(deque(candidates))
@@ -104,7 +104,7 @@ class _Batch:
             self._crew.wait()
             _give_back([*self._crew.leases, *(lease for lease, _ in self._failed)])
 
-    def _look_at(self, candidates: deque[Candidate]) -> None:
+    def _look_at(self, candidates: deque[DueResource]) -> None:
         while candidates or len(self._crew):
             self._go_on()
             while candidates and len(self._crew) < self._rules.at_once:
@@ -116,7 +116,7 @@ class _Batch:
                 if finding.verdict is Verdict.OK:
                     self._settle(*self._failed.pop())
 
-    def _begin(self, candidate: Candidate) -> None:
+    def _begin(self, candidate: DueResource) -> None:
         lease = take(self._model, candidate, self._wishes.actor)
         if lease is None:
             self._skipped.append(candidate.pk)

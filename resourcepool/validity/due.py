@@ -29,7 +29,7 @@ WHY_NOT = {
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class DueResource:
     """A resource that nobody held a moment ago.
 
     Attributes:
@@ -50,7 +50,7 @@ class Candidate:
 
 def due(
     model: Any, pks: Collection[Any] | None, *, every_quarantine: bool, unless_within: float
-) -> list[Candidate]:
+) -> list[DueResource]:
     """Return what can be checked: free, or in quarantine; in random order, so that any part of it speaks for all.
 
     Args:
@@ -79,11 +79,11 @@ def why_not(model: Any, pks: Collection[Any]) -> dict[Any, str]:
     return {pk: WHY_NOT[states[pk]] if pk in states else "not there any more" for pk in pks}
 
 
-def _read(rows: ResourceQuerySet, *, is_parked: bool) -> list[Candidate]:
+def _read(rows: ResourceQuerySet, *, is_parked: bool) -> list[DueResource]:
     columns = rows.values_list("pk", "fence", "holder", "reason", "verdict", "until")
     read = retrying(connections[rows.db], lambda: list(columns.all()))
     return [
-        Candidate(
+        DueResource(
             pk,
             fence,
             holder,

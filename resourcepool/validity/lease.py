@@ -20,7 +20,7 @@ from resourcepool.resources.queryset import BACK, ResourceQuerySet
 from resourcepool.resources.state import Status
 from resourcepool.signals import Fact, What, is_recorded, tell
 from resourcepool.validity.checker import Finding
-from resourcepool.validity.due import Candidate
+from resourcepool.validity.due import DueResource
 from resourcepool.waiting import handover, tickets
 
 TICK = datetime.timedelta(milliseconds=1)
@@ -30,7 +30,7 @@ TTL = 60.0  # seconds after which what a dead checker held is free, or was befor
 class CheckLease(ResourceLease):
     """Held while a resource is checked. It tells of the check in place of an acquisition and a release."""
 
-    candidate: Candidate
+    candidate: DueResource
 
     def note(self, finding: Finding) -> bool:
         """Write the finding into the row; False when the lease was lost, and the finding counts for nothing."""
@@ -80,7 +80,7 @@ class CheckLease(ResourceLease):
             super()._tell(what, connection, reason)
 
 
-def take(model: Any, candidate: Candidate, actor: str = "") -> CheckLease | None:
+def take(model: Any, candidate: DueResource, actor: str = "") -> CheckLease | None:
     """Lease this one if it is still as it was read, and nobody in line is due it; never waits.
 
     Args:
@@ -127,7 +127,7 @@ def _given_to_somebody(connection: BaseDatabaseWrapper, model: Any, pk: Any) -> 
     return retrying(connection, give, busy=lambda: False)
 
 
-def _take_parked(connection: Any, model: Any, candidate: Candidate, terms: Terms) -> Grant | None:
+def _take_parked(connection: Any, model: Any, candidate: DueResource, terms: Terms) -> Grant | None:
     """Claim a row in quarantine: one UPDATE, which finds the row only under the fence it was parked with."""
     parked = ResourceQuerySet(model=model, using=connection.alias).quarantined()
     rows = parked.filter(pk=candidate.pk, fence=candidate.fence)

@@ -6,6 +6,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
 from typing import Any
 
+from resourcepool import options
 from resourcepool.database import background
 from resourcepool.database.clock import monotonic
 from resourcepool.exceptions import LeaseLost
@@ -21,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
-class Look:
+class RunningCheck:
     """One resource that is being looked at."""
 
     lease: CheckLease
@@ -34,7 +35,7 @@ class Crew:
 
     def __init__(self, checker: Checker) -> None:
         self._checker = checker
-        self._looking: list[Look] = []
+        self._looking: list[RunningCheck] = []
 
     def __len__(self) -> int:
         return len(self._looking)
@@ -42,42 +43,43 @@ class Crew:
     @property
     def leases(self) -> list[CheckLease]:
         """The leases of those that are being looked at."""
-        return [look.lease for look in self._looking]
+        return [check.lease for check in self._looking]
 
     def begin(self, lease: CheckLease) -> None:
         """Have the leased resource looked at; raises LeaseLost if its row has been deleted."""
-        look = Look(lease)
-        self._looking.append(look)
+        check = RunningCheck(lease)
+        self._looking.append(check)
         try:
             resource = lease.resource
         except LeaseLost:
-            self._looking.remove(look)
+            self._looking.remove(check)
             raise
-        background.start("check", lambda: look.finding.set_result(_find(self._checker, resource)))
+        background.start("check", lambda: check.finding.set_result(_find(self._checker, resource)))
 
     def finished(self) -> Iterator[tuple[CheckLease, Finding]]:
         """Wait a moment, and return those that have been looked at since."""
-        wait([look.finding for look in self._looking], timeout=NAP, return_when=FIRST_COMPLETED)
-        for look in tuple(self._looking):
-            if look.finding.done():
-                self._looking.remove(look)
-                yield look.lease, look.finding.result()
-            elif monotonic() > look.began_at + self._checker.timeout + GRACE:
-                self._looking.remove(look)
-                yield look.lease, Finding(Verdict.UNKNOWN, why="the checker did not come back in time")
+        wait([check.finding for check in self._looking], timeout=NAP, return_when=FIRST_COMPLETED)
+        for check in tuple(self._looking):
+            if check.finding.done():
+                self._looking.remove(check)
+                yield check.lease, check.finding.result()
+            elif monotonic() > check.began_at + self._checker.timeout + GRACE:
+                self._looking.remove(check)
+                yield check.lease, Finding(Verdict.UNKNOWN, why="the checker did not come back in time")
 
     def wait(self) -> None:
         """Wait until nobody looks at anything any more, or should have ended: an interruption stops no thread."""
         ends_at = monotonic() + self._checker.timeout + GRACE
         while self._looking and monotonic() < ends_at:
-            if not wait([look.finding for look in self._looking], timeout=NAP).not_done:
+            if not wait([check.finding for check in self._looking], timeout=NAP).not_done:
                 return
 
 
 def _find(checker: Checker, resource: Any) -> Finding:
     try:
         finding = checker.check(resource)
-        return Finding(Verdict(finding.verdict), finding.seconds, one_line(finding.why))
+        took = None if finding.seconds is None else options.seconds("seconds", finding.seconds)
+        return Finding(Verdict(finding.verdict), took, one_line(finding.why))
     except Exception as error:  # noqa: BLE001 (a checker of the project's own; its words may carry secrets)
         logger.warning("%s failed: %s", type(checker).__name__, type(error).__name__)
         return Finding(Verdict.UNKNOWN, why=f"the checker failed ({type(error).__name__})")

@@ -1,5 +1,5 @@
-"""Who is served next: used by everything that is leased.
+"""Tickets, hand-over and the order of service, for everything that is leased.
 
-A waiter takes a ticket. Whoever releases a row gives it straight to the first ticket in line that it fits; what comes
-free by itself is given out by ``handover.give_out``. A row is left free only when nobody waits for it.
+A waiter takes a ticket. A release gives its row straight to the first ticket in line that it fits; rows that come free
+by themselves are given out by ``handover.give_out``. A row is left free only when nobody waits for it.
 """

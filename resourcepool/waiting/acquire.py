@@ -1,4 +1,4 @@
-"""Acquiring anything that is leased: what is free is claimed at once; otherwise one stands in line."""
+"""Acquires anything that is leased: a free row is claimed at once; otherwise the caller waits in line."""
 
 import asyncio
 import contextlib
@@ -28,7 +28,7 @@ from resourcepool.waiting.waiter import Waiter, look
 from resourcepool.waiting.waiters import waiters
 
 NAP = 0.5  # seconds
-SESSION_KEPT = 1.0  # seconds of a wait after which a session that was begun for the pool is given up
+SESSION_KEPT = 1.0  # seconds of waiting after which a session that was opened for the pool is closed
 JUST_NOW = 0.1  # seconds
 NO_TICKET = "the database did not take a ticket for the line in that time; it is slow, or locked by somebody"
 
@@ -37,12 +37,12 @@ Obtained = TypeVar("Obtained", Leases | Waiter, Leases | None)
 
 
 def acquire(source: Source, request: Request, stop: Callable[[], bool] = lambda: False) -> Leases:
-    """Return what was asked for, waiting for it up to ``request.timeout`` or until ``stop()``.
+    """Return the requested leases, waiting up to ``request.timeout`` or until ``stop()``.
 
     Raises:
-        AcquireTimeout: it was not to be had in time; nothing is held.
-        ClaimInTransaction: a transaction is open, and that is not what was meant.
-        BadOption: it can never be had.
+        AcquireTimeout: they did not come free in time; nothing is held.
+        ClaimInTransaction: a transaction is open, and the request does not allow that.
+        BadOption: the request can never be filled.
         DatabaseUnavailable: only when not waiting.
     """
     waiter: Leases | Waiter | None = None
@@ -62,19 +62,19 @@ def acquire(source: Source, request: Request, stop: Callable[[], bool] = lambda:
             leases = _too_late(waiter)
         acquiring.note(source.model, waiter.using, had_to_wait=True)
         return leases  # noqa: TRY300 (an interruption just here is caught, too)
-    except BaseException:  # a TimeoutError, too: it is the caller's own, raised by a signal
+    except BaseException:  # including TimeoutError: it is the caller's own, raised by a signal
         if isinstance(waiter, Waiter):
             abandon(_leave(waiter) if leases is None else leases)
         raise
 
 
 def try_now(source: Source, request: Request) -> Leases | None:
-    """Return what was asked for if it is free now, else None; raises as ``acquire`` does, AcquireTimeout apart."""
+    """Return the requested leases if they are free now, else None; raises as ``acquire``, except AcquireTimeout."""
     connection = connections[source.using]
     refuse_open_transaction(connection, request)
     with answer_timeout():
         if not connection.in_atomic_block:
-            # Whoever does not wait could overtake those who do for as long as it likes: it gets what nobody wants.
+            # A caller that does not wait could overtake the waiters for ever: it gets only rows that nobody wants.
             handover.give_everybody(connection, source.model)
         grants = _at_once(connection, source, request)
     return None if grants is None else handles(source, connection.alias, request, grants)
@@ -107,10 +107,10 @@ async def atry_now(source: Source, request: Request) -> Leases | None:
 
 
 def _begin(source: Source, request: Request) -> Leases | Waiter:
-    """Return what was free, or a waiter that stands in line for it."""
+    """Return leases of free rows, or a waiter in line for them."""
     connection = connections[source.using]
     if not request.timeout or connection.in_atomic_block:
-        # Who is in a transaction may not wait: the line is served on a connection that cannot see it.
+        # In a transaction one may not wait: the line is served on a connection that cannot see it.
         if (leases := try_now(source, request)) is None:
             raise source.timed_out(request, "", None)
         return leases
@@ -120,7 +120,7 @@ def _begin(source: Source, request: Request) -> Leases | Waiter:
         try:
             grants = _at_once(connection, source, request)
         except DatabaseUnavailable as error:
-            trouble = error  # it may be back in time
+            trouble = error  # the database may be back in time
     if grants is None:
         holder = request.terms.holder or default_holder()
         waiter = Waiter(source, alias, request, holder, began=began, trouble=trouble)
@@ -149,13 +149,13 @@ def _stand_in_line(connection: BaseDatabaseWrapper, waiter: Waiter) -> Leases | 
 
 
 def _take_ticket(connection: BaseDatabaseWrapper, waiter: Waiter) -> Leases | None:
-    """Take a ticket; returns what it was given by the one look at free rows that follows.
+    """Take a ticket; returns the leases from the one look at free rows that follows.
 
-    That closes the race with a release that did not see the ticket. Where a release has just found others in line,
-    mostly nothing is free: there only some look now, and the others later (``Waiter.free_at``).
+    That closes the race with a release that did not see the ticket. If a release has just found others in line,
+    usually nothing is free: then only some waiters look now, and the others later (``Waiter.free_at``).
     """
     if waiters.trouble(waiter.using) is not None:
-        return None  # others wait for the database already; trying for oneself takes the time of retries
+        return None  # others wait for the database already; trying here would take the time of retries
     waiter.is_taking = True
     model, using = waiter.model, waiter.using
     ticket = tickets.take(connection, model, waiter.request, waiter.holder)
@@ -166,7 +166,7 @@ def _take_ticket(connection: BaseDatabaseWrapper, waiter: Waiter) -> Leases | No
     if len(rows := given.get(ticket.pk, ())) < waiter.request.count:
         return None
     sent_at, lasts = ticket.sent_at, ticket.lasts
-    if len(rows) > 1:  # others may have given some of them: when, nobody here can know
+    if len(rows) > 1:  # some may have been given by others, at unknown times
         sent_at, lasts = monotonic(), waiter.request.terms.ttl
         if verbs.renew(connection, model, rows, lasts) < len(rows):
             return None
@@ -175,7 +175,7 @@ def _take_ticket(connection: BaseDatabaseWrapper, waiter: Waiter) -> Leases | No
 
 
 def _look_here(waiter: Waiter, stop: Callable[[], bool]) -> Leases | None:
-    """Return what the waiter is given if the first looks show it. This thread has them: mostly no other need wake."""
+    """Return the leases, if the first looks show them. This thread makes them: usually no other has to wake."""
     until = min(waiter.free_at, waiter.began + waiter.request.timeout)
     if waiter.ticket is None or waiter.request.count > 1:
         return None
@@ -201,7 +201,7 @@ def _look_here(waiter: Waiter, stop: Callable[[], bool]) -> Leases | None:
 def _served(waiter: Waiter, grants: list[Grant]) -> Leases:
     leases = handles(waiter.source, waiter.using, waiter.request, grants)
     try:
-        waiters.used(waiter)  # not before: who is interrupted passes on what its ticket was given
+        waiters.used(waiter)  # only now: an interrupted waiter passes on the rows of its ticket
     except BaseException:
         abandon(leases)
         raise
@@ -209,15 +209,15 @@ def _served(waiter: Waiter, grants: list[Grant]) -> Leases:
 
 
 def _outcome(waiter: Waiter, stop: Callable[[], bool], *, had_session: bool) -> Leases | None:
-    """Wait for what the waiter is granted; None when it is nothing until its time is up.
+    """Wait for the leases; None when the time is up without any.
 
     Args:
-        had_session: before it asked for anything, this thread had a session, which may be in use.
+        had_session: this thread had a session before the request, which may be in use.
     """
     until, now = waiter.began + waiter.request.timeout, monotonic()
     keeps_session_until = now + SESSION_KEPT
     while not waiter.has_left and not stop() and (left := until - now) > 0:
-        # In naps, because Python may overlook a signal that arrives just as the main thread goes to sleep.
+        # In naps, because Python may miss a signal that arrives just as the main thread goes to sleep.
         waiter.outcome.wait(min(left, NAP))
         if (now := monotonic()) > keeps_session_until and not had_session:
             dialect.close_ours(connections[waiter.using])
@@ -228,7 +228,7 @@ async def _awaited(waiter: Waiter) -> Leases:
     loop, is_decided = asyncio.get_running_loop(), asyncio.Event()
 
     def tell() -> None:
-        with contextlib.suppress(RuntimeError):  # the loop has been closed: nobody waits there any more
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits there any more
             loop.call_soon_threadsafe(is_decided.set)
 
     waiter.outcome.when_decided(tell)
@@ -239,7 +239,7 @@ async def _awaited(waiter: Waiter) -> Leases:
 def _too_late(waiter: Waiter, error: TimeoutError | None = None) -> Leases:
     had_ticket = waiter.ticket is not None
     _leave(waiter)
-    if not waiter.outcome.is_given_up:  # it was served, or failed, in the very last moment
+    if not waiter.outcome.is_given_up:  # it was served, or failed, at the last moment
         return waiter.outcome.result()
     trouble = waiters.trouble(waiter.using) or waiter.trouble
     if trouble is None and not had_ticket:
@@ -248,8 +248,8 @@ def _too_late(waiter: Waiter, error: TimeoutError | None = None) -> Leases:
 
 
 def _leave(waiter: Waiter) -> Leases:
-    """Have ``waiter`` leave the line, whatever came of it; returns what it was granted before."""
-    if waiter.outcome.give_up():  # the question comes first: the answer to any other may change meanwhile
+    """Take ``waiter`` out of the line, whatever its outcome; returns the leases it got before."""
+    if waiter.outcome.give_up():  # asked first: every other answer may change meanwhile
         waiters.see_off(waiter)
     return waiter.outcome.leases
 

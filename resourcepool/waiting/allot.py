@@ -1,24 +1,24 @@
-"""Who is given what when there is not enough for everybody. No I/O."""
+"""Decides which waiter gets which row. No I/O."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-TRIES = 2  # of a row, and for a ticket
+TRIES = 2  # per row, and per ticket
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A live ticket that still waits.
+class WaitingTicket:
+    """A live ticket that is still waiting.
 
     Attributes:
-        fence: of the ticket: it is another one after every change of what the ticket holds.
-        holds: (primary key, fence) of the rows it has been given so far; of several it gets one after the other.
-        lasts: for how many microseconds a row that it is given is its own.
+        fence: of the ticket; changes with every row that the ticket gets or loses.
+        holds: (primary key, fence) of the rows it has so far; several rows come one after the other.
+        lasts: for how many microseconds a row that is given to it stays its own.
     """
 
-    ticket: int
+    pk: int
     fence: int = 1
     selector: str = "{}"
     count: int = 1
@@ -32,44 +32,44 @@ class Place:
         """How many rows it still needs."""
         return self.count - len(self.holds)
 
-    def given(self, pk: Any, fence: int) -> "Place":
-        """Return what it looks like once it has been given this row."""
+    def given(self, pk: Any, fence: int) -> "WaitingTicket":
+        """Return the ticket as it is after it has got this row."""
         return replace(self, fence=self.fence + 1, holds=(*self.holds, (pk, fence)))
 
 
 def allot(
-    places: Sequence[Place],
+    line: Sequence[WaitingTicket],
     free: Mapping[str, Sequence[Any]],
-    take: Callable[[Place, Any], bool] = lambda place, pk: True,
+    take: Callable[[WaitingTicket, Any], bool] = lambda ticket, pk: True,
 ) -> dict[int, list[Any]]:
     """Decide who gets which free row: {ticket: primary keys}.
 
-    A ticket takes the first rows that its selector matches and nobody before it took. One for several rows keeps what
-    it finds, though it needs more, or it would starve behind tickets for one.
+    A ticket takes the first rows that match its selector and that no earlier ticket took. A ticket for several rows
+    keeps the rows it finds, even if it needs more; otherwise it would starve behind tickets for one row.
 
     Args:
-        places: the tickets in the order in which they are served.
+        line: the tickets in the order in which they are served.
         free: the free rows that each selector matches, in the order in which they are given.
-        take: gives this row to this ticket. False: one of them is not as it was seen, and nobody knows which. The
-            ticket then tries another row, and the next one in line this row; after ``TRIES`` each is given up.
+        take: gives this row to this ticket. False: one of the two has changed, and it is unknown which. The ticket then
+            tries another row, and the next ticket this row; both are given up after ``TRIES``.
     """
     taken: set[Any] = set()
     failed: Counter[Any] = Counter()
     given: dict[int, list[Any]] = {}
-    for place in places:
+    for ticket in line:
         found: list[Any] = []
         in_vain = 0
-        for pk in free.get(place.selector, ()):
-            if len(found) == place.lacks or in_vain == TRIES:
+        for pk in free.get(ticket.selector, ()):
+            if len(found) == ticket.lacks or in_vain == TRIES:
                 break
             if pk in taken or failed[pk] == TRIES:
                 continue
-            if take(place, pk):
+            if take(ticket, pk):
                 taken.add(pk)
                 found.append(pk)
             else:
                 in_vain += 1
                 failed[pk] += 1
         if found:
-            given[place.ticket] = found
+            given[ticket.pk] = found
     return given

@@ -1,4 +1,4 @@
-"""Refuses to claim in a transaction of the caller's, which would hide the claim from others, or undo it."""
+"""Refuses claims in a transaction of the caller, which would hide the claim from others, or undo it."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from resourcepool.waiting.request import Request
 
 
 def refuse_open_transaction(connection: BaseDatabaseWrapper, request: Request) -> None:
-    """Raise ClaimInTransaction if the caller has a transaction open and did not ask for that by name."""
+    """Raise ClaimInTransaction if the caller has a transaction open and did not allow that."""
     if connection.autocommit and not connection.atomic_blocks:
         return
     # The transaction that Django's TestCase wraps around a test is not the caller's.

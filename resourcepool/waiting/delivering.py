@@ -1,4 +1,4 @@
-"""Brings what was granted to whoever asked for it; what cannot be brought goes back."""
+"""Delivers granted rows to the caller as handles; rows that cannot be delivered go back."""
 
 import logging
 from collections.abc import Sequence
@@ -18,10 +18,10 @@ logger = logging.getLogger(__name__)
 
 
 def handles(source: Source, using: str, request: Request, grants: Sequence[Grant]) -> list[Any]:
-    """Return the handles of what was granted.
+    """Return the handles of these grants.
 
-    If one cannot be made (no more threads, for example) or a signal interrupts that, all of it goes back, and that is
-    raised.
+    If one cannot be made (no more threads, for example) or a signal interrupts this, all grants go back, and the error
+    is raised.
     """
     leases: list[Lease] = []
     try:
@@ -36,7 +36,7 @@ def handles(source: Source, using: str, request: Request, grants: Sequence[Grant
 
 
 def give_back(source: Source, using: str, grant: Grant) -> None:
-    """Free a row that was granted and has no handle, or give it to the next in line; it lapses if that fails."""
+    """Free a granted row that has no handle, or give it to the next in line; if that fails, it expires."""
     try:
         handover.release(connections[using], source.model, grant.pk, grant.fence, trusted_until=0.0)
     except DatabaseUnavailable as error:
@@ -46,17 +46,17 @@ def give_back(source: Source, using: str, grant: Grant) -> None:
 
 
 def abandon(leases: Sequence[Lease] | None) -> None:
-    """Give these back without a word."""
+    """Give these back without raising."""
     for lease in leases or ():
-        lease.let_go()  # all of them first: what interrupts the release of one does not keep the others
+        lease.let_go()  # all of them first: an interrupted release of one must not keep the others
     for lease in leases or ():
         lease.abandon()
 
 
 def delivered(leases: list[Handle]) -> list[Handle]:
-    """Return these to whoever asked for them; from now on they are renewed until they are given back.
+    """Return these to the caller; from now on they are renewed until they are given back.
 
-    The last step: what a signal interrupts before that is let go as soon as nobody refers to it (``Keeper``).
+    The last step: if a signal comes before it, the handles are let go as soon as nothing refers to them (``Keeper``).
     """
     try:
         for lease in leases:

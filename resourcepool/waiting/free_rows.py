@@ -1,4 +1,4 @@
-"""Looks for free rows, without locks; whether one is still free is decided by the claim or the hand-over."""
+"""Finds free rows, without locks; the claim or the hand-over decides whether a row is still free."""
 
 from typing import Any, NamedTuple
 
@@ -10,7 +10,7 @@ from resourcepool.database.retry import rows_read
 from resourcepool.database.where import Where
 from resourcepool.leases.table import Model, table_of
 
-MOST = 1_000  # rows read at a glance
+MOST = 1_000  # rows read at once
 
 
 class Glance(NamedTuple):

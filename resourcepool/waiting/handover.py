@@ -1,7 +1,7 @@
-"""Gives rows straight to those who wait for them: row and ticket change together, or neither does.
+"""Gives rows straight to waiters: row and ticket change together, or neither does.
 
-What is released goes to the first in line that it fits. What comes free by itself (expiry, the end of a quarantine, a
-row that is new or back in service) is given out by whoever looks.
+A released row goes to the first waiter in line that it fits. Rows that come free by themselves (expiry, the end of a
+quarantine, a new row, a row back in service) are given out by any process that looks.
 """
 
 import contextlib
@@ -17,19 +17,19 @@ from resourcepool import dialect
 from resourcepool.database.answers import answer_timeout
 from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import retrying, rows_read
-from resourcepool.dialect import Change
+from resourcepool.dialect import RowUpdate
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.leases import verbs
 from resourcepool.leases.table import Model, key, table_of
 from resourcepool.waiting import tickets
-from resourcepool.waiting.allot import Place, allot
+from resourcepool.waiting.allot import WaitingTicket, allot
 from resourcepool.waiting.contention import releasing, speed_of
 from resourcepool.waiting.free_rows import MOST, Glance, glance
 from resourcepool.waiting.models import Ticket, pool_name
 from resourcepool.waiting.notices import notify
 from resourcepool.waiting.tickets import Pairs, Row
 
-FEW = 8  # tickets that a release looks at; all of them where none of these fits
+FEW = 8  # tickets that a release looks at first; all of them if the row fits none of these
 
 
 class _Texts:
@@ -47,18 +47,18 @@ class _Texts:
             f"AND {ticket.busy_before} > {speaks.now}"
         )
 
-        def row_to(where: str, busy_before: str = speaks.now, holder: str = "''") -> Change:
+        def row_to(where: str, busy_before: str = speaks.now, holder: str = "''") -> RowUpdate:
             fence = f"{row.name}.{row.fence} + 1"
             columns = (row.busy_before, busy_before), (row.fence, fence), (row.holder, holder)
-            return Change(row.name, row.pk, columns, where)
+            return RowUpdate(row.name, row.pk, columns, where)
 
-        def ticket_with(where: str, **changes: str) -> Change:
+        def ticket_with(where: str, **changes: str) -> RowUpdate:
             changes = {"fence": f"{ticket.fence} + 1", **changes}
             columns = [(getattr(line.column, name), value) for name, value in changes.items()]
-            return Change(line.name, line.column.id, columns, where)
+            return RowUpdate(line.name, line.column.id, columns, where)
 
-        # A ticket for one row says until when that is its own, or a moment earlier: by the clock of the beginning of
-        # the statement. Its waiter cannot know when that was: the commit may have come much later.
+        # A ticket for one row says until when the row is its own, or a moment earlier: by the clock at the start of the
+        # statement. Its waiter cannot know when that was: the commit may have come much later.
         until = speaks.later.replace(speaks.now, speaks.indexed_now).replace("%s", ticket.lasts)
         of_one = {"granted": "%(granted)s", "is_waiting": speaks.false, "busy_before": until}
         of_several = {"collected": "%(granted)s", "is_waiting": "%(is_waiting)s"}
@@ -80,7 +80,7 @@ class _Texts:
             (several, if_free): speaks.change_both(
                 ticket_with(this_ticket, **(of_several if several else of_one)),
                 row_to(fits + is_free if if_free else fits, lasting, "%(holder)s"),
-                # What looks free may be locked by a transaction that takes long.
+                # A row that looks free may be locked by a long transaction.
                 at_once=connection if if_free else None,
             )
             for several in (False, True)
@@ -100,16 +100,16 @@ def _of(connection: BaseDatabaseWrapper, model: Model) -> _Texts:
 def release(
     connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int, *, trusted_until: float
 ) -> bool:
-    """Give a row up: straight to the first in line that it fits, else it is free. False: it had been lost before.
+    """Give a row up: straight to the first in line that it fits, otherwise it is free. False: it was lost before.
 
     Args:
-        trusted_until: nobody can have claimed it before this moment of this process's clock.
+        trusted_until: the time, by this process's clock, before which nobody else can have claimed it.
 
     Raises:
-        DatabaseUnavailable: nobody knows whether it took effect.
+        DatabaseUnavailable: it is unknown whether it took effect.
     """
     if connection.in_atomic_block:
-        # A ticket locked until the commit would hold up its whole process.
+        # A ticket that stays locked until the commit would hold up its whole process.
         transaction.on_commit(partial(give_out_quietly, connection.alias, model), using=connection.alias)
         return verbs.release(connection, model, pk, fence, 0.0, trusted_until=trusted_until)
     send = partial(_release, connection, model, pk, fence)
@@ -125,7 +125,7 @@ def _release(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int)
 
 
 def _to_first(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int) -> bool:
-    """Give the row to the first in line, if that one takes any; False, and nothing is changed, if not."""
+    """Give the row to the first in line, if that one takes any row; otherwise change nothing and return False."""
     texts = _of(connection, model)
     if not texts.to_first:
         return False
@@ -145,7 +145,7 @@ def _note_given(model: Model, using: str, address: int, ticket: int) -> None:
 
 
 def _if_nobody_waits(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int) -> bool:
-    """Free the row; False, and nothing is changed, if somebody waits, or it has been lost."""
+    """Free the row; if anybody waits, or it is lost, change nothing and return False."""
     texts = _of(connection, model)
     params = {"pk": key(connection, model, pk), "fence": fence, "pool": texts.pool}
     done = dialect.run(connection, texts.release_unless_awaited, params, dialect.row_count) > 0
@@ -154,7 +154,7 @@ def _if_nobody_waits(connection: BaseDatabaseWrapper, model: Model, pk: Any, fen
 
 
 def _to_fitting(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int) -> bool:
-    """Give the row to the first in line that it fits; if it fits none, it is free."""
+    """Give the row to the first in line that it fits; if there is none, free it."""
     given = give_fitting(connection, model, pk, fence)
     return given or verbs.release_all(connection, model, [(pk, fence)], 0.0) == 1
 
@@ -162,48 +162,59 @@ def _to_fitting(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: i
 def give_fitting(
     connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int, *, if_free: bool = False
 ) -> bool:
-    """Give the row to the first in line that it fits; False, and nothing is changed, if it fits none."""
+    """Give the row to the first in line that it fits; if there is none, change nothing and return False."""
     for most in (FEW, tickets.MOST):
         line = tickets.in_line(connection, model, most)
         is_whole = len(line) < most
         while line:
-            fitting = _fitting(connection, model, (pk, fence), {place.selector for place in line})
+            fitting = _fitting(connection, model, (pk, fence), {ticket.selector for ticket in line})
             given = allot(line, {selector: [pk] for selector in fitting})
             if not given:
                 break
-            place = next(place for place in line if place.ticket in given)
-            if give(connection, model, pk, fence, place, if_free=if_free):
+            ticket = next(ticket for ticket in line if ticket.pk in given)
+            if give(connection, model, pk, fence, ticket, if_free=if_free):
                 return True
-            line = line[line.index(place) + 1 :]  # that one has just been given something else, or has left
+            line = line[line.index(ticket) + 1 :]  # that one has just got another row, or has left
         if is_whole:
             break
     return False
 
 
 def give(
-    connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int, place: Place, *, if_free: bool = False
+    connection: BaseDatabaseWrapper,
+    model: Model,
+    pk: Any,
+    fence: int,
+    ticket: WaitingTicket,
+    *,
+    if_free: bool = False,
 ) -> bool:
-    """Give this row to this ticket; False, and nothing is changed, if either of them is not as it was seen."""
-    holds = place.given(pk, fence + 1).holds
-    sql = _of(connection, model).to_ticket[place.count > 1, if_free]
-    if given := _change_both(connection, model, sql, (pk, fence), place, holds):
-        _note_given(model, connection.alias, place.address, place.ticket)
+    """Give this row to this ticket; if either of them has changed, change nothing and return False."""
+    holds = ticket.given(pk, fence + 1).holds
+    sql = _of(connection, model).to_ticket[ticket.count > 1, if_free]
+    if given := _change_both(connection, model, sql, (pk, fence), ticket, holds):
+        _note_given(model, connection.alias, ticket.address, ticket.pk)
     return given
 
 
 def _change_both(
-    connection: BaseDatabaseWrapper, model: Model, sql: Sequence[str], row: Row, place: Place, holds: Pairs
+    connection: BaseDatabaseWrapper,
+    model: Model,
+    sql: Sequence[str],
+    row: Row,
+    ticket: WaitingTicket,
+    holds: Pairs,
 ) -> bool:
-    """Change this row, and this ticket, to hold ``holds``; False, and nothing is changed, if one is not as seen."""
+    """Change this row, and this ticket to hold ``holds``; if either has changed, change nothing and return False."""
     params = {
         "pk": key(connection, model, row[0]),
         "fence": row[1],
-        "ticket": place.ticket,
-        "ticket_fence": place.fence,
+        "ticket": ticket.pk,
+        "ticket_fence": ticket.fence,
         "granted": tickets.written(holds),
-        "is_waiting": len(holds) < place.count,
-        "lasts": place.lasts,
-        "holder": place.holder,
+        "is_waiting": len(holds) < ticket.count,
+        "lasts": ticket.lasts,
+        "holder": ticket.holder,
     }
     if len(sql) == 1:
         return dialect.run(connection, sql[0], params, dialect.row_count) > 0
@@ -216,71 +227,73 @@ def _change_both(
 def give_out(
     connection: BaseDatabaseWrapper, model: Model, selector: str = "{}", most: int = FEW
 ) -> tuple[Glance, dict[int, Pairs]]:
-    """Give what is free to those it is due to.
+    """Give free rows to the waiters that are due.
 
     Args:
         most: how many free rows are looked at.
 
     Returns:
-        What was free for ``selector``; and {ticket: the rows that it has now} of those that were given something.
+        The rows that were free for ``selector``; and {ticket: the rows that it has now} of the tickets that got some.
 
     Raises:
-        DatabaseUnavailable: some of it may have been given.
+        DatabaseUnavailable: some rows may have been given.
     """
-    served: dict[int, Place] = {}
+    served: dict[int, WaitingTicket] = {}
     seen = glance(connection, model, model.where(selector, connection), most)
     if seen.free and (line := tickets.in_line(connection, model)):
         found = {selector: seen}
-        for other in {place.selector for place in line} - {selector}:
+        for other in {ticket.selector for ticket in line} - {selector}:
             found[other] = glance(connection, model, model.where(other, connection), len(line))
         fences = {pk: fence for one in found.values() for pk, fence in one.free.items()}
 
-        def take(place: Place, pk: Any) -> bool:
-            place = served.get(place.ticket, place)
-            given = _give_free(connection, model, pk, fences[pk], place)
+        def take(ticket: WaitingTicket, pk: Any) -> bool:
+            ticket = served.get(ticket.pk, ticket)
+            given = _give_free(connection, model, pk, fences[pk], ticket)
             if given:
-                served[place.ticket] = place.given(pk, fences[pk] + 1)
+                served[ticket.pk] = ticket.given(pk, fences[pk] + 1)
             return given
 
         allot(line, {wanted: list(one.free) for wanted, one in found.items()}, take)
-    return seen, {ticket: place.holds for ticket, place in served.items()}
+    return seen, {pk: ticket.holds for pk, ticket in served.items()}
 
 
 def give_everybody(connection: BaseDatabaseWrapper, model: Model) -> None:
-    """Give all who wait for rows of ``model`` what they are due; raises as ``give_out``."""
+    """Give all waiters for rows of ``model`` the rows they are due; raises as ``give_out``."""
     for selector in tickets.selectors(connection, model):
         give_out(connection, model, selector, MOST)
 
 
 def take_back(connection: BaseDatabaseWrapper, model: Model) -> None:
-    """Free what a ticket for several has been given and one before it, which came later with a better priority, lacks.
+    """Free rows of a ticket for several that an earlier ticket needs, which came later with a better priority.
 
-    Else each of them might wait for what the other one has. Raises DatabaseUnavailable.
+    Otherwise each of them might wait for rows of the other. Raises DatabaseUnavailable.
     """
     line = tickets.in_line(connection, model)
-    for number, place in enumerate(line):
+    for number, ticket in enumerate(line):
         before = {earlier.selector for earlier in line[:number]}
-        for row in place.holds:
+        for row in ticket.holds:
             if before and _fitting(connection, model, row, before):
-                left = tuple(held for held in place.holds if held != row)
+                left = tuple(held for held in ticket.holds if held != row)
                 sql = _of(connection, model).take_back
-                retrying(connection, partial(_change_both, connection, model, sql, row, place, left))
-                break  # one at a time: the ticket is another one afterwards
+                retrying(connection, partial(_change_both, connection, model, sql, row, ticket, left))
+                break  # one at a time: the ticket's fence changes
 
 
 def give_out_quietly(using: str, model: Model) -> None:
-    """Give what has come free to those who wait for it; if that fails, they find it themselves a moment later."""
+    """Give free rows to waiters; if that fails, they find the rows themselves a moment later."""
     with contextlib.suppress(DatabaseError, InterfaceError, ResourcePoolError), answer_timeout():
         give_out(connections[using], model, most=MOST)
 
 
-def _give_free(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int, place: Place) -> bool:
-    send = partial(give, connection, model, pk, fence, place, if_free=True)
+def _give_free(
+    connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int, ticket: WaitingTicket
+) -> bool:
+    send = partial(give, connection, model, pk, fence, ticket, if_free=True)
     return retrying(connection, send, busy=lambda: False)
 
 
 def _fitting(connection: BaseDatabaseWrapper, model: Model, row: Row, selectors: Collection[str]) -> set[str]:
-    """Return those of ``selectors`` that match this row; none, if it is out of service or under another fence."""
+    """Return the ``selectors`` that match this row; none, if it is out of service or has another fence."""
     table, chosen = table_of(connection, model), sorted(selectors)
     wheres = [model.where(selector, connection) for selector in chosen]
     cases = ", ".join(f"CASE WHEN 1 = 1{where.sql} THEN 1 ELSE 0 END" for where in wheres)

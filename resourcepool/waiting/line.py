@@ -1,4 +1,4 @@
-"""The waiters of this process on one database: takes their tickets, looks at them, gives them what they were given."""
+"""The waiters of this process on one database: takes their tickets, looks at them, and delivers granted rows."""
 
 import logging
 import math
@@ -18,10 +18,10 @@ from resourcepool.waiting.waiter import Waiter, look, pass_on
 
 logger = logging.getLogger(__name__)
 
-USED = 16  # tickets of those who were served are removed at once,
-USED_AT_MOST = 3.0  # and not later than after so many seconds
+USED = 16  # tickets of served waiters are removed together, once there are so many
+USED_AT_MOST = 3.0  # or after this many seconds
 FIRST_FEW = 4  # in line
-CLOSELY = 1.0  # seconds for which everybody looks at free rows, near or not
+CLOSELY = 1.0  # seconds for which every waiter looks at free rows, near or not
 SOONEST = 0.01  # seconds between two looks at free rows
 TIDY_EVERY = 60.0  # seconds
 
@@ -38,10 +38,10 @@ class Line:
         self._used_at = 0.0
 
     def turn(self, *, noticed: bool) -> float:
-        """Serve whoever was given something, and do what else is due; returns when to look again.
+        """Serve waiters that were given rows, and do what else is due; returns when to look again.
 
         Raises:
-            DatabaseUnavailable: nothing was decided; the waiters stand where they stood.
+            DatabaseUnavailable: nothing was decided; the waiters are unchanged.
         """
         self.leave([waiter for waiter in self.waiters if waiter.has_left])
         if not self.waiters:
@@ -57,7 +57,7 @@ class Line:
         return min([self._remove_used(), *times])
 
     def fail(self, error: Exception) -> None:
-        """Tell every waiter that it cannot be served; their tickets lapse if they cannot be removed."""
+        """Tell every waiter that it cannot be served; tickets that cannot be removed expire."""
         for waiter in self.waiters:
             waiter.outcome.fail(error)
         try:
@@ -67,7 +67,7 @@ class Line:
         self.waiters = []
 
     def close(self) -> None:
-        """Take everybody out of the line, at the end of the process."""
+        """Take all waiters out of the line, at the end of the process."""
         self.leave(self.waiters)
         self._used_at = -math.inf
         self._remove_used()
@@ -79,7 +79,7 @@ class Line:
     # Tickets
 
     def _take_tickets(self) -> None:
-        """See that everybody has a ticket: the database did not answer, or this process stood still for too long."""
+        """Take missing tickets: the database did not answer, or this process stood still for too long."""
         for waiter in [one for one in self.waiters if one.ticket is None]:
             ticket = tickets.take(self._connection, waiter.model, waiter.request, waiter.holder)
             waiter.has(ticket)
@@ -89,7 +89,7 @@ class Line:
     def _renew(self, now: float) -> None:
         if all(waiter.renewed_at + ticket_ttl() / 3 > now for waiter in self.waiters):
             return
-        due = self.waiters  # all of them, when one is due: in one statement
+        due = self.waiters  # all of them when one is due, in one statement
         tickets.renew(self._connection, [waiter.ticket.pk for waiter in due if waiter.ticket])
         for waiter in due:
             if waiter.holds:
@@ -112,13 +112,13 @@ class Line:
         self.waiters = [waiter for waiter in self.waiters if waiter not in gone]
 
     def _remove_used(self) -> float:
-        """Remove the tickets of those who were served, if there are enough of them; returns when they are to be."""
+        """Remove the tickets of served waiters, if there are enough of them; returns when to do so."""
         if not self.used:
             return math.inf
         if len(self.used) < USED and monotonic() < self._used_at + USED_AT_MOST:
             return self._used_at + USED_AT_MOST
         tickets.remove(self._connection, self.used)
-        self.used = []  # not before: what cannot be removed now is removed later
+        self.used = []  # only now: tickets that cannot be removed now are removed later
         return math.inf
 
     # Looking
@@ -130,7 +130,7 @@ class Line:
             waiter.give(grants)
 
     def drop(self, waiter: Waiter) -> None:
-        """Note that this waiter, which has been served, has no use for its ticket any more."""
+        """Note that this waiter has been served and does not need its ticket any more."""
         if waiter.ticket is not None:
             notices.discard(self.using, waiter.ticket.pk)
             self._used_at = self._used_at if self.used else monotonic()
@@ -148,7 +148,7 @@ class Line:
                 waiter.free_at = now + pause
 
     def _give_out(self, model: Model, mine: list[Waiter], now: float) -> float:
-        """Give out what is free, unless others are nearer to it; returns in how many seconds to look again."""
+        """Give out free rows, unless other waiters are nearer to them; returns in how many seconds to look again."""
         waited = max(now - waiter.began for waiter in mine)
         soonest = slow_pause(waited)
         for selector in {waiter.request.selector for waiter in mine}:
@@ -167,7 +167,7 @@ class Line:
         return soonest
 
     def _is_any_near(self, model: Model, selector: str, alike: list[Waiter]) -> bool:
-        """See which of those who want the same are among the first of all that do."""
+        """Find out which of these waiters are among the first with the same selector."""
         first = set(tickets.first(self._connection, model, selector, FIRST_FEW))
         for waiter in alike:
             waiter.is_near = waiter.ticket is not None and waiter.ticket.pk in first

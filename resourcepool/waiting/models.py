@@ -1,4 +1,4 @@
-"""The tickets of those who wait."""
+"""The tickets of waiters."""
 
 from functools import lru_cache
 from typing import Any, ClassVar, Self
@@ -12,7 +12,7 @@ from resourcepool.leases.models import AbstractLease, LeaseQuerySet
 
 @lru_cache
 def pool_name(model: Any) -> str:
-    """Return the name under which tickets for rows of ``model`` are found; a proxy model has its rows' line."""
+    """Return the name under which tickets for rows of ``model`` are stored; a proxy model shares its base's line."""
     return str(model._meta.concrete_model._meta.label_lower)
 
 
@@ -20,7 +20,7 @@ class TicketQuerySet(LeaseQuerySet):
     """Filters over tickets."""
 
     def waiting(self) -> Self:
-        """Tickets of those who are alive and have not been given all that they asked for."""
+        """Tickets that are alive and have not got all their rows."""
         return self.held().filter(is_waiting=True)
 
     def for_rows_of(self, model: Any) -> Self:
@@ -29,9 +29,9 @@ class TicketQuerySet(LeaseQuerySet):
 
 
 class Ticket(AbstractLease):
-    """A place in line for rows of one pool: itself a leased row, so a dead waiter drops out by itself.
+    """A place in line for rows of one pool. It is itself a leased row, so a dead waiter drops out by itself.
 
-    Served by ``priority`` (lowest first), then by arrival. Its fence goes up with every row that it is given.
+    Served by ``priority`` (lowest first), then by arrival. Its fence goes up with every row that it gets.
     """
 
     is_told: ClassVar[bool] = False
@@ -57,7 +57,7 @@ class Ticket(AbstractLease):
         editable=False,
         help_text=_("The row it was given, as JSON."),
     )
-    # In a column of its own: MariaDB makes a file for each UPDATE of two tables that writes a text of any length.
+    # In a separate column: MariaDB creates a file for each UPDATE of two tables that writes a text of unlimited length.
     collected = models.TextField(
         _("collected"),
         default="[]",

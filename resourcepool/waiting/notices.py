@@ -1,4 +1,4 @@
-"""Tells those who wait that they should look: in this process at once, in another one by a hint."""
+"""Tells waiters to look: in this process at once, in another one by a hint."""
 
 import os
 
@@ -8,7 +8,7 @@ from resourcepool.database.wakeup import Wakeup
 
 
 class Notices:
-    """Which tickets this process has, and which of them should be looked at now."""
+    """The tickets of this process, and which of them should be looked at now."""
 
     def __init__(self) -> None:
         self._alarms: dict[str, Wakeup] = {}
@@ -16,21 +16,21 @@ class Notices:
         self._noticed: set[str] = set()
 
     def wakeup(self, alias: str) -> Wakeup:
-        """Return what wakes those who look for the waiters on this database."""
+        """Return the wakeup of the thread that looks for the waiters on this database."""
         return self._alarms.get(alias) or self._alarms.setdefault(alias, Wakeup())
 
     def add(self, alias: str, ticket: int, bell: Bell | None = None) -> None:
-        """Note that this process has that ticket; when to look at it, ``bell`` rings, else the database's wakeup."""
+        """Note that this process has that ticket; a notice rings ``bell``, or without one the database's wakeup."""
         self._tickets[alias, ticket] = bell
         if hints.are_on():
             hints.listen(self.look_at_all)
 
     def discard(self, alias: str, ticket: int) -> None:
-        """Note that it has it no more."""
+        """Note that it no longer has that ticket."""
         self._tickets.pop((alias, ticket), None)
 
     def look_now(self, alias: str, ticket: int) -> bool:
-        """Have this ticket looked at, if it is one of this process."""
+        """Request a look at this ticket, if it is one of this process."""
         bell = self._tickets.get((alias, ticket), self)
         if bell is self:
             return False
@@ -38,7 +38,7 @@ class Notices:
         return True
 
     def look_at_all(self) -> None:
-        """Have every ticket of this process looked at."""
+        """Request a look at every ticket of this process."""
         for (alias, _), bell in list(self._tickets.items()):
             self._notice(alias, bell)
 
@@ -58,7 +58,7 @@ class Notices:
 
 
 def notify(using: str, ticket: int, address: int) -> None:
-    """Say to the process at ``address`` that this ticket was given something; losing that costs time, nothing else."""
+    """Tell the process at ``address`` that this ticket was given a row; losing that costs only time."""
     if address and not notices.look_now(using, ticket):
         hints.send(address)
 

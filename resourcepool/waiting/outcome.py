@@ -1,4 +1,4 @@
-"""What becomes of a request that stands in line."""
+"""The outcome of a request that waits in line."""
 
 from collections.abc import Callable
 from concurrent.futures import CancelledError
@@ -10,10 +10,10 @@ CANCELLED = CancelledError()
 
 
 class Outcome:
-    """Decided once, by whoever is first: it is served, it fails, or it gives up.
+    """Decided once, by the first of these: it is served, it fails, or it gives up.
 
-    In place of a ``Future``, whose lock a signal handler can leave locked (``resourcepool.bell``); then the thread that
-    serves all waiters of this process would hang.
+    Used instead of a ``Future``, whose lock a signal handler can leave locked (``resourcepool.bell``); then the thread
+    that serves all waiters of this process would hang.
     """
 
     __slots__ = ("_bell", "_decided", "_tell")
@@ -30,41 +30,41 @@ class Outcome:
 
     @property
     def is_given_up(self) -> bool:
-        """Whether whoever waited has given up."""
+        """Whether the waiter has given up."""
         return self._came_of_it[1] is CANCELLED
 
     @property
     def leases(self) -> list[Any]:
-        """What was granted; none, if it came to nothing."""
+        """The granted leases; none, if it was not served."""
         return self._came_of_it[0]
 
     def serve(self, leases: list[Any]) -> bool:
-        """Grant this; False: it was decided before, and nobody will take them."""
+        """Grant these leases; False: it was already decided, and nobody will take them."""
         return self._decide(leases, None)
 
     def fail(self, error: Exception) -> bool:
-        """Have ``result`` raise this; False: it was decided before."""
+        """Make ``result`` raise this; False: it was already decided."""
         return self._decide([], error)
 
     def give_up(self) -> bool:
-        """Ask for nothing any more; False: it was served, or failed, before."""
+        """Give up; False: it was already served, or has failed."""
         self._decide([], CANCELLED)
         return self.is_given_up
 
     def result(self) -> list[Any]:
-        """Return what was granted; raises what it failed with, or CancelledError. It has been decided."""
+        """Return the leases; raises the error it failed with, or CancelledError. It must be decided."""
         leases, error = self._came_of_it
         if error is not None:
             raise error
         return leases
 
     def wait(self, seconds: float) -> None:
-        """Wait until it is decided, for so many seconds at most; for one thread."""
+        """Wait until it is decided, at most this many seconds; for one thread."""
         if not self.is_decided:
             self._bell.wait(seconds)
 
     def when_decided(self, tell: Callable[[], object]) -> None:
-        """Have ``tell`` called once it is decided, perhaps twice, from whichever thread decides."""
+        """Call ``tell`` once it is decided, perhaps twice, in the thread that decides."""
         self._tell = tell
         if self.is_decided:
             tell()

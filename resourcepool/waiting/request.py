@@ -1,4 +1,4 @@
-"""What a caller asks for, and of whom."""
+"""A caller's request, and the source that can fill it."""
 
 import dataclasses
 from contextlib import AbstractContextManager
@@ -23,10 +23,10 @@ class Request:
     Attributes:
         count: how many rows, all or none.
         timeout: how many seconds to wait for them at most.
-        priority: who is served first: the lowest, then who came first.
+        priority: the order of service: the lowest first, then by arrival.
         strategy: how a free row is chosen.
-        selector: canonical JSON of the wanted fields; equal text means equal wishes.
-        terms: of the leases.
+        selector: canonical JSON of the wanted fields; equal text means an equal selection.
+        terms: the options of the leases.
     """
 
     terms: Terms
@@ -38,11 +38,11 @@ class Request:
     allow_in_transaction: bool = False
 
     def answer_timeout(self) -> AbstractContextManager[None]:
-        """Have no statement that is sent for it in this block keep its caller much beyond its ``timeout``."""
+        """Limit the statements in this block, so that none keeps the caller much beyond its ``timeout``."""
         return answer_timeout(min(LONGEST, self.timeout + A_LITTLE))
 
     def again(self, timeout: object = None) -> "Request":
-        """Return the same request for one more row; with a ``timeout`` of its own, if given."""
+        """Return the same request for one more row; with this ``timeout``, if given."""
         wait = self.timeout if timeout is None else options.seconds("timeout", timeout)
         return dataclasses.replace(self, count=1, timeout=wait)
 
@@ -56,19 +56,19 @@ class Source(Protocol):
 
     @property
     def using(self) -> str:
-        """The database on which that is decided."""
+        """The database that decides about them."""
 
     def claim_free(self, connection: BaseDatabaseWrapper, request: Request) -> list[Grant] | None:
-        """Claim what is free, if it is enough."""
+        """Claim free rows, if there are enough."""
 
     def handle(self, using: str, grant: Grant, request: Request) -> Lease:
-        """Return the handle of what was granted."""
+        """Return the handle of a grant."""
 
     def refuse_impossible(self, connection: BaseDatabaseWrapper, request: Request) -> None:
         """Raise BadOption if the request can never be filled."""
 
     def timed_out(self, request: Request, holder: str, trouble: Exception | None) -> AcquireTimeout:
-        """Return the error for a request that was not filled in time; ``trouble``: what kept it from being.
+        """Return the error for a request that was not filled in time; ``trouble``: the error that prevented it.
 
-        ``holder``: the name under which it stood in line, "" if it did not.
+        ``holder``: the name under which it waited in line, "" if it did not.
         """

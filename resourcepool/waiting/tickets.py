@@ -1,4 +1,4 @@
-"""The statements about tickets: plain SQL, put together once, because every wait sends some of them."""
+"""The statements about tickets: plain SQL, built once, because every wait sends some of them."""
 
 import json
 from collections.abc import Sequence
@@ -15,19 +15,19 @@ from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import retrying, rows_read
 from resourcepool.dialect import micros
 from resourcepool.leases.table import Model
-from resourcepool.waiting.allot import Place
+from resourcepool.waiting.allot import WaitingTicket
 from resourcepool.waiting.models import Ticket, pool_name
 from resourcepool.waiting.request import Request
 
-NUMBERS = 2**40  # of tickets, in what a hand-over tells: at a thousand a second they last for 34 years
-MOST = 10_000  # tickets that are looked at; whoever stands further back is not served yet anyway
+NUMBERS = 2**40  # of tickets, as a hand-over sends them: at a thousand per second they last for 34 years
+MOST = 10_000  # tickets that are looked at; tickets further back are not served yet anyway
 
 Row = tuple[Any, int]  # its primary key and fence
 Pairs = tuple[Row, ...]
 
 
 class Taken(NamedTuple):
-    """A ticket that has just been taken; ``sent_at``: this process's clock just before; ``lasts``: in seconds."""
+    """A ticket that has just been taken; ``sent_at``: by this process's clock, just before; ``lasts``: in seconds."""
 
     pk: int
     sent_at: float
@@ -35,7 +35,7 @@ class Taken(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What a ticket looks like now; ``left``: for how many seconds it lives, or the one row it was given is its own."""
+    """A ticket as it is now; ``left``: for how many seconds it lives, or its one row stays its own."""
 
     fence: int
     granted: Pairs
@@ -94,9 +94,9 @@ def of(connection: BaseDatabaseWrapper) -> _Texts:
 
 
 def take(connection: BaseDatabaseWrapper, model: Model, request: Request, holder: str) -> Taken:
-    """Take a ticket: the last one of those with this priority. Raises DatabaseUnavailable."""
+    """Take a ticket, the last one with this priority. Raises DatabaseUnavailable."""
     ttl = ticket_ttl()
-    # One for several rows renews what it has been given so far together with itself.
+    # A ticket for several rows renews the rows it has so far together with itself.
     lasts = min(ttl, request.terms.ttl) if request.count == 1 else ttl
     asked = (pool_name(model), request.selector, request.count, request.priority, hints.address())
     params = (micros(ttl), *asked, micros(lasts), holder)
@@ -106,16 +106,16 @@ def take(connection: BaseDatabaseWrapper, model: Model, request: Request, holder
 
 
 def find(connection: BaseDatabaseWrapper, model: Model, request: Request, holder: str) -> Taken | None:
-    """Return the ticket that was taken for this request; None if there is none, or its holder's name is not unique."""
+    """Return the ticket that was taken for this request; None if there is none, or the holder's name is not unique."""
     if not request.terms.holder_is_unique:
-        return None  # it lapses
+        return None  # it expires
     mine = Ticket.objects.using(connection.alias).for_rows_of(model).filter(holder=holder)
     pk = retrying(connection, mine.values_list("pk", flat=True).first)
     return None if pk is None else Taken(pk, 0.0, 0.0)
 
 
 def look(connection: BaseDatabaseWrapper, pks: Sequence[int]) -> dict[int, Seen]:
-    """Return how these tickets stand: {key: what it looks like}, without those that are not there."""
+    """Return {key: ticket as it is now}, without tickets that do not exist."""
     rows = rows_read(connection, f"{of(connection).look}({_marks(pks)})", pks)
     return {
         pk: Seen(fence, _pairs(granted, collected), bool(waits), micros / 1_000_000)
@@ -123,37 +123,37 @@ def look(connection: BaseDatabaseWrapper, pks: Sequence[int]) -> dict[int, Seen]
     }
 
 
-def in_line(connection: BaseDatabaseWrapper, model: Model, most: int = MOST) -> list[Place]:
-    """Return up to ``most`` of those who wait for rows of ``model``, first to be served first."""
+def in_line(connection: BaseDatabaseWrapper, model: Model, most: int = MOST) -> list[WaitingTicket]:
+    """Return up to ``most`` waiters for rows of ``model``, in the order of service."""
     rows = rows_read(connection, of(connection).in_line, [pool_name(model), most])
     return [
-        Place(pk, fence, selector, count, _pairs(granted, collected), *rest)
+        WaitingTicket(pk, fence, selector, count, _pairs(granted, collected), *rest)
         for pk, fence, selector, count, granted, collected, *rest in rows
     ]
 
 
 def first(connection: BaseDatabaseWrapper, model: Model, selector: str, most: int) -> list[int]:
-    """Return the keys of the first ``most`` tickets in line that want the same."""
+    """Return the keys of the first ``most`` tickets in line with the same selector."""
     return [pk for (pk,) in rows_read(connection, of(connection).first, [pool_name(model), selector, most])]
 
 
 def selectors(connection: BaseDatabaseWrapper, model: Model) -> list[str]:
-    """Return what those who wait for rows of ``model`` want, each selector once."""
+    """Return the selectors of all waiters for rows of ``model``, each once."""
     return [selector for (selector,) in rows_read(connection, of(connection).selectors, [pool_name(model)])]
 
 
 def renew(connection: BaseDatabaseWrapper, pks: Sequence[int]) -> None:
-    """Keep these tickets in line for another ``TICKET_TTL``, as far as they are alive and have not been served."""
+    """Keep these tickets in line for another ``TICKET_TTL``, unless they are dead or have been served."""
     _change(connection, of(connection).renew, [micros(ticket_ttl())], pks)
 
 
 def leave(connection: BaseDatabaseWrapper, pks: Sequence[int]) -> bool:
-    """Take these tickets out of the line, unless they have been given something; tells whether all are gone."""
+    """Take these tickets out of the line, unless they have been given rows; returns whether all are gone."""
     return _change(connection, of(connection).leave, [], pks) == len(pks)
 
 
 def remove(connection: BaseDatabaseWrapper, pks: Sequence[int]) -> None:
-    """Remove these tickets, whatever they have been given."""
+    """Remove these tickets, even if they have been given rows."""
     _change(connection, of(connection).remove, [], pks)
 
 
@@ -163,7 +163,7 @@ def dead_since(connection: BaseDatabaseWrapper, model: Model, seconds: float) ->
 
 
 def written(pairs: Sequence[Row]) -> str:
-    """Return rows as a ticket's ``granted`` and ``collected`` have them."""
+    """Return rows in the form of a ticket's ``granted`` and ``collected``."""
     plain = [[pk if isinstance(pk, int) else str(pk), fence] for pk, fence in pairs]
     return json.dumps(plain, ensure_ascii=False)
 

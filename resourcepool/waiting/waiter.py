@@ -1,4 +1,4 @@
-"""One request that stands in line: what looks at its ticket show, and what becomes of it."""
+"""One request that waits in line: its ticket, its looks and its outcome."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -22,19 +22,19 @@ from resourcepool.waiting.tickets import Pairs, Seen, Taken
 
 @dataclass(eq=False, slots=True)
 class Waiter:
-    """A request that stands in line.
+    """A request that waits in line.
 
     Attributes:
-        holder: the name under which it stands in line, and will hold what it is granted.
+        holder: the name under which it waits, and will hold its rows.
         look_at, free_at: when to look at its ticket, and at free rows.
         outcome: the leases, once it is served.
         ticket: None: it has none at this moment.
-        is_taking: it may have one whose key is not known: it was interrupted while it took it.
-        renewed_at: this process's clock just before the ticket was taken, or renewed last.
-        holds: what it has of several, as seen last.
-        trouble: what the database said, if the last thing that was asked for it here was in vain.
-        has_joined: the thread looks for it.
-        is_near: it is among the first in line; None: that is not known.
+        is_taking: it may have a ticket with an unknown key: it was interrupted while it took the ticket.
+        renewed_at: this process's clock just before the ticket was taken or last renewed.
+        holds: its rows so far, of several, as last seen.
+        trouble: the database's error, if the last statement for it failed.
+        has_joined: the background thread looks for it.
+        is_near: it is among the first in line; None: unknown.
     """
 
     source: Source
@@ -55,7 +55,7 @@ class Waiter:
 
     @property
     def model(self) -> Model:
-        """Rows of which model it waits for."""
+        """The model whose rows it waits for."""
         return self.source.model
 
     @property
@@ -64,23 +64,23 @@ class Waiter:
         return self.outcome.is_decided
 
     def has(self, ticket: Taken) -> None:
-        """Note that it stands in line with this ticket, and when to look at it first."""
+        """Note that it waits in line with this ticket, and when to look at it first."""
         self.ticket, self.is_taking, self.holds, self.trouble = ticket, False, (), None
         self.renewed_at = at = ticket.sent_at
         speed = speed_of(self.model, self.using)
         self.look_at = at + min(
             speed.first_pause(ticket.pk, at), ticket.lasts / 4
-        )  # what it is given may run out
+        )  # the rows it is given may expire
         self.free_at = self.look_at + speed.free_pause
 
     def lost_ticket(self) -> None:
-        """Note that its ticket is gone: it needs another one, now."""
+        """Note that its ticket is gone: it needs another one now."""
         if self.ticket is not None:
             notices.discard(self.using, self.ticket.pk)
         self.ticket, self.holds, self.look_at = None, (), 0.0
 
     def give(self, grants: list[Grant]) -> None:
-        """Hand over what was granted; should the waiter have given up just now, it goes straight back."""
+        """Deliver these grants; if the waiter has just given up, they go straight back."""
         try:
             leases = handles(self.source, self.using, self.request, grants)
         except Exception as error:  # noqa: BLE001 (no more threads, for example: the caller is to know)
@@ -91,12 +91,12 @@ class Waiter:
 
 
 def look(connection: BaseDatabaseWrapper, those: Sequence[Waiter]) -> Iterator[tuple[Waiter, list[Grant]]]:
-    """Look at the tickets of ``those``; yield who was served, and with what, and note for others when to look next.
+    """Look at the tickets of ``those``; yield served waiters with their grants, and set the next look of the others.
 
-    One whose ticket lapsed, because its process stood still for too long, has none afterwards.
+    A waiter whose ticket expired, because its process stood still for too long, has no ticket afterwards.
 
     Raises:
-        DatabaseUnavailable: those who have not been yielded stand where they stood.
+        DatabaseUnavailable: the waiters that have not been yielded are unchanged.
     """
     sent_at = monotonic()
     found = tickets.look(connection, [waiter.ticket.pk for waiter in those if waiter.ticket])
@@ -115,7 +115,7 @@ def look(connection: BaseDatabaseWrapper, those: Sequence[Waiter]) -> Iterator[t
 
 
 def pass_on(connection: BaseDatabaseWrapper, waiter: Waiter, seen: Seen) -> None:
-    """Give what this ticket was given to the next in line, and remove it."""
+    """Give the rows of this ticket to the next in line, and remove the ticket."""
     if waiter.ticket is not None:
         tickets.remove(connection, [waiter.ticket.pk])
     for pk, fence in rows_of(waiter, seen):
@@ -124,15 +124,15 @@ def pass_on(connection: BaseDatabaseWrapper, waiter: Waiter, seen: Seen) -> None
 
 
 def rows_of(waiter: Waiter, seen: Seen) -> Pairs:
-    """Return the rows that a ticket was given, with primary keys as the model has them."""
+    """Return the rows of a ticket, with primary keys as the model has them."""
     return tuple((python_key(waiter.model, pk), fence) for pk, fence in seen.granted)
 
 
 def _grants(connection: BaseDatabaseWrapper, waiter: Waiter, seen: Seen, sent_at: float) -> list[Grant] | None:
-    """Return what was granted, or None if it may have run out before it was seen.
+    """Return the grants, or None if they may have expired before they were seen.
 
-    Trust begins when the look was sent that found it, and lasts for as long as the database said that it does: when it
-    was given nobody here can know. That may be before the last look that found nothing, if its commit came later.
+    Trust begins when the look that found them was sent, and lasts as long as the database said: this process cannot
+    know when they were given. That may be before the last look that found nothing, if the commit came later.
     """
     assert waiter.ticket is not None  # noqa: S101 (for the type checker)
     rows, now = rows_of(waiter, seen), monotonic()
@@ -142,7 +142,7 @@ def _grants(connection: BaseDatabaseWrapper, waiter: Waiter, seen: Seen, sent_at
         given_at = sent_at + seen.left - waiter.ticket.lasts
         speed_of(waiter.model, waiter.using).served(waiter.ticket.pk, given_at)
         return [Grant(pk, fence, waiter.holder, sent_at, seen.left) for pk, fence in rows]
-    # They were given at different moments: one renewal tells that they are all there.
+    # They were given at different times: one renewal confirms that all are there.
     if verbs.renew(connection, waiter.model, rows, waiter.request.terms.ttl) < len(rows):
         return None
     return [Grant(pk, fence, waiter.holder, now) for pk, fence in rows]

@@ -1,4 +1,4 @@
-"""Those of this process who wait, and the thread for each database that looks on behalf of all of them.
+"""The waiters of this process, and the thread for each database that looks on behalf of all of them.
 
 So a waiter occupies no database connection, and a hundred waiters cost as many looks as one.
 """
@@ -28,7 +28,7 @@ IDLE = 10.0  # seconds without a waiter, after which a connection is closed
 
 
 class Waiters:
-    """Every line that somebody in this process stands in, one for each database; without a lock, like ``Keeper``."""
+    """All lines of this process, one for each database; without a lock, like ``Keeper``."""
 
     def __init__(self) -> None:
         self._lines: dict[str, Line] = {}
@@ -41,33 +41,33 @@ class Waiters:
         """Look on behalf of ``waiter``; its ``outcome`` is set once it has been served."""
         if waiter.ticket is not None:
             notices.add(waiter.using, waiter.ticket.pk)
-        self._start(waiter.using)  # before: without a thread (RuntimeError) nobody would ever serve it
+        self._start(waiter.using)  # first: without a thread (RuntimeError) nobody would ever serve it
         self._arrivals[waiter.using][waiter] = None
         waiter.has_joined = True
         notices.wakeup(waiter.using).bring_forward(min(waiter.look_at, waiter.free_at))
 
     def see_off(self, waiter: Waiter) -> None:
-        """Have the ticket of ``waiter``, which has given up, removed; what it was given goes to the next in line."""
+        """Remove the ticket of ``waiter``, which has given up; its rows go to the next in line."""
         if waiter.has_joined and self._loops[waiter.using].is_alive:
             notices.wakeup(waiter.using).ring()
             return
         try:
             self.join(waiter)
-        except RuntimeError:  # no more threads: else its ticket would keep what it is given until it lapses
+        except RuntimeError:  # no more threads: otherwise its ticket would keep its rows until it expires
             with contained("the ticket of %s is not removed, it lapses", waiter.holder):
                 Line(waiter.using).leave([waiter])
 
     def used(self, waiter: Waiter) -> None:
-        """Have the ticket of ``waiter``, which has been served at once, removed with others."""
+        """Remove the ticket of ``waiter``, which has been served at once, together with others."""
         self._served[waiter.using][waiter] = None
         loop = self._loops.get(waiter.using)
         if loop is None or not loop.thread.is_running:
-            with contextlib.suppress(RuntimeError):  # no more threads: it lapses
+            with contextlib.suppress(RuntimeError):  # no more threads: it expires
                 self._start(waiter.using)
         notices.wakeup(waiter.using).bring_forward(monotonic() + USED_AT_MOST)
 
     def trouble(self, using: str) -> Exception | None:
-        """Return what keeps the waiters on this database from being served just now, if anything does."""
+        """Return the error that keeps the waiters on this database from being served at the moment, if any."""
         line = self._lines.get(using)
         return line.trouble if line is not None and line.waiters else None
 
@@ -96,7 +96,7 @@ class Waiters:
         line = self._lines.get(using) or self._lines.setdefault(using, Line(using))
         for waiter in list(arrivals := self._arrivals[using]):
             del arrivals[waiter]
-            if waiter not in line.waiters:  # who was interrupted may have come twice
+            if waiter not in line.waiters:  # an interrupted waiter may have joined twice
                 line.waiters.append(waiter)
         for waiter in list(served := self._served[using]):
             del served[waiter]

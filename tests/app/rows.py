@@ -14,7 +14,16 @@ from resourcepool.dialect import DbLater, DbNow, MicrosUntil
 from resourcepool.leases import verbs
 from resourcepool.leases.lease import Lease
 from resourcepool.leases.terms import Terms
-from resourcepool.models import AbstractLease, AbstractResource, Job, Proxy, Server, TaskType, Ticket
+from resourcepool.models import (
+    AbstractLease,
+    AbstractResource,
+    Job,
+    Leadership,
+    Proxy,
+    Server,
+    TaskType,
+    Ticket,
+)
 from resourcepool.signals import is_recorded
 from resourcepool.waiting.lease import AwaitedLease
 from tests import running
@@ -32,6 +41,7 @@ _FIELDS: dict[Model, Callable[[int], dict[str, Any]]] = {
     Election: lambda number: {"name": f"Election {number}"},
     Proxy: lambda number: {"host": f"proxy{number}.example", "port": 3128},
     Job: lambda number: {"name": f"job {number}"},
+    Leadership: lambda number: {"name": f"leadership {number}"},
     Ticket: lambda number: {"pool": "testapp.nothing", "asked_at": DbNow()},
     Server: lambda number: {"task_type": _some_task_type(), "ttl": 60, "registered_at": DbNow()},
 }

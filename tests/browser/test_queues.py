@@ -42,7 +42,7 @@ def test_a_server_is_drained_with_the_keyboard_alone(window: Callable[..., Any])
     page.get_by_role("link", name=str(first), exact=True).press("Enter")
     page.get_by_role("link", name="Drain", exact=True).press("Enter")
     page.locator("#confirm").press("Enter")
-    page.get_by_text("1 is draining.").wait_for()
+    page.get_by_text(f"1 is draining: {first}.").wait_for()
     assert set(Queue.objects.values_list("req_server__name", flat=True)) == {"B"}
 
 

@@ -16,7 +16,7 @@ from resourcepool.dialect import DbLater
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.models import Event, Move, Proxy, Queue, Server, TaskType
 from resourcepool.queues import operating
-from resourcepool.status.queues.map import Place
+from resourcepool.status.queues.map import QueueCell
 from resourcepool.status.queues.task_types import ServerStatus, TaskTypeStatus
 from tests.admin.queues.scene import server, task_type
 from tests.app.rows import new
@@ -52,9 +52,9 @@ def of(*servers: ServerStatus, **more: Any) -> TaskTypeStatus:
     return TaskTypeStatus(assigned=None, assigned_by="", servers=servers, **{**usual, **spans, **more})
 
 
-def place(**more: Any) -> Place:
+def place(**more: Any) -> QueueCell:
     usual = {"pk": 7, "queue_id": "q", "owner": 1, "asker": None, "had": 720.0, "asked": None, "pin": ""}
-    return Place(**{**usual, "is_retiring": False, **more})
+    return QueueCell(**{**usual, "is_retiring": False, **more})
 
 
 SAID = [
@@ -70,7 +70,7 @@ SAID = [
 
 
 @pytest.mark.parametrize(("where", "css", "said"), SAID)
-def test_a_square_says_where_its_queue_is(where: Place, css: str, said: str) -> None:
+def test_a_square_says_where_its_queue_is(where: QueueCell, css: str, said: str) -> None:
     words = Words(of(status(), status(2, name="B"), status(3, -5.0, name="C")))
     assert words.of(where) == (css, said, 7)
 

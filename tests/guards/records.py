@@ -20,16 +20,30 @@ RECORDS = (
     Mutation(
         "a job is done twice at once",
         "jobs/running.py",
-        "    if lease is None:\n        return None",
-        "    assert lease is not None",
+        "    if term is None:\n        return None",
+        "    assert term is not None",
         ("tests/jobs",),
     ),
     Mutation(
         "a job that lost its lease writes its result",
         "jobs/running.py",
-        ".filter(pk=name, fence=lease.fence)",
+        ".filter(pk=name, fence=term.fence)",
         ".filter(pk=name)",
         ("tests/jobs",),
+    ),
+    Mutation(
+        "a ticket for one election is given any other",
+        "elections/models.py",
+        "if not (wanted := json.loads(selector)):",
+        "if (wanted := json.loads(selector)) is not None:",
+        ("tests/elections",),
+    ),
+    Mutation(
+        "a new leader is said to have led since the last one began",
+        "elections/election.py",
+        " if term == elected_term else None",
+        "",
+        ("tests/elections",),
     ),
     Mutation(
         "pruning is one long statement",

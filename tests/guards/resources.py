@@ -86,8 +86,8 @@ RESOURCES = (
     Mutation(
         "deleting asks the replica",
         "resources/queryset.py",
-        "self._for_write = True  # what",
-        "self._for_write = False  # what",
+        "self._for_write = True  # a replica",
+        "self._for_write = False  # a replica",
         ("tests/resources/test_replicas.py",),
     ),
     Mutation(

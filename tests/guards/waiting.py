@@ -94,15 +94,15 @@ WAITING = (
     Mutation(
         "whoever is behind takes what the first in line did not get",
         ALLOT,
-        "            if len(found) == place.lacks or in_vain == TRIES:\n",
-        "            if len(found) == place.lacks or in_vain:\n",
+        "            if len(found) == ticket.lacks or in_vain == TRIES:\n",
+        "            if len(found) == ticket.lacks or in_vain:\n",
         THE_HANDOVER,
     ),
     Mutation(
         "a ticket for many keeps nothing",
         ALLOT,
         "        if found:\n",
-        "        if len(found) == place.lacks:\n",
+        "        if len(found) == ticket.lacks:\n",
         ("tests/waiting/test_allot.py",),
     ),
     Mutation(

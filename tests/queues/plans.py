@@ -5,7 +5,7 @@ from random import Random
 
 from hypothesis import strategies as st
 
-from resourcepool.queues.planning.assignment import Member, Place, Targets
+from resourcepool.queues.planning.assignment import Member, QueueInput, Targets
 
 # Worlds are filled in by chance: left to itself, hypothesis draws mostly small ones, where hardly two labels meet.
 # Only the seed is drawn, so that the same world comes again when an example is repeated.
@@ -17,17 +17,19 @@ def servers(count: int) -> list[Member]:
     return [Member(pk, f"server-{pk}") for pk in range(1, count + 1)]
 
 
-def nowhere(count: int) -> list[Place]:
+def nowhere(count: int) -> list[QueueInput]:
     """Return queues that nobody has: 1 to count."""
-    return [Place(pk) for pk in range(1, count + 1)]
+    return [QueueInput(pk) for pk in range(1, count + 1)]
 
 
-def after(places: Sequence[Place], targets: Targets) -> list[Place]:
+def after(places: Sequence[QueueInput], targets: Targets) -> list[QueueInput]:
     """Return the places once everything has been handed over."""
-    return [Place(place.pk, targets[place.pk], targets[place.pk], place.labels, place.pin) for place in places]
+    return [
+        QueueInput(place.pk, targets[place.pk], targets[place.pk], place.labels, place.pin) for place in places
+    ]
 
 
-def moves(places: Sequence[Place], targets: Targets, members: Sequence[Member]) -> int:
+def moves(places: Sequence[QueueInput], targets: Targets, members: Sequence[Member]) -> int:
     """Return how many queues leave a server that is still there."""
     live = {member.pk for member in members}
     return sum(place.server in live and targets[place.pk] != place.server for place in places)
@@ -40,12 +42,12 @@ def counts(targets: Targets, members: Sequence[Member]) -> list[int]:
 
 
 @st.composite
-def plain_worlds(draw: st.DrawFn, queues: int, members: int) -> tuple[list[Place], list[Member]]:
+def plain_worlds(draw: st.DrawFn, queues: int, members: int) -> tuple[list[QueueInput], list[Member]]:
     """Queues anywhere, also with a server that is gone (9 and above), and members with weights alone."""
     chance = draw(CHANCES)
     homes = chance.choice([[None, 9, *range(1, members + 1)], list(range(1, members + 1))])
     places = [
-        Place(pk, home, home) for pk in range(chance.randint(0, queues)) for home in [chance.choice(homes)]
+        QueueInput(pk, home, home) for pk in range(chance.randint(0, queues)) for home in [chance.choice(homes)]
     ]
     return places, [Member(pk, weight=chance.randint(1, 4)) for pk in range(1, chance.randint(0, members) + 1)]
 
@@ -53,7 +55,7 @@ def plain_worlds(draw: st.DrawFn, queues: int, members: int) -> tuple[list[Place
 @st.composite
 def worlds(
     draw: st.DrawFn, queues: int = 15, members: int = 6, weights: int = 4
-) -> tuple[list[Place], list[Member]]:
+) -> tuple[list[QueueInput], list[Member]]:
     """The same with labels, pins, limits, and queues that are asked for."""
     chance = draw(CHANCES)
     group = [
@@ -69,7 +71,9 @@ def worlds(
     servers = [None, *range(1, members + 2)]
     pins = ["", "", "", "a", "d"]
     places = [
-        Place(pk, chance.choice(servers), chance.choice(servers), some_labels(chance, 0.3), chance.choice(pins))
+        QueueInput(
+            pk, chance.choice(servers), chance.choice(servers), some_labels(chance, 0.3), chance.choice(pins)
+        )
         for pk in range(chance.randint(0, queues))
     ]
     return places, group

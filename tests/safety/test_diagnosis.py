@@ -25,5 +25,5 @@ def test_a_database_of_another_kind_is_refused(monkeypatch: pytest.MonkeyPatch) 
     with alias("strange"):
         monkeypatch.setattr(connections["strange"], "vendor", "oracle")
         monkeypatch.setattr(connections["strange"], "display_name", "Oracle")
-        (finding,) = diagnose(connections["strange"]).findings
+        (finding,) = diagnose(connections["strange"]).problems
     assert (finding.code, finding.message) == ("E004", "Leases cannot be kept on Oracle.")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from resourcepool.dialect.inspection import Plan, Step
+from resourcepool.dialect.inspection import QueryPlan, TableAccess
 from resourcepool.leases import verbs
 from resourcepool.models import Proxy, Ticket
 from resourcepool.safety.plans import caught, judge_plan, statements
@@ -15,29 +15,41 @@ from tests.app.rows import columns, new
 
 NAMES = ["look for free rows", "look while waiting", "claim", "release", "renew one", "renew many"]
 MANY = 3_000
-BY_KEY = Step("things", "PRIMARY", by_key=True)
-BY_INDEX = Step("things", "things_free")
-WHOLE = Step("things", None)
+BY_KEY = TableAccess("things", "PRIMARY", by_key=True)
+BY_INDEX = TableAccess("things", "things_free")
+WHOLE = TableAccess("things", None)
 
 
 @pytest.mark.parametrize(
     ("plan", "big", "keyed", "problem"),
     [
-        (Plan((BY_KEY,), sorts=False, is_forced=False), {"things"}, "things", None),
-        (Plan((BY_INDEX,), sorts=False, is_forced=False), {"things"}, None, None),
-        (Plan((BY_INDEX,), False, False), {"things"}, "things", "finds its row by things_free instead of the"),
-        (Plan((BY_INDEX,), False, False), set(), "things", None),
-        (Plan((Step("tickets", "in_line"), BY_KEY), False, False), {"things", "tickets"}, "things", None),
-        (Plan((WHOLE,), sorts=False, is_forced=False), {"things"}, None, "reads all of things"),
-        (Plan((WHOLE,), sorts=False, is_forced=False), set(), None, None),
-        (Plan((WHOLE,), sorts=False, is_forced=True), set(), None, "reads all of things"),
-        (Plan((BY_INDEX,), sorts=True, is_forced=False), {"things"}, None, "sorts what it has found"),
-        (Plan((BY_INDEX,), sorts=True, is_forced=False), set(), None, None),
-        (Plan((BY_INDEX,), sorts=True, is_forced=True), set(), None, "sorts what it has found"),
-        (Plan((), sorts=False, is_forced=False), {"things"}, "things", None),
+        (QueryPlan((BY_KEY,), sorts=False, is_forced=False), {"things"}, "things", None),
+        (QueryPlan((BY_INDEX,), sorts=False, is_forced=False), {"things"}, None, None),
+        (
+            QueryPlan((BY_INDEX,), False, False),
+            {"things"},
+            "things",
+            "finds its row by things_free instead of the",
+        ),
+        (QueryPlan((BY_INDEX,), False, False), set(), "things", None),
+        (
+            QueryPlan((TableAccess("tickets", "in_line"), BY_KEY), False, False),
+            {"things", "tickets"},
+            "things",
+            None,
+        ),
+        (QueryPlan((WHOLE,), sorts=False, is_forced=False), {"things"}, None, "reads all of things"),
+        (QueryPlan((WHOLE,), sorts=False, is_forced=False), set(), None, None),
+        (QueryPlan((WHOLE,), sorts=False, is_forced=True), set(), None, "reads all of things"),
+        (QueryPlan((BY_INDEX,), sorts=True, is_forced=False), {"things"}, None, "sorts what it has found"),
+        (QueryPlan((BY_INDEX,), sorts=True, is_forced=False), set(), None, None),
+        (QueryPlan((BY_INDEX,), sorts=True, is_forced=True), set(), None, "sorts what it has found"),
+        (QueryPlan((), sorts=False, is_forced=False), {"things"}, "things", None),
     ],
 )
-def test_what_is_thought_of_a_plan(plan: Plan, big: set[str], keyed: str | None, problem: str | None) -> None:
+def test_what_is_thought_of_a_plan(
+    plan: QueryPlan, big: set[str], keyed: str | None, problem: str | None
+) -> None:
     found = judge_plan(plan, big, keyed)
     assert (found or "").startswith(problem or "") if problem else found is None
 

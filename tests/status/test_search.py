@@ -6,13 +6,13 @@ import pytest
 
 from resourcepool.models import Proxy
 from resourcepool.resources.registry import resource_models
-from resourcepool.status.search import Found, find, without_password
+from resourcepool.status.search import Matches, find, without_password
 from tests.app.models import Device
 from tests.app.rows import expire, hold, new
 from tests.waiting.waiters import ticket
 
 
-def found(text: str, limit: int = 10) -> Found:
+def found(text: str, limit: int = 10) -> Matches:
     return find(text, resource_models(), limit)
 
 

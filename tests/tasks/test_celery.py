@@ -10,7 +10,7 @@ from django.core.management import CommandError, call_command
 from django_celery_beat.models import IntervalSchedule, PeriodicTask
 
 from resourcepool.models import Job, Proxy
-from resourcepool.sweeps.schedule import NOTE, Entry, Found, Step, plan
+from resourcepool.sweeps.schedule import NOTE, Entry, EntryAction, InstalledEntry, plan
 from tests.app.rows import columns, expire, granted, new
 from tests.eventually import eventually
 from tests.servers.redis import redis_server
@@ -123,15 +123,15 @@ class TestBeat:
 @pytest.mark.parametrize(
     ("found", "expected"),
     [
-        (None, Step.ADD),
-        (Found(60, True, "anything"), Step.NOTHING),
-        (Found(30, True, NOTE.format(every=30)), Step.CHANGE),  # an older version of ours
-        (Found(30, True, NOTE.format(every=60)), Step.KEEP),
-        (Found(30, True, "mine"), Step.KEEP),
-        (Found(60, False, NOTE.format(every=60)), Step.KEEP),
-        (Found(0, True, NOTE.format(every=60)), Step.KEEP),
+        (None, EntryAction.ADD),
+        (InstalledEntry(60, True, "anything"), EntryAction.NOTHING),
+        (InstalledEntry(30, True, NOTE.format(every=30)), EntryAction.CHANGE),  # an older version of ours
+        (InstalledEntry(30, True, NOTE.format(every=60)), EntryAction.KEEP),
+        (InstalledEntry(30, True, "mine"), EntryAction.KEEP),
+        (InstalledEntry(60, False, NOTE.format(every=60)), EntryAction.KEEP),
+        (InstalledEntry(0, True, NOTE.format(every=60)), EntryAction.KEEP),
     ],
 )
-def test_what_becomes_of_an_entry(found: Found | None, expected: Step) -> None:
+def test_what_becomes_of_an_entry(found: InstalledEntry | None, expected: EntryAction) -> None:
     entry = Entry("resourcepool: sweep", "resourcepool.sweep", 60)
     assert plan([entry], {} if found is None else {entry.name: found}) == [(expected, entry)]

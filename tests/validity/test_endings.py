@@ -1,5 +1,6 @@
 """Checks that end badly leave no lease behind, and say nothing that they should not."""
 
+import math
 import threading
 from typing import Any
 
@@ -119,7 +120,17 @@ class TestEndings:
         assert (found.verdict, found.why) == (Verdict.UNKNOWN, "the checker failed (LookupError)")
         assert "c4n4ry" not in caplog.text
 
-    @pytest.mark.parametrize("nonsense", [None, "ok", Finding("fine")])  # type: ignore[arg-type]
+    @pytest.mark.parametrize(
+        "nonsense",
+        [
+            None,
+            "ok",
+            Finding("fine"),
+            Finding(Verdict.OK, "fine"),
+            Finding(Verdict.OK, math.nan),
+            Finding(Verdict.OK, -1),
+        ],  # type: ignore[arg-type]
+    )
     def test_so_does_nonsense(self, nonsense: Any) -> None:
         row = new(Proxy)
         Scripted.finds = {row.pk: nonsense}

@@ -6,7 +6,7 @@ from django.db import connection
 
 from resourcepool.models import Proxy, Ticket
 from resourcepool.waiting import handover
-from resourcepool.waiting.allot import Place
+from resourcepool.waiting.allot import WaitingTicket
 from tests.app.rows import columns
 from tests.waiting.waiters import given
 
@@ -17,12 +17,12 @@ def release(row: Any, fence: int, trusted_until: float = 0.0) -> bool:
     return handover.release(connection, type(row), row.pk, fence, trusted_until=trusted_until)
 
 
-def place_of(one: Ticket) -> Place:
+def waiting_ticket(one: Ticket) -> WaitingTicket:
     """Return how this ticket is seen now."""
     row = columns(one)
     holds = tuple((pk, fence) for pk, fence in given(one))
     about = (row["selector"], row["count"], holds, row["holder"], row["lasts"], row["address"])
-    return Place(one.pk, row["fence"], *about)
+    return WaitingTicket(one.pk, row["fence"], *about)
 
 
 def everything() -> list[Any]:

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resourcepool.waiting.allot import Place, allot
+from resourcepool.waiting.allot import WaitingTicket, allot
 
 US, DE, ANY = "us", "de", "any"
 
 
-def place_of(ticket: int, selector: str, count: int) -> Place:
-    return Place(ticket, selector=selector, count=count)
+def waiting_ticket(pk: int, selector: str, count: int) -> WaitingTicket:
+    return WaitingTicket(pk, selector=selector, count=count)
 
 
 TABLE = {
@@ -23,7 +23,7 @@ TABLE = {
     "one waits for one": ([(7, ANY, 1)], {ANY: [1, 2]}, {7: [1]}),
     "the first come is served first": ([(7, ANY, 1), (8, ANY, 1)], {ANY: [1]}, {7: [1]}),
     "two for two": ([(7, ANY, 1), (8, ANY, 1)], {ANY: [2, 1]}, {7: [2], 8: [1]}),
-    "the order of places counts, not their numbers": ([(9, ANY, 1), (8, ANY, 1)], {ANY: [1]}, {9: [1]}),
+    "the order of the line counts, not their numbers": ([(9, ANY, 1), (8, ANY, 1)], {ANY: [1]}, {9: [1]}),
     "whoever wants something else is not held up": ([(7, US, 1), (8, DE, 1)], {US: [], DE: [1]}, {8: [1]}),
     "a row that two selectors match goes to who came first": (
         [(7, US, 1), (8, ANY, 1)],
@@ -46,11 +46,11 @@ TABLE = {
 
 @pytest.mark.parametrize("case", TABLE)
 def test_allot(case: str) -> None:
-    places, free, served = TABLE[case]
-    assert allot([place_of(*place) for place in places], free) == served
+    line, free, served = TABLE[case]
+    assert allot([waiting_ticket(*ticket) for ticket in line], free) == served
 
 
-ONE_EACH = [place_of(number, ANY, 1) for number in (7, 8, 9)]
+ONE_EACH = [waiting_ticket(number, ANY, 1) for number in (7, 8, 9)]
 IN_VAIN = {
     "who does not get a row takes the next one": (ONE_EACH[:2], [1, 2], {(7, 1)}, {7: [2], 8: [1]}),
     "a row that nobody gets": (ONE_EACH[:2], [1, 2, 3], {(7, 1), (8, 1)}, {7: [2], 8: [3]}),
@@ -58,7 +58,7 @@ IN_VAIN = {
     "the first is there no more": (ONE_EACH, [1, 2], {(7, 1), (7, 2)}, {8: [1], 9: [2]}),
     "and only one is free": (ONE_EACH, [1], {(7, 1)}, {8: [1]}),
     "who wants many goes on": (
-        [place_of(7, ANY, 2), place_of(8, ANY, 1)],
+        [waiting_ticket(7, ANY, 2), waiting_ticket(8, ANY, 1)],
         [1, 2, 3],
         {(7, 1)},
         {7: [2, 3], 8: [1]},
@@ -68,31 +68,31 @@ IN_VAIN = {
 
 @pytest.mark.parametrize("case", IN_VAIN)
 def test_nobody_is_passed_over_because_a_row_went_elsewhere(case: str) -> None:
-    places, free, fails, served = IN_VAIN[case]
-    assert allot(places, {ANY: free}, lambda place, pk: (place.ticket, pk) not in fails) == served
+    line, free, fails, served = IN_VAIN[case]
+    assert allot(line, {ANY: free}, lambda ticket, pk: (ticket.pk, pk) not in fails) == served
 
 
 def test_a_row_and_a_ticket_are_tried_in_vain_twice_at_most() -> None:
     tried: list[tuple[int, int]] = []
 
-    def take(place: Place, pk: int) -> bool:
-        tried.append((place.ticket, pk))
+    def take(ticket: WaitingTicket, pk: int) -> bool:
+        tried.append((ticket.pk, pk))
         return False
 
-    assert allot([place_of(number, ANY, 1) for number in range(9)], {ANY: list(range(9))}, take) == {}
+    assert allot([waiting_ticket(number, ANY, 1) for number in range(9)], {ANY: list(range(9))}, take) == {}
     assert max(Counter(ticket for ticket, _ in tried).values()) == 2
     assert max(Counter(pk for _, pk in tried).values()) == 2
 
 
 def test_who_collects_several_gets_only_what_it_still_lacks() -> None:
-    collects = Place(7, selector=ANY, count=3, holds=((1, 5), (2, 5)))
+    collects = WaitingTicket(7, selector=ANY, count=3, holds=((1, 5), (2, 5)))
     assert collects.lacks == 1
-    assert allot([collects, place_of(8, ANY, 1)], {ANY: [3, 4]}) == {7: [3], 8: [4]}
+    assert allot([collects, waiting_ticket(8, ANY, 1)], {ANY: [3, 4]}) == {7: [3], 8: [4]}
 
 
 def test_what_a_ticket_holds_grows_by_what_it_is_given() -> None:
-    before = Place(7, fence=3, count=2, holds=((1, 5),))
-    assert before.given(2, 9) == Place(7, fence=4, count=2, holds=((1, 5), (2, 9)))
+    before = WaitingTicket(7, fence=3, count=2, holds=((1, 5),))
+    assert before.given(2, 9) == WaitingTicket(7, fence=4, count=2, holds=((1, 5), (2, 9)))
 
 
 selectors = st.sampled_from([US, DE, ANY, "nothing"])
@@ -100,18 +100,18 @@ frees = st.fixed_dictionaries(
     {name: st.lists(st.integers(1, 8), unique=True, max_size=8) for name in (US, DE, ANY)}
 )
 lines = st.lists(st.tuples(selectors, st.integers(1, 3)), max_size=10).map(
-    lambda wishes: [place_of(number, *wish) for number, wish in enumerate(wishes, start=100)]
+    lambda wishes: [waiting_ticket(number, *wish) for number, wish in enumerate(wishes, start=100)]
 )
 
 
 @given(lines, frees)
 def test_nobody_gets_a_row_twice_or_one_it_did_not_ask_for(
-    places: Sequence[Place], free: Mapping[str, list[int]]
+    line: Sequence[WaitingTicket], free: Mapping[str, list[int]]
 ) -> None:
-    served = allot(places, free)
+    served = allot(line, free)
     rows = list(itertools.chain.from_iterable(served.values()))
     assert len(rows) == len(set(rows))
-    by_ticket = {place.ticket: place for place in places}
+    by_ticket = {ticket.pk: ticket for ticket in line}
     for ticket, pks in served.items():
         assert 0 < len(pks) <= by_ticket[ticket].count
         assert set(pks) <= set(free.get(by_ticket[ticket].selector, ()))
@@ -119,44 +119,42 @@ def test_nobody_gets_a_row_twice_or_one_it_did_not_ask_for(
 
 @given(lines, frees)
 def test_nobody_is_served_before_an_earlier_one_who_wants_the_same(
-    places: Sequence[Place], free: Mapping[str, list[int]]
+    line: Sequence[WaitingTicket], free: Mapping[str, list[int]]
 ) -> None:
-    served = allot(places, free)
-    for earlier, later in itertools.combinations(places, 2):
+    served = allot(line, free)
+    for earlier, later in itertools.combinations(line, 2):
         if earlier.selector == later.selector:
-            assert len(served.get(earlier.ticket, ())) == earlier.count or later.ticket not in served
+            assert len(served.get(earlier.pk, ())) == earlier.count or later.pk not in served
 
 
 @given(lines, frees)
 def test_no_free_row_stays_while_somebody_in_line_who_matches_it_lacks_one(
-    places: Sequence[Place], free: Mapping[str, list[int]]
+    line: Sequence[WaitingTicket], free: Mapping[str, list[int]]
 ) -> None:
-    served = allot(places, free)
+    served = allot(line, free)
     taken = set(itertools.chain.from_iterable(served.values()))
-    for place in places:
-        has_all = len(served.get(place.ticket, ())) == place.count
-        assert has_all or set(free.get(place.selector, ())) <= taken
+    for ticket in line:
+        has_all = len(served.get(ticket.pk, ())) == ticket.count
+        assert has_all or set(free.get(ticket.selector, ())) <= taken
 
 
 @given(lines, frees)
 def test_who_joins_at_the_end_changes_nothing_for_those_in_front(
-    places: Sequence[Place], free: Mapping[str, list[int]]
+    line: Sequence[WaitingTicket], free: Mapping[str, list[int]]
 ) -> None:
-    served = allot(places, free)
-    for length in range(len(places)):
-        shorter = allot(places[:length], free)
+    served = allot(line, free)
+    for length in range(len(line)):
+        shorter = allot(line[:length], free)
         assert shorter == {ticket: rows for ticket, rows in served.items() if ticket in shorter}
 
 
 @given(lines, frees)
 def test_waiters_for_other_rows_neither_hold_up_nor_help(
-    places: Sequence[Place], free: Mapping[str, list[int]]
+    line: Sequence[WaitingTicket], free: Mapping[str, list[int]]
 ) -> None:
     """With selectors that have no row in common, each line is served as if it were alone."""
     apart = {name: [(name, pk) for pk in pks] for name, pks in free.items()}
-    served = allot(places, apart)
+    served = allot(line, apart)
     for name in apart:
-        alone = allot([place for place in places if place.selector == name], apart)
-        assert alone == {
-            p.ticket: served[p.ticket] for p in places if p.selector == name and p.ticket in served
-        }
+        alone = allot([ticket for ticket in line if ticket.selector == name], apart)
+        assert alone == {p.pk: served[p.pk] for p in line if p.selector == name and p.pk in served}

@@ -11,7 +11,7 @@ from resourcepool.models import Proxy, Ticket
 from resourcepool.waiting import handover, tickets
 from tests.app.rows import busy_for, change, columns, granted, hold, new, several
 from tests.concurrency.tickets import in_line
-from tests.waiting.handing_over import DE, US, everything, place_of
+from tests.waiting.handing_over import DE, US, everything, waiting_ticket
 from tests.waiting.waiters import given, ticket
 
 
@@ -72,7 +72,7 @@ class TestGivingOut:
         in_line = tickets.in_line
 
         def too_late(*args: Any) -> Any:
-            assert handover.give(connection, Proxy, one.pk, 0, place_of(served))
+            assert handover.give(connection, Proxy, one.pk, 0, waiting_ticket(served))
             return in_line(*args)
 
         monkeypatch.setattr(tickets, "in_line", too_late)
@@ -87,7 +87,7 @@ class TestGivingOut:
         allot = handover.allot
 
         def too_slow(*args: Any) -> Any:
-            assert handover.give(connection, Proxy, one.pk, 0, place_of(served))
+            assert handover.give(connection, Proxy, one.pk, 0, waiting_ticket(served))
             return allot(*args)
 
         monkeypatch.setattr(handover, "allot", too_slow)
@@ -114,7 +114,7 @@ class TestTakingBack:
     def collecting(self, row: Any, **fields: Any) -> Ticket:
         """Return a ticket for two that has been given this row."""
         one = ticket(Proxy, count=2, **fields)
-        assert handover.give(connection, Proxy, row.pk, columns(row)["fence"], place_of(one))
+        assert handover.give(connection, Proxy, row.pk, columns(row)["fence"], waiting_ticket(one))
         return one
 
     def test_frees_what_one_that_came_later_with_a_better_priority_lacks(self) -> None:
@@ -154,7 +154,7 @@ class TestTakingBack:
 
         def served_meanwhile(*args: Any) -> Any:
             line = in_line(*args)
-            assert handover.give(connection, Proxy, another.pk, 0, place_of(usual))
+            assert handover.give(connection, Proxy, another.pk, 0, waiting_ticket(usual))
             return line
 
         monkeypatch.setattr(tickets, "in_line", served_meanwhile)

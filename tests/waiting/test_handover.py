@@ -11,7 +11,7 @@ from resourcepool.waiting import handover
 from resourcepool.waiting.contention import releasing
 from tests.app.models import Bare, Device, Election
 from tests.app.rows import busy_for, change, columns, expire, granted, hold, lasts, new, several, steal
-from tests.waiting.handing_over import DE, US, everything, place_of, release
+from tests.waiting.handing_over import DE, US, everything, release, waiting_ticket
 from tests.waiting.waiters import Chosen, given, ticket
 
 
@@ -175,7 +175,7 @@ class TestGiving:
     def test_changes_row_and_ticket(self) -> None:
         row, waits = new(Proxy), ticket(Proxy, holder="me")
         granted(row)
-        assert handover.give(connection, Proxy, row.pk, 1, place_of(waits))
+        assert handover.give(connection, Proxy, row.pk, 1, waiting_ticket(waits))
         assert (columns(row)["fence"], columns(row)["holder"]) == (2, "me")
         assert given(waits) == [(row.pk, 2)]
         assert not columns(waits)["is_waiting"]
@@ -184,7 +184,7 @@ class TestGiving:
     @pytest.mark.parametrize("if_free", [True, False])
     def test_changes_neither_if_one_of_them_is_not_as_it_was_seen(self, meanwhile: str, if_free: bool) -> None:
         row, waits = new(Proxy), ticket(Proxy)
-        place = place_of(waits)
+        place = waiting_ticket(waits)
         if not if_free:
             granted(row)
         fence = columns(row)["fence"]
@@ -197,14 +197,14 @@ class TestGiving:
         row, waits = new(Proxy), ticket(Proxy)
         granted(row)
         before = everything()
-        assert not handover.give(connection, Proxy, row.pk, 1, place_of(waits), if_free=True)
+        assert not handover.give(connection, Proxy, row.pk, 1, waiting_ticket(waits), if_free=True)
         assert everything() == before
 
     def test_adds_to_what_the_ticket_has(self) -> None:
         one, another = several(Proxy, 2)
         collects = ticket(Proxy, count=3)
         for row in (one, another):
-            assert handover.give(connection, Proxy, row.pk, 0, place_of(collects), if_free=True)
+            assert handover.give(connection, Proxy, row.pk, 0, waiting_ticket(collects), if_free=True)
         assert given(collects) == [(one.pk, 1), (another.pk, 1)]
         assert columns(collects)["is_waiting"]
 
@@ -234,7 +234,7 @@ def test_a_release_looks_behind_the_first_few_when_those_have_just_been_served(
     give, served = handover.give, {one.pk for one in line[: handover.FEW]}
 
     def too_late(*where: Any, **options: Any) -> bool:
-        if where[-1].ticket in served:
+        if where[-1].pk in served:
             Ticket.objects.filter(pk__in=served).update(is_waiting=False, fence=2)
             return False
         return give(*where, **options)

@@ -15,7 +15,7 @@ US, DE = '{"country": "US"}', '{"country": "DE"}'
 
 
 def in_line(most: int = 10) -> list[int]:
-    return [place.ticket for place in tickets.in_line(connection, Proxy, most)]
+    return [place.pk for place in tickets.in_line(connection, Proxy, most)]
 
 
 def taken(model: Any = Proxy, count: int = 1, **wishes: Any) -> tickets.Taken:
@@ -38,7 +38,7 @@ class TestTheLine:
     def test_a_place_tells_what_a_release_needs_to_know(self) -> None:
         one = ticket(Proxy, selector=US, count=3, collected="[[7, 2]]", fence=4, lasts=500_000, address=1234)
         (place,) = tickets.in_line(connection, Proxy)
-        assert (place.ticket, place.fence, place.selector, place.count) == (one.pk, 4, US, 3)
+        assert (place.pk, place.fence, place.selector, place.count) == (one.pk, 4, US, 3)
         assert (place.holds, place.lacks) == (((7, 2),), 2)
         assert (place.holder, place.lasts, place.address) == ("stranger", 500_000, 1234)
 

@@ -119,7 +119,7 @@ class QueueAdmin(Asking):
     def why(self, queue: Any) -> str:
         """Show why no living server has it."""
         alive = task_type(queue.task_type.name).alive
-        return why_nobody(queue.labels, [one.as_candidate for one in alive], queue.pin)
+        return why_nobody(queue.labels, [one.as_possible_owner for one in alive], queue.pin)
 
     @admin.display(description=_("moves"))
     def moves(self, queue: Any) -> str:

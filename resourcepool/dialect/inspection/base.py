@@ -23,7 +23,7 @@ class TableFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TableAccess:
     """One table that a statement reads.
 
     Attributes:
@@ -37,7 +37,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class QueryPlan:
     """How the database would run a statement.
 
     Attributes:
@@ -45,7 +45,7 @@ class Plan:
         is_forced: it does not depend on how big the tables are today.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[TableAccess, ...]
     sorts: bool
     is_forced: bool
 
@@ -71,7 +71,7 @@ class Inspector:
         """Return the facts of those of these tables that exist."""
         raise NotImplementedError
 
-    def explain(self, sql: str, params: Sequence[Any]) -> Plan:
+    def explain(self, sql: str, params: Sequence[Any]) -> QueryPlan:
         """Return the plan of a statement, which is not run."""
         raise NotImplementedError
 

@@ -8,7 +8,7 @@ from typing import Any
 from django.db import DatabaseError
 
 from resourcepool.dialect.inspection import mysql_locks
-from resourcepool.dialect.inspection.base import Inspector, Plan, Step, TableFacts, dotted
+from resourcepool.dialect.inspection.base import Inspector, QueryPlan, TableAccess, TableFacts, dotted
 from resourcepool.dialect.sessions import Session
 
 FOUND_ROWS = 2  # of the protocol: the reply to an UPDATE counts the rows that match, changed or not
@@ -68,13 +68,13 @@ class MySQLInspector(Inspector):
             if name.lower() == found.lower()
         }
 
-    def explain(self, sql: str, params: Sequence[Any]) -> Plan:
+    def explain(self, sql: str, params: Sequence[Any]) -> QueryPlan:
         # What is set for one statement comes first: SET STATEMENT .. FOR EXPLAIN UPDATE ..
         explain = re.sub(r"^(SET STATEMENT .+? FOR )?", r"\1EXPLAIN ", sql, count=1)
         steps = self._records(explain, params)
         read = [step for step in steps if step["table"] and not step["table"].startswith("<")]
-        return Plan(
-            tuple(_step(step) for step in read),
+        return QueryPlan(
+            tuple(_access(step) for step in read),
             sorts=any("filesort" in (step["Extra"] or "") for step in steps),
             is_forced=False,
         )
@@ -93,6 +93,6 @@ class MySQLInspector(Inspector):
         return "SHOW REPLICA STATUS" if self.connection.mysql_version >= (8, 0, 22) else "SHOW SLAVE STATUS"  # type: ignore[attr-defined]
 
 
-def _step(step: dict[str, Any]) -> Step:
+def _access(step: dict[str, Any]) -> TableAccess:
     index = None if step["type"] == "ALL" else step["key"] or "-"
-    return Step(step["table"], index, by_key=index == "PRIMARY")
+    return TableAccess(step["table"], index, by_key=index == "PRIMARY")

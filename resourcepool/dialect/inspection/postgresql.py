@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db import transaction
 
-from resourcepool.dialect.inspection.base import Inspector, Plan, Step, TableFacts
+from resourcepool.dialect.inspection.base import Inspector, QueryPlan, TableAccess, TableFacts
 from resourcepool.dialect.sessions import Session
 
 SETTINGS = (
@@ -65,7 +65,7 @@ class PostgreSQLInspector(Inspector):
         there_are = [name for name in names if self._rows("SELECT to_regclass(%s)", [quoted[name]])[0][0]]
         return {name: TableFacts(None, dict(self._rows(FOLDING, [quoted[name]]))) for name in there_are}
 
-    def explain(self, sql: str, params: Sequence[Any]) -> Plan:
+    def explain(self, sql: str, params: Sequence[Any]) -> QueryPlan:
         # Small tables are read whole and sorted, rightly. That an index would do shows when both are forbidden.
         with transaction.atomic(using=self.connection.alias):
             for node in ("seqscan", "bitmapscan", "sort"):
@@ -74,8 +74,8 @@ class PostgreSQLInspector(Inspector):
             transaction.set_rollback(True, using=self.connection.alias)
         nodes = list(_nodes((json.loads(said) if isinstance(said, str) else said)[0]["Plan"]))
         read = [node for node in nodes if "Relation Name" in node and node["Node Type"].endswith("Scan")]
-        return Plan(
-            tuple(self._step(node["Relation Name"], node.get("Index Name")) for node in read),
+        return QueryPlan(
+            tuple(self._access(node["Relation Name"], node.get("Index Name")) for node in read),
             sorts=any(node["Node Type"] == "Sort" for node in nodes),
             is_forced=True,
         )
@@ -91,8 +91,8 @@ class PostgreSQLInspector(Inspector):
         in_transactions = chosen.replace("_", " ").lower()
         return of_the_session if in_transactions == "read committed" else in_transactions
 
-    def _step(self, table: str, index: str | None) -> Step:
-        return Step(table, index, by_key=bool(index and self._rows(IS_PRIMARY, [index])))
+    def _access(self, table: str, index: str | None) -> TableAccess:
+        return TableAccess(table, index, by_key=bool(index and self._rows(IS_PRIMARY, [index])))
 
     def _execute(self, sql: str) -> None:
         with self.connection.cursor() as cursor:

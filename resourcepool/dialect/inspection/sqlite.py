@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from resourcepool.dialect.inspection.base import Inspector, Plan, Step, TableFacts, dotted
+from resourcepool.dialect.inspection.base import Inspector, QueryPlan, TableAccess, TableFacts, dotted
 
 READ = re.compile(
     r"(?:SCAN|SEARCH) (?!CONSTANT)(?:TABLE )?(?P<table>.+?)"
@@ -40,11 +40,11 @@ class SQLiteInspector(Inspector):
                 if name in there_are
             }
 
-    def explain(self, sql: str, params: Sequence[Any]) -> Plan:
+    def explain(self, sql: str, params: Sequence[Any]) -> QueryPlan:
         said = [row[-1] for row in self._rows(f"EXPLAIN QUERY PLAN {sql}", params)]
         read = [found for found in map(READ.match, said) if found]
-        return Plan(
-            tuple(_step(found["table"], found["index"] or found["key"]) for found in read),
+        return QueryPlan(
+            tuple(_access(found["table"], found["index"] or found["key"]) for found in read),
             sorts=any("TEMP B-TREE FOR ORDER BY" in line for line in said),
             is_forced=False,
         )
@@ -65,8 +65,8 @@ def _folding(columns: Any) -> dict[str, str]:
     }
 
 
-def _step(table: str, index: str | None) -> Step:
+def _access(table: str, index: str | None) -> TableAccess:
     # The index behind a key that is no whole number has this name, and so has one of a unique constraint in
     # CREATE TABLE; Django writes none of those on leased models but for the key.
     by_key = index == "INTEGER PRIMARY KEY" or (index or "").startswith("sqlite_autoindex_")
-    return Step(table, index, by_key)
+    return TableAccess(table, index, by_key)

@@ -10,14 +10,14 @@ from resourcepool.exceptions import ResourcePoolError
 from resourcepool.management.translated import TranslatedCommand
 from resourcepool.phrases import shown
 from resourcepool.sweeps import schedule
-from resourcepool.sweeps.schedule import Entry, Found, Step
+from resourcepool.sweeps.schedule import Entry, EntryAction, InstalledEntry
 
 WORDS = {
-    Step.ADD: gettext_lazy("+ %(name)s: every %(every)d s"),
-    Step.CHANGE: gettext_lazy("~ %(name)s: every %(every)d s (was: %(before)d s)"),
-    Step.KEEP: gettext_lazy("  %(name)s: kept as you changed it (%(state)s; ours: every %(every)d s)"),
-    Step.NOTHING: gettext_lazy("  %(name)s: every %(every)d s"),
-    Step.REMOVE: gettext_lazy("- %(name)s: not in the settings any more"),
+    EntryAction.ADD: gettext_lazy("+ %(name)s: every %(every)d s"),
+    EntryAction.CHANGE: gettext_lazy("~ %(name)s: every %(every)d s (was: %(before)d s)"),
+    EntryAction.KEEP: gettext_lazy("  %(name)s: kept as you changed it (%(state)s; ours: every %(every)d s)"),
+    EntryAction.NOTHING: gettext_lazy("  %(name)s: every %(every)d s"),
+    EntryAction.REMOVE: gettext_lazy("- %(name)s: not in the settings any more"),
 }
 
 
@@ -35,30 +35,30 @@ class Command(TranslatedCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             found = schedule.found()
-            steps = schedule.plan(schedule.wanted(), found)
+            actions = schedule.plan(schedule.wanted(), found)
             if options["install"]:
-                schedule.install(steps)
+                schedule.install(actions)
         except ResourcePoolError as error:
             raise CommandError(shown(error)) from error
-        for step, entry in steps:
-            self.stdout.write(_line(step, entry, found.get(entry.name)))
-        self.stdout.write(_summary([step for step, _ in steps], installed=options["install"]))
+        for action, entry in actions:
+            self.stdout.write(_line(action, entry, found.get(entry.name)))
+        self.stdout.write(_summary([action for action, _ in actions], installed=options["install"]))
 
 
-def _line(step: Step, entry: Entry, found: Found | None) -> str:
+def _line(action: EntryAction, entry: Entry, found: InstalledEntry | None) -> str:
     state = "" if found is None else _state(found)
     before = found.every if found else 0
-    return WORDS[step] % {"name": entry.name, "every": entry.every, "before": before, "state": state}
+    return WORDS[action] % {"name": entry.name, "every": entry.every, "before": before, "state": state}
 
 
-def _state(found: Found) -> str:
+def _state(found: InstalledEntry) -> str:
     if not found.is_enabled:
         return _("switched off")
     return _("every %d s") % found.every if found.every else _("on another schedule")
 
 
-def _summary(steps: list[Step], *, installed: bool) -> str:
-    changes = sum(step in (Step.ADD, Step.CHANGE, Step.REMOVE) for step in steps)
+def _summary(actions: list[EntryAction], *, installed: bool) -> str:
+    changes = sum(action in (EntryAction.ADD, EntryAction.CHANGE, EntryAction.REMOVE) for action in actions)
     if not changes:
         return _("Nothing to do.")
     if installed:

@@ -14,7 +14,7 @@ from resourcepool.management import why_report as report
 from resourcepool.management.layout import as_text, plain
 from resourcepool.management.operating import OperatorCommand
 from resourcepool.status import why
-from resourcepool.status.search import Found, find, without_password
+from resourcepool.status.search import Matches, find, without_password
 
 
 class Command(OperatorCommand):
@@ -63,8 +63,8 @@ class Command(OperatorCommand):
         self.stdout.write(json.dumps(shown, default=as_text) if options["json"] else "\n".join(lines))
 
 
-def _found(what: str, models: Sequence[Any], limit: int, *, by_key: bool) -> Found:
+def _found(what: str, models: Sequence[Any], limit: int, *, by_key: bool) -> Matches:
     """Return who may be meant; ``by_key``: a primary key means that resource, whatever else is called so."""
     found = find(what, models, limit)
     of_this_key = [row for row in found.rows if str(row.pk) == what.strip()] if by_key else []
-    return Found(of_this_key) if of_this_key else found
+    return Matches(of_this_key) if of_this_key else found

@@ -1,4 +1,4 @@
-"""Which server should have which queue: decided without I/O, by one of two strategies (R1.2, R1.9)."""
+"""The servers and queues that the two strategies assign, without I/O (R1.2, R1.9)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A server that may be given queues.
+    """A server that may get queues.
 
     Attributes:
-        pk: of its row; those that registered earlier have lower ones.
-        weight: how many queues it gets in proportion to the others, from 1.
-        labels: what it is or has, e.g. {"zone": "eu"}.
-        limit: it gets no more queues than that; None: as many as fall to its share.
+        pk: of its row; servers that registered earlier have lower ones.
+        weight: its share of the queues relative to the others, from 1.
+        labels: the labels it has, e.g. {"zone": "eu"}.
+        limit: the maximum number of its queues; None: no limit but its share.
     """
 
     pk: int
@@ -26,15 +26,15 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A queue and where it is.
+class QueueInput:
+    """A queue and its present assignment.
 
     Attributes:
         pk: of its row.
-        server: pk of the server that has it, or, if one has asked for it, of that one; None: nobody.
+        server: pk of the server that has asked for it or, if none has, of its owner; None: nobody.
         owner: pk of the server that has it now; None: nobody.
         labels: a server must have all of these to get it.
-        pin: the name of the server that should have it, whenever one of that name is there; "": any.
+        pin: the name of the server that should have it, whenever there is one; "": any.
     """
 
     pk: int
@@ -44,14 +44,12 @@ class Place:
     pin: str = ""
 
 
-Targets = dict[
-    int, int | None
-]  # {pk of a queue: pk of the server that should have it; None: there is none for it}
-Strategy = Callable[[Sequence[Place], Sequence[Member]], Targets]
+Targets = dict[int, int | None]  # {pk of a queue: pk of the server that should have it; None: no server may}
+Strategy = Callable[[Sequence[QueueInput], Sequence[Member]], Targets]
 
 
-def candidates(place: Place, members: Sequence[Member]) -> list[Member]:
-    """Return the members that may have this queue: those with its labels, of these the one it is pinned to."""
-    able = [member for member in members if place.labels.items() <= member.labels.items()]
-    named = [member for member in able if place.pin and member.name == place.pin]
+def candidates(queue: QueueInput, members: Sequence[Member]) -> list[Member]:
+    """Return the members that may have this queue: those with its labels; if it is pinned, only those of that name."""
+    able = [member for member in members if queue.labels.items() <= member.labels.items()]
+    named = [member for member in able if queue.pin and member.name == queue.pin]
     return named or able

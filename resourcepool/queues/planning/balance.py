@@ -1,4 +1,4 @@
-"""Everybody's distance from its fair share, and the moves that lessen it."""
+"""Every member's distance from its fair share, and the moves that reduce it."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -8,13 +8,13 @@ from math import lcm
 from resourcepool.queues.planning.assignment import Member
 from resourcepool.queues.planning.eligibility import Kind
 from resourcepool.queues.planning.fair_share import fair_shares
-from resourcepool.queues.planning.flow import Spread, Step, chain
+from resourcepool.queues.planning.flow import Spread, Transfer, chain
 
 
 class Balance(Spread):
-    """A spread that knows how far everybody is from its share.
+    """A spread with the distance of every member from its share.
 
-    The excess is in whole numbers (`one` is one queue), because it has to be exact: an error in rounding would move a
+    The excess is in whole numbers (`one` is one queue), because it must be exact: a rounding error would move a
     queue.
     """
 
@@ -27,11 +27,11 @@ class Balance(Spread):
         self.shares = [int(share * self.one) for share in shares]
 
     def excess(self, member: int) -> int:
-        """Return how much more than its share this member has; below 0: less."""
+        """Return how much more than its share this member has; negative: less."""
         return self.totals[member] * self.one - self.shares[member]
 
     def settle(self, kind: Kind, amount: int) -> None:
-        """Give so many queues of a kind to whoever has the least excess, as far as room is there or can be made."""
+        """Give so many queues of a kind to the members with the least excess, while room is there or can be made."""
         line = [(self.excess(member), member) for member in kind if self.room(member)]
         heapify(line)
         for left in range(amount, 0, -1):
@@ -51,16 +51,16 @@ class Balance(Spread):
             ends = [member for member in found if self.room(member)]
             if not ends:
                 return
-            steps = chain(found, min(ends, key=self.excess))
-            self.shift(steps)
-            self.add(kind, steps[-1].giver)
+            transfers = chain(found, min(ends, key=self.excess))
+            self.shift(transfers)
+            self.add(kind, transfers[-1].giver)
 
     def even_out(self) -> None:
-        """Move queues until everybody is less than one from its share. Ends, as the sum of squares falls with each."""
-        while steps := self._next_chain():
-            self.shift(steps)
+        """Move queues until all are less than one from their share. Ends, as each move lowers the sum of squares."""
+        while transfers := self._next_chain():
+            self.shift(transfers)
 
-    def _next_chain(self) -> list[Step]:
+    def _next_chain(self) -> list[Transfer]:
         excess = [total * self.one - share for total, share in zip(self.totals, self.shares, strict=True)]
         greatest, least = max(excess, default=0), min(excess, default=0)
         if greatest < self.one and least > -self.one:
@@ -68,14 +68,14 @@ class Balance(Spread):
         giver, taker = excess.index(greatest), excess.index(least)
         direct = next((kind for kind in self.parts[giver] if taker in kind), None)
         if direct is not None:
-            steps = [Step(direct, giver, taker)]
+            transfers = [Transfer(direct, giver, taker)]
         elif greatest >= self.one:
             found = self.reached_from([giver])
             taker = min(found, key=excess.__getitem__)
-            steps = chain(found, taker)
+            transfers = chain(found, taker)
         else:
             found = self.reaching(taker)
             giver = max(found, key=excess.__getitem__)
-            steps = chain(found, giver)
-        # Whole numbers next to the shares are possible, so this always helps. If ever it did not, it must still end.
-        return steps if excess[giver] - excess[taker] > self.one else []
+            transfers = chain(found, giver)
+        # There are whole numbers next to the shares, so this always helps. If it ever did not, it must still end.
+        return transfers if excess[giver] - excess[taker] > self.one else []

@@ -1,7 +1,7 @@
-"""What is to change so that every queue gets where it should be: decided without I/O (R1.2-R1.5).
+"""The changes that bring every queue to its server, without I/O (R1.2-R1.5).
 
-A queue of a living server is *asked for* and goes when that server has finished its work on it (or is late: then it is
-taken over); a queue that nobody living has is given at once.
+A queue of a living server is *asked for*; it moves when that server has finished its work on it, or is taken over when
+the server is late. A queue without a living owner is assigned at once.
 """
 
 from collections import Counter
@@ -9,30 +9,30 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from resourcepool.queues.models import Move
-from resourcepool.queues.planning.assignment import Member, Place, Strategy
+from resourcepool.queues.planning.assignment import Member, QueueInput, Strategy
 from resourcepool.queues.planning.room import with_room
 
 What = Move.What
 
-# Seconds from a request's UPDATE to its COMMIT, at most: who stands still for longer in between is thrown out
+# Maximum seconds from a request's UPDATE to its COMMIT: the server ends a session that stands still for longer
 # (``dialect/brief.py``; MySQL does not).
 COMMITS_WITHIN = 10.0
 
 
 def takeover_after(drain_within: float, ttl: float) -> float:
-    """Return for how many seconds after it was asked for a queue stays with its owner, if that lives.
+    """Return for how many seconds after a request a living owner keeps its queue.
 
-    Never so short that an owner which has not heard of the request would not have stopped by itself: it relies on a
-    look for ``ttl`` seconds, and the look may have been just before the request could be seen.
+    Always so long that an owner which has not heard of the request has stopped by itself: it relies on a look for
+    ``ttl`` seconds, and the look may have been just before the request became visible.
     """
     return max(drain_within, ttl + COMMITS_WITHIN)
 
 
 @dataclass(frozen=True, slots=True)
 class QueueSnapshot:
-    """A queue as it stands: who has it (``cur``), and who has asked for it (``req``); both are servers' keys.
+    """A queue as it is now: its owner (``cur``), and the server that has asked for it (``req``), as keys of servers.
 
-    ``asked_ago``: for how many seconds its server has been asked to give it up; None: it is not.
+    ``asked_ago``: for how many seconds its owner has been asked to give it up; None: it is not.
     """
 
     pk: int
@@ -48,9 +48,9 @@ class QueueSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """A server as it stands. ``ttl``: after how many seconds without a heartbeat it is judged dead.
+    """A server as it is now. ``ttl``: after how many seconds without a heartbeat it is judged dead.
 
-    ``is_spared``: there was none for so long, but it is not judged yet: it keeps what it has and gets nothing more.
+    ``is_spared``: its heartbeat is overdue by that, but it is not judged yet: it keeps its queues and gets no more.
     """
 
     member: Member
@@ -61,12 +61,12 @@ class Worker:
 
     @property
     def is_there(self) -> bool:
-        """Whether what it has stays its own."""
+        """Whether it keeps its queues."""
         return self.is_alive or self.is_spared
 
     @property
     def gets_queues(self) -> bool:
-        """Whether it may be given any."""
+        """Whether it may get queues."""
         return self.is_alive and not self.is_draining
 
 
@@ -81,12 +81,12 @@ class Change:
 
     @property
     def changes_owner(self) -> bool:
-        """Whether the queue has another owner after it, and so another fence."""
+        """Whether it gives the queue another owner, and so another fence."""
         return self.what in (What.ASSIGNED, What.HANDED_OVER, What.TAKEN_OVER, What.FREED)
 
     @property
     def leaves_owner(self) -> bool:
-        """Whether whoever has it now has it no more after it."""
+        """Whether it takes the queue from its owner."""
         return self.changes_owner or self.what is What.REMOVED
 
 
@@ -98,20 +98,20 @@ def plan(
     *,
     leaving: Collection[int] = (),
 ) -> list[Change]:
-    """Return the changes that bring the queues where ``strategy`` wants them; [] when nothing is to be done.
+    """Return the changes that bring the queues where ``strategy`` wants them; [] when there is nothing to do.
 
     Args:
-        queues: all of the task type, in order; ``workers``: all its servers, in the order in which they registered.
-        drain_within: seconds for which a living server may keep what it is asked for.
-        leaving: keys of servers that have nothing in work any more, and go.
+        queues: all of the task type, in order; ``workers``: all its servers, in the order of their registration.
+        drain_within: seconds for which a living owner may keep a queue that was asked for.
+        leaving: keys of servers without any work left, which leave.
     """
     by_pk = {worker.member.pk: worker for worker in workers}
     staying = {pk for pk, worker in by_pk.items() if worker.is_there} - set(leaving)
     sharing = [worker for worker in workers if worker.member.pk in staying and not worker.is_draining]
     wanted = [queue for queue in queues if not queue.is_retiring]
-    places = [_place(queue, staying, {worker.member.pk for worker in sharing}) for queue in wanted]
-    counts = Counter(place.server for place in places)
-    targets, overflow = with_room(strategy, places, [_member(worker, counts) for worker in sharing])
+    inputs = [_input(queue, staying, {worker.member.pk for worker in sharing}) for queue in wanted]
+    counts = Counter(one.server for one in inputs)
+    targets, overflow = with_room(strategy, inputs, [_member(worker, counts) for worker in sharing])
     why = _Reasons(by_pk, set(leaving), counts, overflow)
     found = []
     for queue in queues:
@@ -128,10 +128,11 @@ def plan(
 def hand_over(
     queues: Sequence[QueueSnapshot], workers: Sequence[Worker], doubtful: Collection[int]
 ) -> list[Change]:
-    """Return what becomes of queues whose owner has no work in hand on them (R1.5).
+    """Return the changes for queues whose owner has no work in hand on them (R1.5).
 
-    Whoever has asked gets it, if it lives; if not, the owner keeps it, unless it was asked back for nobody (its labels
-    forbid the owner), or is ``doubtful``: given up before without an answer, so that nobody may rely on the old fence.
+    The server that asked gets the queue, if it lives. Otherwise the owner keeps it, unless it was asked back for nobody
+    (the owner lacks its labels), or is ``doubtful``: an earlier release got no reply, so the old fence cannot be relied
+    on.
     """
     takers = {worker.member.pk: worker.member for worker in workers if worker.gets_queues}
     found = []
@@ -150,20 +151,20 @@ def hand_over(
 
 
 def _member(worker: Worker, counts: Counter[int | None]) -> Member:
-    """Return it as the strategies want it: who is spared has room for what it has already."""
+    """Return it in the form the strategies use: a spared server has room for the queues it already has."""
     member, has = worker.member, counts[worker.member.pk]
     most = has if member.limit is None else min(has, member.limit)
     return member if worker.is_alive else replace(member, limit=most)
 
 
-def _place(queue: QueueSnapshot, staying: Collection[int], able: Collection[int]) -> Place:
+def _input(queue: QueueSnapshot, staying: Collection[int], able: Collection[int]) -> QueueInput:
     owner = queue.cur if queue.cur in staying else None
     asked = queue.req if owner is not None and queue.req in able else None
-    return Place(queue.pk, asked or owner, owner, queue.labels, queue.pin)
+    return QueueInput(queue.pk, asked or owner, owner, queue.labels, queue.pin)
 
 
 def _lacking(queue: QueueSnapshot, owner: Worker | None) -> set[tuple[str, str]]:
-    """Return which labels of ``queue`` its owner has not, so that it may not go on having it."""
+    """Return the labels of ``queue`` that its owner lacks, so that it may not keep the queue."""
     return set() if owner is None else set(queue.labels.items()) - set(owner.member.labels.items())
 
 
@@ -175,7 +176,7 @@ def _step(
             return What.ASSIGNED
         return None if queue.cur is None else What.FREED
     is_asked = queue.req is not None or queue.asked_ago is not None
-    if target == queue.cur or not is_to_go:  # it stays where it is, also when there is nobody to give it to
+    if target == queue.cur or not is_to_go:  # it stays where it is, also if no other server may have it
         return What.CANCELLED if is_asked else None
     if target is None:  # asked back for nobody
         return None if is_asked and queue.req is None else What.REQUESTED
@@ -201,7 +202,7 @@ def _taken(queue: QueueSnapshot, target: int | None) -> Move.What:
 
 
 class _Reasons:
-    """Why a queue moves, in words for the operator who asks later."""
+    """The reasons why queues move, in words for operators."""
 
     def __init__(
         self,

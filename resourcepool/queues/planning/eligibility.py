@@ -1,27 +1,25 @@
-"""Queues that the same members may have are of one kind: few numbers to plan with, however many queues there are."""
+"""Groups queues by kind: queues of one kind may go to the same members, so plans need few numbers."""
 
 from collections.abc import Sequence
 
-from resourcepool.queues.planning.assignment import Member, Place, candidates
+from resourcepool.queues.planning.assignment import Member, QueueInput, candidates
 
-Kind = tuple[
-    int, ...
-]  # which members may have such a queue: their positions among the members, rising; (): nobody
+Kind = tuple[int, ...]  # the members that may have such a queue, as rising positions; (): none
 
 
-def kinds_of(places: Sequence[Place], members: Sequence[Member]) -> list[Kind]:
+def kinds_of(queues: Sequence[QueueInput], members: Sequence[Member]) -> list[Kind]:
     """Return the kind of each place, in the order of the places."""
     position = {member.pk: index for index, member in enumerate(members)}
     known: dict[tuple[object, str], Kind] = {}
     kinds = []
-    for place in places:
-        wish = (frozenset(place.labels.items()), place.pin)
+    for queue in queues:
+        wish = (frozenset(queue.labels.items()), queue.pin)
         if wish not in known:
-            known[wish] = tuple(position[member.pk] for member in candidates(place, members))
+            known[wish] = tuple(position[member.pk] for member in candidates(queue, members))
         kinds.append(known[wish])
     return kinds
 
 
 def narrowest_first(kind: Kind) -> tuple[int, Kind]:
-    """Sort kinds so that those with the least choice choose first; equally long ones have an order of their own."""
+    """Sort kinds with the fewest members first; kinds of equal length have a fixed order."""
     return len(kind), kind

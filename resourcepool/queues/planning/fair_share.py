@@ -1,4 +1,4 @@
-"""How many queues fall to each member by its weight, as far as labels, pins and limits let it have them."""
+"""The fair share of each member by its weight, within labels, pins and limits."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,14 +11,14 @@ from resourcepool.queues.planning.flow import Spread, chain
 
 
 def fair_shares(amounts: Mapping[Kind, int], members: Sequence[Member]) -> list[Fraction]:
-    """Return each member's fair share of so many queues of each kind.
+    """Return each member's fair share of these numbers of queues of each kind.
 
-    All have the same per weight, unless that cannot be: those with a lower limit have their limit, and those that alone
-    may have more queues than would fall to them share these among themselves, and the others share the rest. Whole
-    numbers next to the shares are always possible: that is how far a plan may be from them.
+    All members have the same number per weight, where possible. Members with a lower limit have their limit; members
+    that alone may have more queues than that share these among themselves, and the others share the rest. There are
+    always whole numbers next to the shares: a plan may differ from them by less than one.
 
-    It is the decomposition algorithm for fair flows (Groenevelt 1991): share evenly; where that overloads some
-    members, they with all that only they may have are one smaller question, and the rest is another.
+    It is the decomposition algorithm for fair flows (Groenevelt 1991): share evenly; if that overloads some members,
+    solve for these members with the queues that only they may have, and separately for the rest.
     """
     shares = [Fraction(0)] * len(members)
     questions = [(Counter(amounts), set(range(len(members))))]
@@ -35,7 +35,7 @@ def fair_shares(amounts: Mapping[Kind, int], members: Sequence[Member]) -> list[
 
 
 def _level(amount: int, group: Iterable[int], members: Sequence[Member]) -> dict[int, Fraction]:
-    """Share an amount by weight, nobody above its limit. Where all have their limit, some of it may be left."""
+    """Share an amount by weight, within limits. If all members have reached their limit, some of it is left."""
     level: dict[int, Fraction] = {}
     left, free = amount, list(group)
     while free:
@@ -50,7 +50,7 @@ def _level(amount: int, group: Iterable[int], members: Sequence[Member]) -> dict
 
 
 def _overloaded(amounts: Mapping[Kind, int], level: Mapping[int, Fraction], members: int) -> set[int]:
-    """Return the members that must have more than this level if everything is to be had by somebody."""
+    """Return the members that must exceed this level if every queue is to be assigned."""
     scale = lcm(*(share.denominator for share in level.values()))
     spread = Spread([int(level.get(index, 0) * scale) for index in range(members)], amounts)
     overloaded: set[int] = set()
@@ -61,7 +61,7 @@ def _overloaded(amounts: Mapping[Kind, int], level: Mapping[int, Fraction], memb
 
 
 def _pour(spread: Spread, kind: Kind, amount: int) -> int:
-    """Give so much of a kind to its members, by chains where they are full; return what is left over."""
+    """Give this amount of a kind to its members, by chains where they are full; return what is left over."""
     for member in kind:
         part = min(amount, spread.room(member))
         if part:
@@ -72,10 +72,12 @@ def _pour(spread: Spread, kind: Kind, amount: int) -> int:
         end = next((member for member in found if spread.room(member)), None)
         if end is None:
             break
-        steps = chain(found, end)
-        part = min([amount, spread.room(end), *(spread.parts[step.giver][step.kind] for step in steps)])
-        spread.shift(steps, part)
-        spread.add(kind, steps[-1].giver, part)
+        transfers = chain(found, end)
+        part = min(
+            [amount, spread.room(end), *(spread.parts[transfer.giver][transfer.kind] for transfer in transfers)]
+        )
+        spread.shift(transfers, part)
+        spread.add(kind, transfers[-1].giver, part)
         amount -= part
     return amount
 

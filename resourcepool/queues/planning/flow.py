@@ -1,4 +1,4 @@
-"""How many queues of each kind every member has, and along which chains of moves that can change."""
+"""The number of queues of each kind that every member has, and the chains of moves that can change it."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
@@ -6,7 +6,7 @@ from typing import NamedTuple
 from resourcepool.queues.planning.eligibility import Kind
 
 
-class Step(NamedTuple):
+class Transfer(NamedTuple):
     """One queue of this kind goes from one member to another (their positions)."""
 
     kind: Kind
@@ -18,9 +18,9 @@ class Spread:
     """Amounts per member and kind, none above the member's capacity.
 
     Attributes:
-        capacities: the most each member may have, of all kinds together.
-        totals: what each has.
-        parts: the same by kind; a kind a member has nothing of is not there.
+        capacities: the maximum of each member, of all kinds together.
+        totals: the total of each member.
+        parts: the same by kind, without kinds of which a member has nothing.
     """
 
     def __init__(self, capacities: Sequence[int], kinds: Iterable[Kind]) -> None:
@@ -33,7 +33,7 @@ class Spread:
                 self.open_to[member].append(kind)
 
     def room(self, member: int) -> int:
-        """Return how much more this member may have."""
+        """Return how many more queues this member may have."""
         return self.capacities[member] - self.totals[member]
 
     def add(self, kind: Kind, member: int, amount: int = 1) -> None:
@@ -45,23 +45,23 @@ class Spread:
         else:
             del self.parts[member][kind]
 
-    def shift(self, steps: Iterable[Step], amount: int = 1) -> None:
-        """Carry out a chain: only the totals of its two ends change."""
-        for kind, giver, taker in steps:
+    def shift(self, transfers: Iterable[Transfer], amount: int = 1) -> None:
+        """Carry out a chain of steps: only the totals of its two ends change."""
+        for kind, giver, taker in transfers:
             self.add(kind, giver, -amount)
             self.add(kind, taker, amount)
 
-    def reached_from(self, starts: Iterable[int]) -> dict[int, Step | None]:
-        """Return the members that something of these can end up at, nearest first, each with the last step to it."""
-        return self._search(starts, lambda member: self.parts[member], lambda kind: kind, Step)
+    def reached_from(self, starts: Iterable[int]) -> dict[int, Transfer | None]:
+        """Return the members that a queue of these can reach, nearest first, each with the last one to it."""
+        return self._search(starts, lambda member: self.parts[member], lambda kind: kind, Transfer)
 
-    def reaching(self, end: int) -> dict[int, Step | None]:
-        """Return the members something of which can end up at this one, nearest first, each with its first step."""
+    def reaching(self, end: int) -> dict[int, Transfer | None]:
+        """Return the members from which a queue can reach this one, nearest first, each with its first one."""
         return self._search(
             [end],
             lambda member: self.open_to[member],
             lambda kind: [giver for giver in kind if kind in self.parts[giver]],
-            lambda kind, taker, giver: Step(kind, giver, taker),
+            lambda kind, taker, giver: Transfer(kind, giver, taker),
         )
 
     def _search(
@@ -69,24 +69,24 @@ class Spread:
         starts: Iterable[int],
         kinds_at: Callable[[int], Iterable[Kind]],
         members_of: Callable[[Kind], Iterable[int]],
-        step: Callable[[Kind, int, int], Step],
-    ) -> dict[int, Step | None]:
-        # Breadth first. A kind leads to the same members from wherever it is met, so once is enough.
-        found: dict[int, Step | None] = dict.fromkeys(starts)
+        transfer: Callable[[Kind, int, int], Transfer],
+    ) -> dict[int, Transfer | None]:
+        # Breadth first. A kind leads to the same members from everywhere, so one visit is enough.
+        found: dict[int, Transfer | None] = dict.fromkeys(starts)
         line, met = list(found), set[Kind]()
         for member in line:
             for kind in [kind for kind in kinds_at(member) if kind not in met]:
                 met.add(kind)
                 fresh = [other for other in members_of(kind) if other not in found]
-                found.update((other, step(kind, member, other)) for other in fresh)
+                found.update((other, transfer(kind, member, other)) for other in fresh)
                 line += fresh
         return found
 
 
-def chain(found: dict[int, Step | None], far: int) -> list[Step]:
-    """Return the steps between this member and where the search began."""
-    steps = []
-    while (step := found[far]) is not None:
-        steps.append(step)
-        far = step.giver if step.taker == far else step.taker
-    return steps
+def chain(found: dict[int, Transfer | None], far: int) -> list[Transfer]:
+    """Return the transfers between this member and where the search began."""
+    transfers = []
+    while (transfer := found[far]) is not None:
+        transfers.append(transfer)
+        far = transfer.giver if transfer.taker == far else transfer.taker
+    return transfers

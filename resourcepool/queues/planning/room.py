@@ -1,45 +1,45 @@
-"""Where queues go as far as there is room: pins give way, and what stays where it is takes its place (R1.9)."""
+"""Assigns queues within the available room: pins give way, and queues that stay take up room (R1.9)."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from resourcepool.queues.planning.assignment import Member, Place, Strategy, Targets
+from resourcepool.queues.planning.assignment import Member, QueueInput, Strategy, Targets
 
 
 def with_room(
-    strategy: Strategy, places: Sequence[Place], members: Sequence[Member]
+    strategy: Strategy, queues: Sequence[QueueInput], members: Sequence[Member]
 ) -> tuple[Targets, Collection[int]]:
-    """Return where ``strategy`` wants the queues, and which of them (pk) are not where they are pinned to, for no room.
+    """Return where ``strategy`` wants the queues, and the keys of those whose pinned server has no room.
 
-    What is not wanted anywhere stays with its owner, if that may have it. The rest is shared anew each time: without
-    the pins of those that overflow, and with less room where something stays.
+    A queue that no server can take stays with its owner, if that may have it. The rest is planned again each time:
+    without the pins of queues that overflow, and with less room where queues stay.
     """
-    wishes, overflow, stays = list(places), set[int](), Targets()
+    wishes, overflow, stays = list(queues), set[int](), Targets()
     known: dict[int | None, Member] = {member.pk: member for member in members}
-    room = _less_room(members, Counter(place.owner for place in places if not _may_stay(place, known)))
+    room = _less_room(members, Counter(queue.owner for queue in queues if not _may_stay(queue, known)))
     while True:
         targets = strategy(wishes, room)
-        left = [place for place in wishes if targets[place.pk] is None]
-        if full := {place.pk for place in left if place.pin}:
+        left = [queue for queue in wishes if targets[queue.pk] is None]
+        if full := {queue.pk for queue in left if queue.pin}:
             overflow |= full
-            wishes = [replace(place, pin="") if place.pk in full else place for place in wishes]
-        elif kept := {place.pk: place.owner for place in left if place.owner and _may_stay(place, known)}:
+            wishes = [replace(queue, pin="") if queue.pk in full else queue for queue in wishes]
+        elif kept := {queue.pk: queue.owner for queue in left if queue.owner and _may_stay(queue, known)}:
             stays |= kept
-            wishes = [place for place in wishes if place.pk not in kept]
+            wishes = [queue for queue in wishes if queue.pk not in kept]
             room = _less_room(room, Counter(kept.values()))
         else:
             return targets | stays, overflow
 
 
 def _less_room(members: Sequence[Member], taken: Counter[int | None]) -> list[Member]:
-    """Return the members with their limits lowered by how many queues are not to be shared, but with them."""
+    """Return the members with their limits lowered by the queues that stay with them."""
     return [
         member if member.limit is None else replace(member, limit=max(0, member.limit - taken[member.pk]))
         for member in members
     ]
 
 
-def _may_stay(place: Place, members: Mapping[int | None, Member]) -> bool:
-    owner = members.get(place.owner)
-    return owner is not None and place.labels.items() <= owner.labels.items()
+def _may_stay(queue: QueueInput, members: Mapping[int | None, Member]) -> bool:
+    owner = members.get(queue.owner)
+    return owner is not None and queue.labels.items() <= owner.labels.items()

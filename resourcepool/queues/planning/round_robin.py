@@ -1,31 +1,31 @@
-"""The document's way: over the queues in order, the members in turn (R1.2)."""
+"""The document's strategy: the queues in order, the members in turn (R1.2)."""
 
 from collections import Counter
 from collections.abc import Sequence
 from math import gcd
 
-from resourcepool.queues.planning.assignment import Member, Place, Targets
+from resourcepool.queues.planning.assignment import Member, QueueInput, Targets
 from resourcepool.queues.planning.eligibility import kinds_of
 
 
-def round_robin(places: Sequence[Place], members: Sequence[Member]) -> Targets:
-    """Give the queues, in their order, to the members in turn, whoever has them now.
+def round_robin(queues: Sequence[QueueInput], members: Sequence[Member]) -> Targets:
+    """Give the queues, in their order, to the members in turn, regardless of their present owners.
 
-    A round of the turn is as many passes over the members as the greatest weight (all divided by what they have in
-    common), and a member comes in as many of them as its weight: with A of weight 2 and B of weight 1 the turn is
-    A B A, A B A, ... Who may not have a queue, or is full, is passed over, and the turn goes on after the member that
-    got it. A queue that nobody can have gets nobody, and the turn stays.
+    A round has as many passes over the members as the greatest weight (after dividing all weights by their common
+    divisor), and a member takes part in as many of them as its weight: with A of weight 2 and B of weight 1 the turn is
+    A B A, A B A, ... A member that may not have a queue, or is full, is skipped, and the turn goes on after the member
+    that got it. A queue that no member can have stays without a server, and the turn does not advance.
 
     It does not promise few moves: of 64 queues on 8 servers 53 or 54 move when one leaves, where `sticky` moves 8.
-    Nor does it keep room for a queue with fewer candidates that comes later.
+    Nor does it keep room for a later queue with fewer candidates.
     """
     turn = _Turn([member.weight for member in members])
     given: Counter[int] = Counter()
     targets: Targets = {}
-    for place, kind in zip(places, kinds_of(places, members), strict=True):
+    for queue, kind in zip(queues, kinds_of(queues, members), strict=True):
         able = [index for index in kind if _has_room(members[index], given[index])]
         chosen = turn.take(able) if able else None
-        targets[place.pk] = None if chosen is None else members[chosen].pk
+        targets[queue.pk] = None if chosen is None else members[chosen].pk
         if chosen is not None:
             given[chosen] += 1
     return targets
@@ -36,7 +36,7 @@ def _has_room(member: Member, given: int) -> bool:
 
 
 class _Turn:
-    """Whose turn it is. Steps are counted: step s is that of member s % members in pass s // members of the round."""
+    """The current turn. Steps are counted: step s is that of member s % members in pass s // members of the round."""
 
     def __init__(self, weights: Sequence[int]) -> None:
         common = gcd(*weights) or 1
@@ -45,7 +45,7 @@ class _Turn:
         self.step = 0
 
     def take(self, able: Sequence[int]) -> int:
-        """Return whichever of these is next, and go on to the step after it."""
+        """Return the next of these members, and advance to the step after it."""
         step = min(map(self._next_step, able))
         self.step = (step + 1) % self.round
         return step % len(self.weights)

@@ -1,4 +1,4 @@
-"""Which queues move, once it is known how many of each kind every member should have."""
+"""Selects the queues that move, given the number of each kind that every member should have."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,16 +12,16 @@ def picked(
     owners: Sequence[int | None],
     wanted: Sequence[Mapping[Kind, int]],
 ) -> list[int | None]:
-    """Return who gets each queue, so that every member has what is wanted of it and the others stay at home.
+    """Return the member for each queue, so that every member has the wanted numbers and the other queues stay at home.
 
-    Of those that could move, first go those whose taker is still their owner: their move is a request taken back. Then
-    those that their home has asked for but not got yet, as nobody works on them there; then the last in order.
+    Of the queues that could move, first come those whose new member still owns them: their move cancels a request. Then
+    come those that their home has asked for and not got yet, as nobody works on them there; then the last in order.
 
     Args:
         kinds: of the queues, in their order.
-        homes: who may keep each (its position among the members); None: nobody.
-        owners: who has each now; None: nobody.
-        wanted: how many of each kind every member should have.
+        homes: the member that may keep each queue, as its position; None: nobody.
+        owners: the member that has each queue now; None: nobody.
+        wanted: the number of each kind that every member should have.
     """
     lacking = _lacking(kinds, homes, wanted)
     targets = list(homes)
@@ -44,7 +44,7 @@ def picked(
 def _lacking(
     kinds: Iterable[Kind], homes: Iterable[int | None], wanted: Sequence[Mapping[Kind, int]]
 ) -> Counter[tuple[Kind, int | None]]:
-    """Return how many of a kind each member is short of; below 0: has too many. None has the homeless to give away."""
+    """Return how many of a kind each member lacks; negative: has too many. Key None counts unassigned queues."""
     lacking: Counter[tuple[Kind, int | None]] = Counter()
     for member, parts in enumerate(wanted):
         for kind, amount in parts.items():

@@ -1,4 +1,4 @@
-"""The strategies by the names that settings and pages use."""
+"""The strategies by the names used in settings and on pages."""
 
 from resourcepool.queues.planning.assignment import Strategy
 from resourcepool.queues.planning.round_robin import round_robin

@@ -1,4 +1,4 @@
-"""Servers and asyncio: a server's calls block, and tell its users apart by their threads."""
+"""Servers and asyncio: a server's calls block, and identify their users by their threads."""
 
 import asyncio
 import threading
@@ -7,7 +7,7 @@ from resourcepool.exceptions import BadOption
 
 
 def refuse_event_loop() -> None:
-    """Raise BadOption in a thread that runs an event loop: it would stand still, and its tasks would count as one."""
+    """Raise BadOption in a thread that runs an event loop: the loop would block, and its tasks would count as one."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

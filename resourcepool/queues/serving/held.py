@@ -1,4 +1,4 @@
-"""The handle of one queue that this process's server has: what work on it begins, checks and protects itself with."""
+"""The handle of one queue of this process's server: begins, checks and protects work on it."""
 
 import contextlib
 import math
@@ -23,7 +23,7 @@ TAKEN = "another server has it by now"
 
 
 class Owner(Protocol):
-    """The server of this process that has a queue, as far as the queue asks it for something."""
+    """The server that has a queue, as far as the queue uses it."""
 
     @property
     def using(self) -> str:
@@ -31,25 +31,25 @@ class Owner(Protocol):
 
     @property
     def lease(self) -> Lease:
-        """Its own row, which it keeps alive."""
+        """The lease of its own row."""
 
     @property
     def trusted_until(self) -> float:
-        """This process's clock; until then what it knows about its queues is good."""
+        """The time, by this process's clock, until which its knowledge about its queues is valid."""
 
     @property
     def is_resting(self) -> bool:
-        """Whether no work is to begin, and what goes on had better end."""
+        """Whether no work may begin, and work in hand should end."""
 
     def begin(self, queue: "HeldQueue", hand: "Hand") -> bool:
-        """Have ``hand`` take ``queue``; False when it may not."""
+        """Let ``hand`` take ``queue``; False when it may not."""
 
     def finish(self, queue: "HeldQueue", hand: "Hand") -> None:
-        """Have ``hand`` put ``queue`` down, if it has it."""
+        """Let ``hand`` put ``queue`` down, if it has it."""
 
 
 class Hand:
-    """What has a queue in hand: one run of a loop over ``queues``, or one ``working`` block."""
+    """The code that has a queue in hand: one run of a loop over ``queues``, or one ``working`` block."""
 
     def __init__(self, *, is_loop: bool) -> None:
         self.is_loop, self.thread = is_loop, threading.get_ident()
@@ -58,10 +58,10 @@ class Hand:
 class HeldQueue:
     """One queue, this server's until it is handed over, taken over, or the server is judged dead.
 
-    ``(queue_id, fence)`` names one stay of the queue with one server, for ever: give ``fence`` to whatever can check
-    it.
+    ``(queue_id, fence)`` identifies one stay of the queue with one server, for ever: give ``fence`` to any system that
+    can check it.
 
-    Not promised: that work which does not look (``ensure_held``, ``guard``) stops in time.
+    Not promised: that work which does not check (``ensure_held``, ``guard``) stops in time.
 
     Attributes:
         queue_id, parameter: as the operator entered them.
@@ -75,12 +75,12 @@ class HeldQueue:
         self._owner = owner
         self._ended: LeaseLost | None = None
         self._hands: set[Hand] = set()
-        self.skipped_until = 0.0  # this process's clock; until then the loop passes over it
+        self.skipped_until = 0.0  # this process's clock; until then the loop skips it
         self.asked_until = (
             math.inf
         )  # this process's clock, at which others may take it over; infinity: not asked for
         self.is_leaving = False  # it is being given up at this moment
-        self.is_doubtful = False  # that failed, and nobody knows whether it took effect
+        self.is_doubtful = False  # giving it up failed, and it is unknown whether it took effect
 
     def __str__(self) -> str:
         return f"queue {self.queue_id}, fence {self.fence}"
@@ -102,7 +102,7 @@ class HeldQueue:
 
     @property
     def is_mine(self) -> bool:
-        """Whether it is this thread that works on it."""
+        """Whether this thread works on it."""
         return any(hand.thread == threading.get_ident() for hand in self._hands)
 
     @property
@@ -112,7 +112,7 @@ class HeldQueue:
 
     @property
     def should_stop(self) -> bool:
-        """Whether long work had better end soon: asked for, lost, paused, or this server is to stop. No I/O."""
+        """Whether long work should end soon: asked for, lost, paused, or this server is to stop. No I/O."""
         return self.is_asked_for or self._owner.is_resting or not self.is_held
 
     def ensure_held(self) -> None:
@@ -127,7 +127,7 @@ class HeldQueue:
             raise why_not
 
     def skip_for(self, seconds: float | timedelta) -> None:
-        """Have the loop over ``queues`` pass over it for so long, in all threads: there is nothing to do on it now."""
+        """Skip it in the loop over ``queues`` for so long, in all threads: there is nothing to do on it now."""
         self.skipped_until = monotonic() + options.seconds("seconds", seconds)
 
     @contextlib.contextmanager
@@ -135,9 +135,9 @@ class HeldQueue:
         """Work on it: until the block ends it is not handed over, unless that takes longer than ``drain_within``.
 
         Raises:
-            LeaseLost: it is not this server's any more, or is just going; or, at the end: it was taken over
-                while the block ran, so somebody else may have done the same work.
-            QueueBusy: another thread works on it, or nobody is to begin: paused, or the server is to stop.
+            LeaseLost: it is no longer this server's, or is being given up; or, at the end: it was taken over
+                while the block ran, so another server may have done the same work.
+            QueueBusy: another thread works on it, or no work may begin: paused, or the server is to stop.
             BadOption: this thread runs an event loop (asyncio).
         """
         refuse_event_loop()
@@ -158,7 +158,7 @@ class HeldQueue:
         The queue's row is locked from then on, so that nobody can take it over before the commit.
 
         Raises:
-            LeaseLost: it is not this server's; the innermost ``atomic`` block rolls back, also if that is caught in it.
+            LeaseLost: it is not this server's; the innermost ``atomic`` block rolls back, also if it is caught inside.
             GuardOutsideTransaction: no transaction is open on the database of the queues.
         """
         using, server = self._owner.using, self._owner.lease
@@ -174,19 +174,19 @@ class HeldQueue:
             if mine.update(fence=F("fence")) != 1:
                 self.end(LeaseLost(f"{self} is lost: {TAKEN}"))
                 self.ensure_held()
-            # A look of its own, after the lock: the UPDATE might lock the server's row with it, which heartbeats renew.
+            # A separate look, after the lock: the UPDATE might also lock the server's row, which heartbeats renew.
             if not Server.objects.using(using).alive().filter(pk=server.pk, fence=server.fence).exists():
                 raise LeaseLost(f"{self} is not confirmed: the transaction does not see its server alive")
         yield self
 
-    # What the membership needs
+    # Used by the membership
 
     def take(self, hand: Hand) -> None:
-        """Note that one more piece of work goes on."""
+        """Note that one more piece of work has begun."""
         self._hands.add(hand)
 
     def put_down(self, hand: Hand) -> bool:
-        """Note that one piece of work has ended; False when it never began, or had ended before."""
+        """Note that one piece of work has ended; False when it never began, or had already ended."""
         is_news = hand in self._hands
         self._hands.discard(hand)
         return is_news

@@ -1,4 +1,4 @@
-"""A process that comes back goes on with what its last run had: nothing moves because the database was away."""
+"""A process that comes back inherits its last run's queues: nothing moves because the database was away."""
 
 from django.db.models import F
 
@@ -9,13 +9,13 @@ from resourcepool.queues.queries import of_server, read_queues
 
 
 def inherit(using: str, task_type: TaskType, old: int, new: Server) -> None:
-    """Give ``new`` what server ``old`` has, under new fences, and what it has asked for, and its place in the order.
+    """Give ``new`` the queues of server ``old``, under new fences, and its requests and its place in the order.
 
-    In the transaction in which ``new`` registers. A queue whose row is locked, or that is being removed, is left.
+    Runs in the transaction in which ``new`` registers. Queues that are locked or being removed are left.
 
     Args:
-        old: the primary key of the last run of the same process, which relies on nothing any more; of a row that may
-            be gone: then there is nothing to inherit.
+        old: the primary key of the last run of the same process, which no longer relies on anything. If the row is
+            gone, there is nothing to inherit.
     """
     last = Server.objects.using(using).filter(pk=old, task_type=task_type).first()
     if last is None:
@@ -27,6 +27,6 @@ def inherit(using: str, task_type: TaskType, old: int, new: Server) -> None:
         Change(queue, What.ASSIGNED if queue.cur == old else What.REQUESTED, new.pk, reason) for queue in theirs
     ]
     moving.apply(using, task_type, changes, {old: str(last), new.pk: str(new)})
-    # The plan that follows is a change of its own.
+    # The plan that follows is a separate change.
     TaskType.objects.using(using).filter(pk=task_type.pk).update(generation=F("generation") + 1)
     task_type.generation += 1

@@ -23,7 +23,7 @@ from resourcepool.queues.serving.consumer import Consumer
 from resourcepool.queues.serving.held import TAKEN, Hand, HeldQueue
 from resourcepool.queues.serving.pace import Pace
 from resourcepool.queues.serving.registration import Application, register
-from resourcepool.queues.serving.snapshot import Look, load, look
+from resourcepool.queues.serving.snapshot import TaskTypeSnapshot, load, look
 
 logger = logging.getLogger(__name__)
 
@@ -31,12 +31,12 @@ NEVER = -1  # a generation that no task type has
 
 
 class Membership:
-    """One row of ``Server`` that this process keeps alive, and the queues it has.
+    """One row of ``Server`` that this process keeps alive, and its queues.
 
-    One thread calls ``turn``, and ``leave`` comes after the last one; the rest may be called by any.
+    One thread calls ``turn``, and calls ``leave`` last; any thread may call the rest.
 
     Attributes:
-        is_paused, is_stopping: work had better end, and none is begun.
+        is_paused, is_stopping: work should end, and none is begun.
         news: notified when queues have come or gone, or the last work on one has ended.
     """
 
@@ -48,17 +48,17 @@ class Membership:
         due_at: Callable[[float], object],
         after: "Membership | None" = None,
     ) -> None:
-        """Register; see ``register`` for what it raises.
+        """Register; raises as ``register``.
 
         Args:
-            due_at: is told when a ``turn`` is due sooner.
-            after: the last run, which was lost: what it still has is inherited.
+            due_at: called when a ``turn`` is due sooner.
+            after: the last run, which was lost: its remaining queues are inherited.
         """
         self.using, self.task_type = using, task_type
         self.is_paused = self.is_stopping = False
         self.news = threading.Condition()
         self.application, self._due_at = application, due_at
-        self._seen: Look | None = None
+        self._seen: TaskTypeSnapshot | None = None
         self._held: dict[int, HeldQueue] = {}
         self._unfinished: list[HeldQueue] = []  # gone, but work on them still goes on in this process
         self._generation = NEVER
@@ -79,28 +79,28 @@ class Membership:
 
     @property
     def held(self) -> list[HeldQueue]:
-        """The queues that this server has, as far as it knows."""
+        """The queues of this server, as far as it knows."""
         with self.news:
             return list(self._held.values())
 
     @property
     def heartbeat(self) -> float:
-        """Seconds between two looks, as they are set by now."""
+        """Seconds between two looks, by the current settings."""
         return (self._seen or self.task_type).heartbeat_every
 
     @property
     def is_resting(self) -> bool:
-        """Whether no work is to begin, and what goes on had better end."""
+        """Whether no work may begin, and work in hand should end."""
         return self.is_paused or self.is_stopping
 
     @property
     def in_hand(self) -> list[HeldQueue]:
-        """The queues that work goes on on, also if they have gone."""
+        """The queues with work in hand, including queues that are gone."""
         with self.news:
             return [queue for queue in [*self._held.values(), *self._unfinished] if queue.is_in_hand]
 
     def begin(self, queue: HeldQueue, hand: Hand) -> bool:
-        """Have ``hand`` take ``queue``; False when it may not: what is in hand is only its thread's, no loop's."""
+        """Let ``hand`` take ``queue``; False when it may not: a queue in hand is its thread's alone, and no loop's."""
         self.consumer.stirs(monotonic(), is_loop=hand.is_loop)
         with self.news:
             if any(old.pk == queue.pk and old is not queue and old.is_in_hand for old in self._unfinished):
@@ -114,7 +114,7 @@ class Membership:
             return may
 
     def finish(self, queue: HeldQueue, hand: Hand) -> None:
-        """Have ``hand`` put ``queue`` down, if it has it."""
+        """Let ``hand`` put ``queue`` down, if it has it."""
         with self.news:
             if not queue.put_down(hand) or queue.is_in_hand:
                 return
@@ -123,13 +123,13 @@ class Membership:
             self._due_at(self._seen.sent_at + self._pace.soonest(self._seen))
 
     def finish_loops(self) -> None:
-        """Put down what loops of this thread have in hand: it has left them, even if somebody still knows of them."""
+        """Put down queues in the loops of this thread: it has left the loops, even if a reference to them remains."""
         for queue in self.in_hand:
             for hand in queue.loops_of(threading.get_ident()):
                 self.finish(queue, hand)
 
     def _take_on(self, other: "Membership") -> None:
-        """Take over what is still worked on of an incarnation that was lost; before anybody else uses this one."""
+        """Take over unfinished work of a lost incarnation; before anything else uses this one."""
         self.consumer.follows(other.consumer)
         self.news = other.news  # notified when that work ends
         with other.news:
@@ -138,12 +138,12 @@ class Membership:
             ]
 
     def turn(self) -> float:
-        """Look; plan, hand over and reload if there is reason to. Return when to do so again, by this process's clock.
+        """Look; plan, hand over and reload if necessary. Return when to do so again, by this process's clock.
 
         Raises:
-            DatabaseUnavailable: and whatever the database says; nothing is given up for that.
+            DatabaseUnavailable: or another database error; nothing is given up for that.
         """
-        # What is known is brought up to date first: that must not wait for whoever holds the task type's row.
+        # Local knowledge is updated first: that must not wait for the holder of the task type's row.
         seen = self._look()
         self._absence.has_answered(monotonic())
         try:
@@ -162,7 +162,7 @@ class Membership:
             self._absence.goes_on(monotonic())
 
     def leave(self) -> None:
-        """Hand everything over at once and sign off. Work that is still in hand loses its queue."""
+        """Hand all queues over at once and sign off. Work that is still in hand loses its queue."""
         self.lease.let_go()
         self.lose_all(LeaseReleased(f"server {self} has left"))
         self._reassign(leaving=[self.lease.pk])
@@ -170,19 +170,19 @@ class Membership:
         logger.info("server %s has left", self)
 
     def next_application(self) -> Application:
-        """Return what this server says of itself when it has to register again: it goes on draining, too."""
+        """Return how this server registers again: it goes on draining, too."""
         state = Server.State.DRAINING if self._is_draining else Server.State.UP
         return replace(self.application, state=state)
 
     def lose_all(self, how: LeaseLost) -> None:
-        """Note that every queue is gone."""
+        """Note that all queues are gone."""
         with self.news:
             for queue in self._held.values():
                 self._end(queue, how)
             self.news.notify_all()
 
     def _drain(self) -> None:
-        """Have everything asked for by others, while the last work goes on."""
+        """Let others ask for all queues, while the last work goes on."""
         logger.info(
             "server %s stops; in hand: %s",
             self,
@@ -203,10 +203,10 @@ class Membership:
         self.lose_all(LeaseLost(f"server {self} was not heard of in time"))
 
     def _trust_from(self, sent_at: float) -> float:
-        # Whoever asks for a queue waits for at least this server's ttl: until then nothing unheard of can happen.
+        # A request takes effect after this server's ttl at the earliest: until then nothing unknown can happen.
         return sent_at + self.lease.terms.ttl - margin(self.lease.terms.ttl)
 
-    def _look(self) -> Look:
+    def _look(self) -> TaskTypeSnapshot:
         seen = look(self.using, self.task_type.pk)
         if seen.generation != self._generation:
             self._reload(seen)
@@ -214,7 +214,7 @@ class Membership:
         self.is_paused, self._seen = seen.is_paused, seen
         return seen
 
-    def _reload(self, seen: Look) -> None:
+    def _reload(self, seen: TaskTypeSnapshot) -> None:
         found = load(self.using, self.task_type.pk, self.lease.pk)
         rows = Server.objects.using(self.using).filter(pk=self.lease.pk).values_list("state", flat=True)
         if (
@@ -228,7 +228,7 @@ class Membership:
                 if pk not in mine or mine[pk][0].fence != queue.fence:
                     self._drop(queue)
             for pk in [pk for pk, queue in self._held.items() if queue.is_over]:
-                del self._held[pk]  # it was ended for what has turned out not to be so
+                del self._held[pk]  # it was marked as lost for a reason that turned out wrong
             for pk, (one, parameter) in mine.items():
                 queue = self._held.setdefault(pk, HeldQueue(self, one, parameter))
                 queue.parameter = parameter
@@ -250,14 +250,14 @@ class Membership:
             logger.warning("server %s: %s, while work on it goes on", self, how)
         queue.end(how)
 
-    def _asked_until(self, one: QueueSnapshot, seen: Look) -> float:
+    def _asked_until(self, one: QueueSnapshot, seen: TaskTypeSnapshot) -> float:
         if one.asked_ago is None:
             return math.inf
         left = takeover_after(seen.drain_within, self.lease.terms.ttl) - one.asked_ago
         return seen.sent_at + left - margin(self.lease.terms.ttl)
 
     def _release_idle(self) -> bool:
-        """Give up what was asked for and is not worked on; tells whether there was any."""
+        """Give up queues that were asked for and are not worked on; returns whether there were any."""
         with self.news:
             idle = [queue for queue in self._held.values() if self._is_ripe(queue)]
             for queue in idle:
@@ -275,7 +275,7 @@ class Membership:
             raise
         except BaseException:
             for queue in idle:
-                queue.is_doubtful = True  # for good: what was sent may arrive late
+                queue.is_doubtful = True  # for good: the statement may take effect late
             raise
         self._note_released(idle, outcome)
         return True
@@ -286,7 +286,7 @@ class Membership:
     def _note_released(self, idle: Collection[HeldQueue], outcome: moving.Outcome) -> None:
         gone = {change.queue.pk for change in outcome.changes if change.leaves_owner}
         with self.news:
-            # The others count as leaving until they are read anew: after a lost reply they may have gone, too.
+            # The other queues count as leaving until they are reloaded: after a lost reply they may have gone, too.
             for queue in idle:
                 if queue.pk in gone:
                     self._held.pop(queue.pk, None)
@@ -295,5 +295,5 @@ class Membership:
             logger.info("server %s has given up %d queues, has %d", self, len(gone), len(self.held))
 
     def _is_looked_after(self) -> bool:
-        # Nobody works its queues if nobody looks: the heartbeat must not go on then.
+        # Without looks nobody works its queues: the heartbeat must not go on then.
         return monotonic() < self.trusted_until

@@ -1,6 +1,6 @@
-"""How a process becomes a server: one row, leased from its first moment on (R1.1).
+"""How a process becomes a server: one row, leased from the start (R1.1).
 
-Its incarnation is the row's key: a process that comes back is another row, so the fence of its lease is always the
+Its incarnation is the row's key: a process that comes back gets another row, so the fence of its lease is always the
 first.
 """
 
@@ -28,7 +28,7 @@ REGISTERS_WITHIN = 30.0  # seconds
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """What a server says of itself when it registers."""
+    """The options with which a server registers."""
 
     name: str
     weight: int
@@ -45,17 +45,17 @@ def register(
     renew_while: Callable[[], bool],
     after: int | None = None,
 ) -> Lease:
-    """Add a server to those of ``task_type``, and plan; return the lease of its row.
+    """Add a server to ``task_type``, and plan; return the lease of its row.
 
     Args:
         on_lost, renew_while: see ``Terms``.
-        after: the primary key of the last run of this process, which was away: what that still has is inherited, and
-            nobody else is judged dead, as they may have been away, too. None: this is the first.
+        after: the primary key of the last run of this process, which was away: its remaining queues are inherited, and
+            no other server is judged dead, as it may have been away, too. None: this is the first run.
 
     Raises:
         BadOption: the task type has no queues.
         ClaimInTransaction: a transaction is open.
-        DatabaseUnavailable, TaskType.DoesNotExist: it is not registered, or nobody will ever know of it.
+        DatabaseUnavailable, TaskType.DoesNotExist: it is not registered, or no other server will ever see it.
     """
     if connections[using].in_atomic_block:
         raise ClaimInTransaction("a server registers outside of transactions: inside, nobody would see it")
@@ -89,7 +89,7 @@ def register(
 
 
 def _in_turn(work: Callable[[], object]) -> None:
-    """Do ``work`` again while others plan: when many servers start at once, each waits for those before it."""
+    """Repeat ``work`` while others plan: when many servers start at once, each waits for the earlier ones."""
     gives_up_at, is_done = monotonic() + REGISTERS_WITHIN, False
     while not is_done:
         try:

@@ -1,4 +1,4 @@
-"""In which order a server's loops go through its queues: all its threads share it, so that no queue is left out."""
+"""The order in which a server's loops go through its queues: all threads share it, so that no queue is left out."""
 
 import math
 from collections.abc import Generator
@@ -11,7 +11,7 @@ from resourcepool.queues.serving.membership import Membership
 class Rota:
     """The order of the queues' keys, round and round: a pass begins after the queue that was yielded last.
 
-    So a loop that is left in the middle, by ``break`` or an error, gets to the others with its next passes.
+    So a loop that ends early, by ``break`` or an error, gets to the other queues with its next passes.
     """
 
     def __init__(self) -> None:
@@ -21,7 +21,7 @@ class Rota:
         """Yield each queue that may be begun, once, in hand until the next is asked for.
 
         Returns:
-            In how many seconds to try again: 0 when any was yielded; infinity: not before there is news.
+            In how many seconds to try again: 0 when any was yielded; infinity: only when there is news.
         """
         has_begun, again_at = False, math.inf
         for queue in sorted(membership.held, key=lambda queue: (queue.pk <= self._latest, queue.pk)):

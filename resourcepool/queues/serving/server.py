@@ -1,4 +1,4 @@
-"""A server: what a process that works on queues holds, from registering to leaving (document 001)."""
+"""A server: the object of a process that works on queues, from registering to leaving (document 001)."""
 
 import logging
 import os
@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 
 PAUSE_AFTER_FAILURE = 0.5  # seconds
 LEAVES_WITHIN = 10.0  # seconds for which `close` waits until it has signed off
-STOPS_WITHIN = 0.2  # seconds in which whoever waits notices ``stop``
+STOPS_WITHIN = 0.2  # seconds within which a waiting loop notices ``stop``
 MOST_LIMIT = 1_000_000
 
 
@@ -50,14 +50,14 @@ class QueueServer:
             server.stop_on_signals()
             while not server.stopping:
                 for queue in server.queues():
-                    if not process(queue.queue_id, queue.parameter):  # there was nothing to do
+                    if not process(queue.queue_id, queue.parameter):  # nothing to do
                         queue.skip_for(1)
 
-    A background thread looks for changes with every heartbeat, plans when a server came, went or died, and hands over
-    the queues that others have asked for, unless work on them is in hand. A server that was judged dead (its process
-    was stopped, or cut off from the database) registers again by itself, and gets queues anew.
+    A background thread looks for changes with every heartbeat, plans when a server joined, left or died, and hands over
+    queues that others have asked for, unless work on them is in hand. A server that was judged dead (its process
+    was stopped, or cut off from the database) registers again by itself, and gets queues again.
 
-    Not promised: that work which does not look stops when its queue was taken over; see ``HeldQueue``.
+    Not promised: that work which does not check stops when its queue was taken over; see ``HeldQueue``.
     """
 
     def __init__(
@@ -73,9 +73,9 @@ class QueueServer:
 
         Args:
             name: for people and pins; the host's name if not given. Several may share it.
-            weight: how many queues it gets in proportion to the others, 1 to 1000.
-            labels: e.g. {"zone": "eu"}; queues may ask for them.
-            limit: it gets no more queues than that; None: its share.
+            weight: its share of the queues relative to the others, 1 to 1000.
+            labels: e.g. {"zone": "eu"}; queues may require them.
+            limit: the maximum number of its queues; None: no limit but its share.
 
         Raises:
             BadOption: one of them is not allowed.
@@ -96,7 +96,7 @@ class QueueServer:
 
     @property
     def name(self) -> str:
-        """What people call it; the number tells two of one name apart, and changes when it registers again."""
+        """Its name for people; the number tells two of one name apart, and changes when it registers again."""
         return self._application.name if self._membership is None else str(self._membership)
 
     @property
@@ -106,19 +106,19 @@ class QueueServer:
 
     @property
     def is_registered(self) -> bool:
-        """Whether it is among the servers, as far as this process can tell without asking."""
+        """Whether it is registered, as far as this process can tell without I/O."""
         return self._membership is not None and self._membership.lease.is_held
 
     @property
     def held(self) -> list[HeldQueue]:
-        """The queues it has now. No I/O; ``queues`` is what loops want."""
+        """The queues it has now. No I/O; loops use ``queues``."""
         return [queue for queue in self._known.held if queue.is_held]
 
     def start(self) -> Self:
-        """Register, and look after it in the background from now on.
+        """Register, and keep it alive in the background from now on.
 
         Raises:
-            BadOption: there is no such task type (names those that exist), or it has no queues, or this server has
+            BadOption: there is no such task type (names the existing ones), or it has no queues, or this server has
                 been closed, or this thread runs an event loop (asyncio).
             ClaimInTransaction, DatabaseUnavailable, NotMigrated: it is not registered.
         """
@@ -130,18 +130,18 @@ class QueueServer:
             try:
                 self._thread.see_to()
             except BaseException as error:
-                # After an interruption there may be a thread, which ends then.
+                # After an interruption there may be a thread, which then ends.
                 self._is_over = not isinstance(error, RuntimeError)
                 self._leave()
                 raise
         return self
 
     def queues(self) -> Iterator[HeldQueue]:
-        """Yield the queues it has, one after the other, each in hand until the next one is asked for.
+        """Yield its queues, one after the other, each in hand until the next one is asked for.
 
-        It begins after the queue that it yielded last, in whichever thread. What is in hand is not handed over; what
-        has been asked for, is paused or is in hand elsewhere in this process is passed over, and so is what was told
-        to be (``HeldQueue.skip_for``). With nothing to yield it waits for a change, a heartbeat at most.
+        It begins after the queue that it yielded last, in any thread. A queue in hand is not handed over. Queues that
+        were asked for, are paused, are in hand elsewhere in this process, or are to be skipped (``HeldQueue.skip_for``)
+        are skipped. With nothing to yield it waits for a change, a heartbeat at most.
 
         Raises:
             BadOption: this thread runs an event loop (asyncio).
@@ -156,7 +156,7 @@ class QueueServer:
             self.wait(min(again_in, membership.heartbeat))
 
     def wait(self, timeout: float) -> None:
-        """Wait until queues come or go, or it is to stop; ``timeout`` seconds at most."""
+        """Wait until queues come or go, or the server is to stop; ``timeout`` seconds at most."""
         refuse_event_loop()
         if self._is_over:  # closed by another thread
             return
@@ -167,15 +167,15 @@ class QueueServer:
                     return
 
     def stop(self) -> None:
-        """Have ``stopping`` true, so that loops end; from any thread, or from a signal handler."""
-        # Without a lock, so without an Event: a signal handler may interrupt whoever holds it.
+        """Make ``stopping`` true, so that loops end; from any thread, or from a signal handler."""
+        # Without a lock, so without an Event: a signal handler may interrupt the thread that holds it.
         self._is_stopping = True
         membership = self._membership
         if membership is not None:
             membership.is_stopping = True
 
     def stop_on_signals(self, *numbers: int) -> None:
-        """Have these signals (SIGTERM and SIGINT if none are given) call ``stop``; in the main thread."""
+        """Make these signals (SIGTERM and SIGINT if none are given) call ``stop``; in the main thread."""
         if threading.current_thread() is not threading.main_thread():
             raise BadOption(
                 "thread", threading.current_thread().name, "call stop_on_signals() in the main thread"
@@ -184,11 +184,11 @@ class QueueServer:
             signal.signal(number, lambda *_: self.stop())
 
     def close(self, timeout: float | None = None) -> None:
-        """Finish: wait for the work in hand, hand everything over at once, and leave.
+        """Finish: wait for the work in hand, hand all queues over at once, and leave.
 
         Args:
-            timeout: seconds to wait for work in hand; ``drain_within`` of the task type if not given. What still goes
-                on then loses its queue.
+            timeout: seconds to wait for work in hand; default: ``drain_within`` of the task type. Work that goes on
+                after that loses its queue.
         """
         membership = self._membership
         if membership is None or self._pid != os.getpid():
@@ -248,7 +248,7 @@ class QueueServer:
                     wake_at = monotonic() + PAUSE_AFTER_FAILURE
                 if not self._is_over:
                     self._wakeup.sleep_until(wake_at)
-            # Here, where connections have short timeouts: whoever closes may have one that nobody answers on.
+            # Here, where connections have short timeouts: the caller's connection may be one that never answers.
             with own.turn:
                 self._leave()
 
@@ -278,7 +278,7 @@ class QueueServer:
         within = membership.task_type.drain_within if timeout is None else timeout
         in_hand = listed([queue.queue_id for queue in membership.in_hand])
         logger.info("server %s waits %g s at most for the work in hand: %s", membership, within, in_hand)
-        self._wakeup.ring()  # everything else goes at once
+        self._wakeup.ring()  # queues that are not in hand are handed over at once
         with membership.news:
             if not membership.news.wait_for(lambda: not membership.in_hand, within):
                 logger.warning("server %s leaves with work in hand, after %g s", membership, within)

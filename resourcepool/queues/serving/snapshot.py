@@ -1,4 +1,4 @@
-"""What a server looks at with every heartbeat: one statement, however many queues there are."""
+"""What a server reads with every heartbeat: one statement, however many queues there are."""
 
 import math
 from dataclasses import dataclass
@@ -16,11 +16,11 @@ from resourcepool.queues.queries import of_server, with_parameters
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """How a task type stands. ``sent_at``: this process's clock before the question left; spans in seconds.
+class TaskTypeSnapshot:
+    """The state of a task type. ``sent_at``: this process's clock before the query was sent; durations in seconds.
 
-    ``plan_in``: when a plan will be due; 0: it is due now; infinity: not before something else changes. ``due_in``: the
-    same for whoever judges nobody dead.
+    ``plan_in``: when a plan will be due; 0: now; infinity: only after another change. ``due_in``: the same for a server
+    that judges nobody dead.
     """
 
     sent_at: float
@@ -33,12 +33,12 @@ class Look:
     due_in: float
 
 
-def look(using: str, task_type: int) -> Look:
+def look(using: str, task_type: int) -> TaskTypeSnapshot:
     """Look once.
 
     Raises:
         DatabaseUnavailable: the database does not answer.
-        TaskType.DoesNotExist: it is gone.
+        TaskType.DoesNotExist: it was deleted.
     """
     rows = (
         TaskType.objects.using(using)
@@ -51,7 +51,7 @@ def look(using: str, task_type: int) -> Look:
     )
     sent_at = monotonic()
     found = retrying(connections[using], rows.get)
-    return Look(
+    return TaskTypeSnapshot(
         sent_at,
         found.generation,
         found.is_paused,
@@ -64,7 +64,7 @@ def look(using: str, task_type: int) -> Look:
 
 
 def counts_for(using: str, server: int) -> float:
-    """Return for how many more seconds the others count on a server, unless it renews; 0: it was judged dead."""
+    """Return for how many more seconds others count on a server, unless it renews; 0: it was judged dead."""
     rows = Server.objects.using(using).alive().filter(pk=server).with_ages()
     left: int | None = retrying(connections[using], rows.values_list("micros_left", flat=True).first)
     return max(left or 0, 0) / 1_000_000

@@ -1,18 +1,18 @@
-"""Cells of a table for spreadsheets: nothing that a spreadsheet would execute, whichever character it splits at."""
+"""Cells for spreadsheets: nothing that a spreadsheet would execute, whichever character it splits at."""
 
 import re
 from typing import Any
 
-# Some take the wide ones, too; and what stands before it may be cut off.
+# Some also accept full-width characters; and text before a formula may be cut off.
 _FORMULA = re.compile(r'[\s"]*[=+\-@＝＋－＠]')  # noqa: RUF001
-_NUMBER = re.compile(r"[+-][0-9]+(\.[0-9]+)?")  # a phone number, for example: nothing to execute
-_SPLITS = re.compile(r"([;\t\r\n])")  # also inside quotes, if these do not stand where it looks for them
+_NUMBER = re.compile(r"[+-][0-9]+(\.[0-9]+)?")  # a phone number, for example, which is not executed
+_SPLITS = re.compile(r"([;\t\r\n])")  # also inside quotes, if these are not where the spreadsheet expects them
 
 
 def harmless(value: Any) -> Any:
-    """Return what a spreadsheet would take for a formula with a ' before it; numbers and nothing as they are.
+    """Return a text that a spreadsheet would take for a formula with a ' before it; all other values unchanged.
 
-    A spreadsheet may split at semicolons and tabs what is separated by commas: a formula behind one gets a ', too.
+    A spreadsheet may split comma-separated text at semicolons and tabs, too: a formula behind one also gets a '.
     """
     if value is None or isinstance(value, int | float):
         return value

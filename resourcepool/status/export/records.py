@@ -24,11 +24,11 @@ Record = dict[str, Any]
 
 
 def of_resources(rows: Any) -> Iterator[Record]:
-    """Yield the ``columns`` of each resource, no secrets among them; ordered by primary key.
+    """Yield the ``columns`` of each resource, without secrets, ordered by primary key.
 
-    What is over is not told: a quarantine that has ended gives no reason any more.
+    Ended states are left out: a quarantine that has ended gives no reason.
 
-    Not promised: one moment for all of them. Each thousand is read on its own.
+    Not promised: one moment for all of them. Each thousand is read separately.
     """
     stored = [name for name in columns(rows.model, to_import=False) if name != STATE]
     for row in _in_chunks(rows.annotate(db_now=DbNow())):
@@ -39,7 +39,7 @@ def of_resources(rows: Any) -> Iterator[Record]:
 
 
 def for_import(rows: Any) -> Iterator[Record]:
-    """Yield each proxy as ``resourcepool_import`` reads it, password included.
+    """Yield each proxy in the form that ``resourcepool_import`` reads, including the password.
 
     Raises:
         SecretUnreadable: no key decrypts a password; names the row.
@@ -49,18 +49,18 @@ def for_import(rows: Any) -> Iterator[Record]:
             record = {name: getattr(row, name) for name in COLUMNS}
         except SecretUnreadable as error:
             raise naming(row, error) from None
-        # A browser's line ends; the import takes Unix's.
+        # A browser sends CRLF; the import expects LF.
         yield {**record, "notes": row.notes.replace("\r\n", "\n").replace("\r", "\n")}
 
 
 def of_events(model: Any, seconds: float) -> Iterator[Record]:
-    """Yield what the history of this pool tells of the last so many seconds, in the order it was written."""
+    """Yield the events of this pool in the last so many seconds, in the order in which they were written."""
     connection = connections[router.db_for_read(Event)]
     events = Event.objects.using(connection.alias).filter(pool=model._meta.label_lower).since(seconds)
     ends = retrying(connection, lambda: events.aggregate(first=Min("pk"), last=Max("pk")))
     if ends["first"] is None:
         return
-    # Its place in the table is known now, so no chunk has to look for it; and what is still to come is left out.
+    # The range of keys is known now, so no chunk has to look for its start; and later events are left out.
     events = events.filter(pk__gte=ends["first"], pk__lte=ends["last"])
     names = event_columns()
     for event in _in_chunks(events):
@@ -81,15 +81,15 @@ def _read(connection: Any, rows: Any) -> list[Any]:
 
 
 def columns(model: Any, *, to_import: bool) -> list[str]:
-    """Return the names of what ``of_resources``, or ``for_import``, yields."""
+    """Return the names of the columns that ``of_resources``, or ``for_import``, yields."""
     if to_import:
         return list(COLUMNS)
     fields = [field for field in model._meta.concrete_fields if not isinstance(field, EncryptedTextField)]
-    # What tells two of them apart comes first.
+    # Columns that identify a row come first.
     fields.sort(key=lambda field: not field.primary_key and field.name in SHARED)
     return [*(field.attname for field in fields), STATE]
 
 
 def event_columns() -> list[str]:
-    """Return the names of what ``of_events`` yields."""
+    """Return the names of the columns that ``of_events`` yields."""
     return [field.attname for field in Event._meta.concrete_fields]

@@ -1,4 +1,4 @@
-"""What is wrong with queues and their servers, in words: worked out of how a task type stands (R1.7, R1.8)."""
+"""Alarms about queues and their servers, in words: computed from the state of a task type (R1.7, R1.8)."""
 
 import shlex
 from collections.abc import Iterable, Iterator
@@ -13,12 +13,12 @@ from resourcepool.status.durations import duration
 from resourcepool.status.queues.flapping import RESTS
 from resourcepool.status.queues.task_types import ServerStatus, TaskTypeStatus
 
-IDLE_HEARTBEATS = 10  # for so many a server may be without a queue, or nobody ask it for work
-LATE_HEARTBEATS = 2  # within so many the others act on what is overdue
+IDLE_HEARTBEATS = 10  # for so many a server may be without a queue, or its code not ask for work
+LATE_HEARTBEATS = 2  # within so many other servers act on overdue changes
 
 
 def of_queues(task_types: Iterable[TaskTypeStatus]) -> Iterator[Alarm]:
-    """Yield what is wrong with these."""
+    """Yield the alarms of these task types."""
     for one in task_types:
         yield from _of_unowned(one)
         yield from _of_stalled(one)
@@ -82,7 +82,7 @@ def _is_stalled(server: ServerStatus, one: TaskTypeStatus) -> bool:
 
 
 def _stalls_after(server: ServerStatus, one: TaskTypeStatus) -> float:
-    """Return for how long it may begin no work: with some in hand for as long as a hand-over may take."""
+    """Return for how long it may begin no work: with work in hand as long as a hand-over may take."""
     asks = IDLE_HEARTBEATS * one.heartbeat_every
     return max(asks, one.drain_within) if server.in_hand else asks
 
@@ -111,7 +111,7 @@ def _of_drains(one: TaskTypeStatus) -> Iterator[Alarm]:
 
 
 def drains_in_vain(one: TaskTypeStatus) -> Iterator[Alarm]:
-    """Yield the alarm that queues stay with draining servers; whoever drains is told the same at once."""
+    """Yield the alarm that queues stay with draining servers; an operator who drains is told the same at once."""
     if one.stuck is None:
         return
     text = ngettext(

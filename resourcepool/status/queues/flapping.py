@@ -1,4 +1,4 @@
-"""Queues that change their server again and again: what the alarm of flapping looks at."""
+"""Queues that change their server again and again: the input of the alarm of flapping."""
 
 from dataclasses import dataclass
 
@@ -13,14 +13,14 @@ from resourcepool.queues.models import Move, Queue
 MOST_RESTLESS = 10_000
 NEWEST = 50_000  # moves
 LATELY = 600.0  # seconds
-RESTS = 3  # changes of owner lately that are nothing to speak of, per queue
+RESTS = 3  # recent changes of owner per queue that are normal
 
 DEPARTURES = (Move.What.ASSIGNED, Move.What.HANDED_OVER, Move.What.TAKEN_OVER, Move.What.FREED)
 
 
 @dataclass(frozen=True, slots=True)
 class Restless:
-    """Queues that changed their server again and again lately: how many, and the worst of them."""
+    """Queues that changed their server too often lately: how many, and the worst of them."""
 
     queues: int
     worst: str
@@ -28,15 +28,15 @@ class Restless:
 
 
 def restless_of(using: str) -> dict[str, Restless]:
-    """Return {task type: what of it changed its server too often lately}.
+    """Return {task type: its queues that changed their server too often lately}.
 
-    Not counted: what a server gave up because it left.
-    Of the newest 50,000 moves: who makes more of them within ten minutes is found out by those, too.
+    Moves from a server that left are not counted.
+    It reads the newest 50,000 moves: more of them within ten minutes still show the fault.
     """
     newest = Subquery(Move.objects.order_by("-pk").values("pk")[:1])
     moves = Move.objects.using(using).filter(at__gt=DbLater(-LATELY), pk__gt=newest - NEWEST)
     is_there = Exists(Queue.objects.using(using).filter(pk=OuterRef("queue_pk")))
-    has_left = Concat("from_server", Value(" left"))  # in peace, as ``planning`` words it
+    has_left = Concat("from_server", Value(" left"))  # in an orderly way, in the words of ``planning``
     departures = moves.filter(is_there, what__in=DEPARTURES).exclude(from_server="").exclude(reason=has_left)
     counted = departures.order_by().values_list("task_type", "queue_id").annotate(changes=Count("pk"))
     worst_first = counted.filter(changes__gt=RESTS).order_by("-changes", "queue_id")[:MOST_RESTLESS]

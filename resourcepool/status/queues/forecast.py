@@ -1,4 +1,4 @@
-"""What would move if servers left or joined now; nothing does."""
+"""A preview of the moves if servers left or joined now; changes nothing."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -11,7 +11,7 @@ from resourcepool.queues.operating import preview, using_of_queues
 from resourcepool.queues.planning.assignment import Member
 from resourcepool.queues.planning.changes import Change, QueueSnapshot, Worker
 from resourcepool.queues.queries import find_task_type, read_queues
-from resourcepool.status.queues.no_owner import Candidate, why_nobody
+from resourcepool.status.queues.no_owner import PossibleOwner, why_nobody
 
 FIRST = 5  # queues that are named
 
@@ -28,8 +28,8 @@ class Foreseen:
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
-    """How many queues a server has, and would have once all is handed over; "" is nobody."""
+class QueueCounts:
+    """How many queues a server has, and would have once all are handed over; "" is nobody."""
 
     server: str
     before: int
@@ -47,13 +47,13 @@ class Unowned:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What would change, how many queues there are, which of them nobody would get, and why.
+    """The changes, the number of queues, and the queues that nobody would get, with the reason.
 
-    ``staying``: which would stay with servers that drain, because nobody else would get them.
+    ``staying``: the queues that would stay with draining servers, because no other server would get them.
     """
 
     changes: Sequence[Foreseen]
-    shares: Sequence[Share]
+    shares: Sequence[QueueCounts]
     queues: int
     unowned: Sequence[Unowned] = ()
     staying: Sequence[Unowned] = ()
@@ -67,7 +67,7 @@ def forecast(
     draining: Sequence[str] = (),
     removing: Sequence[str] = (),
 ) -> Forecast:
-    """Return what would change if these servers left, joined or drained; see ``preview`` for arguments and errors.
+    """Return the changes if these servers left, joined or drained; see ``preview`` for arguments and errors.
 
     Not promised: that the shares and the changes are of the same moment, when others change queues meanwhile.
     """
@@ -92,14 +92,14 @@ def forecast(
 def unowned(
     queues: Iterable[QueueSnapshot], changes: Iterable[Change], staying: Iterable[Worker]
 ) -> list[Unowned]:
-    """Return which queues nobody gets, and why: the reason of the most first."""
+    """Return the queues that nobody gets, by reason, the most frequent reason first."""
     return _without_another(queues, changes, staying, {None})
 
 
 def kept(
     queues: Iterable[QueueSnapshot], changes: Iterable[Change], staying: Iterable[Worker]
 ) -> list[Unowned]:
-    """Return which queues stay with servers that drain, and why nobody else gets them."""
+    """Return the queues that stay with draining servers, and why no other server gets them."""
     there = list(staying)
     return _without_another(queues, changes, there, {one.member.pk for one in there if one.is_draining})
 
@@ -114,7 +114,7 @@ def _without_another(
     wanted = [queue for queue in queues if not queue.is_retiring]
     ends = {queue.pk: _ends_at(queue, steps.get(queue.pk)) for queue in wanted}
     after = Counter(ends.values())
-    candidates = {worker.member.pk: _candidate(worker, after[worker.member.pk]) for worker in staying}
+    candidates = {worker.member.pk: _possible_owner(worker, after[worker.member.pk]) for worker in staying}
     found: dict[str, list[str]] = {}
     whys: dict[object, str] = {}
     for queue in wanted:
@@ -127,7 +127,7 @@ def _without_another(
     return sorted(listed, key=lambda one: -one.count)
 
 
-def _why(queue: QueueSnapshot, others: Sequence[Candidate], *, is_owned: bool) -> str:
+def _why(queue: QueueSnapshot, others: Sequence[PossibleOwner], *, is_owned: bool) -> str:
     if is_owned and not others:
         return _("no other server is up")
     return why_nobody(queue.labels, others, queue.pin)
@@ -136,15 +136,15 @@ def _why(queue: QueueSnapshot, others: Sequence[Candidate], *, is_owned: bool) -
 def _asked_back(
     queues: Iterable[QueueSnapshot], changes: Iterable[Change], removing: Collection[str]
 ) -> list[Change]:
-    """Return what is asked of the living servers of the queues that are removed."""
+    """Return the requests to living servers for the queues that are removed."""
     gone, what = {change.queue.pk for change in changes}, Move.What.REQUESTED
     asked = [queue for queue in queues if queue.queue_id in removing and queue.pk not in gone]
     return [Change(queue, what, None, "it is being removed") for queue in asked]
 
 
-def _candidate(worker: Worker, has: int) -> Candidate:
+def _possible_owner(worker: Worker, has: int) -> PossibleOwner:
     limit, name = worker.member.limit, worker.member.name
-    return Candidate(worker.member.labels, worker.is_draining, limit is not None and has >= limit, name)
+    return PossibleOwner(worker.member.labels, worker.is_draining, limit is not None and has >= limit, name)
 
 
 def _is_one_of(member: Member, names: Collection[str]) -> bool:
@@ -153,7 +153,7 @@ def _is_one_of(member: Member, names: Collection[str]) -> bool:
 
 def shares(
     queues: Iterable[QueueSnapshot], changes: Iterable[Change], workers: Iterable[Worker]
-) -> list[Share]:
+) -> list[QueueCounts]:
     """Return what each server has, and would have after ``changes`` and all hand-overs; nobody comes last."""
     steps = {change.queue.pk: change for change in changes}
     before: Counter[int | None] = Counter()
@@ -164,13 +164,13 @@ def shares(
         if not (queue.is_retiring or (step and step.what is Move.What.REMOVED)):
             after[_ends_at(queue, step)] += 1
     known = {worker.member.pk: name_of(worker.member) for worker in workers}
-    found = [Share(name, before.pop(pk, 0), after.pop(pk, 0)) for pk, name in known.items()]
-    nobody = Share("", before.total(), after.total())
+    found = [QueueCounts(name, before.pop(pk, 0), after.pop(pk, 0)) for pk, name in known.items()]
+    nobody = QueueCounts("", before.total(), after.total())
     return [*found, nobody] if nobody.before or nobody.after else found
 
 
 def name_of(member: Member) -> str:
-    """Return what people call a server; one that is not there yet has no number."""
+    """Return a server's name for people; one that does not exist yet has no number."""
     return str(member) if member.pk > 0 else _("%s (new)") % member.name
 
 

@@ -1,4 +1,4 @@
-"""Where each single queue is, and what moved last, for those who want to see a whole task type at a glance."""
+"""The place of each queue, and the latest moves, to show a whole task type at a glance."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -12,20 +12,20 @@ from resourcepool.queues.models import Move, Queue
 from resourcepool.queues.operating import using_of_queues
 from resourcepool.status.durations import ago
 
-NEWEST = 10_000  # moves that are looked at: a plan for the largest task type there is
+NEWEST = 10_000  # moves that are read: a plan for the largest possible task type
 MOST_MOVES = 1_000  # entries
 ALIKE = ("task_type", "generation", "what", "from_server", "to_server", "reason")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where one queue is; spans in seconds, by the database's clock.
+class QueueCell:
+    """The place of one queue; durations in seconds, by the database's clock.
 
     Attributes:
         owner: the key of the server that has it; None: nobody.
-        had: for how long it has been as it is, with this owner or without one; None: not known.
+        had: for how long it has had this owner, or none; None: unknown.
         asked: for how long its owner has been asked to give it up; None: it is not.
-        asker: the key of the server that is to have it; None: nobody, or it is being removed.
+        asker: the key of the server that is to get it; None: nobody, or it is being removed.
     """
 
     pk: int
@@ -40,7 +40,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """What happened to so many queues at once, for one reason; ``ago`` in seconds, ``queue_id`` of one of them."""
+    """One move of this many queues at once, for one reason; ``ago`` in seconds, ``queue_id`` of one of them."""
 
     what: str
     giver: str
@@ -51,12 +51,12 @@ class Moved:
     ago: float
 
 
-def places(task_types: Collection[int]) -> dict[int, list[Place]]:
+def cells(task_types: Collection[int]) -> dict[int, list[QueueCell]]:
     """Return {key of the task type: its queues in the order in which they were added}, in one query.
 
-    It reads every row of them: ask only for small ones.
+    It reads every row: use it only for small task types.
     """
-    found: dict[int, list[Place]] = {pk: [] for pk in task_types}
+    found: dict[int, list[QueueCell]] = {pk: [] for pk in task_types}
     if not found:
         return found
     using = using_of_queues()
@@ -68,14 +68,14 @@ def places(task_types: Collection[int]) -> dict[int, list[Place]]:
     for of, pk, queue_id, owner, asker, since, asked, *rest in retrying(
         connections[using], lambda: list(rows.values_list(*columns))
     ):
-        found[of].append(Place(pk, queue_id, owner, asker, ago(since), ago(asked), *rest))
+        found[of].append(QueueCell(pk, queue_id, owner, asker, ago(since), ago(asked), *rest))
     return found
 
 
 def latest_moves() -> dict[str, list[Moved]]:
-    """Return {name of a task type: what moved last, the latest first}, of the newest moves of all; one query.
+    """Return {name of a task type: its latest moves, the latest first}, from the newest moves of all; one query.
 
-    What one plan does to many queues for the same reason is one entry.
+    Moves of many queues in one plan for the same reason are one entry.
     """
     using = using_of_queues()
     rows = Move.objects.using(using)

@@ -1,4 +1,4 @@
-"""The queues of a task type, a page at a time, and the moves that brought them where they are."""
+"""The queues of a task type, a page at a time, and their moves."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,13 +19,13 @@ from resourcepool.status.queues.task_types import TaskTypeStatus
 
 @dataclass(frozen=True, slots=True)
 class QueueStatus:
-    """One queue; spans in seconds.
+    """One queue; durations in seconds.
 
     Attributes:
-        owner: who has it, such as "web-3 #17"; "" nobody. ``is_owned``: whether that one lives.
-        requester: who has asked for it; "" nobody.
+        owner: the server that has it, such as "web-3 #17"; "" nobody. ``is_owned``: whether that server lives.
+        requester: the server that has asked for it; "" nobody.
         asked_for: for how long its server has been asked to give it up; None: it is not.
-        since: for how long it has been as it is, with this owner or without one; None: not known.
+        since: for how long it has had this owner, or none; None: unknown.
     """
 
     pk: int
@@ -67,7 +67,7 @@ def queues_of(
     offset: int = 0,
     limit: int = 500,
 ) -> list[QueueStatus]:
-    """Return a page of its queues in the order in which they were added; one statement.
+    """Return a page of queues in the order in which they were added; one statement.
 
     Args:
         server: only those that this server has, or has asked for.
@@ -86,18 +86,18 @@ def queues_of(
 
 
 def queues_named(task_type: TaskTypeStatus, queue_ids: Sequence[str]) -> list[QueueStatus]:
-    """Return these queues; raises BadOption, which names those that are not there."""
+    """Return these queues; raises BadOption, which names missing ones."""
     found = queues_of(task_type, only=queue_ids, limit=MOST_AT_ONCE)
     known(task_type.name, queue_ids, {queue.queue_id: queue.pk for queue in found})
     return found
 
 
 def why_unowned(queue: QueueStatus, task_type: TaskTypeStatus) -> str:
-    """Return why nobody has this queue; "" if somebody that lives does."""
+    """Return why nobody has this queue; "" if a living server has it."""
     return (
         ""
         if queue.is_owned
-        else why_nobody(queue.labels, [one.as_candidate for one in task_type.alive], queue.pin)
+        else why_nobody(queue.labels, [one.as_possible_owner for one in task_type.alive], queue.pin)
     )
 
 

@@ -1,4 +1,4 @@
-"""Why nobody gets a queue, in words: decided without I/O."""
+"""Why no server gets a queue, in words, without I/O."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from resourcepool.queues.labels import printable, spelled
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class PossibleOwner:
     """A living server. ``is_full``: whether it has as many queues as its limit allows."""
 
     labels: Mapping[str, str]
@@ -18,8 +18,8 @@ class Candidate:
     name: str = ""
 
 
-def why_nobody(labels: Mapping[str, str], candidates: Iterable[Candidate], pin: str = "") -> str:
-    """Return why none of these may have a queue that asks for ``labels`` and is pinned to the name ``pin``."""
+def why_nobody(labels: Mapping[str, str], candidates: Iterable[PossibleOwner], pin: str = "") -> str:
+    """Return why none of these may have a queue that requires ``labels`` and is pinned to the name ``pin``."""
     there = list(candidates)
     if not there:
         return _("no server is up")
@@ -36,7 +36,7 @@ def why_nobody(labels: Mapping[str, str], candidates: Iterable[Candidate], pin: 
     return _("the servers have not shared it yet; a transaction may keep its row locked")
 
 
-def _lacks(labels: Mapping[str, str], there: Collection[Candidate]) -> str:
+def _lacks(labels: Mapping[str, str], there: Collection[PossibleOwner]) -> str:
     nowhere = {
         key: value for key, value in labels.items() if all(one.labels.get(key) != value for one in there)
     }

@@ -1,4 +1,4 @@
-"""Whether there is anybody whom a pin names."""
+"""Whether there is a server that a pin names."""
 
 from django.utils.translation import gettext as _
 
@@ -7,11 +7,11 @@ from resourcepool.status.queues.task_types import task_type
 
 
 def no_such_server(name: str, server: str) -> str:
-    """Return a hint that nobody of that name is there now; "": somebody is. A pin may be meant for one that is to come.
+    """Return a hint that there is no server of that name now; "": there is one. A pin may be for a future server.
 
     Args:
         name: of the task type.
-        server: whom its queues are pinned to; "": nobody.
+        server: the name its queues are pinned to; "": none.
     """
     there = sorted({one.name for one in task_type(name).alive})
     if not server or server in there:

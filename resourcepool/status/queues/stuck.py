@@ -1,4 +1,4 @@
-"""Queues that stay with servers which are draining, because nobody else may have them."""
+"""Queues that stay with draining servers, because no other server may have them."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -10,11 +10,11 @@ from django.utils.translation import gettext as _
 
 from resourcepool.database.retry import retrying
 from resourcepool.queues.models import Queue
-from resourcepool.status.queues.no_owner import Candidate, why_nobody
+from resourcepool.status.queues.no_owner import PossibleOwner, why_nobody
 
 
 class LivingServer(Protocol):
-    """A server, as far as it is asked here; ``str`` of it is what it is called."""
+    """The part of a server that is used here; its ``str`` is its name."""
 
     @property
     def pk(self) -> int:
@@ -22,16 +22,16 @@ class LivingServer(Protocol):
 
     @property
     def stays(self) -> int:
-        """How many queues it is to give up, but nobody has asked for."""
+        """How many queues it should give up that nobody has asked for."""
 
     @property
-    def as_candidate(self) -> Candidate:
-        """What decides which queues it may have."""
+    def as_possible_owner(self) -> PossibleOwner:
+        """The properties that decide which queues it may have."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stuck:
-    """How many queues stay with draining servers of a task type; one of them, its server, and why nobody takes it."""
+    """How many queues stay with draining servers of a task type; one of them, its server, and why no other takes it."""
 
     count: int
     server: str
@@ -40,7 +40,7 @@ class Stuck:
 
 
 def stuck_of(using: str, alive: Mapping[int, Iterable[LivingServer]]) -> dict[int, Stuck]:
-    """Return {task type: what stays with its draining servers}; two statements, and only if anything does.
+    """Return {task type: queues that stay with its draining servers}; two statements, and only if there are any.
 
     Args:
         alive: {primary key of a task type: its living servers}.
@@ -56,7 +56,7 @@ def stuck_of(using: str, alive: Mapping[int, Iterable[LivingServer]]) -> dict[in
     found = {}
     for pk, owner, queue_id, labels, pin in retrying(connections[using], lambda: list(rows.all())):
         others = [one for one in alive[pk] if one.pk != owner]
-        candidates = [one.as_candidate for one in others]
+        candidates = [one.as_possible_owner for one in others]
         why = why_nobody(labels, candidates, pin) if others else _("no other server is up")
         name = next(str(one) for one in stuck[pk] if one.pk == owner)
         found[pk] = Stuck(sum(one.stays for one in stuck[pk]), name, queue_id, why)

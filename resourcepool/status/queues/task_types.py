@@ -1,7 +1,7 @@
-"""How each task type stands: its settings, its servers and what they have, and what nobody has.
+"""The state of each task type: its settings, its servers with their queues, and queues without an owner.
 
-Five statements for all of them together, however many queues and servers there are; one more where servers are there
-and nobody has some of the queues, and two where a draining server keeps some.
+Five statements for all task types together, however many queues and servers there are; one more if there are servers
+and some queues have no owner, and two if a draining server keeps some.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +19,7 @@ from resourcepool.queues.operating import using_of_queues
 from resourcepool.queues.queries import find_task_type
 from resourcepool.status.durations import ago
 from resourcepool.status.queues.flapping import Restless, restless_of
-from resourcepool.status.queues.no_owner import Candidate, why_nobody
+from resourcepool.status.queues.no_owner import PossibleOwner, why_nobody
 from resourcepool.status.queues.stuck import Stuck, stuck_of
 
 MOST_TASK_TYPES = 200
@@ -28,16 +28,16 @@ MOST_SERVERS = 5_000  # of all task types together
 
 @dataclass(frozen=True, slots=True)
 class ServerStatus:
-    """One server; spans in seconds, by the database's clock.
+    """One server; durations in seconds, by the database's clock.
 
     Attributes:
-        expires_in: until it is judged dead, unless its heartbeat comes; below 0: it is due to be.
+        expires_in: until it is judged dead, unless its heartbeat comes; negative: it is overdue.
         registered: how long ago it registered.
         idle: for how long it has had no queue; None: it has one.
-        stirred: for how long nobody in it has begun work, or asked for some; None: not known, or nobody needs to.
-        in_hand: how many queues somebody in it works on.
-        queues: how many it has; ``asked_for``: of these, how many are to go elsewhere, and ``longest_asked``: for
-            how long the first of them has been; None: none is.
+        stirred: for how long no code in it has begun work, or asked for some; None: unknown, or not required.
+        in_hand: how many queues are worked on.
+        queues: how many it has; ``asked_for``: of these, how many should go to other servers, and ``longest_asked``:
+            for how long the first of them has been asked for; None: none is.
         awaits: how many it has asked for.
     """
 
@@ -69,20 +69,20 @@ class ServerStatus:
 
     @property
     def is_draining(self) -> bool:
-        """Whether it is to give up all its queues."""
+        """Whether it should give up all its queues."""
         return self.state == Server.State.DRAINING
 
     @property
     def stays(self) -> int:
-        """How many queues it is to give up, but nobody has asked for."""
+        """How many queues it should give up that nobody has asked for."""
         return self.queues - self.asked_for if self.is_draining else 0
 
     @property
-    def as_candidate(self) -> Candidate:
-        """What it may have, for ``why_nobody``."""
+    def as_possible_owner(self) -> PossibleOwner:
+        """The properties that decide which queues it may have, for ``why_nobody``."""
         coming = self.queues - self.asked_for + self.awaits
         is_full = self.limit is not None and coming >= self.limit
-        return Candidate(self.labels, self.is_draining, is_full, self.name)
+        return PossibleOwner(self.labels, self.is_draining, is_full, self.name)
 
     @property
     def heartbeat(self) -> float:
@@ -92,18 +92,18 @@ class ServerStatus:
 
 @dataclass(frozen=True, slots=True)
 class TaskTypeStatus:
-    """One task type at one moment of the database's clock; spans in seconds.
+    """One task type at one moment of the database's clock; durations in seconds.
 
     Attributes:
         assigned: how long ago queues or servers changed last; None: never. ``assigned_by``: through whom.
         queues: how many there are; ``retiring``: of these, how many are being removed.
-        unowned: how many have no living server; ``unowned_for``: for how long the first of them has not, counted
+        unowned: how many have no living server; ``unowned_for``: for how long the first of them has had none, counted
             from when it was added or freed, or from its server's last heartbeat; None: all have one, or no server
             was ever there.
         unowned_one: the first of these, and ``unowned_why``: why nobody gets it; "": not looked for.
-        asked_for: how many are to go to another server, or to be removed.
+        asked_for: how many should go to another server, or be removed.
         was_served: whether any of the queues ever had a server.
-        stuck: what stays with draining servers; None: nothing.
+        stuck: the queues that stay with draining servers; None: there are none.
         restless: None: no queue changes its server all the time.
     """
 
@@ -138,7 +138,7 @@ class TaskTypeStatus:
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """The queues that one server has (None: nobody): how many of which kind, and the longest spans."""
+    """The queues of one server (None: nobody): how many of each kind, and the longest durations."""
 
     server: int | None
     count: int
@@ -150,7 +150,7 @@ class _Group:
 
 
 def task_types(names: Iterable[str] | None = None) -> list[TaskTypeStatus]:
-    """Return how the task types stand, by name: those of these ``names``, or the first 200.
+    """Return the state of the task types, by name: those of these ``names``, or the first 200.
 
     Raises:
         DatabaseUnavailable, NotMigrated: nothing is known.
@@ -176,9 +176,9 @@ def task_types(names: Iterable[str] | None = None) -> list[TaskTypeStatus]:
 
 
 def task_type(name: str) -> TaskTypeStatus:
-    """Return how one task type stands; raises BadOption, which names those that exist."""
+    """Return the state of one task type; raises BadOption, which names the existing ones."""
     found = task_types([find_task_type(name, using_of_queues()).name])
-    if not found:  # it went in between
+    if not found:  # it was deleted in between
         raise BadOption("task_type", name, "it was there a moment ago")
     return found[0]
 
@@ -224,7 +224,7 @@ def _unowned_for(group: _Group, servers: Sequence[ServerStatus]) -> float | None
 def _with_why(
     using: str, stand: Sequence[TaskTypeStatus], groups: Mapping[int, Sequence[_Group]]
 ) -> list[TaskTypeStatus]:
-    """Say of one queue of each why nobody has it, though servers are there."""
+    """Add, for one queue of each task type, why nobody has it although there are servers."""
     firsts = {
         one.pk: min(group.first for group in groups[one.pk] if group.server not in alive)
         for one in stand
@@ -242,7 +242,7 @@ def _with_why(
 
 
 def _told(one: TaskTypeStatus, queue_id: str, labels: Mapping[str, str], pin: str) -> TaskTypeStatus:
-    why = why_nobody(labels, [server.as_candidate for server in one.alive], pin)
+    why = why_nobody(labels, [server.as_possible_owner for server in one.alive], pin)
     return replace(one, unowned_one=queue_id, unowned_why=why)
 
 

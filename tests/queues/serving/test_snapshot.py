@@ -7,14 +7,14 @@ import pytest
 from resourcepool.dialect import DbLater
 from resourcepool.models import Server, TaskType
 from resourcepool.queues.planning.changes import COMMITS_WITHIN
-from resourcepool.queues.serving.snapshot import Look, load, look
+from resourcepool.queues.serving.snapshot import TaskTypeSnapshot, load, look
 from tests.committed import Statement
 from tests.queues.crew import TTL, asked_ago, dies, kind, left, made, queue, stranger
 
 pytestmark = pytest.mark.usefixtures("transactional_db")
 
 
-def seen() -> Look:
+def seen() -> TaskTypeSnapshot:
     return look("default", kind().pk)
 
 

@@ -5,7 +5,7 @@ import pytest
 from resourcepool.queues.planning.assignment import Member
 from resourcepool.queues.planning.changes import QueueSnapshot, Worker
 from resourcepool.status.queues.forecast import Unowned, kept, unowned
-from resourcepool.status.queues.no_owner import Candidate, why_nobody
+from resourcepool.status.queues.no_owner import PossibleOwner, why_nobody
 
 EU, MARS = {"zone": "eu"}, {"zone": "mars"}
 BOTH = {"zone": "eu", "disk": "ssd"}
@@ -15,19 +15,29 @@ BOTH = {"zone": "eu", "disk": "ssd"}
     ("labels", "candidates", "said"),
     [
         ({}, [], "no server is up"),
-        (MARS, [Candidate(EU)], "no living server has zone=mars"),
-        (BOTH, [Candidate(EU)], "no living server has disk=ssd"),
-        (BOTH, [Candidate(EU), Candidate({"disk": "ssd"})], "no living server has all of zone=eu, disk=ssd"),
-        (EU, [Candidate(EU, is_draining=True), Candidate(MARS)], "every server that may have it is draining"),
+        (MARS, [PossibleOwner(EU)], "no living server has zone=mars"),
+        (BOTH, [PossibleOwner(EU)], "no living server has disk=ssd"),
+        (
+            BOTH,
+            [PossibleOwner(EU), PossibleOwner({"disk": "ssd"})],
+            "no living server has all of zone=eu, disk=ssd",
+        ),
         (
             EU,
-            [Candidate(EU, is_full=True)],
+            [PossibleOwner(EU, is_draining=True), PossibleOwner(MARS)],
+            "every server that may have it is draining",
+        ),
+        (
+            EU,
+            [PossibleOwner(EU, is_full=True)],
             "every server that may have it has as many queues as its limit allows",
         ),
-        (EU, [Candidate(EU)], "the servers have not shared it yet; a transaction may keep its row locked"),
+        (EU, [PossibleOwner(EU)], "the servers have not shared it yet; a transaction may keep its row locked"),
     ],
 )
-def test_nobody_gets_a_queue_because(labels: dict[str, str], candidates: list[Candidate], said: str) -> None:
+def test_nobody_gets_a_queue_because(
+    labels: dict[str, str], candidates: list[PossibleOwner], said: str
+) -> None:
     assert why_nobody(labels, candidates) == said
 
 
@@ -35,22 +45,22 @@ def test_nobody_gets_a_queue_because(labels: dict[str, str], candidates: list[Ca
     ("candidates", "said"),
     [
         (
-            [Candidate({}, is_full=True, name="A"), Candidate({}, is_full=True, name="B")],
+            [PossibleOwner({}, is_full=True, name="A"), PossibleOwner({}, is_full=True, name="B")],
             "pinned to A, which has no room; every server that may have it has as many queues as its limit allows",
         ),
         (
-            [Candidate({}, is_full=True, name="B")],
+            [PossibleOwner({}, is_full=True, name="B")],
             "every server that may have it has as many queues as its limit allows",
         ),
-        ([Candidate({}, is_draining=True, name="A")], "every server that may have it is draining"),
+        ([PossibleOwner({}, is_draining=True, name="A")], "every server that may have it is draining"),
     ],
 )
-def test_a_pin_is_named_where_there_is_a_server_for_it(candidates: list[Candidate], said: str) -> None:
+def test_a_pin_is_named_where_there_is_a_server_for_it(candidates: list[PossibleOwner], said: str) -> None:
     assert why_nobody({}, candidates, "A") == said
 
 
 def test_labels_do_not_speak_to_the_terminal() -> None:
-    assert why_nobody({"\x1b[31m": "\x07"}, [Candidate({})]).isprintable()
+    assert why_nobody({"\x1b[31m": "\x07"}, [PossibleOwner({})]).isprintable()
 
 
 def test_queues_that_nobody_would_get_are_told_by_reason() -> None:

@@ -11,7 +11,7 @@ from resourcepool.models import Move, Queue, Server, TaskType
 from resourcepool.queues import moving, operating
 from resourcepool.queues.planning.assignment import Member
 from resourcepool.queues.planning.changes import Change, QueueSnapshot, Worker
-from resourcepool.status.queues.forecast import Share, forecast, shares
+from resourcepool.status.queues.forecast import QueueCounts, forecast, shares
 from resourcepool.status.queues.moves import moves, queues_of
 from resourcepool.status.queues.task_types import task_type, task_types
 from tests.committed import Statement
@@ -203,5 +203,5 @@ class TestForecast:
         standing = QueueSnapshot(7, "7", **queue)
         changes = [Change(standing, what, to, "")] if what else []
         found = shares([standing], changes, [Worker(Member(1, "A")), Worker(Member(2, "B"))])
-        expected = [Share("A #1", 1, after[0]), Share("B #2", 0, after[1])]
-        assert found == expected + ([Share("", 0, after[2])] if after[2] else [])
+        expected = [QueueCounts("A #1", 1, after[0]), QueueCounts("B #2", 0, after[1])]
+        assert found == expected + ([QueueCounts("", 0, after[2])] if after[2] else [])

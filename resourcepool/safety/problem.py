@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Problem:
     """What is wrong, and how to mend it.
 
     Attributes:

@@ -1,0 +1,122 @@
+"""Elections: one leads, everybody can see who, and the next one follows."""
+
+import pytest
+from django.db import connection, transaction
+
+from resourcepool.elections import Election, Leader, Term
+from resourcepool.exceptions import AcquireTimeout, BadOption, ClaimInTransaction, LeaseLost
+from resourcepool.models import Job, Leadership, Ticket
+from tests.app.rows import change, expire, steal
+from tests.eventually import InBackground, eventually
+
+
+def row() -> Leadership:
+    return Leadership.objects.get()
+
+
+def test_one_leads_until_it_resigns() -> None:
+    term = Election("reports").campaign()
+    assert term.is_leader
+    assert InBackground(Election("reports").try_now).result() is None
+    with pytest.raises(AcquireTimeout, match="election 'reports' was not won within 0 s"):
+        InBackground(lambda: Election("reports").campaign(timeout=0)).result()
+    term.resign()
+    assert not term.is_leader
+    with Election("reports").campaign() as second:
+        assert second.fence > term.fence
+    assert not second.is_leader
+
+
+def test_elections_of_different_names_and_models_have_leaders_of_their_own() -> None:
+    with Election("a").campaign(), Election("b").campaign(), Election("a", Job).campaign() as third:
+        assert third.is_leader
+        assert Job.objects.get().pk == "a"
+
+
+def test_anybody_can_see_who_leads_in_which_term_and_since_when() -> None:
+    election = Election("reports")
+    assert election.leader() is None
+    with election.campaign() as term:
+        leader = Election("reports").leader()
+        assert leader is not None
+        assert (leader.holder, leader.term) == (term.holder, term.fence)
+        assert leader.since is not None
+        assert leader.since < 30
+    assert election.leader() is None
+
+
+def test_a_term_that_has_just_begun_does_not_borrow_the_beginning_of_the_last_one() -> None:
+    Election("reports").campaign().resign()
+    steal(row(), holder="the next one")
+    assert Election("reports").leader() == Leader("the next one", row().fence, None)
+
+
+def test_whoever_waits_follows_at_once_when_the_leader_resigns() -> None:
+    first = Election("reports").campaign()
+    waiting = InBackground(lambda: Election("reports").campaign(timeout=60).fence)
+    eventually(Ticket.objects.exists, within=30)
+    Election("another").campaign().resign()  # is not what it waits for
+    assert Ticket.objects.filter(is_waiting=True).exists()
+    first.resign()
+    assert waiting.result() == first.fence + 1
+
+
+def test_whoever_waits_follows_a_leader_that_died() -> None:
+    Election("reports").campaign().resign()
+    steal(row(), holder="dead")
+    waiting = InBackground(lambda: Election("reports").campaign(timeout=60))
+    eventually(Ticket.objects.exists, within=30)
+    expire(row())
+    assert waiting.result().is_leader
+
+
+def test_those_who_wait_for_different_elections_stand_in_one_line_and_get_what_they_wait_for() -> None:
+    first, second = Election("a").campaign(), Election("b").campaign()
+    for_a = InBackground(lambda: Election("a").campaign(timeout=60))
+    eventually(lambda: Ticket.objects.count() == 1, within=30)
+    for_b = InBackground(lambda: Election("b").campaign(timeout=60))
+    eventually(lambda: Ticket.objects.count() == 2, within=30)
+    second.resign()
+    assert for_b.result().pk == "b"
+    first.resign()
+    assert for_a.result().pk == "a"
+
+
+def test_a_former_leader_is_told_and_commits_nothing() -> None:
+    term = Election("reports").campaign()
+    steal(row(), holder="the next one")
+    with pytest.raises(LeaseLost), transaction.atomic(), term.guard():
+        change(row(), elected_at=None)
+    assert not term.is_leader
+    assert row().elected_at is not None
+    with pytest.raises(LeaseLost):
+        term.resign()
+    assert row().holder == "the next one"
+
+
+def test_nobody_is_elected_in_a_transaction_that_may_roll_back() -> None:
+    with transaction.atomic(), pytest.raises(ClaimInTransaction):
+        Election("reports").try_now()
+
+
+def test_a_term_whose_beginning_cannot_be_written_down_is_given_up() -> None:
+    def refuse(send: object, sql: str, *rest: object) -> object:
+        if "elected_at" in sql and sql.startswith("UPDATE"):
+            raise KeyboardInterrupt
+        return send(sql, *rest)  # type: ignore[operator]
+
+    with pytest.raises(KeyboardInterrupt), connection.execute_wrapper(refuse):
+        Election("reports").campaign()
+    assert Election("reports").leader() is None
+
+
+@pytest.mark.parametrize("name", ["", "x" * 201, "two\nlines", 7])
+def test_a_name_is_one_line(name: str) -> None:
+    with pytest.raises(BadOption, match="name="):
+        Election(name)
+
+
+def test_a_term_is_a_lease_that_is_nothing_to_the_history() -> None:
+    with Election("reports").campaign() as term:
+        assert isinstance(term, Term)
+        assert not term.model.is_told
