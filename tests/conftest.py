@@ -12,7 +12,7 @@ from django.conf import settings
 from django.db import connection, connections
 from pytest_django import DjangoDbBlocker
 
-from tests import everywhere
+from tests import everywhere, running
 from tests.spawned import Spawner
 
 VENDORS = {"sqlite", "mysql", "postgresql"}
@@ -48,6 +48,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
+    running.begin()
     mark = item.get_closest_marker("only")
     if mark is None:
         return

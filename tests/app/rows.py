@@ -26,6 +26,7 @@ from resourcepool.models import (
 )
 from resourcepool.signals import is_recorded
 from resourcepool.waiting.lease import AwaitedLease
+from tests import running
 from tests.app.models import Bare, Device, Election
 from tests.eventually import eventually
 
@@ -78,6 +79,11 @@ def busy_for(row: Any) -> float:
     rows = type(row)._base_manager.filter(pk=row.pk)
     micros = rows.values_list(MicrosUntil("busy_before"), flat=True).get()
     return round(micros / 1_000_000, 3)  # SQLite's clock counts milliseconds
+
+
+def lasts(row: Any, seconds: float) -> bool:
+    """Whether it was made busy for this long at some moment of this test, however slow the machine has been since."""
+    return seconds - 1 - running.seconds() < busy_for(row) <= seconds
 
 
 def change(row: Any, **fields: Any) -> None:

@@ -13,7 +13,7 @@ from resourcepool.exceptions import LeaseLost
 from resourcepool.leases.keeper import keeper, renew_together
 from resourcepool.models import Proxy
 from tests.app.models import Bare, Team
-from tests.app.rows import busy_for, columns, granted, hold, new, several, steal
+from tests.app.rows import columns, granted, hold, lasts, new, several, steal
 from tests.committed import Clock
 from tests.concurrency.wire import Wire, wired
 
@@ -110,7 +110,7 @@ class TestRenew:
         lease.renew()
         assert wire.cuts == 1
         lease.ensure_held()
-        assert 29 < busy_for(row) <= 30
+        assert lasts(row, 30)
         assert columns(row)["fence"] == 1
 
     def test_of_many_at_once_by_the_keeper_loses_none(self, wire: Wire) -> None:

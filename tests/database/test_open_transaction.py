@@ -10,7 +10,7 @@ from django.test import TestCase
 
 from resourcepool.database.open_transaction import OpenTransaction
 from tests.app.models import Bare, Team
-from tests.app.rows import busy_for, hold, new
+from tests.app.rows import hold, lasts, new
 from tests.committed import Clock
 from tests.eventually import InBackground, eventually
 
@@ -157,7 +157,7 @@ def test_what_was_guarded_in_one_call_is_renewed_during_the_next(process_clock: 
 
     decorated(guard)
     decorated(renewed_meanwhile)
-    assert 59 < busy_for(row) <= 60
+    assert lasts(row, 60)
 
 
 class InsideTestCase(TestCase):

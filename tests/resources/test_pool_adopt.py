@@ -5,7 +5,7 @@ import pytest
 from resourcepool.exceptions import BadOption, LeaseLost
 from resourcepool.leases.keeper import keeper
 from resourcepool.models import Proxy
-from tests.app.rows import busy_for, columns, expire, new
+from tests.app.rows import busy_for, columns, expire, lasts, new
 from tests.committed import Clock
 
 
@@ -18,7 +18,7 @@ class TestAdopt:
         assert (lease.pk, lease.fence) == (proxy.pk, fence + 1)
         lease.ensure_held()
         assert keeper.is_kept(lease)
-        assert busy_for(proxy) > 59
+        assert lasts(proxy, 60)
         lease.release()
 
     def test_is_granted_to_one_of_two_who_got_the_same_message(self) -> None:

@@ -13,7 +13,7 @@ from resourcepool.exceptions import AcquireTimeout, BadOption, LeaseLost, LeaseR
 from resourcepool.leases.keeper import keeper
 from resourcepool.models import Proxy
 from resourcepool.resources.quarantine import Policy, delay, strikes_now
-from tests.app.rows import busy_for, change, columns, expire, new, several, steal
+from tests.app.rows import busy_for, change, columns, expire, lasts, new, several, steal
 from tests.committed import Clock
 from tests.eventually import eventually
 
@@ -90,7 +90,7 @@ class TestQuarantine:
         after = columns(proxy)
         assert (after["fence"], after["holder"], after["strikes"]) == (2, "", 1)
         assert (after["status"], after["reason"]) == ("quarantined", "banned by shop.example")
-        assert 299 < busy_for(proxy) <= 375
+        assert 290 < busy_for(proxy) <= 375
         assert abs(after["until"] - after["busy_before"]) < datetime.timedelta(seconds=1)
         assert Proxy.pool.acquire(wait=False) is None
         assert set(Proxy.objects.quarantined()) == {proxy}
@@ -114,7 +114,7 @@ class TestQuarantine:
         proxy = new(Proxy)
         for least in (300, 600, 1_200):
             Proxy.pool.acquire().quarantine("banned")
-            assert least - 1 < busy_for(proxy) <= 1.25 * least
+            assert least - 10 < busy_for(proxy) <= 1.25 * least
             expire(proxy)
 
     def test_begins_anew_after_a_good_day(self) -> None:
@@ -170,7 +170,7 @@ class TestFix:
         assert keeper.kept().count(lease) == len(keeper.kept())
         assert (lease.terms.ttl, lease.terms.cooldown) == (50, 7)
         lease.release()
-        assert 6 < busy_for(lease.resource) <= 7
+        assert lasts(lease.resource, 7)
 
     def test_asks_for_the_same_again(self) -> None:
         several(Proxy, 2, country="US")

@@ -16,7 +16,7 @@ from resourcepool.leases.keeper import keeper
 from resourcepool.models import Proxy
 from resourcepool.resources import resource as module
 from tests.app.models import Team
-from tests.app.rows import busy_for, columns, expire, new, several, steal
+from tests.app.rows import busy_for, columns, expire, lasts, new, several, steal
 from tests.concurrency.tickets import in_line
 from tests.eventually import InBackground, eventually
 from tests.resources.kept import Changes, Kept, kind, quarantined
@@ -30,7 +30,7 @@ class TestConstruction:
         kept = keep()
         assert kept.o == row
         assert kept.asked == ["good.example"]
-        assert 1 < busy_for(row) <= 2
+        assert lasts(row, 2)
         assert columns(row)["holder"] == kept.lease.holder
         kept.ensure_held()
 
@@ -115,7 +115,7 @@ class TestConstruction:
         row = new(Proxy)
         minute = datetime.timedelta(minutes=1)
         keep(kind(occupation_delta=minute, occupation_interval=minute / 3))
-        assert 59 < busy_for(row) <= 60
+        assert lasts(row, 60)
 
 
 class TestKeeping:

@@ -9,7 +9,7 @@ from resourcepool.exceptions import BadOption
 from resourcepool.models import Proxy
 from resourcepool.resources.state import State, Status, state_of
 from tests.app.models import Device
-from tests.app.rows import busy_for, change, columns, expire, new, several
+from tests.app.rows import busy_for, change, columns, expire, lasts, new, several
 from tests.eventually import InBackground, eventually
 
 
@@ -104,7 +104,7 @@ class TestReturn:
         Proxy.objects.return_to_service()
         assert state(proxy) == State.LEASED
         lease.renew()
-        assert busy_for(proxy) > 59
+        assert lasts(proxy, 60)
         lease.release()
         assert state(proxy) == State.FREE
 

@@ -10,7 +10,7 @@ from resourcepool.models import Proxy, Ticket
 from resourcepool.waiting import handover
 from resourcepool.waiting.contention import releasing
 from tests.app.models import Bare, Device, Election
-from tests.app.rows import busy_for, change, columns, expire, granted, hold, new, several, steal
+from tests.app.rows import busy_for, change, columns, expire, granted, hold, lasts, new, several, steal
 from tests.waiting.handing_over import DE, US, everything, release, waiting_ticket
 from tests.waiting.waiters import Chosen, given, ticket
 
@@ -30,7 +30,7 @@ class TestARelease:
         first, second = ticket(model, holder="first", lasts=20_000_000), ticket(model)
         assert release(row, granted(row).fence)
         assert (columns(row)["fence"], columns(row)["holder"]) == (2, "first")
-        assert 19 < busy_for(row) <= 20
+        assert lasts(row, 20)
         pk = row.pk if isinstance(row.pk, int) else str(row.pk)
         assert (given(first), columns(first)["is_waiting"], columns(first)["fence"]) == ([(pk, 2)], False, 2)
         assert (given(second), columns(second)["is_waiting"], columns(second)["fence"]) == ([], True, 1)
@@ -155,7 +155,7 @@ class TestACoolDown:
         row, waits = new(Proxy), ticket(Proxy)
         hold(row, cooldown=60).release()
         assert given(waits) == []
-        assert busy_for(row) > 59
+        assert lasts(row, 60)
         expire(row)
         handover.give_out(connection, Proxy)
         assert given(waits) == [(row.pk, 3)]

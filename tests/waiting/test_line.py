@@ -15,7 +15,7 @@ from resourcepool.models import Proxy, Ticket
 from resourcepool.waiting.contention import SHORTEST, speed_of
 from resourcepool.waiting.line import USED_AT_MOST, Line
 from tests.app.models import Device
-from tests.app.rows import busy_for, change, columns, expire, hold, new, several
+from tests.app.rows import busy_for, change, columns, expire, hold, lasts, new, several
 from tests.committed import Clock
 from tests.concurrency.tickets import in_line
 from tests.waiting.turns import TICKET_TTL, join, leases, look, of
@@ -76,7 +76,7 @@ class TestItsTicket:
         assert busy_for(of(waiter)) < 4
         process_clock.advance(TICKET_TTL / 3)
         look(line)
-        assert busy_for(of(waiter)) > 5
+        assert lasts(of(waiter), TICKET_TTL)
 
     def test_that_ran_out_or_is_gone_is_taken_anew(self, line: Line) -> None:
         waiter = join(line)

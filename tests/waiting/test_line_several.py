@@ -3,7 +3,7 @@
 from resourcepool.dialect import DbLater
 from resourcepool.models import Proxy
 from resourcepool.waiting.line import Line
-from tests.app.rows import busy_for, change, columns, hold, several, steal
+from tests.app.rows import busy_for, change, columns, hold, lasts, several, steal
 from tests.committed import Clock
 from tests.concurrency.tickets import in_line
 from tests.waiting.turns import TICKET_TTL, join, leases, look, of
@@ -21,7 +21,7 @@ class TestSeveral:
         held[1].release()
         look(line)
         assert {(lease.pk, lease.fence) for lease in leases(waiter)} == {(row.pk, 2) for row in rows}
-        assert all(59 < busy_for(row) <= 60 for row in rows), "renewed when they were complete"
+        assert all(lasts(row, 60) for row in rows), "renewed when they were complete"
 
     def test_are_renewed_together_with_the_ticket(self, line: Line, process_clock: Clock) -> None:
         row = several(Proxy, 2)[0]
@@ -34,7 +34,7 @@ class TestSeveral:
         assert busy_for(row) < 4
         process_clock.advance(TICKET_TTL / 3)
         look(line)
-        assert busy_for(row) > 5
+        assert lasts(row, TICKET_TTL)
 
     def test_one_of_which_has_run_out_meanwhile_are_not_believed(self, line: Line) -> None:
         rows = several(Proxy, 2)

@@ -7,7 +7,7 @@ from resourcepool.leases.terms import margin
 from resourcepool.models import Proxy
 from resourcepool.waiting import tickets
 from resourcepool.waiting.line import Line
-from tests.app.rows import busy_for, change, columns, expire, hold, new, steal
+from tests.app.rows import busy_for, change, columns, expire, hold, lasts, new, steal
 from tests.committed import Clock
 from tests.concurrency.tickets import in_line
 from tests.waiting.turns import TICKET_TTL, join, leases, look, of, then
@@ -42,12 +42,12 @@ class TestTrust:
         row = new(Proxy)
         held, waiter = hold(row), join(line, ttl=60)
         held.release()
-        assert 5 < busy_for(row) <= TICKET_TTL
+        assert lasts(row, TICKET_TTL)
         look(line)
         (lease,) = leases(waiter)
         assert lease.remaining < TICKET_TTL
         lease.renew()
-        assert 59 < busy_for(row) <= 60
+        assert lasts(row, 60)
         assert lease.remaining > 57
 
     def test_lasts_no_longer_than_was_asked_for(self, line: Line) -> None:
