@@ -12,7 +12,7 @@ from resourcepool.management.status_report import holding_as_json, holdings_as_t
 from resourcepool.phrases import shown
 from resourcepool.status.durations import duration
 from resourcepool.status.search import Matches
-from resourcepool.status.waiting import InLine, Waiting
+from resourcepool.status.waiting import MAX_WISH, InLine, Waiting
 from resourcepool.status.why import Holder, Resource
 
 LONG = 300  # characters of a sentence with something in it that others wrote
@@ -148,8 +148,7 @@ def _waiting(one: Waiting) -> Iterator[str]:
 
 
 def _wants(place: InLine) -> str:
-    said = [f"{name}={value}" for name, value in place.wants.items()]
-    return plain(", ".join(said), 120) or _("any")
+    return plain(place.wish, MAX_WISH) or _("any")
 
 
 def _counts(one: Waiting) -> str:

@@ -21,6 +21,7 @@ from resourcepool.status.pools import in_state
 from resourcepool.waiting.models import Ticket
 
 SHOWN = 5  # of those in front
+MAX_WISH = 120  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,12 @@ class InLine:
     count: int
     priority: int
     waited: float
+
+    @property
+    def wish(self) -> str:
+        """What it wants, as it is typed in: "country=AQ"; "": any resource. At most ``MAX_WISH`` characters."""
+        said = ", ".join(f"{name}={value}" for name, value in self.wants.items())
+        return said if len(said) <= MAX_WISH else f"{said[: MAX_WISH - 3]}..."
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +77,14 @@ def waiting(model: Any, holder: str, limit: int = 10) -> list[Waiting]:
 
 
 def why_longest_waits(model: Any) -> str:
-    """Return why the longest waiter for ``model`` is not served, in one sentence; "": nobody waits any more."""
+    """Return what the longest waiter for ``model`` wants and why it is not served; "": nobody waits any more."""
     rows = _in_line(model).order_by("asked_at", "pk")
     row = retrying(connections[model.pool.using], rows.first)
-    return _waiting(model, _place(row)).because if row else ""
+    if row is None:
+        return ""
+    one = _waiting(model, _place(row))
+    wants = _("It wants %s.") % one.place.wish if one.place.wants else ""
+    return f"{wants} {one.because}".lstrip()
 
 
 def why_not_served(one: Waiting) -> str:

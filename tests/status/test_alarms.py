@@ -187,7 +187,8 @@ class TestSomebodyWhoWaitsForLong:
         found = self.alarm()
         assert (found.kind, found.is_severe) == (Kind.STARVED, True)
         assert found.text == (
-            "somebody has waited for 10 min, though 3 are free (1 in line). No resource matches what it wants."
+            "somebody has waited for 10 min, though 3 are free (1 in line). It wants country=AQ."
+            " No resource matches what it wants."
         )
 
     def test_is_the_one_who_came_first_whatever_the_priority(self) -> None:
@@ -202,7 +203,9 @@ class TestSomebodyWhoWaitsForLong:
         ticket(Proxy, selector='{"country": "AQ"}', asked_at=DbLater(-600))
         found = self.alarm()
         assert found.kind is Kind.EXHAUSTED
-        assert found.text.endswith("the first for 10 min. No resource matches what it wants.")
+        assert found.text.endswith(
+            "the first for 10 min. It wants country=AQ. No resource matches what it wants."
+        )
 
     def test_is_an_alarm_also_when_the_database_cannot_say_why(self, monkeypatch: pytest.MonkeyPatch) -> None:
         new(Proxy)
