@@ -43,8 +43,10 @@ class InLine:
 
     @property
     def wish(self) -> str:
-        """What it wants, as it is typed in: "country=AQ"; "": any resource. At most ``MAX_WISH`` characters."""
-        said = ", ".join(f"{name}={value}" for name, value in self.wants.items())
+        """What it wants: "country=AQ"; "": any resource. One printable line of at most ``MAX_WISH`` characters."""
+        # It goes into log lines; a value is whatever a program asked for.
+        wants = ", ".join(f"{name}={value}" for name, value in self.wants.items())
+        said = "".join(c if c.isprintable() else "?" for c in wants)
         return said if len(said) <= MAX_WISH else f"{said[: MAX_WISH - 3]}..."
 
 

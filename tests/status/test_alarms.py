@@ -1,5 +1,6 @@
 """What is wrong, in words."""
 
+import json
 import logging
 from dataclasses import replace
 from typing import Any
@@ -190,6 +191,11 @@ class TestSomebodyWhoWaitsForLong:
             "somebody has waited for 10 min, though 3 are free (1 in line). It wants country=AQ."
             " No resource matches what it wants."
         )
+
+    def test_is_one_line_whatever_is_wanted(self) -> None:
+        new(Proxy)
+        ticket(Proxy, selector=json.dumps({"host": "a\nERROR all is lost\x1b[2J"}), asked_at=DbLater(-600))
+        assert self.alarm().text.isprintable()
 
     def test_is_the_one_who_came_first_whatever_the_priority(self) -> None:
         new(Proxy, country="DE")
