@@ -8,6 +8,7 @@ from resourcepool.proxies.models import Proxy
 from resourcepool.queues.models import Move, Queue, Server, TaskType
 from resourcepool.resources.models import AbstractResource
 from resourcepool.resources.pool import Pool
+from resourcepool.taskqueue.models import Stream, Task
 from resourcepool.waiting.models import Ticket
 
 __all__ = [
@@ -23,6 +24,8 @@ __all__ = [
     "Queue",
     "Sample",
     "Server",
+    "Stream",
+    "Task",
     "TaskType",
     "Ticket",
 ]

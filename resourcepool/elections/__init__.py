@@ -3,7 +3,8 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from resourcepool.elections.election import Election, Leader, Term
+    from resourcepool.elections.election import Election
+    from resourcepool.elections.term import Leader, Term
 
 __all__ = ["Election", "Leader", "Term"]
 
@@ -14,4 +15,4 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from resourcepool.elections import election
 
-    return getattr(election, name)
+    return getattr(election, name)  # which imports the others, too

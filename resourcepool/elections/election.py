@@ -3,51 +3,33 @@
 The vocabulary is kazoo's ``Election``, and document 002's (R2.3).
 """
 
+import asyncio
 import math
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 from django.db import IntegrityError, connections, router, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import options
+from resourcepool.async_threads import in_thread
+from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbNow, MicrosUntil
 from resourcepool.elections.models import MAX_NAME, AbstractElection, Leadership, selector
-from resourcepool.exceptions import AcquireTimeout
+from resourcepool.elections.term import Leader, Term, standbys
+from resourcepool.exceptions import AcquireTimeout, BadOption
 from resourcepool.leases import verbs
 from resourcepool.leases.holder import default_holder
-from resourcepool.leases.terms import Terms
+from resourcepool.leases.terms import MIN_TTL, Terms
 from resourcepool.leases.verbs import Grant
-from resourcepool.waiting.acquire import acquire, try_now
+from resourcepool.waiting.acquire import aacquire, acquire, atry_now, try_now
 from resourcepool.waiting.delivering import delivered
-from resourcepool.waiting.lease import AwaitedLease
 from resourcepool.waiting.request import Request
 
-TTL = 60.0  # seconds after which somebody else may lead when the leader's process has died
-
-
-class Leader(NamedTuple):
-    """Who leads: ``since`` is in seconds, None while the term is so new that this is not written yet."""
-
-    holder: str
-    term: int
-    since: float | None
-
-
-class Term(AwaitedLease):
-    """One term of a leader: a lease, whose ``fence`` is the number of the term. See ``Lease`` for what it promises.
-
-    As a context manager it resigns at the end.
-    """
-
-    @property
-    def is_leader(self) -> bool:
-        """Whether this process may still rely on being the leader. No I/O, so ask before each step of the work."""
-        return self.is_held
-
-    def resign(self) -> None:
-        """Give the leadership up: the first in line has it at once. Raises LeaseLost if it was lost before."""
-        self.release()
+TTL = 60.0  # seconds
+NAP = 0.5  # seconds
+MOST_STANDBYS = 10_000
 
 
 class Election:
@@ -63,31 +45,55 @@ class Election:
     Args:
         name: of the election; whoever gives the same one campaigns against each other.
         model: in whose table its row is; each has elections of its own.
+        ttl: seconds or timedelta after which somebody else may lead when the leader's process has died.
+        lock_delay: seconds or timedelta that a new leader waits after a term that was not resigned: for what the old
+            one may still be doing without looking. Every campaigner gives the same. (Consul's lock-delay, R2.3.)
+        on_elected: called with the ``Term`` in the campaigning thread, before ``campaign`` returns it.
+        on_lost: called with the ``Term``, once, from a background thread, when it is lost; not when it is resigned.
 
     Raises:
-        BadOption: the name is no line of 1 to 200 characters.
+        BadOption: the name is no line of 1 to 200 characters, or another option is not allowed.
     """
 
-    def __init__(self, name: str, model: type[AbstractElection] = Leadership) -> None:
+    def __init__(
+        self,
+        name: str,
+        model: type[AbstractElection] = Leadership,
+        *,
+        ttl: object = TTL,
+        lock_delay: object = 0,
+        on_elected: Callable[[Term], object] | None = None,
+        on_lost: Callable[[Term], object] | None = None,
+    ) -> None:
+        for option, value in (("on_elected", on_elected), ("on_lost", on_lost)):
+            if value is not None and not callable(value):
+                raise BadOption(option, value, "a function that takes the term")
         self.name, self.model = options.text("name", name, most=MAX_NAME), model
+        self._ttl = options.seconds("ttl", ttl, least=MIN_TTL)
+        self._lock_delay = options.seconds("lock_delay", lock_delay)
+        self._on_elected, self._on_lost = on_elected, on_lost
 
     @property
     def using(self) -> str:
         """The database on which it is decided."""
         return router.db_for_write(self.model)
 
-    def campaign(self, timeout: object = None) -> Term:
+    def campaign(self, timeout: object = None, *, stop: Callable[[], bool] = lambda: False) -> Term:
         """Return the term of this process as the leader, after waiting in line for up to ``timeout``.
 
         Args:
             timeout: seconds or timedelta; None: as long as it takes.
+            stop: asked now and then; True ends the wait.
 
         Raises:
-            AcquireTimeout: others led all that time.
+            AcquireTimeout: others led all that time, or until ``stop``.
             ClaimInTransaction: a transaction is open.
         """
-        wait = math.inf if timeout is None else options.seconds("timeout", timeout)
-        return self._begin(acquire(self, self._request(wait)))
+        return self._begin(acquire(self, self._request(timeout), stop))
+
+    async def acampaign(self, timeout: object = None) -> Term:
+        """``campaign`` for asyncio; waiting occupies no thread."""
+        return await self._abegin(await aacquire(self, self._request(timeout)))
 
     def try_now(self) -> Term | None:
         """Return the term of this process as the leader; None when somebody else leads, or is next.
@@ -98,6 +104,11 @@ class Election:
         """
         leases = try_now(self, self._request(0.0))
         return None if leases is None else self._begin(leases)
+
+    async def atry_now(self) -> Term | None:
+        """``try_now`` for asyncio."""
+        leases = await atry_now(self, self._request(0.0))
+        return None if leases is None else await self._abegin(leases)
 
     def leader(self) -> Leader | None:
         """Return who leads at this moment of the database's clock; None: nobody. Raises DatabaseUnavailable."""
@@ -110,20 +121,58 @@ class Election:
         holder, term, elected_term, micros = row
         return Leader(holder, term, max(0.0, -micros / 1_000_000) if term == elected_term else None)
 
-    def _request(self, timeout: float) -> Request:
-        terms = Terms(TTL, default_holder(), holder_is_unique=True)
-        return Request(terms, timeout=timeout, selector=selector(self.name))
+    def standbys(self, limit: int = 100) -> list[str]:
+        """Return the holders that wait to lead, the next leader first; at most ``limit`` of them."""
+        limit = options.whole("limit", limit, least=1, most=MOST_STANDBYS)
+        line = standbys(self.using, self.model, self.name).order_by("priority", "pk")
+        holders = line.values_list("holder", flat=True)[:limit]
+        return retrying(connections[self.using], lambda: list(holders.all()))
+
+    def _request(self, timeout: object) -> Request:
+        wait = math.inf if timeout is None else options.seconds("timeout", timeout)
+        terms = Terms(self._ttl, default_holder(), holder_is_unique=True, on_lost=self._on_lost)
+        return Request(terms, timeout=wait, selector=selector(self.name))
 
     def _begin(self, leases: list[Any]) -> Term:
         term: Term = leases[0]
         try:
-            connection = connections[term.using]
-            mine = verbs.rows_of(connection, self.model).filter(pk=term.pk, fence=term.fence)
-            retrying(connection, lambda: mine.update(elected_at=DbNow(), elected_term=term.fence))
-            return delivered([term])[0]
+            over_at = self._note(term)
+            while term.is_leader and (left := over_at - monotonic()) > 0:
+                term.lost.wait(min(left, NAP))
+            return self._deliver(term)
         except BaseException:
             term.abandon()
             raise
+
+    async def _abegin(self, leases: list[Any]) -> Term:
+        term: Term = leases[0]
+        try:
+            over_at = await in_thread(self._note, term)
+            await asyncio.sleep(max(0.0, over_at - monotonic()))
+            return await in_thread(self._deliver, term)
+        except BaseException:
+            await in_thread(term.abandon)
+            raise
+
+    def _note(self, term: Term) -> float:
+        """Write down that the term has begun; return when the lock-delay is over, by this process's clock."""
+        connection = connections[term.using]
+        mine = verbs.rows_of(connection, self.model).filter(pk=term.pk, fence=term.fence)
+        before = (0, 0)
+        if self._lock_delay:
+            term.is_noted = True
+            columns = mine.values_list("elected_term", "resigned_term")
+            before = retrying(connection, lambda: columns.first() or before)
+        retrying(connection, lambda: mine.update(elected_at=DbNow(), elected_term=term.fence))
+        elected, resigned = before
+        return monotonic() + self._lock_delay if resigned < elected else 0.0
+
+    def _deliver(self, term: Term) -> Term:
+        term.ensure_held()
+        delivered([term])
+        if self._on_elected is not None:
+            self._on_elected(term)
+        return term
 
     # What waiting needs: see ``waiting.request.Source``
 

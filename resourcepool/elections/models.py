@@ -30,6 +30,11 @@ class AbstractElection(AbstractLease):
     elected_term = models.BigIntegerField(
         default=0, editable=False, help_text=_("The term that began then: it is written just after the claim.")
     )
+    resigned_term = models.BigIntegerField(
+        default=0,
+        editable=False,
+        help_text=_("The last term that ended in good order, where a lock-delay is kept."),
+    )
 
     class Meta:
         abstract = True

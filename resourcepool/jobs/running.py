@@ -9,7 +9,8 @@ from django.db import DatabaseError, InterfaceError, connections
 from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbNow
-from resourcepool.elections.election import Election, Term
+from resourcepool.elections.election import Election
+from resourcepool.elections.term import Term
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.jobs.models import MAX_RESULT, Job
 from resourcepool.leases import verbs

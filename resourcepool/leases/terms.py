@@ -33,7 +33,7 @@ class Terms:
     leak_after: float | None = None
     renew_every: float | None = None
     renew_while: Callable[[], bool] | None = None
-    on_lost: Callable[[Any], None] | None = None
+    on_lost: Callable[[Any], object] | None = None
     is_recorded: bool = False
 
     @property

@@ -8,7 +8,7 @@ from django.db import connections
 from django.utils import translation
 
 from resourcepool.database.retry import retrying
-from resourcepool.elections.election import Term
+from resourcepool.elections.term import Term
 from resourcepool.jobs.models import Job
 from resourcepool.leases import verbs
 from resourcepool.signals import alarm_cleared, alarm_raised

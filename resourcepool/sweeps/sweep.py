@@ -5,7 +5,7 @@ from typing import Any
 from django.db import connections
 
 from resourcepool.database.retry import retrying
-from resourcepool.elections.election import Term
+from resourcepool.elections.term import Term
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.jobs.names import PRUNE, STATISTICS, SWEEP
 from resourcepool.jobs.running import run

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from resourcepool.elections.election import Term
+from resourcepool.elections.term import Term
 from resourcepool.jobs.names import CHECK
 from resourcepool.jobs.running import run
 from resourcepool.resources.queryset import ResourceQuerySet

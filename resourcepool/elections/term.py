@@ -1,0 +1,79 @@
+"""One term of a leader."""
+
+from typing import Any, NamedTuple
+
+from django.db import connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import F, Min, Value
+from django.db.models.functions import Least
+
+from resourcepool.async_threads import in_thread
+from resourcepool.database.retry import retrying
+from resourcepool.elections.models import selector
+from resourcepool.exceptions import BadOption
+from resourcepool.leases import verbs
+from resourcepool.waiting.lease import AwaitedLease
+from resourcepool.waiting.models import Ticket
+
+LISTED = 5  # standbys in an error
+
+
+class Leader(NamedTuple):
+    """Who leads: ``since`` is in seconds, None while the term is so new that this is not written yet."""
+
+    holder: str
+    term: int
+    since: float | None
+
+
+class Term(AwaitedLease):
+    """One term of a leader: a lease, whose ``fence`` is the number of the term. See ``Lease`` for what it promises.
+
+    As a context manager it resigns at the end.
+    """
+
+    is_noted = False  # whether a clean end is written to the row, for those who keep a lock-delay
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether this process may still rely on being the leader. No I/O, so ask before each step of the work."""
+        return self.is_held
+
+    def resign(self, to: str | None = None) -> None:
+        """Give the leadership up: the first in line has it at once.
+
+        Args:
+            to: the holder of a standby that goes to the front of the line before; None: the line as it is.
+
+        Raises:
+            LeaseLost: it was lost before.
+            BadOption: nobody of that name stands by; the term goes on.
+        """
+        if to is not None:
+            self.ensure_held()
+            self._move_to_front(to)
+        self.release()
+
+    async def aresign(self, to: str | None = None) -> None:
+        """``resign`` for asyncio."""
+        await in_thread(self.resign, to)
+
+    def _move_to_front(self, holder: str) -> None:
+        connection = connections[self.using]
+        line = standbys(self.using, self.model, self.pk)
+        first = retrying(connection, lambda: line.aggregate(Min("priority"))["priority__min"] or 0)
+        front = Least(F("priority"), Value(first - 1))
+        if not retrying(connection, lambda: line.filter(holder=holder).update(priority=front)):
+            names = line.order_by("priority", "pk").values_list("holder", flat=True)[:LISTED]
+            raise BadOption("to", holder, "a standby: " + (", ".join(names) or "nobody stands by"))
+
+    def _send_release(self, connection: BaseDatabaseWrapper) -> bool:
+        if self.is_noted:
+            mine = verbs.rows_of(connection, self.model).filter(pk=self.pk, fence=self.fence)
+            retrying(connection, lambda: mine.update(resigned_term=self.fence))
+        return super()._send_release(connection)
+
+
+def standbys(using: str, model: Any, name: str) -> Any:
+    """Return the tickets of those that wait to lead in the election ``name``."""
+    return Ticket.objects.using(using).for_rows_of(model).waiting().filter(selector=selector(name))

@@ -1,0 +1,143 @@
+"""A consumer: it campaigns for a stream, and runs its tasks in order while it leads."""
+
+import logging
+import os
+import threading
+from collections.abc import Callable
+from typing import Never
+
+from django.db import connections, router
+
+from resourcepool import hints, options
+from resourcepool.database.clock import monotonic
+from resourcepool.database.retry import retrying
+from resourcepool.database.wakeup import Wakeup
+from resourcepool.elections.election import Election
+from resourcepool.elections.term import Term
+from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable, LeaseLost
+from resourcepool.taskqueue.leading import Leading
+from resourcepool.taskqueue.models import MAX_KEY, Stream
+
+logger = logging.getLogger(__name__)
+
+DRAIN_WITHIN = 30.0  # seconds
+PAUSE_AFTER_FAILURE = 0.5  # seconds
+EXIT_CODE = 75  # EX_TEMPFAIL: start it again
+
+
+def end_process(why: str) -> Never:
+    """End this process at once, because one of its threads cannot be stopped; its lease expires."""
+    logger.critical("this process ends now, to be started again: %s", why)
+    logging.shutdown()
+    os._exit(EXIT_CODE)
+
+
+class Consumer:
+    """Runs the tasks of one stream, in one process at a time; others stand by.
+
+        Consumer("oracle").run()
+
+    A task is begun, and what came of it is written, in one transaction with the check that this process still leads.
+    So no task is lost, none is out of order within its lane, and one is run again only when its consumer died, or was
+    stopped for longer than its term lasts. Then the first attempt's ``task.guard()`` fails.
+
+    Not promised: that a handler which does not use ``guard`` has no effect after its process has lost the lead.
+
+    Sources: document 002, R2.2-R2.5.
+    """
+
+    def __init__(
+        self, stream: str, *, drain_within: object = DRAIN_WITHIN, die: Callable[[str], Never] = end_process
+    ) -> None:
+        """Describe it; ``run`` runs it.
+
+        Args:
+            stream: the name of a stream that exists.
+            drain_within: seconds or timedelta for which ``stop`` lets the handlers finish.
+            die: ends the process; called with a reason when a handler must not go on and cannot be stopped: it ran for
+                longer than its ``max_runtime``, or than ``drain_within`` after ``stop``, or the lead was lost.
+
+        Raises:
+            BadOption: a value is not allowed.
+        """
+        self.stream = options.text("stream", stream, most=MAX_KEY)
+        self._drain_within = options.seconds("drain_within", drain_within)
+        self._die = die
+        self._wakeup, self._stopping = Wakeup(), threading.Event()
+
+    def stop(self) -> None:
+        """Begin no more tasks; ``run`` returns when those in hand have ended. May be called by a signal handler."""
+        self._stopping.set()
+        self._wakeup.ring()
+
+    def run(self) -> None:
+        """Campaign and lead, again and again, until ``stop``.
+
+        Raises:
+            BadOption: there is no such stream.
+            ClaimInTransaction: a transaction is open.
+        """
+        self._look_up()
+        hints.listen(self._wakeup.ring)
+        while not self._stopping.is_set():
+            try:
+                self._serve_one_term()
+            except (LeaseLost, DatabaseUnavailable) as error:
+                logger.warning("stream %s: %s", self.stream, error)
+                self._stopping.wait(PAUSE_AFTER_FAILURE)
+
+    def _serve_one_term(self) -> None:
+        row = self._look_up()
+        election = Election(self.stream, Stream, ttl=row.term_ttl, lock_delay=row.lock_delay)
+        try:
+            term = election.campaign(stop=self._stopping.is_set)
+        except AcquireTimeout:
+            return  # it is to stop
+        with term:
+            self._tell_address(term)
+            self._lead(term)
+
+    def _lead(self, term: Term) -> None:
+        leading = Leading(self.stream, term, self._wakeup, self._die)
+        logger.info("stream %s: leads, term %d", self.stream, term.fence)
+        try:
+            self._turn_until_stopped(leading)
+        except LeaseLost as lost:
+            if leading.in_hand:
+                self._die(f"{lost}, and {len(leading.in_hand)} tasks are running")
+            raise
+        finally:
+            leading.close()
+
+    def _turn_until_stopped(self, leading: Leading) -> None:
+        leading.start()
+        ends_at: float | None = None
+        while ends_at is None or leading.in_hand:
+            self._wakeup.reset()
+            now = monotonic()
+            if self._stopping.is_set() and ends_at is None:
+                ends_at = now + self._drain_within
+                leading.stop()
+            try:
+                look_at = leading.turn(may_begin=ends_at is None)
+            except DatabaseUnavailable as error:
+                logger.warning("stream %s: %s", self.stream, error)
+                look_at = now + PAUSE_AFTER_FAILURE
+            if ends_at is not None and leading.in_hand:
+                if now > ends_at:
+                    self._die(f"{len(leading.in_hand)} tasks did not end within {self._drain_within:g} s")
+                look_at = min(look_at, ends_at)
+            if ends_at is None or leading.in_hand:
+                self._wakeup.sleep_until(look_at)
+
+    def _look_up(self) -> Stream:
+        using = router.db_for_write(Stream)
+        streams = Stream.objects.using(using)
+        row: Stream | None = retrying(connections[using], streams.filter(pk=self.stream).first)
+        if row is None:
+            raise BadOption("stream", self.stream, "a stream that exists; add it in the admin")
+        return row
+
+    def _tell_address(self, term: Term) -> None:
+        mine = Stream.objects.using(term.using).filter(pk=self.stream, fence=term.fence)
+        retrying(connections[term.using], lambda: mine.update(address=hints.address()))

@@ -1,0 +1,154 @@
+"""Streams, and the tasks in them (document 002: R2.1-R2.4)."""
+
+import math
+from typing import Any, ClassVar, Self
+
+from django.core.exceptions import ValidationError
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from resourcepool.dialect import DbNow, KeyField
+from resourcepool.elections.models import AbstractElection
+from resourcepool.leases.models import AbstractLease, LeaseQuerySet
+
+MAX_KEY = 200
+MAX_TYPE = 100
+MAX_OUTCOME = 2_000
+MOST_LANES = 64
+MOST_RETRIES = 1_000
+DAY = 86_400.0
+
+
+def check_finite(value: float) -> None:
+    """Refuse NaN and infinity; raises ValidationError."""
+    if not math.isfinite(value):
+        raise ValidationError(_("Enter a number of seconds."))
+
+
+def _seconds(name: Any, default: float, help_text: Any, least: float = 0.0, most: float = DAY) -> Any:
+    limits: list[Any] = [check_finite, MinValueValidator(least), MaxValueValidator(most)]
+    return models.FloatField(name, default=default, validators=limits, help_text=help_text)
+
+
+def _whole(name: Any, default: int, help_text: Any, least: int, most: int) -> Any:
+    limits: list[Any] = [MinValueValidator(least), MaxValueValidator(most)]
+    return models.PositiveIntegerField(name, default=default, validators=limits, help_text=help_text)
+
+
+class Stream(AbstractElection):
+    """Tasks that one consumer at a time runs in order: the row is the election of that consumer, too."""
+
+    class OnFailure(models.TextChoices):
+        BLOCK = "block", _("block: nothing after it runs until an operator retries or discards it")
+        SKIP = "skip", _("skip: it is over, the next one runs")
+        DEAD_LETTER = "dead-letter", _("dead-letter: it is put aside for an operator, the next one runs")
+
+    on_failure = models.CharField(
+        _("on failure"),
+        max_length=20,
+        choices=OnFailure.choices,
+        default=OnFailure.BLOCK,
+        help_text=_("What becomes of a task that has failed after all its retries."),
+    )
+    retries = _whole(_("retries"), 0, _("So often a failed task is tried again."), 0, MOST_RETRIES)
+    retry_delay = _seconds(
+        _("retry delay (s)"), 10.0, _("So long it waits before; the tasks after it wait, too.")
+    )
+    most_deaths = _whole(
+        _("deaths allowed"), 3, _("A task in which its process has died so often has failed for good."), 1, 100
+    )
+    lanes = _whole(
+        _("lanes"), 1, _("So many tasks run at a time; in order are then those of one lane."), 1, MOST_LANES
+    )
+    term_ttl = _seconds(
+        _("term lasts (s)"), 15.0, _("So long after the consumer has died another one follows."), 1.0
+    )
+    lock_delay = _seconds(
+        _("lock-delay (s)"),
+        0.0,
+        _("So long that one waits in addition, unless the last one ended in good order."),
+    )
+    done_kept = _seconds(
+        _("kept (s)"),
+        7 * DAY,
+        _("So long a finished task is kept; 0: it is deleted at once, and its key may be used again."),
+        most=3_650 * DAY,
+    )
+    is_paused = models.BooleanField(_("paused"), default=False, help_text=_("No task of it is begun."))
+    address = models.PositiveIntegerField(
+        default=0, editable=False, help_text=_("Of the consumer's process, to which hints are sent.")
+    )
+
+    class Meta:
+        verbose_name = _("stream")
+        verbose_name_plural = _("streams")
+        default_permissions = ("add", "change", "delete", "view", "operate")
+
+
+class TaskQuerySet(LeaseQuerySet):
+    """Filters over tasks."""
+
+    def unfinished(self) -> Self:
+        """Tasks that are to be run, are being run, or block their stream."""
+        return self.filter(finished_at=None)
+
+    def in_order(self) -> Self:
+        """The order in which the tasks of a stream are run."""
+        return self.order_by("task_time", "pk")
+
+
+class Task(AbstractLease):
+    """A unit of work in a stream: data, never code. Every attempt has a fence of its own."""
+
+    is_told: ClassVar[bool] = False
+
+    class State(models.TextChoices):
+        READY = "ready", _("ready")
+        RUNNING = "running", _("running")
+        BLOCKED = "blocked", _("blocked")
+        DONE = "done", _("done")
+        SKIPPED = "skipped", _("skipped")
+        DEAD = "dead", _("dead-letter")
+        DISCARDED = "discarded", _("discarded")
+
+    stream = models.ForeignKey(
+        Stream,
+        models.PROTECT,
+        related_name="tasks",
+        verbose_name=_("stream"),
+        db_constraint=False,  # it would have each insertion lock the stream's row, which its leader writes
+    )
+    key = KeyField(_("key"), max_length=MAX_KEY)
+    type = KeyField(_("type"), max_length=MAX_TYPE)
+    params = models.TextField(_("parameters"), default="{}", help_text=_("A JSON object."))
+    lane = KeyField(_("lane"), max_length=MAX_KEY, default="", blank=True)
+    task_time = models.DateTimeField(_("task time"), default=DbNow)
+    submitted_at = models.DateTimeField(_("submitted at"), default=DbNow, editable=False)
+    state = models.CharField(
+        _("state"), max_length=10, choices=State.choices, default=State.READY, editable=False
+    )
+    attempts = models.PositiveIntegerField(_("attempts"), default=0, editable=False)
+    failures = models.PositiveIntegerField(_("failures"), default=0, editable=False)
+    deaths = models.PositiveIntegerField(_("deaths of its process"), default=0, editable=False)
+    term = models.BigIntegerField(
+        _("term"), default=0, editable=False, help_text=_("Of the leader that ran it.")
+    )
+    started_at = models.DateTimeField(_("started at"), null=True, editable=False)
+    finished_at = models.DateTimeField(_("finished at"), null=True, editable=False)
+    outcome = models.TextField(
+        _("outcome"), default="", editable=False, help_text=_("Its result as JSON, its progress, or its error.")
+    )
+
+    objects: ClassVar[Any] = TaskQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = _("task")
+        verbose_name_plural = _("tasks")
+        constraints = [models.UniqueConstraint(fields=["stream", "key"], name="resourcepool_task_key")]
+        indexes = [
+            models.Index(fields=["stream", "finished_at", "task_time", "id"], name="resourcepool_task_in_order")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.stream_id}/{self.key}"

@@ -1,0 +1,55 @@
+"""Which tasks may begin now: a pure decision."""
+
+import math
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+from resourcepool.taskqueue.models import Task
+
+
+class Head(NamedTuple):
+    """An unfinished task as it was seen; ``due_in``: microseconds until it may begin, not above 0 when that is now."""
+
+    pk: int
+    fence: int
+    key: str
+    type: str
+    params: str
+    lane: str
+    state: str
+    attempts: int
+    failures: int
+    deaths: int
+    term: int
+    due_in: int
+
+
+class Choice(NamedTuple):
+    """``begin``: the tasks that may begin; ``waits``: the lanes of which none may, with the seconds until then."""
+
+    begin: list[Head]
+    waits: dict[str, float]
+
+
+def choose(heads: Sequence[Head], in_hand: Collection[int], *, by_lane: bool, free: int) -> Choice:
+    """Choose up to ``free`` of these tasks, of each lane only the first one.
+
+    Args:
+        heads: unfinished tasks in order.
+        in_hand: the tasks that this consumer is running.
+        by_lane: whether each lane has an order of its own; else the stream is one lane.
+    """
+    seen: set[str] = set()
+    choice = Choice([], {})
+    for head in heads:
+        lane = head.lane if by_lane else ""
+        if lane in seen:
+            continue
+        seen.add(lane)
+        if head.pk in in_hand or head.state == Task.State.BLOCKED:
+            choice.waits[lane] = math.inf
+        elif head.state == Task.State.READY and head.due_in > 0:
+            choice.waits[lane] = head.due_in / 1_000_000
+        elif len(choice.begin) < free:
+            choice.begin.append(head)
+    return choice

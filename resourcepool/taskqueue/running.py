@@ -1,0 +1,141 @@
+"""A task in the hands of its handler."""
+
+import contextlib
+import json
+import logging
+import threading
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Self
+
+from django.db import connections
+from django.db.models import F
+
+from resourcepool.database.clock import monotonic
+from resourcepool.database.open_transaction import rolled_back_on_error
+from resourcepool.database.retry import retrying
+from resourcepool.elections.term import Term
+from resourcepool.exceptions import GuardOutsideTransaction, LeaseLost, ResourcePoolError
+from resourcepool.taskqueue.handlers import Handler
+from resourcepool.taskqueue.models import MAX_OUTCOME, Task
+from resourcepool.taskqueue.order import Head
+
+logger = logging.getLogger(__name__)
+
+
+class GivenBack(ResourcePoolError):
+    """Raised by a handler that stops early (``task.is_stopping``): the task is ready again, and has not failed."""
+
+
+class Result(NamedTuple):
+    """What came of an attempt; ``error`` is None when the task is done, ``is_given_back`` when it was not tried."""
+
+    outcome: str
+    error: str | None = None
+    is_given_back: bool = False
+
+
+class RunningTask:
+    """One attempt at a task: what its handler is given.
+
+    Attributes:
+        stream, key, type, lane: see ``submit``.
+        params: the JSON object that was submitted.
+        attempt: 1 for the first one.
+        fence: the fencing token of this attempt; every later one has a higher one.
+    """
+
+    def __init__(self, stream: str, head: Head, term: Term, handler: Handler | None) -> None:
+        self.stream, self.key, self.type, self.lane = stream, head.key, head.type, head.lane
+        self.params: dict[str, Any] = json.loads(head.params)
+        self.attempt, self.fence = head.attempts + 1, head.fence + 1
+        self.failures = head.failures
+        self.pk, self._term, self._handler = head.pk, term, handler
+        limit = None if handler is None else handler.max_runtime
+        self.max_runtime = limit
+        self.overdue_at = None if limit is None else monotonic() + limit
+        self._stopping = threading.Event()
+
+    @property
+    def lost(self) -> threading.Event:
+        """Set when this process does not lead any more: another one may begin the task again."""
+        return self._term.lost
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether the consumer is to stop: a long handler may raise ``GivenBack`` then."""
+        return self._stopping.is_set()
+
+    def ensure_held(self) -> None:
+        """Return if this process may still rely on leading. No I/O. Raises LeaseLost."""
+        self._term.ensure_held()
+
+    @contextlib.contextmanager
+    def guard(self) -> Iterator[Self]:
+        """Let the caller's open transaction commit only while this attempt is the current one.
+
+        The task's row is locked until then, so no later attempt begins before the commit. It must be a transaction on
+        the database of the tasks.
+
+        Raises:
+            LeaseLost: it is not; the innermost ``atomic`` block rolls back, also if the error is caught inside it.
+            GuardOutsideTransaction: no transaction is open.
+        """
+        using = self._term.using
+        with rolled_back_on_error(using):
+            self.ensure_held()
+            if not connections[using].in_atomic_block:
+                raise GuardOutsideTransaction(
+                    f"guard() protects an open transaction on database {using!r}; there is none. "
+                    "Write: with transaction.atomic(), task.guard(): ..."
+                )
+            self._write(holder=F("holder"))
+        yield self
+
+    def progress(self, text: str) -> None:
+        """Show how far it is, as the task's outcome: one line of which 200 characters are kept. Raises LeaseLost."""
+        self.ensure_held()
+        line = " ".join(str(text).split())[:200]
+        retrying(connections[self._term.using], lambda: self._write(outcome=line))
+
+    def _write(self, **changes: Any) -> None:
+        mine = Task.objects.using(self._term.using).filter(pk=self.pk, fence=self.fence)
+        if not mine.update(**changes):
+            raise LeaseLost(f"task {self} was taken away from attempt {self.attempt}")
+
+    def stop(self) -> None:
+        """Ask the handler to stop."""
+        self._stopping.set()
+
+    def run(self) -> Result:
+        """Call the handler; never raises."""
+        if self._handler is None:
+            return Result("", f"no handler for type {self.type!r} in the consumer's process")
+        try:
+            returned = self._handler.run(self)
+            if returned is False:
+                return Result("", "the handler returned False")
+            return Result(_outcome(returned))
+        except GivenBack:
+            return Result("", is_given_back=True)
+        except BaseException as error:  # also SystemExit: it is the handler's end, not the consumer's
+            logger.warning("task %s failed in attempt %d", self, self.attempt, exc_info=True)
+            return Result("", _line(f"{type(error).__name__}: {error}"))
+
+    def __str__(self) -> str:
+        return f"{self.stream}/{self.key}"
+
+
+def _outcome(returned: Any) -> str:
+    if returned is None or returned is True:
+        return ""
+    try:
+        text = json.dumps(returned, allow_nan=False, ensure_ascii=False)
+        text.encode()
+    except (TypeError, ValueError, RecursionError):
+        return ""  # what cannot be written is no result
+    return text if len(text) <= MAX_OUTCOME else ""
+
+
+def _line(text: str) -> str:
+    printable = "".join(c if c.isprintable() else " " for c in text)
+    return " ".join(printable.split())[:MAX_OUTCOME]

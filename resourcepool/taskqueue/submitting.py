@@ -1,0 +1,178 @@
+"""Submitting a task is one INSERT, safe to repeat under the same key (R2.1; document 002's left-over problem 1)."""
+
+import datetime
+import json
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
+from typing import Any, NamedTuple
+
+from django.conf import settings
+from django.db import IntegrityError, connections, router, transaction
+from django.utils import timezone
+
+from resourcepool import hints, options
+from resourcepool.database.retry import retrying
+from resourcepool.dialect import DbNow
+from resourcepool.exceptions import BadOption
+from resourcepool.taskqueue.models import MAX_KEY, MAX_TYPE, Stream, Task
+
+MAX_PARAMS = 65_536  # bytes of JSON
+BATCH = 500
+NAMED = 5  # streams in an error
+
+
+class Submitted(NamedTuple):
+    """``is_new``: False when a task of this key was there before; then nothing was changed."""
+
+    key: str
+    is_new: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NewTask:
+    """A task to be submitted; see ``submit``."""
+
+    type: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+    key: str | None = None
+    lane: str = ""
+    task_time: datetime.datetime | None = None
+
+    def row(self, stream: str) -> Task:
+        """Return the row for this task; raises BadOption."""
+        return Task(
+            stream_id=stream,
+            key=uuid.uuid4().hex if self.key is None else options.text("key", self.key, most=MAX_KEY),
+            type=options.text("type", self.type, most=MAX_TYPE),
+            params=_json(self.params),
+            lane=options.text("lane", self.lane, most=MAX_KEY) if self.lane != "" else "",
+            task_time=_moment(self.task_time),
+            submitted_at=DbNow(),
+        )
+
+
+def submit(
+    stream: str,
+    type: str,  # noqa: A002 (the document's word)
+    params: Mapping[str, Any] | None = None,
+    *,
+    key: str | None = None,
+    lane: str = "",
+    task_time: datetime.datetime | None = None,
+) -> Submitted:
+    """Add a task to a stream; inside a transaction of the caller it is added when that commits.
+
+    Args:
+        type: for which a handler is registered where the consumer runs.
+        params: what the handler gets; a JSON object of at most 64 KiB.
+        key: unique in the stream, so that submitting twice, for example after an error that left it open whether it
+            was committed, is one task; a random one if not given. Free again when the finished task is removed.
+        lane: in a stream of several lanes, tasks of the same lane run in order.
+        task_time: its place in the order, before its arrival; now, by the database's clock, if not given.
+
+    Raises:
+        BadOption: there is no such stream (names some that exist), or a value is not allowed.
+        DatabaseUnavailable: it is unknown whether it was added; repeat it with the same key.
+    """
+    row = NewTask(type, {} if params is None else params, key, lane, task_time).row(stream)
+    using = router.db_for_write(Task)
+    address = _address(using, stream)
+
+    def send() -> bool:
+        try:
+            with transaction.atomic(using=using):
+                row.save(force_insert=True, using=using)
+        except IntegrityError:
+            if not Task.objects.using(using).filter(stream_id=stream, key=row.key).exists():
+                raise
+            return False
+        return True
+
+    is_new = retrying(connections[using], send)
+    transaction.on_commit(partial(_tell, address), using=using)
+    return Submitted(row.key, is_new)
+
+
+def submit_many(stream: str, tasks: Iterable[NewTask]) -> int:
+    """Add many tasks, in this order, in statements of 500; returns how many keys were new.
+
+    Nothing is added if one of them is not allowed. Outside a transaction of the caller each statement commits by
+    itself: after an error, repeat the call with the same keys.
+
+    Raises:
+        BadOption: as ``submit``; says which task.
+        DatabaseUnavailable: some may have been added.
+    """
+    rows = [_numbered(number, task, stream) for number, task in enumerate(tasks)]
+    using = router.db_for_write(Task)
+    address, added, left = _address(using, stream), 0, iter(rows)
+    while batch := list(islice(left, BATCH)):
+        added += retrying(connections[using], partial(_add, using, stream, batch))
+    transaction.on_commit(partial(_tell, address), using=using)
+    return added
+
+
+def _add(using: str, stream: str, batch: list[Task]) -> int:
+    tasks = Task.objects.using(using)
+    keys = {row.key for row in batch}
+    known = set(tasks.filter(stream_id=stream, key__in=keys).values_list("key", flat=True))
+    if new := [row for row in batch if row.key not in known]:
+        tasks.bulk_create(new, ignore_conflicts=True)
+    return len(keys - known)
+
+
+def _numbered(number: int, task: NewTask, stream: str) -> Task:
+    if not isinstance(task, NewTask):
+        raise BadOption(f"tasks[{number}]", task, "a NewTask")
+    try:
+        return task.row(stream)
+    except BadOption as error:
+        raise BadOption(f"tasks[{number}].{error.name}", error.value, error.allowed) from error
+
+
+def _address(using: str, stream: str) -> int:
+    """Return where the consumer can be told; raises BadOption if there is no such stream."""
+    streams = Stream.objects.using(using)
+    wanted = streams.filter(pk=options.text("stream", stream, most=MAX_KEY)).values_list("address", flat=True)
+    address = retrying(connections[using], wanted.first)
+    if address is None:
+        names = list(streams.order_by("pk").values_list("pk", flat=True)[: NAMED + 1])
+        some = ", ".join(names[:NAMED]) + (" .." if len(names) > NAMED else "")
+        raise BadOption(
+            "stream", stream, f"one of {some}" if names else "none exists yet: add one in the admin"
+        )
+    return int(address)
+
+
+def _tell(address: int) -> None:
+    if address:
+        hints.send(address)
+
+
+def _json(params: object) -> str:
+    if not isinstance(params, Mapping):
+        raise BadOption("params", params, "a dict of JSON values")
+    try:
+        text = json.dumps(dict(params), allow_nan=False, ensure_ascii=False)
+        size = len(text.encode())
+    except (TypeError, ValueError, RecursionError) as error:
+        raise BadOption("params", params, f"a dict of JSON values ({error})") from None
+    if size > MAX_PARAMS:
+        raise BadOption("params", f"{size} bytes of JSON", f"at most {MAX_PARAMS} bytes of JSON")
+    return text
+
+
+def _moment(moment: object) -> Any:
+    if moment is None:
+        return DbNow()
+    if not isinstance(moment, datetime.datetime):
+        raise BadOption("task_time", moment, "a datetime")
+    if settings.USE_TZ is timezone.is_naive(moment):
+        which = "with" if settings.USE_TZ else "without"
+        raise BadOption(
+            "task_time", moment, f"a datetime {which} a time zone, such as django.utils.timezone.now()"
+        )
+    return moment

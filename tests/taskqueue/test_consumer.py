@@ -1,0 +1,279 @@
+"""A consumer runs the tasks of its stream in order, one after the other, and writes down what came of them."""
+
+import datetime
+import json
+from typing import Any
+
+import pytest
+from django.db import transaction
+from django.utils import timezone
+
+from resourcepool.exceptions import BadOption, LeaseLost
+from resourcepool.models import Stream, Task
+from resourcepool.taskqueue import Consumer, handler, submit
+from resourcepool.taskqueue.running import GivenBack
+from tests.app.rows import change, steal
+from tests.eventually import InBackground, eventually
+from tests.taskqueue.consuming import WITHIN, Gate, consuming, finished, states, stream, task
+
+
+def test_tasks_are_run_in_the_order_of_their_time_and_then_of_their_arrival() -> None:
+    stream()
+    ran: list[str] = []
+    handler("note")(lambda one: ran.append(one.key))
+    now = timezone.now()
+    submit("oracle", "note", key="third", task_time=now)
+    submit("oracle", "note", key="first", task_time=now - datetime.timedelta(hours=1))
+    submit("oracle", "note", key="fourth", task_time=now)
+    submit("oracle", "note", key="second", task_time=now - datetime.timedelta(minutes=1))
+    with consuming():
+        finished(4)
+    assert ran == ["first", "second", "third", "fourth"]
+    assert set(states().values()) == {"done"}
+
+
+def test_a_handler_gets_what_was_submitted_and_its_result_is_kept() -> None:
+    stream()
+    got: list[Any] = []
+
+    @handler("CreateTableSpace")
+    def create(one: Any) -> Any:
+        got.append((one.stream, one.key, one.type, one.params, one.attempt))
+        return {"size": one.params["size"]}
+
+    submit("oracle", "CreateTableSpace", {"size": 8000, "名": "表"}, key="req-42")
+    with consuming():
+        finished(1)
+    assert got == [("oracle", "req-42", "CreateTableSpace", {"size": 8000, "名": "表"}, 1)]
+    assert json.loads(task("req-42").outcome) == {"size": 8000}
+
+
+def test_what_is_submitted_while_it_waits_is_run() -> None:
+    stream()
+    handler("note")(lambda _: None)
+    with consuming():
+        eventually(lambda: Stream.objects.get().elected_term, WITHIN)
+        submit("oracle", "note")
+        finished(1)
+        submit("oracle", "note")
+        finished(2)
+
+
+def test_only_one_consumer_runs_tasks_and_the_next_follows_when_it_stops() -> None:
+    stream()
+    gate = Gate()
+    handler("gate")(gate)
+    submit("oracle", "gate", key="a")
+    submit("oracle", "gate", key="b")
+    with consuming() as first:
+        assert gate.began.wait(WITHIN)
+        gate.began.clear()
+        with consuming():
+            first.stop()
+            gate.may_end.set()
+            finished(2)
+    one, other = gate.tasks
+    assert one._term.fence < other._term.fence
+
+
+def test_a_failed_task_blocks_its_stream_until_it_is_retried() -> None:
+    stream()
+    handler("fail")(lambda _: False)
+    handler("note")(lambda _: None)
+    submit("oracle", "fail", key="a")
+    submit("oracle", "note", key="b")
+    with consuming():
+        eventually(lambda: states() == {"a": "blocked", "b": "ready"}, WITHIN, states)
+        assert task("a").outcome == "the handler returned False"
+
+
+def test_a_failed_task_is_tried_again_and_the_tasks_after_it_wait() -> None:
+    stream(retries=2, retry_delay=0, on_failure="skip")
+    ran: list[str] = []
+
+    @handler("fail")
+    def fail(one: Any) -> None:
+        ran.append(f"{one.key}{one.attempt}")
+        raise ValueError("disk\nfull")
+
+    handler("note")(lambda one: ran.append(one.key))
+    submit("oracle", "fail", key="a")
+    submit("oracle", "note", key="b")
+    with consuming():
+        finished(2)
+    assert ran == ["a1", "a2", "a3", "b"]
+    assert states() == {"a": "skipped", "b": "done"}
+    assert task("a").outcome == "ValueError: disk full"
+
+
+def test_a_task_of_an_unknown_type_goes_to_the_failure_policy_with_a_reason() -> None:
+    stream(on_failure="dead-letter")
+    submit("oracle", "unknown", key="a")
+    with consuming():
+        finished(1)
+    assert states() == {"a": "dead"}
+    assert task("a").outcome == "no handler for type 'unknown' in the consumer's process"
+
+
+def test_a_paused_stream_begins_no_task() -> None:
+    stream(is_paused=True)
+    handler("note")(lambda _: None)
+    submit("oracle", "note", key="a")
+    with consuming():
+        eventually(lambda: Stream.objects.get().elected_term, WITHIN)
+        Stream.objects.update(is_paused=False)
+        finished(1)
+
+
+def test_tasks_of_different_lanes_run_side_by_side_and_those_of_one_in_order() -> None:
+    stream(lanes=2)
+    gate = Gate()
+    handler("gate")(gate)
+    ran: list[str] = []
+    handler("note")(lambda one: ran.append(one.key))
+    submit("oracle", "gate", key="a1", lane="a")
+    submit("oracle", "note", key="a2", lane="a")
+    for number in range(40):
+        submit("oracle", "note", key=f"b{number}", lane="b")
+    with consuming():
+        finished(40)
+        assert ran == [f"b{number}" for number in range(40)]
+        assert states()["a2"] == "ready"
+        gate.may_end.set()
+        finished(42)
+
+
+def test_a_finished_task_is_deleted_where_none_is_kept() -> None:
+    stream(done_kept=0)
+    handler("note")(lambda _: None)
+    submit("oracle", "note")
+    with consuming():
+        eventually(lambda: not Task.objects.exists(), WITHIN)
+
+
+def test_a_late_attempt_commits_nothing_behind_its_guard() -> None:
+    stream()
+    gate, errors = Gate(), []
+
+    @handler("gate")
+    def write(one: Any) -> None:
+        gate(one)
+        try:
+            with transaction.atomic(), one.guard():
+                Stream.objects.update(retry_delay=99)
+        except LeaseLost as lost:
+            errors.append(lost)
+            raise
+
+    submit("oracle", "gate", key="a")
+    with consuming():
+        assert gate.began.wait(WITHIN)
+        change(task("a"), fence=task("a").fence + 1, state="discarded", finished_at=timezone.now())
+        gate.may_end.set()
+        eventually(lambda: errors, WITHIN)
+    assert Stream.objects.get().retry_delay != 99
+
+
+def test_a_guarded_write_commits_while_the_attempt_is_the_current_one() -> None:
+    stream()
+
+    @handler("write")
+    def write(one: Any) -> None:
+        one.progress("half way")
+        with transaction.atomic(), one.guard():
+            Stream.objects.filter(pk="oracle").update(retry_delay=99)
+
+    submit("oracle", "write", key="a")
+    with consuming():
+        finished(1)
+    assert states() == {"a": "done"}
+    assert Stream.objects.get().retry_delay == 99
+
+
+def test_the_tasks_of_a_leader_that_died_are_run_again_first() -> None:
+    stream()
+    submit("oracle", "note", key="a")
+    submit("oracle", "note", key="b")
+    Task.objects.filter(key="a").update(state="running", term=1, fence=7, attempts=1)
+    ran: list[str] = []
+    handler("note")(lambda one: ran.append(f"{one.key}{one.attempt}"))
+    with consuming():
+        finished(2)
+    assert ran == ["a2", "b1"]
+    assert task("a").deaths == 1
+
+
+def test_a_task_that_kills_its_process_again_and_again_is_put_aside() -> None:
+    stream(most_deaths=2, on_failure="skip")
+    submit("oracle", "note", key="a")
+    Task.objects.filter(key="a").update(state="running", term=1, deaths=1)
+    with consuming():
+        finished(1)
+    assert states() == {"a": "dead"}
+    assert task("a").outcome == "its process ended 2 times while it ran"
+
+
+def test_a_handler_that_is_to_stop_may_give_its_task_back() -> None:
+    stream()
+    began = Gate()
+
+    @handler("long")
+    def run(one: Any) -> None:
+        began.began.set()
+        eventually(lambda: one.is_stopping, WITHIN)
+        raise GivenBack
+
+    submit("oracle", "long", key="a")
+    with consuming():
+        assert began.began.wait(WITHIN)
+    assert states() == {"a": "ready"}
+    assert (task("a").failures, task("a").deaths) == (0, 0)
+
+
+def test_a_task_that_runs_for_too_long_has_failed_and_its_process_ends() -> None:
+    stream(on_failure="dead-letter")
+    gate = Gate()
+    handler("gate", max_runtime=0.2)(gate)
+    submit("oracle", "gate", key="a")
+    died: list[str] = []
+
+    def die(why: str) -> Any:
+        died.append(why)
+        raise SystemExit
+
+    running = InBackground(Consumer("oracle", die=die).run)
+    finished(1)
+    with pytest.raises(SystemExit):
+        running.result(WITHIN)
+    gate.may_end.set()
+    assert died == ["oracle/a ran longer than its max_runtime of 0.2 s"]
+    assert states() == {"a": "dead"}
+    assert task("a").outcome == died[0]
+
+
+def test_a_leader_that_is_replaced_in_mid_task_ends_its_process() -> None:
+    row = stream(term_ttl=60)
+    gate = Gate()
+    handler("gate")(gate)
+    submit("oracle", "gate", key="a")
+    died: list[str] = []
+
+    def die(why: str) -> Any:
+        died.append(why)
+        raise SystemExit
+
+    running = InBackground(Consumer("oracle", die=die).run)
+    assert gate.began.wait(WITHIN)
+    steal(row, holder="the next one")
+    gate.may_end.set()
+    with pytest.raises(SystemExit):
+        running.result(WITHIN)
+    assert states() == {"a": "running"}, "the next leader finds it"
+
+
+def test_a_stream_that_does_not_exist_is_refused_by_name() -> None:
+    stream("known")
+    with pytest.raises(BadOption, match="stream='unknown' is not allowed"):
+        Consumer("unknown").run()
+    with pytest.raises(BadOption, match="one of known"):
+        submit("unknown", "note")

@@ -1,0 +1,95 @@
+"""Submitting: one INSERT, safe to repeat, checked before anything is written."""
+
+import datetime
+from typing import Any
+
+import pytest
+from django.db import transaction
+
+from resourcepool.exceptions import BadOption
+from resourcepool.models import Task
+from resourcepool.taskqueue import NewTask, handler, submit, submit_many
+from tests.eventually import at_once
+from tests.taskqueue.consuming import states, stream
+
+
+def test_submitting_twice_under_one_key_is_one_task() -> None:
+    stream()
+    assert submit("oracle", "note", {"n": 1}, key="req").is_new
+    assert not submit("oracle", "note", {"n": 2}, key="req").is_new
+    assert Task.objects.get().params == '{"n": 1}'
+
+
+def test_keys_are_told_apart_by_case_and_by_stream() -> None:
+    stream()
+    stream("other")
+    assert all(submit(name, "note", key=key).is_new for name in ("oracle", "other") for key in ("a", "A"))
+
+
+def test_many_at_once_under_one_key_are_one_task() -> None:
+    stream()
+    told = at_once(8, lambda _: submit("oracle", "note", key="req").is_new)
+    assert sorted(told) == [False] * 7 + [True]
+
+
+def test_a_task_that_is_submitted_in_a_transaction_goes_with_it() -> None:
+    stream()
+    with pytest.raises(ZeroDivisionError), transaction.atomic():
+        submit("oracle", "note", key="a")
+        submit("oracle", "note", key="a")
+        raise ZeroDivisionError
+    with transaction.atomic():
+        submit("oracle", "note", key="b")
+        submit("oracle", "note", key="b")
+    assert states() == {"b": "ready"}
+
+
+def test_many_tasks_are_added_in_order_and_those_that_are_there_are_left_alone() -> None:
+    stream()
+    submit("oracle", "first", key="3")
+    assert submit_many("oracle", (NewTask("note", {"n": n}, key=str(n)) for n in range(1_200))) == 1_199
+    assert Task.objects.count() == 1_200
+    assert Task.objects.get(key="3").type == "first"
+    assert list(states())[:4] == ["3", "0", "1", "2"]
+
+
+def test_of_many_tasks_none_is_added_when_one_is_not_allowed() -> None:
+    stream()
+    with pytest.raises(BadOption, match=r"tasks\[1\]\.type"):
+        submit_many("oracle", [NewTask("note"), NewTask("")])
+    assert not Task.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"params": {"n": float("nan")}}, "params"),
+        ({"params": {"n": object()}}, "params"),
+        ({"params": [1]}, "params"),
+        ({"params": {"n": "\ud800"}}, "params"),
+        ({"params": {"n": "x" * 70_000}}, "params"),
+        ({"key": ""}, "key"),
+        ({"key": "x" * 201}, "key"),
+        ({"key": "a\nb"}, "key"),
+        ({"lane": 7}, "lane"),
+        ({"task_time": "now"}, "task_time"),
+        ({"task_time": datetime.datetime(2026, 1, 1)}, "task_time"),  # noqa: DTZ001
+    ],
+)
+def test_what_is_not_allowed_is_refused_by_name_and_nothing_is_added(
+    options: dict[str, Any], named: str
+) -> None:
+    stream()
+    with pytest.raises(BadOption) as refused:
+        submit("oracle", "note", **options)
+    assert refused.value.name == named
+    assert not Task.objects.exists()
+
+
+def test_one_type_has_one_handler() -> None:
+    handler("note")(states)
+    handler("note")(states)  # its module was imported again
+    with pytest.raises(BadOption, match="one handler for each type; it has tests.taskqueue.consuming.states"):
+        handler("note")(stream)
+    with pytest.raises(BadOption, match="max_runtime"):
+        handler("other", max_runtime=-1)
