@@ -1,0 +1,53 @@
+"""``manage.py resourcepool_consume oracle``: runs the tasks of a stream, in order, while this process is elected."""
+
+import signal
+from typing import Any
+
+from django.core.management.base import CommandParser
+from django.utils.module_loading import autodiscover_modules
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from resourcepool.management.operating import OperatorCommand
+from resourcepool.taskqueue.consumer import DRAIN_WITHIN, Consumer
+
+
+class Command(OperatorCommand):
+    about = gettext_lazy(
+        "Runs the tasks of a stream in order while this process is elected, and stands by while another one is. Start"
+        " it on several hosts. It imports the module task_handlers of each installed app. SIGTERM and Ctrl-C end it"
+        " when the tasks in hand have ended."
+    )
+    example = "manage.py resourcepool_consume oracle\nmanage.py resourcepool_consume oracle --drain-within 120"
+    codes: Any = gettext_lazy(
+        "Exit codes: 0 stopped; 1 refused; 2 not understood; 75 a task had to be cut off: start it again."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("stream")
+        parser.add_argument(
+            "--drain-within",
+            type=float,
+            default=DRAIN_WITHIN,
+            metavar="SECONDS",
+            help=_("how long SIGTERM lets the tasks in hand go on; default: %(default)g"),
+        )
+
+    def run(self, **options: Any) -> None:
+        """Consume until SIGTERM or Ctrl-C; a second one ends it as usual."""
+        autodiscover_modules("task_handlers")
+        consumer = Consumer(options["stream"], drain_within=options["drain_within"])
+
+        def stop(number: int, frame: object) -> None:
+            consumer.stop()
+            signal.signal(number, before[signal.Signals(number)])
+
+        before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
+        self.stdout.write(_("consuming %(stream)s; Ctrl-C or SIGTERM ends it") % {"stream": consumer.stream})
+        self.stdout.flush()
+        try:
+            consumer.run()
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+        self.stdout.write(_("stopped"))

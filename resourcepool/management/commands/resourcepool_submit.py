@@ -1,0 +1,63 @@
+"""``manage.py resourcepool_submit oracle CreateTableSpace '{"initSize": 8000}' --key req-42``: adds a task."""
+
+import json
+from typing import Any
+
+from django.core.management.base import CommandParser
+from django.utils.dateparse import parse_datetime
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from resourcepool.exceptions import BadOption
+from resourcepool.management.operating import OperatorCommand
+from resourcepool.taskqueue import submit
+
+
+class Command(OperatorCommand):
+    about = gettext_lazy(
+        "Adds a task to a stream and returns at once. With a key it is safe to repeat: submitted twice, it is one task."
+    )
+    example = (
+        "manage.py resourcepool_submit oracle CreateTableSpace '{\"initSize\": 8000}' --key req-42\n"
+        "manage.py resourcepool_submit oracle Reindex --lane db-7 --task-time 2026-12-01T02:00:00+00:00"
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("stream")
+        parser.add_argument("type")
+        parser.add_argument("params", nargs="?", default="{}", help=_("a JSON object; default: {}"))
+        parser.add_argument("--key", help=_("unique in the stream; default: a random one"))
+        parser.add_argument("--lane", default="", help=_("tasks of one lane run in order"))
+        parser.add_argument("--task-time", metavar="TIME", help=_("its place in the order; default: now"))
+
+    def run(self, **options: Any) -> None:
+        """Submit it, and say whether it is new."""
+        done = submit(
+            options["stream"],
+            options["type"],
+            _params(options["params"]),
+            key=options["key"],
+            lane=options["lane"],
+            task_time=_moment(options["task_time"]),
+        )
+        said = _("submitted %(key)s") if done.is_new else _("%(key)s was submitted before; nothing was changed")
+        self.stdout.write(said % {"key": done.key})
+
+
+def _params(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise BadOption("params", text, f"a JSON object ({error})") from None
+
+
+def _moment(text: str | None) -> Any:
+    if text is None:
+        return None
+    try:
+        moment = parse_datetime(text)
+    except ValueError:
+        moment = None
+    if moment is None:
+        raise BadOption("--task-time", text, "a time such as 2026-12-01T02:00:00+00:00")
+    return moment
