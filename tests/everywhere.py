@@ -83,6 +83,7 @@ EVERYWHERE = (
     "tests/status/queues/test_task_types.py",
     "tests/history/test_recorder.py",
     "tests/elections",
+    "tests/taskqueue",
     "tests/jobs",
     "tests/sweeps/test_locked_rows.py",
     "tests/sweeps/test_sweep.py",

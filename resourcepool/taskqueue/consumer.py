@@ -64,6 +64,7 @@ class Consumer:
         self._drain_within = options.seconds("drain_within", drain_within)
         self._die = die
         self._wakeup, self._stopping = Wakeup(), threading.Event()
+        self.term: Term | None = None  # of the lead that this consumer has now
 
     def stop(self) -> None:
         """Begin no more tasks; ``run`` returns when those in hand have ended. May be called by a signal handler."""
@@ -93,9 +94,13 @@ class Consumer:
             term = election.campaign(stop=self._stopping.is_set)
         except AcquireTimeout:
             return  # it is to stop
-        with term:
-            self._tell_address(term)
-            self._lead(term)
+        try:
+            with term:
+                self._tell_address(term)
+                self.term = term
+                self._lead(term)
+        finally:
+            self.term = None
 
     def _lead(self, term: Term) -> None:
         leading = Leading(self.stream, term, self._wakeup, self._die)

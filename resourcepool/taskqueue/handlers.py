@@ -2,23 +2,20 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from resourcepool import options
 from resourcepool.exceptions import BadOption
 from resourcepool.taskqueue.models import DAY, MAX_TYPE
 
-if TYPE_CHECKING:
-    from resourcepool.taskqueue.running import RunningTask
-
-Run = TypeVar("Run", bound=Callable[["RunningTask"], Any])
+Run = TypeVar("Run", bound=Callable[[Any], Any])
 
 
 @dataclass(frozen=True, slots=True)
 class Handler:
     """What runs for tasks of one type, and for how many seconds at most (None: as long as it takes)."""
 
-    run: Callable[["RunningTask"], Any]
+    run: Callable[[Any], Any]
     max_runtime: float | None
 
 

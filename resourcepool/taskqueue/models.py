@@ -80,6 +80,8 @@ class Stream(AbstractElection):
         default=0, editable=False, help_text=_("Of the consumer's process, to which hints are sent.")
     )
 
+    objects: ClassVar[Any] = LeaseQuerySet.as_manager()
+
     class Meta:
         verbose_name = _("stream")
         verbose_name_plural = _("streams")
@@ -117,6 +119,7 @@ class Task(AbstractLease):
         models.PROTECT,
         related_name="tasks",
         verbose_name=_("stream"),
+        db_index=False,
         db_constraint=False,  # it would have each insertion lock the stream's row, which its leader writes
     )
     key = KeyField(_("key"), max_length=MAX_KEY)

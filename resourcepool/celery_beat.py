@@ -1,0 +1,147 @@
+"""Celery beat on several hosts: one leads, another takes over, and nothing is started twice (celery #1495).
+
+    CELERY_BEAT_SCHEDULER = "resourcepool.celery_beat:LeasedDatabaseScheduler"
+
+The entries are django-celery-beat's, its tables unchanged. A due entry is noted as run, and its Celery task submitted
+to the stream ``celery-beat``, in one transaction with the check that this beat still leads. The stream's consumer, a
+thread of the beat that leads, hands the tasks to the broker, again and again while the broker is down.
+"""
+
+import datetime
+import logging
+import uuid
+from typing import Any
+
+from celery import current_app
+from django.core.exceptions import ImproperlyConfigured
+from django.db import DatabaseError, InterfaceError, router, transaction
+from django.db.models import F
+from django_celery_beat.schedulers import DatabaseScheduler
+
+from resourcepool.daemon import Daemon
+from resourcepool.elections.term import Term
+from resourcepool.exceptions import ResourcePoolError
+from resourcepool.taskqueue import Consumer, RunningTask, handler, submit
+from resourcepool.taskqueue.models import MOST_LANES, MOST_RETRIES, Stream
+
+logger = logging.getLogger(__name__)
+
+STREAM = "celery-beat"
+SEND = "send to Celery"
+STANDBY = 1.0  # seconds after which a beat that does not lead asks again whether it does
+DEFAULTS = {
+    "term_ttl": 15.0,
+    "lanes": MOST_LANES,  # each entry has its own: one that cannot be sent holds up no other
+    "retries": MOST_RETRIES,
+    "retry_delay": 5.0,
+    "on_failure": Stream.OnFailure.SKIP,
+    "done_kept": 86_400.0,
+}
+MOMENTS = ("expires", "eta")
+ENTRIES = uuid.UUID("6f0d27c4-7a2c-4a0c-9d5e-8a4f4f8f2b11")
+
+
+class LeasedDatabaseScheduler(DatabaseScheduler):  # type: ignore[misc]  # it has no types
+    """django-celery-beat's scheduler, of which one at a time is active.
+
+    After a failover each entry that is due runs once, however often it was missed.
+
+    Not promised: that the broker gets a task only once: a beat that dies between sending and noting it has it sent
+    again, under the same Celery task id.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self._term: Term | None = None
+        self._consumer: Consumer | None = None
+        self._thread: Daemon | None = None
+        super().__init__(*args, **kwargs)
+
+    def tick(self, *args: Any, **kwargs: Any) -> float:
+        """Start one due entry if this beat leads; returns the seconds until the next call."""
+        try:
+            term = self._term_of_this_beat()
+            if term is not self._term:
+                self._read_again()
+                self._term = term
+            if term is None or not term.is_leader:
+                return STANDBY
+            return float(super().tick(*args, **kwargs))
+        except (ResourcePoolError, DatabaseError, InterfaceError) as error:
+            logger.warning("celery beat: %s", error)
+            self._read_again()
+            return STANDBY
+
+    def apply_entry(self, entry: Any, producer: Any = None) -> None:
+        """Note that the entry is run, and submit its Celery task; nothing happens when another beat was faster."""
+        model, term = entry.model, self._term
+        if term is None:
+            return
+        rows = self.Model.objects.using(term.using).filter(
+            pk=model.pk, enabled=True, total_run_count=entry.total_run_count
+        )
+        key = f"{model.pk} {model.last_run_at.isoformat()}"
+        with transaction.atomic(using=term.using), term.guard():
+            if rows.update(last_run_at=model.last_run_at, total_run_count=F("total_run_count") + 1):
+                submit(STREAM, SEND, _sendable(entry, key), key=key, lane=entry.name[:200])
+                return
+        self._read_again()  # somebody has changed it
+
+    def sync(self) -> None:
+        """Write nothing: it is written when an entry is run."""
+        self._dirty.clear()
+
+    def close(self) -> None:
+        """Resign, so that another beat leads at once."""
+        if self._consumer is not None and self._thread is not None:
+            self._consumer.stop()
+            self._thread.join(STANDBY * 10)
+        super().close()
+
+    def _term_of_this_beat(self) -> Term | None:
+        if self._consumer is None:  # not before: the service may fork after it has made its scheduler
+            _refuse_two_databases(self.Model)
+            Stream.objects.get_or_create(name=STREAM, defaults=DEFAULTS)
+            self._consumer = Consumer(STREAM)
+            self._thread = Daemon(STREAM, self._consumer.run)
+        assert self._thread is not None  # noqa: S101 (for the type checker)
+        self._thread.see_to()
+        return self._consumer.term
+
+    def _read_again(self) -> None:
+        self._dirty.clear()
+        self._initial_read, self._heap = True, None
+
+
+@handler(SEND)
+def send(task: RunningTask) -> str:
+    """Hand a Celery task to the broker; returns its id."""
+    wanted = task.params
+    options: dict[str, Any] = {
+        name: datetime.datetime.fromisoformat(value) if name in MOMENTS and isinstance(value, str) else value
+        for name, value in wanted["options"].items()
+    }
+    known = current_app.tasks.get(wanted["task"])
+    args, kwargs = wanted["args"], wanted["kwargs"]
+    if known is not None:
+        known.apply_async(args, kwargs, task_id=wanted["id"], **options)
+    else:
+        current_app.send_task(wanted["task"], args, kwargs, task_id=wanted["id"], **options)
+    return str(wanted["id"])
+
+
+def _sendable(entry: Any, key: str) -> dict[str, Any]:
+    options = {
+        name: value.isoformat() if isinstance(value, datetime.datetime) else value
+        for name, value in entry.options.items()
+    }
+    celery_id = str(uuid.uuid5(ENTRIES, key))
+    return {"task": entry.task, "id": celery_id, "args": entry.args, "kwargs": entry.kwargs, "options": options}
+
+
+def _refuse_two_databases(model: Any) -> None:
+    entries, streams = router.db_for_write(model), router.db_for_write(Stream)
+    if entries != streams:
+        raise ImproperlyConfigured(
+            f"django-celery-beat's tables are on database {entries!r}, resourcepool's on {streams!r}: "
+            "LeasedDatabaseScheduler writes both in one transaction"
+        )

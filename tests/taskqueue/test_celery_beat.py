@@ -1,0 +1,82 @@
+"""Several beats: one leads, another takes over, and each due entry is started once."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import redis
+from django_celery_beat.models import IntervalSchedule, PeriodicTask
+
+from resourcepool.celery_beat import STREAM
+from resourcepool.models import Stream, Task
+from tests.eventually import eventually
+from tests.servers.redis import redis_server
+from tests.servers.server import ServerMissing
+from tests.spawned import Child, Spawner
+
+SOON = 60
+
+
+def beat() -> None:
+    """Be a beat until SIGTERM."""
+    from project.celery import app
+
+    scheduler = "resourcepool.celery_beat:LeasedDatabaseScheduler"
+    app.start(["beat", "--max-interval=1", "--loglevel=INFO", "--pidfile=", "-S", scheduler])
+
+
+@pytest.fixture(autouse=True)
+def _no_entries() -> Iterator[None]:
+    yield
+    PeriodicTask.objects.all().delete()
+    IntervalSchedule.objects.all().delete()
+
+
+@pytest.fixture
+def broker() -> Iterator[str]:
+    try:
+        with redis_server() as url:
+            yield url
+    except ServerMissing as missing:
+        pytest.skip(str(missing))
+
+
+def sent(url: str) -> list[str]:
+    """Return the ids of the Celery tasks that the broker was given."""
+    messages = redis.Redis.from_url(url).lrange("celery", 0, -1)
+    return [json.loads(message)["headers"]["id"] for message in messages]
+
+
+def leader() -> str:
+    row: Any = Stream.objects.filter(pk=STREAM).first()
+    return "" if row is None else row.holder
+
+
+@pytest.mark.timeout(180)
+def test_each_due_entry_is_started_once_by_three_beats_of_which_the_leader_is_killed(
+    broker: str, spawn: Spawner
+) -> None:
+    Stream.objects.create(name=STREAM, term_ttl=1, lanes=8)
+    every = IntervalSchedule.objects.create(every=200, period=IntervalSchedule.MICROSECONDS)
+    PeriodicTask.objects.create(name="often", task="reports.make", interval=every, args='["名"]')
+    PeriodicTask.objects.exclude(name="often").update(enabled=False)
+    beats: dict[int, Child] = {}
+    for _ in range(3):
+        child = spawn(beat, CELERY_BROKER_URL=broker)
+        beats[child.pid] = child
+
+    def ran() -> int:
+        return int(PeriodicTask.objects.get(name="often").total_run_count)
+
+    eventually(lambda: ran() >= 5 and sent(broker), SOON, lambda: [child.output for child in beats.values()])
+    first = leader()
+    killed = next(child for pid, child in beats.items() if str(pid) in first)
+    killed.kill()
+    before = ran()
+    eventually(lambda: leader() not in ("", first) and ran() >= before + 5, SOON)
+    PeriodicTask.objects.update(enabled=False)
+    eventually(lambda: not Task.objects.unfinished().exists(), SOON)
+    ids = sent(broker)
+    assert len(set(ids)) == ran()
+    assert len(ids) - len(set(ids)) <= 1, "only what was being sent just when the leader was killed"
