@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Self
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
+from django.db.models import F
 from django.utils.translation import gettext_lazy as _
 
 from resourcepool.dialect import DbNow, KeyField
@@ -34,6 +35,18 @@ def _seconds(name: Any, default: float, help_text: Any, least: float = 0.0, most
 def _whole(name: Any, default: int, help_text: Any, least: int, most: int) -> Any:
     limits: list[Any] = [MinValueValidator(least), MaxValueValidator(most)]
     return models.PositiveIntegerField(name, default=default, validators=limits, help_text=help_text)
+
+
+class StreamQuerySet(LeaseQuerySet):
+    """What an operator does to streams."""
+
+    def pause(self, actor: str = "") -> int:
+        """Have their consumers begin no more tasks, within 3 s; returns how many were not paused."""
+        return self.filter(is_paused=False).update(is_paused=True)
+
+    def resume(self, actor: str = "") -> int:
+        """End a pause; returns how many were paused."""
+        return self.filter(is_paused=True).update(is_paused=False)
 
 
 class Stream(AbstractElection):
@@ -80,7 +93,7 @@ class Stream(AbstractElection):
         default=0, editable=False, help_text=_("Of the consumer's process, to which hints are sent.")
     )
 
-    objects: ClassVar[Any] = LeaseQuerySet.as_manager()
+    objects: ClassVar[Any] = StreamQuerySet.as_manager()
 
     class Meta:
         verbose_name = _("stream")
@@ -89,7 +102,7 @@ class Stream(AbstractElection):
 
 
 class TaskQuerySet(LeaseQuerySet):
-    """Filters over tasks."""
+    """Filters over tasks, and what an operator does to them."""
 
     def unfinished(self) -> Self:
         """Tasks that are to be run, are being run, or block their stream."""
@@ -98,6 +111,36 @@ class TaskQuerySet(LeaseQuerySet):
     def in_order(self) -> Self:
         """The order in which the tasks of a stream are run."""
         return self.order_by("task_time", "pk")
+
+    def failed(self) -> Self:
+        """Tasks that are not run unless somebody retries them."""
+        return self.filter(state__in=FAILED)
+
+    def discardable(self) -> Self:
+        """Tasks that are not running, and neither done nor discarded."""
+        return self.filter(state__in=DISCARDABLE)
+
+    def retry(self, actor: str = "", reason: str = "") -> int:
+        """Make failed tasks ready again, each in its old place, as if they had not failed; returns how many."""
+        return self.failed().update(
+            state=Task.State.READY,
+            fence=F("fence") + 1,
+            busy_before=DbNow(),
+            finished_at=None,
+            failures=0,
+            deaths=0,
+        )
+
+    def discard(self, actor: str = "", reason: str = "") -> int:
+        """Finish tasks without running them; returns how many. Running ones are left alone."""
+        said = "discarded" + (f" by {actor}" if actor else "") + (f": {reason}" if reason else "")
+        return self.discardable().update(
+            state=Task.State.DISCARDED,
+            fence=F("fence") + 1,
+            busy_before=DbNow(),
+            finished_at=DbNow(),
+            outcome=said[:MAX_OUTCOME],
+        )
 
 
 class Task(AbstractLease):
@@ -155,3 +198,7 @@ class Task(AbstractLease):
 
     def __str__(self) -> str:
         return f"{self.stream_id}/{self.key}"
+
+
+FAILED = (Task.State.BLOCKED, Task.State.SKIPPED, Task.State.DEAD, Task.State.DISCARDED)
+DISCARDABLE = (Task.State.READY, Task.State.BLOCKED, Task.State.SKIPPED, Task.State.DEAD)

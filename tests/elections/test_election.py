@@ -1,5 +1,8 @@
 """Elections: one leads, everybody can see who, and the next one follows."""
 
+import asyncio
+import time
+
 import pytest
 from django.db import connection, transaction
 
@@ -120,3 +123,76 @@ def test_a_term_is_a_lease_that_is_nothing_to_the_history() -> None:
     with Election("reports").campaign() as term:
         assert isinstance(term, Term)
         assert not term.model.is_told
+
+
+def test_who_stands_by_is_listed_and_a_leader_may_resign_in_favour_of_one() -> None:
+    election = Election("reports")
+    first = election.campaign()
+    waiting = []
+    for count in (1, 2):
+        waiting.append(InBackground(lambda: Election("reports").campaign(timeout=60)))
+        eventually(lambda count=count: Ticket.objects.count() == count, within=30)  # type: ignore[misc]
+    second, third = election.standbys()
+    with pytest.raises(BadOption, match="a standby"):
+        first.resign(to="nobody")
+    assert first.is_leader
+    first.resign(to=third)
+    term = waiting[1].result()
+    assert term.holder == third
+    term.resign()
+    assert waiting[0].result().holder == second
+
+
+def test_after_a_term_that_was_not_resigned_the_next_leader_waits_for_the_lock_delay() -> None:
+    waited: list[float] = []
+
+    def lead() -> Term:
+        began = time.monotonic()
+        term = Election("reports", lock_delay=0.5).campaign()
+        waited.append(time.monotonic() - began)
+        return term
+
+    lead().resign()
+    lead()
+    expire(row())  # it died
+    lead()
+    assert waited[2] >= 0.5
+    assert Leadership.objects.get().resigned_term < Leadership.objects.get().elected_term
+
+
+def test_none_is_waited_for_after_a_term_that_was_resigned() -> None:
+    Election("reports", lock_delay=3_600).campaign().resign()
+    assert InBackground(Election("reports", lock_delay=3_600).campaign).result(30).is_leader
+
+
+def test_a_program_is_told_that_it_is_elected_and_that_it_has_lost() -> None:
+    told: list[str] = []
+    election = Election(
+        "reports", on_elected=lambda term: told.append("elected"), on_lost=lambda term: told.append("lost")
+    )
+    election.campaign().resign()
+    term = election.campaign()
+    steal(row(), holder="the next one")
+    with pytest.raises(LeaseLost):
+        term.renew()
+    eventually(lambda: told == ["elected", "elected", "lost"], 30, lambda: told)
+
+
+def test_a_campaign_ends_when_its_caller_does_not_want_it_any_more() -> None:
+    with Election("reports").campaign():
+        waiting = InBackground(lambda: Election("reports").campaign(stop=lambda: True))
+        with pytest.raises(AcquireTimeout):
+            waiting.result(30)
+
+
+async def _campaigns() -> tuple[bool, int]:
+    term = await Election("reports").acampaign(timeout=30)
+    other = await Election("reports").atry_now()
+    await term.aresign()
+    return other is None, term.fence
+
+
+def test_elections_work_under_asyncio() -> None:
+    was_alone, term = asyncio.run(_campaigns())
+    assert was_alone
+    assert row().fence > term

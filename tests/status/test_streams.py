@@ -1,0 +1,78 @@
+"""How a stream stands, and why nothing runs."""
+
+import datetime
+
+import pytest
+from django.utils import timezone
+
+from resourcepool.exceptions import BadOption
+from resourcepool.models import Stream, Task
+from resourcepool.status.streams import MOST_COUNTED, streams
+from resourcepool.taskqueue import NewTask, submit, submit_many
+from tests.app.rows import change, granted
+
+pytestmark = pytest.mark.django_db
+
+
+def made(**options: object) -> Stream:
+    row: Stream = Stream.objects.create(name="oracle", **options)
+    return row
+
+
+def test_an_idle_stream_has_nothing_to_explain() -> None:
+    made()
+    (one,) = streams()
+    assert (one.name, one.leader, one.depth, one.first, one.because) == ("oracle", "", 0, None, "")
+
+
+def test_tasks_that_nobody_runs_are_explained_by_the_missing_consumer() -> None:
+    made()
+    submit("oracle", "note", key="a")
+    (one,) = streams("oracle")
+    assert one.depth == 1
+    assert one.first is not None
+    assert (one.first.key, one.first.state, one.first.runs) == ("a", "ready", None)
+    assert one.because == "no consumer leads it; start one: manage.py resourcepool_consume oracle"
+
+
+def test_a_blocked_stream_names_the_task_and_its_error() -> None:
+    granted(made(), "web-1")
+    submit_many("oracle", [NewTask("note", key="a"), NewTask("note", key="b")])
+    Task.objects.filter(key="a").update(state="blocked", outcome="disk full")
+    (one,) = streams()
+    assert (one.leader, one.blocked, one.depth) == ("web-1", 1, 2)
+    assert one.because == "task a blocks it: disk full. Retry or discard it"
+
+
+def test_a_paused_stream_says_so() -> None:
+    granted(made(is_paused=True), "web-1")
+    submit("oracle", "note")
+    assert streams()[0].because == "it is paused"
+
+
+def test_a_task_that_waits_for_its_next_try_says_when() -> None:
+    granted(made(), "web-1")
+    submit("oracle", "note", key="a")
+    change(Task.objects.get(), outcome="no answer", busy_before=timezone.now() + datetime.timedelta(hours=2))
+    assert streams()[0].because.startswith("task a is tried again in ")
+
+
+def test_what_has_finished_is_counted_by_its_outcome() -> None:
+    made()
+    submit_many("oracle", [NewTask("note", key=str(number)) for number in range(4)])
+    now = timezone.now()
+    for key, state, at in (
+        ("0", "done", now),
+        ("1", "dead", now),
+        ("2", "skipped", now),
+        ("3", "dead", now - datetime.timedelta(days=1)),
+    ):
+        Task.objects.filter(key=key).update(state=state, finished_at=at)
+    (one,) = streams()
+    assert (one.depth, one.done, one.failed, one.dead) == (0, 1, 2, 2)
+    assert MOST_COUNTED > 4
+
+
+def test_an_unknown_stream_is_refused_by_name() -> None:
+    with pytest.raises(BadOption, match="stream='unknown'"):
+        streams("unknown")

@@ -1,0 +1,51 @@
+"""What operators do to streams and tasks."""
+
+from resourcepool.models import Stream, Task
+from resourcepool.taskqueue import handler, submit, submit_many
+from resourcepool.taskqueue.submitting import NewTask
+from tests.eventually import eventually
+from tests.taskqueue.consuming import WITHIN, consuming, finished, states, stream, task
+
+
+def test_a_blocked_task_that_is_retried_is_the_next_one_that_runs() -> None:
+    stream()
+    may_succeed: list[bool] = []
+    handler("note")(lambda one: one.key != "a" or bool(may_succeed))
+    submit("oracle", "note", key="a")
+    submit("oracle", "note", key="b")
+    with consuming():
+        eventually(lambda: states() == {"a": "blocked", "b": "ready"}, WITHIN, states)
+        may_succeed.append(True)
+        assert Task.objects.all().retry("alice") == 1
+        finished(2)
+    assert states() == {"a": "done", "b": "done"}
+    assert task("a").attempts == 2
+
+
+def test_a_blocked_task_that_is_discarded_lets_the_others_run() -> None:
+    stream()
+    handler("note")(lambda one: one.key != "a")
+    submit("oracle", "note", key="a")
+    submit("oracle", "note", key="b")
+    with consuming():
+        eventually(lambda: states() == {"a": "blocked", "b": "ready"}, WITHIN, states)
+        assert Task.objects.filter(key="a").discard("alice", "no such disk") == 1
+        finished(2)
+    assert states() == {"a": "discarded", "b": "done"}
+    assert task("a").outcome == "discarded by alice: no such disk"
+
+
+def test_what_is_running_or_done_is_neither_retried_nor_discarded() -> None:
+    stream()
+    submit_many("oracle", [NewTask("note", key=state) for state in ("running", "done")])
+    for key in ("running", "done"):
+        Task.objects.filter(key=key).update(state=key)
+    assert Task.objects.all().retry() == 0
+    assert Task.objects.all().discard() == 0
+
+
+def test_pausing_and_resuming_tell_how_many_changed() -> None:
+    stream()
+    assert Stream.objects.all().pause() == 1
+    assert Stream.objects.all().pause() == 0
+    assert Stream.objects.all().resume() == 1
