@@ -1,0 +1,206 @@
+"""One run: a private database, the relay, consumers, what is done to them; then the judge looks."""
+
+import contextlib
+import os
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import django
+
+from tests.concurrency.evidence import Log
+from tests.servers import SERVERS, Server
+from tests.taskqueue.proof.judge import Findings, Written, examine
+from tests.taskqueue.proof.terms import STREAM, TERM_TTL, TYPE
+
+if TYPE_CHECKING:
+    from tests.chaos.fleet import Fleet, Member
+    from tests.chaos.wire import Wire
+
+CONSUMERS = 3
+SETTINGS = "tests.chaos.settings"
+PATIENCE = 120.0  # seconds without any task being done, after which the run ends
+LOST = ("any", "commit", "task", "guard")
+MEMBERS_LOOKED_AT = 0.1  # seconds
+OUTAGE = 0.5
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is asked for; ``every``: seconds between two misfortunes."""
+
+    database: str
+    tasks: int
+    lanes: int
+    every: float
+    seed: int
+
+
+def run(plan: Plan, folder: Path) -> Findings:
+    """Carry the plan out and return what the judge found."""
+    with SERVERS[plan.database]() as server:
+        return _on(server, plan, folder)
+
+
+def _on(server: Server, plan: Plan, folder: Path) -> Findings:
+    os.environ |= {"DATABASE_URL": server.url, "DJANGO_SETTINGS_MODULE": SETTINGS}
+    django.setup()
+    from tests.chaos.wire import Wire
+
+    _make(plan)
+    path = folder / "evidence"
+    log = Log(path, who=0)
+    with StreamWire.of(Wire, server, plan, path) as wire:
+        url = urlsplit(server.url)
+        through = url._replace(netloc=url.netloc.replace(f":{server.port}", f":{wire.port}")).geturl()
+        with _fleet(log, path, plan, through) as fleet:
+            with contextlib.suppress(KeyboardInterrupt):
+                _until_done(plan, fleet, Misfortunes(plan, fleet, wire, server))
+            fleet.leave()
+    from resourcepool.models import Task
+    from tests.chaos.models import Step
+
+    steps = Step._default_manager.order_by("pk").values_list("page", "before", "fence")
+    done = Task.objects.filter(state=Task.State.DONE).count()
+    return examine(log.events(), [Written(*step) for step in steps], plan.tasks, done)
+
+
+class StreamWire:
+    """How the relay recognises the statements of streams."""
+
+    kinds = {
+        "guard": ("UPDATE RESOURCEPOOL_STREAM SET BUSY_BEFORE",) * 2,
+        "task": ("UPDATE RESOURCEPOOL_TASK SET",) * 2,
+        "commit": ("COMMIT",) * 2,
+        "any": ("",) * 2,
+    }
+
+    @classmethod
+    def of(cls, wire: "type[Wire]", server: Server, plan: Plan, path: Path) -> "Wire":
+        """Return a relay to this server."""
+        made = type("StreamWire", (wire,), {"kinds": cls.kinds})
+        found: Wire = made(server.port, plan.database, path, plan.seed)
+        return found
+
+
+def _fleet(log: Log, path: Path, plan: Plan, url: str) -> "Fleet":
+    from tests.chaos.fleet import Fleet
+
+    class Consumers(Fleet):
+        worker = "tests.taskqueue.proof.worker:Worker"
+
+    return Consumers(log, path, plan.seed, {"DATABASE_URL": url, "DJANGO_SETTINGS_MODULE": SETTINGS})
+
+
+class Misfortunes:
+    """What befalls the consumers and their database, one thing at a time."""
+
+    def __init__(self, plan: Plan, fleet: "Fleet", wire: "Wire", server: Server) -> None:
+        self._chance = random.Random(f"{plan.seed}/misfortunes")
+        self._fleet, self._wire, self._server = fleet, wire, server
+        self._acts: list[Callable[[], None]] = []
+
+    def next(self) -> None:
+        """Have the next one happen; each kind comes before one of them comes again."""
+        if not self._acts:
+            self._acts = [self._kill, self._kill, self._pause, self._restart, self._cut, self._lose, self._lose]
+            self._chance.shuffle(self._acts)
+        self._acts.pop()()
+
+    def _leader(self) -> "Member | None":
+        from resourcepool.models import Stream
+
+        holder = Stream.objects.get().holder
+        running = self._fleet.running()
+        return next(
+            (member for member in running if f"-{member.pid}-" in holder or str(member.pid) in holder), None
+        )
+
+    def _kill(self) -> None:
+        if (leader := self._leader()) is not None:
+            self._fleet.kill(leader)
+
+    def _pause(self) -> None:
+        if (leader := self._leader()) is not None:
+            self._fleet.stop(leader, 2 * TERM_TTL)
+
+    def _restart(self) -> None:
+        from django.db import connection
+
+        connection.close()
+        self._server.kill()
+        time.sleep(OUTAGE)
+        self._server.start()
+
+    def _cut(self) -> None:
+        self._wire.cut()
+
+    def _lose(self) -> None:
+        self._wire.lose(self._chance.choice(LOST))
+
+
+def _make(plan: Plan) -> None:
+    from django.core.management import call_command
+    from django.db import connection
+
+    from resourcepool.models import Stream
+    from resourcepool.taskqueue import NewTask, submit_many
+
+    call_command("migrate", verbosity=0, run_syncdb=True)
+    options = {"retries": 1_000, "retry_delay": 0.05, "most_deaths": 100}
+    Stream.objects.create(name=STREAM, term_ttl=TERM_TTL, lanes=plan.lanes, **options)
+    lanes = [number % plan.lanes for number in range(plan.tasks)]
+    tasks = [
+        NewTask(TYPE, {"number": number, "lane": lane}, key=str(number), lane=f"lane {lane}")
+        for number, lane in enumerate(lanes)
+    ]
+    submit_many(STREAM, tasks)
+    submit_many(STREAM, tasks[::7])  # as after an error that left it open whether they were added
+    connection.close()
+
+
+def _until_done(plan: Plan, fleet: "Fleet", misfortunes: Misfortunes) -> None:
+    from django.db import DatabaseError, InterfaceError
+
+    for _ in range(CONSUMERS):
+        fleet.start()
+    left, changed_at, next_at = -1, time.monotonic(), time.monotonic() + plan.every
+    while left and time.monotonic() < changed_at + PATIENCE:
+        fleet.go_on()
+        _replace_the_dead(fleet)
+        try:
+            if time.monotonic() > next_at:
+                misfortunes.next()
+                next_at = time.monotonic() + plan.every
+            now_left = _unfinished()
+        except (DatabaseError, InterfaceError):
+            continue
+        if now_left != left:
+            left, changed_at = now_left, time.monotonic()
+        time.sleep(MEMBERS_LOOKED_AT)
+
+
+def _unfinished() -> int:
+    from django.db import DatabaseError, connection
+
+    from resourcepool.models import Task
+
+    try:
+        return int(Task.objects.unfinished().count())
+    except DatabaseError:
+        connection.close()
+        raise
+
+
+def _replace_the_dead(fleet: "Fleet") -> None:
+    """A consumer ends its own process when it has lost the lead in the middle of a task."""
+    from tests.chaos.fleet import _lives
+
+    for member in [member for member in fleet.members if not _lives(member.pid)]:
+        fleet.log.tell("ended_itself", member.number)
+        fleet.members.remove(member)
+        fleet.start()
