@@ -15,9 +15,7 @@ from resourcepool.dialect import DbNow, MicrosUntil
 from resourcepool.elections.models import MAX_NAME, AbstractElection, Leadership, selector
 from resourcepool.exceptions import AcquireTimeout
 from resourcepool.leases import verbs
-from resourcepool.leases.holder import default_holder
-from resourcepool.leases.terms import Terms
-from resourcepool.leases.verbs import Grant
+from resourcepool.leases.terms import Grant, Terms, default_holder
 from resourcepool.waiting.acquire import acquire, try_now
 from resourcepool.waiting.delivering import delivered
 from resourcepool.waiting.lease import AwaitedLease

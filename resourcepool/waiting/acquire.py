@@ -12,12 +12,11 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from resourcepool import dialect
 from resourcepool.async_threads import in_thread
 from resourcepool.bell import Bell
-from resourcepool.database.answers import answer_timeout
 from resourcepool.database.clock import monotonic
+from resourcepool.database.retry import answer_timeout
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.leases import verbs
-from resourcepool.leases.holder import default_holder
-from resourcepool.leases.verbs import Grant
+from resourcepool.leases.terms import Grant, default_holder
 from resourcepool.waiting import handover, tickets
 from resourcepool.waiting.claim_in_transaction import refuse_open_transaction
 from resourcepool.waiting.contention import acquiring, releasing, speed_of, upkeep

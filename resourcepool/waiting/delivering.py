@@ -8,7 +8,7 @@ from django.db import connections
 
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.leases.lease import Lease
-from resourcepool.leases.verbs import Grant
+from resourcepool.leases.terms import Grant
 from resourcepool.waiting import handover
 from resourcepool.waiting.request import Request, Source
 

@@ -14,9 +14,8 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Q
 
 from resourcepool import dialect
-from resourcepool.database.answers import answer_timeout
 from resourcepool.database.clock import monotonic
-from resourcepool.database.retry import retrying, rows_read
+from resourcepool.database.retry import answer_timeout, retrying, rows_read
 from resourcepool.dialect import RowUpdate
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.leases import verbs

@@ -8,12 +8,11 @@ from typing import Protocol
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import options
-from resourcepool.database.answers import A_LITTLE, LONGEST, answer_timeout
+from resourcepool.database.retry import A_LITTLE, LONGEST, answer_timeout
 from resourcepool.exceptions import AcquireTimeout
 from resourcepool.leases.lease import Lease
 from resourcepool.leases.table import Model
-from resourcepool.leases.terms import Terms
-from resourcepool.leases.verbs import Grant
+from resourcepool.leases.terms import Grant, Terms
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from resourcepool.database.clock import monotonic
 from resourcepool.leases import verbs
 from resourcepool.leases.table import Model
-from resourcepool.leases.terms import margin
-from resourcepool.leases.verbs import Grant
+from resourcepool.leases.terms import Grant, margin
 from resourcepool.waiting import handover, tickets
 from resourcepool.waiting.contention import pause, speed_of
 from resourcepool.waiting.delivering import abandon, handles

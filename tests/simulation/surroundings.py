@@ -16,7 +16,7 @@ from resourcepool.daemon import Daemon
 from resourcepool.database import background
 from resourcepool.database.wakeup import Wakeup
 from resourcepool.dialect import Trouble
-from resourcepool.leases import holder, shutdown
+from resourcepool.leases import shutdown, terms
 from resourcepool.leases.keeper import Keeper, keeper
 from resourcepool.models import Proxy, Ticket
 from resourcepool.waiting import contention
@@ -78,8 +78,8 @@ def memory() -> Memory:
 
 def begin_names() -> None:
     """Let the default holders' names begin anew, so that a trace is the same every time."""
-    holder._begin()
-    holder._host, holder._incarnation = "host", "sim"
+    terms._begin()
+    terms._host, terms._incarnation = "host", "sim"
 
 
 @cache
