@@ -27,9 +27,8 @@ from resourcepool.resources.state import Status
 from resourcepool.resources.strategy import LastHeld, LastSeen, choose
 from resourcepool.resources.timeout import timed_out
 from resourcepool.waiting.acquire import aacquire, acquire, atry_now, try_now
-from resourcepool.waiting.claim_in_transaction import refuse_open_transaction
-from resourcepool.waiting.delivering import delivered, handles
-from resourcepool.waiting.request import Request
+from resourcepool.waiting.lease import delivered, handles
+from resourcepool.waiting.request import Request, refuse_open_transaction
 
 ROUNDS = 10  # of reading free rows and losing the race for them
 TRIES_PER_LOOK = 3
