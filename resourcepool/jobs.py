@@ -1,0 +1,87 @@
+"""Periodic work that one process does at a time: who does it, when it was done last, and what came of it."""
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from django.db import DatabaseError, InterfaceError, connections, models
+from django.utils.translation import gettext_lazy as _
+
+from resourcepool.database.clock import monotonic
+from resourcepool.database.retry import retrying
+from resourcepool.dialect import DbNow
+from resourcepool.elections.election import Election, Term
+from resourcepool.elections.models import AbstractElection
+from resourcepool.exceptions import ResourcePoolError
+from resourcepool.leases import verbs
+
+# What the jobs are called, in their rows and wherever they are shown.
+SWEEP, PRUNE, STATISTICS = "sweep", "prune history", "statistics"
+CHECK = "check "  # and the label of the pool that is checked
+
+MAX_RESULT = 200
+TROUBLE = (DatabaseError, InterfaceError, ResourcePoolError)
+
+logger = logging.getLogger(__name__)
+
+
+class Job(AbstractElection):
+    """A kind of periodic work, done by whoever is elected for it, so that it is safe to start it twice at once.
+
+    Correctness never depends on any of them (invariant 4).
+    """
+
+    done_at = models.DateTimeField(_("done at"), null=True, editable=False)
+    seconds = models.FloatField(_("took"), null=True, editable=False)
+    result = models.CharField(_("result"), max_length=MAX_RESULT, default="", editable=False)
+    memory = models.TextField(default="", editable=False, help_text=_("What it has to know next time."))
+    failed_at = models.DateTimeField(_("failed at"), null=True, editable=False)
+
+    class Meta:
+        verbose_name = _("job")
+        verbose_name_plural = _("jobs")
+
+
+def run(name: str, work: Callable[[Term], str]) -> str | None:
+    """Do ``work`` as the job ``name``, and return what it says was done; None when it is being done elsewhere.
+
+    Args:
+        work: is given the term: long work looks now and then (``ensure_held``), and returns one line.
+
+    Raises:
+        DatabaseUnavailable: and whatever ``work`` raises; that is noted, too, if the database answers.
+        LeaseLost: it took so long, or was stopped for so long, that somebody else may be doing it by now.
+    """
+    term = Election(name, Job).try_now()
+    if term is None:
+        return None
+    connection = connections[term.using]
+    mine = verbs.rows_of(connection, Job).filter(pk=name, fence=term.fence)
+
+    def note(**came_of_it: Any) -> None:
+        retrying(connection, lambda: mine.update(**came_of_it))
+
+    with term:
+        began_at = monotonic()
+        try:
+            result = work(term)
+        except Exception as error:
+            try:
+                note(failed_at=DbNow(), result=_line(f"{type(error).__name__}: {error}"))
+            except TROUBLE as trouble:  # what ``work`` has met matters more
+                logger.warning("that the job %r failed was not written down: %s", name, trouble)
+            raise
+        note(done_at=DbNow(), failed_at=None, seconds=monotonic() - began_at, result=_line(result))
+    return result
+
+
+def _line(text: str) -> str:
+    """Return ``text`` as one line for the row: of a list that is too long the items that fit, and how many do not."""
+    plain = " ".join(text.split())
+    items = plain.split("; ")
+    for kept in range(min(len(items), MAX_RESULT), 0, -1):
+        left_out = len(items) - kept
+        line = "; ".join([*items[:kept], *([f"and {left_out} more"] if left_out else [])])
+        if len(line) <= MAX_RESULT:
+            return line
+    return f"{plain[: MAX_RESULT - 3]}..."
