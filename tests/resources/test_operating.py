@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
-from resourcepool.dialect import DbLater, DbNow, brief
+from resourcepool.dialect import DbLater, DbNow, transactions
 from resourcepool.exceptions import BadOption, DatabaseUnavailable, LeaseLost
 from resourcepool.leases import verbs
 from resourcepool.models import Proxy
@@ -236,7 +236,7 @@ class TestWhileItsHolderIsInALongTransaction:
     @pytest.fixture
     def locked(self, proxy: Any, monkeypatch: pytest.MonkeyPatch, other: Any) -> Any:
         """A row that a transaction has changed, which ends with the test."""
-        monkeypatch.setattr(brief, "BRIEF", 1)
+        monkeypatch.setattr(transactions, "BRIEF", 1)
         granted(proxy)
         change(proxy, status=Status.QUARANTINED, until=DbLater(-1))
         other.set_autocommit(False)
