@@ -9,10 +9,9 @@ from django.core.checks import Warning as CheckWarning
 
 from resourcepool.exceptions import BadOption
 from resourcepool.leases.table import inherited_from
-from resourcepool.resources.occupation import checked_times
 from resourcepool.resources.registry import inherited_models, resource_models
 from resourcepool.resources.requests import RESERVED
-from resourcepool.resources.resource import Resource
+from resourcepool.resources.resource import Resource, checked_times
 from resourcepool.resources.selectors import selectable
 
 META = "Write class Meta(AbstractResource.Meta), or"

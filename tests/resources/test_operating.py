@@ -81,13 +81,13 @@ class TestRevoke:
         one, other = new(Proxy), new(Proxy)
         for row in (one, other):
             granted(row, "crawler")
-        free = queryset._free
+        free = queryset.end_leases
 
-        def meanwhile(*arguments: Any) -> Any:
+        def meanwhile(*arguments: Any, **options: Any) -> Any:
             steal(other, "next")
-            return free(*arguments)
+            return free(*arguments, **options)
 
-        monkeypatch.setattr(queryset, "_free", meanwhile)
+        monkeypatch.setattr(queryset, "end_leases", meanwhile)
         assert Proxy.objects.revoke("stuck") == 1
         assert columns(other)["holder"] == "next"
         assert [fact.pk for fact in facts if fact.what == What.REVOKED] == [one.pk]
