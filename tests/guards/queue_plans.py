@@ -46,7 +46,7 @@ QUEUE_PLANS = (
     Mutation(
         "queues: who comes back has what it had",
         "queues/serving/registration.py",
-        "            inherit(using, locked, after, row)\n",
+        "            _inherit(using, locked, after, row)\n",
         "            pass\n",
         OUTAGES,
     ),

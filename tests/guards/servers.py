@@ -3,7 +3,7 @@
 from tests.guards.mutation import Mutation
 
 HELD, MEMBERSHIP, SERVER = "queues/serving/held.py", "queues/serving/membership.py", "queues/serving/server.py"
-REGISTERING, PACE = "queues/serving/registration.py", "queues/serving/pace.py"
+REGISTERING = "queues/serving/registration.py"
 HANDLES = ("tests/queues/serving/test_held.py", "tests/queues/test_guard.py")
 MEMBERS = (
     "tests/queues/serving/test_membership.py",
@@ -32,22 +32,22 @@ QUEUE_SERVERS = (
     Mutation(
         "queues: old and new work on one queue do not meet",
         MEMBERSHIP,
-        "if any(old.pk == queue.pk and old is not queue and old.is_in_hand for old in self._unfinished):",
-        "if False:",
+        "all(old is queue and one.thread == hand.thread for one, old in others)",
+        "all(one.thread == hand.thread for one, old in others)",
         MEMBERS,
     ),
     Mutation(
         "queues: two threads do not get one queue",
         MEMBERSHIP,
-        "may = queue.is_mine and not hand.is_loop",
-        "may = not hand.is_loop",
+        "all(old is queue and one.thread == hand.thread for one, old in others)",
+        "all(old is queue for one, old in others)",
         HANDLES,
     ),
     Mutation(
         "queues: a loop gets nothing that is in hand",
         MEMBERSHIP,
-        "may = queue.is_mine and not hand.is_loop",
-        "may = queue.is_mine",
+        "may = is_mine and not hand.is_loop",
+        "may = is_mine",
         SERVERS,
     ),
     Mutation(
@@ -174,14 +174,14 @@ QUEUE_SERVERS = (
     Mutation(
         "queues: whoever waits gets it after the work",
         MEMBERSHIP,
-        "self._due_at(self._seen.sent_at + self._pace.soonest(self._seen))",
+        "self._due_at(self._seen.sent_at + self._soonest(self._seen))",
         "pass",
         HANDLES,
     ),
     Mutation(
         "queues: and no sooner than the pace allows",
         MEMBERSHIP,
-        "self._due_at(self._seen.sent_at + self._pace.soonest(self._seen))",
+        "self._due_at(self._seen.sent_at + self._soonest(self._seen))",
         "self._due_at(0.0)",
         HANDLES,
     ),
@@ -215,28 +215,28 @@ QUEUE_SERVERS = (
     ),
     Mutation(
         "queues: a server looks in time for its own interval",
-        PACE,
-        "wait = min(seen.heartbeat_every, self._ttl / 3)",
+        MEMBERSHIP,
+        "wait = min(seen.heartbeat_every, self.lease.terms.ttl / 3)",
         "wait = seen.heartbeat_every",
         MEMBERS,
     ),
     Mutation(
         "queues: however seldom others may look",
-        PACE,
-        "return min(seen.reload_every, self._ttl / 3)",
+        MEMBERSHIP,
+        "return min(seen.reload_every, self.lease.terms.ttl / 3)",
         "return seen.reload_every",
         MEMBERS,
     ),
     Mutation(
         "queues: who waits for queues looks more often",
-        PACE,
+        MEMBERSHIP,
         "if seen.sent_at < self._hurries_until:",
         "if False:",
         MEMBERS,
     ),
     Mutation(
         "queues: and not for ever",
-        PACE,
+        MEMBERSHIP,
         "if seen.sent_at < self._hurries_until:",
         "if self._hurries_until:",
         MEMBERS,

@@ -1,7 +1,7 @@
 """How a process becomes a server: one row, leased from the start (R1.1).
 
-Its incarnation is the row's key: a process that comes back gets another row, so the fence of its lease is always the
-first.
+A process that comes back gets another row, so the fence of its lease is always the first; and it inherits the queues of
+its last run, so nothing moves because the database was away.
 """
 
 from collections.abc import Callable
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import connections
+from django.db.models import F
 
 from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import Unsettled
@@ -20,7 +21,8 @@ from resourcepool.leases.terms import Terms
 from resourcepool.leases.verbs import Grant
 from resourcepool.queues import moving
 from resourcepool.queues.models import Queue, Server, TaskType
-from resourcepool.queues.serving.inheriting import inherit
+from resourcepool.queues.planning.changes import Change, What
+from resourcepool.queues.queries import of_server, read_queues
 
 FIRST_FENCE = 1
 REGISTERS_WITHIN = 30.0  # seconds
@@ -70,7 +72,7 @@ def register(
         row = _row(application, holder, locked)
         row.save(using=using, force_insert=True)
         if after is not None:
-            inherit(using, locked, after, row)
+            _inherit(using, locked, after, row)
         grant = Grant(row.pk, FIRST_FENCE, holder, sent_at)
 
     def settle() -> moving.Outcome:
@@ -88,13 +90,12 @@ def register(
     return Lease(Server, using, grant, terms)
 
 
-def _in_turn(work: Callable[[], object]) -> None:
+def _in_turn(work: Callable[[], None]) -> None:
     """Repeat ``work`` while others plan: when many servers start at once, each waits for the earlier ones."""
-    gives_up_at, is_done = monotonic() + REGISTERS_WITHIN, False
-    while not is_done:
+    gives_up_at = monotonic() + REGISTERS_WITHIN
+    while True:
         try:
-            work()
-            is_done = True
+            return work()
         except RowLocked:
             if monotonic() > gives_up_at:
                 raise
@@ -116,3 +117,23 @@ def _row(application: Application, holder: str, task_type: TaskType) -> Server:
         idle_since=DbNow(),
         stirred_at=DbNow(),
     )
+
+
+def _inherit(using: str, task_type: TaskType, old: int, new: Server) -> None:
+    """Give ``new`` the queues of ``old``, the last run, under new fences, and its requests and its place in the order.
+
+    Queues that are locked or being removed are left. If the row of ``old`` is gone, there is nothing to inherit.
+    """
+    last = Server.objects.using(using).filter(pk=old, task_type=task_type).first()
+    if last is None:
+        return
+    Server.objects.using(using).filter(pk=new.pk).update(registered_at=last.registered_at)
+    reason = f"{last} came back as {new}"
+    theirs = [queue for queue in read_queues(task_type, using, of_server(old)) if not queue.is_retiring]
+    changes = [
+        Change(queue, What.ASSIGNED if queue.cur == old else What.REQUESTED, new.pk, reason) for queue in theirs
+    ]
+    moving.apply(using, task_type, changes, {old: str(last), new.pk: str(new)})
+    # The plan that follows is a separate change.
+    TaskType.objects.using(using).filter(pk=task_type.pk).update(generation=F("generation") + 1)
+    task_type.generation += 1
