@@ -5,9 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from math import lcm
 
-from resourcepool.queues.planning.assignment import Member
-from resourcepool.queues.planning.eligibility import Kind, narrowest_first
-from resourcepool.queues.planning.flow import Spread, chain
+from resourcepool.queues.planning.assignment import Kind, Member, narrowest_first
+from resourcepool.queues.planning.flow import Distribution, chain
 
 
 def fair_shares(amounts: Mapping[Kind, int], members: Sequence[Member]) -> list[Fraction]:
@@ -52,32 +51,31 @@ def _level(amount: int, group: Iterable[int], members: Sequence[Member]) -> dict
 def _overloaded(amounts: Mapping[Kind, int], level: Mapping[int, Fraction], members: int) -> set[int]:
     """Return the members that must exceed this level if every queue is to be assigned."""
     scale = lcm(*(share.denominator for share in level.values()))
-    spread = Spread([int(level.get(index, 0) * scale) for index in range(members)], amounts)
+    distribution = Distribution([int(level.get(index, 0) * scale) for index in range(members)], amounts)
     overloaded: set[int] = set()
     for kind in sorted(amounts, key=narrowest_first):
-        if _pour(spread, kind, amounts[kind] * scale):
-            overloaded.update(spread.reached_from(kind))
+        if _distribute(distribution, kind, amounts[kind] * scale):
+            overloaded.update(distribution.reached_from(kind))
     return overloaded
 
 
-def _pour(spread: Spread, kind: Kind, amount: int) -> int:
+def _distribute(distribution: Distribution, kind: Kind, amount: int) -> int:
     """Give this amount of a kind to its members, by chains where they are full; return what is left over."""
     for member in kind:
-        part = min(amount, spread.room(member))
+        part = min(amount, distribution.room(member))
         if part:
-            spread.add(kind, member, part)
+            distribution.add(kind, member, part)
             amount -= part
     while amount:
-        found = spread.reached_from(kind)
-        end = next((member for member in found if spread.room(member)), None)
+        found = distribution.reached_from(kind)
+        end = next((member for member in found if distribution.room(member)), None)
         if end is None:
             break
         transfers = chain(found, end)
-        part = min(
-            [amount, spread.room(end), *(spread.parts[transfer.giver][transfer.kind] for transfer in transfers)]
-        )
-        spread.shift(transfers, part)
-        spread.add(kind, transfers[-1].giver, part)
+        movable = (distribution.parts[transfer.giver][transfer.kind] for transfer in transfers)
+        part = min(amount, distribution.room(end), *movable)
+        distribution.shift(transfers, part)
+        distribution.add(kind, transfers[-1].giver, part)
         amount -= part
     return amount
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from resourcepool.queues.planning.eligibility import Kind
+from resourcepool.queues.planning.assignment import Kind
 
 
 class Transfer(NamedTuple):
@@ -14,8 +14,8 @@ class Transfer(NamedTuple):
     taker: int
 
 
-class Spread:
-    """Amounts per member and kind, none above the member's capacity.
+class Distribution:
+    """The number of queues of each kind that each member has, none above the member's capacity.
 
     Attributes:
         capacities: the maximum of each member, of all kinds together.
@@ -46,7 +46,7 @@ class Spread:
             del self.parts[member][kind]
 
     def shift(self, transfers: Iterable[Transfer], amount: int = 1) -> None:
-        """Carry out a chain of steps: only the totals of its two ends change."""
+        """Carry out a chain of transfers: only the totals of its two ends change."""
         for kind, giver, taker in transfers:
             self.add(kind, giver, -amount)
             self.add(kind, taker, amount)
@@ -73,13 +73,13 @@ class Spread:
     ) -> dict[int, Transfer | None]:
         # Breadth first. A kind leads to the same members from everywhere, so one visit is enough.
         found: dict[int, Transfer | None] = dict.fromkeys(starts)
-        line, met = list(found), set[Kind]()
-        for member in line:
+        frontier, met = list(found), set[Kind]()
+        for member in frontier:
             for kind in [kind for kind in kinds_at(member) if kind not in met]:
                 met.add(kind)
                 fresh = [other for other in members_of(kind) if other not in found]
                 found.update((other, transfer(kind, member, other)) for other in fresh)
-                line += fresh
+                frontier += fresh
         return found
 
 

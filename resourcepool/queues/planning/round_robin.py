@@ -4,8 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from math import gcd
 
-from resourcepool.queues.planning.assignment import Member, QueueInput, Targets
-from resourcepool.queues.planning.eligibility import kinds_of
+from resourcepool.queues.planning.assignment import Member, QueueInput, Targets, kinds_of
 
 
 def round_robin(queues: Sequence[QueueInput], members: Sequence[Member]) -> Targets:
