@@ -148,7 +148,6 @@ class Migration(migrations.Migration):
                 ),
                 ("from_server", models.CharField(default="", max_length=122, verbose_name="from")),
                 ("to_server", models.CharField(default="", max_length=122, verbose_name="to")),
-                ("to_pk", models.BigIntegerField(null=True)),
                 ("fence", models.BigIntegerField(verbose_name="fence")),
                 ("reason", models.CharField(default="", max_length=200, verbose_name="reason")),
                 ("at", models.DateTimeField(verbose_name="at")),

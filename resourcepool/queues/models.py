@@ -274,7 +274,6 @@ class Move(models.Model):
     what = models.CharField(_("what"), max_length=12, choices=What.choices)
     from_server = models.CharField(_("from"), max_length=MAX_SERVER, default="")
     to_server = models.CharField(_("to"), max_length=MAX_SERVER, default="")
-    to_pk = models.BigIntegerField(null=True)
     fence = models.BigIntegerField(_("fence"))
     reason = models.CharField(_("reason"), max_length=MAX_REASON, default="")
     at = models.DateTimeField(_("at"))
