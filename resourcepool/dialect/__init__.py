@@ -4,7 +4,7 @@ Facts and their sources are in docs/databases.md. Every SQL text here takes mome
 """
 
 from resourcepool.dialect.base import Dialect, RowUpdate, Trouble, micros
-from resourcepool.dialect.brief import brief_transaction
+from resourcepool.dialect.brief import BRIEF, brief_transaction
 from resourcepool.dialect.clock import read_clock
 from resourcepool.dialect.expressions import DbLater, DbMicros, DbNow, MicrosUntil
 from resourcepool.dialect.fields import FenceField, KeyField
@@ -24,6 +24,7 @@ from resourcepool.dialect.statement import all_rows, row_count, run
 from resourcepool.dialect.supported import of, supports, trouble
 
 __all__ = [
+    "BRIEF",
     "DbLater",
     "DbMicros",
     "DbNow",

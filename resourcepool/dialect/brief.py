@@ -13,8 +13,10 @@ IDLE = 5  # whole seconds, more than any of them thinks between two statements
 
 
 @contextlib.contextmanager
-def brief_transaction(connection: BaseDatabaseWrapper, *, idle: int | None = IDLE) -> Iterator[None]:
-    """Open a transaction in which a statement waits for a locked row, or table, for ``BRIEF`` seconds at most.
+def brief_transaction(
+    connection: BaseDatabaseWrapper, *, idle: int | None = IDLE, wait: int = BRIEF
+) -> Iterator[None]:
+    """Open a transaction in which a statement waits for a locked row, or table, for ``wait`` seconds at most.
 
     When its process stands still for ``idle`` seconds (None: as long as the project's settings say), MariaDB and
     PostgreSQL end the session, and what it has locked is free; MySQL has no such thing.
@@ -28,7 +30,7 @@ def brief_transaction(connection: BaseDatabaseWrapper, *, idle: int | None = IDL
         with transaction.atomic(using=connection.alias):
             if is_outermost and speaks.brief_lock_wait:
                 session = connection.connection
-                _execute(connection, speaks.brief_lock_wait, {"seconds": BRIEF, "idle": idle})
+                _execute(connection, speaks.brief_lock_wait, {"seconds": wait, "idle": idle})
             yield
     finally:
         # After its end: Django refuses all statements in one that is to be rolled back. A session that is lost by now

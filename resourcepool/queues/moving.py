@@ -13,7 +13,7 @@ from django.db.models import Case, Exists, F, OuterRef, Q, Value, When
 from django.db.models.functions import Coalesce
 
 from resourcepool import dialect
-from resourcepool.dialect import DbLater, DbNow, MicrosUntil
+from resourcepool.dialect import BRIEF, DbLater, DbNow, MicrosUntil
 from resourcepool.exceptions import ClaimInTransaction
 from resourcepool.leases.short_transactions import briefly
 from resourcepool.queues.models import MAX_REASON, Move, Queue, Server, TaskType
@@ -47,6 +47,7 @@ def reassign(
     if_due: bool = False,
     spares: bool = False,
     settle: Callable[[], Outcome] | None = None,
+    wait: int = BRIEF,
 ) -> Outcome:
     """Plan, and carry out the plan, in one transaction.
 
@@ -57,6 +58,7 @@ def reassign(
         if_due: plan only if a plan is due: many servers notice a dead one, and one of them plans.
         spares: judge nobody dead, because the planning server itself, or the database, was away.
         settle: called after a lost connection, see ``retrying``; without it, doing the change twice must be safe.
+        wait: whole seconds for which it waits for another change.
 
     Raises:
         ClaimInTransaction: a transaction is open that may see an old snapshot.
@@ -76,17 +78,24 @@ def reassign(
         changes = planning.plan(queues, workers, strategy, locked.drain_within, leaving=leaving)
         outcome = apply(using, locked, changes, names(workers))
         dead = [worker.member.pk for worker in workers if not worker.is_there]
-        gone = _remove_servers(using, [*dead, *leaving])
+        gone, kept = _remove_servers(using, [*dead, *leaving])
         _note_idle(using, locked)
-        rests = bool(outcome.left) or _leaves_something_due(using, locked, dead)
+        # Whether the next look would find a plan due again, although this plan could do no more about it.
+        rests = bool(outcome.left) or not kept.isdisjoint(dead) or _is_any_overdue(using, locked)
         _finish(using, locked, by, outcome, moved=bool(outcome.changes or gone or first), rests=rests)
         return outcome
 
-    return _in_transaction(using, work, settle)
+    return _in_transaction(using, work, wait, settle)
 
 
 def release(
-    using: str, task_type: int, by: str, server: int, queues: Collection[int], doubtful: Collection[int]
+    using: str,
+    task_type: int,
+    by: str,
+    server: int,
+    queues: Collection[int],
+    doubtful: Collection[int],
+    wait: int = BRIEF,
 ) -> Outcome:
     """Give up those ``queues`` of ``server`` that are asked for and have no work in hand (R1.5)."""
 
@@ -104,11 +113,11 @@ def release(
         _finish(using, locked, by, outcome, moved=bool(outcome.changes), is_due=is_due, rests=rests)
         return outcome
 
-    return _in_transaction(using, work)
+    return _in_transaction(using, work, wait)
 
 
 def _in_transaction(
-    using: str, work: Callable[[], Outcome], settle: Callable[[], Outcome] | None = None
+    using: str, work: Callable[[], Outcome], wait: int, settle: Callable[[], Outcome] | None = None
 ) -> Outcome:
     connection = connections[using]
     if connection.in_atomic_block and not dialect.of(connection).reads_committed(connection):
@@ -116,7 +125,7 @@ def _in_transaction(
             f"database {using!r}: inside a transaction at this isolation level one sees servers and queues as they were"
             " when it began; change queues outside of it, or at READ COMMITTED"
         )
-    return briefly(using, work, settle=settle)
+    return briefly(using, work, settle=settle, wait=wait)
 
 
 def lock(using: str, task_type: int) -> TaskType:
@@ -131,21 +140,14 @@ def is_due(task_type: Any, workers: Sequence[planning.Worker], using: str) -> bo
     """Whether something has happened since the last plan, and planning is not postponed."""
     if (task_type.micros_of_rest or 0) > 0:
         return False
-    if task_type.is_assignment_due or not all(worker.is_there for worker in workers):
-        return True
-    return _is_any_overdue(using, task_type)
+    is_any_dead = not all(worker.is_there for worker in workers)
+    return task_type.is_assignment_due or is_any_dead or _is_any_overdue(using, task_type)
 
 
 def _is_any_overdue(using: str, task_type: TaskType) -> bool:
     late = planning.takeover_after(task_type.drain_within, task_type.judge_dead_after)
     overdue = Queue.objects.using(using).filter(task_type=task_type, requested_at__lte=DbLater(-late))
     return bool(overdue.exists())
-
-
-def _leaves_something_due(using: str, task_type: TaskType, dead: Collection[int]) -> bool:
-    """Whether the next look would find a plan due again, although this plan could do no more about it."""
-    are_left = bool(dead) and Server.objects.using(using).filter(pk__in=dead).exists()
-    return are_left or _is_any_overdue(using, task_type)
 
 
 def apply(
@@ -226,14 +228,18 @@ def unlocked(using: str, pks: Sequence[int]) -> set[int]:
     return found
 
 
-def _remove_servers(using: str, pks: Sequence[int]) -> bool:
-    """Remove these servers, except those that still have a queue whose row is locked."""
+def _remove_servers(using: str, pks: Sequence[int]) -> tuple[bool, set[int]]:
+    """Remove these servers, except those with a queue whose row is locked.
+
+    Returns:
+        Whether any was removed, and the keys of those that were not.
+    """
     if not pks:
-        return False
+        return False, set()
     # Looked for beforehand: inside the DELETE the look would wait for those locked rows.
-    left = set(Queue.objects.using(using).filter(cur_server__in=pks).values_list("cur_server", flat=True))
-    gone = [pk for pk in pks if pk not in left]
-    return bool(gone and Server.objects.using(using).filter(pk__in=gone).delete()[0])
+    kept = set(Queue.objects.using(using).filter(cur_server__in=pks).values_list("cur_server", flat=True))
+    gone = [pk for pk in pks if pk not in kept]
+    return bool(gone and Server.objects.using(using).filter(pk__in=gone).delete()[0]), kept
 
 
 def _note_idle(using: str, task_type: TaskType) -> None:

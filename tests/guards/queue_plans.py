@@ -53,8 +53,8 @@ QUEUE_PLANS = (
     Mutation(
         "queues: who notices an outage judges nobody for a while",
         "queues/serving/membership.py",
-        "spares = self._absence.spares(monotonic())",
-        "spares = False",
+        '"spares": self._absence.spares(monotonic())',
+        '"spares": False',
         OUTAGES,
     ),
     Mutation(

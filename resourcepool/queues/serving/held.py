@@ -45,7 +45,6 @@ class Owner(Protocol):
 
     using: str
     lease: Lease
-    trusted_until: float
 
     @property
     def is_resting(self) -> bool: ...
@@ -196,11 +195,10 @@ class HeldQueue:
             return self._ended
         if self.is_leaving or self.is_doubtful:
             return LeaseReleased(f"{self} is being handed over")
-        now = monotonic()
-        if now >= self._owner.trusted_until or not self._owner.lease.is_held:
+        if not self._owner.lease.is_held:
             return LeaseLost(
                 f"{self} is not confirmed: its server was not, or the database did not answer in time"
             )
-        if now >= self.asked_until:
+        if monotonic() >= self.asked_until:
             return LeaseLost(f"{self} should have been handed over by now; another server may have it")
         return None

@@ -1,10 +1,9 @@
 """One incarnation of a server: it registers, looks, hands over, and leaves (R1.1, R1.5)."""
 
 import logging
-import math
 import random
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -12,13 +11,13 @@ from django.db import connections
 
 from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import retrying
+from resourcepool.dialect import BRIEF
 from resourcepool.exceptions import LeaseLost, LeaseReleased, RowLocked
+from resourcepool.leases import verbs
 from resourcepool.leases.lease import Lease
-from resourcepool.leases.terms import margin
 from resourcepool.queues import moving
 from resourcepool.queues.labels import listed
 from resourcepool.queues.models import Server, TaskType
-from resourcepool.queues.planning.changes import QueueSnapshot, takeover_after
 from resourcepool.queues.serving.absence import Absence
 from resourcepool.queues.serving.consumer import Consumer
 from resourcepool.queues.serving.held import TAKEN, Hand, HeldQueue
@@ -66,12 +65,11 @@ class Membership:
         self._seen: TaskTypeSnapshot | None = None
         self._generation, self._hurries_until = NEVER, 0.0
         self._is_draining = application.state == Server.State.DRAINING
-        self.trusted_until: float = monotonic() + task_type.judge_dead_after
         last: int | None = None if after is None else after.lease.pk
-        self.lease: Lease = register(using, task_type, application, self._was_lost, self._is_looked_after, last)
-        self.trusted_until = self._trust_from(self.lease.trust.sent_at)
+        self.lease: Lease = register(using, task_type, application, self._was_lost, last)
         now, ttl = monotonic(), self.lease.terms.ttl
         self._absence: Absence = Absence(now, ttl, None if after is None else after._absence)
+        self._waits = max(1, min(BRIEF, int(ttl / 3)))  # seconds: it does not renew itself meanwhile
         self.consumer: Consumer = Consumer(now, None if after is None else after.consumer)
 
     def __str__(self) -> str:
@@ -79,7 +77,6 @@ class Membership:
 
     @property
     def _rows(self) -> Any:
-        """Its own row."""
         return Server.objects.using(self.using).filter(pk=self.lease.pk)
 
     @property
@@ -125,7 +122,7 @@ class Membership:
                 return
             self.news.notify_all()
         if self._is_ripe(queue) and self._seen is not None:
-            self._due_at(self._seen.sent_at + self._soonest(self._seen))
+            self._due_at(self._seen.soonest_look(self.lease.terms.ttl))
 
     def finish_loops(self) -> None:
         """Put down queues in the loops of this thread: it has left the loops, even if a reference to them remains."""
@@ -136,13 +133,14 @@ class Membership:
                 self.finish(queue, hand)
 
     def turn(self) -> float:
-        """Look; plan, hand over and reload if necessary. Return when to do so again, by this process's clock.
+        """Renew and look; plan, hand over and reload if necessary. Return when to do so again, by this process's clock.
 
         Raises:
             DatabaseUnavailable: or another database error; nothing is given up for that.
         """
         # Local knowledge is updated first: that must not wait for the holder of the task type's row.
-        seen = self._look()
+        if (seen := self._renew_and_look()) is None:
+            return monotonic()
         self._absence.has_answered(monotonic())
         try:
             if self.is_stopping and not self._is_draining:
@@ -162,7 +160,7 @@ class Membership:
         """Hand all queues over at once and sign off. Work that is still in hand loses its queue."""
         self.lease.let_go()
         self.lose_all(LeaseReleased(f"server {self} has left"))
-        self._reassign(leaving=[self.lease.pk])
+        self._reassign(leaving=[self.lease.pk], wait=BRIEF)
         self.lease.was_released()
         logger.info("server %s has left", self)
 
@@ -182,29 +180,38 @@ class Membership:
         """Let others ask for all queues, while the last work goes on."""
         in_hand = listed([queue.queue_id for queue in self.in_hand])
         logger.info("server %s stops; in hand: %s", self, in_hand or "nothing")
-
-        def say_so(_: TaskType) -> None:
-            self._rows.update(state=Server.State.DRAINING)
-
-        self._reassign(first=say_so)
+        self._reassign(first=lambda _: self._rows.update(state=Server.State.DRAINING))
         self._is_draining = True
 
     def _reassign(self, **more: Any) -> None:
-        spares = self._absence.spares(monotonic())
-        moving.reassign(self.using, self.task_type.pk, str(self), spares=spares, **more)
+        how: dict[str, Any] = {"spares": self._absence.spares(monotonic()), "wait": self._waits, **more}
+        moving.reassign(self.using, self.task_type.pk, str(self), **how)
 
     def _was_lost(self, lease: Any) -> None:
         self.lose_all(LeaseLost(f"server {self} was not heard of in time"))
 
-    def _trust_from(self, sent_at: float) -> float:
-        # A request takes effect after this server's ttl at the earliest: until then nothing unknown can happen.
-        return sent_at + self.lease.terms.ttl - margin(self.lease.terms.ttl)
+    def _renew_and_look(self) -> TaskTypeSnapshot | None:
+        """Renew, if that is due, and look; None: the lease is lost.
+
+        Only both together confirm the lease, from when the renewal was sent: a request of another server takes effect
+        after this server's ttl at the earliest, so until then nothing unknown can happen.
+        """
+        lease, sent_at, renewed = self.lease, monotonic(), None
+        if lease.trust.due_at <= sent_at:
+            held = [(lease.pk, lease.fence)]
+            renewed = verbs.renew_unless_locked(connections[self.using], Server, held, [lease.terms.ttl])
+            if renewed == 0:
+                lease.lose(verbs.TAKEN)
+                return None
+        seen = self._look()
+        if renewed:
+            lease.trust.confirm(sent_at)
+        return seen
 
     def _look(self) -> TaskTypeSnapshot:
         seen = look(self.using, self.task_type.pk)
         if seen.generation != self._generation:
             self._reload(seen)
-        self.trusted_until = self._trust_from(seen.sent_at)
         self.is_paused, self._seen = seen.is_paused, seen
         return seen
 
@@ -218,13 +225,14 @@ class Membership:
         with self.news:
             for pk, queue in list(self._held.items()):
                 if pk not in mine or mine[pk][0].fence != queue.fence:
-                    self._drop(queue)
+                    del self._held[pk]
+                    self._end(queue, LeaseLost(f"{queue} is lost: {TAKEN}"))
             for pk in [pk for pk, queue in self._held.items() if queue.is_over]:
                 del self._held[pk]  # it was marked as lost for a reason that turned out wrong
             for pk, (one, parameter) in mine.items():
                 queue = self._held.setdefault(pk, HeldQueue(self, one, parameter))
                 queue.parameter = parameter
-                queue.asked_until = self._asked_until(one, seen)
+                queue.asked_until = seen.kept_until(one, self.lease.terms.ttl)
                 queue.is_leaving = False
             self.news.notify_all()
         if len(mine) != had:
@@ -233,20 +241,10 @@ class Membership:
         self._hurries_until = seen.sent_at + HURRY * seen.heartbeat_every if is_awaiting else 0.0
         self._generation = seen.generation
 
-    def _drop(self, queue: HeldQueue) -> None:
-        del self._held[queue.pk]
-        self._end(queue, LeaseLost(f"{queue} is lost: {TAKEN}"))
-
     def _end(self, queue: HeldQueue, how: LeaseLost) -> None:
         if queue.is_in_hand and not queue.lost.is_set():
             logger.warning("server %s: %s, while work on it goes on", self, how)
         queue.end(how)
-
-    def _asked_until(self, one: QueueSnapshot, seen: TaskTypeSnapshot) -> float:
-        if one.asked_ago is None:
-            return math.inf
-        left = takeover_after(seen.drain_within, self.lease.terms.ttl) - one.asked_ago
-        return seen.sent_at + left - margin(self.lease.terms.ttl)
 
     def _release_idle(self) -> bool:
         """Give up queues that were asked for and are not worked on; returns whether there were any."""
@@ -259,7 +257,8 @@ class Membership:
         doubtful = [queue.pk for queue in idle if queue.is_doubtful]
         try:
             outcome = moving.release(
-                self.using, self.task_type.pk, str(self), self.lease.pk, [q.pk for q in idle], doubtful
+                *(self.using, self.task_type.pk, str(self), self.lease.pk),
+                *([queue.pk for queue in idle], doubtful, self._waits),
             )
         except RowLocked:
             for queue in idle:
@@ -269,13 +268,6 @@ class Membership:
             for queue in idle:
                 queue.is_doubtful = True  # for good: the statement may take effect late
             raise
-        self._note_released(idle, outcome)
-        return True
-
-    def _is_ripe(self, queue: HeldQueue) -> bool:
-        return (queue.is_asked_for or queue.is_doubtful) and not queue.is_in_hand
-
-    def _note_released(self, idle: Collection[HeldQueue], outcome: moving.Outcome) -> None:
         gone = {change.queue.pk for change in outcome.changes if change.leaves_owner}
         with self.news:
             # The other queues count as leaving until they are reloaded: after a lost reply they may have gone, too.
@@ -285,19 +277,16 @@ class Membership:
                     queue.end(LeaseReleased(f"{queue} was handed over"))
         if gone:
             logger.info("server %s has given up %d queues, has %d", self, len(gone), len(self.held))
+        return True
 
-    def _soonest(self, seen: TaskTypeSnapshot) -> float:
-        """Return the minimum seconds between two looks."""
-        return min(seen.reload_every, self.lease.terms.ttl / 3)
+    def _is_ripe(self, queue: HeldQueue) -> bool:
+        return (queue.is_asked_for or queue.is_doubtful) and not queue.is_in_hand
 
     def _next_look(self, seen: TaskTypeSnapshot) -> float:
-        # So often that it trusts itself, whatever the present settings.
-        wait = min(seen.heartbeat_every, self.lease.terms.ttl / 3)
-        wait = min(wait, self._absence.plan_in(seen) + random.uniform(0, SPREAD))  # noqa: S311 (not a secret)
+        """Return when to look again: in time for its own renewal, whatever the present settings."""
+        ttl, plan_in = self.lease.terms.ttl, self._absence.plan_in(seen)
+        wait = min(seen.heartbeat_every, ttl / 3, self.lease.trust.due_at - seen.sent_at)
+        wait = min(wait, plan_in + random.uniform(0, SPREAD))  # noqa: S311 (not a secret)
         if seen.sent_at < self._hurries_until:
-            wait = min(wait, self._soonest(seen))
-        return seen.sent_at + max(wait, self._soonest(seen))
-
-    def _is_looked_after(self) -> bool:
-        # Without looks nobody works its queues: the heartbeat must not go on then.
-        return monotonic() < self.trusted_until
+            wait = 0.0
+        return max(seen.sent_at + wait, seen.soonest_look(ttl))

@@ -5,7 +5,7 @@ its last run, so nothing moves because the database was away.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from django.db import connections
@@ -44,13 +44,12 @@ def register(
     task_type: TaskType,
     application: Application,
     on_lost: Callable[[Lease], None],
-    renew_while: Callable[[], bool],
     after: int | None = None,
 ) -> Lease:
     """Add a server to ``task_type``, and plan; return the lease of its row.
 
     Args:
-        on_lost, renew_while: see ``Terms``.
+        on_lost: see ``Terms``. The keeper watches the lease, and does not renew it: its server does so with each look.
         after: the primary key of the last run of this process, which was away: its remaining queues are inherited, and
             no other server is judged dead, as it may have been away, too. None: this is the first run.
 
@@ -86,7 +85,7 @@ def register(
 
     _in_turn(work)
     every = task_type.heartbeat_every
-    terms = Terms(ttl=ttl, holder=holder, renew_every=every, renew_while=renew_while, on_lost=on_lost)
+    terms = Terms(ttl=ttl, holder=holder, renew_every=every, renew_while=lambda: False, on_lost=on_lost)
     return Lease(Server, using, grant, terms)
 
 
@@ -104,11 +103,7 @@ def _in_turn(work: Callable[[], None]) -> None:
 def _row(application: Application, holder: str, task_type: TaskType) -> Server:
     return Server(
         task_type_id=task_type.pk,  # a router may send leased rows elsewhere; this one stays with its task type
-        name=application.name,
-        weight=application.weight,
-        labels=application.labels,
-        limit=application.limit,
-        state=application.state,
+        **asdict(application),
         ttl=task_type.judge_dead_after,
         holder=holder,
         fence=FIRST_FENCE,

@@ -6,7 +6,6 @@ import signal
 import socket
 import threading
 from collections.abc import Iterator, Mapping
-from types import TracebackType
 from typing import Self
 
 from django.db import router
@@ -85,14 +84,14 @@ class QueueServer:
             labels_of(labels),
             None if limit is None else options.whole("limit", limit, least=1, most=MOST_LIMIT),
         )
-        self._using = router.db_for_write(TaskType)
+        self._using, self._pid = router.db_for_write(TaskType), os.getpid()
         self._membership: Membership | None = None
         self._wakeup = Wakeup()
         self._is_stopping = self._is_over = False
-        # Key of the queue that was yielded last, in any thread: also a loop that ends early gets to all of them.
-        self._latest = 0
+        self._latest = (
+            0  # key of the queue that was yielded last, in any thread, so that a pass begins after it
+        )
         self._thread = Daemon("queues", self._watch)
-        self._pid = os.getpid()
 
     @property
     def name(self) -> str:
@@ -126,7 +125,7 @@ class QueueServer:
         if self._is_over:
             raise BadOption("server", self.name, "a new QueueServer: this one has been closed")
         if self._membership is None:
-            self._membership = self._register(self._application)
+            self._register(self._application)
             try:
                 self._thread.see_to()
             except BaseException as error:
@@ -189,8 +188,7 @@ class QueueServer:
 
     def stop_on_signals(self, *numbers: int) -> None:
         """Make these signals (SIGTERM and SIGINT if none are given) call ``stop``; in the main thread."""
-        thread = threading.current_thread()
-        if thread is not threading.main_thread():
+        if (thread := threading.current_thread()) is not threading.main_thread():
             raise BadOption("thread", thread.name, "call stop_on_signals() in the main thread")
         for number in numbers or (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: self.stop())
@@ -221,9 +219,7 @@ class QueueServer:
     def __enter__(self) -> Self:
         return self.start()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __repr__(self) -> str:
@@ -243,6 +239,8 @@ class QueueServer:
     def _register(self, application: Application, after: Membership | None = None) -> Membership:
         task_type = find_task_type(self.task_type, self._using)
         found = Membership(self._using, task_type, application, self._wakeup.bring_forward, after)
+        self._membership = found
+        found.is_stopping = self.stopping  # read last: ``stop`` may have been called meanwhile
         logger.info("server %s is registered for %s", found, self.task_type)
         return found
 
@@ -274,18 +272,14 @@ class QueueServer:
             self._is_over = True
             return monotonic()
         except LeaseLost:
-            if not self.stopping:
-                # Not while its old row still counts: the others would share with one server too many.
-                if seconds := counts_for(self._using, membership.lease.pk):
-                    return monotonic() + seconds
-                membership = self._register_again(membership)
+            if self.stopping:  # there is nothing left to hand over
+                return monotonic() + membership.heartbeat
+            # Not while its old row still counts: the others would share with one server too many.
+            if seconds := counts_for(self._using, membership.lease.pk):
+                return monotonic() + seconds
+            lost, membership = membership, self._register(membership.next_application(), membership)
+            logger.warning("server %s was judged dead, or may have been; it goes on as %s", lost, membership)
         return membership.turn()
-
-    def _register_again(self, lost: Membership) -> Membership:
-        found = self._membership = self._register(lost.next_application(), lost)
-        found.is_stopping = self.stopping
-        logger.warning("server %s was judged dead, or may have been; it goes on as %s", lost, found)
-        return found
 
     def _await_work(self, membership: Membership, timeout: float | None) -> None:
         within = membership.task_type.drain_within if timeout is None else timeout
