@@ -158,7 +158,7 @@ class Migration(migrations.Migration):
                 "default_permissions": ("view",),
                 "indexes": [
                     models.Index(
-                        fields=["task_type", "generation", "queue_pk"], name="resourcepool_move_applied"
+                        fields=["task_type", "generation", "queue_pk"], name="resourcepool_move_latest"
                     ),
                     models.Index(fields=["at"], name="resourcepool_move_old"),
                 ],

@@ -278,7 +278,7 @@ class Move(models.Model):
         verbose_name_plural = _("moves")
         default_permissions = ("view",)
         indexes = [
-            models.Index(fields=["task_type", "generation", "queue_pk"], name="resourcepool_move_applied"),
+            models.Index(fields=["task_type", "generation", "queue_pk"], name="resourcepool_move_latest"),
             models.Index(fields=["at"], name="resourcepool_move_old"),
         ]
 

@@ -68,7 +68,7 @@ QUEUE_SERVERS = (
         "queues: the trust counts from when the renewal was sent",
         MEMBERSHIP,
         "lease.trust.confirm(sent_at)",
-        "lease.trust.confirm(monotonic() + 3600)",
+        "lease.trust.confirm(monotonic())",
         HANDLES,
     ),
     Mutation(

@@ -56,6 +56,11 @@ def candidates(queue: QueueInput, members: Sequence[Member]) -> list[Member]:
     return named or able
 
 
+def capacities(members: Sequence[Member], queues: int) -> list[int]:
+    """Return how many of so many queues each member may have."""
+    return [queues if member.limit is None else member.limit for member in members]
+
+
 def kinds_of(queues: Sequence[QueueInput], members: Sequence[Member]) -> list[Kind]:
     """Return the kind of each queue: queues of one kind may go to the same members, so plans need few numbers."""
     position = {member.pk: index for index, member in enumerate(members)}
@@ -67,8 +72,3 @@ def kinds_of(queues: Sequence[QueueInput], members: Sequence[Member]) -> list[Ki
             known[wish] = tuple(position[member.pk] for member in candidates(queue, members))
         kinds.append(known[wish])
     return kinds
-
-
-def narrowest_first(kind: Kind) -> tuple[int, Kind]:
-    """Sort kinds with the fewest members first; kinds of equal length have a fixed order."""
-    return len(kind), kind

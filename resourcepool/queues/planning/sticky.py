@@ -5,9 +5,8 @@ from collections.abc import Mapping, Sequence
 from heapq import heapify, heappop, heapreplace
 from math import lcm
 
-from resourcepool.queues.planning.assignment import Kind, Member, QueueInput, Targets, kinds_of, narrowest_first
-from resourcepool.queues.planning.fair_share import fair_shares
-from resourcepool.queues.planning.flow import Distribution, Transfer, chain
+from resourcepool.queues.planning.assignment import Kind, Member, QueueInput, Targets, capacities, kinds_of
+from resourcepool.queues.planning.fair_share import Distribution, Transfer, chain, fair_shares
 
 
 def sticky(queues: Sequence[QueueInput], members: Sequence[Member]) -> Targets:
@@ -27,7 +26,7 @@ def sticky(queues: Sequence[QueueInput], members: Sequence[Member]) -> Targets:
             balance.add(kind, keeper)
         elif kind:
             unassigned[kind] += 1
-    for kind in sorted(unassigned, key=narrowest_first):
+    for kind in sorted(unassigned, key=lambda kind: (len(kind), kind)):  # those with the fewest members first
         balance.assign(kind, unassigned[kind])
     balance.even_out()
     owners = _positions([queue.owner for queue in queues], members)
@@ -39,7 +38,7 @@ def _keepers(
     queues: Sequence[QueueInput], kinds: Sequence[Kind], members: Sequence[Member]
 ) -> list[int | None]:
     """Return the position of the member that may keep each queue, or None."""
-    room = [len(queues) if member.limit is None else member.limit for member in members]
+    room = capacities(members, len(queues))
     keepers = _positions([queue.server for queue in queues], members)
     for index, (keeper, kind) in enumerate(zip(keepers, kinds, strict=True)):
         if keeper is not None and keeper in kind and room[keeper]:
@@ -61,8 +60,7 @@ class Balance(Distribution):
     """
 
     def __init__(self, amounts: Counter[Kind], members: Sequence[Member]) -> None:
-        total = amounts.total()
-        super().__init__([total if member.limit is None else member.limit for member in members], amounts)
+        super().__init__(capacities(members, amounts.total()), amounts)
         shares = fair_shares({kind: amount for kind, amount in amounts.items() if kind}, members)
         self.one = lcm(*(share.denominator for share in shares))
         self.shares = [int(share * self.one) for share in shares]

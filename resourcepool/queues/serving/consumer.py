@@ -12,7 +12,7 @@ class Consumer:
     """The code of a process that begins work on its server's queues; the server's row says when it last did.
 
     The row is updated together with a look, if there is news, in a separate statement. Times are those of
-    ``leases.clock``.
+    ``database.clock``.
     """
 
     def __init__(self, now: float, after: "Consumer | None" = None) -> None:

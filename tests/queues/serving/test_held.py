@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from contextlib import nullcontext
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,7 @@ from resourcepool.exceptions import DatabaseUnavailable, LeaseLost, LeaseRelease
 from resourcepool.leases import verbs
 from resourcepool.leases.keeper import keeper
 from resourcepool.queues import operating
+from resourcepool.queues.serving import membership
 from resourcepool.queues.serving.held import Hand, HeldQueue
 from resourcepool.queues.serving.membership import Membership
 from tests.app.rows import change
@@ -72,6 +74,24 @@ class TestTrust:
         process_clock.advance(16)
         mine.ensure_held()
         assert handles(a) == {"1": mine}
+
+    def test_counts_from_when_the_renewal_was_sent(
+        self, process_clock: Clock, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        a, mine = one()
+        look = membership.look
+
+        def look_for_long(*arguments: Any) -> Any:
+            process_clock.advance(5)
+            return look(*arguments)
+
+        monkeypatch.setattr(membership, "look", look_for_long)
+        process_clock.advance(1)
+        a.turn()
+        process_clock.advance(11)
+        mine.ensure_held()
+        process_clock.advance(2.1)
+        assert not mine.is_held
 
     @pytest.mark.parametrize("missing", ["look", "renewal"])
     def test_is_extended_only_by_a_renewal_and_a_look_together(
