@@ -16,7 +16,7 @@ from resourcepool.admin.resources.filters import TextFilter
 from resourcepool.admin.words import happened, moments, spans
 from resourcepool.dialect import MicrosUntil
 from resourcepool.history.models import Event, Sample
-from resourcepool.jobs.models import Job
+from resourcepool.jobs import Job
 from resourcepool.phrases import shown
 from resourcepool.resources.registry import resource_models
 from resourcepool.signals import What

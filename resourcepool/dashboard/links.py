@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
 
 from resourcepool.history.models import Event
-from resourcepool.jobs.models import Job
+from resourcepool.jobs import Job
 from resourcepool.queues.models import Move, Queue, Server, TaskType
 from resourcepool.resources.state import State, Verdict
 from resourcepool.signals import What

@@ -9,13 +9,12 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import options
 from resourcepool.async_threads import in_thread
-from resourcepool.database.answers import answer_timeout
-from resourcepool.database.retry import retrying
+from resourcepool.database.retry import answer_timeout, retrying
 from resourcepool.dialect import DbLater, DbNow
 from resourcepool.exceptions import LeaseLost
 from resourcepool.leases import verbs
 from resourcepool.leases.table import Model
-from resourcepool.leases.verbs import Grant
+from resourcepool.leases.terms import Grant
 from resourcepool.resources.quarantine import Policy, delay, strikes_now
 from resourcepool.resources.state import MAX_REASON
 from resourcepool.signals import What

@@ -12,15 +12,14 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import options
 from resourcepool.conf import POOL_OPTIONS, pool_setting
-from resourcepool.database.answers import answer_timeout
 from resourcepool.database.clock import monotonic
-from resourcepool.database.retry import retrying
+from resourcepool.database.retry import answer_timeout, retrying
 from resourcepool.exceptions import AcquireTimeout, BadOption, LeaseLost
 from resourcepool.leases import verbs
 from resourcepool.leases.keeper import keeper
 from resourcepool.leases.models import AbstractLease
 from resourcepool.leases.table import Model, refuse_inherited
-from resourcepool.leases.verbs import Grant
+from resourcepool.leases.terms import Grant
 from resourcepool.resources import selectors
 from resourcepool.resources.lease import ResourceLease
 from resourcepool.resources.requests import Requests, check_option
@@ -28,9 +27,8 @@ from resourcepool.resources.state import Status
 from resourcepool.resources.strategy import LastHeld, LastSeen, choose
 from resourcepool.resources.timeout import timed_out
 from resourcepool.waiting.acquire import aacquire, acquire, atry_now, try_now
-from resourcepool.waiting.claim_in_transaction import refuse_open_transaction
-from resourcepool.waiting.delivering import delivered, handles
-from resourcepool.waiting.request import Request
+from resourcepool.waiting.lease import delivered, handles
+from resourcepool.waiting.request import Request, refuse_open_transaction
 
 ROUNDS = 10  # of reading free rows and losing the race for them
 TRIES_PER_LOOK = 3

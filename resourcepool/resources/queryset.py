@@ -17,7 +17,7 @@ from resourcepool.leases.short_transactions import briefly
 from resourcepool.leases.skip_locked import all_but_the_locked
 from resourcepool.resources.state import MAX_REASON, Status
 from resourcepool.signals import Fact, What, tell
-from resourcepool.waiting.handover import give_out_quietly
+from resourcepool.waiting.giving_out import give_out_quietly
 
 CHUNK = 500  # rows in one transaction; for lists of 1,000 MariaDB makes a table, and locks rows in no order
 LONGEST = 30 * options.DAY  # seconds: the longest time for which a resource may be put away

@@ -9,10 +9,9 @@ from django.conf import settings
 from resourcepool import options
 from resourcepool.conf import POOL_OPTIONS, pool_setting
 from resourcepool.exceptions import BadOption
-from resourcepool.leases.holder import MAX_LENGTH
 from resourcepool.leases.lease import Lease
 from resourcepool.leases.table import Model
-from resourcepool.leases.terms import MIN_TTL, Terms
+from resourcepool.leases.terms import MAX_LENGTH, MIN_TTL, Terms
 from resourcepool.resources import selectors
 from resourcepool.resources.strategy import STRATEGIES
 from resourcepool.waiting.request import Request

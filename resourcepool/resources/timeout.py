@@ -3,8 +3,7 @@
 from django.db import DatabaseError, InterfaceError, connections
 from django.db.models import Count, Q
 
-from resourcepool.database.answers import A_LITTLE, answer_timeout
-from resourcepool.database.retry import retrying
+from resourcepool.database.retry import A_LITTLE, answer_timeout, retrying
 from resourcepool.dialect import DbNow
 from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable, ResourcePoolError
 from resourcepool.leases import verbs

@@ -16,7 +16,7 @@ from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbLater, DbNow
 from resourcepool.leases import verbs
-from resourcepool.leases.holder import default_holder
+from resourcepool.leases.terms import default_holder
 from resourcepool.waiting.models import Ticket
 
 QUESTIONS = 20

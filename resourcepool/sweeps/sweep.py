@@ -7,8 +7,7 @@ from django.db import connections
 from resourcepool.database.retry import retrying
 from resourcepool.elections.election import Term
 from resourcepool.exceptions import ResourcePoolError
-from resourcepool.jobs.names import PRUNE, STATISTICS, SWEEP
-from resourcepool.jobs.running import run
+from resourcepool.jobs import PRUNE, STATISTICS, SWEEP, run
 from resourcepool.resources.queryset import ResourceQuerySet
 from resourcepool.resources.registry import resource_models
 from resourcepool.sweeps.alarming import tell_alarms

@@ -12,9 +12,7 @@ from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import Unsettled, retrying
 from resourcepool.dialect import DbLater, DbNow
 from resourcepool.leases import verbs
-from resourcepool.leases.holder import default_holder
-from resourcepool.leases.terms import Terms
-from resourcepool.leases.verbs import Grant
+from resourcepool.leases.terms import Grant, Terms, default_holder
 from resourcepool.resources.lease import ResourceLease
 from resourcepool.resources.queryset import BACK, ResourceQuerySet
 from resourcepool.resources.state import Status

@@ -19,14 +19,14 @@ RECORDS = (
     ),
     Mutation(
         "a job is done twice at once",
-        "jobs/running.py",
+        "jobs.py",
         "    if term is None:\n        return None",
         "    assert term is not None",
         ("tests/jobs",),
     ),
     Mutation(
         "a job that lost its lease writes its result",
-        "jobs/running.py",
+        "jobs.py",
         ".filter(pk=name, fence=term.fence)",
         ".filter(pk=name)",
         ("tests/jobs",),
@@ -159,14 +159,14 @@ RECORDS = (
     ),
     Mutation(
         "a moment's failure ends a job",
-        "jobs/running.py",
+        "jobs.py",
         "retrying(connection, lambda: mine.update(**came_of_it))",
         "mine.update(**came_of_it)",
         ("tests/sweeps/test_trouble.py",),
     ),
     Mutation(
         "what was not written down hides what happened",
-        "jobs/running.py",
+        "jobs.py",
         "            except TROUBLE as trouble:",
         "            except KeyError as trouble:",
         ("tests/jobs",),
