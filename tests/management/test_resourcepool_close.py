@@ -43,8 +43,8 @@ def test_the_history_keeps_who_did_it_and_why() -> None:
     proxy = new(Proxy)
     hold(proxy, holder="crawler 7")
     run("close", "proxy", proxy.pk, "--reason", "hangs since 3 am")
-    assert "revoked" in told(proxy)
-    event = Event.objects.get(what="revoked")
+    assert "freed" in told(proxy)
+    event = Event.objects.get(what="freed")
     assert (event.reason, event.holder, event.actor) == ("hangs since 3 am", "crawler 7", operating.actor())
     assert event.actor.endswith(" (shell)")
 

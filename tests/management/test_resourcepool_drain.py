@@ -62,7 +62,7 @@ class TestOut:
     def test_the_history_keeps_who_did_it_and_why(self) -> None:
         proxy = new(Proxy)
         run("drain", "proxy", proxy.pk, "--reason", "cable")
-        assert told(proxy) == ["taken_out"]
+        assert told(proxy) == ["drained"]
         event = Event.objects.get()
         assert (event.reason, event.actor) == ("cable", operating.actor())
 

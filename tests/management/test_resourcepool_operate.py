@@ -32,8 +32,8 @@ def test_what_is_done_is_what_the_admin_does() -> None:
     assert columns(free)["reason"] == "Ann: her test"
     run("operate", "free", "proxy", held.pk, "--reason", "hangs")
     assert columns(held)["holder"] == ""
-    assert told(held)[-1] == "revoked"
-    assert Event.objects.get(what="revoked").actor == operating.actor()
+    assert told(held)[-1] == "freed"
+    assert Event.objects.get(what="freed").actor == operating.actor()
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
