@@ -1,6 +1,6 @@
 """The line, the events, the samples and the jobs: to be read, never to be changed by hand."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 from django.contrib import admin
 from django.contrib.admin.utils import quote
@@ -10,9 +10,8 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 
-from resourcepool.admin.generic import Admin
-from resourcepool.admin.paging import CappedList, CappedPaginator
-from resourcepool.admin.resources.filters import TextFilter
+from resourcepool.admin.filters import choice, typed
+from resourcepool.admin.generic import ReadOnlyAdmin
 from resourcepool.admin.words import happened, moments, spans
 from resourcepool.dialect import MicrosUntil
 from resourcepool.history.models import Event, Sample
@@ -25,90 +24,29 @@ from resourcepool.waiting.models import Ticket
 NEWEST = 100_000  # events that filters look at: no index serves every filter
 
 
-class ReadOnlyAdmin(Admin):
-    """Nobody adds, changes or deletes here."""
-
-    list_per_page = 50
-    show_full_result_count = False
-    show_facets = admin.ShowFacets.NEVER
-    paginator = CappedPaginator
-    actions = None
-    sortable_by: ClassVar[tuple[str, ...]] = ()  # there is no index for it
-    ordering: ClassVar[tuple[str, ...]] = ("-pk",)
-
-    class Media:
-        css = {"all": ("resourcepool/admin.css",)}
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[CappedList]:
-        """Return the list that does not count."""
-        return CappedList
+PAST = {"hour": 3_600, "day": 86_400, "week": 7 * 86_400}  # seconds
 
 
-class PoolFilter(admin.SimpleListFilter):
-    """By pool."""
-
-    title, parameter_name = _("pool"), "pool"
-
-    def lookups(self, request: Any, model_admin: Any) -> list[tuple[str, Any]]:
-        return [(model._meta.label_lower, model._meta.verbose_name_plural) for model in resource_models()]
-
-    def queryset(self, request: Any, queryset: Any) -> Any:
-        return queryset.filter(pool=self.value()) if self.value() else queryset
+def _pools() -> list[tuple[str, Any]]:
+    return [(model._meta.label_lower, model._meta.verbose_name_plural) for model in resource_models()]
 
 
-class WhatFilter(admin.SimpleListFilter):
-    """By kind of event."""
-
-    title, parameter_name = _("what"), "what"
-
-    def lookups(self, request: Any, model_admin: Any) -> list[tuple[str, Any]]:
-        return list(What.choices)
-
-    def queryset(self, request: Any, queryset: Any) -> Any:
-        if self.value() == What.ACQUIRED:
-            return queryset.acquisitions()
-        return queryset.filter(what=self.value()) if self.value() else queryset
+def _of_a_kind(events: Any, what: str) -> Any:
+    return events.acquisitions() if what == What.ACQUIRED else events.filter(what=what)
 
 
-class PastFilter(admin.SimpleListFilter):
-    """By how long ago."""
-
-    title, parameter_name = _("when"), "past"
-    spans: ClassVar[dict[str, int]] = {"hour": 3_600, "day": 86_400, "week": 7 * 86_400}
-
-    def lookups(self, request: Any, model_admin: Any) -> list[tuple[str, Any]]:
-        return [("hour", _("past hour")), ("day", _("past 24 hours")), ("week", _("past 7 days"))]
-
-    def queryset(self, request: Any, queryset: Any) -> Any:
-        seconds = self.spans.get(self.value() or "")
-        return queryset.since(seconds) if seconds else queryset
-
-
-class EventHolderFilter(TextFilter):
-    """By holder: those that begin so."""
-
-    title, parameter_name, hint = _("holder"), "held_by", _("how it begins")
-
-    def narrow(self, rows: Any, text: str) -> Any:
-        return rows.filter(holder__startswith=text)
-
-
-class ActorFilter(TextFilter):
-    """By the operator."""
-
-    title, parameter_name, hint = _("operator"), "by", _("the user's name")
-
-    def narrow(self, rows: Any, text: str) -> Any:
-        return rows.filter(actor=text)
+PoolFilter = choice("pool", _("pool"), _pools)
+WhatFilter = choice("what", _("what"), What.choices, _of_a_kind)
+PastFilter = choice(
+    "past",
+    _("when"),
+    [("hour", _("past hour")), ("day", _("past 24 hours")), ("week", _("past 7 days"))],
+    lambda events, past: events.since(PAST[past]) if past in PAST else events,
+)
+EventHolderFilter = typed(
+    "held_by", _("holder"), _("how it begins"), lambda events, text: events.filter(holder__startswith=text)
+)
+ActorFilter = typed("by", _("operator"), _("the user's name"), lambda events, text: events.filter(actor=text))
 
 
 @admin.register(Event)

@@ -7,8 +7,9 @@ from django.db.models import Max, QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
+from resourcepool.admin.generic import ReadOnlyAdmin
 from resourcepool.admin.queues.filters import NamedTaskTypeFilter, WhatFilter
-from resourcepool.admin.records import NEWEST, ReadOnlyAdmin
+from resourcepool.admin.records import NEWEST
 from resourcepool.admin.words import moments
 from resourcepool.phrases import shown
 from resourcepool.queues.models import Move
