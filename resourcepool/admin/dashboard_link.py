@@ -8,7 +8,7 @@ from django.urls import URLPattern
 
 from resourcepool.admin.generic import ReadOnlyAdmin
 from resourcepool.dashboard.access import sees_queues, visible_models
-from resourcepool.dashboard.urls import urls
+from resourcepool.dashboard.views import urls
 from resourcepool.history.models import Dashboard
 
 
