@@ -37,7 +37,7 @@ TaskTypeFilter = choice(
     "task_type", _("task type"), _task_types, lambda rows, name: rows.filter(task_type__name=name)
 )
 NamedTaskTypeFilter = choice("task_type", _("task type"), _task_types)  # where its name is written down
-WhatFilter = choice("what", _("what"), Move.What.choices)
+MoveFilter = choice("what", _("what"), Move.What.choices)
 StandingFilter = choice(
     "standing",
     _("standing"),
