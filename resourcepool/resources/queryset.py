@@ -28,7 +28,7 @@ Seen = list[tuple[Any, ...]]  # primary key, fence and more of rows as they were
 
 
 class ResourceQuerySet(LeaseQuerySet):
-    """Filters and changes over resources. Only ``revoke`` touches a running lease.
+    """Filters and changes over resources. Only ``free`` touches a running lease.
 
     ``actor`` is the operator who does it, for the history; "" for a program. All changes return the number of changed
     rows, and raise BadOption for a wrong reason, name or duration. Rows that another transaction has locked, such as a
@@ -48,7 +48,7 @@ class ResourceQuerySet(LeaseQuerySet):
         """Out of service after the lease that still runs."""
         return self.filter(in_service=False).held()
 
-    def take_out(self, reason: str, *, duration: object = None, actor: str = "") -> int:
+    def drain(self, reason: str, *, duration: object = None, actor: str = "") -> int:
         """Take these out of service; a held one drains: it goes out when its lease ends.
 
         Args:
@@ -56,14 +56,14 @@ class ResourceQuerySet(LeaseQuerySet):
             duration: returns to service by itself after so long (seconds or timedelta, up to 30 days); None:
                 until ``return_to_service``.
         """
-        return self._put_away(What.TAKEN_OUT, Status.OUT_OF_SERVICE, reason, duration, actor)
+        return self._put_away(What.DRAINED, Status.OUT_OF_SERVICE, reason, duration, actor)
 
     def reserve(self, name: str, reason: str, *, duration: object = None, actor: str = "") -> int:
         """Keep these for a person: nobody else gets them. A held one is the person's as soon as its lease ends.
 
         Args:
             name: of the person.
-            reason, duration: see ``take_out``.
+            reason, duration: see ``drain``.
         """
         name = options.text("name", name, most=80)
         reason = options.text("reason", reason, most=MAX_REASON - len(name) - 2)
@@ -71,7 +71,7 @@ class ResourceQuerySet(LeaseQuerySet):
 
     def retire(self, reason: str = "retired", *, actor: str = "") -> int:
         """Take these out of service for good; their rows stay."""
-        return self._put_away(What.TAKEN_OUT, Status.RETIRED, reason, None, actor)
+        return self._put_away(What.DRAINED, Status.RETIRED, reason, None, actor)
 
     def quarantine(self, reason: str, duration: object, *, actor: str = "") -> int:
         """Quarantine these for so long (seconds or timedelta, up to 30 days); then they can be leased again.
@@ -105,7 +105,7 @@ class ResourceQuerySet(LeaseQuerySet):
         # Locked rows are returned next time: a waiter for a free one must not wait for a transaction.
         return self._change(What.RETURNED, due, back, "its time was over", "", skips=True)
 
-    def revoke(self, reason: str, *, actor: str = "") -> int:
+    def free(self, reason: str, *, actor: str = "") -> int:
         """Take the running leases of these away: they are free at once, and the fence goes up.
 
         The holder is told within one beat of its keeper (a third of its ttl): ``lost`` is set, ``on_lost`` runs, its
@@ -123,7 +123,7 @@ class ResourceQuerySet(LeaseQuerySet):
         def free(pks: Sequence[Any], skips: bool) -> int:
             taken = end_leases(still, [known[pk] for pk in pks], skips=skips)
             for pk, fence, holder in taken:
-                tell(Fact(What.REVOKED, self.model, using, pk, fence, holder, reason, actor))
+                tell(Fact(What.FREED, self.model, using, pk, fence, holder, reason, actor))
             return len(taken)
 
         return self._all_but_the_locked(list(known), free, frees=True)
@@ -144,7 +144,7 @@ class ResourceQuerySet(LeaseQuerySet):
                 pks = list(free.values_list("pk", flat=True))
             rows.filter(pk__in=pks).update(in_service=False)  # from here on nobody can claim them
             held = set(rows.filter(pk__in=pks).held().values_list("pk", flat=True))
-            why = (What.TAKEN_OUT, Status.RETIRED, "deleted while it was held", None, actor)
+            why = (What.DRAINED, Status.RETIRED, "deleted while it was held", None, actor)
             rows.filter(pk__in=held)._put_away(*why, skips=skips)
             # By their keys alone: with more conditions MariaDB may read the whole table, and wait for locked rows.
             ours = rows.filter(pk__in=[pk for pk in pks if pk not in held])

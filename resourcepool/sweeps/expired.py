@@ -53,7 +53,7 @@ def tell_overtaken(model: Any) -> int:
     events = Event.objects.using(using).filter(pool=model._meta.label_lower)
     same_row = events.filter(row=OuterRef("row"))
     successor = same_row.acquisitions().filter(fence=OuterRef("fence") + 1)
-    told = same_row.filter(fence=OuterRef("fence"), what__in=(What.EXPIRED, What.HANDED_OVER, What.REVOKED))
+    told = same_row.filter(fence=OuterRef("fence"), what__in=(What.EXPIRED, What.HANDED_OVER, What.FREED))
     begun = events.filter(what=What.ACQUIRED).since(LOOK_BACK)
     lost = begun.filter(Exists(successor), ~Exists(told)).order_by("pk")
     found = retrying(connections[using], lambda: list(lost.values_list("row", "fence", "holder")[:MOST]))

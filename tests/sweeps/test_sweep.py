@@ -147,7 +147,7 @@ def test_a_release_a_hand_over_and_a_revocation_are_no_expiries() -> None:
     Proxy.pool.acquire().release()
     lease: Any = Proxy.pool.acquire()
     Proxy.pool.adopt(proxy.pk, lease.hand_over("the next one"))
-    Proxy.objects.revoke("stuck")
+    Proxy.objects.free("stuck")
     Proxy.pool.acquire().release()
     assert "expired" not in told(proxy)
     sweep()
@@ -156,7 +156,7 @@ def test_a_release_a_hand_over_and_a_revocation_are_no_expiries() -> None:
 
 def test_what_was_away_until_now_is_back() -> None:
     proxy = new(Proxy)
-    Proxy.objects.take_out("maintenance", duration=60)
+    Proxy.objects.drain("maintenance", duration=60)
     change(proxy, until=DbLater(-1))
     sweep()
     assert columns(proxy)["status"] == Status.IN_SERVICE

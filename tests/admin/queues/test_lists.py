@@ -8,7 +8,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils.translation import override
 
-from resourcepool.admin.queues import moves
+from resourcepool.admin import records
 from resourcepool.admin.queues.asking import told
 from resourcepool.dialect import DbLater, DbNow
 from resourcepool.exceptions import BadOption, NotMigrated
@@ -105,7 +105,7 @@ def test_moves_are_told_newest_first_with_their_reasons(viewer: Client, scene: N
 
 
 def test_filters_look_at_the_newest_moves(viewer: Client, scene: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(moves, "NEWEST", 2)
+    monkeypatch.setattr(records, "NEWEST", 2)
     assert len(found(viewer, MOVES)) == 2
 
 
