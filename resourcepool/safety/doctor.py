@@ -32,13 +32,13 @@ class Examination:
     """What was found; None: not measured.
 
     Attributes:
-        product: name and version of the database; empty when it did not answer.
+        server: name and version of the database; empty when it did not answer.
         passed: what was looked at and found right, as sentences.
     """
 
     database: str
-    product: str = ""
-    problems: list[Problem] = field(default_factory=list)
+    server: str = ""
+    findings: list[Problem] = field(default_factory=list)
     passed: list[str] = field(default_factory=list)
     distance: Distance | None = None
     commits: Commits | None = None
@@ -54,14 +54,14 @@ def examine(alias: str, *, write: bool = True) -> Examination:
         write: measure commits, too: on a ticket of a line of its own, which is removed.
     """
     if not dialect.supports(connections[alias]):
-        return Examination(alias, problems=diagnose(connections[alias]).problems)
+        return Examination(alias, findings=diagnose(connections[alias]).problems)
     with _probe(alias) as connection:
         seen = diagnose(connection)
         examined = Examination(alias, seen.product, seen.problems)
         if seen.facts is None or seen.tables is None:
             return examined
         examined.passed = passed(RULES, seen.facts)
-        examined.problems += [missing(alias, model) for model, made in seen.tables.items() if made is None]
+        examined.findings += [missing(alias, model) for model, made in seen.tables.items() if made is None]
         dialect.limit_lock_waits(connection)
         _measure(connection, examined, [model for model, made in seen.tables.items() if made], write=write)
     return examined
@@ -74,7 +74,7 @@ def _measure(
         try:
             return measure()
         except (DatabaseError, InterfaceError, ResourcePoolError) as error:
-            examined.problems.append(_failed(examined.database, what, told(connection, error), voids=voids))
+            examined.findings.append(_failed(examined.database, what, told(connection, error), voids=voids))
             return None
 
     examined.distance = part("the clock", lambda: measuring.measured_distance(connection))
@@ -84,9 +84,9 @@ def _measure(
         examined.tickets = part("the tickets", lambda: census.tickets(connection))
         if write:
             examined.commits = part("a commit", lambda: measuring.commits(connection), voids=True)
-    examined.problems += [_slow(one) for one in examined.statements or () if one.problem]
+    examined.findings += [_slow(one) for one in examined.statements or () if one.problem]
     if examined.tickets and examined.tickets.orphaned >= MANY_ORPHANS:
-        examined.problems.append(_orphans(examined.tickets.orphaned))
+        examined.findings.append(_orphans(examined.tickets.orphaned))
 
 
 @contextlib.contextmanager

@@ -1,6 +1,9 @@
 """One thing that is not as it should be."""
 
 from dataclasses import dataclass
+from typing import ClassVar
+
+from django.conf import settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,10 +22,19 @@ class Problem:
     hint: str
     voids: bool = False
 
+    ALSO: ClassVar = ("level", "id", "link")
+
     @property
     def id(self) -> str:
         """The id under which SILENCED_SYSTEM_CHECKS knows it."""
         return f"resourcepool.{self.code}"
+
+    @property
+    def level(self) -> str:
+        """Its weight: "unsafe", "advice", or "silenced" by the project."""
+        if self.id in settings.SILENCED_SYSTEM_CHECKS:
+            return "silenced"
+        return "unsafe" if self.is_unsafe else "advice"
 
     @property
     def link(self) -> str:
