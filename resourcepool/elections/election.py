@@ -20,11 +20,9 @@ from resourcepool.elections.models import MAX_NAME, AbstractElection, Leadership
 from resourcepool.elections.term import Leader, Term, standbys
 from resourcepool.exceptions import AcquireTimeout, BadOption
 from resourcepool.leases import verbs
-from resourcepool.leases.holder import default_holder
-from resourcepool.leases.terms import MIN_TTL, Terms
-from resourcepool.leases.verbs import Grant
+from resourcepool.leases.terms import MIN_TTL, Grant, Terms, default_holder
 from resourcepool.waiting.acquire import aacquire, acquire, atry_now, try_now
-from resourcepool.waiting.delivering import delivered
+from resourcepool.waiting.lease import delivered
 from resourcepool.waiting.request import Request
 
 TTL = 60.0  # seconds
@@ -72,6 +70,7 @@ class Election:
         self._ttl = options.seconds("ttl", ttl, least=MIN_TTL)
         self._lock_delay = options.seconds("lock_delay", lock_delay)
         self._on_elected, self._on_lost = on_elected, on_lost
+        self._looked_for: Request | None = None  # whose row is there, as far as known
 
     @property
     def using(self) -> str:
@@ -181,6 +180,7 @@ class Election:
         grant = verbs.claim(connection, self.model, self.name, request.terms)
         if grant is None and retrying(connection, lambda: self._create(connection.alias)):
             grant = verbs.claim(connection, self.model, self.name, request.terms)
+        self._looked_for = request
         return None if grant is None else [grant]
 
     def handle(self, using: str, grant: Grant, request: Request) -> Term:
@@ -188,8 +188,9 @@ class Election:
         return Term(self.model, using, grant, request.terms)
 
     def refuse_impossible(self, connection: BaseDatabaseWrapper, request: Request) -> None:
-        """See that the row is there: who waits for it was perhaps not the one who looked."""
-        retrying(connection, lambda: self._create(connection.alias))
+        """See that the row is there, unless ``claim_free`` just did: while many wait, that is not asked first."""
+        if self._looked_for is not request:
+            retrying(connection, lambda: self._create(connection.alias))
 
     def timed_out(self, request: Request, holder: str, trouble: Exception | None) -> AcquireTimeout:
         """Return the error for a campaign that was not won in time."""

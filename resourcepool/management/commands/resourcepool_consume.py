@@ -8,7 +8,7 @@ from django.utils.module_loading import autodiscover_modules
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from resourcepool.management.operating import OperatorCommand
+from resourcepool.management.base import OperatorCommand
 from resourcepool.taskqueue.consumer import DRAIN_WITHIN, Consumer
 
 

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from resourcepool.exceptions import BadOption
-from resourcepool.management.operating import OperatorCommand
+from resourcepool.management.base import OperatorCommand
 from resourcepool.taskqueue import submit
 
 
