@@ -8,6 +8,8 @@ from resourcepool.admin.queues.task_types import TaskTypeAdmin
 from resourcepool.admin.records import EventAdmin, JobAdmin, MoveAdmin, SampleAdmin, TicketAdmin
 from resourcepool.admin.resources.proxy import ProxyAdmin
 from resourcepool.admin.resources.resource import ResourceAdmin
+from resourcepool.admin.streams.streams import StreamAdmin
+from resourcepool.admin.streams.tasks import TaskAdmin
 
 __all__ = [
     "DashboardAdmin",
@@ -20,6 +22,8 @@ __all__ = [
     "ResourceAdmin",
     "SampleAdmin",
     "ServerAdmin",
+    "StreamAdmin",
+    "TaskAdmin",
     "TaskTypeAdmin",
     "TicketAdmin",
 ]

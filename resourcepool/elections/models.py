@@ -1,14 +1,17 @@
 """One leased row for each election: whoever holds it leads, and the fence is the number of the term."""
 
 import json
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils.translation import gettext_lazy as _
 
+from resourcepool import options
 from resourcepool.database.where import ANYWHERE, Where
 from resourcepool.dialect import KeyField
+from resourcepool.exceptions import BadOption
 from resourcepool.leases.models import AbstractLease
 from resourcepool.leases.table import key, table_of
 
@@ -36,8 +39,24 @@ class AbstractElection(AbstractLease):
         help_text=_("The last term that ended in good order, where a lock-delay is kept."),
     )
 
+    # Columns that ``save`` leaves alone unless ``update_fields`` names them: an instance is older than the leader.
+    written_by_leaders: ClassVar[frozenset[str]] = frozenset({"elected_at", "elected_term", "resigned_term"})
+
     class Meta:
         abstract = True
+
+    def clean(self) -> None:
+        """Refuse a name that could not be said in one line."""
+        try:
+            options.text("name", self.name, most=MAX_NAME)
+        except BadOption:
+            message = _("One line of at most %(most)d printable characters.") % {"most": MAX_NAME}
+            raise ValidationError({"name": message}) from None
+
+    def _may_write(self, name: str, value: Any, *, by_name: bool) -> bool:
+        if name in self.written_by_leaders and not by_name:
+            return False
+        return super()._may_write(name, value, by_name=by_name)
 
     def __str__(self) -> str:
         return str(self.name)

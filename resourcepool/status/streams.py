@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from django.db import connections, router
 from django.db.models import Count, Q
@@ -67,6 +67,8 @@ class StreamStatus:
     dead: int
     done: int
     failed: int
+
+    ALSO: ClassVar = ("because",)
 
     @property
     def because(self) -> str:

@@ -95,6 +95,8 @@ class Stream(AbstractElection):
 
     objects: ClassVar[Any] = StreamQuerySet.as_manager()
 
+    written_by_leaders = AbstractElection.written_by_leaders | {"address"}
+
     class Meta:
         verbose_name = _("stream")
         verbose_name_plural = _("streams")
@@ -191,6 +193,7 @@ class Task(AbstractLease):
     class Meta:
         verbose_name = _("task")
         verbose_name_plural = _("tasks")
+        default_permissions = ("view", "operate")
         constraints = [models.UniqueConstraint(fields=["stream", "key"], name="resourcepool_task_key")]
         indexes = [
             models.Index(fields=["stream", "finished_at", "task_time", "id"], name="resourcepool_task_in_order")

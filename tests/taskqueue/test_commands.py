@@ -1,5 +1,6 @@
 """The commands of streams, and consumers as processes that come, go and die."""
 
+import json
 import signal
 from io import StringIO
 from pathlib import Path
@@ -51,6 +52,55 @@ def test_what_cannot_be_submitted_is_refused_with_a_sentence(words: tuple[str, .
 def test_a_consumer_of_an_unknown_stream_says_so() -> None:
     with pytest.raises(CommandError, match="stream='unknown' is not allowed"):
         said("resourcepool_consume", "unknown")
+
+
+def test_a_stream_is_added_shown_paused_and_resumed() -> None:
+    assert "add one" in said("resourcepool_streams")
+    assert (
+        said("resourcepool_streams", "add", "oracle", "--retries", "3", "--on-failure", "skip")
+        == "added oracle"
+    )
+    row = Stream.objects.get()
+    assert (row.retries, row.on_failure, row.lanes) == (3, "skip", 1)
+    submit("oracle", "note")
+    shown = said("resourcepool_streams")
+    assert "oracle: no consumer leads it" in shown
+    assert said("resourcepool_streams", "pause", "oracle") == "1 was paused."
+    with pytest.raises(CommandError, match="1 was paused already"):
+        said("resourcepool_streams", "pause", "oracle")
+    assert said("resourcepool_streams", "resume", "oracle") == "1 was resumed."
+    (one,) = json.loads(said("resourcepool_streams", "show", "oracle", "--json"))["streams"]
+    assert (one["name"], one["depth"], one["because"][:11]) == ("oracle", 1, "no consumer")
+
+
+def test_tasks_are_retried_and_discarded_by_their_keys() -> None:
+    stream()
+    submit("oracle", "note", key="a")
+    with pytest.raises(CommandError, match="1 was left alone: it has not failed"):
+        said("resourcepool_streams", "retry", "oracle", "a")
+    assert said("resourcepool_streams", "discard", "oracle", "a", "--reason", "typo") == "1 was discarded."
+    assert states() == {"a": "discarded"}
+    assert said("resourcepool_streams", "retry", "oracle", "a") == "1 is ready again."
+    assert states() == {"a": "ready"}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("add", "oracle", "--lanes", "0"),
+        ("add", "oracle", "--term-ttl", "nan"),
+        ("add", "known"),
+        ("add", "two\nlines"),
+        ("pause", "unknown"),
+        ("show", "unknown"),
+        ("discard", "unknown", "a", "--reason", "typo"),
+    ],
+)
+def test_what_cannot_be_done_to_streams_is_refused_and_nothing_is_changed(words: tuple[str, ...]) -> None:
+    stream("known")
+    with pytest.raises(CommandError):
+        said("resourcepool_streams", *words)
+    assert Stream.objects.count() == 1
 
 
 def consume(file: str, slow: str = "") -> None:

@@ -44,7 +44,9 @@ class Worker:
             time.sleep(self.chance.uniform(*(LONG if self.chance.random() < LONG_ONES else SHORT)))
             with transaction.atomic(), task.guard():
                 time.sleep(self.chance.uniform(0, 0.002))
-                Step._default_manager.create(page=lane, before=number, fence=task.fence, mark=str(task._term.fence))
+                Step._default_manager.create(
+                    page=lane, before=number, fence=task.fence, mark=str(task._term.fence)
+                )
             self._note("wrote", task, number)
         except BaseException:
             self.log.tell("failed", pk=number, fence=task.fence, text=str(task._term.fence))

@@ -1,0 +1,101 @@
+"""Streams in the admin: their settings, who leads, and why nothing runs."""
+
+from typing import Any, ClassVar
+
+from django.contrib import admin
+from django.http import HttpRequest
+from django.utils.html import format_html
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from resourcepool.admin.queues.links import to_list
+from resourcepool.admin.resources.columns import lines
+from resourcepool.admin.streams.asking import AskingByRows
+from resourcepool.operations.operation import by_name
+from resourcepool.operations.streams import PAUSE, RESUME
+from resourcepool.status.durations import duration
+from resourcepool.status.streams import StreamStatus, streams
+from resourcepool.taskqueue.models import Stream, Task
+
+SETTINGS = (
+    *("on_failure", "retries", "retry_delay", "most_deaths", "lanes"),
+    *("term_ttl", "lock_delay", "done_kept", "is_paused"),
+)
+STANDING = ("standing", "led_by", "unfinished", "finished")
+
+
+@admin.register(Stream)
+class StreamAdmin(AskingByRows):
+    """Settings are edited; tasks have a list of their own."""
+
+    list_display = ("name", *STANDING)
+    search_fields = ("name",)
+    ordering = ("name",)
+    fields: ClassVar[Any] = ("name", *SETTINGS)
+    operations = by_name(PAUSE, RESUME)
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Return those that no form changes; programs know it by its name."""
+        return () if obj is None else ("name", *STANDING)
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Return what the page shows."""
+        return self.fields if obj is None else (*self.fields, *STANDING)
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        """Write only what was edited: the consumer writes the rest while the form is open."""
+        edited = [name for name in form.changed_data if name in SETTINGS]
+        if not change:
+            super().save_model(request, obj, form, change)
+        elif edited:
+            obj.save(update_fields=edited)
+
+    def note(self, rows: Any) -> None:
+        """Read how each of these stands."""
+        for row in rows:
+            row.status = _status_of(row)
+
+    def called(self, row: Any) -> str:
+        """Return its name."""
+        return str(row)
+
+    @admin.display(description=_("standing"))
+    def standing(self, row: Any) -> str:
+        """Show whether it runs, and if not, why."""
+        status = _status_of(row)
+        css, text = ("quarantined", gettext("stands still")) if status.because else ("free", gettext("at work"))
+        if row.is_paused:
+            css, text = "draining", gettext("paused")
+        state = format_html('<span class="resourcepool-state {}">{}</span>', css, text)
+        return lines(state, status.because)
+
+    @admin.display(description=_("leader"))
+    def led_by(self, row: Any) -> str:
+        """Show who runs its tasks, since when, and who stands by."""
+        status = _status_of(row)
+        since = "" if status.since is None else gettext("for %s") % duration(status.since)
+        standbys = gettext("%d stand by") % status.standbys if status.standbys else ""
+        return lines(status.leader or gettext("nobody"), since, standbys)
+
+    @admin.display(description=_("unfinished"))
+    def unfinished(self, row: Any) -> str:
+        """Show how many tasks are left, with a link to them, and how old the first one is."""
+        status = _status_of(row)
+        link = to_list(self.admin_site, Task, status.depth, stream=row.name, standing="unfinished")
+        return lines(link, gettext("the first is %s old") % duration(status.first.age) if status.first else "")
+
+    @admin.display(description=_("finished"))
+    def finished(self, row: Any) -> str:
+        """Show what the last minute brought, and what waits for an operator."""
+        status = _status_of(row)
+        told = gettext("%(done)d done, %(failed)d failed in the last minute")
+        dead = to_list(self.admin_site, Task, status.dead, stream=row.name, standing=Task.State.DEAD)
+        waiting = format_html("{} {}", dead, gettext("dead-letter")) if status.dead else ""
+        return lines(told % {"done": status.done, "failed": status.failed}, waiting)
+
+
+def _status_of(row: Any) -> StreamStatus:
+    if not hasattr(row, "status"):
+        (row.status,) = streams(row.name)
+    found: StreamStatus = row.status
+    return found

@@ -1,0 +1,130 @@
+"""``manage.py resourcepool_streams``: how the streams stand, why nothing runs, and what operators change."""
+
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.core.management.base import CommandError, CommandParser
+from django.db import connections, router
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from resourcepool.database.retry import retrying
+from resourcepool.exceptions import BadOption
+from resourcepool.management import watching
+from resourcepool.management.base import OperatorCommand, actor
+from resourcepool.management.layout import Column, or_dash, table
+from resourcepool.operations.operation import Operation
+from resourcepool.operations.streams import DISCARD, PAUSE, RESUME, RETRY
+from resourcepool.status.durations import duration
+from resourcepool.status.streams import StreamStatus, streams
+from resourcepool.taskqueue.models import Stream, Task
+
+MOST_KEYS = 1_000
+SETTINGS: dict[str, type] = {
+    **dict.fromkeys(("retries", "most_deaths", "lanes"), int),
+    **dict.fromkeys(("retry_delay", "term_ttl", "lock_delay", "done_kept"), float),
+    "on_failure": str,
+}
+COLUMNS = (
+    Column(gettext_lazy("stream"), lambda one: one.name),
+    Column(gettext_lazy("leader"), lambda one: or_dash(one.leader)),
+    Column(gettext_lazy("since"), lambda one: or_dash(one.since, duration)),
+    Column(gettext_lazy("standbys"), lambda one: one.standbys, is_number=True),
+    Column(gettext_lazy("unfinished"), lambda one: one.depth, is_number=True),
+    Column(gettext_lazy("oldest"), lambda one: or_dash(one.first and one.first.age, duration)),
+    Column(gettext_lazy("done/min"), lambda one: one.done, is_number=True),
+    Column(gettext_lazy("failed/min"), lambda one: one.failed, is_number=True),
+    Column(gettext_lazy("dead-letter"), lambda one: one.dead, is_number=True),
+)
+
+
+class Command(OperatorCommand):
+    about = gettext_lazy(
+        "Shows each stream: who leads, how many tasks are left, and why nothing runs; adds, pauses and resumes streams,"
+        " retries and discards tasks."
+    )
+    example = (
+        "manage.py resourcepool_streams\n"
+        "manage.py resourcepool_streams add oracle --retries 3 --on-failure dead-letter\n"
+        "manage.py resourcepool_streams pause oracle\n"
+        "manage.py resourcepool_streams retry oracle req-42\n"
+        "manage.py resourcepool_streams discard oracle req-42 --reason 'no such disk'"
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """See ``BaseCommand``."""
+        parser.set_defaults(stream=None, watch=None, json=False)
+        acts = parser.add_subparsers(dest="do", metavar="WHAT", parser_class=type(parser))
+        show = acts.add_parser("show", help=_("the streams, or one (this is done, too, if nothing is said)"))
+        show.add_argument("stream", nargs="?")
+        watching.add_watch(show)
+        add = acts.add_parser("add", help=_("add a stream"))
+        add.add_argument("stream")
+        for name, kind in SETTINGS.items():
+            field = Stream._meta.get_field(name)
+            choices = Stream.OnFailure.values if name == "on_failure" else None
+            option = f"--{name.replace('_', '-')}"
+            add.add_argument(option, type=kind, choices=choices, help=str(field.help_text))  # type: ignore[union-attr]
+        for one in (PAUSE, RESUME):
+            acts.add_parser(one.name, help=str(one.title)).add_argument("stream")
+        for one in (RETRY, DISCARD):
+            act = acts.add_parser(one.name, help=str(one.title))
+            act.add_argument("stream")
+            act.add_argument("key", nargs="+", help=_("the keys of its tasks"))
+            for line in one.fields:
+                act.add_argument(f"--{line.name}", required=True, help=str(line.help))
+
+    def run(self, **options: Any) -> None:
+        """See ``OperatorCommand``."""
+        does = options["do"] or "show"
+        if does == "show":
+            watching.watch(self, lambda: _look(options.get("stream")), options)
+        elif does == "add":
+            self.stdout.write(_("added %s") % _added(options["stream"], options))
+        elif does in (PAUSE.name, RESUME.name):
+            these = Stream.objects.using(_using()).filter(pk=_known(options["stream"]))
+            self._operate({PAUSE.name: PAUSE, RESUME.name: RESUME}[does], these, 1, {})
+        else:
+            operation = {RETRY.name: RETRY, DISCARD.name: DISCARD}[does]
+            keys = set(options["key"])
+            if len(keys) > MOST_KEYS:
+                raise BadOption("key", f"{len(keys)} keys", f"at most {MOST_KEYS} at once")
+            rows = Task.objects.using(_using()).filter(stream_id=_known(options["stream"]), key__in=keys)
+            entered = {line.name: line.checked(options[line.name]) for line in operation.fields}
+            self._operate(operation, rows, len(keys), entered)
+
+    def _operate(self, operation: Operation, rows: Any, asked: int, entered: dict[str, Any]) -> None:
+        done = retrying(connections[_using()], lambda: operation.do(rows, actor=actor(), **entered))
+        if done:
+            self.stdout.write(operation.done % {"count": done})
+        if asked > done:
+            raise CommandError(operation.otherwise % {"count": asked - done})
+
+
+def _look(name: str | None) -> watching.Look:
+    found = streams(name)
+    reasons = [f"{one.name}: {one.because}" for one in found if one.because]
+    parts: list[Any] = [table(found, COLUMNS), *(["", *reasons] if reasons else [])]
+    none = _("There is no stream yet; add one: manage.py resourcepool_streams add NAME")
+    return {"streams": found}, parts if found else [none]
+
+
+def _added(name: str, options: dict[str, Any]) -> str:
+    chosen = {setting: options[setting] for setting in SETTINGS if options[setting] is not None}
+    row = Stream(name=name, **chosen)
+    try:
+        row.full_clean()
+    except ValidationError as error:
+        said = "; ".join(f"{field}: {' '.join(texts)}" for field, texts in error.message_dict.items())
+        raise CommandError(said) from error
+    row.save(using=_using(), force_insert=True)
+    return str(row)
+
+
+def _known(name: str) -> str:
+    found: list[StreamStatus] = streams(name)
+    return found[0].name
+
+
+def _using() -> str:
+    return router.db_for_write(Stream)

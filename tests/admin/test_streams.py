@@ -1,0 +1,104 @@
+"""Streams and tasks in the admin."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from resourcepool.models import Stream, Task
+from resourcepool.taskqueue import NewTask, submit_many
+from tests.app.rows import change
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def oracle() -> Stream:
+    row: Stream = Stream.objects.create(name="oracle")
+    submit_many("oracle", [NewTask("note", {"n": 1}, key=key) for key in "abc"])
+    Task.objects.filter(key="a").update(state="blocked", outcome="disk <full>")
+    return row
+
+
+def page(client: Client, model: str, view: str, *args: Any, **query: str) -> str:
+    answer = client.get(reverse(f"admin:resourcepool_{model}_{view}", args=args), query)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def operate(client: Client, model: str, action: str, keys: list[Any], **entered: str) -> str:
+    address = reverse(f"admin:resourcepool_{model}_changelist")
+    chosen = {"action": action, "_selected_action": [str(key) for key in keys], "confirmed": "yes"}
+    answer = client.post(address, {**chosen, "select_across": "0", **entered}, follow=True)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def test_the_list_of_streams_says_why_nothing_runs(admin_client: Client, oracle: Stream) -> None:
+    shown = page(admin_client, "stream", "changelist")
+    assert "no consumer leads it" in shown
+    assert "nobody" in shown
+    assert "oracle" in page(admin_client, "stream", "change", "oracle")
+
+
+def test_saving_a_form_writes_what_was_edited_and_not_what_the_leader_wrote(
+    admin_client: Client, oracle: Stream
+) -> None:
+    change(oracle, elected_term=7, address=9)
+    address = reverse("admin:resourcepool_stream_change", args=["oracle"])
+    names = ("on_failure", "retry_delay", "most_deaths", "lanes", "term_ttl", "lock_delay", "done_kept")
+    form = {name: getattr(oracle, name) for name in names}
+    assert admin_client.post(address, {**form, "retries": "5"}).status_code == 302
+    row = Stream.objects.get()
+    assert (row.retries, row.elected_term, row.address) == (5, 7, 9)
+
+
+def test_an_instance_that_was_read_before_the_term_began_does_not_undo_that(oracle: Stream) -> None:
+    change(oracle, elected_term=7, resigned_term=6, address=9)
+    oracle.retries = 5
+    oracle.save()
+    row = Stream.objects.get()
+    assert (row.retries, row.elected_term, row.resigned_term, row.address) == (5, 7, 6, 9)
+
+
+def test_streams_are_paused_and_resumed_by_those_who_may(admin_client: Client, oracle: Stream) -> None:
+    assert "1 was paused." in operate(admin_client, "stream", "pause", ["oracle"])
+    assert Stream.objects.get().is_paused
+    assert "1 was resumed." in operate(admin_client, "stream", "resume", ["oracle"])
+    assert not Stream.objects.get().is_paused
+
+
+def test_tasks_are_shown_with_their_errors_and_found_by_stream_state_and_key(
+    admin_client: Client, oracle: Stream
+) -> None:
+    shown = page(admin_client, "task", "changelist", stream="oracle", standing="blocked")
+    assert "disk &lt;full&gt;" in shown
+    assert "1 task" in shown
+    assert "0 tasks" in page(admin_client, "task", "changelist", stream="other")
+    assert "1 task" in page(admin_client, "task", "changelist", q="b")
+    task = page(admin_client, "task", "change", Task.objects.get(key="a").pk)
+    assert "{&quot;n&quot;: 1}" in task
+    assert "Retry" in task
+
+
+def test_tasks_are_retried_and_discarded(admin_client: Client, oracle: Stream) -> None:
+    pks = list(Task.objects.in_order().values_list("pk", flat=True))
+    shown = operate(admin_client, "task", "retry", pks)
+    assert "1 is ready again." in shown
+    assert "2 were left alone: they have not failed." in shown
+    assert "1 was discarded." in operate(admin_client, "task", "discard", pks[:1], reason="no such disk")
+    assert Task.objects.get(key="a").outcome == "discarded by admin: no such disk"
+
+
+def test_who_may_only_look_changes_nothing(client: Client, django_user_model: Any, oracle: Stream) -> None:
+    from django.contrib.auth.models import Permission
+
+    user = django_user_model.objects.create_user("viewer", is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(codename__in=["view_stream", "view_task"]))
+    client.force_login(user)
+    assert "oracle" in page(client, "stream", "changelist")
+    operate(client, "stream", "pause", ["oracle"])
+    operate(client, "task", "discard", list(Task.objects.values_list("pk", flat=True)), reason="x")
+    assert not Stream.objects.get().is_paused
+    assert not Task.objects.filter(state="discarded").exists()
