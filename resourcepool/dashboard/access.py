@@ -13,6 +13,7 @@ from resourcepool.jobs import CHECK
 from resourcepool.queues.models import TaskType
 from resourcepool.resources.registry import resource_models
 from resourcepool.status.jobs import JobStatus
+from resourcepool.taskqueue.models import Stream
 
 
 def visible_models(site: AdminSite, request: HttpRequest) -> list[Any]:
@@ -23,6 +24,11 @@ def visible_models(site: AdminSite, request: HttpRequest) -> list[Any]:
 def sees_queues(site: AdminSite, request: HttpRequest) -> bool:
     """Tell whether the user of ``request`` may see how the task types stand."""
     return may_view(site, request, TaskType)
+
+
+def sees_streams(site: AdminSite, request: HttpRequest) -> bool:
+    """Tell whether the user of ``request`` may see how the streams stand."""
+    return may_view(site, request, Stream)
 
 
 def may_view(site: AdminSite, request: HttpRequest, model: Any) -> bool:

@@ -12,6 +12,7 @@ from resourcepool.dashboard.cells import PLACE, bands, squares
 from resourcepool.dashboard.chart import Chart, Series, chart
 from resourcepool.dashboard.links import Links
 from resourcepool.dashboard.queues import Panel, panel
+from resourcepool.dashboard.streams import StreamRow, stream_rows
 from resourcepool.history.leaks import open_leaks
 from resourcepool.jobs import SWEEP
 from resourcepool.proxies.models import Proxy
@@ -80,21 +81,31 @@ class Overview:
         alarms: what is wrong, each with the address of the list that shows it; "" when there is none.
         waiters: how many wait in all pools.
         queues: None: not for whoever asks.
+        streams: [] also where they are not for whoever asks.
     """
 
     alarms: list[tuple[Alarm, str]]
     waiters: int
     cards: list[Card]
     queues: Panel | None
+    streams: list[StreamRow]
     sweep: JobStatus | None
     span: Span
 
 
-def overview(models: Sequence[Any], span: Span, links: Links, *, is_with_queues: bool = False) -> Overview:
+def overview(
+    models: Sequence[Any],
+    span: Span,
+    links: Links,
+    *,
+    is_with_queues: bool = False,
+    is_with_streams: bool = False,
+) -> Overview:
     """Return how the pools of ``models`` stand: six queries if they are all in one database.
 
     Args:
         is_with_queues: how the task types stand, too: seven queries more, one if there is none.
+        is_with_streams: how the streams stand, too: one query more, and four for each stream.
 
     Raises:
         DatabaseError, DatabaseUnavailable: the database does not answer.
@@ -118,9 +129,11 @@ def overview(models: Sequence[Any], span: Span, links: Links, *, is_with_queues:
         for number, (model, pool) in enumerate(zip(models, standing, strict=True))
     ]
     queues = panel(links) if is_with_queues else None
-    alarms = alarms_of(standing, done, open_leaks(labels), queues.task_types if queues else ())
+    flows = stream_rows(links) if is_with_streams else []
+    statuses = [row.one for row in flows]
+    alarms = alarms_of(standing, done, open_leaks(labels), queues.task_types if queues else (), statuses)
     found = [(alarm, links.problem(alarm)) for alarm in alarms[:MOST_ALARMS]]
-    return Overview(found, sum(pool.waiters for pool in standing), cards, queues, done.get(SWEEP), span)
+    return Overview(found, sum(pool.waiters for pool in standing), cards, queues, flows, done.get(SWEEP), span)
 
 
 def _card(

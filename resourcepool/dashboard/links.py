@@ -13,7 +13,8 @@ from resourcepool.jobs import Job
 from resourcepool.queues.models import Move, Queue, Server
 from resourcepool.resources.state import State
 from resourcepool.signals import What
-from resourcepool.status.alarm import ABOUT_QUEUES, Alarm, Kind
+from resourcepool.status.alarm import ABOUT_QUEUES, ABOUT_STREAMS, Alarm, Kind
+from resourcepool.taskqueue.models import Task
 from resourcepool.waiting.models import Ticket
 
 QUEUE_PROBLEMS: dict[Kind, tuple[Any, dict[str, str]]] = {
@@ -61,6 +62,8 @@ class Links:
         if alarm.pool.startswith(ABOUT_QUEUES):
             model, wanted = QUEUE_PROBLEMS.get(kind, (Server, {}))
             return self.list(model, task_type=alarm.pool.removeprefix(ABOUT_QUEUES), **wanted)
+        if alarm.pool.startswith(ABOUT_STREAMS):
+            return self.list(Task, stream=alarm.pool.removeprefix(ABOUT_STREAMS), standing="unfinished")
         if kind in (Kind.EXPIRED, Kind.CHECK_STALE):
             return self.list(apps.get_model(alarm.pool), state=State.FREE.value)
         return ""

@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from resourcepool.dashboard.access import sees_queues, visible_models
+from resourcepool.dashboard.access import sees_queues, sees_streams, visible_models
 from resourcepool.dashboard.cards import Overview, overview
 from resourcepool.dashboard.links import Links
 from resourcepool.exceptions import ResourcePoolError
@@ -81,12 +81,13 @@ def live(request: HttpRequest, *, site: AdminSite) -> HttpResponse:
 
 def _overview(request: HttpRequest, site: AdminSite) -> Overview:
     request.current_app = site.name
-    models, is_with_queues = visible_models(site, request), sees_queues(site, request)
-    if not models and not is_with_queues:
+    models = visible_models(site, request)
+    also = {"is_with_queues": sees_queues(site, request), "is_with_streams": sees_streams(site, request)}
+    if not models and not any(also.values()):
         raise PermissionDenied
     chosen = request.GET.get("span", "")
     span = Span(chosen) if chosen in list(Span) else Span.HOUR
-    return overview(models, span, Links(site, request), is_with_queues=is_with_queues)
+    return overview(models, span, Links(site, request), **also)
 
 
 def _context(shown: Overview) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from enum import StrEnum
 from django.utils.translation import gettext as _
 
 ABOUT_QUEUES = "queues: "
+ABOUT_STREAMS = "stream: "
 
 
 class Kind(StrEnum):
@@ -14,6 +15,8 @@ class Kind(StrEnum):
     UNREADABLE = "unreadable"
     NOTHING_IN_SERVICE = "nothing_in_service"
     UNOWNED = "unowned"
+    NO_CONSUMER = "no_consumer"
+    BLOCKED = "blocked"
     EXHAUSTED = "exhausted"
     STARVED = "starved"
     CHECKER_BROKEN = "checker_broken"
@@ -21,6 +24,7 @@ class Kind(StrEnum):
     SWEEP_STALE = "sweep_stale"
     CHECK_STALE = "check_stale"
     STALLED = "stalled"
+    LATE_TASKS = "late_tasks"
     DRAIN_OVERDUE = "drain_overdue"
     DRAIN_STUCK = "drain_stuck"
     FLAPPING = "flapping"
@@ -35,7 +39,7 @@ class Alarm:
     """One problem that exists now.
 
     Attributes:
-        pool: the label of its pool, "queues: <task type>" for queues, or "".
+        pool: the label of its pool, "queues: <task type>" for queues, "stream: <name>" for streams, or "".
     """
 
     kind: Kind
@@ -48,8 +52,11 @@ class Alarm:
     @property
     def about(self) -> str:
         """``pool``, for people."""
-        name = self.pool.removeprefix(ABOUT_QUEUES)
-        return self.pool if name == self.pool else _("queues: %s") % name
+        if self.pool.startswith(ABOUT_QUEUES):
+            return _("queues: %s") % self.pool.removeprefix(ABOUT_QUEUES)
+        if self.pool.startswith(ABOUT_STREAMS):
+            return _("stream: %s") % self.pool.removeprefix(ABOUT_STREAMS)
+        return self.pool
 
     @property
     def is_severe(self) -> bool:
@@ -58,7 +65,10 @@ class Alarm:
             Kind.UNREADABLE,
             Kind.NOTHING_IN_SERVICE,
             Kind.UNOWNED,
+            Kind.NO_CONSUMER,
+            Kind.BLOCKED,
             Kind.EXHAUSTED,
             Kind.STARVED,
             Kind.STALLED,
+            Kind.LATE_TASKS,
         )

@@ -21,6 +21,7 @@ from resourcepool.status.jobs import JobStatus, jobs
 from resourcepool.status.pools import PoolStatus, pools
 from resourcepool.status.queues.alarms import of_queues
 from resourcepool.status.queues.task_types import TaskTypeStatus, task_types
+from resourcepool.status.streams import StreamStatus, of_streams, streams
 from resourcepool.status.waiting import why_longest_waits
 from resourcepool.validity.rules import intervals
 
@@ -34,21 +35,22 @@ class Limits:
     """The thresholds of alarms, in seconds; RESOURCEPOOL["ALARMS"]."""
 
     oldest_wait: float
+    oldest_task: float
     sweep: float
 
     @classmethod
     def from_settings(cls) -> "Limits":
         """Return the limits of the settings; raises BadOption."""
-        chosen, names = setting("ALARMS"), ("oldest_wait", "sweep")
+        chosen, names = setting("ALARMS"), tuple(cls.__dataclass_fields__)
         if unknown := chosen.keys() - set(names):
-            raise BadOption("RESOURCEPOOL['ALARMS']", sorted(unknown), f"only {' and '.join(names)}")
+            raise BadOption("RESOURCEPOOL['ALARMS']", sorted(unknown), f"only {', '.join(names)}")
         return cls(*(options.seconds(f"RESOURCEPOOL['ALARMS'][{name!r}]", chosen[name]) for name in names))
 
 
 def alarms() -> list[Alarm]:
     """Return the present alarms, the worst first."""
     standing = pools()
-    return alarms_of(standing, jobs(), open_leaks([pool.label for pool in standing]), task_types())
+    return alarms_of(standing, jobs(), open_leaks([pool.label for pool in standing]), task_types(), streams())
 
 
 def alarms_of(
@@ -56,11 +58,12 @@ def alarms_of(
     jobs: Mapping[str, JobStatus],
     leaked: Mapping[str, int],
     task_types: Sequence[TaskTypeStatus] = (),
+    streams: Sequence[StreamStatus] = (),
 ) -> list[Alarm]:
     """Return the alarms of these, judged by the settings; for the arguments see ``judge``."""
     limits = Limits.from_settings()
     because = {pool.label: _why(pool) for pool in pools if _waits(pool, limits)}
-    return judge(pools, jobs, leaked, limits, intervals(), task_types, because)
+    return judge(pools, jobs, leaked, limits, intervals(), task_types, because, streams)
 
 
 def judge(
@@ -71,6 +74,7 @@ def judge(
     checked_every: Mapping[str, float],
     task_types: Sequence[TaskTypeStatus] = (),
     because: Mapping[str, str] = MappingProxyType({}),
+    streams: Sequence[StreamStatus] = (),
 ) -> list[Alarm]:
     """Return the alarms, the worst first.
 
@@ -85,6 +89,7 @@ def judge(
         *_of_jobs(_still_done(jobs, checked_every)),
         *(_of_leaks(label, count) for label, count in leaked.items()),
         *of_queues(task_types),
+        *of_streams(streams, limits.oldest_task),
     ]
     for pool in pools:
         found += _of_pool(pool, limits, because.get(pool.label, ""))

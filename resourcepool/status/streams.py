@@ -1,6 +1,6 @@
 """How the streams stand: who leads, what waits, what went wrong, and why nothing runs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
@@ -13,6 +13,7 @@ from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbLater, MicrosUntil
 from resourcepool.elections.term import standbys
 from resourcepool.exceptions import BadOption
+from resourcepool.status.alarm import ABOUT_STREAMS, Alarm, Kind
 from resourcepool.status.durations import duration
 from resourcepool.taskqueue.models import Stream, Task
 
@@ -93,6 +94,22 @@ def streams(name: str | None = None) -> list[StreamStatus]:
     if name is not None and not found:
         raise BadOption("stream", name, "a stream that exists")
     return [retrying(connection, partial(_status, using, row)) for row in found]
+
+
+def of_streams(found: Sequence[StreamStatus], oldest: float) -> Iterator[Alarm]:
+    """Yield what is wrong with these; ``oldest``: the age in seconds from which the first task is late."""
+    for one in found:
+        about = f"{ABOUT_STREAMS}{one.name}"
+        if one.first is None or one.is_paused:
+            continue
+        if not one.leader:
+            yield Alarm(Kind.NO_CONSUMER, about, _("%s.") % one.because)
+        elif one.first.state == State.BLOCKED and one.lanes == 1:
+            yield Alarm(Kind.BLOCKED, about, _("%s.") % one.because)
+        elif one.first.age > oldest:
+            told = {"key": one.first.key, "age": duration(one.first.age), "count": one.depth}
+            text = _("its first task, %(key)s, is %(age)s old; %(count)d are unfinished.") % told
+            yield Alarm(Kind.LATE_TASKS, about, f"{text} {one.because}".rstrip())
 
 
 def _status(using: str, row: Any) -> StreamStatus:

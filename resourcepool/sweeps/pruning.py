@@ -1,4 +1,4 @@
-"""Removes what is old from the history, a little at a time."""
+"""Removes what is old from the history and from streams, a little at a time."""
 
 from functools import partial
 from typing import Any
@@ -14,9 +14,11 @@ from resourcepool.history.models import Event, Sample
 from resourcepool.leases.lease import Lease
 from resourcepool.leases.short_transactions import briefly
 from resourcepool.queues.models import Move
+from resourcepool.taskqueue.models import Stream, Task
 
 BATCH = 1_000  # rows removed in one statement: short locks, and nobody waits
 YEAR = 366 * options.DAY
+State = Task.State
 
 
 def history_kept() -> float:
@@ -41,6 +43,16 @@ def prune_history(lease: Lease | None = None) -> int:
         removed += _remove(model, lease, at__lt=old)
         removed += _remove(model, lease, pk__lte=_newest(model) - history_rows())
     return removed
+
+
+def prune_tasks(lease: Lease | None = None) -> int:
+    """Remove tasks that finished longer ago than their streams keep them, but for dead-letters; returns how many."""
+    using, over = router.db_for_write(Stream), (State.DONE, State.SKIPPED, State.DISCARDED)
+    kept = Stream.objects.using(using).values_list("pk", "done_kept")
+    return sum(
+        _remove(Task, lease, stream_id=name, finished_at__lt=DbLater(-seconds), state__in=over)
+        for name, seconds in retrying(connections[using], lambda: list(kept))
+    )
 
 
 def _newest(model: Any) -> int:

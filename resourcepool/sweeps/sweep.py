@@ -7,7 +7,7 @@ from resourcepool.resources.queryset import ResourceQuerySet
 from resourcepool.resources.registry import resource_models
 from resourcepool.sweeps.alarming import tell_alarms
 from resourcepool.sweeps.expired import clear_expired, tell_overtaken
-from resourcepool.sweeps.pruning import prune_history
+from resourcepool.sweeps.pruning import prune_history, prune_tasks
 from resourcepool.sweeps.samples import take_samples
 
 ONE = {"leases ran out": "lease ran out", "alarms": "alarm", "samples": "sample"}
@@ -23,8 +23,8 @@ def sweep() -> str | None:
 
 
 def prune() -> str | None:
-    """Remove what is old from the history; see ``sweep`` for what it returns."""
-    return run(PRUNE, lambda term: f"{prune_history(term)} removed")
+    """Remove what is old from the history and from streams; see ``sweep`` for what it returns."""
+    return run(PRUNE, lambda term: f"{prune_history(term) + prune_tasks(term)} removed")
 
 
 def refresh_statistics() -> str | None:

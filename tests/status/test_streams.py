@@ -7,7 +7,8 @@ from django.utils import timezone
 
 from resourcepool.exceptions import BadOption
 from resourcepool.models import Stream, Task
-from resourcepool.status.streams import MOST_COUNTED, streams
+from resourcepool.status.alarm import Kind
+from resourcepool.status.streams import MOST_COUNTED, of_streams, streams
 from resourcepool.taskqueue import NewTask, submit, submit_many
 from tests.app.rows import change, granted
 
@@ -76,3 +77,37 @@ def test_what_has_finished_is_counted_by_its_outcome() -> None:
 def test_an_unknown_stream_is_refused_by_name() -> None:
     with pytest.raises(BadOption, match="stream='unknown'"):
         streams("unknown")
+
+
+def test_tasks_without_a_consumer_are_an_alarm_that_says_what_to_start() -> None:
+    made()
+    assert list(of_streams(streams(), 600)) == []
+    submit("oracle", "note", key="a")
+    (alarm,) = of_streams(streams(), 600)
+    assert (alarm.kind, alarm.is_severe) == (Kind.NO_CONSUMER, True)
+    assert str(alarm) == (
+        "stream: oracle: no consumer leads it; start one: manage.py resourcepool_consume oracle."
+    )
+
+
+def test_a_task_that_blocks_its_stream_is_an_alarm_and_a_pause_is_none() -> None:
+    granted(made(), "web-1")
+    submit("oracle", "note", key="a")
+    Task.objects.update(state="blocked", outcome="disk full")
+    (alarm,) = of_streams(streams(), 600)
+    assert (alarm.kind, alarm.text) == (
+        Kind.BLOCKED,
+        "task a blocks it: disk full. Retry or discard it.",
+    )
+    Stream.objects.update(is_paused=True)
+    assert list(of_streams(streams(), 600)) == []
+
+
+def test_an_old_first_task_is_an_alarm() -> None:
+    granted(made(), "web-1")
+    submit("oracle", "note", key="a")
+    assert list(of_streams(streams(), 600)) == []
+    Task.objects.update(submitted_at=timezone.now() - datetime.timedelta(hours=1))
+    (alarm,) = of_streams(streams(), 600)
+    assert alarm.kind is Kind.LATE_TASKS
+    assert alarm.text == "its first task, a, is 60 min old; 1 are unfinished."

@@ -1,0 +1,25 @@
+"""Finished tasks are removed when their stream keeps them no longer."""
+
+import datetime
+
+from django.utils import timezone
+
+from resourcepool.models import Stream, Task
+from resourcepool.sweeps.pruning import prune_tasks
+from resourcepool.taskqueue import NewTask, submit_many
+
+STATES = [state.value for state in Task.State]
+
+
+def test_what_finished_long_ago_goes_and_dead_letters_and_unfinished_tasks_stay() -> None:
+    for name, kept in (("week", 7 * 86_400), ("hour", 3_600)):
+        Stream.objects.create(name=name, done_kept=kept)
+        submit_many(name, [NewTask("note", key=state) for state in STATES])
+    a_day_ago = timezone.now() - datetime.timedelta(days=1)
+    for state in STATES:
+        at = None if state in ("ready", "running", "blocked") else a_day_ago
+        Task.objects.filter(key=state).update(state=state, finished_at=at)
+    assert prune_tasks() == 3
+    assert Task.objects.filter(stream_id="week").count() == len(STATES)
+    left = set(Task.objects.filter(stream_id="hour").values_list("key", flat=True))
+    assert left == {"ready", "running", "blocked", "dead"}
