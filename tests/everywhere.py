@@ -43,7 +43,7 @@ EVERYWHERE = (
     "tests/waiting/test_tickets.py",
     # Pools: statements, choice and what operators change
     "tests/resources/test_any_order.py",
-    "tests/resources/test_choice.py",
+    "tests/resources/test_registry.py",
     "tests/resources/test_document_000.py",
     "tests/resources/test_locked_rows.py",
     "tests/resources/test_operating.py",

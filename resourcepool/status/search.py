@@ -13,7 +13,7 @@ from django.db.models import CharField, IntegerField, Q
 from resourcepool.database.retry import retrying
 from resourcepool.proxies.address import address
 from resourcepool.proxies.fields import BadField
-from resourcepool.resources.choice import everything
+from resourcepool.resources.registry import everything
 from resourcepool.resources.selectors import selectable
 from resourcepool.resources.tags import TagsField
 from resourcepool.status.each_pool import of_each

@@ -13,7 +13,7 @@ from django.utils.translation import ngettext
 
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbNow, MicrosUntil
-from resourcepool.resources.choice import everything
+from resourcepool.resources.registry import everything
 from resourcepool.resources.selectors import wanted
 from resourcepool.resources.state import State
 from resourcepool.status.durations import ago, duration

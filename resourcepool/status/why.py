@@ -13,7 +13,7 @@ from resourcepool.dialect import DbNow, MicrosUntil
 from resourcepool.history.models import Event
 from resourcepool.leases.lock_holders import Locked, lockers
 from resourcepool.phrases import shown
-from resourcepool.resources.choice import everything
+from resourcepool.resources.registry import everything
 from resourcepool.resources.state import State, Status, standing_of, state_of
 from resourcepool.signals import What
 from resourcepool.status.durations import ago, duration
