@@ -10,12 +10,12 @@ from typing import Any
 from resourcepool.exceptions import CheckerBroken, LeaseLost
 from resourcepool.resources.state import Verdict
 from resourcepool.validity.checker import Finding
-from resourcepool.validity.common_cause import Evidence, blame
+from resourcepool.validity.common_cause import common_cause
 from resourcepool.validity.due import OURS, DueResource, due, why_not
 from resourcepool.validity.lease import CheckLease, take
 from resourcepool.validity.outcome import Checked, Done
 from resourcepool.validity.rules import Rules, rules_of
-from resourcepool.validity.workers import Crew
+from resourcepool.validity.workers import CheckerPool
 
 BATCH = 100  # resources that are judged together, at most; the bad ones stay leased until then
 TURNS = 5  # of as many as are checked at once, in one batch
@@ -75,20 +75,19 @@ def check(
         _Batch(model, rules, wishes, tell, go_on).check(found[start : start + size])
 
 
+@dataclass
 class _Batch:
     """Resources that are judged together."""
 
-    def __init__(
-        self,
-        model: Any,
-        rules: Rules,
-        wishes: Wishes,
-        tell: Callable[[Checked], object],
-        go_on: Callable[[], object],
-    ) -> None:
-        self._model, self._rules, self._wishes, self._tell, self._go_on = model, rules, wishes, tell, go_on
-        self._crew = Crew(rules.checker)
-        self._evidence: list[Evidence] = []
+    model: Any
+    rules: Rules
+    wishes: Wishes
+    tell: Callable[[Checked], object]
+    go_on: Callable[[], object]
+
+    def __post_init__(self) -> None:
+        self._pool = CheckerPool(self.rules.checker)
+        self._findings: list[tuple[Finding, bool]] = []  # and whether it was bad before
         self._failed: list[tuple[CheckLease, Finding]] = []
         self._skipped: list[Any] = []  # primary keys
 
@@ -96,42 +95,41 @@ class _Batch:
         """Look at these, act on what is found; whatever happens, no lease is left behind."""
         try:
             self._look_at(deque(candidates))
-            _tell_skipped(self._model, self._skipped, self._tell)
+            _tell_skipped(self.model, self._skipped, self.tell)
             self._refuse_to_believe()
             while self._failed:
                 self._settle(*self._failed.pop())
         finally:
-            self._crew.wait()
-            _give_back([*self._crew.leases, *(lease for lease, _ in self._failed)])
+            self._pool.wait()
+            _give_back([*(check.lease for check in self._pool.running), *(lease for lease, _ in self._failed)])
 
     def _look_at(self, candidates: deque[DueResource]) -> None:
-        while candidates or len(self._crew):
-            self._go_on()
-            while candidates and len(self._crew) < self._rules.at_once:
+        while candidates or self._pool.running:
+            self.go_on()
+            while candidates and len(self._pool.running) < self.rules.at_once:
                 self._begin(candidates.popleft())
-            for lease, finding in self._crew.finished():
+            for lease, finding in self._pool.finished():
                 self._failed.append((lease, finding))  # first, so that it is never forgotten
-                was_bad = lease.candidate.was_bad
-                self._evidence.append(Evidence(finding.verdict, was_bad, finding.why))
+                self._findings.append((finding, lease.candidate.was_bad))
                 if finding.verdict is Verdict.OK:
                     self._settle(*self._failed.pop())
 
     def _begin(self, candidate: DueResource) -> None:
-        lease = take(self._model, candidate, self._wishes.actor)
+        lease = take(self.model, candidate, self.wishes.actor)
         if lease is None:
             self._skipped.append(candidate.pk)
             return
         try:
-            self._crew.begin(lease)
+            self._pool.begin(lease)
         except LeaseLost:  # deleted just now: no reason to say that the whole job was taken over
             self._skipped.append(candidate.pk)
 
     def _refuse_to_believe(self) -> None:
-        why = "" if self._wishes.believe else blame(self._evidence, self._rules.suspicious)
+        why = "" if self.wishes.believe else common_cause(self._findings, self.rules.suspicious)
         if not why:
             return
         for lease, finding in self._failed:
-            self._tell(_checked(lease, finding, Done.NOTHING))
+            self.tell(_checked(lease, finding, Done.NOTHING))
         raise CheckerBroken(f"{why}; nothing was changed about these")
 
     def _settle(self, lease: CheckLease, finding: Finding) -> None:
@@ -142,10 +140,10 @@ class _Batch:
         except BaseException:
             _give_back([lease])
             raise
-        self._tell(_checked(lease, finding, done))
+        self.tell(_checked(lease, finding, done))
 
     def _act(self, lease: CheckLease, finding: Finding) -> Done:
-        if self._wishes.dry_run:
+        if self.wishes.dry_run:
             lease.put_back()
             return Done.NOTHING
         if not lease.note(finding):

@@ -9,46 +9,42 @@ from collections.abc import Iterator
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
-NOT_PUBLIC_4 = tuple(
-    map(
-        ipaddress.IPv4Network,
-        (
-            "0.0.0.0/8",
-            "10.0.0.0/8",
-            "100.64.0.0/10",  # carrier-grade NAT; 100.100.100.200: Alibaba's metadata
-            "127.0.0.0/8",
-            "168.63.129.16/32",  # Azure's host service
-            "169.254.0.0/16",
-            "172.16.0.0/12",
-            "192.0.0.0/24",  # 192.0.0.192: Oracle's metadata
-            "192.0.2.0/24",
-            "192.31.196.0/24",
-            "192.52.193.0/24",
-            "192.88.99.0/24",
-            "192.168.0.0/16",
-            "192.175.48.0/24",
-            "198.18.0.0/15",
-            "198.51.100.0/24",
-            "203.0.113.0/24",
-            "224.0.0.0/4",
-            "240.0.0.0/4",
-        ),
+NOT_PUBLIC_4 = [
+    ipaddress.IPv4Network(network)
+    for network in (
+        "0.0.0.0/8",
+        "10.0.0.0/8",
+        "100.64.0.0/10",  # carrier-grade NAT; 100.100.100.200: Alibaba's metadata
+        "127.0.0.0/8",
+        "168.63.129.16/32",  # Azure's host service
+        "169.254.0.0/16",
+        "172.16.0.0/12",
+        "192.0.0.0/24",  # 192.0.0.192: Oracle's metadata
+        "192.0.2.0/24",
+        "192.31.196.0/24",
+        "192.52.193.0/24",
+        "192.88.99.0/24",
+        "192.168.0.0/16",
+        "192.175.48.0/24",
+        "198.18.0.0/15",
+        "198.51.100.0/24",
+        "203.0.113.0/24",
+        "224.0.0.0/4",
+        "240.0.0.0/4",
     )
-)
+]
 GLOBAL_UNICAST = ipaddress.IPv6Network("2000::/3")  # all that IANA has given to the internet so far
-NOT_PUBLIC_6 = tuple(
-    map(
-        ipaddress.IPv6Network,
-        (
-            "2001::/23",  # Teredo among them
-            "2001:db8::/32",
-            "2002::/16",  # 6to4
-            "2620:4f:8000::/48",
-            "3ffe::/16",
-            "3fff::/20",
-        ),
+NOT_PUBLIC_6 = [
+    ipaddress.IPv6Network(network)
+    for network in (
+        "2001::/23",  # Teredo among them
+        "2001:db8::/32",
+        "2002::/16",  # 6to4
+        "2620:4f:8000::/48",
+        "3ffe::/16",
+        "3fff::/20",
     )
-)
+]
 MAPPED = ipaddress.IPv6Network("::ffff:0:0/96")
 NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 NOWHERE = NOT_PUBLIC_4[0]
@@ -82,9 +78,7 @@ def _perhaps_meant(address: ipaddress.IPv6Address) -> Iterator[ipaddress.IPv4Add
     before, last = (bits >> 32) & _LOW_32, bits & _LOW_32
     if before in _ISATAP:
         yield ipaddress.IPv4Address(last)
-    found = {
-        _behind(bits, zeros) for zeros in (56, 48, 40, 32, 24)
-    }  # networks of 32, 40, 48, 56, 64 bits (RFC 6052)
+    found = {_behind(bits, zeros) for zeros in (56, 48, 40, 32, 24)}  # networks of 32 to 64 bits (RFC 6052)
     if before == 0:
         found.add(last)  # of 96 bits, the last ones zero
     # A small number in the end, as in ::1, is the number of a host.
