@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from resourcepool.exceptions import ResourcePoolError
-from resourcepool.management.operating import INTERRUPTED, actor
+from resourcepool.management.base import INTERRUPTED, actor
 from resourcepool.management.translated import TranslatedCommand
 from resourcepool.phrases import shown
 from resourcepool.proxies.formats import COLUMNS
