@@ -1,4 +1,4 @@
-"""Checks resources: leases each, has it looked at, and acts on what was found."""
+"""Checks resources: leases each, runs the checker on it, and acts on the finding."""
 
 import contextlib
 import logging
@@ -25,15 +25,15 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """What is to be done about what is found.
+    """What to check, and what to do about the findings.
 
     Attributes:
-        dry_run: change nothing; the resources are leased and looked at all the same.
-        every_quarantine: look also at what operators and crawlers have put in quarantine, not only checks, and return
-            it if it is good.
-        unless_within: leave out what was checked within the last so many seconds.
+        dry_run: change nothing; the resources are leased and checked all the same.
+        every_quarantine: check also resources that operators and crawlers have put in quarantine, and return the good
+            ones to service.
+        unless_within: skip resources that were checked within the last so many seconds.
         believe: never blame the checker, however many fail.
-        actor: the operator who wishes it, as the history tells; "": a program.
+        actor: the operator, for the history; "": a program.
     """
 
     dry_run: bool = False
@@ -53,16 +53,16 @@ def check(
 ) -> None:
     """Check resources of ``model``: quarantine the bad ones, and return to service what a check had put there.
 
-    Each is leased while it is looked at; what somebody holds, or is out of service, is left alone, and what is free
-    is first given to those who stand in line for it. No verdict shortens a quarantine that somebody else decided.
+    Each resource is leased while it is checked. Held and out-of-service resources are skipped, and a free one that a
+    waiter is entitled to goes to the waiter. No verdict shortens a quarantine that no check decided.
 
     Args:
         pks: only these, as the model has them; None: all.
-        tell: called with what came of each, as soon as that is known.
-        go_on: called now and then; what it raises ends the checks.
+        tell: called with the outcome of each, as soon as it is known.
+        go_on: called now and then; an exception from it ends the checks.
 
     Raises:
-        CheckerBroken: too many failed together. Nothing was changed about these, and the rest was not looked at.
+        CheckerBroken: too many failed together. These were not changed, and the others not checked.
         BadOption: the settings do not say how to check them, or are wrong.
     """
     rules = rules_of(model)
@@ -92,7 +92,7 @@ class _Batch:
         self._skipped: list[Any] = []  # primary keys
 
     def check(self, candidates: list[DueResource]) -> None:
-        """Look at these, act on what is found; whatever happens, no lease is left behind."""
+        """Check these and act on the findings; whatever happens, no lease is left behind."""
         try:
             self._look_at(deque(candidates))
             _tell_skipped(self.model, self._skipped, self.tell)
@@ -149,7 +149,7 @@ class _Batch:
         if not lease.note(finding):
             _give_back([lease])
             return Done.LOST
-        # Whoever decided a quarantine has said for how long, and why.
+        # A quarantine that was decided elsewhere keeps its length and its reason.
         if finding.verdict is Verdict.BAD and not lease.candidate.is_theirs:
             lease.quarantine(f"{OURS}{finding.why or 'bad'}")
             return Done.QUARANTINED
@@ -162,7 +162,7 @@ class _Batch:
 
 
 def _give_back(leases: list[CheckLease]) -> None:
-    """Give these back as they were found, without a word; what the database does not take back lapses."""
+    """Give these back as they were found, without an event; a lease that cannot be given back runs out."""
     for lease in leases:
         lease.let_go()  # all of them first: what interrupts one does not keep the others
     for number, lease in enumerate(leases):
@@ -179,6 +179,6 @@ def _checked(lease: CheckLease, finding: Finding, done: Done) -> Checked:
 
 
 def _tell_skipped(model: Any, pks: list[Any], tell: Callable[[Checked], object]) -> None:
-    """Tell why these were not looked at: all of them are read at once, because of a large pool most may be in use."""
+    """Tell why these were not checked; they are read together, as most of a large pool may be in use."""
     for pk, why in why_not(model, pks).items() if pks else ():
         tell(Checked(pk, f"{model._meta.verbose_name} {pk}", None, None, why, Done.SKIPPED))

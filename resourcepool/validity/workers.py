@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class RunningCheck:
-    """One resource that is being looked at."""
+    """A check that has begun."""
 
     lease: CheckLease
     finding: Future[Finding] = field(default_factory=Future)
@@ -38,7 +38,7 @@ class CheckerPool:
         self.running: list[RunningCheck] = []
 
     def begin(self, lease: CheckLease) -> None:
-        """Have the leased resource looked at; raises LeaseLost if its row has been deleted."""
+        """Begin to check the leased resource; raises LeaseLost if its row has been deleted."""
         check = RunningCheck(lease)
         self.running.append(check)  # first, so that no interruption forgets it
         try:

@@ -1,7 +1,7 @@
 """Which addresses belong to the public internet, by a list of our own.
 
-``ipaddress`` has one as well, and every version of Python another one. This is IANA's list of special-purpose addresses
-(2025), and what clouds and old tunnels have made special besides.
+The list of ``ipaddress`` differs from one version of Python to the next. This one is IANA's list of special-purpose
+addresses (2025), and those that clouds and old tunnels use besides.
 """
 
 import ipaddress
@@ -54,7 +54,7 @@ _LOW_32, _LOW_56 = (1 << 32) - 1, (1 << 56) - 1
 
 
 def is_public(address: Address) -> bool:
-    """Tell whether an address, and whatever IPv4 address may be meant by it, belongs to the public internet."""
+    """Tell whether an address, and every IPv4 address it may stand for, belongs to the public internet."""
     if isinstance(address, ipaddress.IPv4Address):
         return not any(address in net for net in NOT_PUBLIC_4)
     plain = meant(address)
@@ -73,7 +73,7 @@ def meant(address: Address) -> Address:
 
 
 def _perhaps_meant(address: ipaddress.IPv6Address) -> Iterator[ipaddress.IPv4Address]:
-    """Yield the IPv4 addresses to which somebody's router may send an IPv6 one: ISATAP, and NAT64 of one's own."""
+    """Yield the IPv4 addresses that an IPv6 address may be translated to: by ISATAP, or by a local NAT64."""
     bits = int(address)
     before, last = (bits >> 32) & _LOW_32, bits & _LOW_32
     if before in _ISATAP:
