@@ -11,8 +11,8 @@ from django.utils.translation import gettext as _
 
 from resourcepool import options as checked
 from resourcepool.exceptions import ResourcePoolError
+from resourcepool.management.base import OperatorCommand
 from resourcepool.management.layout import local, printable
-from resourcepool.management.operating import OperatorCommand
 from resourcepool.phrases import shown
 
 CLEAR = "\x1b[H\x1b[2J"

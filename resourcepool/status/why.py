@@ -24,7 +24,7 @@ ENDINGS = (
     What.HANDED_OVER,
     What.LOST,
     What.EXPIRED,
-    What.REVOKED,
+    What.FREED,
     What.FIXED,
     What.QUARANTINED,
 )

@@ -11,8 +11,8 @@ from django.utils.translation import gettext_lazy, ngettext
 from resourcepool.exceptions import RowLocked
 from resourcepool.leases.lock_holders import Locked
 from resourcepool.management import arguments
+from resourcepool.management.base import OperatorCommand, actor
 from resourcepool.management.layout import as_text, more, plain
-from resourcepool.management.operating import OperatorCommand, actor
 from resourcepool.management.status_report import holding_as_json, holdings_as_text, locked_as_json
 from resourcepool.operations import OPERATIONS
 from resourcepool.phrases import shown as in_words

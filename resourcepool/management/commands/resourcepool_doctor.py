@@ -9,8 +9,8 @@ from django.db import connections
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from resourcepool.management.base import INTERRUPTED
 from resourcepool.management.doctor_report import as_json, as_text, from_check, is_safe
-from resourcepool.management.operating import INTERRUPTED
 from resourcepool.management.translated import TranslatedCommand
 from resourcepool.safety.doctor import examine
 from resourcepool.safety.routing import used_aliases

@@ -8,8 +8,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from resourcepool.management import arguments
+from resourcepool.management.base import OperatorCommand, actor
 from resourcepool.management.layout import as_text, more, plain
-from resourcepool.management.operating import OperatorCommand, actor
 from resourcepool.operations import OPERATIONS, Operation
 from resourcepool.resources.choice import chosen
 from resourcepool.resources.registry import resource_model

@@ -13,8 +13,8 @@ from resourcepool.exceptions import BadOption
 from resourcepool.management import queues_arguments as told
 from resourcepool.management import queues_report as report
 from resourcepool.management import watching
+from resourcepool.management.base import OperatorCommand, actor
 from resourcepool.management.layout import as_text, more, plain
-from resourcepool.management.operating import OperatorCommand, actor
 from resourcepool.management.status_report import alarms_as_text
 from resourcepool.queues import operating
 from resourcepool.queues.ids import queue_ids

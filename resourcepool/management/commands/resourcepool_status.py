@@ -12,8 +12,8 @@ from django.utils.translation import gettext_lazy
 from resourcepool.history.leaks import open_leaks
 from resourcepool.management import arguments, watching
 from resourcepool.management import status_report as report
+from resourcepool.management.base import OperatorCommand
 from resourcepool.management.layout import as_text, more
-from resourcepool.management.operating import OperatorCommand
 from resourcepool.status.alarms import alarms_of
 from resourcepool.status.holders import Holding, counts, holdings
 from resourcepool.status.jobs import jobs

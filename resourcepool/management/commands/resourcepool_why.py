@@ -11,8 +11,8 @@ from django.utils.translation import gettext_lazy
 from resourcepool.exceptions import BadOption
 from resourcepool.management import arguments
 from resourcepool.management import why_report as report
+from resourcepool.management.base import OperatorCommand
 from resourcepool.management.layout import as_text, plain
-from resourcepool.management.operating import OperatorCommand
 from resourcepool.status import why
 from resourcepool.status.search import Matches, find, without_password
 

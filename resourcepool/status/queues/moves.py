@@ -8,9 +8,9 @@ from django.db.models import Q
 
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import MicrosUntil
-from resourcepool.queues.ids import MOST_AT_ONCE
+from resourcepool.queues.ids import MOST_AT_ONCE, known
 from resourcepool.queues.models import Move, Queue
-from resourcepool.queues.operating import known, using_of_queues
+from resourcepool.queues.operating import using_of_queues
 from resourcepool.queues.queries import of_server
 from resourcepool.status.durations import ago
 from resourcepool.status.queues.no_owner import why_nobody
