@@ -10,13 +10,13 @@ from django.core.exceptions import ValidationError
 from django.db import connections
 from django.db.models import CharField, IntegerField, Q
 
-from resourcepool.database.retry import retrying
 from resourcepool.proxies.address import address
 from resourcepool.proxies.fields import BadField
 from resourcepool.resources.choice import everything
 from resourcepool.resources.selectors import selectable
 from resourcepool.resources.tags import TagsField
 from resourcepool.status.each_pool import of_each
+from resourcepool.status.reading import fetched
 from resourcepool.waiting.models import Ticket
 
 _WORDS = re.compile(r"\[[^\]]*\]|[^\s/@:\[\]]+")
@@ -81,7 +81,7 @@ def _rows(model: Any, condition: Q | None, limit: int) -> list[Any]:
     if condition is None:
         return []
     rows = everything(model).filter(condition).order_by("pk")[: limit + 1]
-    return retrying(connections[model.pool.using], lambda: list(rows.all()))
+    return fetched(rows)
 
 
 def _holders(model: Any, condition: Q, limit: int) -> set[str]:
@@ -101,7 +101,7 @@ def _names(connection: Any, rows: Any, condition: Q, limit: int) -> list[str]:
         .values_list("holder", flat=True)
         .distinct()[: limit + 1]
     )
-    return retrying(connection, lambda: list(names.all()))
+    return fetched(names)
 
 
 def _exactly(model: Any, text: str) -> Q | None:
