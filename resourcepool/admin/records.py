@@ -15,7 +15,7 @@ from resourcepool.admin.queues.links import to_page
 from resourcepool.admin.words import happened, moments, reasons, spans
 from resourcepool.dialect import MicrosUntil
 from resourcepool.history.models import Event, Sample
-from resourcepool.jobs.models import Job
+from resourcepool.jobs import Job
 from resourcepool.queues.models import Move
 from resourcepool.resources.registry import resource_models
 from resourcepool.signals import What

@@ -13,7 +13,7 @@ from resourcepool.dashboard.chart import Chart, Series, chart
 from resourcepool.dashboard.links import Links
 from resourcepool.dashboard.queues import Panel, panel
 from resourcepool.history.leaks import open_leaks
-from resourcepool.jobs.names import SWEEP
+from resourcepool.jobs import SWEEP
 from resourcepool.proxies.models import Proxy
 from resourcepool.resources.state import State, Verdict
 from resourcepool.status.activity import Happenings, happenings

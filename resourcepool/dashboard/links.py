@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
 
 from resourcepool.history.models import Event
-from resourcepool.jobs.models import Job
+from resourcepool.jobs import Job
 from resourcepool.queues.models import Move, Queue, Server
 from resourcepool.resources.state import State
 from resourcepool.signals import What

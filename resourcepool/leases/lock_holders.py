@@ -6,8 +6,7 @@ from typing import Any
 
 from django.db import DatabaseError, InterfaceError, connections, models
 
-from resourcepool.dialect import Session
-from resourcepool.dialect.inspection import inspector
+from resourcepool.dialect.inspection import Session, inspector
 
 AnyModel = type[models.Model]
 

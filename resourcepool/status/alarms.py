@@ -11,7 +11,7 @@ from resourcepool import options
 from resourcepool.conf import setting
 from resourcepool.exceptions import BadOption, CheckerBroken, DatabaseUnavailable
 from resourcepool.history.leaks import open_leaks
-from resourcepool.jobs.names import CHECK, SWEEP
+from resourcepool.jobs import CHECK, SWEEP
 from resourcepool.phrases import shown
 from resourcepool.resources.registry import resource_model
 from resourcepool.resources.state import State

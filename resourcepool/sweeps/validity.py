@@ -4,8 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from resourcepool.elections.election import Term
-from resourcepool.jobs.names import CHECK
-from resourcepool.jobs.running import run
+from resourcepool.jobs import CHECK, run
 from resourcepool.resources.queryset import ResourceQuerySet
 from resourcepool.resources.registry import resource_model
 from resourcepool.validity.check import Wishes, check

@@ -9,8 +9,7 @@ from django.db import OperationalError, connection
 from django.utils import translation
 
 from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
-from resourcepool.jobs.models import MAX_RESULT
-from resourcepool.jobs.running import run
+from resourcepool.jobs import MAX_RESULT, run
 from resourcepool.models import Job
 from resourcepool.phrases.shown import shown
 from resourcepool.status.jobs import jobs

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from resourcepool.dialect import brief
+from resourcepool.dialect import transactions
 from resourcepool.models import Proxy
 from tests.app.rows import columns, expire, granted, new
 from tests.committed import other
@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.only("mysql", "postgresql"), pytest.mark.usefixtures("
 @pytest.fixture
 def session(other: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     """The number of a session that locks rows, with ``lock``."""
-    monkeypatch.setattr(brief, "BRIEF", 1)
+    monkeypatch.setattr(transactions, "BRIEF", 1)
     other.set_autocommit(False)
     ((number,),) = send(other, SESSION[other.vendor], new(Proxy))
     yield number

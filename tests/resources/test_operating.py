@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
-from resourcepool.dialect import DbLater, DbNow, brief
+from resourcepool.dialect import DbLater, DbNow, transactions
 from resourcepool.exceptions import BadOption, DatabaseUnavailable, LeaseLost
 from resourcepool.leases import verbs
 from resourcepool.models import Proxy
@@ -81,13 +81,13 @@ class TestFree:
         one, other = new(Proxy), new(Proxy)
         for row in (one, other):
             granted(row, "crawler")
-        free = queryset._free
+        end = queryset.end_leases
 
-        def meanwhile(*arguments: Any) -> Any:
+        def meanwhile(*arguments: Any, **options: Any) -> Any:
             steal(other, "next")
-            return free(*arguments)
+            return end(*arguments, **options)
 
-        monkeypatch.setattr(queryset, "_free", meanwhile)
+        monkeypatch.setattr(queryset, "end_leases", meanwhile)
         assert Proxy.objects.free("stuck") == 1
         assert columns(other)["holder"] == "next"
         assert [fact.pk for fact in facts if fact.what == What.FREED] == [one.pk]
@@ -236,7 +236,7 @@ class TestWhileItsHolderIsInALongTransaction:
     @pytest.fixture
     def locked(self, proxy: Any, monkeypatch: pytest.MonkeyPatch, other: Any) -> Any:
         """A row that a transaction has changed, which ends with the test."""
-        monkeypatch.setattr(brief, "BRIEF", 1)
+        monkeypatch.setattr(transactions, "BRIEF", 1)
         granted(proxy)
         change(proxy, status=Status.QUARANTINED, until=DbLater(-1))
         other.set_autocommit(False)

@@ -61,15 +61,15 @@ class TestWhatIsToldIsWhatWasDone:
         """Have something done once, after the rows were read and before they are changed."""
 
         def do(what: Any) -> None:
-            read = queryset._chunks
+            read = queryset._keys
 
             def late(rows: Any) -> Any:
-                monkeypatch.setattr(queryset, "_chunks", read)
-                for chunk in read(rows):
-                    what()
-                    yield chunk
+                monkeypatch.setattr(queryset, "_keys", read)
+                found = read(rows)
+                what()
+                return found
 
-            monkeypatch.setattr(queryset, "_chunks", late)
+            monkeypatch.setattr(queryset, "_keys", late)
 
         return do
 

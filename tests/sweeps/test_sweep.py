@@ -11,7 +11,7 @@ from resourcepool.models import Event, Job, Move, Proxy, Sample
 from resourcepool.resources.state import Status
 from resourcepool.signals import What
 from resourcepool.sweeps import sweep as sweeping
-from resourcepool.sweeps.overtaken import tell_overtaken
+from resourcepool.sweeps.expired import tell_overtaken
 from resourcepool.sweeps.pruning import prune_history
 from resourcepool.sweeps.samples import take_samples
 from resourcepool.sweeps.sweep import prune, refresh_statistics, sweep
@@ -41,7 +41,7 @@ def test_a_lease_that_ran_out_is_cleared_and_told_with_whose_it_was() -> None:
     assert "1 lease ran out" in (sweep() or "")
     assert (columns(proxy)["holder"], columns(proxy)["fence"]) == ("", grant.fence + 1)
     assert told(proxy) == ["expired"]
-    event = Event.objects.get()
+    event = Event.objects.of(proxy).get()
     assert (event.holder, event.fence) == ("crawler 7", grant.fence)
     assert "0 leases ran out" in (sweep() or "")
 

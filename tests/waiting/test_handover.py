@@ -7,7 +7,8 @@ import pytest
 from django.db import connection, transaction
 
 from resourcepool.models import Proxy, Ticket
-from resourcepool.waiting import handover
+from resourcepool.waiting import giving_out, handover
+from resourcepool.waiting import lease as leases
 from resourcepool.waiting.contention import releasing
 from tests.app.models import Bare, Device, Election
 from tests.app.rows import busy_for, change, columns, expire, granted, hold, lasts, new, several, steal
@@ -107,7 +108,7 @@ class TestARelease:
     def test_through_a_proxy_model_finds_the_same_line(self) -> None:
         row, waits = new(Proxy), ticket(Proxy)
         fence = granted(row).fence
-        assert handover.release(connection, Chosen, row.pk, fence, trusted_until=0.0)
+        assert leases.release(connection, Chosen, row.pk, fence, trusted_until=0.0)
         assert given(waits) == [(row.pk, 2)]
 
     def test_of_an_expired_lease_that_nobody_took_still_gives_it_on(self) -> None:
@@ -157,7 +158,7 @@ class TestACoolDown:
         assert given(waits) == []
         assert lasts(row, 60)
         expire(row)
-        handover.give_out(connection, Proxy)
+        giving_out.give_out(connection, Proxy)
         assert given(waits) == [(row.pk, 3)]
 
 

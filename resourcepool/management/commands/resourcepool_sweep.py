@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy
 
 from resourcepool import options as checked
 from resourcepool.exceptions import ResourcePoolError
-from resourcepool.jobs.names import PRUNE, STATISTICS, SWEEP
+from resourcepool.jobs import PRUNE, STATISTICS, SWEEP
 from resourcepool.management.base import OperatorCommand
 from resourcepool.management.layout import printable
 from resourcepool.phrases import shown

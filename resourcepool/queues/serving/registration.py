@@ -14,10 +14,8 @@ from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import Unsettled
 from resourcepool.dialect import DbLater, DbNow
 from resourcepool.exceptions import BadOption, ClaimInTransaction, RowLocked
-from resourcepool.leases.holder import default_holder
 from resourcepool.leases.lease import Lease
-from resourcepool.leases.terms import Terms
-from resourcepool.leases.verbs import Grant
+from resourcepool.leases.terms import Grant, Terms, default_holder
 from resourcepool.queues import moving
 from resourcepool.queues.models import Queue, Server, TaskType
 from resourcepool.queues.serving.inheriting import inherit
