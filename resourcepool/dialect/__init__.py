@@ -30,9 +30,10 @@ from resourcepool.dialect.expressions import (
 )
 from resourcepool.dialect.statement import all_rows, row_count, run
 from resourcepool.dialect.supported import of, supports, trouble
-from resourcepool.dialect.transactions import brief_transaction, limit_idle
+from resourcepool.dialect.transactions import BRIEF, brief_transaction, limit_idle
 
 __all__ = [
+    "BRIEF",
     "DbLater",
     "DbMicros",
     "DbNow",

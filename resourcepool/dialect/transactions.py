@@ -17,8 +17,10 @@ ENDING = "set_autocommit"  # what Django calls at the end of a transaction, what
 
 
 @contextlib.contextmanager
-def brief_transaction(connection: BaseDatabaseWrapper, *, idle: int | None = IDLE) -> Iterator[None]:
-    """Open a transaction in which a statement waits for a locked row, or table, for ``BRIEF`` seconds at most.
+def brief_transaction(
+    connection: BaseDatabaseWrapper, *, idle: int | None = IDLE, wait: int = BRIEF
+) -> Iterator[None]:
+    """Open a transaction in which a statement waits for a locked row, or table, for ``wait`` seconds at most.
 
     When its process stands still for ``idle`` seconds (None: as long as the project's settings say), MariaDB and
     PostgreSQL end the session, and what it has locked is free; MySQL has no such thing.
@@ -32,7 +34,7 @@ def brief_transaction(connection: BaseDatabaseWrapper, *, idle: int | None = IDL
         with transaction.atomic(using=connection.alias):
             if is_outermost and speaks.brief_lock_wait:
                 session = connection.connection
-                execute(connection, speaks.brief_lock_wait, {"seconds": BRIEF, "idle": idle})
+                execute(connection, speaks.brief_lock_wait, {"seconds": wait, "idle": idle})
             yield
     finally:
         # After its end, because Django refuses all statements in a transaction that is to be rolled back.

@@ -29,13 +29,13 @@ class Examination:
     """What was found; None: not measured.
 
     Attributes:
-        product: name and version of the database; empty when it did not answer.
+        server: name and version of the database; empty when it did not answer.
         passed: what was looked at and found right, as sentences.
     """
 
     database: str
-    product: str = ""
-    problems: list[Problem] = field(default_factory=list)
+    server: str = ""
+    findings: list[Problem] = field(default_factory=list)
     passed: list[str] = field(default_factory=list)
     distance: Distance | None = None
     commits: Commits | None = None
@@ -51,14 +51,14 @@ def examine(alias: str, *, write: bool = True) -> Examination:
         write: measure commits, too: on a ticket of a line of its own, which is removed.
     """
     if not dialect.supports(connections[alias]):
-        return Examination(alias, problems=diagnose(connections[alias]).problems)
+        return Examination(alias, findings=diagnose(connections[alias]).problems)
     with _probe(alias) as connection:
         seen = diagnose(connection)
         examined = Examination(alias, seen.product, seen.problems)
         if seen.facts is None or seen.tables is None:
             return examined
         examined.passed = passed(seen.facts)
-        examined.problems += [_missing(alias, model) for model, made in seen.tables.items() if made is None]
+        examined.findings += [_missing(alias, model) for model, made in seen.tables.items() if made is None]
         dialect.limit_lock_waits(connection)
         _measure(connection, examined, [model for model, made in seen.tables.items() if made], write=write)
     return examined
@@ -72,7 +72,7 @@ def _measure(
             return measure()
         except (DatabaseError, InterfaceError, ResourcePoolError) as error:
             where, why = f"database {examined.database!r}", told(connection, error)
-            examined.problems.append(problem("W022", where, voids=voids, what=what, why=why))
+            examined.findings.append(problem("W022", where, voids=voids, what=what, why=why))
             return None
 
     examined.distance = part("the clock", lambda: measuring.measured_distance(connection))
@@ -82,13 +82,13 @@ def _measure(
         examined.tickets = part("the tickets", lambda: measuring.tickets(connection))
         if write:
             examined.commits = part("a commit", lambda: measuring.commits(connection), voids=True)
-    examined.problems += [
+    examined.findings += [
         problem("W023", one.model, name=one.name, problem=one.problem)
         for one in examined.statements or ()
         if one.problem
     ]
     if examined.tickets and examined.tickets.orphaned >= MANY_ORPHANS:
-        examined.problems.append(problem("W024", Ticket._meta.label, count=f"{examined.tickets.orphaned:,}"))
+        examined.findings.append(problem("W024", Ticket._meta.label, count=f"{examined.tickets.orphaned:,}"))
 
 
 def _missing(alias: str, model: Model) -> Problem:

@@ -5,7 +5,9 @@ warning that voids it: a developer may choose speed, and ``migrate`` must not re
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
+
+from django.conf import settings
 
 _ISOLATION = 'Set OPTIONS: {"isolation_level": "read committed"} for this database.'
 _STUCK = "so long a statement waits for a locked row, however short the timeout of acquire()."
@@ -210,10 +212,19 @@ class Problem:
     hint: str
     voids: bool = False
 
+    ALSO: ClassVar = ("level", "id", "link")
+
     @property
     def id(self) -> str:
         """The id under which SILENCED_SYSTEM_CHECKS knows it."""
         return f"resourcepool.{self.code}"
+
+    @property
+    def level(self) -> str:
+        """Its weight: "unsafe", "advice", or "silenced" by the project."""
+        if self.id in settings.SILENCED_SYSTEM_CHECKS:
+            return "silenced"
+        return "unsafe" if self.is_unsafe else "advice"
 
     @property
     def link(self) -> str:

@@ -34,8 +34,8 @@ class TestAResource:
         assert told(proxy) == ["acquired"]
         assert "(due every 5 s)" in run("why", proxy.pk).out
         found = run("why", proxy.pk, "--json").json
-        assert 0 <= found["renewed"] <= 15
-        assert found["overdue"] in (False, True)  # a loaded machine
+        assert 0 <= found["lease"]["renewal"]["ago"] <= 15
+        assert found["lease"]["renewal"]["is_overdue"] in (False, True)  # a loaded machine
         assert lease is not None
 
     def test_that_is_put_away_says_why_for_how_long_and_what_to_type(self) -> None:
