@@ -6,8 +6,7 @@ from typing import Any
 
 from django.db import DatabaseError, InterfaceError, connections, models
 
-from resourcepool.dialect import Session
-from resourcepool.dialect.inspection import inspector
+from resourcepool.dialect.inspection import Session, inspector
 
 AnyModel = type[models.Model]
 
@@ -20,22 +19,22 @@ class Locked:
     """A row that is locked at this moment.
 
     Attributes:
-        pool: "app.Model".
+        pool: "app.Model"; ``id``: its primary key.
         session: the session that has it locked; None: this database user may not see it.
     """
 
     pool: str
-    pk: Any
+    id: Any
     session: Session | None
 
     def __str__(self) -> str:
         one = self.session
         if one is None:
             who = "a session that this database user may not see (MariaDB, MySQL: GRANT PROCESS)"
-            return f"{self.pool} {self.pk} is locked by {who}"
+            return f"{self.pool} {self.id} is locked by {who}"
         does = "busy" if one.idle is None else f"idle for {one.idle:.0f} s"
         who = f"session {one.number} from {one.client or 'the same host'}, {does}, ended by: {one.command}"
-        return f"{self.pool} {self.pk} is locked by {who}"
+        return f"{self.pool} {self.id} is locked by {who}"
 
 
 def lockers(using: str, model: AnyModel, pks: Collection[Any]) -> list[Locked]:

@@ -9,8 +9,8 @@ from django.utils.translation import gettext_lazy
 
 from resourcepool.conf import setting
 from resourcepool.exceptions import BadOption, CheckerBroken, Hidden
+from resourcepool.management.base import OperatorCommand, actor
 from resourcepool.management.layout import plain
-from resourcepool.management.operating import OperatorCommand, actor
 from resourcepool.phrases import shown
 from resourcepool.resources.choice import chosen, key
 from resourcepool.resources.registry import resource_model

@@ -71,7 +71,7 @@ LEASES = (
     ),
     Mutation(
         "the fences of a row that is made again",
-        "dialect/fields.py",
+        "dialect/expressions.py",
         "return DbMicros() if add and (value == 0 or not model_instance._state.adding) else value",
         "return value",
         ("tests/leases/test_made_again.py",),

@@ -5,7 +5,7 @@ from tests.guards.mutation import Mutation
 RECORDS = (
     Mutation(
         "two sweeps tell of the same lease",
-        "sweeps/overtaken.py",
+        "sweeps/expired.py",
         "    recorder.flush()\n    return len(found)",
         "    return len(found)",
         ("tests/sweeps/test_sweep.py",),
@@ -117,14 +117,14 @@ RECORDS = (
     ),
     Mutation(
         "a lease that ran out is told twice",
-        "sweeps/overtaken.py",
+        "sweeps/expired.py",
         "lost = begun.filter(Exists(successor), ~Exists(told))",
         "lost = begun.filter(Exists(successor))",
         ("tests/sweeps",),
     ),
     Mutation(
         "a lease that ran out is told only if the next one was long",
-        "sweeps/overtaken.py",
+        "sweeps/expired.py",
         'same_row.acquisitions().filter(fence=OuterRef("fence") + 1)',
         'same_row.filter(fence=OuterRef("fence") + 1, what=What.ACQUIRED)',
         ("tests/sweeps",),

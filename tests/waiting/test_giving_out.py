@@ -39,7 +39,7 @@ class TestGivingOut:
         held, rests, out = several(Proxy, 3)
         hold(held)
         hold(rests, cooldown=60).release()
-        Proxy.objects.filter(pk=out.pk).take_out("broken")
+        Proxy.objects.filter(pk=out.pk).drain("broken")
         waits = ticket(Proxy)
         seen, done = giving_out.give_out(connection, Proxy)
         assert (seen.free, done, given(waits)) == ({}, {}, [])

@@ -53,7 +53,7 @@ class TestARelease:
     def test_of_a_row_out_of_service_gives_it_to_nobody(self) -> None:
         row = new(Proxy)
         fence = granted(row).fence
-        Proxy.objects.filter(pk=row.pk).take_out("broken")
+        Proxy.objects.filter(pk=row.pk).drain("broken")
         waits = ticket(Proxy)
         assert release(row, fence)
         assert (columns(row)["fence"], columns(row)["holder"]) == (2, "")
@@ -165,7 +165,7 @@ class TestACoolDown:
 CHANGES: dict[str, Callable[[Any, Ticket], object]] = {
     "the row is under another fence": lambda row, waits: steal(row),
     "the row is gone": lambda row, waits: Proxy.objects.filter(pk=row.pk)._raw_delete("default"),
-    "the row is out of service": lambda row, waits: Proxy.objects.filter(pk=row.pk).take_out("broken"),
+    "the row is out of service": lambda row, waits: Proxy.objects.filter(pk=row.pk).drain("broken"),
     "the ticket has been given something": lambda row, waits: change(waits, fence=2, granted="[[0, 1]]"),
     "the ticket has run out": lambda row, waits: expire(waits),
     "the ticket is gone": lambda row, waits: Ticket.objects.filter(pk=waits.pk)._raw_delete("default"),

@@ -11,11 +11,12 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from resourcepool.exceptions import ResourcePoolError
-from resourcepool.management.operating import INTERRUPTED, actor
+from resourcepool.management.base import INTERRUPTED, actor
 from resourcepool.management.translated import TranslatedCommand
 from resourcepool.phrases import shown
 from resourcepool.proxies.formats import COLUMNS
-from resourcepool.proxies.importing import BadLines, Imported, import_proxies, listed
+from resourcepool.proxies.import_plan import Imported
+from resourcepool.proxies.importing import BadLines, import_proxies, listed
 
 
 class Command(TranslatedCommand):

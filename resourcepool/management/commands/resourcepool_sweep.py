@@ -11,8 +11,8 @@ from django.utils.translation import gettext_lazy
 from resourcepool import options as checked
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.jobs import PRUNE, STATISTICS, SWEEP
+from resourcepool.management.base import OperatorCommand
 from resourcepool.management.layout import printable
-from resourcepool.management.operating import OperatorCommand
 from resourcepool.phrases import shown
 from resourcepool.sweeps import sweep as sweeps
 

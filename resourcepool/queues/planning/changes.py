@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from resourcepool.queues.models import Move
 from resourcepool.queues.planning.assignment import Member, QueueInput, Strategy
-from resourcepool.queues.planning.room import with_room
+from resourcepool.queues.planning.strategies import with_room
 
 What = Move.What
 
@@ -109,7 +109,8 @@ def plan(
     staying = {pk for pk, worker in by_pk.items() if worker.is_there} - set(leaving)
     sharing = [worker for worker in workers if worker.member.pk in staying and not worker.is_draining]
     wanted = [queue for queue in queues if not queue.is_retiring]
-    inputs = [_input(queue, staying, {worker.member.pk for worker in sharing}) for queue in wanted]
+    able = {worker.member.pk for worker in sharing}
+    inputs = [_input(queue, staying, able) for queue in wanted]
     counts = Counter(one.server for one in inputs)
     targets, overflow = with_room(strategy, inputs, [_member(worker, counts) for worker in sharing])
     why = _Reasons(by_pk, set(leaving), counts, overflow)
@@ -117,11 +118,12 @@ def plan(
     for queue in queues:
         target = None if queue.is_retiring else targets[queue.pk]
         is_to_go = target is not None or queue.is_retiring or bool(_lacking(queue, by_pk.get(queue.cur or 0)))
-        step = _retire(queue, staying) if queue.is_retiring else _step(queue, target, staying, is_to_go)
-        if step in (None, What.REQUESTED) and is_to_go and _is_overdue(queue, by_pk, drain_within, staying):
-            step = _taken(queue, target)
-        if step is not None:
-            found.append(Change(queue, step, target, why.of(queue, step, target)))
+        what = _step(queue, target, staying, is_to_go)
+        if what in (None, What.REQUESTED) and is_to_go and _is_overdue(queue, by_pk, drain_within, staying):
+            taken = What.FREED if target is None else What.TAKEN_OVER
+            what = What.REMOVED if queue.is_retiring else taken
+        if what is not None:
+            found.append(Change(queue, what, target, why.of(queue, what, target)))
     return found
 
 
@@ -135,16 +137,16 @@ def hand_over(
     on.
     """
     takers = {worker.member.pk: worker.member for worker in workers if worker.gets_queues}
-    found = []
+    found, is_finished = [], "its owner had finished its work on it"
     for queue in queues:
         if queue.is_retiring:
-            found.append(Change(queue, What.REMOVED, None, "its owner had finished its work on it"))
+            found.append(Change(queue, What.REMOVED, None, is_finished))
         elif queue.req in takers:
-            found.append(Change(queue, What.HANDED_OVER, queue.req, "its owner had finished its work on it"))
+            found.append(Change(queue, What.HANDED_OVER, queue.req, is_finished))
         elif queue.pk in doubtful:
             found.append(Change(queue, What.FREED, None, "given up, without an answer from the database"))
         elif queue.req is None and queue.asked_ago is not None:
-            found.append(Change(queue, What.FREED, None, "its owner had finished its work on it"))
+            found.append(Change(queue, What.FREED, None, is_finished))
         elif queue.req is not None:
             found.append(Change(queue, What.CANCELLED, None, "whoever asked for it is gone"))
     return found
@@ -171,6 +173,8 @@ def _lacking(queue: QueueSnapshot, owner: Worker | None) -> set[tuple[str, str]]
 def _step(
     queue: QueueSnapshot, target: int | None, staying: Collection[int], is_to_go: bool
 ) -> Move.What | None:
+    if queue.is_retiring:
+        return None if queue.cur in staying else What.REMOVED
     if queue.cur not in staying:
         if target is not None:
             return What.ASSIGNED
@@ -183,10 +187,6 @@ def _step(
     return None if queue.req == target else What.REQUESTED
 
 
-def _retire(queue: QueueSnapshot, staying: Collection[int]) -> Move.What | None:
-    return None if queue.cur in staying else What.REMOVED
-
-
 def _is_overdue(
     queue: QueueSnapshot, workers: Mapping[int, Worker], drain_within: float, staying: Collection[int]
 ) -> bool:
@@ -195,28 +195,19 @@ def _is_overdue(
     return queue.asked_ago >= takeover_after(drain_within, workers[queue.cur or 0].ttl)
 
 
-def _taken(queue: QueueSnapshot, target: int | None) -> Move.What:
-    if queue.is_retiring:
-        return What.REMOVED
-    return What.FREED if target is None else What.TAKEN_OVER
-
-
+@dataclass(frozen=True, slots=True)
 class _Reasons:
     """The reasons why queues move, in words for operators."""
 
-    def __init__(
-        self,
-        workers: Mapping[int, Worker],
-        leaving: Collection[int],
-        counts: Counter[int | None],
-        overflow: Collection[int],
-    ) -> None:
-        self._workers, self._leaving, self._counts, self._overflow = workers, leaving, counts, overflow
+    workers: Mapping[int, Worker]
+    leaving: Collection[int]
+    counts: Counter[int | None]
+    overflow: Collection[int]
 
     def of(self, queue: QueueSnapshot, what: Move.What, target: int | None) -> str:
         """Return why ``queue`` takes this step."""
-        owner = self._workers.get(queue.cur or 0)
-        is_there = owner is not None and owner.is_there and queue.cur not in self._leaving
+        owner = self.workers.get(queue.cur or 0)
+        is_there = owner is not None and owner.is_there and queue.cur not in self.leaving
         if what is What.TAKEN_OVER or (what is What.FREED and is_there):
             return f"{self._name(queue.cur)} did not finish its work on it in time"
         if queue.is_retiring:
@@ -230,33 +221,32 @@ class _Reasons:
     def _why_free(self, queue: QueueSnapshot) -> str:
         if queue.cur is None:
             return self._why_not_pinned(queue) or "nobody had it"
-        if queue.cur in self._leaving:
+        if queue.cur in self.leaving:
             return f"{self._name(queue.cur)} left"
-        worker = self._workers.get(queue.cur)
+        worker = self.workers.get(queue.cur)
         if worker is None:
             return "its server is gone"
         return f"{worker.member} was judged dead: no heartbeat for {worker.ttl:g} s"
 
     def _why_asked(self, queue: QueueSnapshot, target: int | None) -> str:
-        worker = self._workers[queue.cur or 0]
+        worker = self.workers[queue.cur or 0]
         missing = _lacking(queue, worker)
         if worker.is_draining and target is not None:
             return f"{worker.member} is draining"
         if missing:
             return f"{worker.member} lacks {', '.join(f'{key}={value}' for key, value in sorted(missing))}"
-        if queue.pin and queue.pin == self._workers[target or 0].member.name:
+        if queue.pin and queue.pin == self.workers[target or 0].member.name:
             return f"pinned to {queue.pin}"
         if no_room := self._why_not_pinned(queue):
             return no_room
-        had, has = self._counts[queue.cur], self._counts[target]
+        had, has = self.counts[queue.cur], self.counts[target]
         return f"evens out: {worker.member} had {had}, {self._name(target)} {has}"
 
     def _why_not_pinned(self, queue: QueueSnapshot) -> str:
-        is_there = any(
-            worker.gets_queues and worker.member.name == queue.pin for worker in self._workers.values()
-        )
-        return f"pinned to {queue.pin}, which has no room" if is_there and queue.pk in self._overflow else ""
+        gets_queues = (worker.member.name for worker in self.workers.values() if worker.gets_queues)
+        is_full = queue.pk in self.overflow and queue.pin in gets_queues
+        return f"pinned to {queue.pin}, which has no room" if is_full else ""
 
     def _name(self, pk: int | None) -> str:
-        worker = self._workers.get(pk or 0)
+        worker = self.workers.get(pk or 0)
         return str(worker.member) if worker else "a server that is gone"
