@@ -55,7 +55,7 @@ def forget_everything() -> None:
     eventually(lambda: not any(each.waiters for each in lines.values()))
     lines.clear()
     for memory in (contention.acquiring, contention.releasing):
-        memory._until.clear()
+        memory.until.clear()
     contention._speeds.clear()
     contention.upkeep._done_at.clear()  # by a clock that a test may have moved
     for model in leased_models():

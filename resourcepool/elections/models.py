@@ -10,7 +10,8 @@ from django.utils.translation import gettext_lazy as _
 from resourcepool.database.where import ANYWHERE, Where
 from resourcepool.dialect import KeyField
 from resourcepool.leases.models import AbstractLease
-from resourcepool.leases.table import key, table_of
+from resourcepool.leases.table import table_of
+from resourcepool.leases.verbs import key
 
 MAX_NAME = 200
 
