@@ -1,4 +1,4 @@
-"""How a secret is entered into a form: it goes in and never comes out; what is left empty stays as it is stored."""
+"""The form field of a secret: the stored one is never shown, and stays where the field is left empty."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,6 +1,6 @@
-"""What is encrypted with the keys in RESOURCEPOOL["SECRET_KEYS"]: the first one encrypts, every one decrypts.
+"""Encryption with the keys in RESOURCEPOOL["SECRET_KEYS"]: the first one encrypts, every one decrypts.
 
-Each purpose has keys of its own, derived from these: what was sealed for one cannot be opened for another.
+Each purpose has keys of its own, derived from these: a secret sealed for one purpose cannot be opened for another.
 """
 
 import base64
@@ -60,7 +60,7 @@ class Sealed:
             try:
                 return seal(self.open(*others), purpose)
             except SecretUnreadable:
-                pass  # the key is lost, or it belongs to another row: whoever reads it is told
+                pass  # the key is lost, or it belongs to another row: reading it raises
         return self
 
 

@@ -79,17 +79,16 @@ class Lease:
     def _take(self, grant: Grant, connection: BaseDatabaseWrapper) -> None:
         self.pk, self.fence, self.holder = grant.pk, grant.fence, grant.holder
         self._pid = os.getpid()
-        self._note_transaction(connection)  # invisible to the keeper until it commits
+        # Invisible to the keeper until it commits.
+        self._transaction = self._opened(connection) if connection.atomic_blocks else None
         is_proven = self._transaction is None
         self.trust = Trust(self.terms, grant.sent_at, is_proven=is_proven, first_ttl=grant.ttl)
         self._state = Ending()  # last: a thread that sees a running lease sees all of the above
         keeper.keep(self)
 
-    def _note_transaction(self, connection: BaseDatabaseWrapper) -> None:
-        self._transaction = None
-        if connection.atomic_blocks:
-            limit_silence(connection, self.terms.ttl)
-            self._transaction = OpenTransaction(connection)
+    def _opened(self, connection: BaseDatabaseWrapper) -> OpenTransaction:
+        limit_silence(connection, self.terms.ttl)
+        return OpenTransaction(connection)
 
     @property
     def lost(self) -> threading.Event:
@@ -302,7 +301,7 @@ class Lease:
     def _renew(self) -> None:
         # Of this grant: another thread may ``fix()`` the handle meanwhile, which then has another row.
         sent_at, trust = monotonic(), self.trust
-        self._note_transaction(self._connection)
+        self._transaction = self._opened(self._connection) if self._connection.atomic_blocks else None
         held = [(self.pk, self.fence)]
         with answer_timeout():
             is_held = verbs.renew(self._connection, self.model, held, trust.next_ttl(sent_at))

@@ -40,29 +40,16 @@ def limit(text: str) -> int:
 
 def add_limit(parser: CommandParser, default: int) -> None:
     """Add ``--limit``."""
-    parser.add_argument(
-        "--limit",
-        type=limit,
-        default=default,
-        metavar="N",
-        help=_("list at most so many; default: %d") % default,
-    )
+    about = _("list at most so many; default: %d") % default
+    parser.add_argument("--limit", type=limit, default=default, metavar="N", help=about)
 
 
 def add_selection(parser: CommandParser) -> None:
     """Add ``--tag`` and ``--where``; ``wishes`` reads them."""
-    parser.add_argument(
-        "--tag", action="append", default=[], help=_("only with this tag; may be repeated: all of them")
-    )
-    parser.add_argument(
-        "--where",
-        action="append",
-        default=[],
-        metavar="FIELD=VALUE",
-        help=_(
-            "only where a field has this value, as in pool.acquire; the same field again: any of the values"
-        ),
-    )
+    about = _("only with this tag; may be repeated: all of them")
+    parser.add_argument("--tag", action="append", default=[], help=about)
+    about = _("only where a field has this value, as in pool.acquire; the same field again: any of the values")
+    parser.add_argument("--where", action="append", default=[], metavar="FIELD=VALUE", help=about)
 
 
 def fields_of(operations: Iterable[Operation]) -> list[Field]:

@@ -12,8 +12,7 @@ from resourcepool.exceptions import BadOption, CheckerBroken, Hidden
 from resourcepool.management.base import OperatorCommand, actor
 from resourcepool.management.layout import plain
 from resourcepool.phrases import shown
-from resourcepool.resources.choice import chosen, key
-from resourcepool.resources.registry import resource_model
+from resourcepool.resources.registry import chosen, key, resource_model
 from resourcepool.resources.state import Verdict
 from resourcepool.sweeps.validity import check_pool
 from resourcepool.validity.check import Wishes, check

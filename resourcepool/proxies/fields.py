@@ -13,6 +13,9 @@ from resourcepool.exceptions import ResourcePoolError
 from resourcepool.resources.tags import ALLOWED as TAGS_ALLOWED
 from resourcepool.resources.tags import words
 
+IDENTITY = ("scheme", "host", "port", "username")
+DETAILS = ("password", "country", "tags", "weight", "notes")
+
 SCHEMES = ("http", "https", "socks5", "socks5h")
 MAX_HOST, MAX_PORT, MAX_WEIGHT = 253, 65_535, 1_000_000
 MAX_USERNAME, MAX_PASSWORD, MAX_TAGS, MAX_NOTES = 200, 1_000, 498, 2_000

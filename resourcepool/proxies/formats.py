@@ -5,9 +5,8 @@ from collections.abc import Iterable, Iterator
 
 from resourcepool.exceptions import ImportRefused
 from resourcepool.proxies.address import address
-from resourcepool.proxies.fields import BadField
+from resourcepool.proxies.fields import DETAILS, IDENTITY, BadField
 from resourcepool.proxies.models import Proxy
-from resourcepool.proxies.row import DETAILS, IDENTITY
 
 COLUMNS = (*IDENTITY, *DETAILS)
 ADDRESS_COLUMNS = frozenset({*IDENTITY, "password"})  # what a column "url" stands for

@@ -10,8 +10,7 @@ from resourcepool.database.retry import retrying
 from resourcepool.exceptions import ImportRefused
 from resourcepool.proxies.import_plan import Imported, make_plan
 from resourcepool.proxies.models import Proxy
-from resourcepool.proxies.reading import Reading, Tell, read, silent
-from resourcepool.proxies.row import BadLine
+from resourcepool.proxies.reading import BadLine, Reading, Tell, read, silent
 from resourcepool.proxies.source import label, lines_of
 from resourcepool.proxies.storing import store
 

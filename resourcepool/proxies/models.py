@@ -15,7 +15,7 @@ from resourcepool.encryption.field import EncryptedTextField, as_stored
 from resourcepool.exceptions import BadOption
 from resourcepool.phrases import shown
 from resourcepool.proxies import fields
-from resourcepool.proxies.row import IDENTITY
+from resourcepool.proxies.fields import IDENTITY
 from resourcepool.resources.models import PERMISSIONS, AbstractResource
 
 _ADDRESS = frozenset({*IDENTITY, "password"})

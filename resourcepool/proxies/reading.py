@@ -1,16 +1,18 @@
 """From lines of text to proxies and bad lines. No database here."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 
+from resourcepool.encryption.sealed import Sealed
 from resourcepool.exceptions import ImportRefused
-from resourcepool.proxies.fields import BadField
+from resourcepool.proxies.fields import CHECKS, IDENTITY, BadField
 from resourcepool.proxies.formats import Format, Numbered, format_of, significant
-from resourcepool.proxies.row import BadLine, Identity, Row, row
 
 KEPT = 20  # of the bad lines; the others are counted
 EVERY = 1_000
+
+Identity = tuple[str, str, int, str]  # scheme, host, port, user name
 
 Tell = Callable[[str, int, int | None], None]
 """Hears how far things are: what is being done, how many are done, of how many (None: unknown)."""
@@ -18,6 +20,40 @@ Tell = Callable[[str, int, int | None], None]
 
 def silent(what: str, done: int, total: int | None) -> None:
     """Tell nobody."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A proxy in the file. Its password is text as long as it is read and sealed before it is stored."""
+
+    line: int
+    scheme: str
+    host: str
+    port: int
+    username: str
+    password: str | Sealed = field(repr=False)
+    country: str
+    tags: str
+    weight: int
+    notes: str
+
+    @property
+    def identity(self) -> Identity:
+        """What tells two proxies apart."""
+        return self.scheme, self.host, self.port, self.username
+
+
+@dataclass(frozen=True, slots=True)
+class BadLine:
+    """A line that is no proxy. Says which field and why; ``host`` only if the line's address made sense."""
+
+    line: int
+    field: str
+    reason: str
+    host: str = ""
+
+    def __str__(self) -> str:
+        return f"line {self.line}{f' ({self.host})' if self.host else ''}: {self.field}: {self.reason}"
 
 
 @dataclass
@@ -77,3 +113,16 @@ def _read(form: Format, lines: Iterable[Numbered]) -> Iterator[Row | BadLine]:
             yield BadLine(number, error.field, error.reason)
         else:
             yield row(number, cells)
+
+
+def row(line: int, cells: Mapping[str, str]) -> Row | BadLine:
+    """Return what ``cells`` ({column: text}; absent ones are empty) of line number ``line`` say."""
+    values = {}
+    for name, check in CHECKS.items():
+        try:
+            values[name] = check(cells.get(name, ""))
+        except BadField as error:
+            # Where the address itself is wrong, what stands in the host's place may be anything.
+            host = "" if name in IDENTITY else values["host"]
+            return BadLine(line, error.field, error.reason, host)
+    return Row(line, **values)

@@ -285,7 +285,7 @@ class Pool:
         return None if grant is None else [grant]
 
     def _acquire(self, count: int, wait: bool, wishes: Mapping[str, Any]) -> list[ResourceLease] | None:
-        request = self.request(count, wishes)
+        request = self._requests.request(count, wishes)
         return acquire(self, request) if wait else try_now(self, request)
 
     async def _aacquire(self, count: int, wait: bool, wishes: Mapping[str, Any]) -> list[ResourceLease] | None:

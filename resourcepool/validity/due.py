@@ -11,8 +11,8 @@ from django.db.models import Q
 
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbLater, DbNow
-from resourcepool.resources.choice import everything
 from resourcepool.resources.queryset import ResourceQuerySet
+from resourcepool.resources.registry import everything
 from resourcepool.resources.state import State, Verdict, state_of
 
 OURS = "check: "  # how the reason of a quarantine begins that a check decided

@@ -1,4 +1,4 @@
-"""The lease under which a resource is looked at, and what is done with the resource afterwards."""
+"""The lease that a check takes on a resource, and how the check gives the resource back."""
 
 import dataclasses
 import datetime
@@ -27,7 +27,7 @@ TTL = 60.0  # seconds after which what a dead checker held is free, or was befor
 
 
 class CheckLease(ResourceLease):
-    """Held while a resource is checked. It tells of the check in place of an acquisition and a release."""
+    """Held while a resource is checked. Its event is the check, in place of an acquisition and a release."""
 
     candidate: DueResource
 

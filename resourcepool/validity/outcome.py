@@ -1,4 +1,4 @@
-"""What came of checks: of one, and of many together."""
+"""The outcome of one check, and of many together."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -21,7 +21,7 @@ class Done(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What came of one resource; ``verdict`` is None when it was not looked at."""
+    """The outcome for one resource; ``verdict`` is None when it was not checked."""
 
     pk: Any
     name: str
@@ -32,7 +32,7 @@ class Checked:
 
 
 class Tally:
-    """Counts what is told, and tells it on."""
+    """Counts outcomes and passes them on."""
 
     def __init__(self, tell: Callable[[Checked], object] = lambda _: None) -> None:
         self.verdicts: Counter[Verdict] = Counter()

@@ -59,7 +59,7 @@ def test_a_term_that_has_just_begun_does_not_borrow_the_beginning_of_the_last_on
 def test_whoever_waits_follows_at_once_when_the_leader_resigns() -> None:
     first = Election("reports").campaign()
     waiting = InBackground(lambda: Election("reports").campaign(timeout=60).fence)
-    eventually(Ticket.objects.exists, within=30)
+    eventually(Ticket.objects.exists)
     Election("another").campaign().resign()  # is not what it waits for
     assert Ticket.objects.filter(is_waiting=True).exists()
     first.resign()
@@ -86,7 +86,7 @@ def test_whoever_waits_follows_a_leader_that_died() -> None:
     Election("reports").campaign().resign()
     steal(row(), holder="dead")
     waiting = InBackground(lambda: Election("reports").campaign(timeout=60))
-    eventually(Ticket.objects.exists, within=30)
+    eventually(Ticket.objects.exists)
     expire(row())
     assert waiting.result().is_leader
 
@@ -94,9 +94,9 @@ def test_whoever_waits_follows_a_leader_that_died() -> None:
 def test_those_who_wait_for_different_elections_stand_in_one_line_and_get_what_they_wait_for() -> None:
     first, second = Election("a").campaign(), Election("b").campaign()
     for_a = InBackground(lambda: Election("a").campaign(timeout=60))
-    eventually(lambda: Ticket.objects.count() == 1, within=30)
+    eventually(lambda: Ticket.objects.count() == 1)
     for_b = InBackground(lambda: Election("b").campaign(timeout=60))
-    eventually(lambda: Ticket.objects.count() == 2, within=30)
+    eventually(lambda: Ticket.objects.count() == 2)
     second.resign()
     assert for_b.result().pk == "b"
     first.resign()

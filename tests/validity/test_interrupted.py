@@ -36,7 +36,7 @@ def test_ctrl_c_gives_everything_back_as_it_was(spawn: Any) -> None:
     with servers.serving(servers.silent) as (port, seen):
         rows = rows_on(port)
         child = spawn(checking, port)
-        eventually(lambda: len(seen.heads) == 2, within=30, because=lambda: child.output)
+        eventually(lambda: len(seen.heads) == 2, because=lambda: child.output)
         assert [columns(row)["holder"].endswith("/check") for row in rows] == [True, True]
         child.send(signal.SIGINT)
         seen.is_over.set()  # it waits for those that look at the moment; they see the end of it now
@@ -54,6 +54,6 @@ def test_a_crash_strands_nothing(spawn: Any) -> None:
     with servers.serving(servers.silent) as (port, seen):
         rows = rows_on(port)
         child = spawn(checking, port)
-        eventually(lambda: len(seen.heads) == 2, within=30, because=lambda: child.output)
+        eventually(lambda: len(seen.heads) == 2, because=lambda: child.output)
         child.kill()
     assert max(busy_for(row) for row in rows) <= TTL

@@ -26,7 +26,6 @@ MOST_TOLD = 80  # characters of what was refused
 class Asking(Operated):
     """A list whose actions ask first; so do the buttons on the page of a row."""
 
-    confirmation_template = "resourcepool/admin/queues/ask.html"
     change_form_template = "resourcepool/admin/queues/page.html"
     sortable_by: ClassVar[Any] = ()
 

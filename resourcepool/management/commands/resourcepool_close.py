@@ -15,7 +15,7 @@ from resourcepool.management.layout import more, plain
 from resourcepool.management.status_report import holdings_as_text
 from resourcepool.operations import OPERATIONS
 from resourcepool.phrases import shown as in_words
-from resourcepool.resources.choice import everything, key
+from resourcepool.resources.registry import everything, key
 from resourcepool.status.each_pool import of_each
 from resourcepool.status.holders import Holding, counts, holdings, locked, running
 

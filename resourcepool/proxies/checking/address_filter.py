@@ -1,6 +1,6 @@
 """Keeps checks from being sent into this host's own network (server-side request forgery).
 
-Whoever may add a proxy could otherwise have this server speak to its metadata service, its database or a printer.
+Otherwise a user who may add a proxy could make this server connect to its metadata service, its database or a printer.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ _WITH_PORT = re.compile(r"(?:\[(?P<bracketed>[^\[\]]+)\]|(?P<plain>[^:\[\]]+))(?
 class Guard:
     """Refuses addresses that are not public, unless ``allow`` has their network or the host's name.
 
-    What stands there with a port is allowed on that port alone.
+    An entry with a port allows that port only.
     """
 
     def __init__(self, allow: Sequence[str] = ()) -> None:
@@ -37,7 +37,7 @@ class Guard:
         self._allowed = [_allowed(entry) for entry in allow]
 
     def resolve(self, host: str, port: int) -> list[tuple[socket.AddressFamily, str]]:
-        """Look ``host`` up, once, and return its addresses: connect to these, for the next answer may differ.
+        """Look ``host`` up once and return its addresses: connect to these, as the next answer may differ.
 
         Raises:
             Fault: one of them is refused, or there is none.
@@ -57,7 +57,7 @@ class Guard:
         return addresses
 
     def check(self, host: str, address: str, port: int) -> None:
-        """Raise NotPublic if ``port`` of ``address``, which ``host`` stands for, must not be spoken to."""
+        """Raise NotPublic unless connections to ``port`` of ``address``, which ``host`` resolved to, are allowed."""
         plain = ipaddress.ip_address(address.partition("%")[0])
         if is_public(plain) or self._is_allowed(_name(host), plain, port):
             return

@@ -1,6 +1,5 @@
 """Is a proxy usable? One request through it to a page that you name."""
 
-import ipaddress
 import ssl
 from collections.abc import Collection, Sequence
 from functools import cached_property
@@ -47,8 +46,12 @@ class ProxyChecker(Checker):
         self._url, self._host, self._port = _target(url)
         self._status, self._text, self._ca = _statuses(status), _text(text), _file(ca)
         self._guard = Guard(allow)
-        if _is_address(self._host):
-            self._refuse_target()
+        try:
+            self._guard.check(self._host, self._host, self._port)
+        except Fault as fault:
+            raise BadOption("url", _without_secrets(url), fault.why) from None
+        except ValueError:
+            return  # a name: looked up by prepare()
 
     def prepare(self) -> None:
         """Look once where the target is: not inside, unless allowed. Proxies may resolve its name differently."""
@@ -90,12 +93,6 @@ class ProxyChecker(Checker):
         from resourcepool.proxies.checking.request import trusting
 
         return trusting(self._ca)
-
-    def _refuse_target(self) -> None:
-        try:
-            self._guard.check(self._host, self._host, self._port)
-        except Fault as fault:
-            raise BadOption("url", _without_secrets(self._url), fault.why) from None
 
 
 def _target(url: object) -> tuple[str, str, int]:
@@ -139,11 +136,3 @@ def _file(path: object) -> str:
     if path and not Path(str(path)).is_file():
         raise BadOption("ca", path, "the path of a file with certificates")
     return str(path or "")
-
-
-def _is_address(host: str) -> bool:
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True

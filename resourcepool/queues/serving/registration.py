@@ -66,7 +66,15 @@ def register(
             add = f"add some: `manage.py resourcepool_queues add {locked.name} <queue> ..`"
             raise BadOption("task_type", locked.name, f"it has no queues; {add}")
         sent_at, ttl = monotonic(), locked.judge_dead_after
-        row = _row(application, holder, locked)
+        row = Server(
+            task_type_id=locked.pk,  # a router may send leased rows elsewhere; this one stays with its task type
+            **asdict(application),
+            ttl=ttl,
+            holder=holder,
+            fence=FIRST_FENCE,
+            busy_before=DbLater(ttl),
+            **{moment: DbNow() for moment in ("registered_at", "idle_since", "stirred_at")},
+        )
         row.save(using=using, force_insert=True)
         if after is not None:
             _inherit(using, locked, after, row)
@@ -96,20 +104,6 @@ def _in_turn(work: Callable[[], None]) -> None:
         except RowLocked:
             if monotonic() > gives_up_at:
                 raise
-
-
-def _row(application: Application, holder: str, task_type: TaskType) -> Server:
-    return Server(
-        task_type_id=task_type.pk,  # a router may send leased rows elsewhere; this one stays with its task type
-        **asdict(application),
-        ttl=task_type.judge_dead_after,
-        holder=holder,
-        fence=FIRST_FENCE,
-        busy_before=DbLater(task_type.judge_dead_after),
-        registered_at=DbNow(),
-        idle_since=DbNow(),
-        stirred_at=DbNow(),
-    )
 
 
 def _inherit(using: str, task_type: TaskType, old: int, new: Server) -> None:

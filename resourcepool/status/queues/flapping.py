@@ -2,13 +2,12 @@
 
 from dataclasses import dataclass
 
-from django.db import connections
 from django.db.models import Count, Exists, OuterRef, Subquery, Value
 from django.db.models.functions import Concat
 
-from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbLater
 from resourcepool.queues.models import Move, Queue
+from resourcepool.status.reading import fetched
 
 MOST_RESTLESS = 10_000
 NEWEST = 50_000  # moves
@@ -41,7 +40,7 @@ def restless_of(using: str) -> dict[str, Restless]:
     counted = departures.order_by().values_list("task_type", "queue_id").annotate(changes=Count("pk"))
     worst_first = counted.filter(changes__gt=RESTS).order_by("-changes", "queue_id")[:MOST_RESTLESS]
     found: dict[str, Restless] = {}
-    for name, queue_id, changes in retrying(connections[using], lambda: list(worst_first.all())):
+    for name, queue_id, changes in fetched(worst_first):
         worst = found.get(name, Restless(0, queue_id, changes))
         found[name] = Restless(worst.queues + 1, worst.worst, worst.changes)
     return found

@@ -277,7 +277,7 @@ def test_a_server_without_a_queue_is_noticed_after_ten_heartbeats_and_not_by_the
         fired.append(documents.call(now, len(idle.held), 0.1))
         return found().get(Kind.IDLE_SERVER)
 
-    told = eventually(is_told, within=20)
+    told = eventually(is_told)
     assert told.startswith(f"1 server has had no queue for more than 10 heartbeats: {idle.name}, for ")
     for _ in range(100):
         is_told()
@@ -287,7 +287,7 @@ def test_a_server_without_a_queue_is_noticed_after_ten_heartbeats_and_not_by_the
 
 def test_it_is_over_when_the_server_gets_a_queue(two_servers_for_one_queue: list[QueueServer]) -> None:
     busy, idle = two_servers_for_one_queue
-    eventually(lambda: Kind.IDLE_SERVER in found(), within=20)
+    eventually(lambda: Kind.IDLE_SERVER in found())
     busy.close()
-    eventually(lambda: len(idle.held) == 1, within=20)
+    eventually(lambda: len(idle.held) == 1)
     assert Kind.IDLE_SERVER not in found()
