@@ -38,7 +38,6 @@ class Admin(ModelAdmin):
 
     list_per_page = 50
     show_full_result_count = False
-    show_facets = admin.ShowFacets.NEVER
     paginator = CappedPaginator
 
     class Media:
@@ -138,6 +137,7 @@ class ReadOnlyAdmin(Admin):
     """Nobody adds, changes or deletes here."""
 
     actions: Any = None
+    show_facets = admin.ShowFacets.NEVER  # events and moves are too many to be counted for each filter
     sortable_by: ClassVar[Any] = ()  # there is no index for it
     ordering: ClassVar[tuple[str, ...]] = ("-pk",)
 
