@@ -23,9 +23,9 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext as _
 
 from resourcepool.database.short_statements import brief, row_locked
+from resourcepool.events import shown
 from resourcepool.exceptions import RowLocked
 from resourcepool.leases.lock_holders import sentence
-from resourcepool.phrases import shown
 
 if TYPE_CHECKING:
     ModelAdmin = admin.ModelAdmin[Any]

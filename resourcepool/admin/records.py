@@ -15,9 +15,9 @@ from resourcepool.admin.paging import CappedList, CappedPaginator
 from resourcepool.admin.resources.filters import TextFilter
 from resourcepool.admin.words import happened, moments, spans
 from resourcepool.dialect import MicrosUntil
+from resourcepool.events import shown
 from resourcepool.history.models import Event, Sample
 from resourcepool.jobs.models import Job
-from resourcepool.phrases import shown
 from resourcepool.resources.registry import resource_models
 from resourcepool.signals import What
 from resourcepool.waiting.models import Ticket

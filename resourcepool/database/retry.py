@@ -18,6 +18,7 @@ from resourcepool import dialect
 from resourcepool.database.answers import Try
 from resourcepool.database.clock import monotonic
 from resourcepool.dialect import Trouble
+from resourcepool.events import say
 from resourcepool.exceptions import DatabaseUnavailable, NotMigrated, ResourcePoolError
 
 logger = logging.getLogger(__name__)
@@ -83,7 +84,7 @@ def _tried(
         except (DatabaseError, InterfaceError) as error:
             trouble = dialect.trouble(connection, error)
             if trouble is Trouble.NOT_MIGRATED:
-                raise NotMigrated(f"{_said(connection, error)}; run `manage.py migrate`") from error
+                raise NotMigrated(_said("not_migrated", connection, error)) from error
             if trouble is Trouble.BUSY and busy is not None:
                 return busy()
             if trouble is None or connection.in_atomic_block:
@@ -92,7 +93,7 @@ def _tried(
                 unsure = True
                 dialect.close_quietly(connection)  # the driver may have closed it already, and then raises
             is_final = this.is_over or (trouble is Trouble.REFUSED and not unsure)
-            said = _said(connection, error, this)
+            said = _said("database", connection, error, this)
             if is_final or turn == TRIES - 1 or monotonic() > gives_up_at:
                 raise DatabaseUnavailable(said) from error
             logger.debug("%s; trying again", said)
@@ -105,8 +106,8 @@ def rows_read(connection: BaseDatabaseWrapper, sql: str, params: Sequence[Any]) 
     return retrying(connection, partial(dialect.run, connection, sql, params, dialect.all_rows))
 
 
-def _said(connection: BaseDatabaseWrapper, error: Exception, this: Try | None = None) -> str:
+def _said(code: str, connection: BaseDatabaseWrapper, error: Exception, this: Try | None = None) -> str:
     """Return the database and its error message, without the excerpt of the statement that PostgreSQL adds."""
     said, _, _ = str(error).partition("\nLINE ")
     late = f" (no answer within {this.limit:g} s)" if this and this.is_over else ""
-    return f"database {connection.alias!r}: {said}{late}"
+    return say(code, alias=repr(connection.alias), error=f"{said}{late}")

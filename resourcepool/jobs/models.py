@@ -4,8 +4,9 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from resourcepool.elections.models import AbstractElection
+from resourcepool.events import SentenceField
 
-MAX_RESULT = 200
+MAX_RESULT = 2_000  # as it is stored
 
 
 class Job(AbstractElection):
@@ -16,7 +17,7 @@ class Job(AbstractElection):
 
     done_at = models.DateTimeField(_("done at"), null=True, editable=False)
     seconds = models.FloatField(_("took"), null=True, editable=False)
-    result = models.CharField(_("result"), max_length=MAX_RESULT, default="", editable=False)
+    result = SentenceField(_("result"), max_length=MAX_RESULT, default="", editable=False)
     memory = models.TextField(default="", editable=False, help_text=_("What it has to know next time."))
     failed_at = models.DateTimeField(_("failed at"), null=True, editable=False)
 

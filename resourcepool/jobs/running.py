@@ -10,8 +10,9 @@ from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbNow
 from resourcepool.elections.election import Election, Term
+from resourcepool.events import Sentence, say
 from resourcepool.exceptions import ResourcePoolError
-from resourcepool.jobs.models import MAX_RESULT, Job
+from resourcepool.jobs.models import Job
 from resourcepool.leases import verbs
 
 TROUBLE = (DatabaseError, InterfaceError, ResourcePoolError)
@@ -44,21 +45,17 @@ def run(name: str, work: Callable[[Term], str]) -> str | None:
             result = work(term)
         except Exception as error:
             try:
-                note(failed_at=DbNow(), result=_line(f"{type(error).__name__}: {error}"))
+                note(failed_at=DbNow(), result=_failure(error))
             except TROUBLE as trouble:  # what ``work`` has met matters more
                 logger.warning("that the job %r failed was not written down: %s", name, trouble)
             raise
-        note(done_at=DbNow(), failed_at=None, seconds=monotonic() - began_at, result=_line(result))
+        note(done_at=DbNow(), failed_at=None, seconds=monotonic() - began_at, result=result)
     return result
 
 
-def _line(text: str) -> str:
-    """Return ``text`` as one line for the row: of a list that is too long the items that fit, and how many do not."""
-    plain = " ".join(text.split())
-    items = plain.split("; ")
-    for kept in range(min(len(items), MAX_RESULT), 0, -1):
-        left_out = len(items) - kept
-        line = "; ".join([*items[:kept], *([f"and {left_out} more"] if left_out else [])])
-        if len(line) <= MAX_RESULT:
-            return line
-    return f"{plain[: MAX_RESULT - 3]}..."
+def _failure(error: Exception) -> str:
+    """Return what the row says of ``error``: its kind and, in one line, its text."""
+    why = str(error)
+    return say(
+        "about", name=type(error).__name__, why=why if isinstance(why, Sentence) else " ".join(why.split())
+    )

@@ -12,6 +12,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from resourcepool.database import background
 from resourcepool.database.clock import monotonic
 from resourcepool.database.open_transaction import OpenTransaction, limit_silence
+from resourcepool.events import say
 from resourcepool.exceptions import LeaseLost
 from resourcepool.leases import leaks
 from resourcepool.leases.ending import Ending
@@ -91,9 +92,10 @@ class KeptLease:
         if self._is_leak_told:
             return
         self._is_leak_told = True
-        where = f", acquired at {leaks.written(self._acquired_at)}" if self._acquired_at else ""
-        logger.warning("%s may be leaked: %s%s", self, why, where)
-        self._tell(What.LEAKED, self._connection, f"{why}{where}")
+        if self._acquired_at:
+            why = say("acquired_at", why=why, place=leaks.written(self._acquired_at))
+        logger.warning("%s may be leaked: %s", self, why)
+        self._tell(What.LEAKED, self._connection, why)
 
     def was_released(self) -> None:
         """Note that it has been released together with others."""

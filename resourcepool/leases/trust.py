@@ -1,5 +1,6 @@
 """How long a holder may rely on its grant without asking, by its own clock (invariant 2)."""
 
+from resourcepool.events import say
 from resourcepool.leases.terms import Terms, margin
 
 
@@ -51,8 +52,8 @@ class Trust:
     def why_over(self, now: float) -> str:
         """Return why it is over ``now``, in words."""
         if self._terms.max_hold is not None and now >= self._held_until:
-            return f"held for max_hold={self._terms.max_hold:g} s"
-        return f"not renewed within {'ttl=' if self.lasts == self._terms.ttl else ''}{self.lasts:g} s"
+            return say("max_hold", seconds=self._terms.max_hold)
+        return say("not_renewed_in_ttl" if self.lasts == self._terms.ttl else "not_renewed", seconds=self.lasts)
 
     @property
     def _held_until(self) -> float:

@@ -14,9 +14,9 @@ from django.utils.translation import gettext_lazy
 
 from resourcepool import dialect
 from resourcepool.dialect import Trouble
+from resourcepool.events import shown
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.management.translated import TranslatedCommand
-from resourcepool.phrases import shown
 
 INTERRUPTED = 130  # what shells call a process that Ctrl-C has ended
 BROKEN_PIPE = 141  # and one whose reader has gone away

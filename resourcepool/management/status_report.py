@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from django.utils.translation import gettext, gettext_lazy
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
+from resourcepool.events import shown
 from resourcepool.leases.lock_holders import Locked
 from resourcepool.management.layout import ago, moment, plain, table
-from resourcepool.phrases import shown
 from resourcepool.resources.state import State
 from resourcepool.status.alarms import Alarm
 from resourcepool.status.durations import duration
@@ -35,7 +35,7 @@ def pools_as_text(pools: Sequence[PoolStatus]) -> list[str]:
 
 def jobs_as_text(jobs: Mapping[str, JobStatus]) -> list[str]:
     """Return one line for each kind of periodic work."""
-    return [f"{plain(shown(job.name))}: {_done(job)}" for job in jobs.values()] or [
+    return [f"{plain(gettext(name))}: {_done(job)}" for name, job in jobs.items()] or [
         _("No periodic job has ever run.")
     ]
 

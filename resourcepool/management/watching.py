@@ -10,10 +10,10 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from resourcepool import options as checked
+from resourcepool.events import shown
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.management.layout import local, printable
 from resourcepool.management.operating import OperatorCommand
-from resourcepool.phrases import shown
 
 CLEAR = "\x1b[H\x1b[2J"
 

@@ -6,10 +6,10 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from resourcepool.events import shown
 from resourcepool.history.models import Event
 from resourcepool.management.layout import ago, moment, padded, plain, table
 from resourcepool.management.status_report import holding_as_json, holdings_as_text, locked_as_json
-from resourcepool.phrases import shown
 from resourcepool.status.durations import duration
 from resourcepool.status.search import Matches
 from resourcepool.status.waiting import MAX_WISH, InLine, Waiting

@@ -4,6 +4,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
 
+from django.utils.translation import gettext_noop as _
+
+from resourcepool.events import Sentence
 from resourcepool.exceptions import ImportRefused
 from resourcepool.proxies.fields import BadField
 from resourcepool.proxies.formats import Format, Numbered, format_of, significant
@@ -42,7 +45,7 @@ class Reading:
             first = self.rows.setdefault(found.identity, found)
             if first is found:
                 return
-            reason = f"the same scheme, host, port and username as line {first.line}"
+            reason = Sentence(_("the same scheme, host, port and username as line %(count)s"), count=first.line)
             found = BadLine(found.line, "proxy", reason, found.host)
         self.bad_count += 1
         if len(self.bad) < KEPT:
@@ -57,7 +60,7 @@ def read(lines: Iterator[Numbered], tell: Tell = silent) -> Reading:
     """
     beginning = next((line for line in lines if significant(line[1])), None)
     if beginning is None:
-        raise ImportRefused("empty: there are no proxies in it")
+        raise ImportRefused(Sentence(_("empty: there are no proxies in it")))
     form = format_of(beginning[1])
     reading = Reading(form.details)
     for count, found in enumerate(_read(form, lines if form.has_header else chain([beginning], lines)), 1):
@@ -65,7 +68,7 @@ def read(lines: Iterator[Numbered], tell: Tell = silent) -> Reading:
         if count % EVERY == 0:
             tell("read", count, None)
     if not reading.rows and not reading.bad:
-        raise ImportRefused("empty: there is a header, but no proxy")
+        raise ImportRefused(Sentence(_("empty: there is a header, but no proxy")))
     return reading
 
 

@@ -3,7 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from django.utils.translation import gettext_noop as _
+
 from resourcepool.encryption.sealed import Sealed
+from resourcepool.events import Sentence
 from resourcepool.proxies.fields import CHECKS, BadField
 
 Identity = tuple[str, str, int, str]  # scheme, host, port, user name
@@ -43,7 +46,10 @@ class BadLine:
     host: str = ""
 
     def __str__(self) -> str:
-        return f"line {self.line}{f' ({self.host})' if self.host else ''}: {self.field}: {self.reason}"
+        where = {"count": self.line, "field": self.field, "why": self.reason}
+        if self.host:
+            return Sentence(_("line %(count)s (%(host)s): %(field)s: %(why)s"), host=self.host, **where)
+        return Sentence(_("line %(count)s: %(field)s: %(why)s"), **where)
 
 
 def row(line: int, cells: Mapping[str, str]) -> Row | BadLine:

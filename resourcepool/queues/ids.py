@@ -3,6 +3,9 @@
 import re
 from collections.abc import Iterable
 
+from django.utils.translation import gettext_noop as _
+
+from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
 
 MOST_AT_ONCE = 10_000
@@ -20,7 +23,7 @@ def queue_ids(words: Iterable[str]) -> list[str]:
     for word in words:
         found += _expanded(word)
         if len(found) > MOST_AT_ONCE:
-            raise BadOption("queue", word, f"at most {MOST_AT_ONCE} at once")
+            raise BadOption("queue", word, Sentence(_("at most %(count)s at once"), count=MOST_AT_ONCE))
     return found
 
 
@@ -30,8 +33,8 @@ def _expanded(word: str) -> list[str]:
         return [word]
     prefix, first, last = match["prefix"], match["first"], match["last"]
     if int(last) < int(first):
-        raise BadOption("queue", word, "a range that goes up, such as 0..63")
+        raise BadOption("queue", word, Sentence(_("a range that goes up, such as 0..63")))
     if int(last) - int(first) >= MOST_AT_ONCE:
-        raise BadOption("queue", word, f"at most {MOST_AT_ONCE} at once")
+        raise BadOption("queue", word, Sentence(_("at most %(count)s at once"), count=MOST_AT_ONCE))
     width = len(first) if first.startswith("0") else 1
     return [f"{prefix}{number:0{width}d}" for number in range(int(first), int(last) + 1)]

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from django.db import connections
 
 from resourcepool import dialect
-from resourcepool.queues.models import MAX_REASON, Move, TaskType
+from resourcepool.events.field import stored
+from resourcepool.queues.models import Move, TaskType
 from resourcepool.queues.planning.changes import Change
 
 BATCH = 5_000  # moves in one statement; SQLite takes 32,766 values
@@ -41,5 +42,5 @@ def _row(
     return (
         *(task_type.name, generation, queue.pk, queue.queue_id, change.what.value),
         *(known.get(queue.cur, ""), known.get(change.to, ""), change.to),
-        *(queue.fence + change.changes_owner, change.reason[:MAX_REASON]),
+        *(queue.fence + change.changes_owner, stored(change.reason)),
     )

@@ -13,10 +13,12 @@ from django.core.exceptions import ValidationError
 from django.db import connections, router, transaction
 from django.db.models import F
 from django.db.models.functions import Coalesce
+from django.utils.translation import gettext_noop as _
 
 from resourcepool import options
 from resourcepool.database.retry import Unsettled, retrying
 from resourcepool.dialect import DbNow
+from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
 from resourcepool.leases.short_transactions import locked_row
 from resourcepool.queues import moving
@@ -82,7 +84,9 @@ def add_queues(
         ids = [queue.queue_id for queue in added]
         there_are = rows.filter(task_type=locked, queue_id__in=ids).values_list("queue_id", flat=True)
         if there := sorted(there_are):
-            raise BadOption("queue", there[:MOST_SHOWN], f"{printable(locked.name)} has {_them(there)} already")
+            one = Sentence(_("%(task_type)s has it already"), task_type=printable(locked.name))
+            several = Sentence(_("%(task_type)s has them already"), task_type=printable(locked.name))
+            raise BadOption("queue", there[:MOST_SHOWN], one if len(there) == 1 else several)
         rows.bulk_create(added)
         keys[:] = rows.filter(task_type=locked, queue_id__in=ids).values_list("pk", flat=True)
 
@@ -107,7 +111,9 @@ def change_queues(
     if parameter is not None:
         changed["parameter"] = checked_parameter(parameter)
     if not changed:
-        raise BadOption("queue", list(queue_ids)[:MOST_SHOWN], "with another parameter or other labels")
+        raise BadOption(
+            "queue", list(queue_ids)[:MOST_SHOWN], Sentence(_("with another parameter or other labels"))
+        )
     _change(task_type, by, lambda using, locked: _found(using, locked, queue_ids).update(**changed))
     return len(queue_ids)
 
@@ -137,7 +143,7 @@ def pin(task_type: str, queue_ids: Sequence[str], server: str, *, by: str = "") 
     """
     name = server and options.text("server", server, most=MAX_NAME)
     if alone := name_of_run(name):
-        raise BadOption("server", name, f"its name alone, without the number: {alone}")
+        raise BadOption("server", name, Sentence(_("its name alone, without the number: %(name)s"), name=alone))
     _change(task_type, by, lambda using, locked: _found(using, locked, queue_ids).update(pin=name))
     return len(queue_ids)
 
@@ -199,9 +205,9 @@ def preview(
 def known(task_type: str, queue_ids: Sequence[str], there: Mapping[str, int]) -> list[int]:
     """Return the keys of these queues; raises BadOption, which names missing ones."""
     if missing := [each for each in queue_ids if each not in there]:
-        raise BadOption(
-            "queue", missing[:MOST_SHOWN], f"{printable(task_type)} has no such {_them(missing, 'queue')}"
-        )
+        one = Sentence(_("%(task_type)s has no such queue"), task_type=printable(task_type))
+        several = Sentence(_("%(task_type)s has no such queues"), task_type=printable(task_type))
+        raise BadOption("queue", missing[:MOST_SHOWN], one if len(missing) == 1 else several)
     return [there[each] for each in queue_ids]
 
 
@@ -228,7 +234,7 @@ def validate(task_type: TaskType, using: str) -> None:
         for name, messages in error.message_dict.items():
             raise BadOption(name, getattr(task_type, name, ""), " ".join(messages)) from None
     if TaskType.objects.using(using).filter(name=task_type.name).exists():
-        raise BadOption("task_type", task_type.name, "there is one of this name already")
+        raise BadOption("task_type", task_type.name, Sentence(_("there is one of this name already")))
 
 
 def _change(
@@ -278,7 +284,11 @@ def _named(workers: Sequence[Worker], name: str) -> list[Worker]:
     if not found:
         there_are = sorted({worker.member.name for worker in living})
         raise BadOption(
-            "server", name, f"one of {listed(there_are)}" if there_are else "there is no server now"
+            "server",
+            name,
+            Sentence(_("one of %(names)s"), names=listed(there_are))
+            if there_are
+            else Sentence(_("there is no server now")),
         )
     return found
 
@@ -291,8 +301,3 @@ def _found(using: str, task_type: TaskType, queue_ids: Sequence[str]) -> Any:
     if len(moving.unlocked(using, keys)) < len(keys):
         raise locked_row(using)
     return rows
-
-
-def _them(several: Sequence[str], one: str = "it") -> str:
-    many = {"it": "them", "queue": "queues"}[one]
-    return one if len(several) == 1 else many

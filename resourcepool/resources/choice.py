@@ -4,7 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.core.exceptions import ValidationError
+from django.utils.translation import gettext_noop as _
 
+from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
 from resourcepool.resources import selectors
 from resourcepool.resources.queryset import ResourceQuerySet
@@ -28,7 +30,7 @@ def chosen(model: Any, pks: Sequence[str] = (), wishes: Mapping[str, Any] | None
     there = set(everything(model).filter(pk__in=wanted).values_list("pk", flat=True))
     for pk in wanted:
         if pk not in there:
-            raise BadOption("id", str(pk), f"no {model._meta.label} has it")
+            raise BadOption("id", str(pk), Sentence(_("no %(pool)s has it"), pool=model._meta.label))
     return rows.filter(pk__in=wanted)
 
 
@@ -38,5 +40,5 @@ def key(model: Any, text: str) -> Any:
         value = model._meta.pk.to_python(text)
         model._meta.pk.run_validators(value)  # SQLite's driver fails on numbers that are too large
     except (ValidationError, ValueError, TypeError):
-        raise BadOption("id", text, f"a primary key of {model._meta.label}") from None
+        raise BadOption("id", text, Sentence(_("a primary key of %(pool)s"), pool=model._meta.label)) from None
     return value

@@ -12,6 +12,7 @@ from resourcepool.async_threads import in_thread
 from resourcepool.database.answers import answer_timeout
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbLater, DbNow
+from resourcepool.events import SentenceField, say
 from resourcepool.exceptions import LeaseLost
 from resourcepool.leases import verbs
 from resourcepool.leases.table import Model
@@ -22,7 +23,7 @@ from resourcepool.signals import What
 from resourcepool.waiting.lease import AwaitedLease
 from resourcepool.waiting.request import Request
 
-DELETED = "its row was deleted"
+DELETED = say("row_deleted")
 
 
 class Origin(Protocol):
@@ -141,7 +142,7 @@ class ResourceLease(AwaitedLease):
             fence=models.F("fence") + 1,
             holder="",
             status=_unless_out("status", models.Value("quarantined")),
-            reason=_unless_out("reason", models.Value(reason)),
+            reason=_unless_out("reason", models.Value(reason, SentenceField())),
             until=_unless_out("until", DbLater(seconds)),
             strikes=strikes,
             struck_at=DbNow(),

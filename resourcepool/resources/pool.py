@@ -9,12 +9,14 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import connections, router
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.utils.translation import gettext_noop
 
 from resourcepool import options
 from resourcepool.conf import POOL_OPTIONS, pool_setting
 from resourcepool.database.answers import answer_timeout
 from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import retrying
+from resourcepool.events import Sentence
 from resourcepool.exceptions import AcquireTimeout, BadOption, LeaseLost
 from resourcepool.leases import verbs
 from resourcepool.leases.keeper import keeper
@@ -282,4 +284,6 @@ class Pool:
         try:
             return field.to_python(pk)
         except ValidationError:
-            raise BadOption("pk", pk, f"a primary key of {self.model._meta.label}") from None
+            raise BadOption(
+                "pk", pk, Sentence(gettext_noop("a primary key of %(pool)s"), pool=self.model._meta.label)
+            ) from None

@@ -1,7 +1,9 @@
 """The pools of this project."""
 
 from django.apps import apps
+from django.utils.translation import gettext_noop as _
 
+from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
 from resourcepool.leases.models import AbstractLease
 from resourcepool.leases.table import inherited_from
@@ -35,5 +37,5 @@ def resource_model(label: str) -> type[AbstractResource]:
     ]
     if len(found) != 1:
         there_are = ", ".join(model._meta.label for model in resource_models())
-        raise BadOption("pool", label, f"one of {there_are}")
+        raise BadOption("pool", label, Sentence(_("one of %(names)s"), names=there_are))
     return found[0]

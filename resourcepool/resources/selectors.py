@@ -12,9 +12,11 @@ from django.core.serializers.json import DjangoJSONEncoder
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Field, Model, Q
+from django.utils.translation import gettext_noop as _
 
 from resourcepool.database.where import Where
 from resourcepool.encryption.field import EncryptedTextField
+from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption, Hidden
 from resourcepool.leases.models import LEASE_COLUMNS
 from resourcepool.resources.state import STATE_COLUMNS
@@ -46,7 +48,7 @@ def canonical(model: type[Model], wishes: Mapping[str, Any]) -> str:
             clean[field.name] = sorted({*clean.get(field.name, []), *_tags(name, value)})
         elif isinstance(value, list | tuple | set | frozenset):
             if not 0 < len(value) <= MAX_VALUES:
-                raise BadOption(name, value, f"1 to {MAX_VALUES} values")
+                raise BadOption(name, value, Sentence(_("1 to %(count)s values"), count=MAX_VALUES))
             clean[field.name] = sorted({_value(field, one) for one in value}, key=str)
         else:
             clean[field.name] = _value(field, value)
@@ -98,7 +100,11 @@ def wanted(model: type[Model], selector: str) -> Q:
 def _unknown(model: type[Model], name: str) -> BadOption:
     known = ", ".join(sorted(selectable(model)))
     # The value is not shown: people try url="http://joe:secret@.." and password=".." here.
-    return BadOption(name, Hidden(), f"no such selector; {model._meta.label} has: {known}")
+    return BadOption(
+        name,
+        Hidden(),
+        Sentence(_("no such selector; %(pool)s has: %(fields)s"), pool=model._meta.label, fields=known),
+    )
 
 
 def _condition(field: Any, value: Any) -> Q:
@@ -137,12 +143,14 @@ def _value(field: Any, value: Any) -> Any:
         isinstance(value, float) and isinstance(clean, int) and clean != value
     )  # 1.5 is not a whole number
     misfit = misfit or (isinstance(clean, str) and "\0" in clean)  # PostgreSQL accepts no such text
-    if misfit or (target.choices and clean not in {choice for choice, _ in target.flatchoices}):
+    if misfit or (target.choices and clean not in {choice for choice, _label in target.flatchoices}):
         raise BadOption(field.name, value, _allowed(target))
     return clean
 
 
 def _allowed(field: Field[Any, Any]) -> str:
     if field.choices:
-        return "one of " + ", ".join(repr(choice) for choice, _ in field.flatchoices)
-    return f"a value for {type(field).__name__} {field.name}"
+        return Sentence(
+            _("one of %(names)s"), names=", ".join(repr(choice) for choice, _label in field.flatchoices)
+        )
+    return Sentence(_("a value for %(field)s"), field=f"{type(field).__name__} {field.name}")

@@ -7,6 +7,7 @@ from django.db import connections
 
 from resourcepool.database.retry import Unsettled, retrying
 from resourcepool.dialect import MicrosUntil
+from resourcepool.events import say
 from resourcepool.history.held import ran_out
 from resourcepool.leases import verbs
 from resourcepool.leases.short_transactions import briefly
@@ -29,7 +30,7 @@ def clear_expired(model: Any) -> int:
     lasted = ran_out(model, [(pk, fence, -left / 1_000_000) for pk, fence, _holder, left in rows])
     cleared = briefly(using, partial(_clear, model, rows), settle=partial(_cleared, model, rows))
     for pk, fence, holder, left in cleared:
-        reason = f"found {-left / 1_000_000:.0f} s after it ran out"
+        reason = say("found_late", seconds=round(-left / 1_000_000))
         seconds = lasted.get((pk, fence))
         tell(Fact(What.EXPIRED, model, using, pk, fence, holder, reason, seconds=seconds))
     return len(cleared)

@@ -6,6 +6,7 @@ from django.db import connections, router
 from django.db.models import Exists, OuterRef
 
 from resourcepool.database.retry import retrying
+from resourcepool.events import say
 from resourcepool.history.models import Event
 from resourcepool.history.recorder import recorder
 from resourcepool.signals import Fact, What, tell
@@ -31,6 +32,6 @@ def tell_overtaken(model: Any) -> int:
     lost = begun.filter(Exists(successor), ~Exists(told)).order_by("pk")
     found = retrying(connections[using], lambda: list(lost.values_list("row", "fence", "holder")[:MOST]))
     for row, fence, holder in found:
-        tell(Fact(What.EXPIRED, model, using, row, fence, holder, "somebody else has acquired it since"))
+        tell(Fact(What.EXPIRED, model, using, row, fence, holder, say("acquired_since")))
     recorder.flush()
     return len(found)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
+from resourcepool.events import say
 from resourcepool.exceptions import CheckerBroken, LeaseLost
 from resourcepool.resources.state import Verdict
 from resourcepool.validity.checker import Finding
@@ -132,7 +133,7 @@ class _Batch:
             return
         for lease, finding in self._failed:
             self._tell(_checked(lease, finding, Done.NOTHING))
-        raise CheckerBroken(f"{why}; nothing was changed about these")
+        raise CheckerBroken(say("nothing_changed", why=why))
 
     def _settle(self, lease: CheckLease, finding: Finding) -> None:
         try:
@@ -153,7 +154,7 @@ class _Batch:
             return Done.LOST
         # Whoever decided a quarantine has said for how long, and why.
         if finding.verdict is Verdict.BAD and not lease.candidate.is_theirs:
-            lease.quarantine(f"{OURS}{finding.why or 'bad'}")
+            lease.quarantine(say(OURS, why=finding.why or say("bad")))
             return Done.QUARANTINED
         is_back = finding.verdict is Verdict.OK and lease.candidate.is_parked and lease.return_to_service()
         if is_back:

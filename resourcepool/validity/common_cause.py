@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from resourcepool.events import say
 from resourcepool.resources.state import Verdict
 
 
@@ -27,4 +28,5 @@ def blame(findings: Sequence[Evidence], suspicious: int) -> str:
     if len(failed) < suspicious or len(failed) <= ok:
         return ""
     (why, times), *_ = Counter(finding.why for finding in failed).most_common(1)
-    return f"{len(failed)} of {len(failed) + ok} failed together ({times} times: {why})"
+    counts = {"count": len(failed), "count_all": len(failed) + ok, "count_times": times}
+    return say("failed_together", why=why, **counts)

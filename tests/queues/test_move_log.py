@@ -17,7 +17,7 @@ def test_a_move_is_written_down_as_it_is_named() -> None:
     queue = QueueSnapshot(7, ODD, cur=2, fence=4)
     changes = [
         Change(queue, Move.What.HANDED_OVER, 3, ODD),
-        Change(queue, Move.What.FREED, None, "x" * 300),
+        Change(queue, Move.What.FREED, None, "x" * 600),
         Change(queue, Move.What.REQUESTED, 3, ""),
     ]
     move_log.record("default", TaskType(name=ODD), 9, changes, {2: f"{ODD} #2", 3: "B #3"})
@@ -36,7 +36,7 @@ def test_a_move_is_written_down_as_it_is_named() -> None:
         "to_pk": 3,
         "reason": ODD,
     }
-    assert (freed["to_server"], freed["to_pk"], freed["reason"]) == ("", None, "x" * 200)
+    assert (freed["to_server"], freed["to_pk"], freed["reason"]) == ("", None, "x" * 499 + "…")
     assert (asked["to_pk"], asked["fence"], asked["reason"]) == (3, 4, "")
 
 

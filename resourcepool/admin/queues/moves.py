@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from resourcepool.admin.queues.filters import NamedTaskTypeFilter, WhatFilter
 from resourcepool.admin.records import NEWEST, ReadOnlyAdmin
 from resourcepool.admin.words import moments
-from resourcepool.phrases import shown
+from resourcepool.events import shown
 from resourcepool.queues.models import Move
 
 

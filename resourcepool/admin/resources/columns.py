@@ -12,7 +12,7 @@ from resourcepool.admin import words
 from resourcepool.admin.countdown import countdown
 from resourcepool.admin.generic import Admin
 from resourcepool.admin.paging import CappedList
-from resourcepool.phrases import shown
+from resourcepool.events import shown
 from resourcepool.resources.models import AbstractResource
 from resourcepool.resources.state import State, standing_of, state_of
 from resourcepool.status.durations import duration

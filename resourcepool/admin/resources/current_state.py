@@ -6,7 +6,7 @@ from django.contrib import admin
 from django.utils.translation import gettext_lazy as _
 
 from resourcepool.admin.words import moment
-from resourcepool.phrases import shown
+from resourcepool.events import shown
 from resourcepool.resources.state import Standing, Status, standing_of
 
 

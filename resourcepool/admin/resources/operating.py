@@ -12,10 +12,10 @@ from django.utils.translation import ngettext_lazy
 from resourcepool.admin.operated import Operated
 from resourcepool.admin.resources.selection import Selection
 from resourcepool.admin.words import named
+from resourcepool.events import say, shown
 from resourcepool.exceptions import DatabaseUnavailable, ResourcePoolError, RowLocked
 from resourcepool.operations import OPERATIONS, Operation
 from resourcepool.operations.checking import Unfinished
-from resourcepool.phrases import shown
 from resourcepool.resources.state import state_of
 
 _LOCKED = ngettext_lazy("%(count)d was left as it is.", "%(count)d were left as they are.", "count")
@@ -96,7 +96,7 @@ def _attempt(
     except ResourcePoolError as error:
         return concerned, 0, error
     except (DatabaseError, InterfaceError) as error:
-        return concerned, 0, DatabaseUnavailable(f"database {rows.db!r}: {error}")
+        return concerned, 0, DatabaseUnavailable(say("database", alias=repr(rows.db), error=str(error)))
 
 
 def _held(operation: Operation, rows: Any) -> int:

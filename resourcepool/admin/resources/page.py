@@ -13,9 +13,9 @@ from django.utils.translation import gettext as _
 from resourcepool.admin.resources.columns import Columns, note_beginnings
 from resourcepool.admin.resources.operating import Operating
 from resourcepool.admin.words import HELD, happened, lasted, moment, of_the_leak, sentences, titled, zone
+from resourcepool.events import shown
 from resourcepool.history.leaks import told_of
 from resourcepool.history.models import Event
-from resourcepool.phrases import shown
 from resourcepool.resources.state import state_of
 
 EVENTS = 50

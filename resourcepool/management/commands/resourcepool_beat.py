@@ -6,9 +6,9 @@ from django.core.management.base import CommandError, CommandParser
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from resourcepool.events import shown
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.management.translated import TranslatedCommand
-from resourcepool.phrases import shown
 from resourcepool.sweeps import schedule
 from resourcepool.sweeps.schedule import Entry, EntryAction, InstalledEntry
 

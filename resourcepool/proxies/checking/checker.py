@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from resourcepool.database.clock import monotonic
+from resourcepool.events import say
 from resourcepool.exceptions import BadOption, CheckerBroken, SecretUnreadable
 from resourcepool.proxies.checking.address_filter import Guard
 from resourcepool.proxies.checking.deadline import Lifeline
@@ -51,7 +52,7 @@ class ProxyChecker(Checker):
         try:
             self._guard.resolve(self._host, self._port)
         except NotPublic as fault:
-            raise CheckerBroken(f"the target: {fault.why}") from None
+            raise CheckerBroken(say("target", why=fault.why)) from None
         except Fault:
             return  # a host that knows no names may have proxies that do
 
@@ -63,7 +64,7 @@ class ProxyChecker(Checker):
         except Fault as fault:
             return Finding(fault.verdict, monotonic() - began_at, fault.why)
         except SecretUnreadable:
-            return Finding(Verdict.UNKNOWN, why="its password cannot be decrypted")
+            return Finding(Verdict.UNKNOWN, why=say("password_unreadable"))
         return Finding(Verdict.OK, monotonic() - began_at)
 
     def _ask(self, proxy: Any) -> None:
@@ -73,13 +74,13 @@ class ProxyChecker(Checker):
         with Lifeline(self.timeout) as lifeline:
             answer = get(self._url, Route(proxy, self._guard, lifeline), lifeline, self._ca)
         if answer.status == 407:
-            raise Fault(Verdict.BAD, "refused our login (407)")
+            raise Fault(Verdict.BAD, say("login_refused_407"))
         if answer.status not in self._status:
             is_targets_fault = answer.status == TARGETS_FAULT or answer.status >= 500
             verdict = Verdict.UNKNOWN if is_targets_fault else Verdict.BAD
-            raise Fault(verdict, f"the answer was {answer.status}")
+            raise Fault(verdict, say("wrong_status", count=answer.status))
         if self._text.encode() not in answer.body:
-            raise Fault(Verdict.BAD, "the answer does not have the text it should have")
+            raise Fault(Verdict.BAD, say("wrong_text"))
 
     def _refuse_target(self) -> None:
         try:

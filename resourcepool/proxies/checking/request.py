@@ -13,6 +13,7 @@ import urllib3
 from requests.adapters import HTTPAdapter
 from urllib3.connection import HTTPConnection, HTTPSConnection
 
+from resourcepool.events import say
 from resourcepool.proxies.checking.deadline import Lifeline
 from resourcepool.proxies.checking.fault import Fault
 from resourcepool.proxies.checking.route import Route
@@ -20,7 +21,7 @@ from resourcepool.resources.state import Verdict
 
 MOST_BYTES = 64 * 1024  # of the answer that are read
 HEADERS = {"User-Agent": "resourcepool-check", "Accept-Encoding": "identity", "Connection": "close"}
-TOO_LATE = "no answer in time"
+TOO_LATE = say("no_answer_in_time")
 TUNNEL_REFUSED = re.compile(r"Tunnel connection failed: (\d{3})")
 FAILURES = (
     requests.RequestException,
@@ -85,12 +86,11 @@ def _fault(error: Exception) -> Fault:
     refused = TUNNEL_REFUSED.search(str(error))
     if refused is not None:
         status = int(refused[1])
-        return Fault(
-            Verdict.BAD, "refused our login (407)" if status == 407 else f"would not connect us ({status})"
-        )
+        why = say("login_refused_407") if status == 407 else say("not_tunnelled", count=status)
+        return Fault(Verdict.BAD, why)
     if any(isinstance(cause, TLS_FAILURES) for cause in _causes(error)):
-        return Fault(Verdict.BAD, "TLS failed: a wrong certificate, or none")
-    return Fault(Verdict.BAD, f"no proper answer ({type(error).__name__})")
+        return Fault(Verdict.BAD, say("tls_failed"))
+    return Fault(Verdict.BAD, say("no_proper_answer", error=type(error).__name__))
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:

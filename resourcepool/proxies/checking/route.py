@@ -8,12 +8,13 @@ from typing import Any, cast
 import socks
 from django.views.decorators.debug import sensitive_variables
 
+from resourcepool.events import say
 from resourcepool.proxies.checking.address_filter import Guard
 from resourcepool.proxies.checking.deadline import Lifeline
 from resourcepool.proxies.checking.fault import Fault
 from resourcepool.resources.state import Verdict
 
-TOO_LATE = "no connection in time"
+TOO_LATE = say("no_connection_in_time")
 MOST_ADDRESSES = 4  # of one host that are tried
 OURS = {
     getattr(errno, name)
@@ -100,13 +101,13 @@ def _fault(error: OSError) -> Fault:
     if isinstance(cause, TimeoutError):
         return Fault(Verdict.BAD, TOO_LATE)
     if isinstance(cause, ConnectionRefusedError):
-        return Fault(Verdict.BAD, "refused the connection")
+        return Fault(Verdict.BAD, say("connection_refused"))
     if isinstance(cause, socks.SOCKS5AuthError):
-        return Fault(Verdict.BAD, "refused our login")
+        return Fault(Verdict.BAD, say("login_refused"))
     if isinstance(cause, socks.SOCKS5Error):
-        return Fault(Verdict.BAD, "could not reach the target, or would not")
+        return Fault(Verdict.BAD, say("target_not_reached"))
     if number in OURS:
-        return Fault(Verdict.UNKNOWN, f"this host could not connect ({errno.errorcode[number]})")
+        return Fault(Verdict.UNKNOWN, say("host_not_connected", error=errno.errorcode[number]))
     if isinstance(error, socks.ProxyError) and not number:
-        return Fault(Verdict.BAD, "does not speak SOCKS5")
-    return Fault(Verdict.BAD, f"no connection ({errno.errorcode.get(number, 'broken off')})")
+        return Fault(Verdict.BAD, say("no_socks"))
+    return Fault(Verdict.BAD, say("no_connection", error=errno.errorcode.get(number, "broken off")))

@@ -8,11 +8,13 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from resourcepool.events import Sentence, say
 from resourcepool.queues.models import Move
 from resourcepool.queues.planning.assignment import Member, QueueInput, Strategy
 from resourcepool.queues.planning.room import with_room
 
 What = Move.What
+FINISHED = say("work_finished")
 
 # Maximum seconds from a request's UPDATE to its COMMIT: the server ends a session that stands still for longer
 # (``dialect/brief.py``; MySQL does not).
@@ -77,7 +79,7 @@ class Change:
     queue: QueueSnapshot
     what: Move.What
     to: int | None
-    reason: str
+    reason: Sentence
 
     @property
     def changes_owner(self) -> bool:
@@ -138,15 +140,15 @@ def hand_over(
     found = []
     for queue in queues:
         if queue.is_retiring:
-            found.append(Change(queue, What.REMOVED, None, "its owner had finished its work on it"))
+            found.append(Change(queue, What.REMOVED, None, FINISHED))
         elif queue.req in takers:
-            found.append(Change(queue, What.HANDED_OVER, queue.req, "its owner had finished its work on it"))
+            found.append(Change(queue, What.HANDED_OVER, queue.req, FINISHED))
         elif queue.pk in doubtful:
-            found.append(Change(queue, What.FREED, None, "given up, without an answer from the database"))
+            found.append(Change(queue, What.FREED, None, say("given_up")))
         elif queue.req is None and queue.asked_ago is not None:
-            found.append(Change(queue, What.FREED, None, "its owner had finished its work on it"))
+            found.append(Change(queue, What.FREED, None, FINISHED))
         elif queue.req is not None:
-            found.append(Change(queue, What.CANCELLED, None, "whoever asked for it is gone"))
+            found.append(Change(queue, What.CANCELLED, None, say("asker_gone")))
     return found
 
 
@@ -202,7 +204,7 @@ def _taken(queue: QueueSnapshot, target: int | None) -> Move.What:
 
 
 class _Reasons:
-    """The reasons why queues move, in words for operators."""
+    """The reasons why queues move."""
 
     def __init__(
         self,
@@ -213,49 +215,50 @@ class _Reasons:
     ) -> None:
         self._workers, self._leaving, self._counts, self._overflow = workers, leaving, counts, overflow
 
-    def of(self, queue: QueueSnapshot, what: Move.What, target: int | None) -> str:
+    def of(self, queue: QueueSnapshot, what: Move.What, target: int | None) -> Sentence:
         """Return why ``queue`` takes this step."""
         owner = self._workers.get(queue.cur or 0)
         is_there = owner is not None and owner.is_there and queue.cur not in self._leaving
         if what is What.TAKEN_OVER or (what is What.FREED and is_there):
-            return f"{self._name(queue.cur)} did not finish its work on it in time"
+            return say("work_not_finished", server=self._name(queue.cur))
         if queue.is_retiring:
-            return "it is being removed"
+            return say("being_removed")
         if what is What.CANCELLED:
-            return f"{self._name(queue.cur)} keeps it"
+            return say("keeps", server=self._name(queue.cur))
         if what is What.REQUESTED:
             return self._why_asked(queue, target)
         return self._why_free(queue)
 
-    def _why_free(self, queue: QueueSnapshot) -> str:
+    def _why_free(self, queue: QueueSnapshot) -> Sentence:
         if queue.cur is None:
-            return self._why_not_pinned(queue) or "nobody had it"
+            return self._why_not_pinned(queue) or say("had_nobody")
         if queue.cur in self._leaving:
-            return f"{self._name(queue.cur)} left"
+            return say("left", server=self._name(queue.cur))
         worker = self._workers.get(queue.cur)
         if worker is None:
-            return "its server is gone"
-        return f"{worker.member} was judged dead: no heartbeat for {worker.ttl:g} s"
+            return say("server_gone")
+        return say("judged_dead", server=str(worker.member), seconds=worker.ttl)
 
-    def _why_asked(self, queue: QueueSnapshot, target: int | None) -> str:
+    def _why_asked(self, queue: QueueSnapshot, target: int | None) -> Sentence:
         worker = self._workers[queue.cur or 0]
         missing = _lacking(queue, worker)
         if worker.is_draining and target is not None:
-            return f"{worker.member} is draining"
+            return say("draining", server=str(worker.member))
         if missing:
-            return f"{worker.member} lacks {', '.join(f'{key}={value}' for key, value in sorted(missing))}"
+            labels = ", ".join(f"{key}={value}" for key, value in sorted(missing))
+            return say("lacks", server=str(worker.member), labels=labels)
         if queue.pin and queue.pin == self._workers[target or 0].member.name:
-            return f"pinned to {queue.pin}"
+            return say("pinned", server=queue.pin)
         if no_room := self._why_not_pinned(queue):
             return no_room
-        had, has = self._counts[queue.cur], self._counts[target]
-        return f"evens out: {worker.member} had {had}, {self._name(target)} {has}"
+        counts = {"count": self._counts[queue.cur], "count_taker": self._counts[target]}
+        return say("evens_out", giver=str(worker.member), taker=self._name(target), **counts)
 
-    def _why_not_pinned(self, queue: QueueSnapshot) -> str:
+    def _why_not_pinned(self, queue: QueueSnapshot) -> Sentence | None:
         is_there = any(
             worker.gets_queues and worker.member.name == queue.pin for worker in self._workers.values()
         )
-        return f"pinned to {queue.pin}, which has no room" if is_there and queue.pk in self._overflow else ""
+        return say("no_room", server=queue.pin) if is_there and queue.pk in self._overflow else None
 
     def _name(self, pk: int | None) -> str:
         worker = self._workers.get(pk or 0)

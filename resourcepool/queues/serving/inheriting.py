@@ -2,6 +2,7 @@
 
 from django.db.models import F
 
+from resourcepool.events import say
 from resourcepool.queues import moving
 from resourcepool.queues.models import Server, TaskType
 from resourcepool.queues.planning.changes import Change, What
@@ -21,7 +22,7 @@ def inherit(using: str, task_type: TaskType, old: int, new: Server) -> None:
     if last is None:
         return
     Server.objects.using(using).filter(pk=new.pk).update(registered_at=last.registered_at)
-    reason = f"{last} came back as {new}"
+    reason = say("came_back", server=str(last), taker=str(new))
     theirs = [queue for queue in read_queues(task_type, using, of_server(old)) if not queue.is_retiring]
     changes = [
         Change(queue, What.ASSIGNED if queue.cur == old else What.REQUESTED, new.pk, reason) for queue in theirs

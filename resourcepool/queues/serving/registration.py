@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import connections
+from django.utils.translation import gettext_noop as _
 
 from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import Unsettled
 from resourcepool.dialect import DbLater, DbNow
+from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption, ClaimInTransaction, RowLocked
 from resourcepool.leases.holder import default_holder
 from resourcepool.leases.lease import Lease
@@ -64,8 +66,10 @@ def register(
     def insert(locked: TaskType) -> None:
         nonlocal grant, ttl
         if not Queue.objects.using(using).filter(task_type=locked).exists():
-            add = f"add some: `manage.py resourcepool_queues add {locked.name} <queue> ..`"
-            raise BadOption("task_type", locked.name, f"it has no queues; {add}")
+            add = f"`manage.py resourcepool_queues add {locked.name} <queue> ..`"
+            raise BadOption(
+                "task_type", locked.name, Sentence(_("it has no queues; add some: %(command)s"), command=add)
+            )
         sent_at, ttl = monotonic(), locked.judge_dead_after
         row = _row(application, holder, locked)
         row.save(using=using, force_insert=True)
