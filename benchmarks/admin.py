@@ -55,14 +55,14 @@ EVENT_PAGES = (
     "?pool=resourcepool.proxy",
     "?pool=testapp.device",
     "?what=lost",
-    "?what=revoked",
+    "?what=freed",
     "?past=hour",
     "?past=week",
     "?held_by=nobody",
     "?by=nobody",
     "?q=17",
     "?q=1",
-    "?what=revoked&pool=testapp.device&past=week&by=x&held_by=y",
+    "?what=freed&pool=testapp.device&past=week&by=x&held_by=y",
 )
 
 

@@ -2,7 +2,7 @@
 
 from resourcepool.elections.models import Leadership
 from resourcepool.history.models import Dashboard, Event, Sample
-from resourcepool.jobs.models import Job
+from resourcepool.jobs import Job
 from resourcepool.leases.models import AbstractLease
 from resourcepool.proxies.models import Proxy
 from resourcepool.queues.models import Move, Queue, Server, TaskType

@@ -35,10 +35,10 @@ class What(models.TextChoices):
     HANDED_OVER = "handed_over", _("handed over")
     LOST = "lost", _("lost")
     EXPIRED = "expired", _("expired")
-    REVOKED = "revoked", _("revoked")
+    FREED = "freed", _("freed")
     FIXED = "fixed", _("fixed")
     QUARANTINED = "quarantined", _("quarantined")
-    TAKEN_OUT = "taken_out", _("taken out of service")
+    DRAINED = "drained", _("drained")
     RESERVED = "reserved", _("reserved")
     RETURNED = "returned", _("returned to service")
     CHECKED = "checked", _("checked")
@@ -87,11 +87,11 @@ lease_acquired = Signal()
 lease_released = Signal()  # also by a hand over
 lease_lost = Signal()  # its own holder noticed
 lease_expired = Signal()  # somebody else noticed
-lease_revoked = Signal()
+lease_freed = Signal()
 lease_leaked = Signal()
 leak_acknowledged = Signal()
 resource_quarantined = Signal()  # also by a fix
-resource_taken_out = Signal()  # also by a reservation
+resource_drained = Signal()  # also by a reservation
 resource_returned = Signal()
 resource_checked = Signal()
 
@@ -104,13 +104,13 @@ SIGNALS: dict[What, Signal] = {
     What.HANDED_OVER: lease_released,
     What.LOST: lease_lost,
     What.EXPIRED: lease_expired,
-    What.REVOKED: lease_revoked,
+    What.FREED: lease_freed,
     What.LEAKED: lease_leaked,
     What.ACKNOWLEDGED: leak_acknowledged,
     What.FIXED: resource_quarantined,
     What.QUARANTINED: resource_quarantined,
-    What.TAKEN_OUT: resource_taken_out,
-    What.RESERVED: resource_taken_out,
+    What.DRAINED: resource_drained,
+    What.RESERVED: resource_drained,
     What.RETURNED: resource_returned,
     What.CHECKED: resource_checked,
 }

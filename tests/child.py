@@ -1,6 +1,6 @@
 """A child process of a test: sets Django up, then calls one function with the arguments it was given as JSON.
 
-Started by the fixture ``spawn`` as ``python -m tests.child package.module:function '[1, "a"]'``.
+Started by the fixture ``spawn`` as ``python -m tests.child package.module:function '[1, "a"]'``, or by ``tests.forks``.
 """
 
 import faulthandler
@@ -13,8 +13,12 @@ import django
 
 
 def main(target: str, arguments: str) -> None:
-    faulthandler.register(signal.SIGUSR1)  # kill -USR1 shows where a child hangs
     django.setup()
+    call(target, arguments)
+
+
+def call(target: str, arguments: str) -> None:
+    faulthandler.register(signal.SIGUSR1)  # kill -USR1 shows where a child hangs
     module, name = target.split(":")
     getattr(importlib.import_module(module), name)(*json.loads(arguments))
 

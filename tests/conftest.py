@@ -13,6 +13,7 @@ from django.db import connection, connections
 from pytest_django import DjangoDbBlocker
 
 from tests import everywhere, running
+from tests.forks import Forks
 from tests.spawned import Spawner
 
 VENDORS = {"sqlite", "mysql", "postgresql"}
@@ -86,9 +87,17 @@ def database_url(transactional_db: None) -> str:
     return urlsplit(settings.DATABASE_URL)._replace(path=f"/{name}").geturl()
 
 
+@pytest.fixture(scope="session")
+def forks() -> Iterator[Forks]:
+    """What forks the processes that tests start; it starts with the first of them."""
+    forks = Forks()
+    yield forks
+    forks.close()
+
+
 @pytest.fixture
-def spawn(database_url: str) -> Iterator[Spawner]:
+def spawn(database_url: str, forks: Forks) -> Iterator[Spawner]:
     """Start real Python processes on the test database; see Spawner. They do not outlive the test."""
-    spawner = Spawner(database_url)
+    spawner = Spawner(database_url, forks)
     yield spawner
     spawner.close()

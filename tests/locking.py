@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db import connections
 
-from resourcepool.dialect import brief
+from resourcepool.dialect import transactions
 
 
 @contextmanager
@@ -31,4 +31,4 @@ def locked(*rows: Any) -> Iterator[None]:
 
 def wait_for_a_second_only(monkeypatch: Any) -> None:
     """Have nobody wait for a locked row for longer, where 3 s are promised."""
-    monkeypatch.setattr(brief, "BRIEF", 1)
+    monkeypatch.setattr(transactions, "BRIEF", 1)

@@ -2,13 +2,43 @@
 
 import contextlib
 import os
+import select
 import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 GRACE = 20
+
+
+class ForkedProcess:
+    """A fork, with as much of subprocess.Popen as tests need. It is no child of ours: the server tells its end."""
+
+    def __init__(self, pid: int, output: int, end: int) -> None:
+        self.pid, self._end = pid, end
+        self.returncode: int | None = None
+        self.stdout: IO[str] = open(output)  # noqa: SIM115 (closed by its reader)
+
+    def poll(self) -> int | None:
+        """Return its code if it has ended (minus the signal that killed it)."""
+        return self._ended(0)
+
+    def wait(self, timeout: float | None = None) -> int:
+        code = self._ended(timeout)
+        if code is None:
+            raise subprocess.TimeoutExpired(f"process {self.pid}", timeout or 0)
+        return code
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def _ended(self, timeout: float | None) -> int | None:
+        if self.returncode is None and select.select([self._end], [], [], timeout)[0]:
+            self.returncode = int(os.read(self._end, 20))
+            os.close(self._end)
+        return self.returncode
 
 
 @contextlib.contextmanager
@@ -53,7 +83,7 @@ def kill_session(leader: int) -> None:
                 os.kill(int(entry.name), signal.SIGKILL)
 
 
-def kill_group(process: "subprocess.Popen[Any]") -> None:
+def kill_group(process: "subprocess.Popen[Any] | ForkedProcess") -> None:
     """Kill the group that ``process`` leads, and wait for its end."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)

@@ -5,34 +5,24 @@ import os
 import queue
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-from tests.processes import kill_group
+from tests.forks import PYTHON, ROOT, Forks
+from tests.processes import ForkedProcess, kill_group
 
-ROOT = Path(__file__).resolve().parent.parent
+__all__ = ["ROOT", "Child", "Spawner"]
 
 
 class Child:
     """A running child; ``lines`` is what it has printed so far, errors included."""
 
-    def __init__(self, command: list[str], environment: dict[str, str]) -> None:
+    def __init__(self, process: "subprocess.Popen[str] | ForkedProcess") -> None:
+        self.process = process
         self.lines: list[str] = []
         self._unread: queue.Queue[str] = queue.Queue()
-        self.process = subprocess.Popen(
-            command,
-            cwd=ROOT,
-            env={**os.environ, **environment},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            process_group=0,
-        )
         # Read all the time, or a child that prints much would stop at a full pipe.
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -99,27 +89,43 @@ class Spawner:
     """``spawn(function, *arguments)`` or ``spawn("path/of/script.py", *arguments)``: a Child on the test's database.
 
     The function is one at the top of an importable module, the arguments are JSON for it and words for a script.
+    Given ``forks`` such a function runs in a fork; what has an environment of its own is a program of its own.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, forks: Forks | None = None) -> None:
         self.environment = {"DATABASE_URL": url, "DJANGO_SETTINGS_MODULE": os.environ["DJANGO_SETTINGS_MODULE"]}
         self.children: list[Child] = []
+        self._forks = forks
 
     def __call__(self, target: "Callable[..., object] | str", *arguments: Any, **environment: str) -> Child:
-        command = [sys.executable, "-u", "-X", "faulthandler"]
-        if callable(target):
-            command += [
-                "-m",
-                "tests.child",
-                f"{target.__module__}:{target.__qualname__}",
-                json.dumps(arguments),
-            ]
-        else:
-            command += [target, *map(str, arguments)]
-        child = Child(command, {**self.environment, **environment})
+        everything = {**os.environ, **self.environment, **environment}
+        process: subprocess.Popen[str] | ForkedProcess | None = None
+        if callable(target) and self._forks and not environment:
+            process = self._forks.child(target, arguments, everything)
+        child = Child(process or started(target, arguments, everything))
         self.children.append(child)
         return child
 
     def close(self) -> None:
         for child in self.children:
             child.close()
+
+
+def started(
+    target: "Callable[..., object] | str", arguments: tuple[Any, ...], environment: dict[str, str]
+) -> "subprocess.Popen[str]":
+    """Start a program of its own."""
+    if callable(target):
+        words = ["-m", "tests.child", f"{target.__module__}:{target.__qualname__}", json.dumps(arguments)]
+    else:
+        words = [target, *map(str, arguments)]
+    return subprocess.Popen(
+        [*PYTHON, *words],
+        cwd=ROOT,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        process_group=0,
+    )

@@ -3,7 +3,7 @@
 from resourcepool.bell import Bell
 from resourcepool.database.clock import monotonic
 from resourcepool.database.wakeup import Wakeup
-from resourcepool.waiting.outcome import Outcome
+from resourcepool.waiting.waiter import Outcome
 from tests.eventually import InBackground
 from tests.interruptions import FILES, at_each_line
 

@@ -75,6 +75,14 @@ def test_child_can_be_listened_to_and_killed(spawn: Spawner) -> None:
     assert child.wait() == -9
 
 
+def test_children_are_forks_of_one_process_and_one_with_an_environment_of_its_own_is_not(
+    spawn: Spawner,
+) -> None:
+    one, another = spawn(tell_whose_child_it_is), spawn(tell_whose_child_it_is)
+    assert one.succeed() == another.succeed()
+    assert spawn(tell_whose_child_it_is, MORE="yes").succeed() == f"child of {os.getpid()}\n" != one.output
+
+
 def test_child_can_be_a_script(spawn: Spawner, tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text("import os, sys; print(sys.argv[1:], os.environ['MORE'])")
@@ -104,7 +112,7 @@ def test_processes_that_start_at_once_agree_on_the_secrets_and_the_mode_of_a_new
     program = "import django; django.setup(); import tests.test_harness as test; test.show_secrets()"
     children = [
         subprocess.Popen([sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE, text=True)
-        for _ in range(6)
+        for _ in range(4)
     ]
     shown = [child.communicate(timeout=30)[0] for child in children]
     assert all(child.returncode == 0 for child in children)
@@ -141,6 +149,10 @@ def rename_group(old: str, new: str) -> None:
 def hang() -> None:
     print("ready", os.getpid(), flush=True)
     time.sleep(600)
+
+
+def tell_whose_child_it_is() -> None:
+    print("child of", os.getppid())
 
 
 def fail() -> None:

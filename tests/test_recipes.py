@@ -34,7 +34,7 @@ import {modules}
         ("history.md", "CELERY_BROKER_URL", "celery.app.base, kombu.transport.redis, django_celery_beat"),
         ("hints.md", "amqp://", "kombu.transport.pyamqp"),
         ("hints.md", "redis://", "redis"),
-        ("validity.md", "CHECKS", "requests, socks, resourcepool.proxies.checking.deadline"),
+        ("validity.md", "CHECKS", "httpcore, certifi, resourcepool.proxies.checking.deadline"),
     ],
 )
 def test_nothing_is_missing_after_the_install_that_a_page_names(page: str, recipe: str, modules: str) -> None:

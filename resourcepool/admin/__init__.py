@@ -1,11 +1,11 @@
 """The admin pages."""
 
 from resourcepool.admin.dashboard_link import DashboardAdmin
-from resourcepool.admin.queues.moves import MoveAdmin
+from resourcepool.admin.generic import ReadOnlyAdmin
 from resourcepool.admin.queues.queues import QueueAdmin
 from resourcepool.admin.queues.servers import ServerAdmin
 from resourcepool.admin.queues.task_types import TaskTypeAdmin
-from resourcepool.admin.records import EventAdmin, JobAdmin, ReadOnlyAdmin, SampleAdmin, TicketAdmin
+from resourcepool.admin.records import EventAdmin, JobAdmin, MoveAdmin, SampleAdmin, TicketAdmin
 from resourcepool.admin.resources.proxy import ProxyAdmin
 from resourcepool.admin.resources.resource import ResourceAdmin
 

@@ -6,14 +6,14 @@ from django.contrib import admin
 from django.http import HttpRequest
 from django.urls import URLPattern
 
-from resourcepool.admin.generic import Admin
+from resourcepool.admin.generic import ReadOnlyAdmin
 from resourcepool.dashboard.access import sees_queues, visible_models
-from resourcepool.dashboard.urls import urls
+from resourcepool.dashboard.views import urls
 from resourcepool.history.models import Dashboard
 
 
 @admin.register(Dashboard)
-class DashboardAdmin(Admin):
+class DashboardAdmin(ReadOnlyAdmin):
     """No model is edited here: the dashboard stands where its list would."""
 
     def get_urls(self) -> list[URLPattern]:
@@ -27,9 +27,3 @@ class DashboardAdmin(Admin):
     def has_module_permission(self, request: HttpRequest) -> bool:
         """Tell the same, for the index."""
         return self.has_view_permission(request)
-
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Nothing is added here."""
-        return False
-
-    has_change_permission = has_delete_permission = has_add_permission

@@ -1,45 +1,55 @@
-"""Django's classes as the type checker wants them (they take no type parameters at run time), safe from odd addresses.
+"""What all pages of the admin have in common: they are safe from odd addresses, and their lists from long tables.
 
-Anybody can write NUL into one, which PostgreSQL refuses, more words than SQLite compares at once, or a regular
-expression that keeps SQLite busy for hours.
+Anybody can write NUL into an address, or a regular expression that keeps SQLite busy for hours.
 """
 
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.filters import FieldListFilter
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.utils import get_fields_from_path, unquote
-from django.contrib.admin.views.main import ChangeList as DjangoChangeList
 from django.core.exceptions import FieldDoesNotExist, SuspiciousOperation, ValidationError
-from django.core.paginator import Paginator as DjangoPaginator
 from django.db import connections, router
 from django.db.models import DateTimeField
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext as _
 
+from resourcepool.admin.paging import NUL, CappedList, CappedPaginator
 from resourcepool.database.short_statements import brief, row_locked
 from resourcepool.events import shown
 from resourcepool.exceptions import RowLocked
 from resourcepool.leases.lock_holders import sentence
 
+# Django's classes as the type checker wants them; they take no type parameters at run time.
 if TYPE_CHECKING:
     ModelAdmin = admin.ModelAdmin[Any]
     ModelForm = forms.ModelForm[Any]
-    Paginator = DjangoPaginator[Any]
 else:
-    ModelAdmin, ModelForm, Paginator = admin.ModelAdmin, forms.ModelForm, DjangoPaginator
-
-NUL = "\0"
-LONGEST = 500  # letters of one parameter of a list
+    ModelAdmin, ModelForm = admin.ModelAdmin, forms.ModelForm
 
 
 class Admin(ModelAdmin):
-    """A page that knows no row whose key no database can hold, and whose list is asked for little."""
+    """A page that knows no row whose key no database can hold, and whose list never counts its table."""
+
+    list_per_page = 50
+    show_full_result_count = False
+    show_facets = admin.ShowFacets.NEVER
+    paginator = CappedPaginator
+
+    class Media:
+        css = {"all": ("resourcepool/admin.css",)}
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[CappedList]:
+        """Return the list that does not count."""
+        return CappedList
+
+    def note(self, rows: Any) -> None:
+        """Set on each of ``rows``, which are on one page, what columns show besides: one query for all of them."""
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
         """Return the row; None if there is none."""
@@ -124,14 +134,15 @@ class Admin(ModelAdmin):
         return not isinstance(found, float) or math.isfinite(found)
 
 
-class ChangeList(DjangoChangeList):
-    """A list that finds nothing for what no row can have."""
+class ReadOnlyAdmin(Admin):
+    """Nobody adds, changes or deletes here."""
 
-    def get_queryset(self, request: HttpRequest, *args: Any) -> Any:
-        """Return what the filters and the search find."""
-        rows = super().get_queryset(request, *args)
-        asked = (text for texts in request.GET.lists() for text in texts[1])
-        return rows.none() if any(NUL in text or len(text) > LONGEST for text in asked) else rows
+    actions: Any = None
+    sortable_by: ClassVar[Any] = ()  # there is no index for it
+    ordering: ClassVar[tuple[str, ...]] = ("-pk",)
 
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Tell that nobody may."""
+        return False
 
-__all__ = ["Admin", "ChangeList", "ModelForm", "Paginator"]
+    has_change_permission = has_delete_permission = has_add_permission

@@ -1,15 +1,24 @@
 """Pages of long tables: one look at the table finds what is counted and shown, and it ends at MOST rows."""
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from django.contrib.admin.views.main import ChangeList as DjangoChangeList
 from django.core.paginator import Page
+from django.core.paginator import Paginator as DjangoPaginator
+from django.http import HttpRequest
 from django.utils.functional import cached_property
 
-from resourcepool.admin.generic import ChangeList, Paginator
 from resourcepool.admin.words import zone
 
+if TYPE_CHECKING:
+    Paginator = DjangoPaginator[Any]
+else:
+    Paginator = DjangoPaginator
+
 MOST = 10_000
+NUL = "\0"  # which PostgreSQL refuses
+LONGEST = 500  # letters of one parameter of a list; SQLite compares no more words at once
 
 
 class Capped(int):
@@ -44,12 +53,19 @@ class CappedPaginator(Paginator):
         return Page(rows.filter(pk__in=self.keys[(number - 1) * self.per_page : last]), number, self)
 
 
-class CappedList(ChangeList):
-    """A list that never counts the whole table."""
+class CappedList(DjangoChangeList):
+    """A list that never counts the whole table, and finds nothing for what no row can have."""
+
+    def get_queryset(self, request: HttpRequest, *args: Any) -> Any:
+        """Return what the filters and the search find."""
+        rows = super().get_queryset(request, *args)
+        asked = (text for texts in request.GET.lists() for text in texts[1])
+        return rows.none() if any(NUL in text or len(text) > LONGEST for text in asked) else rows
 
     def get_results(self, request: Any) -> None:
-        """Find the rows of this page."""
+        """Find the rows of this page, and what its columns show besides."""
         super().get_results(request)
         self.search_help_text = " ".join(filter(None, (str(self.search_help_text or ""), zone())))
         if not self.multi_page:
             self.result_list = self.paginator.page(1).object_list
+        self.model_admin.note(self.result_list)  # type: ignore[attr-defined]

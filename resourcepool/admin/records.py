@@ -1,114 +1,58 @@
-"""The line, the events, the samples and the jobs: to be read, never to be changed by hand."""
+"""Events, moves, samples, tickets and jobs: to be read, never to be changed by hand."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 from django.contrib import admin
 from django.contrib.admin.utils import quote
 from django.db.models import Max, QuerySet
 from django.http import HttpRequest
-from django.urls import reverse
-from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 
-from resourcepool.admin.generic import Admin
-from resourcepool.admin.paging import CappedList, CappedPaginator
-from resourcepool.admin.resources.filters import TextFilter
-from resourcepool.admin.words import happened, moments, spans
+from resourcepool.admin.filters import choice, typed
+from resourcepool.admin.generic import ReadOnlyAdmin
+from resourcepool.admin.queues.filters import MoveFilter, NamedTaskTypeFilter
+from resourcepool.admin.queues.links import to_page
+from resourcepool.admin.words import happened, moments, reasons, spans
 from resourcepool.dialect import MicrosUntil
-from resourcepool.events import shown
 from resourcepool.history.models import Event, Sample
-from resourcepool.jobs.models import Job
+from resourcepool.jobs import Job
+from resourcepool.queues.models import Move
 from resourcepool.resources.registry import resource_models
 from resourcepool.signals import What
 from resourcepool.waiting.models import Ticket
 
-NEWEST = 100_000  # events that filters look at: no index serves every filter
+NEWEST = 100_000  # events or moves that filters look at: no index serves every filter
 
 
-class ReadOnlyAdmin(Admin):
-    """Nobody adds, changes or deletes here."""
-
-    list_per_page = 50
-    show_full_result_count = False
-    show_facets = admin.ShowFacets.NEVER
-    paginator = CappedPaginator
-    actions = None
-    sortable_by: ClassVar[tuple[str, ...]] = ()  # there is no index for it
-    ordering: ClassVar[tuple[str, ...]] = ("-pk",)
-
-    class Media:
-        css = {"all": ("resourcepool/admin.css",)}
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[CappedList]:
-        """Return the list that does not count."""
-        return CappedList
+PAST = {"hour": 3_600, "day": 86_400, "week": 7 * 86_400}  # seconds
 
 
-class PoolFilter(admin.SimpleListFilter):
-    """By pool."""
-
-    title, parameter_name = _("pool"), "pool"
-
-    def lookups(self, request: Any, model_admin: Any) -> list[tuple[str, Any]]:
-        return [(model._meta.label_lower, model._meta.verbose_name_plural) for model in resource_models()]
-
-    def queryset(self, request: Any, queryset: Any) -> Any:
-        return queryset.filter(pool=self.value()) if self.value() else queryset
+def _pools() -> list[tuple[str, Any]]:
+    return [(model._meta.label_lower, model._meta.verbose_name_plural) for model in resource_models()]
 
 
-class WhatFilter(admin.SimpleListFilter):
-    """By kind of event."""
-
-    title, parameter_name = _("what"), "what"
-
-    def lookups(self, request: Any, model_admin: Any) -> list[tuple[str, Any]]:
-        return list(What.choices)
-
-    def queryset(self, request: Any, queryset: Any) -> Any:
-        if self.value() == What.ACQUIRED:
-            return queryset.acquisitions()
-        return queryset.filter(what=self.value()) if self.value() else queryset
+def _of_a_kind(events: Any, what: str) -> Any:
+    return events.acquisitions() if what == What.ACQUIRED else events.filter(what=what)
 
 
-class PastFilter(admin.SimpleListFilter):
-    """By how long ago."""
-
-    title, parameter_name = _("when"), "past"
-    spans: ClassVar[dict[str, int]] = {"hour": 3_600, "day": 86_400, "week": 7 * 86_400}
-
-    def lookups(self, request: Any, model_admin: Any) -> list[tuple[str, Any]]:
-        return [("hour", _("past hour")), ("day", _("past 24 hours")), ("week", _("past 7 days"))]
-
-    def queryset(self, request: Any, queryset: Any) -> Any:
-        seconds = self.spans.get(self.value() or "")
-        return queryset.since(seconds) if seconds else queryset
-
-
-class EventHolderFilter(TextFilter):
-    """By holder: those that begin so."""
-
-    title, parameter_name, hint = _("holder"), "held_by", _("how it begins")
-
-    def narrow(self, rows: Any, text: str) -> Any:
-        return rows.filter(holder__startswith=text)
+PoolFilter = choice("pool", _("pool"), _pools)
+WhatFilter = choice("what", _("what"), What.choices, _of_a_kind)
+PastFilter = choice(
+    "past",
+    _("when"),
+    [("hour", _("past hour")), ("day", _("past 24 hours")), ("week", _("past 7 days"))],
+    lambda events, past: events.since(PAST[past]) if past in PAST else events,
+)
+EventHolderFilter = typed(
+    "held_by", _("holder"), _("how it begins"), lambda events, text: events.filter(holder__startswith=text)
+)
+ActorFilter = typed("by", _("operator"), _("the user's name"), lambda events, text: events.filter(actor=text))
 
 
-class ActorFilter(TextFilter):
-    """By the operator."""
-
-    title, parameter_name, hint = _("operator"), "by", _("the user's name")
-
-    def narrow(self, rows: Any, text: str) -> Any:
-        return rows.filter(actor=text)
+def newest(rows: QuerySet[Any]) -> QuerySet[Any]:
+    """Return the newest of these rows."""
+    last = rows.model._default_manager.aggregate(last=Max("pk"))["last"] or 0
+    return rows.filter(pk__gt=last - NEWEST)
 
 
 @admin.register(Event)
@@ -117,11 +61,11 @@ class EventAdmin(ReadOnlyAdmin):
 
     list_display = (
         *(moments("at", _("at")), "happened", "pool", "resource", "fence", "holder", "host"),
-        *(spans("seconds", _("lasted")), "actor", "why"),
+        *(spans("seconds", _("lasted")), "actor", reasons("reason", _("reason"))),
     )
     fields = (
         *(moments("at", _("at")), "happened", "pool", "row", "fence", "holder", "host", "pid"),
-        *(moments("began_at", _("since")), spans("seconds", _("lasted")), "actor", "why"),
+        *(moments("began_at", _("since")), spans("seconds", _("lasted")), "actor", list_display[-1]),
     )
     list_filter = (PoolFilter, WhatFilter, PastFilter, EventHolderFilter, ActorFilter)
     search_fields = ("row",)
@@ -137,31 +81,40 @@ class EventAdmin(ReadOnlyAdmin):
     @admin.display(description=_("resource"))
     def resource(self, event: Event) -> str:
         """Show which one it was, with a link to its page."""
-        page = self._pages.get(event.pool)
-        if page is None:
-            return str(event.row)
-        url = reverse(page, args=[quote(event.row)], current_app=self.admin_site.name)
-        return format_html('<a href="{}">{}</a>', url, event.row)
-
-    @admin.display(description=_("reason"))
-    def why(self, event: Event) -> str:
-        """Show the reason, in the reader's language if it is one of the program's."""
-        return shown(event.reason)
+        model = self._models.get(event.pool)
+        return to_page(self.admin_site, model, quote(event.row), event.row) if model else event.row
 
     @property
-    def _pages(self) -> dict[str, str]:
-        shown = (model._meta for model in resource_models() if self.admin_site.is_registered(model))
-        return {meta.label_lower: f"admin:{meta.app_label}_{meta.model_name}_change" for meta in shown}
+    def _models(self) -> dict[str, Any]:
+        return {model._meta.label_lower: model for model in resource_models()}
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
         """Find a resource's events by its key, the way the index has them; without it, only the newest ones."""
         if term := search_term.strip():
-            pools = [model._meta.label_lower for model in resource_models()]
-            return queryset.filter(pool__in=pools, row=term), False
-        last = queryset.model._default_manager.aggregate(last=Max("pk"))["last"] or 0
-        return queryset.filter(pk__gt=last - NEWEST), False
+            return queryset.filter(pool__in=[*self._models], row=term), False
+        return newest(queryset), False
+
+
+@admin.register(Move)
+class MoveAdmin(ReadOnlyAdmin):
+    """The newest moves: which queue went from which server to which, and why."""
+
+    list_display = fields = (
+        *(moments("at", _("at")), "task_type", "generation", "queue_id", "what", "from_server", "to_server"),
+        *("fence", reasons("reason", _("reason"))),
+    )
+    list_filter = (NamedTaskTypeFilter, MoveFilter)
+    search_fields = ("queue_id",)
+    search_help_text = _("The whole id of a queue. Filters and the search look at the newest 100,000 moves.")
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """Find the newest moves; of one queue if its id is given."""
+        found, wanted = newest(queryset), search_term.strip()
+        return found.filter(queue_id=wanted) if wanted else found, False
 
 
 @admin.register(Sample)
@@ -206,13 +159,13 @@ class JobAdmin(ReadOnlyAdmin):
     """What is done now and then, and when it was done last."""
 
     list_display = (
-        *("name", moments("done_at", _("done at")), spans("seconds", _("took")), "outcome"),
+        *(
+            "name",
+            moments("done_at", _("done at")),
+            spans("seconds", _("took")),
+            reasons("result", _("result")),
+        ),
         *(moments("failed_at", _("failed at")), "holder", moments("busy_before", _("busy before"))),
     )
     ordering = ("name",)
     fields = (*list_display, "fence")
-
-    @admin.display(description=_("result"))
-    def outcome(self, job: Job) -> str:
-        """Show what came of it, in the reader's language."""
-        return shown(job.result)

@@ -1,7 +1,8 @@
 """What a resource is doing, in sentences."""
 
 import datetime
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -167,23 +168,16 @@ def _local(at: datetime.datetime) -> datetime.datetime:
     return timezone.localtime(at) if timezone.is_aware(at) else at
 
 
-def moments(field: str, title: Any) -> Any:
-    """Return a column of ``moment``, or a line of a page."""
+def column(field: str, title: Any, spell: Callable[[Any], str]) -> Any:
+    """Return a column of a list, or a line of a page: what ``spell`` makes of the field, unless it is None."""
 
-    def column(row: Any) -> str:
-        at = getattr(row, field)
-        return moment(at) if at else ""
+    def spelled(row: Any) -> str:
+        value = getattr(row, field)
+        return "" if value is None else spell(value)
 
-    column.__name__ = field  # what the page calls it by
-    return admin.display(description=title)(column)
+    spelled.__name__ = field  # what the page calls it by
+    return admin.display(description=title)(spelled)
 
 
-def spans(field: str, title: Any) -> Any:
-    """Return a column of ``lasted``, or a line of a page."""
-
-    def column(row: Any) -> str:
-        seconds = getattr(row, field)
-        return "" if seconds is None else lasted(seconds)
-
-    column.__name__ = field
-    return admin.display(description=title)(column)
+moments, spans = partial(column, spell=moment), partial(column, spell=lasted)
+reasons = partial(column, spell=shown)  # in the reader's language, if it is one of the program's

@@ -7,40 +7,37 @@ from typing import Any
 from django.core.checks import CheckMessage, Error, register
 from django.core.checks import Warning as CheckWarning
 
-from resourcepool.checks.message import message
 from resourcepool.exceptions import BadOption
 from resourcepool.leases.table import inherited_from
-from resourcepool.resources.occupation import checked_times
 from resourcepool.resources.registry import inherited_models, resource_models
 from resourcepool.resources.requests import RESERVED
-from resourcepool.resources.resource import Resource
+from resourcepool.resources.resource import Resource, checked_times
 from resourcepool.resources.selectors import selectable
-from resourcepool.safety.routing import undecided
+
+META = "Write class Meta(AbstractResource.Meta), or"
 
 
 @register("resourcepool")
 def check_models(**_: Any) -> list[CheckMessage]:
     """Report resource models without the index that claims use (W001), whose fields are hidden by options (W002), or
     that have no permission to operate them (W025)."""
-    found: list[CheckMessage] = []
-    for model in resource_models():
-        if not any(index.fields[:2] == ["in_service", "busy_before"] for index in model._meta.indexes):
-            hint = (
-                "Write class Meta(AbstractResource.Meta), or add Index(fields=['in_service', 'busy_before'])."
-            )
-            found.append(
-                CheckWarning("no index for claims: slow.", hint=hint, obj=model, id="resourcepool.W001")
-            )
-        if "operate" not in model._meta.default_permissions:
-            hint = "Write class Meta(AbstractResource.Meta), or default_permissions with operate; then makemigrations."
-            text = "no permission to operate it: only superusers may."
-            found.append(CheckWarning(text, hint=hint, obj=model, id="resourcepool.W025"))
-        for name in sorted(selectable(model).keys() & RESERVED):
-            hint = f"acquire({name}=...) is the option of that name; rename the field to select by it."
-            found.append(
-                CheckWarning(f"{name!r} is no selector.", hint=hint, obj=model, id="resourcepool.W002")
-            )
-    return found
+    return [
+        CheckWarning(text, hint=hint, obj=model, id=f"resourcepool.{code}")
+        for model in resource_models()
+        for code, text, hint in _faults(model)
+    ]
+
+
+def _faults(model: Any) -> Iterator[tuple[str, str, str]]:
+    if not any(index.fields[:2] == ["in_service", "busy_before"] for index in model._meta.indexes):
+        hint = f"{META} add Index(fields=['in_service', 'busy_before'])."
+        yield "W001", "no index for claims: slow.", hint
+    if "operate" not in model._meta.default_permissions:
+        hint = f"{META} default_permissions with operate; then makemigrations."
+        yield "W025", "no permission to operate it: only superusers may.", hint
+    for name in sorted(selectable(model).keys() & RESERVED):
+        hint = f"acquire({name}=...) is the option of that name; rename the field to select by it."
+        yield "W002", f"{name!r} is no selector.", hint
 
 
 @register("resourcepool")
@@ -68,18 +65,9 @@ def check_renewals(**_: Any) -> list[CheckMessage]:
             checked_times(kind)
         except BadOption as error:
             hint = "Make occupation_interval a third of occupation_delta or less: one renewal may be lost, one late."
-            found.append(
-                Error(
-                    f"{error}.", hint=hint, obj=f"{kind.__module__}.{kind.__qualname__}", id="resourcepool.E003"
-                )
-            )
+            name = f"{kind.__module__}.{kind.__qualname__}"
+            found.append(Error(f"{error}.", hint=hint, obj=name, id="resourcepool.E003"))
     return found
-
-
-@register("resourcepool")
-def check_routers(**_: Any) -> list[CheckMessage]:
-    """Report models whose leases would be decided now here, now there (E008)."""
-    return [message(problem) for problem in undecided()]
 
 
 def _descendants(kind: type[Resource]) -> Iterator[type[Resource]]:

@@ -1,6 +1,7 @@
 """What is wrong with RESOURCEPOOL in the settings."""
 
 import base64
+import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
@@ -27,29 +28,22 @@ def check_settings(**_: Any) -> list[CheckMessage]:
     if not isinstance(chosen, Mapping):
         return [Error("RESOURCEPOOL is not a dict.", id="resourcepool.E001")]
     found = list(_unknown("RESOURCEPOOL", chosen, DEFAULTS))
-    for name in POOL_OPTIONS:
-        found += _wrong(f"RESOURCEPOOL[{name.upper()!r}]: ", partial(_check_default, name))
-    found += _wrong("", ticket_ttl)
-    for check in (history_kept, history_rows, Limits.from_settings):
+    found += _check_options("RESOURCEPOOL", {name.upper(): setting(name.upper()) for name in POOL_OPTIONS})
+    for check in (ticket_ttl, history_kept, history_rows, Limits.from_settings, _check_quarantine, _check_keys):
         found += _wrong("", check)
-    found += _wrong("", _check_quarantine)
-    found += _wrong("", _check_keys)
     found += _check_hints()
-    pools: Mapping[str, Any] = {}
-    found += _wrong("", partial(setting, "POOLS"))
-    if isinstance(chosen.get("POOLS", {}), Mapping):
-        pools = setting("POOLS")
-    for label, pool in pools.items():
-        found += _check_pool(label, pool)
-    found += _wrong("", partial(setting, "CHECKS"))
-    if isinstance(chosen.get("CHECKS", {}), Mapping):
-        for label in setting("CHECKS"):
-            found += _check_checker(label)
+    models = {model._meta.label: model for model in resource_models()}
+    for name, check_model in (("POOLS", _check_pool), ("CHECKS", _check_checker)):
+        broken = list(_wrong("", partial(setting, name)))
+        found += broken
+        for label, value in {} if broken else setting(name).items():
+            where = f"RESOURCEPOOL[{name!r}][{label!r}]"
+            if label in models:
+                found += check_model(where, models[label], value)
+            else:
+                hint = f"There are: {', '.join(models)}."
+                found.append(Error(f"{where}: no such resource model.", hint=hint, id="resourcepool.E002"))
     return found
-
-
-def _check_default(name: str) -> None:
-    check_option(name, setting(name.upper()))
 
 
 def _check_quarantine() -> None:
@@ -60,21 +54,14 @@ def _check_quarantine() -> None:
 
 
 def _check_keys() -> None:
-    keys = setting("SECRET_KEYS")
+    name, keys = "RESOURCEPOOL['SECRET_KEYS']", setting("SECRET_KEYS")
     if not isinstance(keys, list | tuple) or not all(isinstance(key, str | bytes) for key in keys):
-        raise BadOption("RESOURCEPOOL['SECRET_KEYS']", type(keys).__name__, "a list of Fernet keys")
+        raise BadOption(name, type(keys).__name__, "a list of Fernet keys")
     for number, key in enumerate(keys, 1):
-        if not _is_fernet_key(key):
-            raise BadOption(
-                "RESOURCEPOOL['SECRET_KEYS']", f"key {number}", "32 bytes in base64, as Fernet makes them"
-            )
-
-
-def _is_fernet_key(key: str | bytes) -> bool:
-    try:
-        return len(base64.urlsafe_b64decode(key)) == 32
-    except ValueError:
-        return False
+        with contextlib.suppress(ValueError):
+            if len(base64.urlsafe_b64decode(key)) == 32:
+                continue
+        raise BadOption(name, f"key {number}", "32 bytes in base64, as Fernet makes them")
 
 
 def _check_hints() -> Iterator[CheckMessage]:
@@ -92,33 +79,21 @@ def _check_hints() -> Iterator[CheckMessage]:
         yield Error(f"{error}.", hint=hint, id="resourcepool.E012")
 
 
-def _check_pool(label: str, pool: Any) -> Iterator[CheckMessage]:
-    where = f"RESOURCEPOOL['POOLS'][{label!r}]"
-    if label not in _models():
-        yield _no_such_model(where)
-    elif not isinstance(pool, Mapping):
+def _check_pool(where: str, model: Any, pool: Any) -> Iterator[CheckMessage]:
+    if not isinstance(pool, Mapping):
         yield Error(f"{where} is not a dict.", id="resourcepool.E001")
-    else:
-        yield from _unknown(where, pool, POOL_OPTIONS)
-        for name in pool.keys() & set(POOL_OPTIONS):
-            yield from _wrong(f"{where}[{name!r}]: ", partial(check_option, name, pool[name]))
+        return
+    yield from _unknown(where, pool, POOL_OPTIONS)
+    yield from _check_options(where, {name: pool[name] for name in pool.keys() & set(POOL_OPTIONS)})
 
 
-def _check_checker(label: str) -> Iterator[CheckMessage]:
-    model = _models().get(label)
-    if model is None:
-        yield _no_such_model(f"RESOURCEPOOL['CHECKS'][{label!r}]")
-    else:
-        yield from _wrong("", partial(rules_of, model))
+def _check_checker(where: str, model: Any, rules: Any) -> Iterator[CheckMessage]:
+    yield from _wrong("", partial(rules_of, model))
 
 
-def _models() -> dict[str, Any]:
-    return {model._meta.label: model for model in resource_models()}
-
-
-def _no_such_model(where: str) -> CheckMessage:
-    hint = f"There are: {', '.join(_models())}."
-    return Error(f"{where}: no such resource model.", hint=hint, id="resourcepool.E002")
+def _check_options(where: str, chosen: Mapping[str, Any]) -> Iterator[CheckMessage]:
+    for name, value in chosen.items():
+        yield from _wrong(f"{where}[{name!r}]: ", partial(check_option, name.lower(), value))
 
 
 def _unknown(where: str, chosen: Mapping[str, Any], known: Any) -> Iterator[CheckMessage]:

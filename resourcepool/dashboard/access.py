@@ -9,7 +9,7 @@ from django.contrib.auth import get_permission_codename
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
-from resourcepool.jobs.names import CHECK
+from resourcepool.jobs import CHECK
 from resourcepool.queues.models import TaskType
 from resourcepool.resources.registry import resource_models
 from resourcepool.status.jobs import JobStatus

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from django.utils.safestring import SafeString
@@ -14,15 +13,16 @@ from resourcepool.dashboard.chart import Chart, Series, chart
 from resourcepool.dashboard.links import Links
 from resourcepool.dashboard.queues import Panel, panel
 from resourcepool.history.leaks import open_leaks
-from resourcepool.jobs.names import SWEEP
+from resourcepool.jobs import SWEEP
 from resourcepool.proxies.models import Proxy
-from resourcepool.resources.state import State
+from resourcepool.resources.state import State, Verdict
 from resourcepool.status.activity import Happenings, happenings
 from resourcepool.status.alarms import Alarm, alarms_of
 from resourcepool.status.grid import MOST, Cell, grid
 from resourcepool.status.jobs import JobStatus, jobs
 from resourcepool.status.pools import PoolStatus, pools
 from resourcepool.status.trend import Point, Span, trends, up_to_now
+from resourcepool.waiting.models import Ticket
 
 MOST_ALARMS = 100
 IMPORT = "manage.py resourcepool_import proxies.csv"
@@ -137,11 +137,11 @@ def _card(
     return Card(
         id=card,
         pool=pool,
-        address=links.resources(model),
-        line=links.line(pool.label),
-        bad=links.bad(model),
-        segments=segments(pool, partial(links.state, model)),
-        squares=squares(cells, links.resource(model, PLACE), card) if is_single else bands(pool.counts),
+        address=links.list(model),
+        line=links.list(Ticket, pool=pool.label.lower()) if pool.waiters else "",
+        bad=links.list(model, verdict=Verdict.BAD.value),
+        segments=segments(pool, lambda state: links.list(model, state=state.value)),
+        squares=squares(cells, links.page(model, PLACE), card) if is_single else bands(pool.counts),
         is_single=is_single,
         each=round(pool.total / 100),
         happened=happened,

@@ -11,6 +11,7 @@ from resourcepool.dashboard.cells import PLACE, marks
 from resourcepool.dashboard.links import Links
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.queues.labels import spelled
+from resourcepool.queues.models import Move, Queue, Server, TaskType
 from resourcepool.status.durations import duration
 from resourcepool.status.queues.map import Moved, QueueCell, cells, latest_moves
 from resourcepool.status.queues.task_types import ServerStatus, TaskTypeStatus, task_types
@@ -28,7 +29,7 @@ class Row:
     """One server, or what nobody has; ``server`` is None then.
 
     Attributes:
-        address: of its page; "" when there is none.
+        id, address: of its link, and of its page; "" when there is none.
         state: "up", "late", "draining" or "dead" and ``word`` the same for people.
         queues: how many it has; ``asked_for``: of these, how many are to go elsewhere.
         squares: one for each; "" when a bar stands for them.
@@ -36,6 +37,7 @@ class Row:
     """
 
     server: ServerStatus | None
+    id: str
     address: str
     state: str
     word: str
@@ -54,7 +56,7 @@ class QueueCard:
     Attributes:
         id: of the card on the page.
         more: how many servers are not shown.
-        address, servers, queues, unowned, asked, moved: of the pages that show these; "" when there is none.
+        to: the addresses of the pages that show it, its servers, its queues and its moves; "" when there is none.
     """
 
     id: str
@@ -63,12 +65,7 @@ class QueueCard:
     more: int
     is_single: bool
     moves: list[Moved]
-    address: str
-    servers: str
-    queues: str
-    unowned: str
-    asked: str
-    moved: str
+    to: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,21 +117,17 @@ def card(
     links: Links,
 ) -> QueueCard:
     """Return the card of a task type; ``where``: its queues, or None when bars are drawn."""
-    name = f"rpq{number}"
-    return QueueCard(
-        id=name,
-        one=one,
-        rows=rows(one, where, links, name),
-        more=max(0, len(one.servers) - MOST_SERVERS),
-        is_single=where is not None,
-        moves=list(moved.get(one.name, ()))[:MOST_MOVES],
-        address=links.task_type(one.pk),
-        servers=links.servers(one.name),
-        queues=links.queues(one.name),
-        unowned=links.queues(one.name, standing="ownerless"),
-        asked=links.queues(one.name, standing="asked"),
-        moved=links.moves(one.name),
-    )
+    name, more = f"rpq{number}", max(0, len(one.servers) - MOST_SERVERS)
+    to = {
+        "page": links.page(TaskType, one.pk),
+        "servers": links.list(Server, task_type=one.name),
+        "queues": links.list(Queue, task_type=one.name),
+        "unowned": links.list(Queue, task_type=one.name, standing="ownerless") if one.unowned else "",
+        "asked": links.list(Queue, task_type=one.name, standing="asked") if one.asked_for else "",
+        "moves": links.list(Move, task_type=one.name),
+    }
+    latest = list(moved.get(one.name, ()))[:MOST_MOVES]
+    return QueueCard(name, one, rows(one, where, links, name), more, where is not None, latest, to)
 
 
 def rows(one: TaskTypeStatus, where: Sequence[QueueCell] | None, links: Links, name: str) -> list[Row]:
@@ -143,7 +136,7 @@ def rows(one: TaskTypeStatus, where: Sequence[QueueCell] | None, links: Links, n
     known = {server.pk for server in one.servers}
     lost = one.unowned - sum(server.queues for server in one.servers if not server.is_alive)
     most = max([lost, 1, *(server.queues for server in servers)])
-    words, queue = Words(one), links.queue(PLACE)
+    words, queue = Words(one), links.page(Queue, PLACE)
     of: dict[int | None, list[QueueCell]] = {}
     for cell in where or ():
         of.setdefault(cell.owner if cell.owner in known else None, []).append(cell)
@@ -152,10 +145,11 @@ def rows(one: TaskTypeStatus, where: Sequence[QueueCell] | None, links: Links, n
         key = server.pk if server else None
         state, word = standing(server, one.heartbeat_every)
         squares = marks(map(words.of, of.get(key, ())), queue, f"{name}-{key or 0}")
-        labels, address = (spelled(server.labels), links.server(server.pk)) if server else ("", "")
+        labels, address = (spelled(server.labels), links.page(Server, server.pk)) if server else ("", "")
         had, asked = 100 * (queues - asked_for) / most, 100 * asked_for / most
         return Row(
-            server, address, state, word, labels, queues, asked_for, squares, f"{had:.2f}", f"{asked:.2f}"
+            *(server, f"{name}-server-{key}", address, state, word, labels, queues, asked_for, squares),
+            *(f"{had:.2f}", f"{asked:.2f}"),
         )
 
     nobody = [row(None, lost, 0)] if lost > 0 else []

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 from django.contrib.admin import AdminSite
@@ -10,6 +10,7 @@ from django.core.exceptions import PermissionDenied
 from django.db import DatabaseError, InterfaceError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.urls import URLPattern, path
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
@@ -26,6 +27,15 @@ EVERY = 5  # seconds between two looks
 View = Callable[..., HttpResponse]
 
 logger = logging.getLogger(__name__)
+
+
+def urls(site: AdminSite) -> list[URLPattern]:
+    """Return the dashboard's addresses on this admin site, below the one that the site gives it."""
+    whole, part = answering(site.admin_view(partial(page, site=site))), answering(partial(live, site=site))
+    return [
+        path("", whole, name="resourcepool_dashboard_changelist"),
+        path("live/", part, name="resourcepool_dashboard_live"),
+    ]
 
 
 def answering(view: View) -> View:

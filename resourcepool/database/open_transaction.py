@@ -10,8 +10,7 @@ from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import dialect
-from resourcepool.database.answers import answer_timeout
-from resourcepool.database.retry import retrying
+from resourcepool.database.retry import answer_timeout, retrying
 
 A_MINUTE = 60.0  # seconds
 SHORTEST_SILENCE = 5.0  # seconds: a process may pause for this long without being taken for dead
@@ -21,13 +20,9 @@ class OpenTransaction:
     """One particular transaction of this process, as another thread sees it."""
 
     def __init__(self, connection: BaseDatabaseWrapper) -> None:
+        """Take the transaction that is open on ``connection``; for the thread that opened it."""
         self._connection, self._outermost = connection, _marked(connection.atomic_blocks)
         self._commits_at_its_end = connection.commit_on_exit
-
-    @classmethod
-    def of(cls, connection: BaseDatabaseWrapper) -> "OpenTransaction | None":
-        """Return the transaction that is open on ``connection``, if any; for the thread that opened it."""
-        return cls(connection) if connection.atomic_blocks else None
 
     @property
     def is_open(self) -> bool:

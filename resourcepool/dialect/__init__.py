@@ -4,26 +4,36 @@ Facts and their sources are in docs/databases.md. Every SQL text here takes mome
 """
 
 from resourcepool.dialect.base import Dialect, RowUpdate, Trouble, micros
-from resourcepool.dialect.brief import brief_transaction
-from resourcepool.dialect.clock import read_clock
-from resourcepool.dialect.expressions import DbLater, DbMicros, DbNow, MicrosUntil
-from resourcepool.dialect.fields import FenceField, KeyField
-from resourcepool.dialect.forks import abandon_inherited_connections, close_files, point_at_nothing
-from resourcepool.dialect.hanging_up import (
+from resourcepool.dialect.connections import (
+    abandon_inherited_connections,
+    close_files,
     close_ours,
+    close_quietly,
     connecting_within,
+    discard,
     hang_up,
     is_socket_known,
     know_socket,
+    limit_lock_waits,
     may_connect,
+    point_at_nothing,
+    private_connection,
 )
-from resourcepool.dialect.idle import limit_idle
-from resourcepool.dialect.private import close_quietly, discard, limit_lock_waits, private_connection
-from resourcepool.dialect.sessions import Session
+from resourcepool.dialect.expressions import (
+    DbLater,
+    DbMicros,
+    DbNow,
+    FenceField,
+    KeyField,
+    MicrosUntil,
+    read_clock,
+)
 from resourcepool.dialect.statement import all_rows, row_count, run
 from resourcepool.dialect.supported import of, supports, trouble
+from resourcepool.dialect.transactions import BRIEF, brief_transaction, limit_idle
 
 __all__ = [
+    "BRIEF",
     "DbLater",
     "DbMicros",
     "DbNow",
@@ -32,7 +42,6 @@ __all__ = [
     "KeyField",
     "MicrosUntil",
     "RowUpdate",
-    "Session",
     "Trouble",
     "abandon_inherited_connections",
     "all_rows",

@@ -10,11 +10,11 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 
 class Trouble(Enum):
-    """What a failed statement means for whoever sent it."""
+    """What a failed statement means for its sender."""
 
     CONFLICT = "conflict"  # rolled back, or the whole database is locked: send it again
-    BUSY = "busy"  # somebody holds the row: send it again, or do without
-    DISCONNECTED = "disconnected"  # nobody knows whether it took effect: reconnect and look
+    BUSY = "busy"  # the row is locked: send it again, or do without
+    DISCONNECTED = "disconnected"  # it may have taken effect: reconnect and look
     NOT_MIGRATED = "not migrated"  # a table or a column is not there
     REFUSED = "refused"  # it may pass: a full disk, a missing permission, whatever is on no list
 
@@ -53,12 +53,11 @@ class Dialect:
     returning_key = ""  # an INSERT ends with this to tell the new row's key
     micros_now = ""  # microseconds from 1970 until now
     micros_until = ""  # microseconds from now until the column {moment}
-    lock_wait: str | None = None  # sets how long this session waits for a row or a table, in whole seconds
-    brief_lock_wait = (
-        ""  # sets the same, and how long its session may idle, until the end of this transaction, or until
-    )
-    usual_lock_wait = ""  # this is said
+    lock_wait = ""  # sets how long this session waits for a row or a table, in whole seconds
     lock_options: dict[str, Any] = {}  # the same, where it is an option of the connection
+    # Sets the same, and how long the session may idle, until the end of the transaction, or until ``usual_lock_wait``.
+    brief_lock_wait = ""
+    usual_lock_wait = ""
     timeouts: dict[str, Any] = {}  # options that keep a dead network from hanging a connection
 
     def claim_at_once(self, connection: BaseDatabaseWrapper, update: str, table: str, pk: str) -> str:
@@ -114,7 +113,7 @@ class Dialect:
 
     def reads_committed(self, connection: BaseDatabaseWrapper) -> bool:
         """Whether a look inside an open transaction sees what others have committed since that began."""
-        return True  # on SQLite nobody can have: who has looked before cannot write after them
+        return True  # on SQLite a transaction that has read cannot write after another one's commit
 
     def limit_idle(self, connection: BaseDatabaseWrapper) -> tuple[str, str, str] | None:
         """Return the statements by which the server ends an open transaction whose client is silent, if there are any.

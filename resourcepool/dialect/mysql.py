@@ -7,35 +7,15 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.dialect.base import Dialect, RowUpdate, Trouble, unlisted
 
+_DISCONNECTED = (
+    *(1040, 1053, 1077, 1079, 1158, 1159, 1160, 1161, 1203, 1226, 1290, 1836, 1927),  # the server's
+    *(2002, 2003, 2005, 2006, 2013, 2055, 4031),  # the driver's
+    2014,  # out of step: a signal interrupted the thread that was to read the reply
+)
 _CODES = {
     **dict.fromkeys((1213, 1020), Trouble.CONFLICT),
     **dict.fromkeys((1205, 1317, 1969, 3024, 3572), Trouble.BUSY),
-    **dict.fromkeys(
-        (
-            1040,
-            1053,
-            1077,
-            1079,
-            1158,
-            1159,
-            1160,
-            1161,
-            1203,
-            1226,
-            1290,
-            1836,
-            1927,
-            2002,
-            2003,
-            2005,
-            2006,
-            2013,
-            2014,  # out of step: a signal interrupted whoever was to read the reply
-            2055,
-            4031,
-        ),
-        Trouble.DISCONNECTED,
-    ),
+    **dict.fromkeys(_DISCONNECTED, Trouble.DISCONNECTED),
     **dict.fromkeys((1054, 1146), Trouble.NOT_MIGRATED),
 }
 _FOR_GOOD = (

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 from django.db import DatabaseError, InterfaceError, OperationalError
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool.dialect.private import close_quietly
+from resourcepool.dialect.connections import close_quietly
 
 Result = TypeVar("Result")
 
@@ -32,7 +32,7 @@ def run(
         cursor.execute(sql, params)
     except (DatabaseError, InterfaceError):
         raise
-    except BaseException:  # a signal handler's: the reply is not read, and whoever asks next would get it
+    except BaseException:  # a signal handler's: the reply is not read, and the next statement would get it
         if not connection.in_atomic_block:
             close_quietly(connection)
         raise
@@ -60,8 +60,8 @@ def row_count(cursor: Any) -> int:
 def _kept_cursor(connection: BaseDatabaseWrapper) -> tuple[Any, Any]:
     """Return the driver's session and a cursor that stays open as long as that: making one costs half a statement.
 
-    For MySQL only: on SQLite an open cursor may keep a lock, on PostgreSQL it saves nothing. Whoever counts or logs
-    queries (``force_debug_cursor``) gets a new one, which Django makes for that.
+    For MySQL only: on SQLite an open cursor may keep a lock, on PostgreSQL it saves nothing. Where queries
+    are counted or logged (``force_debug_cursor``), Django makes a new one for that.
     """
     connection.close_if_health_check_failed()
     # Taken away while it is in use: a signal handler that acquires or releases just then needs another one.

@@ -15,12 +15,9 @@ from resourcepool.dialect import DbNow, MicrosUntil
 from resourcepool.elections.models import MAX_NAME, AbstractElection, Leadership, selector
 from resourcepool.exceptions import AcquireTimeout
 from resourcepool.leases import verbs
-from resourcepool.leases.holder import default_holder
-from resourcepool.leases.terms import Terms
-from resourcepool.leases.verbs import Grant
+from resourcepool.leases.terms import Grant, Terms, default_holder
 from resourcepool.waiting.acquire import acquire, try_now
-from resourcepool.waiting.delivering import delivered
-from resourcepool.waiting.lease import AwaitedLease
+from resourcepool.waiting.lease import AwaitedLease, delivered
 from resourcepool.waiting.request import Request
 
 TTL = 60.0  # seconds after which somebody else may lead when the leader's process has died
@@ -70,6 +67,7 @@ class Election:
 
     def __init__(self, name: str, model: type[AbstractElection] = Leadership) -> None:
         self.name, self.model = options.text("name", name, most=MAX_NAME), model
+        self._looked_for: Request | None = None  # whose row is there, as far as known
 
     @property
     def using(self) -> str:
@@ -132,6 +130,7 @@ class Election:
         grant = verbs.claim(connection, self.model, self.name, request.terms)
         if grant is None and retrying(connection, lambda: self._create(connection.alias)):
             grant = verbs.claim(connection, self.model, self.name, request.terms)
+        self._looked_for = request
         return None if grant is None else [grant]
 
     def handle(self, using: str, grant: Grant, request: Request) -> Term:
@@ -139,8 +138,9 @@ class Election:
         return Term(self.model, using, grant, request.terms)
 
     def refuse_impossible(self, connection: BaseDatabaseWrapper, request: Request) -> None:
-        """See that the row is there: who waits for it was perhaps not the one who looked."""
-        retrying(connection, lambda: self._create(connection.alias))
+        """See that the row is there, unless ``claim_free`` just did: while many wait, that is not asked first."""
+        if self._looked_for is not request:
+            retrying(connection, lambda: self._create(connection.alias))
 
     def timed_out(self, request: Request, holder: str, trouble: Exception | None) -> AcquireTimeout:
         """Return the error for a campaign that was not won in time."""

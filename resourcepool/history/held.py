@@ -20,20 +20,20 @@ def grant(fact: Fact) -> Grant:
 
 
 def held(facts: Iterable[Fact], now: float, using: str) -> dict[Grant, float]:
-    """Return {grant: for how many seconds it lasted} of those that were revoked, as far as the history knows.
+    """Return {grant: for how many seconds it lasted} of those that were freed, as far as the history knows.
 
     Args:
         now: this moment by the process's own clock, as in ``Fact.at``.
     """
     facts = list(facts)
-    revoked = {grant(fact): fact.at for fact in facts if fact.what is What.REVOKED}
-    if not revoked:
+    freed = {grant(fact): fact.at for fact in facts if fact.what is What.FREED}
+    if not freed:
         return {}
     ages = {
-        **_ages(list(revoked), using),
+        **_ages(list(freed), using),
         **{grant(one): now - one.at for one in facts if one.what is What.ACQUIRED},
     }
-    return {one: max(0.0, ages[one] - (now - at)) for one, at in revoked.items() if one in ages}
+    return {one: max(0.0, ages[one] - (now - at)) for one, at in freed.items() if one in ages}
 
 
 def ran_out(model: Any, leases: Collection[tuple[Any, int, float]]) -> dict[tuple[Any, int], float]:

@@ -13,7 +13,7 @@ from resourcepool.signals import Fact, What, tell
 HOUR = 3_600.0  # seconds
 MOST = 10  # of one lease
 
-_OVER = (What.RELEASED, What.HANDED_OVER, What.LOST, What.EXPIRED, What.REVOKED, What.FIXED, What.ACKNOWLEDGED)
+_OVER = (What.RELEASED, What.HANDED_OVER, What.LOST, What.EXPIRED, What.FREED, What.FIXED, What.ACKNOWLEDGED)
 
 
 def open_leaks(labels: Collection[str]) -> dict[str, int]:

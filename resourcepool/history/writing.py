@@ -78,7 +78,7 @@ def _add(entries: Sequence[Entry], using: str) -> None:
     for entry in entries:
         fact = entry.fact
         at = later.replace("%s", str(dialect.micros(fact.at - now)))
-        seconds = lasted.get(grant(fact)) if fact.what is What.REVOKED else fact.seconds
+        seconds = lasted.get(grant(fact)) if fact.what is What.FREED else fact.seconds
         rows.append(f"({at}, {_numbers(connection, entry, seconds)}, {_texts(fact, texts)})")
     dialect.run(connection, f"{_insert(connection)} {', '.join(rows)}", texts, dialect.row_count)
 

@@ -28,7 +28,7 @@ from resourcepool.leases import shutdown, verbs
 from resourcepool.leases.leaks import forgotten
 from resourcepool.leases.renewable import Renewable
 from resourcepool.leases.table import Model
-from resourcepool.leases.trust import Trust
+from resourcepool.leases.terms import Trust
 
 logger = logging.getLogger(__name__)
 

@@ -1,4 +1,4 @@
-"""Forgotten leases: where they were acquired, and whether any code can still give them back.
+"""Forgotten leases: no code can give them back any more.
 
 The idea is HikariCP's leak detection. A forgotten lease is renewed all the same, because the code that dropped the
 handle may still use the resource.
@@ -10,38 +10,7 @@ Ctrl-C would be lost. A count is taken once per beat; an acquire pays nothing fo
 """
 
 import sys
-from functools import lru_cache
-from pathlib import Path
-from types import CodeType, FrameType
 from typing import Any
-
-OURS = str(Path(__file__).resolve().parent.parent)
-PASSED_THROUGH = ("contextlib.py", "/asgiref/", "/concurrent/futures/", "threading.py")
-
-
-SourceLine = tuple[CodeType, int]  # in the caller's code, and the line
-
-
-def written(at: SourceLine) -> str:
-    """Return "file:line in function"."""
-    code, line = at
-    return f"{code.co_filename}:{line} in {code.co_name}"
-
-
-def acquired_at() -> SourceLine | None:
-    """Return the nearest caller outside this package; None if there is none."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        if not _passes_on(frame.f_code.co_filename):
-            return frame.f_code, frame.f_lineno
-        frame = frame.f_back
-    return None
-
-
-@lru_cache(1_000)
-def _passes_on(file: str) -> bool:
-    """Whether functions in this file only acquire on behalf of a caller."""
-    return file.startswith(OURS) or any(part in file for part in PASSED_THROUGH)
 
 
 def forgotten(kept: list[Any]) -> list[Any]:

@@ -6,8 +6,7 @@ from typing import Any
 
 from django.db import DatabaseError, InterfaceError, connections, models
 
-from resourcepool.dialect import Session
-from resourcepool.dialect.inspection import inspector
+from resourcepool.dialect.inspection import Session, inspector
 from resourcepool.events import say
 
 AnyModel = type[models.Model]
@@ -21,16 +20,16 @@ class Locked:
     """A row that is locked at this moment.
 
     Attributes:
-        pool: "app.Model".
+        pool: "app.Model"; ``id``: its primary key.
         session: the session that has it locked; None: this database user may not see it.
     """
 
     pool: str
-    pk: Any
+    id: Any
     session: Session | None
 
     def __str__(self) -> str:
-        one, row = self.session, f"{self.pool} {self.pk}"
+        one, row = self.session, f"{self.pool} {self.id}"
         if one is None:
             return say("locked_by_unseen", row=row)
         who = {"session": one.number, "client": one.client or "the same host", "command": one.command}

@@ -13,7 +13,7 @@ from resourcepool.database.short_statements import brief
 from resourcepool.database.where import Where
 from resourcepool.dialect import DbNow, FenceField
 from resourcepool.exceptions import BadOption
-from resourcepool.leases.holder import MAX_LENGTH
+from resourcepool.leases.terms import MAX_LENGTH
 
 LEASE_COLUMNS = frozenset({"busy_before", "fence", "holder"})
 # update_or_create adds fields with a ``pre_save`` of their own to ``update_fields``.

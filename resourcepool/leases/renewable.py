@@ -4,12 +4,11 @@ from collections.abc import Hashable
 from typing import Any, Protocol
 
 from resourcepool.leases.table import Model
-from resourcepool.leases.terms import Terms
-from resourcepool.leases.trust import Trust
+from resourcepool.leases.terms import Terms, Trust
 
 
 class Renewable(Hashable, Protocol):
-    """A lease that is renewed, lost or forgotten, and released together with others; see ``KeptLease``."""
+    """A lease that is renewed, lost or forgotten, and released together with others; see ``Lease``."""
 
     model: Model
     using: str

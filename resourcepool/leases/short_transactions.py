@@ -7,7 +7,7 @@ from django.db import connections
 
 from resourcepool.database.retry import retrying
 from resourcepool.database.short_statements import row_locked
-from resourcepool.dialect import brief_transaction
+from resourcepool.dialect import BRIEF, brief_transaction
 from resourcepool.exceptions import RowLocked
 from resourcepool.leases.lock_holders import sentence
 from resourcepool.leases.table import Model
@@ -21,6 +21,7 @@ def briefly(
     *,
     settle: Callable[[], Result] | None = None,
     rows: tuple[Model, Collection[Any]] | None = None,
+    wait: int = BRIEF,
 ) -> Result:
     """Return what ``work`` returns. It runs in one transaction on ``using`` that never waits long for a lock.
 
@@ -29,6 +30,7 @@ def briefly(
     Args:
         settle: see ``retrying``.
         rows: the changed rows, as a model and primary keys, so that the error can say who has them locked.
+        wait: whole seconds for which a statement waits for a lock.
 
     Raises:
         RowLocked: nothing was changed.
@@ -37,7 +39,7 @@ def briefly(
     connection = connections[using]
 
     def send() -> Result:
-        with brief_transaction(connection):
+        with brief_transaction(connection, wait=wait):
             return work()
 
     def locked() -> NoReturn:

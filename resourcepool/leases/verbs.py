@@ -7,7 +7,7 @@ model and database.
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from django.db import transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -18,10 +18,9 @@ from resourcepool.database.retry import Unsettled, retrying
 from resourcepool.database.where import ANYWHERE, Where
 from resourcepool.dialect import DbNow, micros
 from resourcepool.events import say
-from resourcepool.leases.holder import default_holder
 from resourcepool.leases.models import LeaseQuerySet
 from resourcepool.leases.table import Model, key, table_of
-from resourcepool.leases.terms import Terms
+from resourcepool.leases.terms import Grant, Terms, default_holder
 
 Held = Sequence[tuple[Any, int]]  # (primary key, fence) pairs
 Spans = float | Sequence[float]  # seconds: for all of them, or for each
@@ -29,22 +28,6 @@ Spans = float | Sequence[float]  # seconds: for all of them, or for each
 BATCH = 1_000
 MOST_TEXTS = 10_000  # remembered
 TAKEN = say("taken")
-
-
-class Grant(NamedTuple):
-    """One row that was granted.
-
-    Attributes:
-        holder: who has it, as in the row.
-        sent_at: this process's clock just before the decisive statement was sent.
-        ttl: how many seconds it lasts until the first renewal; None: as long as requested.
-    """
-
-    pk: Any
-    fence: int
-    holder: str
-    sent_at: float
-    ttl: float | None = None
 
 
 def claim(

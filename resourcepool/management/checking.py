@@ -10,8 +10,8 @@ from django.utils.translation import gettext as _
 from resourcepool.conf import setting
 from resourcepool.events import shown
 from resourcepool.exceptions import BadOption, CheckerBroken, Hidden
+from resourcepool.management.base import OperatorCommand, actor
 from resourcepool.management.layout import plain
-from resourcepool.management.operating import OperatorCommand, actor
 from resourcepool.resources.choice import chosen, key
 from resourcepool.resources.registry import resource_model
 from resourcepool.resources.state import Verdict

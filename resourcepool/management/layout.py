@@ -1,18 +1,78 @@
-"""Tables and moments for people. What others have written (labels, holders, reasons) may be hostile text: a terminal
-obeys control characters, so none of them gets there."""
+"""Readings as text: tables from a declaration of their columns, moments, and durations.
+
+Labels, holders and reasons are written by others and may be hostile: no control character of theirs reaches a terminal,
+and none of their brackets is taken for markup.
+"""
 
 import datetime
-import unicodedata
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
 
 from resourcepool.status.durations import duration
 
-WIDEST = 60  # characters of one cell
-GAP = "  "
+UNLIMITED = 100_000  # columns where no terminal limits them
+
+
+class Column(NamedTuple):
+    """One column of a table: its heading, and the function that returns the cell of a row.
+
+    ``widest``: how many characters wide it may be at most, on a terminal or not.
+    """
+
+    head: Any
+    of: Callable[[Any], object]
+    is_number: bool = False
+    widest: int | None = None
+
+
+def console(out: Any, *, no_color: bool = False, force_color: bool = False) -> Console:
+    """Return what prints to the stream ``out``: with colours and as wide as the terminal only if it is one."""
+    is_terminal = out.isatty()
+    has_style = (is_terminal or force_color) and not no_color
+    return Console(
+        file=out,
+        force_terminal=is_terminal or force_color,
+        color_system="auto" if has_style else None,
+        width=None if is_terminal else UNLIMITED,
+        markup=False,
+        emoji=False,
+        highlight=False,
+    )
+
+
+def rendered(printer: Console, parts: Iterable[RenderableType]) -> str:
+    """Return tables and lines as text; a terminal breaks long lines itself, so that they can be pasted."""
+    with printer.capture() as captured:
+        for part in parts:
+            printer.print(part, soft_wrap=isinstance(part, str | Text))
+    return "\n".join(line.rstrip() for line in captured.get().removesuffix("\n").split("\n"))
+
+
+def table(rows: Iterable[Any], columns: Sequence[Column], *, has_head: bool = True) -> Table:
+    """Return a table of ``rows``. No cell is cut: one that is too wide goes on in the next line."""
+    found = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold", show_header=has_head)
+    for one in columns:
+        side = "right" if one.is_number else "left"
+        found.add_column(plain(one.head), justify=side, overflow="fold", max_width=one.widest)  # type: ignore[arg-type]
+    for row in rows:
+        found.add_row(*(Text(plain(one.of(row), None)) for one in columns))
+    return found
+
+
+def facts(pairs: Iterable[tuple[str, object]], width: int = 14, style: str = "") -> Table:
+    """Return lines of a name and a value; long values go on below themselves."""
+    found = Table.grid(padding=(0, 1, 0, 0))
+    for least in (1, width - 1, 1):
+        found.add_column(overflow="fold", min_width=least)
+    for name, value in pairs:
+        found.add_row(" ", Text(name, style), Text(plain(value, None)))
+    return found
 
 
 def printable(text: str) -> str:
@@ -20,27 +80,17 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c == "\n" else "?" for c in text.replace("\r\n", "\n"))
 
 
-def plain(value: object, most: int = WIDEST) -> str:
+def plain(value: object, most: int | None = 60) -> str:
     """Return ``value`` as one line of at most ``most`` printable characters."""
     text = "".join(c if c.isprintable() else "?" for c in str(value))
-    return text if len(text) <= most else f"{text[: most - 3]}..."
-
-
-def table(head: Sequence[str], rows: Sequence[Sequence[object]], *, numbers: Sequence[str] = ()) -> list[str]:
-    """Return lines in which the columns stand below each other; those named in ``numbers`` end flush."""
-    cells = [[plain(cell) for cell in row] for row in (head, *rows)]
-    widths = [max(map(_width, column)) for column in zip(*cells, strict=True)]
-    flush = [name in numbers for name in head]
-    return [GAP.join(padded(*one) for one in zip(row, widths, flush, strict=True)).rstrip() for row in cells]
+    return text if most is None or len(text) <= most else f"{text[: most - 3]}..."
 
 
 def more(shown: int, total: int, option: str = "--limit") -> Iterator[str]:
     """Yield "N more", if there are."""
     if total > shown:
-        yield _("%(count)s more; %(option)s shows more of them") % {
-            "count": f"{total - shown:,}",
-            "option": option,
-        }
+        text = _("%(count)s more; %(option)s shows more of them")
+        yield text % {"count": f"{total - shown:,}", "option": option}
 
 
 def moment(at: datetime.datetime | None, passed: float | None) -> str:
@@ -64,18 +114,11 @@ def ago(seconds: float | None) -> str:
     return _("never") if seconds is None else _("%s ago") % duration(seconds)
 
 
+def or_dash(value: object, of: Callable[[Any], object] = str) -> object:
+    """Return ``of(value)``, or "-" for None and ""."""
+    return "-" if value is None or value == "" else of(value)
+
+
 def as_text(value: Any) -> Any:
     """Make JSON of what JSON does not know: moments in ISO form, the rest as text."""
     return value.isoformat() if hasattr(value, "isoformat") else str(value)
-
-
-def _width(text: str) -> int:
-    return sum(
-        2 if unicodedata.east_asian_width(c) in "WF" else 0 if unicodedata.combining(c) else 1 for c in text
-    )
-
-
-def padded(text: str, width: int, flush: bool = False) -> str:
-    """Return ``text`` with blanks until it is ``width`` columns wide; with ``flush`` before it."""
-    space = " " * (width - _width(text))
-    return space + text if flush else text + space

@@ -1,63 +1,66 @@
-"""``--watch``: the same look again and again, until Ctrl-C, also while the database is away."""
+"""``--watch``: the same readings again and again, until Ctrl-C, also while the database is away."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandParser
 from django.db import DatabaseError, InterfaceError, connections
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from rich.console import Group
+from rich.live import Live
 
 from resourcepool import options as checked
 from resourcepool.events import shown
 from resourcepool.exceptions import ResourcePoolError
+from resourcepool.management.base import OperatorCommand
 from resourcepool.management.layout import local, printable
-from resourcepool.management.operating import OperatorCommand
 
-CLEAR = "\x1b[H\x1b[2J"
+Look = tuple[Any, Iterable[Any]]
+"""A reading, and the same as tables and lines."""
 
 
 def add_watch(parser: CommandParser) -> None:
     """Add ``--watch`` and ``--json``; ``watch`` obeys them."""
-    parser.add_argument(
-        "--watch",
-        nargs="?",
-        type=float,
-        const=2.0,
-        metavar="SECONDS",
-        help=_("repeat until Ctrl-C; default: every 2 s"),
-    )
-    parser.add_argument(
-        "--json", action="store_true", help=_("print one JSON object; with --watch, one a line")
-    )
+    about = _("repeat until Ctrl-C; default: every 2 s")
+    parser.add_argument("--watch", nargs="?", type=float, const=2.0, metavar="SECONDS", help=about)
+    about = _("print one JSON object; with --watch, one a line")
+    parser.add_argument("--json", action="store_true", help=about)
 
 
-def watch(command: OperatorCommand, show: Callable[[], None], options: dict[str, Any]) -> None:
-    """Call ``show`` once; with ``--watch`` until Ctrl-C, each look headed by the time."""
+def watch(command: OperatorCommand, look: Callable[[], Look], options: dict[str, Any]) -> None:
+    """Show what ``look`` returns, once; with ``--watch`` until Ctrl-C, headed by the time.
+
+    On a terminal the rows stay in place; elsewhere each look follows the one before.
+    """
     if options["watch"] is None:
-        show()
+        command.show(*look())
         return
     pause = checked.seconds("--watch", options["watch"], least=0.2)
+    stays = command.stdout.isatty() and not options["json"]
     try:
-        while True:
-            _look(command, show, as_json=options["json"])
-            threading.Event().wait(pause)
+        with Live(console=command.printer, auto_refresh=False) if stays else nullcontext() as live:
+            while True:
+                _show(command, look, live)
+                threading.Event().wait(pause)
     except KeyboardInterrupt:
         return  # the way to end it
 
 
-def _look(command: OperatorCommand, show: Callable[[], None], *, as_json: bool) -> None:
-    """Show it once more; when the database has gone away, say so, and look again."""
-    if command.stdout.isatty() and not as_json:
-        command.stdout.write(CLEAR, ending="")
+def _show(command: OperatorCommand, look: Callable[[], Look], live: Live | None) -> None:
+    """Show one look; if the database has gone away, say so, and go on."""
+    now = local(timezone.now())
     try:
-        if not as_json:
-            command.stdout.write(local(timezone.now()))
-        show()
-    except CommandError:
-        raise
+        data, parts = look()
     except (ResourcePoolError, DatabaseError, InterfaceError) as error:
-        command.stderr.write(printable(shown(error)))
         connections.close_all()
-    command.stdout.flush()
+        data, parts = None, [printable(shown(error))]
+    if live:
+        live.update(Group(now, *parts), refresh=True)
+    elif data is None:
+        command.stderr.write(*parts)
+    else:
+        command.show(data, [now, *parts])
+        command.stdout.flush()

@@ -148,7 +148,6 @@ class Migration(migrations.Migration):
                 ),
                 ("from_server", models.CharField(default="", max_length=122, verbose_name="from")),
                 ("to_server", models.CharField(default="", max_length=122, verbose_name="to")),
-                ("to_pk", models.BigIntegerField(null=True)),
                 ("fence", models.BigIntegerField(verbose_name="fence")),
                 ("reason", models.CharField(default="", max_length=200, verbose_name="reason")),
                 ("at", models.DateTimeField(verbose_name="at")),
@@ -159,7 +158,7 @@ class Migration(migrations.Migration):
                 "default_permissions": ("view",),
                 "indexes": [
                     models.Index(
-                        fields=["task_type", "generation", "queue_pk"], name="resourcepool_move_applied"
+                        fields=["task_type", "generation", "queue_pk"], name="resourcepool_move_latest"
                     ),
                     models.Index(fields=["at"], name="resourcepool_move_old"),
                 ],

@@ -60,7 +60,7 @@ ALL = (
         fields=(REASON,),
         states=(State.LEASED, State.DRAINING),
         concerned=ResourceQuerySet.held,
-        do=ResourceQuerySet.revoke,
+        do=ResourceQuerySet.free,
         done=ngettext_lazy("%(count)d was freed.", "%(count)d were freed.", "count"),
         otherwise=ngettext_lazy(
             "%(count)d was left alone: not held any more, or by somebody else.",
@@ -122,7 +122,7 @@ ALL = (
         ),
         fields=(REASON, SPAN),
         by_filter=lambda rows: rows.filter(in_service=True),
-        do=ResourceQuerySet.take_out,
+        do=ResourceQuerySet.drain,
         done=ngettext_lazy(
             "%(count)d was taken out of service.", "%(count)d were taken out of service.", "count"
         ),

@@ -2,7 +2,6 @@
 
 import csv
 from collections.abc import Iterable, Iterator
-from typing import Any, Protocol
 
 from django.utils.translation import gettext_noop as _
 
@@ -20,31 +19,18 @@ _NEVER_BEGIN_WITH_HASH = ("url", "scheme", "host", "port", "country")
 Numbered = tuple[int, str]
 
 
-class Format(Protocol):
-    """How a file is taken apart."""
-
-    details: frozenset[str]  # which columns it has, besides those that identify a proxy
-    has_header: bool
-
-    def records(self, lines: Iterable[Numbered]) -> Iterator[tuple[int, Any]]:
-        """Yield (line number, record) for every proxy; blank lines and comments are left out."""
-
-    def cells(self, record: Any) -> dict[str, str]:
-        """Return a record as {column: text}; raises BadField."""
-
-
 class Addresses:
     """One address a line, see ``address``; blank lines and lines that begin with # are left out."""
 
-    details = frozenset({"password"})
+    details = frozenset({"password"})  # which columns it has, besides those that identify a proxy
     has_header = False
 
     def records(self, lines: Iterable[Numbered]) -> Iterator[tuple[int, str]]:
-        """See ``Format``."""
+        """Yield (line number, address) for every proxy."""
         return ((number, text.strip()) for number, text in lines if significant(text))
 
     def cells(self, record: str) -> dict[str, str]:
-        """See ``Format``."""
+        """Return an address as {column: text}; raises BadField."""
         return address(record)
 
 
@@ -63,7 +49,11 @@ class Csv:
         self.details = frozenset(named.intersection(DETAILS))
 
     def records(self, lines: Iterable[Numbered]) -> Iterator[tuple[int, list[str]]]:
-        """See ``Format``. Raises ImportRefused where quotes do not match: what follows cannot be relied on."""
+        """Yield (line number, cells) for every proxy.
+
+        Raises:
+            ImportRefused: quotes do not match, and what follows cannot be relied on.
+        """
         begins: int | None = None
 
         def texts() -> Iterator[str]:
@@ -88,7 +78,7 @@ class Csv:
             ) from None
 
     def cells(self, record: list[str]) -> dict[str, str]:
-        """See ``Format``."""
+        """Return a row as {column: text}; raises BadField."""
         if len(record) != len(self.columns):
             raise BadField(
                 "columns",
@@ -106,6 +96,9 @@ class Csv:
         if "url" in found:
             found |= address(found.pop("url"))
         return found
+
+
+Format = Addresses | Csv
 
 
 def format_of(first: str) -> Format:

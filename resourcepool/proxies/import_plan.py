@@ -1,55 +1,68 @@
 """Compares what a file says with what the database has. Writes nothing."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 from resourcepool.encryption.sealed import Purpose, Sealed, seal
 from resourcepool.exceptions import SecretUnreadable
 from resourcepool.proxies.models import Proxy
 from resourcepool.proxies.reading import Reading, Tell
-from resourcepool.proxies.row import IDENTITY, Identity, Row
+from resourcepool.proxies.row import IDENTITY, BadLine, Identity, Row
 from resourcepool.resources.state import Status
 
 CHUNK = 5_000
 
 
-@dataclass(frozen=True, slots=True)
-class ProxyUpdate:
-    """A proxy that gets the values of its row; its password too, if that is another one."""
+@dataclass(kw_only=True)
+class Imported:
+    """What an import has done, or would do.
 
-    row: Row
-    with_password: bool
+    Attributes:
+        new, changed, unchanged: the proxies in the file; together all of its good lines.
+        returned: how many of the changed were retired and are back in service.
+        retired: how many that are not in the file were taken out.
+        differing: how many of the unchanged have other values in the file.
+        uncompared: how many of the unchanged have a password in the file that was not compared with the stored one.
+        staying_retired: how many that are in the file are retired and stay so.
+        bad, bad_count: the first of the lines that were skipped, and how many there are.
+    """
+
+    new: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    returned: int = 0
+    retired: int = 0
+    differing: int = 0
+    uncompared: int = 0
+    staying_retired: int = 0
+    bad: Sequence[BadLine] = ()
+    bad_count: int = 0
+
+    @property
+    def total(self) -> int:
+        """How many proxies the file has."""
+        return self.new + self.changed + self.unchanged
 
 
 @dataclass
 class ImportPlan:
-    """What is to be done.
+    """What is to be done, and in ``counts`` how much that is.
 
     Attributes:
-        details: the columns that a change writes, apart from the password.
+        details: the columns that an update writes, apart from the password.
         new: proxies to insert.
-        changes: proxies to update.
+        updates: proxies to update: {whether the password is written, too: these}.
         returning: primary keys of retired proxies that go back into service.
         retiring: primary keys of those that are not in the file.
-        changed: how many are in ``changes`` or ``returning``.
-        unchanged: how many are in the file and stay as they are.
-        differing: how many of the unchanged have other values in the file.
-        uncompared: how many of the unchanged have a password in the file that was not compared with the stored one.
-        staying_retired: how many that are in the file are retired and stay so.
     """
 
     details: frozenset[str]
+    counts: Imported
     new: list[Row] = field(default_factory=list)
-    updates: list[ProxyUpdate] = field(default_factory=list)
+    updates: dict[bool, list[Row]] = field(default_factory=lambda: {False: [], True: []})
     returning: list[Any] = field(default_factory=list)
     retiring: list[Any] = field(default_factory=list)
-    changed: int = 0
-    unchanged: int = 0
-    differing: int = 0
-    uncompared: int = 0
-    staying_retired: int = 0
 
 
 def make_plan(
@@ -64,86 +77,67 @@ def make_plan(
         compares_passwords: False for those who may not know the stored ones, and would learn whether theirs are the
             same. Then every password in the file counts as another one.
     """
-    plan = ImportPlan(reading.details - {"password"})
-    compare = partial(_compare, plan, update=update, sync=sync, compares_passwords=compares_passwords)
+    counts = Imported(bad=reading.bad, bad_count=reading.bad_count)
+    plan = ImportPlan(reading.details - {"password"}, counts)
     missing = dict(reading.rows)
     details = sorted(reading.details)
-    for number, (pk, status, identity, stored) in enumerate(_existing(details, using), 1):
-        row = missing.pop(identity, None)
+    for number, (pk, status, identity, values) in enumerate(_existing(details, using), 1):
+        row, is_retired = missing.pop(identity, None), status == Status.RETIRED
         if row is not None:
-            compare(pk, status, row, dict(zip(details, stored, strict=True)))
-        elif sync and not reading.bad and status != Status.RETIRED:
+            stored = dict(zip(details, values, strict=True))
+            password = stored.pop("password", "")
+            writes_password = bool(row.password) and not (compares_passwords and _same_password(row, password))
+            is_uncompared = writes_password and not (compares_passwords or update)
+            differs = (writes_password and not is_uncompared) or any(
+                getattr(row, name) != value for name, value in stored.items()
+            )
+            if differs and update:
+                plan.updates[writes_password].append(row)
+            if is_retired and sync:
+                plan.returning.append(pk)
+            counts.changed += (differs and update) or (is_retired and sync)
+            counts.differing += differs and not update
+            counts.uncompared += is_uncompared
+            counts.staying_retired += is_retired and not sync
+        elif sync and not reading.bad and not is_retired:
             plan.retiring.append(pk)
         if number % CHUNK == 0:
             tell("compared", number, None)
-    _seal(plan, list(missing.values()), tell)
+    counts.new, counts.returned, counts.retired = len(missing), len(plan.returning), len(plan.retiring)
+    counts.unchanged = len(reading.rows) - counts.new - counts.changed
+    _seal(plan, missing.values(), tell)
     return plan
 
 
-def _existing(details: list[str], using: str) -> Iterator[tuple[Any, str, Identity, tuple[Any, ...]]]:
+def _existing(details: list[str], using: str) -> Iterator[tuple[Any, str, Identity, Sequence[Any]]]:
     """Yield (primary key, status, identity, details) of every proxy, a chunk at a time."""
     rows = Proxy.objects.using(using).order_by("pk").values_list("pk", "status", *IDENTITY, *details)
     chunk = list(rows[:CHUNK])
     while chunk:
         for pk, status, scheme, host, port, username, *stored in chunk:
-            yield pk, status, (scheme, host, port, username), tuple(stored)
+            yield pk, status, (scheme, host, port, username), stored
         chunk = list(rows.filter(pk__gt=chunk[-1][0])[:CHUNK])
 
 
-def _compare(
-    plan: ImportPlan,
-    pk: Any,
-    status: str,
-    row: Row,
-    stored: dict[str, Any],
-    *,
-    update: bool,
-    sync: bool,
-    compares_passwords: bool,
-) -> None:
-    old = stored.pop("password", "")
-    other_password = bool(row.password) and not (compares_passwords and _same_password(row, old))
-    is_uncompared = other_password and not compares_passwords and not update
-    differs = (other_password and not is_uncompared) or any(
-        getattr(row, name) != value for name, value in stored.items()
-    )
-    returns = sync and status == Status.RETIRED
-    if differs and update:
-        plan.updates.append(ProxyUpdate(row, other_password))
-    if returns:
-        plan.returning.append(pk)
-    if returns or (differs and update):
-        plan.changed += 1
-    else:
-        plan.unchanged += 1
-    plan.differing += differs and not update
-    plan.uncompared += is_uncompared
-    plan.staying_retired += status == Status.RETIRED and not sync
-
-
 def _same_password(row: Row, stored: str | Sealed) -> bool:
-    """Tell whether nothing has to be written."""
     try:
         return row.password == (stored.open(*_purposes(row)) if isinstance(stored, Sealed) else stored)
     except SecretUnreadable:
         return False  # and so an import brings passwords back whose key was lost
 
 
-def _seal(plan: ImportPlan, new: list[Row], tell: Tell) -> None:
+def _seal(plan: ImportPlan, new: Collection[Row], tell: Tell) -> None:
     """Encrypt all passwords that will be written: before the transaction, which keeps others waiting."""
-    total = len(new) + len(plan.updates)
+    total = len(new) + len(plan.updates[True])
     for number, row in enumerate(new, 1):
         plan.new.append(_sealed(row))
         if number % CHUNK == 0:
             tell("encrypted", number, total)
-    for index, change in enumerate(plan.updates):
-        if change.with_password:
-            plan.updates[index] = replace(change, row=_sealed(change.row))
+    plan.updates[True] = [_sealed(row) for row in plan.updates[True]]
 
 
 def _sealed(row: Row) -> Row:
-    is_text = isinstance(row.password, str) and row.password
-    return replace(row, password=seal(str(row.password), _purposes(row)[0])) if is_text else row
+    return replace(row, password=seal(str(row.password), _purposes(row)[0])) if row.password else row
 
 
 def _purposes(row: Row) -> list[Purpose]:

@@ -1,8 +1,6 @@
-"""Imports proxies from a file: what the command, and whoever else brings in a list, calls."""
+"""Imports proxies from a file: what the command, the admin and programs call."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -12,7 +10,7 @@ from django.utils.translation import gettext_noop as _
 from resourcepool.database.retry import retrying
 from resourcepool.events import Sentence, say
 from resourcepool.exceptions import ImportRefused
-from resourcepool.proxies.import_plan import ImportPlan, make_plan
+from resourcepool.proxies.import_plan import Imported, make_plan
 from resourcepool.proxies.models import Proxy
 from resourcepool.proxies.reading import Reading, Tell, read, silent
 from resourcepool.proxies.row import BadLine
@@ -27,37 +25,6 @@ class BadLines(ImportRefused):
         self.bad, self.bad_count = reading.bad, reading.bad_count
         text = _("nothing was imported; bad lines: %(count)s\n%(lines)s")
         super().__init__(Sentence(text, count=f"{self.bad_count:,}", lines=listed(self.bad, self.bad_count)))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Imported:
-    """What an import has done, or would do.
-
-    Attributes:
-        new, changed, unchanged: the proxies in the file; together all of its good lines.
-        returned: how many of the changed were retired and are back in service.
-        retired: how many that are not in the file were taken out.
-        differing: how many of the unchanged have other values in the file.
-        uncompared: how many of the unchanged have a password in the file that was not compared with the stored one.
-        staying_retired: how many that are in the file are retired and stay so.
-        bad, bad_count: the first of the lines that were skipped, and how many there are.
-    """
-
-    new: int
-    changed: int
-    unchanged: int
-    returned: int
-    retired: int
-    differing: int
-    uncompared: int
-    staying_retired: int
-    bad: Sequence[BadLine]
-    bad_count: int
-
-    @property
-    def total(self) -> int:
-        """How many proxies the file has."""
-        return self.new + self.changed + self.unchanged
 
 
 def import_proxies(
@@ -99,30 +66,18 @@ def import_proxies(
     except ImportRefused as error:
         error.args = (say("about", name=label(name), why=str(error)),)
         raise
-    make = partial(make_plan, update=update, sync=sync, tell=tell, compares_passwords=compares_passwords)
-    plan = retrying(connections[using], lambda: make(reading, using))
-    if dry_run:
-        return _imported(plan, len(plan.retiring), reading)
-    retired = store(plan, using, say("not_in_file", file=Path(label(name)).name), tell, actor)
-    return _imported(plan, retired, reading)
+    plan = retrying(
+        connections[using],
+        lambda: make_plan(
+            reading, using, update=update, sync=sync, tell=tell, compares_passwords=compares_passwords
+        ),
+    )
+    if not dry_run:
+        plan.counts.retired = store(plan, using, say("not_in_file", file=Path(label(name)).name), tell, actor)
+    return plan.counts
 
 
 def listed(bad: Sequence[BadLine], count: int) -> Sentence:
     """Return the bad lines for people: a line each, and how many more there are."""
     more = [Sentence(_("and %(count)s more"), count=f"{count - len(bad):,}")] if count > len(bad) else []
     return Sentence("%(lines)s", lines=(*map(str, bad), *more))
-
-
-def _imported(plan: ImportPlan, retired: int, reading: Reading) -> Imported:
-    return Imported(
-        new=len(plan.new),
-        changed=plan.changed,
-        unchanged=plan.unchanged,
-        returned=len(plan.returning),
-        retired=retired,
-        differing=plan.differing,
-        uncompared=plan.uncompared,
-        staying_retired=plan.staying_retired,
-        bad=reading.bad,
-        bad_count=reading.bad_count,
-    )

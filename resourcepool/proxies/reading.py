@@ -75,7 +75,7 @@ def read(lines: Iterator[Numbered], tell: Tell = silent) -> Reading:
 def _read(form: Format, lines: Iterable[Numbered]) -> Iterator[Row | BadLine]:
     for number, record in form.records(lines):
         try:
-            cells = form.cells(record)
+            cells = form.cells(record)  # type: ignore[arg-type]  # each its own records
         except BadField as error:
             yield BadLine(number, error.field, error.reason)
         else:

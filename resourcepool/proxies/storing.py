@@ -1,7 +1,7 @@
 """Writes a plan to the database: all of it, or nothing."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from django.db import IntegrityError, connections
 from django.utils.translation import gettext_noop as _
@@ -13,7 +13,7 @@ from resourcepool.events import Sentence
 from resourcepool.exceptions import DatabaseUnavailable, ImportRefused
 from resourcepool.proxies.import_plan import ImportPlan
 from resourcepool.proxies.models import Proxy
-from resourcepool.proxies.reading import Tell
+from resourcepool.proxies.reading import Tell, silent
 from resourcepool.proxies.table import ProxyTable
 from resourcepool.resources.queryset import ResourceQuerySet
 from resourcepool.resources.state import Status
@@ -33,15 +33,23 @@ def store(plan: ImportPlan, using: str, reason: str, tell: Tell, actor: str = ""
         DatabaseUnavailable: rows stayed locked (RowLocked), or the connection was lost (then perhaps after the commit).
     """
     table = ProxyTable(connections[using])
+    rows = ResourceQuerySet(model=Proxy, using=using)
 
     def send() -> int:
         with brief(using):
             limit_silence(connections[using])
-            _insert(plan, table, tell)
-            _change(plan, table, tell)
-            for batch in _batches(plan.returning):
-                _rows(using).filter(pk__in=batch, status=Status.RETIRED).return_to_service(actor=actor)
-            return sum(_retire(batch, using, reason, actor) for batch in _batches(plan.retiring))
+            for batch in _batches(plan.new, "stored", tell):
+                table.write(batch)
+            for writes_password, updates in plan.updates.items():
+                columns = sorted(plan.details | ({"password"} if writes_password else set()))
+                for batch in _batches(updates, "changed", tell):
+                    table.write(batch, columns)
+            for pks in _batches(plan.returning):
+                rows.filter(pk__in=pks, status=Status.RETIRED).return_to_service(actor=actor)
+            in_service = rows.exclude(status=Status.RETIRED)
+            return sum(
+                in_service.filter(pk__in=pks).retire(reason, actor=actor) for pks in _batches(plan.retiring)
+            )
 
     def settle() -> int:
         raise DatabaseUnavailable(
@@ -61,33 +69,8 @@ def store(plan: ImportPlan, using: str, reason: str, tell: Tell, actor: str = ""
         ) from error
 
 
-def _insert(plan: ImportPlan, table: ProxyTable, tell: Tell) -> None:
-    done = 0
-    for batch in _batches(plan.new):
-        table.insert(batch)
-        done += len(batch)
-        tell("stored", done, len(plan.new))
-
-
-def _change(plan: ImportPlan, table: ProxyTable, tell: Tell) -> None:
-    done = 0
-    for with_password in (False, True):
-        rows = [change.row for change in plan.updates if change.with_password is with_password]
-        columns = sorted(plan.details | ({"password"} if with_password else set()))
-        for batch in _batches(rows):
-            table.change(batch, columns)
-            done += len(batch)
-            tell("changed", done, len(plan.updates))
-
-
-def _retire(pks: Sequence[Any], using: str, reason: str, actor: str) -> int:
-    retired: int = _rows(using).filter(pk__in=pks).exclude(status=Status.RETIRED).retire(reason, actor=actor)
-    return retired
-
-
-def _rows(using: str) -> ResourceQuerySet:
-    return ResourceQuerySet(model=Proxy, using=using)
-
-
-def _batches(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
-    return (items[start : start + BATCH] for start in range(0, len(items), BATCH))
+def _batches(items: Sequence[Item], what: str = "", tell: Tell = silent) -> Iterator[Sequence[Item]]:
+    """Yield ``items`` some at a time; after each ``tell`` hears how many are done."""
+    for start in range(0, len(items), BATCH):
+        yield items[start : start + BATCH]
+        tell(what, min(start + BATCH, len(items)), len(items))

@@ -27,20 +27,17 @@ class ProxyTable:
         self._fixed = [one for one in columns if one.name not in given and one.name != "fence"]
         self._fixed_values = [one.get_db_prep_save(one.get_default(), connection) for one in self._fixed]
 
-    def insert(self, rows: Sequence[Row]) -> None:
-        """Insert new proxies; raises IntegrityError when there is one already."""
-        self._send(rows, "")
+    def write(self, rows: Sequence[Row], columns: Collection[str] = ()) -> None:
+        """Insert these proxies; where there is one already, write these ``columns`` of it.
 
-    def change(self, rows: Sequence[Row], columns: Collection[str]) -> None:
-        """Write these columns of proxies that exist; one that was deleted meanwhile is inserted."""
-        suffix = self._connection.ops.on_conflict_suffix_sql(
-            [*self._fixed, *self._given], OnConflict.UPDATE, columns, IDENTITY
-        )
-        self._send(rows, suffix)
-
-    def _send(self, rows: Sequence[Row], suffix: str) -> None:
+        Raises:
+            IntegrityError: there is one already, and no columns are named.
+        """
+        update = OnConflict.UPDATE if columns else None
+        every = [*self._fixed, *self._given]
+        suffix = self._connection.ops.on_conflict_suffix_sql(every, update, columns, IDENTITY)
         quote = self._connection.ops.quote_name
-        columns = [quote(str(one.column)) for one in (*self._fixed, *self._given)]
+        columns = [quote(str(one.column)) for one in every]
         sql = (
             f"INSERT INTO {quote(Proxy._meta.db_table)} ({', '.join(columns)}, {quote('fence')})"  # noqa: S608 (quoted)
             # MySQL's driver makes one statement of many rows only where all of this are parameters.

@@ -198,6 +198,12 @@ class Server(AbstractLease):
         return f"{self.name} #{self.pk}"
 
 
+def _server() -> Any:
+    # No constraint: it would lock the server's row, which its heartbeat renews.
+    options: dict[str, Any] = {"on_delete": models.DO_NOTHING, "db_constraint": False, "related_name": "+"}
+    return models.ForeignKey(Server, null=True, editable=False, **options)
+
+
 class Queue(Planned):
     """A part of a task type's work. ``fence`` goes up whenever ``cur_server`` changes.
 
@@ -224,18 +230,7 @@ class Queue(Planned):
         help_text=_('Only servers with all of these get it, e.g. {"zone": "eu"}.'),
     )
     pin = KeyField(_("pinned to"), max_length=MAX_NAME, default="", blank=True, help_text=_("A server's name."))
-    # No constraint: it would lock the server's row, which its heartbeat renews.
-    cur_server = models.ForeignKey(
-        Server, null=True, editable=False, on_delete=models.DO_NOTHING, db_constraint=False, related_name="+"
-    )
-    req_server = models.ForeignKey(
-        Server,
-        null=True,
-        editable=False,
-        on_delete=models.DO_NOTHING,
-        db_constraint=False,
-        related_name="+",
-    )
+    cur_server, req_server = _server(), _server()
     fence = FenceField(_("fence"), default=0, editable=False)
     requested_at = models.DateTimeField(_("asked for at"), null=True, editable=False)
     since = models.DateTimeField(_("there since"), null=True, editable=False)
@@ -274,7 +269,6 @@ class Move(models.Model):
     what = models.CharField(_("what"), max_length=12, choices=What.choices)
     from_server = models.CharField(_("from"), max_length=MAX_SERVER, default="")
     to_server = models.CharField(_("to"), max_length=MAX_SERVER, default="")
-    to_pk = models.BigIntegerField(null=True)
     fence = models.BigIntegerField(_("fence"))
     reason = SentenceField(_("reason"), default="")
     at = models.DateTimeField(_("at"))
@@ -284,7 +278,7 @@ class Move(models.Model):
         verbose_name_plural = _("moves")
         default_permissions = ("view",)
         indexes = [
-            models.Index(fields=["task_type", "generation", "queue_pk"], name="resourcepool_move_applied"),
+            models.Index(fields=["task_type", "generation", "queue_pk"], name="resourcepool_move_latest"),
             models.Index(fields=["at"], name="resourcepool_move_old"),
         ]
 

@@ -17,21 +17,19 @@ from django.utils.translation import gettext_noop as _
 
 from resourcepool import options
 from resourcepool.database.retry import Unsettled, retrying
-from resourcepool.dialect import DbNow
+from resourcepool.dialect import DbMicros, DbNow
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
 from resourcepool.leases.short_transactions import locked_row
 from resourcepool.queues import moving
+from resourcepool.queues.ids import MOST_SHOWN, checked_ids, known
 from resourcepool.queues.labels import labels_of, listed, printable
-from resourcepool.queues.models import MAX_BY, MAX_NAME, Queue, Server, TaskType
+from resourcepool.queues.models import MAX_BY, MAX_NAME, MAX_PARAMETER, Queue, Server, TaskType
 from resourcepool.queues.planning import changes as planning
 from resourcepool.queues.planning.assignment import Member
 from resourcepool.queues.planning.changes import Change, Worker
 from resourcepool.queues.planning.strategies import STRATEGIES
 from resourcepool.queues.queries import find_task_type, read_queues, read_workers
-from resourcepool.queues.validation import checked_ids, checked_parameter, new_queues
-
-MOST_SHOWN = 5
 
 
 def create(
@@ -54,8 +52,8 @@ def create(
     def work() -> None:
         found.pk = None
         with transaction.atomic(using=using):
-            rows = new_queues(found, queue_ids, parameter, labels)
-            validate(found, using)
+            rows = _new_queues(found, queue_ids, parameter, labels)
+            _validate(found, using)
             found.save(using=using, force_insert=True)
             Queue.objects.using(using).bulk_create(rows)
 
@@ -76,11 +74,10 @@ def add_queues(
     by: str = "",
 ) -> int:
     """Add queues to a task type; its servers share them at once. Returns how many."""
-
     keys: list[int] = []
 
     def add(using: str, locked: TaskType) -> None:
-        rows, added = Queue.objects.using(using), new_queues(locked, queue_ids, parameter, labels)
+        rows, added = Queue.objects.using(using), _new_queues(locked, queue_ids, parameter, labels)
         ids = [queue.queue_id for queue in added]
         there_are = rows.filter(task_type=locked, queue_id__in=ids).values_list("queue_id", flat=True)
         if there := sorted(there_are):
@@ -109,7 +106,7 @@ def change_queues(
     """
     changed: dict[str, Any] = {} if labels is None else {"labels": labels_of(labels)}
     if parameter is not None:
-        changed["parameter"] = checked_parameter(parameter)
+        changed["parameter"] = _parameter(parameter)
     if not changed:
         raise BadOption(
             "queue", list(queue_ids)[:MOST_SHOWN], Sentence(_("with another parameter or other labels"))
@@ -120,7 +117,6 @@ def change_queues(
 
 def remove_queues(task_type: str, queue_ids: Sequence[str], *, by: str = "") -> int:
     """Remove queues: those without an owner at once, the others when their servers have finished with them."""
-
     keys: list[int] = []
 
     def retire(using: str, locked: TaskType) -> None:
@@ -164,12 +160,12 @@ def undrain(task_type: str, *servers: str, by: str = "") -> list[str]:
 
 def pause(task_type: str, *, by: str = "") -> None:
     """Let the servers begin no more work on the queues of a task type, within a heartbeat; owners stay."""
-    _change(task_type, by, lambda using, locked: _update(using, locked, is_paused=True))
+    _set_paused(task_type, True, by)
 
 
 def resume(task_type: str, *, by: str = "") -> None:
     """End ``pause``."""
-    _change(task_type, by, lambda using, locked: _update(using, locked, is_paused=False))
+    _set_paused(task_type, False, by)
 
 
 def preview(
@@ -193,28 +189,18 @@ def preview(
     using = using_of_queues()
     found = find_task_type(task_type, using)
     there, queues = read_workers(found, using), read_queues(found, using)
-    leaving, drained = _keys_of(there, without), _keys_of(there, draining)
+    leaving, drained = _named(there, without), _named(there, draining)
     stay = [replace(one, is_draining=True) if one.member.pk in drained else one for one in there]
     workers = [*stay, *map(Worker, joining)]
     gone = set(known(found.name, checked_ids(removing), {queue.queue_id: queue.pk for queue in queues}))
     kept = [replace(queue, is_retiring=True) if queue.pk in gone else queue for queue in queues]
-    strategy = STRATEGIES[found.strategy]
-    return planning.plan(kept, workers, strategy, found.drain_within, leaving=leaving), workers
-
-
-def known(task_type: str, queue_ids: Sequence[str], there: Mapping[str, int]) -> list[int]:
-    """Return the keys of these queues; raises BadOption, which names missing ones."""
-    if missing := [each for each in queue_ids if each not in there]:
-        one = Sentence(_("%(task_type)s has no such queue"), task_type=printable(task_type))
-        several = Sentence(_("%(task_type)s has no such queues"), task_type=printable(task_type))
-        raise BadOption("queue", missing[:MOST_SHOWN], one if len(missing) == 1 else several)
-    return [there[each] for each in queue_ids]
+    changes = planning.plan(kept, workers, STRATEGIES[found.strategy], found.drain_within, leaving=leaving)
+    return changes, workers
 
 
 def name_of_run(server: str) -> str:
     """Return "web-3" for "web-3 #17", which is one run of it; otherwise "", also if a server has just that name."""
-    run = re.fullmatch(r"(.+) #([0-9]{1,18})", server)
-    if not run:
+    if not (run := re.fullmatch(r"(.+) #([0-9]{1,18})", server)):
         return ""
     servers = Server.objects.using(using_of_queues())
     is_name = servers.filter(name=server).exists() and not servers.filter(name=run[1], pk=run[2]).exists()
@@ -226,7 +212,7 @@ def using_of_queues() -> str:
     return str(router.db_for_write(TaskType))
 
 
-def validate(task_type: TaskType, using: str) -> None:
+def _validate(task_type: TaskType, using: str) -> None:
     """Raise BadOption for the first setting of ``task_type`` that is not allowed."""
     try:
         task_type.full_clean(exclude={"name"})
@@ -235,6 +221,29 @@ def validate(task_type: TaskType, using: str) -> None:
             raise BadOption(name, getattr(task_type, name, ""), " ".join(messages)) from None
     if TaskType.objects.using(using).filter(name=task_type.name).exists():
         raise BadOption("task_type", task_type.name, Sentence(_("there is one of this name already")))
+
+
+def _new_queues(
+    task_type: TaskType, queue_ids: Sequence[str], parameter: str, labels: Mapping[str, str] | None
+) -> list[Queue]:
+    """Return new, unsaved queues of a task type whose row is locked; raises BadOption."""
+    ids, needed = checked_ids(queue_ids), labels_of(labels)
+    if ranges := [each for each in ids if ".." in each]:
+        allowed = Sentence(_("no two dots in it; a range is such as 0..63 or eu-00..15"))
+        raise BadOption("queue", ranges[:MOST_SHOWN], allowed)
+    # Higher than any fence of a removed queue of the same name: by the clock also if its task type was created
+    # again, by the generation also where the clock stands still between two changes.
+    fence = DbMicros() + task_type.generation
+    of_each = {"parameter": _parameter(parameter), "labels": needed, "fence": fence, "since": DbNow()}
+    return [Queue(task_type=task_type, queue_id=each, **of_each) for each in ids]
+
+
+def _parameter(parameter: str) -> str:
+    if len(parameter) > MAX_PARAMETER:
+        raise BadOption(
+            "parameter", parameter, Sentence(_("text of at most %(count)s characters"), count=MAX_PARAMETER)
+        )
+    return parameter
 
 
 def _change(
@@ -253,20 +262,19 @@ def _change(
             raise Unsettled
         return moving.Outcome([])
 
-    by = by[:MAX_BY]
-    moving.reassign(using, found.pk, by, first=lambda locked: first(using, locked), settle=settled)
+    moving.reassign(using, found.pk, by[:MAX_BY], first=lambda locked: first(using, locked), settle=settled)
 
 
-def _update(using: str, task_type: TaskType, **changed: Any) -> None:
-    TaskType.objects.using(using).filter(pk=task_type.pk).update(**changed)
+def _set_paused(task_type: str, is_paused: bool, by: str) -> None:
+    rows = TaskType.objects.using(using_of_queues()).filter(name=task_type)
+    _change(task_type, by, lambda *_: rows.update(is_paused=is_paused))
 
 
 def _set_state(task_type: str, servers: Sequence[str], state: Server.State, by: str) -> list[str]:
     changed: list[str] = []
 
     def change(using: str, locked: TaskType) -> None:
-        workers = read_workers(locked, using)
-        found = {worker.member.pk: str(worker.member) for name in servers for worker in _named(workers, name)}
+        found = _named(read_workers(locked, using), servers)
         Server.objects.using(using).filter(pk__in=found).update(state=state)
         changed[:] = found.values()
 
@@ -274,22 +282,21 @@ def _set_state(task_type: str, servers: Sequence[str], state: Server.State, by: 
     return changed
 
 
-def _keys_of(workers: Sequence[Worker], names: Sequence[str]) -> set[int]:
-    return {worker.member.pk for name in names for worker in _named(workers, name)}
-
-
-def _named(workers: Sequence[Worker], name: str) -> list[Worker]:
-    living = [worker for worker in workers if worker.is_alive]
-    found = [worker for worker in living if name in (worker.member.name, str(worker.member))]
-    if not found:
-        there_are = sorted({worker.member.name for worker in living})
-        raise BadOption(
-            "server",
-            name,
-            Sentence(_("one of %(names)s"), names=listed(there_are))
-            if there_are
-            else Sentence(_("there is no server now")),
-        )
+def _named(workers: Sequence[Worker], names: Sequence[str]) -> dict[int, str]:
+    """Return the living servers of these names, or names and numbers, by key; raises BadOption."""
+    living = [worker.member for worker in workers if worker.is_alive]
+    found: dict[int, str] = {}
+    for name in names:
+        so_called = {member.pk: str(member) for member in living if name in (member.name, str(member))}
+        if not so_called:
+            there_are = sorted({member.name for member in living})
+            allowed = (
+                Sentence(_("one of %(names)s"), names=listed(there_are))
+                if living
+                else Sentence(_("there is no server now"))
+            )
+            raise BadOption("server", name, allowed)
+        found |= so_called
     return found
 
 

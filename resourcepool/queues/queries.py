@@ -39,31 +39,24 @@ def find_task_type(name: str, using: str) -> TaskType:
 
 def read_workers(task_type: TaskType, using: str, *, spares: bool = False) -> list[Worker]:
     """Return its servers in the order of their registration; ``spares``: none of them is judged dead."""
+    found = []
     servers = Server.objects.using(using).filter(task_type=task_type).with_ages()
-    return [worker_of(server, spares) for server in servers.order_by("registered_at", "pk")]
-
-
-def worker_of(server: Any, spares: bool) -> Worker:
-    """Return a server, read ``with_ages``, in the form that planning uses."""
-    member = Member(server.pk, server.name, server.weight, server.labels, server.limit)
-    is_alive, is_draining = server.micros_left > 0, server.state == Server.State.DRAINING
-    return Worker(member, is_alive, is_draining, server.ttl, is_spared=spares and not is_alive)
+    for server in servers.order_by("registered_at", "pk"):
+        member = Member(server.pk, server.name, server.weight, server.labels, server.limit)
+        is_alive, is_draining = server.micros_left > 0, server.state == Server.State.DRAINING
+        found.append(Worker(member, is_alive, is_draining, server.ttl, is_spared=spares and not is_alive))
+    return found
 
 
 def read_queues(task_type: TaskType, using: str, *only: Q) -> list[QueueSnapshot]:
     """Return its queues (``only`` those that match) in the order in which they were added."""
     rows = Queue.objects.using(using).filter(*only, task_type=task_type)
     found = rows.order_by("pk").annotate(asked=MicrosUntil("requested_at")).values_list(*COLUMNS, "asked")
-    return [_snapshot(*row) for row in found]
+    return [snapshot_of(*row) for row in found]
 
 
-def with_parameters(rows: Any) -> list[tuple[QueueSnapshot, str]]:
-    """Return these queues in the form that planning uses, each with its parameter."""
-    found = rows.annotate(asked=MicrosUntil("requested_at")).values_list(*COLUMNS, "asked", "parameter")
-    return [(_snapshot(*row), parameter) for *row, parameter in found]
-
-
-def _snapshot(*row: Any) -> QueueSnapshot:
+def snapshot_of(*row: Any) -> QueueSnapshot:
+    """Return a queue in the form that planning uses: its ``COLUMNS``, and the microseconds until its request."""
     pk, queue_id, cur, req, fence, labels, pin, is_retiring, asked = row
     asked_ago = None if asked is None else -asked / 1_000_000
     return QueueSnapshot(pk, queue_id, cur, req, fence, labels, pin, is_retiring, asked_ago)

@@ -9,38 +9,24 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import options
 from resourcepool.async_threads import in_thread
-from resourcepool.database.answers import answer_timeout
-from resourcepool.database.retry import retrying
+from resourcepool.database.retry import answer_timeout, retrying
 from resourcepool.dialect import DbLater, DbNow
 from resourcepool.events import SentenceField, say
 from resourcepool.exceptions import LeaseLost
 from resourcepool.leases import verbs
-from resourcepool.leases.table import Model
-from resourcepool.leases.verbs import Grant
+from resourcepool.leases.terms import Grant
 from resourcepool.resources.quarantine import Policy, delay, strikes_now
 from resourcepool.resources.state import MAX_REASON
 from resourcepool.signals import What
+from resourcepool.waiting.acquire import aacquire, acquire
 from resourcepool.waiting.lease import AwaitedLease
-from resourcepool.waiting.request import Request
+from resourcepool.waiting.request import Request, Source, refuse_open_transaction
 
 DELETED = say("row_deleted")
 
 
-class Origin(Protocol):
+class Origin(Source, Protocol):
     """The pool that a lease came from, as far as the lease uses it."""
-
-    @property
-    def model(self) -> Model:
-        """The model whose rows it hands out."""
-
-    def refuse_open_transaction(self, request: Request) -> None:
-        """Raise ClaimInTransaction if an open transaction prevents ``request`` from being filled now."""
-
-    def obtain(self, request: Request) -> "list[ResourceLease]":
-        """Return the requested leases; raises AcquireTimeout."""
-
-    async def aobtain(self, request: Request) -> "list[ResourceLease]":
-        """``obtain`` for asyncio."""
 
     def freed(self, lease: "ResourceLease") -> None:
         """Note that ``lease`` was released in this process."""
@@ -118,10 +104,14 @@ class ResourceLease(AwaitedLease):
             AcquireTimeout: no other one came free in time.
             ClaimInTransaction: a transaction is open; nothing has been done.
         """
-        again = self.request.again(timeout)
-        self.pool.refuse_open_transaction(again)
+        again = self._ask_again(timeout)
         self.quarantine(reason, what=What.FIXED)
-        self._become(self.pool.obtain(again)[0])
+        self._become(acquire(self.pool, again)[0])
+
+    def _ask_again(self, timeout: object) -> Request:
+        again = self.request.again(timeout)
+        refuse_open_transaction(connections[self.using], again)
+        return again
 
     def _become(self, other: "ResourceLease") -> None:
         other._finish("moved to another handle")
@@ -162,10 +152,9 @@ class ResourceLease(AwaitedLease):
 
     async def afix(self, reason: str, *, timeout: object = None) -> None:
         """``fix`` for asyncio; waiting for another one occupies no thread."""
-        again = self.request.again(timeout)
-        await in_thread(self.pool.refuse_open_transaction, again)
+        again = await in_thread(self._ask_again, timeout)
         await in_thread(partial(self.quarantine, reason, what=What.FIXED))
-        await in_thread(self._become, (await self.pool.aobtain(again))[0])
+        await in_thread(self._become, (await aacquire(self.pool, again))[0])
 
     async def __aenter__(self) -> Self:
         return self

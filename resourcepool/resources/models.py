@@ -4,11 +4,10 @@ from collections.abc import Iterable
 from typing import Any, ClassVar, Self
 
 from django.core.validators import MaxValueValidator, MinValueValidator
-from django.db import connections, models, router
+from django.db import models, router
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils.translation import gettext_lazy as _
 
-from resourcepool.database.retry import retrying
 from resourcepool.database.where import Where
 from resourcepool.events import SentenceField
 from resourcepool.leases.models import AbstractLease
@@ -106,11 +105,11 @@ class AbstractResource(AbstractLease):
 
     @classmethod
     def where(cls, selector: str, connection: BaseDatabaseWrapper) -> Where:
-        return selectors.where(cls, selector, connection)
+        return selectors.where(cls, selector, connection.alias)
 
     @classmethod
     def revive(cls, using: str) -> None:
-        retrying(connections[using], ResourceQuerySet(model=cls, using=using).return_due)
+        ResourceQuerySet(model=cls, using=using).return_due()
 
     def delete(self, using: str | None = None, keep_parents: bool = False) -> tuple[int, dict[str, int]]:
         """Delete the row, or retire it if it is held: its holder is not disturbed."""

@@ -1,43 +1,47 @@
 """A pool: the rows of one model, each leased to one holder at a time."""
 
 import contextlib
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
-from django.db import connections, router
+from django.db import DatabaseError, InterfaceError, connections, router
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import Count, Q
 from django.utils.translation import gettext_noop
 
 from resourcepool import options
+from resourcepool.clock import monotonic
 from resourcepool.conf import POOL_OPTIONS, pool_setting
-from resourcepool.database.answers import answer_timeout
-from resourcepool.database.clock import monotonic
-from resourcepool.database.retry import retrying
+from resourcepool.database.retry import A_LITTLE, answer_timeout, retrying
+from resourcepool.dialect import DbNow
 from resourcepool.events import Sentence
-from resourcepool.exceptions import AcquireTimeout, BadOption, LeaseLost
+from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable, LeaseLost, ResourcePoolError
 from resourcepool.leases import verbs
 from resourcepool.leases.keeper import keeper
 from resourcepool.leases.models import AbstractLease
 from resourcepool.leases.table import Model, refuse_inherited
-from resourcepool.leases.verbs import Grant
+from resourcepool.leases.terms import Grant
 from resourcepool.resources import selectors
 from resourcepool.resources.lease import ResourceLease
 from resourcepool.resources.requests import Requests, check_option
 from resourcepool.resources.state import Status
 from resourcepool.resources.strategy import LastHeld, LastSeen, choose
-from resourcepool.resources.timeout import timed_out
 from resourcepool.waiting.acquire import aacquire, acquire, atry_now, try_now
-from resourcepool.waiting.claim_in_transaction import refuse_open_transaction
-from resourcepool.waiting.delivering import delivered, handles
-from resourcepool.waiting.request import Request
+from resourcepool.waiting.lease import delivered, handles
+from resourcepool.waiting.models import Ticket
+from resourcepool.waiting.request import Request, refuse_open_transaction
 
 ROUNDS = 10  # of reading free rows and losing the race for them
 TRIES_PER_LOOK = 3
 GUESSES = 2  # of rows that were free a moment ago; after these the rows are read
 LONGEST_TRY = 0.5  # seconds, after which the caller waits in line: rows that look free may be locked
+THERE_IS = (
+    ": {match} match, {leased} leased, {resting} cooling down or quarantined, {out} out of service"
+    "; {others} others waiting for this pool"
+)
 
 
 class Pool:
@@ -99,11 +103,6 @@ class Pool:
             self._history = chosen, pool_setting(self.model._meta.label, "history", self._declared) is True
         return self._history[1]
 
-    @property
-    def ttl(self) -> float:
-        """For how many seconds a grant lasts, unless the caller says otherwise; raises BadOption."""
-        return self.request(1, {}).terms.ttl
-
     @cached_property
     def _requests(self) -> Requests:
         refuse_inherited(self.model)
@@ -140,7 +139,7 @@ class Pool:
     @contextlib.contextmanager
     def lease(self, **wishes: Any) -> Iterator[ResourceLease]:
         """Hold one resource for a ``with`` block; raises LeaseLost at its end if it was lost meanwhile."""
-        with self.obtain(self.request(1, wishes))[0] as lease:
+        with acquire(self, self.request(1, wishes))[0] as lease:
             lease.is_delivered = True
             yield lease
 
@@ -156,8 +155,14 @@ class Pool:
         """
         asked = self.request(1, wishes)
         options.whole("fence", fence, least=1, most=2**63 - 1)
-        pk = self._key(pk)
-        self.refuse_open_transaction(asked)
+        field: Any = self.model._meta.pk
+        try:
+            pk = field.to_python(pk)
+        except ValidationError:
+            raise BadOption(
+                "pk", pk, Sentence(gettext_noop("a primary key of %(pool)s"), pool=self.model._meta.label)
+            ) from None
+        refuse_open_transaction(connections[self.using], asked)
         if keeper.holds(self.model, self.using, pk, fence):
             raise BadOption(
                 "fence", fence, "another's: this process holds that grant itself; hand it over first"
@@ -186,7 +191,7 @@ class Pool:
     @contextlib.asynccontextmanager
     async def alease(self, **wishes: Any) -> AsyncIterator[ResourceLease]:
         """``lease`` for asyncio."""
-        async with (await self.aobtain(self.request(1, wishes)))[0] as lease:
+        async with (await aacquire(self, self.request(1, wishes)))[0] as lease:
             lease.is_delivered = True
             yield lease
 
@@ -195,18 +200,6 @@ class Pool:
     def request(self, count: int, wishes: Mapping[str, Any]) -> Request:
         """Return the checked request for these options and selectors; raises BadOption."""
         return self._requests.request(count, wishes)
-
-    def obtain(self, request: Request, stop: Callable[[], bool] = lambda: False) -> list[ResourceLease]:
-        """Return the requested leases, waiting up to the timeout or until ``stop()``; raises AcquireTimeout."""
-        return acquire(self, request, stop)
-
-    async def aobtain(self, request: Request) -> list[ResourceLease]:
-        """``obtain`` for asyncio."""
-        return await aacquire(self, request)
-
-    def refuse_open_transaction(self, request: Request) -> None:
-        """Raise ClaimInTransaction if an open transaction prevents ``request`` from being filled now."""
-        refuse_open_transaction(connections[self.using], request)
 
     def freed(self, lease: ResourceLease) -> None:
         """Note that ``lease`` was released in this process: its holder prefers the row next time."""
@@ -261,8 +254,32 @@ class Pool:
                 )
 
     def timed_out(self, request: Request, holder: str, trouble: Exception | None) -> AcquireTimeout:
-        """Return the error for a request that was not filled in time."""
-        return timed_out(self.model, self.using, request, holder, trouble)
+        """Return the error for a request that was not filled; it counts rows by state, if the database answers."""
+        number = "" if request.count == 1 else f"{request.count} of "
+        wish = "" if request.selector == "{}" else f" matching {request.selector}"
+        what, seconds = f"{number}{self.model._meta.label}{wish}", f"{request.timeout:g} s"
+        why = f": {trouble}" if trouble else self._what_there_is(request, holder)
+        return AcquireTimeout(f"no {what} came free within {seconds}{why}")
+
+    def _what_there_is(self, request: Request, holder: str) -> str:
+        connection, busy = connections[self.using], Q(busy_before__gt=DbNow())
+        rows = verbs.rows_of(connection, self.model).filter(selectors.wanted(self.model, request.selector))
+        tickets = Ticket.objects.using(connection.alias).waiting().for_rows_of(self.model)
+        counts = {
+            "match": Count("pk"),
+            "leased": Count("pk", filter=busy & ~Q(holder="")),
+            "resting": Count("pk", filter=busy & Q(holder="", in_service=True)),
+            "out": Count("pk", filter=Q(in_service=False)),
+        }
+        try:
+            with answer_timeout(A_LITTLE):
+                found = retrying(connection, lambda: rows.aggregate(**counts))
+                others = retrying(connection, tickets.exclude(holder=holder).count)
+            return THERE_IS.format(**found, others=others)
+        except DatabaseUnavailable as error:
+            return f": {error}"
+        except (DatabaseError, InterfaceError, ResourcePoolError):
+            return ""
 
     def _claim(self, connection: BaseDatabaseWrapper, request: Request, pks: list[Any]) -> list[Grant] | None:
         if len(pks) > 1:
@@ -272,18 +289,9 @@ class Pool:
         return None if grant is None else [grant]
 
     def _acquire(self, count: int, wait: bool, wishes: Mapping[str, Any]) -> list[ResourceLease] | None:
-        request = self._requests.request(count, wishes)
+        request = self.request(count, wishes)
         return acquire(self, request) if wait else try_now(self, request)
 
     async def _aacquire(self, count: int, wait: bool, wishes: Mapping[str, Any]) -> list[ResourceLease] | None:
         request = self.request(count, wishes)
         return await (aacquire(self, request) if wait else atry_now(self, request))
-
-    def _key(self, pk: Any) -> Any:
-        field: Any = self.model._meta.pk
-        try:
-            return field.to_python(pk)
-        except ValidationError:
-            raise BadOption(
-                "pk", pk, Sentence(gettext_noop("a primary key of %(pool)s"), pool=self.model._meta.label)
-            ) from None

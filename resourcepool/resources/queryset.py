@@ -1,7 +1,7 @@
 """Changes of resources by operators, checks and programs; each change sends signals for the changed rows."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Self
 
@@ -18,7 +18,7 @@ from resourcepool.leases.short_transactions import briefly
 from resourcepool.leases.skip_locked import all_but_the_locked
 from resourcepool.resources.state import MAX_REASON, Status
 from resourcepool.signals import Fact, What, tell
-from resourcepool.waiting.handover import give_out_quietly
+from resourcepool.waiting.giving_out import give_out_quietly
 
 CHUNK = 500  # rows in one transaction; for lists of 1,000 MariaDB makes a table, and locks rows in no order
 LONGEST = 30 * options.DAY  # seconds: the longest time for which a resource may be put away
@@ -26,10 +26,11 @@ RETIRED, DELETED = say("retired"), say("deleted_while_held")
 BACK = {"in_service": True, "status": Status.IN_SERVICE, "reason": "", "until": None, "strikes": 0}
 
 ChangeRows = Callable[[Any], int]  # makes the change to these rows
+Seen = list[tuple[Any, ...]]  # primary key, fence and more of rows as they were read
 
 
 class ResourceQuerySet(LeaseQuerySet):
-    """Filters and changes over resources. Only ``revoke`` touches a running lease.
+    """Filters and changes over resources. Only ``free`` touches a running lease.
 
     ``actor`` is the operator who does it, for the history; "" for a program. All changes return the number of changed
     rows, and raise BadOption for a wrong reason, name or duration. Rows that another transaction has locked, such as a
@@ -49,7 +50,7 @@ class ResourceQuerySet(LeaseQuerySet):
         """Out of service after the lease that still runs."""
         return self.filter(in_service=False).held()
 
-    def take_out(self, reason: str, *, duration: object = None, actor: str = "") -> int:
+    def drain(self, reason: str, *, duration: object = None, actor: str = "") -> int:
         """Take these out of service; a held one drains: it goes out when its lease ends.
 
         Args:
@@ -57,14 +58,14 @@ class ResourceQuerySet(LeaseQuerySet):
             duration: returns to service by itself after so long (seconds or timedelta, up to 30 days); None:
                 until ``return_to_service``.
         """
-        return self._put_away(What.TAKEN_OUT, Status.OUT_OF_SERVICE, reason, duration, actor)
+        return self._put_away(What.DRAINED, Status.OUT_OF_SERVICE, reason, duration, actor)
 
     def reserve(self, name: str, reason: str, *, duration: object = None, actor: str = "") -> int:
         """Keep these for a person: nobody else gets them. A held one is the person's as soon as its lease ends.
 
         Args:
             name: of the person.
-            reason, duration: see ``take_out``.
+            reason, duration: see ``drain``.
         """
         name = options.text("name", name, most=80)
         reason = options.text("reason", reason, most=MAX_REASON - len(name) - 2)
@@ -72,7 +73,7 @@ class ResourceQuerySet(LeaseQuerySet):
 
     def retire(self, reason: str = RETIRED, *, actor: str = "") -> int:
         """Take these out of service for good; their rows stay."""
-        return self._put_away(What.TAKEN_OUT, Status.RETIRED, reason, None, actor)
+        return self._put_away(What.DRAINED, Status.RETIRED, reason, None, actor)
 
     def quarantine(self, reason: str, duration: object, *, actor: str = "") -> int:
         """Quarantine these for so long (seconds or timedelta, up to 30 days); then they can be leased again.
@@ -106,7 +107,7 @@ class ResourceQuerySet(LeaseQuerySet):
         # Locked rows are returned next time: a waiter for a free one must not wait for a transaction.
         return self._change(What.RETURNED, due, back, "its time was over", "", skips=True)
 
-    def revoke(self, reason: str, *, actor: str = "") -> int:
+    def free(self, reason: str, *, actor: str = "") -> int:
         """Take the running leases of these away: they are free at once, and the fence goes up.
 
         The holder is told within one beat of its keeper (a third of its ttl): ``lost`` is set, ``on_lost`` runs, its
@@ -115,17 +116,19 @@ class ResourceQuerySet(LeaseQuerySet):
         reason = _reason(reason)
         self._for_write = True
         using = self.db
-        chunks = list(_chunks(self.using(using).held().values_list("pk", "fence", "holder")))
-        known = {one[0]: one for chunk in chunks for one in chunk}
+        found = retrying(
+            connections[using], lambda: list(self.using(using).held().values_list("pk", "fence", "holder"))
+        )
+        known = {one[0]: one for one in found}
+        still = ResourceQuerySet(model=self.model, using=using).held()
 
         def free(pks: Sequence[Any], skips: bool) -> int:
-            seen = [known[pk] for pk in pks]
-            taken = briefly(using, partial(_free, self, seen, skips), settle=partial(_settled, self, seen))
+            taken = end_leases(still, [known[pk] for pk in pks], skips=skips)
             for pk, fence, holder in taken:
-                tell(Fact(What.REVOKED, self.model, using, pk, fence, holder, reason, actor))
+                tell(Fact(What.FREED, self.model, using, pk, fence, holder, reason, actor))
             return len(taken)
 
-        return self._all_but_the_locked(([one[0] for one in chunk] for chunk in chunks), free, frees=True)
+        return self._all_but_the_locked(list(known), free, frees=True)
 
     def delete(self, *, actor: str = "") -> tuple[int, dict[str, int]]:
         """Delete the free ones and retire the held ones, whose holders are not disturbed.
@@ -143,7 +146,7 @@ class ResourceQuerySet(LeaseQuerySet):
                 pks = list(free.values_list("pk", flat=True))
             rows.filter(pk__in=pks).update(in_service=False)  # from here on nobody can claim them
             held = set(rows.filter(pk__in=pks).held().values_list("pk", flat=True))
-            why = (What.TAKEN_OUT, Status.RETIRED, DELETED, None, actor)
+            why = (What.DRAINED, Status.RETIRED, DELETED, None, actor)
             rows.filter(pk__in=held)._put_away(*why, skips=skips)
             # By their keys alone: with more conditions MariaDB may read the whole table, and wait for locked rows.
             ours = rows.filter(pk__in=[pk for pk in pks if pk not in held])
@@ -151,11 +154,10 @@ class ResourceQuerySet(LeaseQuerySet):
             return gone
 
         def delete_and_count(pks: Sequence[Any], skips: bool) -> int:
-            gone = briefly(using, partial(delete, pks, skips))
-            deleted.update(gone)
+            deleted.update(briefly(using, partial(delete, pks, skips)))
             return len(pks)
 
-        self._all_but_the_locked(_chunks(self.using(using).values_list("pk", flat=True)), delete_and_count)
+        self._all_but_the_locked(_keys(self.using(using)), delete_and_count)
         return deleted.total(), dict(deleted)
 
     delete.alters_data = True  # type: ignore[attr-defined]
@@ -186,13 +188,13 @@ class ResourceQuerySet(LeaseQuerySet):
             chosen = rows.using(using).filter(pk__in=pks)
             return briefly(using, partial(_change_and_tell, chosen, change, say, skips or always))
 
-        chunks = _chunks(rows.using(using).values_list("pk", flat=True))
-        return rows._all_but_the_locked(chunks, work, frees=what is What.RETURNED)
+        return rows._all_but_the_locked(_keys(rows.using(using)), work, frees=what is What.RETURNED)
 
     def _all_but_the_locked(
-        self, chunks: Iterable[list[Any]], change: Callable[[Sequence[Any], bool], int], *, frees: bool = False
+        self, pks: Sequence[Any], change: Callable[[Sequence[Any], bool], int], *, frees: bool = False
     ) -> int:
-        """Do so; rows that came ``free`` go to waiters, even if some were locked."""
+        """Apply ``change`` to ``CHUNK`` rows at a time; rows that it frees go to waiters, even if some were locked."""
+        chunks = (pks[start : start + CHUNK] for start in range(0, len(pks), CHUNK))
         done = 0
         try:
             done = all_but_the_locked(self.db, self.model, chunks, change)
@@ -200,15 +202,43 @@ class ResourceQuerySet(LeaseQuerySet):
             done = error.done
             raise
         finally:
-            if frees:
-                self._give_out(done)
+            if frees and done:
+                transaction.on_commit(partial(give_out_quietly, self.db, self.model), using=self.db)
         return done
 
-    def _give_out(self, changed: int) -> None:
-        """Give rows that came free by this change to waiters."""
-        if changed:
-            give_out = partial(give_out_quietly, self.db, self.model)
-            transaction.on_commit(give_out, using=self.db)
+
+def end_leases(rows: LeaseQuerySet, seen: Seen, *, skips: bool) -> Seen:
+    """End the leases in ``seen`` whose rows are still under the same fence; return these.
+
+    Args:
+        rows: those of the model that may be changed.
+        skips: leaves out locked rows.
+
+    Raises:
+        RowLocked, DatabaseUnavailable: see ``briefly``.
+    """
+    pks = [pk for pk, *_ in seen]
+
+    def end() -> Seen:
+        # Locked, because the next lease's fence may look like that of a row which has just been freed.
+        locked = rows.filter(pk__in=pks).select_for_update(skip_locked=skips).order_by("pk")
+        now = dict(locked.values_list("pk", "fence"))
+        running = [one for one in seen if now.get(one[0]) == one[1]]
+        if running:
+            held = [(pk, fence) for pk, fence, *_ in running]
+            verbs.release_all(connections[rows.db], rows.model, held, 0.0)
+        return running
+
+    def settle() -> Seen:
+        """Return the rows that were freed before the connection was lost."""
+        freed = verbs.rows_of(connections[rows.db], rows.model).filter(pk__in=pks, holder="")
+        fences = dict(freed.values_list("pk", "fence"))
+        gone = [one for one in seen if fences.get(one[0]) == one[1] + 1]
+        if not gone:
+            raise Unsettled
+        return gone
+
+    return briefly(rows.db, end, settle=settle)
 
 
 def _change_and_tell(rows: Any, change: ChangeRows, say: Callable[..., Fact], skips: bool) -> int:
@@ -258,33 +288,8 @@ def _return(away: Any) -> int:
     return returned + int(away.update(**BACK))
 
 
-def _free(rows: Any, seen: list[Any], skips: bool) -> list[Any]:
-    """Take away those of the ``seen`` leases that still run, and return them."""
-    again = ResourceQuerySet(model=rows.model, using=rows.db).held().filter(pk__in=[pk for pk, *_ in seen])
-    # Locked, because the next lease's fence may look like that of a row which has just been freed.
-    locked = again.select_for_update(skip_locked=skips).order_by("pk")
-    now = dict(locked.values_list("pk", "fence"))
-    running = [one for one in seen if now.get(one[0]) == one[1]]
-    if running:
-        held = [(pk, fence) for pk, fence, _ in running]
-        verbs.release_all(connections[rows.db], rows.model, held, 0.0)
-    return running
-
-
-def _settled(rows: Any, seen: list[Any]) -> list[Any]:
-    """Return the rows that were freed before the connection was lost; raises Unsettled when there are none."""
-    freed = rows.model._base_manager.using(rows.db).filter(pk__in=[pk for pk, *_ in seen], holder="")
-    fences = dict(freed.values_list("pk", "fence"))
-    gone = [one for one in seen if fences.get(one[0]) == one[1] + 1]
-    if not gone:
-        raise Unsettled
-    return gone
-
-
-def _chunks(rows: Any) -> Iterator[list[Any]]:
-    everything = retrying(connections[rows.db], lambda: list(rows))
-    for start in range(0, len(everything), CHUNK):
-        yield everything[start : start + CHUNK]
+def _keys(rows: Any) -> list[Any]:
+    return retrying(connections[rows.db], lambda: list(rows.values_list("pk", flat=True)))
 
 
 def _reason(reason: str) -> str:

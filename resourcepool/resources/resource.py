@@ -9,14 +9,12 @@ from typing import Any, ClassVar
 
 from django.db import connections
 
-from resourcepool.exceptions import (
-    AcquireTimeout,
-    DatabaseUnavailable,
-    LeaseLost,
-    LeaseReleased,
-)
+from resourcepool import options
+from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable, LeaseLost, LeaseReleased
+from resourcepool.leases.terms import MIN_TTL
 from resourcepool.resources.lease import ResourceLease
-from resourcepool.resources.occupation import checked_pool, checked_times
+from resourcepool.resources.models import AbstractResource
+from resourcepool.waiting.acquire import acquire
 
 logger = logging.getLogger(__name__)
 
@@ -86,7 +84,7 @@ class Resource(threading.Thread):
         try:
             self._acquire()
         except BaseException:  # nobody will ever have this object
-            self._abandon()
+            self._end(ResourceLease.abandon)
             raise
 
     @property
@@ -138,7 +136,7 @@ class Resource(threading.Thread):
             if self._closed:
                 return
             logger.info("%s is not valid, getting another", self)
-            self._put_away()
+            self._end(_quarantine)
             self._replace(lease)
 
     def close(self) -> None:
@@ -147,15 +145,7 @@ class Resource(threading.Thread):
         If it was lost before, its new holder is not affected.
         """
         self._closed = True
-        self._give_back()
-
-    def _give_back(self) -> None:
-        lease = self._swap(None)
-        if lease is not None:
-            try:
-                lease.give_back()
-            except LeaseLost as lost:
-                logger.info("%s", lost)
+        self._end(ResourceLease.give_back)
 
     def terminate(self) -> None:
         """Give the resource back and stop the thread."""
@@ -171,19 +161,17 @@ class Resource(threading.Thread):
             while not self._stopped:
                 self._wake.wait(self._interval)
                 self._wake.clear()
-                if not self._stopped:
-                    self._turn_whatever_happens()
+                if self._stopped:
+                    return
+                try:
+                    self._turn()
+                except Exception:
+                    logger.exception("%s failed; trying again in %g s", self.name, self._interval)
         finally:
             connections.close_all()
 
     def __str__(self) -> str:
         return f"{type(self).__name__}[{os.getpid()}] holding {_named(self._lease) or 'nothing'}"
-
-    def _turn_whatever_happens(self) -> None:
-        try:
-            self._turn()
-        except Exception:
-            logger.exception("%s failed; trying again in %g s", self.name, self._interval)
 
     def _turn(self) -> None:
         lease = self._lease
@@ -199,20 +187,15 @@ class Resource(threading.Thread):
             logger.warning("%s: %s; the keeper goes on trying", self, error)
             return
         with self._replacing:
-            if self._lease is lease and not self._closed:
-                self._replace_or_try_later(lease)
-
-    def _replace_or_try_later(self, lost: ResourceLease | None) -> None:
-        try:
-            self._replace(lost)
-        except (AcquireTimeout, DatabaseUnavailable) as error:
-            if self._stopped:
+            if self._lease is not lease or self._closed:
                 return
-            logger.warning("%s; trying again", error)
-            self._wake.wait(PAUSE)
-            self._wake.set()
-        except Exception:
-            logger.exception("%s could not be replaced; trying again in %g s", self, self._interval)
+            try:
+                self._replace(lease)
+            except (AcquireTimeout, DatabaseUnavailable) as error:
+                if not self._stopped:
+                    logger.warning("%s; trying again", error)
+                    self._wake.wait(PAUSE)
+                    self._wake.set()
 
     def _replace(self, before: ResourceLease | None) -> None:
         self._replaced = before or self._replaced
@@ -223,32 +206,33 @@ class Resource(threading.Thread):
 
     def _acquire(self) -> None:
         """Hold a valid resource; quarantine invalid ones that come up on the way (R0.4)."""
-        pool, wake = checked_pool(self.model), self._wake
+        model, wake = self.model, self._wake
+        if not (isinstance(model, type) and issubclass(model, AbstractResource)):
+            raise BadOption("model", model, "a Django model derived from AbstractResource")
         wishes = {
             "timeout": self.acquire_timeout,
             "ttl": self._ttl,
-            "on_lost": lambda _: (
-                wake.set()
-            ),  # it must not keep this object alive, or its loss would go unnoticed
+            # It must not keep this object alive, or its loss would go unnoticed.
+            "on_lost": lambda _: wake.set(),
             **self.selectors,
         }
         for _ in range(MOST_INVALID):
-            (lease,) = pool.obtain(pool.request(1, wishes), lambda: self._stopped)
+            (lease,) = acquire(model.pool, model.pool.request(1, wishes), lambda: self._stopped)
             self._swap(lease)
             if self._is_over:
-                self._give_back()
+                self._end(ResourceLease.give_back)
                 return
             try:
                 valid = self._finds_valid(lease)
             except BaseException:
-                self._abandon()  # the checker failed, which says nothing about the resource
+                self._end(ResourceLease.abandon)  # the checker failed, which says nothing about the resource
                 raise
             if valid:
                 logger.info("%s is valid", self)
                 lease.is_delivered = True
                 return
             logger.info("%s is not valid, trying another", self)
-            self._put_away()
+            self._end(_quarantine)
             if self._is_over:
                 return
         raise AcquireTimeout(
@@ -266,20 +250,13 @@ class Resource(threading.Thread):
         finally:
             self._checked.lease = None
 
-    def _put_away(self) -> None:
-        lease = self._swap(None)
-        if lease is not None:
+    def _end(self, end: Callable[[ResourceLease], None]) -> None:
+        """Hold nothing, and end the lease in this way, if there is one."""
+        if (lease := self._swap(None)) is not None:
             try:
-                lease.quarantine("is_valid() said no")
+                end(lease)
             except LeaseLost as lost:
                 logger.info("%s", lost)
-            except Exception:
-                lease.abandon()  # free sooner than by expiry
-                raise
-
-    def _abandon(self) -> None:
-        if (held := self._swap(None)) is not None:
-            held.abandon()
 
     def _swap(self, lease: ResourceLease | None) -> ResourceLease | None:
         with self._swapping:
@@ -290,9 +267,27 @@ class Resource(threading.Thread):
         return before
 
 
+def _quarantine(lease: ResourceLease) -> None:
+    try:
+        lease.quarantine("is_valid() said no")
+    except LeaseLost:
+        raise
+    except Exception:
+        lease.abandon()  # free sooner than by expiry
+        raise
+
+
 def _named(lease: ResourceLease | None) -> Any:
     """Return the resource that is, or was, leased; None if it no longer exists."""
     try:
         return None if lease is None else lease.resource
     except LeaseLost:
         return None
+
+
+def checked_times(asked: Any) -> tuple[float, float]:
+    """Return ttl and renewal interval in seconds, from a ``Resource`` or its class; raises BadOption."""
+    ttl = options.seconds("occupation_delta", asked.occupation_delta, least=MIN_TTL)
+    # Three chances: one renewal may be lost and one may be late.
+    interval = options.seconds("occupation_interval", asked.occupation_interval, least=0.01, most=ttl / 3)
+    return ttl, interval

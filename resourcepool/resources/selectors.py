@@ -10,7 +10,6 @@ from typing import Any
 from django.core.exceptions import EmptyResultSet, FieldDoesNotExist, FieldError, FullResultSet, ValidationError
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import connections
-from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Field, Model, Q
 from django.utils.translation import gettext_noop as _
 
@@ -43,7 +42,13 @@ def canonical(model: type[Model], wishes: Mapping[str, Any]) -> str:
     for name, value in wishes.items():
         field = fields.get("tags" if name == "tag" else name)
         if field is None:
-            raise _unknown(model, name)
+            # The value is not shown: people try url="http://joe:secret@.." and password=".." here.
+            known = ", ".join(sorted(fields))
+            raise BadOption(
+                name,
+                Hidden(),
+                Sentence(_("no such selector; %(pool)s has: %(fields)s"), pool=model._meta.label, fields=known),
+            )
         if isinstance(field, TagsField):
             clean[field.name] = sorted({*clean.get(field.name, []), *_tags(name, value)})
         elif isinstance(value, list | tuple | set | frozenset):
@@ -66,16 +71,12 @@ def selectable(model: type[Model]) -> dict[str, Field[Any, Any]]:
     }
 
 
-def where(model: type[Model], selector: str, connection: BaseDatabaseWrapper) -> Where:
-    """Return canonical ``selector`` as a condition on the table of ``model``.
+@lru_cache(maxsize=1_000)
+def where(model: type[Model], selector: str, alias: str) -> Where:
+    """Return canonical ``selector`` as a condition on the table of ``model`` in database ``alias``.
 
     A selector that this process does not understand (another version wrote it) matches nothing.
     """
-    return _where(model, selector, connection.alias)
-
-
-@lru_cache(maxsize=1_000)
-def _where(model: type[Model], selector: str, alias: str) -> Where:
     try:
         query = model._base_manager.using(alias).filter(wanted(model, selector)).query
         sql, params = query.get_compiler(connection=connections[alias]).compile(query.where)
@@ -95,16 +96,6 @@ def wanted(model: type[Model], selector: str) -> Q:
         except FieldDoesNotExist:
             return Q(pk__in=[])
     return found
-
-
-def _unknown(model: type[Model], name: str) -> BadOption:
-    known = ", ".join(sorted(selectable(model)))
-    # The value is not shown: people try url="http://joe:secret@.." and password=".." here.
-    return BadOption(
-        name,
-        Hidden(),
-        Sentence(_("no such selector; %(pool)s has: %(fields)s"), pool=model._meta.label, fields=known),
-    )
 
 
 def _condition(field: Any, value: Any) -> Q:
@@ -138,19 +129,16 @@ def _value(field: Any, value: Any) -> Any:
             str(clean).encode()  # half a surrogate pair is text that no database accepts
     except (ValidationError, TypeError, ValueError):
         clean = None
-    misfit = clean is None or isinstance(value, bool) != isinstance(clean, bool)
-    misfit = misfit or (
-        isinstance(value, float) and isinstance(clean, int) and clean != value
-    )  # 1.5 is not a whole number
-    misfit = misfit or (isinstance(clean, str) and "\0" in clean)  # PostgreSQL accepts no such text
-    if misfit or (target.choices and clean not in {choice for choice, _label in target.flatchoices}):
-        raise BadOption(field.name, value, _allowed(target))
+    choices = [choice for choice, _label in target.flatchoices] if target.choices else None
+    if (
+        clean is None
+        or isinstance(value, bool) != isinstance(clean, bool)
+        or (isinstance(value, float) and isinstance(clean, int) and clean != value)  # 1.5 is not a whole number
+        or (isinstance(clean, str) and "\0" in clean)  # PostgreSQL accepts no such text
+        or (choices and clean not in choices)
+    ):
+        allowed = Sentence(_("a value for %(field)s"), field=f"{type(target).__name__} {target.name}")
+        if choices:
+            allowed = Sentence(_("one of %(names)s"), names=", ".join(map(repr, choices)))
+        raise BadOption(field.name, value, allowed)
     return clean
-
-
-def _allowed(field: Field[Any, Any]) -> str:
-    if field.choices:
-        return Sentence(
-            _("one of %(names)s"), names=", ".join(repr(choice) for choice, _label in field.flatchoices)
-        )
-    return Sentence(_("a value for %(field)s"), field=f"{type(field).__name__} {field.name}")

@@ -1,21 +1,21 @@
 """Everything that can be found wrong with one database, without measuring and without changing anything."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import DatabaseError, InterfaceError
+from django.db import DatabaseError, InterfaceError, models
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import dialect
-from resourcepool.database.answers import Try, answer_timeout
+from resourcepool.database.retry import Try, answer_timeout
+from resourcepool.dialect import KeyField
 from resourcepool.dialect.inspection import TableFacts, inspector
 from resourcepool.leases.table import Model
-from resourcepool.safety.problem import Problem
+from resourcepool.safety.problem import Problem, problem
 from resourcepool.safety.routing import models_on
-from resourcepool.safety.rule import judge
-from resourcepool.safety.rules import RULES
-from resourcepool.safety.tables import facts_of, judge_tables
+from resourcepool.safety.rules import judge
+from resourcepool.waiting.models import Ticket
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,17 +38,55 @@ def diagnose(connection: BaseDatabaseWrapper) -> Diagnosis:
     """Ask the database behind ``connection``; when it cannot be asked, that is the problem."""
     about = f"database {connection.alias!r}"
     if not dialect.supports(connection):
-        return Diagnosis([unsupported(connection, about)])
+        return Diagnosis([problem("E004", about, database=connection.display_name)])
     try:
         with answer_timeout(), Try(connection):
             asked = inspector(connection)
             facts = {**asked.server(), **_declared(connection)}
-            tables = facts_of(connection, models_on(connection.alias))
+            leased = models_on(connection.alias)
+            made = asked.tables([model._meta.db_table for model in leased]) if leased else {}
             product = asked.product()
     except (DatabaseError, InterfaceError) as error:
-        return Diagnosis([silent(about, told(connection, error))])
-    found = [*judge(RULES, about, facts), *judge_tables(connection.alias, tables)]
-    return Diagnosis(found, product, facts, tables)
+        # No error, because ``check`` is run where there is no database, too.
+        return Diagnosis([problem("W020", about, why=told(connection, error))])
+    tables = {model: made.get(model._meta.db_table) for model in leased}
+    return Diagnosis([*judge(about, facts), *judge_tables(connection.alias, tables)], product, facts, tables)
+
+
+def judge_tables(alias: str, made: Mapping[Model, TableFacts | None]) -> Iterator[Problem]:
+    """Yield what is wrong with these tables; nothing where there is none yet."""
+    there_are = {model: facts for model, facts in made.items() if facts is not None}
+    for model, facts in there_are.items():
+        label, table, engine = model._meta.label, model._meta.db_table, facts.engine
+        if engine is not None and engine.lower() != "innodb":
+            yield problem("E006", label, engine=engine, table=table)
+        for field in keys_of(model):
+            if collation := facts.folding.get(field.column):
+                names = {"collation": collation, "table": table, "column": field.column}
+                case, length = "mysql" if engine else "", field.max_length or 255
+                yield problem("W011", f"{label}.{field.name}", case, length=length, **names)
+    if Ticket in made and Ticket not in there_are and there_are:
+        yield problem("W019", Ticket._meta.label, alias=alias)
+
+
+def keys_of(model: Model) -> list[Any]:
+    """Return the text fields of ``model`` by which rows are told apart."""
+    text = (models.CharField, models.TextField)
+    return [
+        field
+        for field in model._meta.concrete_fields
+        if isinstance(field, KeyField) or (field.primary_key and isinstance(field, text))
+    ]
+
+
+def told(connection: BaseDatabaseWrapper, error: Exception) -> str:
+    """Return what ``error`` says, in one line and without the password."""
+    text = " ".join(" ".join(str(part) for part in error.args).split()) or type(error).__name__
+    settings = connection.settings_dict
+    options = settings["OPTIONS"]
+    for secret in (settings.get("PASSWORD"), options.get("password"), options.get("passwd")):
+        text = text.replace(str(secret), "***") if secret else text
+    return text
 
 
 def _declared(connection: BaseDatabaseWrapper) -> dict[str, Any]:
@@ -59,36 +97,3 @@ def _declared(connection: BaseDatabaseWrapper) -> dict[str, Any]:
         "TIME_ZONE": None if connection.features.supports_timezones else settings.get("TIME_ZONE"),
     }
     return {name: value for name, value in facts.items() if value is not None}
-
-
-def told(connection: BaseDatabaseWrapper, error: Exception) -> str:
-    """Return what ``error`` says, in one line and without the password."""
-    text = " ".join(" ".join(str(part) for part in error.args).split()) or type(error).__name__
-    settings = connection.settings_dict
-    for secret in (
-        settings.get("PASSWORD"),
-        *(settings["OPTIONS"].get(name) for name in ("password", "passwd")),
-    ):
-        text = text.replace(str(secret), "***") if secret else text
-    return text
-
-
-def unsupported(connection: BaseDatabaseWrapper, about: str) -> Problem:
-    """Return that this package does not run there."""
-    return Problem(
-        "E004",
-        about,
-        f"Leases cannot be kept on {connection.display_name}.",
-        "Keep leased models on MariaDB, MySQL, PostgreSQL or SQLite (DATABASE_ROUTERS).",
-    )
-
-
-def silent(about: str, why: str) -> Problem:
-    """Return that a database did not answer; no error, because ``check`` is run where there is none, too."""
-    return Problem(
-        "W020",
-        about,
-        f"It could not be asked whether it is safe: {why}",
-        "Start it, or correct DATABASES; then run the check again.",
-        voids=True,
-    )

@@ -11,15 +11,12 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from resourcepool import dialect
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.leases.table import Model
-from resourcepool.safety import census, measuring
-from resourcepool.safety.census import Leases, Tickets
+from resourcepool.safety import measuring
 from resourcepool.safety.diagnosis import diagnose, told
-from resourcepool.safety.measuring import Commits, Distance
+from resourcepool.safety.measuring import Commits, Distance, Leases, Tickets
 from resourcepool.safety.plans import Statement, statements
-from resourcepool.safety.problem import Problem
-from resourcepool.safety.rule import passed
-from resourcepool.safety.rules import RULES
-from resourcepool.safety.tables import missing
+from resourcepool.safety.problem import Problem, problem
+from resourcepool.safety.rules import passed
 from resourcepool.waiting.models import Ticket
 
 Measured = TypeVar("Measured")
@@ -32,13 +29,13 @@ class Examination:
     """What was found; None: not measured.
 
     Attributes:
-        product: name and version of the database; empty when it did not answer.
+        server: name and version of the database; empty when it did not answer.
         passed: what was looked at and found right, as sentences.
     """
 
     database: str
-    product: str = ""
-    problems: list[Problem] = field(default_factory=list)
+    server: str = ""
+    findings: list[Problem] = field(default_factory=list)
     passed: list[str] = field(default_factory=list)
     distance: Distance | None = None
     commits: Commits | None = None
@@ -54,14 +51,14 @@ def examine(alias: str, *, write: bool = True) -> Examination:
         write: measure commits, too: on a ticket of a line of its own, which is removed.
     """
     if not dialect.supports(connections[alias]):
-        return Examination(alias, problems=diagnose(connections[alias]).problems)
+        return Examination(alias, findings=diagnose(connections[alias]).problems)
     with _probe(alias) as connection:
         seen = diagnose(connection)
         examined = Examination(alias, seen.product, seen.problems)
         if seen.facts is None or seen.tables is None:
             return examined
-        examined.passed = passed(RULES, seen.facts)
-        examined.problems += [missing(alias, model) for model, made in seen.tables.items() if made is None]
+        examined.passed = passed(seen.facts)
+        examined.findings += [_missing(alias, model) for model, made in seen.tables.items() if made is None]
         dialect.limit_lock_waits(connection)
         _measure(connection, examined, [model for model, made in seen.tables.items() if made], write=write)
     return examined
@@ -74,19 +71,30 @@ def _measure(
         try:
             return measure()
         except (DatabaseError, InterfaceError, ResourcePoolError) as error:
-            examined.problems.append(_failed(examined.database, what, told(connection, error), voids=voids))
+            where, why = f"database {examined.database!r}", told(connection, error)
+            examined.findings.append(problem("W022", where, voids=voids, what=what, why=why))
             return None
 
     examined.distance = part("the clock", lambda: measuring.measured_distance(connection))
     examined.statements = part("the plans", lambda: statements(connection, there_are))
-    examined.leases = part("the leases", lambda: census.leases(connection, there_are))
+    examined.leases = part("the leases", lambda: measuring.leases(connection, there_are))
     if Ticket in there_are:
-        examined.tickets = part("the tickets", lambda: census.tickets(connection))
+        examined.tickets = part("the tickets", lambda: measuring.tickets(connection))
         if write:
             examined.commits = part("a commit", lambda: measuring.commits(connection), voids=True)
-    examined.problems += [_slow(one) for one in examined.statements or () if one.problem]
+    examined.findings += [
+        problem("W023", one.model, name=one.name, problem=one.problem)
+        for one in examined.statements or ()
+        if one.problem
+    ]
     if examined.tickets and examined.tickets.orphaned >= MANY_ORPHANS:
-        examined.problems.append(_orphans(examined.tickets.orphaned))
+        examined.findings.append(problem("W024", Ticket._meta.label, count=f"{examined.tickets.orphaned:,}"))
+
+
+def _missing(alias: str, model: Model) -> Problem:
+    # For the doctor alone: before the first ``migrate`` this is no fault.
+    names = {"table": model._meta.db_table, "alias": alias}
+    return problem("W021", model._meta.label, voids=model._meta.managed, **names)
 
 
 @contextlib.contextmanager
@@ -99,28 +107,3 @@ def _probe(alias: str) -> Iterator[BaseDatabaseWrapper]:
     finally:
         connections[alias] = usual
         dialect.close_quietly(connection)
-
-
-def _failed(alias: str, what: str, why: str, *, voids: bool) -> Problem:
-    hint = "Look at the server's log; may this user read and write the tables of resourcepool?"
-    return Problem("W022", f"database {alias!r}", f"Measuring {what} failed: {why}", hint, voids)
-
-
-def _slow(statement: Statement) -> Problem:
-    return Problem(
-        "W023",
-        statement.model,
-        f'The statement "{statement.name}" {statement.problem}: slow once there are many rows.',
-        "Compare the indexes with what `manage.py sqlmigrate` shows, and bring the statistics up to date: ANALYZE.",
-    )
-
-
-def _orphans(count: int) -> Problem:
-    return Problem(
-        "W024",
-        Ticket._meta.label,
-        f"{count:,} tickets have been left behind by processes that died. They block nobody, but every look at the line"
-        " reads them.",
-        "They go when somebody next waits for the same pool. At once: DELETE FROM resourcepool_ticket WHERE"
-        " busy_before is more than a minute ago (UTC).",
-    )

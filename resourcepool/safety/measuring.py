@@ -1,4 +1,4 @@
-"""How far away the database is, how its clock differs from ours, and how long a commit takes."""
+"""How far away the database is, how its clock differs from ours, how long a commit takes; how many leases there are."""
 
 import contextlib
 import datetime
@@ -12,22 +12,24 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Q
 
 from resourcepool import dialect
-from resourcepool.database.clock import monotonic
+from resourcepool.clock import monotonic
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbLater, DbNow
 from resourcepool.leases import verbs
-from resourcepool.leases.holder import default_holder
+from resourcepool.leases.table import Model
+from resourcepool.leases.terms import default_holder
 from resourcepool.waiting.models import Ticket
 
 QUESTIONS = 20
 COMMITS = 200
 LONGEST = 2.0  # seconds of commits
-LAPSES_AFTER = 60.0  # seconds: what a killed measurement leaves behind bothers nobody for longer
+LAPSES_AFTER = 60.0  # seconds: what a killed measurement leaves behind lapses after that
+LONG_AGO = 60.0  # seconds after which a ticket should have been tidied away
 POOL = "resourcepool.doctor"  # no model has this label, so nobody stands in this line
 
 
 class Answer(NamedTuple):
-    """One reading of the server's clock; all in seconds since 1970, by the clock of whoever noted it."""
+    """One reading of the server's clock; all in seconds since 1970, each by the clock that was read."""
 
     sent: float
     server: float
@@ -56,6 +58,28 @@ class Commits:
     count: int
     median: float
     p99: float
+
+
+@dataclass(frozen=True, slots=True)
+class Leases:
+    """The leases on the rows of one model.
+
+    Attributes:
+        live: running.
+        expired: ran out without a release, so their holders died or hung; free for the next claim.
+    """
+
+    model: str
+    live: int
+    expired: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tickets:
+    """Who stands in line, and how many tickets their owners have left behind."""
+
+    live: int
+    orphaned: int
 
 
 def distance(answers: Sequence[Answer], step: float = 0.0) -> Distance:
@@ -97,6 +121,22 @@ def commits(connection: BaseDatabaseWrapper, count: int = COMMITS, within: float
             verbs.renew(connection, Ticket, [(pk, 1)], LAPSES_AFTER + len(times) / 100)  # always a change
             times.append(monotonic() - began_at)
     return summed_up(times)
+
+
+def leases(connection: BaseDatabaseWrapper, leased: Sequence[Model]) -> list[Leases]:
+    """Count the leases of each of these models, tickets apart."""
+    return [
+        Leases(model._meta.label, rows.held().count(), rows.expired().count())
+        for model in leased
+        if model is not Ticket
+        for rows in [verbs.rows_of(connection, model)]
+    ]
+
+
+def tickets(connection: BaseDatabaseWrapper) -> Tickets:
+    """Count the waiters of all pools together."""
+    rows = Ticket.objects.using(connection.alias)
+    return Tickets(rows.waiting().count(), rows.filter(busy_before__lt=DbLater(-LONG_AGO)).count())
 
 
 @contextlib.contextmanager

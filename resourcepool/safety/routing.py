@@ -5,7 +5,7 @@ from django.db import router
 
 from resourcepool.leases.table import Model, inherited_from
 from resourcepool.models import AbstractLease, AbstractResource
-from resourcepool.safety.problem import Problem
+from resourcepool.safety.problem import Problem, problem
 from resourcepool.waiting.models import Ticket
 
 QUESTIONS = 16  # a router that answers at random is not found out by one
@@ -42,13 +42,7 @@ def used_aliases() -> list[str]:
 def undecided() -> list[Problem]:
     """Report models that are written now to this database, now to that."""
     return [
-        Problem(
-            "E008",
-            model._meta.label,
-            f"The database routers write it now to one database, now to another: {', '.join(sorted(aliases))}. So one"
-            " row can be granted once in each.",
-            "Have db_for_write() of your DATABASE_ROUTERS always return the same alias for this model.",
-        )
+        problem("E008", model._meta.label, aliases=", ".join(sorted(aliases)))
         for model in leased_models()
         if len(aliases := aliases_of(model)) > 1
     ]

@@ -12,17 +12,17 @@ from resourcepool.history.models import ACQUISITION, Event
 from resourcepool.signals import What
 
 MINUTE, HOUR = 60.0, 3_600.0  # seconds
-RARE = (What.LOST, What.EXPIRED, What.REVOKED, What.LEAKED)
+RARE = (What.LOST, What.EXPIRED, What.FREED, What.LEAKED)
 
 
 @dataclass(frozen=True, slots=True)
 class Happenings:
-    """Leases acquired within the last minute; lost, expired, revoked and leaked within the last hour."""
+    """Leases acquired within the last minute; lost, expired, freed and leaked within the last hour."""
 
     acquired: int = 0
     lost: int = 0
     expired: int = 0
-    revoked: int = 0
+    freed: int = 0
     leaked: int = 0
 
 

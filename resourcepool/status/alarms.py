@@ -4,15 +4,15 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from resourcepool import options
 from resourcepool.conf import setting
 from resourcepool.events import Sentence, shown
 from resourcepool.exceptions import BadOption, CheckerBroken, DatabaseUnavailable
 from resourcepool.history.leaks import open_leaks
-from resourcepool.jobs.names import CHECK, SWEEP
+from resourcepool.jobs import CHECK, SWEEP
 from resourcepool.resources.registry import resource_model
 from resourcepool.resources.state import State
 from resourcepool.status.alarm import Alarm, Kind
@@ -199,7 +199,7 @@ def _of_jobs(jobs: Iterable[JobStatus]) -> Iterator[Alarm]:
         elif job.failed is not None:
             text = _("The job “%(name)s” failed %(ago)s ago: %(result)s")
             name = job.name
-            numbers = {"name": gettext(name), "ago": duration(job.failed), "result": shown(job.result)}
+            numbers = {"name": _(name), "ago": duration(job.failed), "result": shown(job.result)}
             yield Alarm(Kind.JOB_FAILED, "", text % numbers)
 
 

@@ -6,7 +6,7 @@ from django.db import connections, router
 
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import MicrosUntil
-from resourcepool.jobs.models import Job
+from resourcepool.jobs import Job
 from resourcepool.leases import verbs
 from resourcepool.status.durations import ago
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from django.db import DatabaseError, connections
 from django.db.models import (
@@ -60,6 +60,8 @@ class PoolStatus:
     oldest_check: float | None = None
     passed_over: float | None = None
     trouble: str = ""
+
+    ALSO: ClassVar = ("total", "utilisation")
 
     @property
     def total(self) -> int:

@@ -1,6 +1,7 @@
 """Whether a holder still renews its lease: a dead or cut-off one stops, well before the lease expires."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from django.utils.translation import gettext as _
 
@@ -21,6 +22,8 @@ class Renewal:
 
     ago: float
     every: float
+
+    ALSO: ClassVar = ("is_overdue",)
 
     @property
     def is_overdue(self) -> bool:

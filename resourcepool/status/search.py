@@ -26,12 +26,12 @@ _WORDS = re.compile(r"\[[^\]]*\]|[^\s/@:\[\]]+")
 class Matches:
     """The matches: resources, and names of holders with a lease or a place in line; up to ``limit`` of each.
 
-    ``is_cut_short``: there may be more.
+    ``more``: there may be others.
     """
 
-    rows: list[Any] = field(default_factory=list)
+    resources: list[Any] = field(default_factory=list)
     holders: list[str] = field(default_factory=list)
-    is_cut_short: bool = False
+    more: bool = False
 
 
 def find(text: str, models: Sequence[Any], limit: int = 10) -> Matches:

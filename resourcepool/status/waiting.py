@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from django.core.exceptions import FieldError, ValidationError
 from django.db import connections
@@ -16,7 +16,7 @@ from resourcepool.dialect import DbNow, MicrosUntil
 from resourcepool.resources.choice import everything
 from resourcepool.resources.selectors import wanted
 from resourcepool.resources.state import State
-from resourcepool.status.durations import duration
+from resourcepool.status.durations import ago, duration
 from resourcepool.status.pools import in_state
 from resourcepool.waiting.models import Ticket
 
@@ -51,8 +51,8 @@ class InLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
-    """A waiter, and what prevents its service.
+class Waiting(InLine):
+    """A place in line, and what prevents its service.
 
     Attributes:
         ahead: how many are served before; ``in_front``: the first of them.
@@ -60,11 +60,12 @@ class Waiting:
         next_free_in: seconds until the next of those leases or rests ends, unless it is renewed; None: none runs.
     """
 
-    place: InLine
     ahead: int
     in_front: list[InLine]
     matching: Mapping[State, int]
     next_free_in: float | None
+
+    ALSO: ClassVar = ("because",)
 
     @property
     def because(self) -> str:
@@ -74,8 +75,7 @@ class Waiting:
 
 def waiting(model: Any, holder: str, limit: int = 10) -> list[Waiting]:
     """Return up to ``limit`` places of exactly this holder in the line for ``model``, the first to be served first."""
-    places = [_place(row) for row in _in_line(model).filter(holder=holder)[:limit]]
-    return [_waiting(model, place) for place in places]
+    return [_waiting(model, row) for row in _in_line(model).filter(holder=holder)[:limit]]
 
 
 def why_longest_waits(model: Any) -> str:
@@ -84,8 +84,8 @@ def why_longest_waits(model: Any) -> str:
     row = retrying(connections[model.pool.using], rows.first)
     if row is None:
         return ""
-    one = _waiting(model, _place(row))
-    wants = _("It wants %s.") % one.place.wish if one.place.wants else ""
+    one = _waiting(model, row)
+    wants = _("It wants %s.") % one.wish if one.wants else ""
     return f"{wants} {one.because}".lstrip()
 
 
@@ -98,10 +98,10 @@ def why_not_served(one: Waiting) -> str:
         return _("No resource matches what it wants.")
     if not free + leased + resting:
         return _("None of the %d that match is in service.") % total
-    if free + leased + resting < one.place.count:
-        numbers = {"count": one.place.count, "there": free + leased + resting}
+    if free + leased + resting < one.count:
+        numbers = {"count": one.count, "there": free + leased + resting}
         return _("It wants %(count)d at once, and only %(there)d that match are in service.") % numbers
-    if free >= one.place.count:
+    if free >= one.count:
         if one.ahead:
             return _("%(free)d that match are free; %(ahead)d in front of it are served first.") % {
                 "free": free,
@@ -122,11 +122,8 @@ def _occupied(free: int, leased: int, resting: int) -> str:
 
 
 def _soon(seconds: float | None) -> list[str]:
-    return (
-        []
-        if seconds is None
-        else [_("The next may come free in %s, unless its lease is renewed.") % duration(seconds)]
-    )
+    text = _("The next may come free in %s, unless its lease is renewed.")
+    return [] if seconds is None else [text % duration(seconds)]
 
 
 def _in_line(model: Any) -> Any:
@@ -134,30 +131,24 @@ def _in_line(model: Any) -> Any:
     return tickets.annotate(db_asked=MicrosUntil("asked_at")).order_by("priority", "pk")
 
 
-def _waiting(model: Any, place: InLine) -> Waiting:
-    before = Q(priority__lt=place.priority) | Q(priority=place.priority, pk__lt=place.ticket)
+def _waiting(model: Any, row: Any) -> Waiting:
+    before, place = Q(priority__lt=row.priority) | Q(priority=row.priority, pk__lt=row.pk), _place(row)
     connection, in_front = connections[model.pool.using], _in_line(model).filter(before)
-    found = _matching(model, json.dumps(place.wants))
+    found = _matching(model, json.dumps(place["wants"]))
     next_free = found.get("n_next_free_in")
     return Waiting(
-        place=place,
+        **place,
         ahead=retrying(connection, in_front.count),
-        in_front=[_place(row) for row in retrying(connection, lambda: list(in_front[:SHOWN]))],
+        in_front=[InLine(**_place(one)) for one in retrying(connection, lambda: list(in_front[:SHOWN]))],
         matching={state: found.get(f"n_{state.value}", 0) for state in State},
         next_free_in=None if next_free is None else next_free / 1_000_000,
     )
 
 
-def _place(row: Any) -> InLine:
-    return InLine(
-        ticket=row.pk,
-        pool=row.pool,
-        holder=row.holder,
-        wants=_wishes(row.selector),
-        count=row.count,
-        priority=row.priority,
-        waited=max(0.0, -row.db_asked / 1_000_000),
-    )
+def _place(row: Any) -> dict[str, Any]:
+    """Return the fields of ``InLine``."""
+    same = {name: getattr(row, name) for name in ("pool", "holder", "count", "priority")}
+    return {**same, "ticket": row.pk, "wants": _wishes(row.selector), "waited": ago(row.db_asked)}
 
 
 def _wishes(selector: str) -> Mapping[str, Any]:

@@ -1,8 +1,9 @@
 """Explains a resource (who has it, why nobody gets it) or a holder (what it has, why it is not served)."""
 
+import datetime
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
 
 from django.db import connections, router
 from django.utils.translation import gettext as _
@@ -15,7 +16,7 @@ from resourcepool.leases.lock_holders import Locked, lockers
 from resourcepool.resources.choice import everything
 from resourcepool.resources.state import State, Status, standing_of, state_of
 from resourcepool.signals import What
-from resourcepool.status.durations import duration
+from resourcepool.status.durations import ago, duration
 from resourcepool.status.holders import Holding, counts, holdings
 from resourcepool.status.waiting import Waiting, waiting
 
@@ -24,11 +25,27 @@ ENDINGS = (
     What.HANDED_OVER,
     What.LOST,
     What.EXPIRED,
-    What.REVOKED,
+    What.FREED,
     What.FIXED,
     What.QUARANTINED,
 )
 LAST = 5  # endings shown
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """The event with which a lease ended, ``age`` seconds ago; ``seconds``: for how long it was held."""
+
+    at: datetime.datetime
+    age: float
+    what: What
+    fence: int
+    holder: str
+    actor: str
+    reason: str
+    seconds: float | None
+    host: str
+    pid: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +55,7 @@ class Resource:
     Attributes:
         pool: "app.Model".
         row: the resource; ``str(row)`` shows no secret.
-        holding: the running lease; None: there is none.
+        lease: the running one; None: there is none.
         busy_for: until its lease, rest or quarantine ends; 0: none runs.
         back_in: until it returns to service by itself; None: no such time is set.
         checked: since its last validity check; None: never.
@@ -49,12 +66,16 @@ class Resource:
     pool: str
     row: Any
     state: State
-    holding: Holding | None
+    lease: Holding | None
     busy_for: float
     back_in: float | None
     checked: float | None
-    endings: list[Event]
+    endings: list[Ending]
     locked: Locked | None = None
+    fence: int = 0
+    verdict: str = ""
+
+    ALSO: ClassVar = ("because", "reason")
 
     @property
     def reason(self) -> str:
@@ -71,8 +92,8 @@ class Resource:
 class Holder:
     """A holder's leases and waiters; up to ``limit`` of each."""
 
-    name: str
-    holds: list[Holding]
+    holder: str
+    leases: list[Holding]
     waits: list[Waiting]
 
 
@@ -87,12 +108,14 @@ def resource(row: Any) -> Resource:
         pool=model._meta.label,
         row=now,
         state=state,
-        holding=held[0] if held else None,
+        lease=held[0] if held else None,
         busy_for=busy_for,
         back_in=now.db_back / 1_000_000 if now.db_back is not None and now.db_back > 0 else None,
-        checked=None if now.db_checked is None else max(0.0, -now.db_checked / 1_000_000),
+        checked=ago(now.db_checked),
         endings=endings(now),
         locked=stuck[0] if stuck else None,
+        fence=now.fence,
+        verdict=now.verdict,
     )
 
 
@@ -103,13 +126,14 @@ def holder(name: str, models: Sequence[Any], limit: int = 20) -> Holder:
     return Holder(name, holds[:limit], waits[:limit])
 
 
-def endings(row: Any) -> list[Event]:
+def endings(row: Any) -> list[Ending]:
     """Return the endings of the last leases of ``row``, the last one first, as far as the history knows."""
     using = router.db_for_read(Event)
     ended = Event.objects.using(using).of(row).filter(what__in=ENDINGS)
     events = ended.exclude(what=What.QUARANTINED, holder="").with_age()  # an operator's ends no lease
     last = events.order_by("-fence", "-pk")[:LAST]
-    return retrying(connections[using], lambda: list(last.all()))
+    found = retrying(connections[using], lambda: list(last.all()))
+    return [_ending(event) for event in found]
 
 
 def explanation(one: Resource) -> str:
@@ -120,6 +144,11 @@ def explanation(one: Resource) -> str:
         )
         return str(text % {"holder": one.row.holder, "locked": shown(one.locked)})
     return f"{_standing(one)} {shown(one.locked)}" if one.locked else _standing(one)
+
+
+def _ending(event: Event) -> Ending:
+    about = {field.name: getattr(event, field.name) for field in fields(Ending)}
+    return Ending(**{**about, "what": What(event.what)})
 
 
 def _standing(one: Resource) -> str:

@@ -9,7 +9,7 @@ from django.utils import translation
 
 from resourcepool.database.retry import retrying
 from resourcepool.elections.election import Term
-from resourcepool.jobs.models import Job
+from resourcepool.jobs import Job
 from resourcepool.leases import verbs
 from resourcepool.signals import alarm_cleared, alarm_raised
 from resourcepool.status.alarms import Alarm, Kind, alarms

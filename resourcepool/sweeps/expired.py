@@ -1,25 +1,28 @@
-"""Clears what dead holders left behind, and tells of it."""
+"""Tells of leases that ran out, and clears what their holders left behind."""
 
-from functools import partial
 from typing import Any
 
-from django.db import connections
+from django.db import connections, router
+from django.db.models import Exists, OuterRef
 
-from resourcepool.database.retry import Unsettled, retrying
+from resourcepool.database.retry import retrying
 from resourcepool.dialect import MicrosUntil
 from resourcepool.events import say
 from resourcepool.history.held import ran_out
+from resourcepool.history.models import Event
+from resourcepool.history.recorder import recorder
 from resourcepool.leases import verbs
-from resourcepool.leases.short_transactions import briefly
+from resourcepool.resources.queryset import end_leases
 from resourcepool.signals import Fact, What, tell
 
-MOST = 1_000  # rows of one pool in one sweep
+MOST = 1_000  # rows, or events, of one pool in one sweep
+LOOK_BACK = 900.0  # seconds
 
 
 def clear_expired(model: Any) -> int:
     """Clear the holder of rows whose lease ran out without a release, and tell of each; returns how many.
 
-    They were free before and are free after it. The fence goes up as with a release, so whoever comes late finds out.
+    They were free before and are free after it. The fence goes up as with a release, so a late holder finds out.
     """
     using = model.pool.using
     connection = connections[using]
@@ -28,7 +31,10 @@ def clear_expired(model: Any) -> int:
     if not rows:
         return 0
     lasted = ran_out(model, [(pk, fence, -left / 1_000_000) for pk, fence, _holder, left in rows])
-    cleared = briefly(using, partial(_clear, model, rows), settle=partial(_cleared, model, rows))
+    # Locked rows, of holders inside ``guard`` for example, are left for the next sweep. An expired lease is never
+    # renewed: under the same fence it is still the expired one.
+    skips = connection.features.has_select_for_update_skip_locked
+    cleared = end_leases(verbs.rows_of(connection, model), rows, skips=skips)
     for pk, fence, holder, left in cleared:
         reason = say("found_late", seconds=round(-left / 1_000_000))
         seconds = lasted.get((pk, fence))
@@ -36,27 +42,23 @@ def clear_expired(model: Any) -> int:
     return len(cleared)
 
 
-def _clear(model: Any, rows: list[Any]) -> list[Any]:
-    """Clear those of ``rows`` that nobody has claimed meanwhile; return these.
+def tell_overtaken(model: Any) -> int:
+    """Tell of leases that the history saw begin but not end, and whose row another holder got under the next fence.
 
-    What somebody has locked, a holder whose work is still guarded for example, is left for the next sweep.
+    A release raises the fence, so two grants with fences that follow each other have no release between them.
+    Returns how many. What it tells is written when it returns, so that the next sweep, wherever it runs, tells none of
+    them again; raises DatabaseUnavailable.
     """
-    connection = connections[model.pool.using]
-    skips = connection.features.has_select_for_update_skip_locked
-    again = verbs.rows_of(connection, model).filter(pk__in=[row[0] for row in rows]).order_by("pk")
-    fences = dict(again.select_for_update(skip_locked=skips).values_list("pk", "fence"))
-    # An expired lease is never renewed: under the same fence it is still the expired one.
-    still = [row for row in rows if fences.get(row[0]) == row[1]]
-    if still:
-        verbs.release_all(connection, model, [(pk, fence) for pk, fence, *_ in still], 0.0)
-    return still
-
-
-def _cleared(model: Any, rows: list[Any]) -> list[Any]:
-    """Return those of ``rows`` that were cleared before the connection was lost; raises Unsettled if there are none."""
-    now = verbs.rows_of(connections[model.pool.using], model).filter(pk__in=[row[0] for row in rows], holder="")
-    fences = dict(now.values_list("pk", "fence"))
-    cleared = [row for row in rows if fences.get(row[0]) == row[1] + 1]
-    if not cleared:
-        raise Unsettled
-    return cleared
+    recorder.flush()
+    using = router.db_for_write(Event)
+    events = Event.objects.using(using).filter(pool=model._meta.label_lower)
+    same_row = events.filter(row=OuterRef("row"))
+    successor = same_row.acquisitions().filter(fence=OuterRef("fence") + 1)
+    told = same_row.filter(fence=OuterRef("fence"), what__in=(What.EXPIRED, What.HANDED_OVER, What.FREED))
+    begun = events.filter(what=What.ACQUIRED).since(LOOK_BACK)
+    lost = begun.filter(Exists(successor), ~Exists(told)).order_by("pk")
+    found = retrying(connections[using], lambda: list(lost.values_list("row", "fence", "holder")[:MOST]))
+    for row, fence, holder in found:
+        tell(Fact(What.EXPIRED, model, using, row, fence, holder, say("acquired_since")))
+    recorder.flush()
+    return len(found)

@@ -57,7 +57,7 @@ def _remove(model: Any, lease: Lease | None, **old: Any) -> int:
             lease.ensure_held()
         # By primary key, because a range on the other index would lock what is just being added.
         pks = retrying(connection, lambda: list(rows.filter(**old).values_list("pk", flat=True)[:BATCH]))
-        # What somebody has locked is removed next time; if that is all there is, for now.
+        # Locked rows are removed next time; if only those are left, this run is done.
         found = briefly(using, partial(_delete_unlocked, rows, pks)) if pks else 0
         if not found:
             return removed

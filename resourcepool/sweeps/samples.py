@@ -31,7 +31,7 @@ def take_samples() -> int:
     try:
         retrying(connection, lambda: _write(using, samples))
     except IntegrityError:
-        return 0  # somebody else just has
+        return 0  # another process was faster
     return len(samples)
 
 

@@ -28,11 +28,6 @@ class Entry:
     every: int
     arguments: tuple[str, ...] = ()
 
-    @property
-    def note(self) -> str:
-        """What is written beside it, by which a later run knows what it was like when it was installed."""
-        return NOTE.format(every=self.every)
-
 
 @dataclass(frozen=True, slots=True)
 class InstalledEntry:
@@ -48,21 +43,22 @@ class EntryAction(StrEnum):
 
     ADD = "add"
     CHANGE = "change"
-    KEEP = "keep"  # somebody has changed it
+    KEEP = "keep"  # an operator has changed it
     NOTHING = "nothing"
     REMOVE = "remove"  # it is of a check that the settings do not name any more
 
 
 def wanted() -> list[Entry]:
     """Return what should be started: the sweep, the statistics, the pruning, and each pool's validity check."""
-    entries = [
+    return [
         Entry("resourcepool: sweep", "resourcepool.sweep", MINUTE),
         Entry("resourcepool: statistics", "resourcepool.refresh_statistics", MINUTE),
         Entry("resourcepool: prune history", "resourcepool.prune_history", 10 * MINUTE),
+        *(
+            Entry(f"resourcepool: check {label}", "resourcepool.check_validity", every, (label,))
+            for label, every in sorted(intervals().items())
+        ),
     ]
-    for label, every in sorted(intervals().items()):
-        entries.append(Entry(f"resourcepool: check {label}", "resourcepool.check_validity", every, (label,)))
-    return entries
 
 
 def plan(entries: Sequence[Entry], found: Mapping[str, InstalledEntry]) -> list[tuple[EntryAction, Entry]]:
@@ -119,7 +115,7 @@ def _write(entry: Entry) -> None:
             "task": entry.task,
             "interval": interval,
             "args": json.dumps(list(entry.arguments)),
-            "description": entry.note,
+            "description": NOTE.format(every=entry.every),  # by which a later run knows how it was installed
             # Late ones pile up while no worker runs; one is enough.
             "expire_seconds": entry.every,
         },

@@ -1,20 +1,13 @@
 """The sweep: everything that should be looked at every minute or so, one thing after the other."""
 
-from typing import Any
-
-from django.db import connections
-
-from resourcepool.database.retry import retrying
 from resourcepool.elections.election import Term
 from resourcepool.events import joined, say
 from resourcepool.exceptions import ResourcePoolError
-from resourcepool.jobs.names import PRUNE, STATISTICS, SWEEP
-from resourcepool.jobs.running import run
+from resourcepool.jobs import PRUNE, STATISTICS, SWEEP, run
 from resourcepool.resources.queryset import ResourceQuerySet
 from resourcepool.resources.registry import resource_models
 from resourcepool.sweeps.alarming import tell_alarms
-from resourcepool.sweeps.expired import clear_expired
-from resourcepool.sweeps.overtaken import tell_overtaken
+from resourcepool.sweeps.expired import clear_expired, tell_overtaken
 from resourcepool.sweeps.pruning import prune_history
 from resourcepool.sweeps.samples import take_samples
 
@@ -44,18 +37,13 @@ def _counted(count: int, code: str) -> str:
     return say(ONE.get(code, code) if count == 1 else code, count=count)
 
 
-def _returned(model: Any) -> int:
-    rows = ResourceQuerySet(model=model, using=model.pool.using)
-    return retrying(connections[model.pool.using], rows.return_due)
-
-
 def _sweep(term: Term) -> str:
     counts: dict[str, int] = {"returned": 0, "leases_ran_out": 0, "overtaken": 0}
     broken: list[str] = []
     for model in resource_models():
         term.ensure_held()
         try:
-            counts["returned"] += _returned(model)
+            counts["returned"] += ResourceQuerySet(model=model, using=model.pool.using).return_due()
             counts["leases_ran_out"] += clear_expired(model)
             counts["overtaken"] += tell_overtaken(model)
         except ResourcePoolError as error:  # one pool in trouble must not keep the others from being swept

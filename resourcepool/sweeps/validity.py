@@ -5,8 +5,7 @@ from typing import Any
 
 from resourcepool.elections.election import Term
 from resourcepool.events import joined, say
-from resourcepool.jobs.names import CHECK
-from resourcepool.jobs.running import run
+from resourcepool.jobs import CHECK, run
 from resourcepool.resources.queryset import ResourceQuerySet
 from resourcepool.resources.registry import resource_model
 from resourcepool.validity.check import Wishes, check

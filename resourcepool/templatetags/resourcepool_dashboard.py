@@ -47,6 +47,12 @@ def commands(text: str) -> SafeString:
     )
 
 
+@register.simple_tag
+def link(address: str, text: object, id: str) -> SafeString:  # noqa: A002 (as the attribute is called)
+    """Return ``text`` as a link with this id; alone if there is no address."""
+    return format_html('<a id="{}" href="{}">{}</a>', id, address, text) if address else format_html("{}", text)
+
+
 @register.filter
 def percent(share: float) -> str:
     """Spell a share from 0 to 1; what is not quite nothing or all is not rounded to it."""

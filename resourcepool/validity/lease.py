@@ -8,14 +8,12 @@ from typing import Any
 from django.db import connections, models
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool.database.clock import monotonic
+from resourcepool.clock import monotonic
 from resourcepool.database.retry import Unsettled, retrying
 from resourcepool.dialect import DbLater, DbNow
 from resourcepool.events import say
 from resourcepool.leases import verbs
-from resourcepool.leases.holder import default_holder
-from resourcepool.leases.terms import Terms
-from resourcepool.leases.verbs import Grant
+from resourcepool.leases.terms import Grant, Terms, default_holder
 from resourcepool.resources.lease import ResourceLease
 from resourcepool.resources.queryset import BACK, ResourceQuerySet
 from resourcepool.resources.state import Status
@@ -23,6 +21,7 @@ from resourcepool.signals import Fact, What, is_recorded, tell
 from resourcepool.validity.checker import Finding
 from resourcepool.validity.due import DueResource
 from resourcepool.waiting import handover, tickets
+from resourcepool.waiting.request import refuse_open_transaction
 
 TICK = datetime.timedelta(milliseconds=1)
 TTL = 60.0  # seconds after which what a dead checker held is free, or was before its quarantine is over
@@ -96,7 +95,7 @@ def take(model: Any, candidate: DueResource, actor: str = "") -> CheckLease | No
     # Not the pool's own terms: its cool-down and max_hold are for those who use the thing.
     terms = Terms(TTL, holder, holder_is_unique=True, is_recorded=is_recorded(model))
     asked = dataclasses.replace(pool.request(1, {"holder": holder}), terms=terms)
-    pool.refuse_open_transaction(asked)
+    refuse_open_transaction(connections[pool.using], asked)
     connection = connections[pool.using]
     if candidate.is_parked:
         grant = _take_parked(connection, model, candidate, terms)

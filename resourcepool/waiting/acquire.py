@@ -12,18 +12,16 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from resourcepool import dialect
 from resourcepool.async_threads import in_thread
 from resourcepool.bell import Bell
-from resourcepool.database.answers import answer_timeout
 from resourcepool.database.clock import monotonic
+from resourcepool.database.retry import A_LITTLE, LONGEST, answer_timeout
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.leases import verbs
-from resourcepool.leases.holder import default_holder
-from resourcepool.leases.verbs import Grant
-from resourcepool.waiting import handover, tickets
-from resourcepool.waiting.claim_in_transaction import refuse_open_transaction
+from resourcepool.leases.terms import Grant, default_holder
+from resourcepool.waiting import giving_out, tickets
 from resourcepool.waiting.contention import acquiring, releasing, speed_of, upkeep
-from resourcepool.waiting.delivering import abandon, handles
+from resourcepool.waiting.lease import abandon, handles
 from resourcepool.waiting.notices import notices
-from resourcepool.waiting.request import Request, Source
+from resourcepool.waiting.request import Request, Source, refuse_open_transaction
 from resourcepool.waiting.waiter import Waiter, look
 from resourcepool.waiting.waiters import waiters
 
@@ -49,11 +47,11 @@ def acquire(source: Source, request: Request, stop: Callable[[], bool] = lambda:
     leases: Leases | None = None
     had_session = connections[source.using].connection is not None
     try:
-        with request.answer_timeout():
+        with _limited(request):
             waiter = _begin(source, request)
         if not isinstance(waiter, Waiter):
             return waiter
-        with request.answer_timeout():
+        with _limited(request):
             leases = _look_here(waiter, stop)
         if leases is None:
             waiters.join(waiter)
@@ -75,7 +73,7 @@ def try_now(source: Source, request: Request) -> Leases | None:
     with answer_timeout():
         if not connection.in_atomic_block:
             # A caller that does not wait could overtake the waiters for ever: it gets only rows that nobody wants.
-            handover.give_everybody(connection, source.model)
+            giving_out.give_everybody(connection, source.model)
         grants = _at_once(connection, source, request)
     return None if grants is None else handles(source, connection.alias, request, grants)
 
@@ -106,6 +104,11 @@ async def atry_now(source: Source, request: Request) -> Leases | None:
     return await in_thread(_loaded, try_now, source, request, undo=_undo)
 
 
+def _limited(request: Request) -> answer_timeout:
+    """Limit the statements in this block, so that none keeps the caller much beyond its ``timeout``."""
+    return answer_timeout(min(LONGEST, request.timeout + A_LITTLE))
+
+
 def _begin(source: Source, request: Request) -> Leases | Waiter:
     """Return leases of free rows, or a waiter in line for them."""
     connection = connections[source.using]
@@ -114,9 +117,12 @@ def _begin(source: Source, request: Request) -> Leases | Waiter:
         if (leases := try_now(source, request)) is None:
             raise source.timed_out(request, "", None)
         return leases
-    refuse_open_transaction(connection, request)
+    if not connection.autocommit:
+        refuse_open_transaction(connection, request)
     began, alias, trouble, grants = monotonic(), connection.alias, None, None
-    if not acquiring.is_likely(source.model, alias) and waiters.trouble(alias) is None:
+    if not acquiring.is_likely(source.model, alias) and (
+        not waiters.in_trouble or waiters.trouble(alias) is None
+    ):
         try:
             grants = _at_once(connection, source, request)
         except DatabaseUnavailable as error:
@@ -162,7 +168,7 @@ def _take_ticket(connection: BaseDatabaseWrapper, waiter: Waiter) -> Leases | No
     waiter.has(ticket)
     if releasing.is_likely(model, using, JUST_NOW) and random.random() > speed_of(model, using).share_of_looks:  # noqa: S311
         return None
-    _, given = handover.give_out(connection, model, waiter.request.selector)
+    _, given = giving_out.give_out(connection, model, waiter.request.selector)
     if len(rows := given.get(ticket.pk, ())) < waiter.request.count:
         return None
     sent_at, lasts = ticket.sent_at, ticket.lasts
@@ -260,7 +266,7 @@ def _undo(obtained: Leases | Waiter | None) -> None:
 
 def _loaded(obtain: Callable[[Source, Request], Obtained], source: Source, request: Request) -> Obtained:
     """Obtain leases and read their rows: under asyncio ``lease.resource`` must not touch the database."""
-    with request.answer_timeout():
+    with _limited(request):
         obtained = obtain(source, request)
     if isinstance(obtained, list):
         try:

@@ -1,30 +1,22 @@
-"""Gives rows straight to waiters: row and ticket change together, or neither does.
+"""Gives one row straight to a waiter: row and ticket change together, or neither does."""
 
-A released row goes to the first waiter in line that it fits. Rows that come free by themselves (expiry, the end of a
-quarantine, a new row, a row back in service) are given out by any process that looks.
-"""
-
-import contextlib
 from collections.abc import Collection, Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
-from django.db import DatabaseError, InterfaceError, connections, transaction
+from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Q
 
 from resourcepool import dialect
-from resourcepool.database.answers import answer_timeout
 from resourcepool.database.clock import monotonic
-from resourcepool.database.retry import retrying, rows_read
+from resourcepool.database.retry import rows_read
 from resourcepool.dialect import RowUpdate
-from resourcepool.exceptions import ResourcePoolError
 from resourcepool.leases import verbs
 from resourcepool.leases.table import Model, key, table_of
 from resourcepool.waiting import tickets
 from resourcepool.waiting.allot import WaitingTicket, allot
 from resourcepool.waiting.contention import releasing, speed_of
-from resourcepool.waiting.free_rows import MOST, Glance, glance
 from resourcepool.waiting.models import Ticket, pool_name
 from resourcepool.waiting.notices import notify
 from resourcepool.waiting.tickets import Pairs, Row
@@ -97,27 +89,8 @@ def _of(connection: BaseDatabaseWrapper, model: Model) -> _Texts:
     return _texts(model, connection.vendor, connection.alias)
 
 
-def release(
-    connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int, *, trusted_until: float
-) -> bool:
-    """Give a row up: straight to the first in line that it fits, otherwise it is free. False: it was lost before.
-
-    Args:
-        trusted_until: the time, by this process's clock, before which nobody else can have claimed it.
-
-    Raises:
-        DatabaseUnavailable: it is unknown whether it took effect.
-    """
-    if connection.in_atomic_block:
-        # A ticket that stays locked until the commit would hold up its whole process.
-        transaction.on_commit(partial(give_out_quietly, connection.alias, model), using=connection.alias)
-        return verbs.release(connection, model, pk, fence, 0.0, trusted_until=trusted_until)
-    send = partial(_release, connection, model, pk, fence)
-    settle = partial(_was_given_back, connection, model, pk, fence, trusted_until)
-    return retrying(connection, send, settle=settle)
-
-
-def _release(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int) -> bool:
+def release(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int) -> bool:
+    """Give the row to the first in line that it fits, otherwise free it; False: it was lost before. In one try."""
     row = (connection, model, pk, fence)
     if releasing.is_likely(model, connection.alias):
         return _to_first(*row) or _if_nobody_waits(*row) or _to_fitting(*row)
@@ -167,8 +140,8 @@ def give_fitting(
         line = tickets.in_line(connection, model, most)
         is_whole = len(line) < most
         while line:
-            fitting = _fitting(connection, model, (pk, fence), {ticket.selector for ticket in line})
-            given = allot(line, {selector: [pk] for selector in fitting})
+            selectors = fitting(connection, model, (pk, fence), {ticket.selector for ticket in line})
+            given = allot(line, {selector: [pk] for selector in selectors})
             if not given:
                 break
             ticket = next(ticket for ticket in line if ticket.pk in given)
@@ -195,6 +168,13 @@ def give(
     if given := _change_both(connection, model, sql, (pk, fence), ticket, holds):
         _note_given(model, connection.alias, ticket.address, ticket.pk)
     return given
+
+
+def take_from(
+    connection: BaseDatabaseWrapper, model: Model, row: Row, ticket: WaitingTicket, left: Pairs
+) -> bool:
+    """Free this row of a ticket for several, which keeps ``left``; if either has changed, return False."""
+    return _change_both(connection, model, _of(connection, model).take_back, row, ticket, left)
 
 
 def _change_both(
@@ -224,75 +204,7 @@ def _change_both(
     return done
 
 
-def give_out(
-    connection: BaseDatabaseWrapper, model: Model, selector: str = "{}", most: int = FEW
-) -> tuple[Glance, dict[int, Pairs]]:
-    """Give free rows to the waiters that are due.
-
-    Args:
-        most: how many free rows are looked at.
-
-    Returns:
-        The rows that were free for ``selector``; and {ticket: the rows that it has now} of the tickets that got some.
-
-    Raises:
-        DatabaseUnavailable: some rows may have been given.
-    """
-    served: dict[int, WaitingTicket] = {}
-    seen = glance(connection, model, model.where(selector, connection), most)
-    if seen.free and (line := tickets.in_line(connection, model)):
-        found = {selector: seen}
-        for other in {ticket.selector for ticket in line} - {selector}:
-            found[other] = glance(connection, model, model.where(other, connection), len(line))
-        fences = {pk: fence for one in found.values() for pk, fence in one.free.items()}
-
-        def take(ticket: WaitingTicket, pk: Any) -> bool:
-            ticket = served.get(ticket.pk, ticket)
-            given = _give_free(connection, model, pk, fences[pk], ticket)
-            if given:
-                served[ticket.pk] = ticket.given(pk, fences[pk] + 1)
-            return given
-
-        allot(line, {wanted: list(one.free) for wanted, one in found.items()}, take)
-    return seen, {pk: ticket.holds for pk, ticket in served.items()}
-
-
-def give_everybody(connection: BaseDatabaseWrapper, model: Model) -> None:
-    """Give all waiters for rows of ``model`` the rows they are due; raises as ``give_out``."""
-    for selector in tickets.selectors(connection, model):
-        give_out(connection, model, selector, MOST)
-
-
-def take_back(connection: BaseDatabaseWrapper, model: Model) -> None:
-    """Free rows of a ticket for several that an earlier ticket needs, which came later with a better priority.
-
-    Otherwise each of them might wait for rows of the other. Raises DatabaseUnavailable.
-    """
-    line = tickets.in_line(connection, model)
-    for number, ticket in enumerate(line):
-        before = {earlier.selector for earlier in line[:number]}
-        for row in ticket.holds:
-            if before and _fitting(connection, model, row, before):
-                left = tuple(held for held in ticket.holds if held != row)
-                sql = _of(connection, model).take_back
-                retrying(connection, partial(_change_both, connection, model, sql, row, ticket, left))
-                break  # one at a time: the ticket's fence changes
-
-
-def give_out_quietly(using: str, model: Model) -> None:
-    """Give free rows to waiters; if that fails, they find the rows themselves a moment later."""
-    with contextlib.suppress(DatabaseError, InterfaceError, ResourcePoolError), answer_timeout():
-        give_out(connections[using], model, most=MOST)
-
-
-def _give_free(
-    connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int, ticket: WaitingTicket
-) -> bool:
-    send = partial(give, connection, model, pk, fence, ticket, if_free=True)
-    return retrying(connection, send, busy=lambda: False)
-
-
-def _fitting(connection: BaseDatabaseWrapper, model: Model, row: Row, selectors: Collection[str]) -> set[str]:
+def fitting(connection: BaseDatabaseWrapper, model: Model, row: Row, selectors: Collection[str]) -> set[str]:
     """Return the ``selectors`` that match this row; none, if it is out of service or has another fence."""
     table, chosen = table_of(connection, model), sorted(selectors)
     wheres = [model.where(selector, connection) for selector in chosen]
@@ -303,7 +215,7 @@ def _fitting(connection: BaseDatabaseWrapper, model: Model, row: Row, selectors:
     return {selector for row in found for selector, fits in zip(chosen, row, strict=True) if fits}
 
 
-def _was_given_back(
+def was_given_back(
     connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int, trusted_until: float
 ) -> bool:
     """Settle a release whose reply was lost; see ``verbs.was_given_back``."""

@@ -1,10 +1,26 @@
-"""The handle of a row that others may be waiting for."""
+"""The handle of a row that others may be waiting for: made, delivered to the caller, given back."""
 
+import logging
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, TypeVar
+
+from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from resourcepool.database.retry import retrying
+from resourcepool.exceptions import DatabaseUnavailable
+from resourcepool.leases import verbs
 from resourcepool.leases.lease import Lease
 from resourcepool.leases.table import Model
+from resourcepool.leases.terms import Grant
 from resourcepool.waiting import handover
+from resourcepool.waiting.giving_out import give_out_quietly
+from resourcepool.waiting.request import Request, Source
+
+Handle = TypeVar("Handle", bound=Lease)
+
+logger = logging.getLogger(__name__)
 
 
 class AwaitedLease(Lease):
@@ -16,10 +32,81 @@ class AwaitedLease(Lease):
     @staticmethod
     def were_released(using: str, model: Model) -> None:
         """Give free rows to the waiters."""
-        handover.give_out_quietly(using, model)
+        give_out_quietly(using, model)
 
     def _send_release(self, connection: BaseDatabaseWrapper) -> bool:
         if self.terms.cooldown:  # nobody may have it yet; it is given out after the cool-down
             return super()._send_release(connection)
         until = self.trust.until
-        return handover.release(connection, self.model, self.pk, self.fence, trusted_until=until)
+        return release(connection, self.model, self.pk, self.fence, trusted_until=until)
+
+
+def release(
+    connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int, *, trusted_until: float
+) -> bool:
+    """Give a row up: straight to the first in line that it fits, otherwise it is free. False: it was lost before.
+
+    Args:
+        trusted_until: the time, by this process's clock, before which nobody else can have claimed it.
+
+    Raises:
+        DatabaseUnavailable: it is unknown whether it took effect.
+    """
+    if connection.in_atomic_block:
+        # A ticket that stays locked until the commit would hold up its whole process.
+        transaction.on_commit(partial(give_out_quietly, connection.alias, model), using=connection.alias)
+        return verbs.release(connection, model, pk, fence, 0.0, trusted_until=trusted_until)
+    send = partial(handover.release, connection, model, pk, fence)
+    settle = partial(handover.was_given_back, connection, model, pk, fence, trusted_until)
+    return retrying(connection, send, settle=settle)
+
+
+def handles(source: Source, using: str, request: Request, grants: Sequence[Grant]) -> list[Any]:
+    """Return the handles of these grants.
+
+    If one cannot be made (no more threads, for example) or a signal interrupts this, all grants go back, and the error
+    is raised.
+    """
+    leases: list[Lease] = []
+    try:
+        for grant in grants:
+            leases.append(source.handle(using, grant, request))  # noqa: PERF401 (known one by one)
+    except BaseException:
+        abandon(leases)
+        for grant in grants[len(leases) :]:
+            give_back(source, using, grant)
+        raise
+    return leases
+
+
+def give_back(source: Source, using: str, grant: Grant) -> None:
+    """Free a granted row that has no handle, or give it to the next in line; if that fails, it expires."""
+    try:
+        release(connections[using], source.model, grant.pk, grant.fence, trusted_until=0.0)
+    except DatabaseUnavailable as error:
+        logger.warning("could not give back what nobody got; it lapses by itself: %s", error)
+    except Exception:
+        logger.exception("could not give back what nobody got; it lapses by itself")
+
+
+def abandon(leases: Sequence[Lease] | None) -> None:
+    """Give these back without raising."""
+    for lease in leases or ():
+        lease.let_go()  # all of them first: an interrupted release of one must not keep the others
+    for lease in leases or ():
+        lease.abandon()
+
+
+def delivered(leases: list[Handle]) -> list[Handle]:
+    """Return these to the caller; from now on they are renewed until they are given back.
+
+    The last step: if a signal comes before it, the handles are let go as soon as nothing refers to them (``Keeper``).
+    """
+    try:
+        for lease in leases:
+            lease.is_delivered = True
+        return leases  # noqa: TRY300 (an interruption just here is caught, too)
+    except BaseException:
+        for lease in leases:
+            lease.is_delivered = False
+        raise

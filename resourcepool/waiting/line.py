@@ -11,8 +11,9 @@ from resourcepool.conf import ticket_ttl
 from resourcepool.database.clock import monotonic
 from resourcepool.leases import verbs
 from resourcepool.leases.table import Model
-from resourcepool.waiting import handover, tickets
+from resourcepool.waiting import giving_out, tickets
 from resourcepool.waiting.contention import slow_pause, upkeep
+from resourcepool.waiting.handover import FEW
 from resourcepool.waiting.notices import notices
 from resourcepool.waiting.waiter import Waiter, look, pass_on
 
@@ -155,10 +156,10 @@ class Line:
             alike = [waiter for waiter in mine if waiter.request.selector == selector]
             demand = sum(waiter.request.count for waiter in alike)
             if demand > len(alike) and waited > CLOSELY:
-                handover.take_back(self._connection, model)
+                giving_out.take_back(self._connection, model)
             if not self._is_any_near(model, selector, alike) and waited > CLOSELY:
                 continue
-            seen, _ = handover.give_out(self._connection, model, selector, handover.FEW + demand)
+            seen, _ = giving_out.give_out(self._connection, model, selector, FEW + demand)
             if seen.next_in is not None:
                 soonest = min(soonest, max(seen.next_in, SOONEST))
             if not seen.free:

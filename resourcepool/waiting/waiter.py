@@ -1,23 +1,99 @@
 """One request that waits in line: its ticket, its looks and its outcome."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError
 from dataclasses import dataclass, field
+from typing import Any
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from resourcepool.bell import Bell
 from resourcepool.database.clock import monotonic
 from resourcepool.leases import verbs
 from resourcepool.leases.table import Model
-from resourcepool.leases.terms import margin
-from resourcepool.leases.verbs import Grant
-from resourcepool.waiting import handover, tickets
+from resourcepool.leases.terms import Grant, margin
+from resourcepool.waiting import tickets
 from resourcepool.waiting.contention import pause, speed_of
-from resourcepool.waiting.delivering import abandon, handles
 from resourcepool.waiting.free_rows import python_key
+from resourcepool.waiting.lease import abandon, handles, release
 from resourcepool.waiting.notices import notices
-from resourcepool.waiting.outcome import Outcome
 from resourcepool.waiting.request import Request, Source
 from resourcepool.waiting.tickets import Pairs, Seen, Taken
+
+CANCELLED = CancelledError()
+
+
+class Outcome:
+    """Decided once, by the first of these: it is served, it fails, or it gives up.
+
+    Used instead of a ``Future``, whose lock a signal handler can leave locked (``resourcepool.bell``); then the thread
+    that serves all waiters of this process would hang.
+    """
+
+    __slots__ = ("_bell", "_decided", "_tell")
+
+    def __init__(self) -> None:
+        self._bell = Bell()
+        self._decided: dict[str, tuple[list[Any], BaseException | None]] = {}
+        self._tell: Callable[[], object] | None = None
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether it has been decided."""
+        return bool(self._decided)
+
+    @property
+    def is_given_up(self) -> bool:
+        """Whether the waiter has given up."""
+        return self._came_of_it[1] is CANCELLED
+
+    @property
+    def leases(self) -> list[Any]:
+        """The granted leases; none, if it was not served."""
+        return self._came_of_it[0]
+
+    def serve(self, leases: list[Any]) -> bool:
+        """Grant these leases; False: it was already decided, and nobody will take them."""
+        return self._decide(leases, None)
+
+    def fail(self, error: Exception) -> bool:
+        """Make ``result`` raise this; False: it was already decided."""
+        return self._decide([], error)
+
+    def give_up(self) -> bool:
+        """Give up; False: it was already served, or has failed."""
+        self._decide([], CANCELLED)
+        return self.is_given_up
+
+    def result(self) -> list[Any]:
+        """Return the leases; raises the error it failed with, or CancelledError. It must be decided."""
+        leases, error = self._came_of_it
+        if error is not None:
+            raise error
+        return leases
+
+    def wait(self, seconds: float) -> None:
+        """Wait until it is decided, at most this many seconds; for one thread."""
+        if not self.is_decided:
+            self._bell.wait(seconds)
+
+    def when_decided(self, tell: Callable[[], object]) -> None:
+        """Call ``tell`` once it is decided, perhaps twice, in the thread that decides."""
+        self._tell = tell
+        if self.is_decided:
+            tell()
+
+    @property
+    def _came_of_it(self) -> tuple[list[Any], BaseException | None]:
+        return self._decided.get("", ([], None))
+
+    def _decide(self, leases: list[Any], error: BaseException | None) -> bool:
+        mine = leases, error
+        is_first = self._decided.setdefault("", mine) is mine
+        self._bell.ring()
+        if self._tell is not None:
+            self._tell()
+        return is_first
 
 
 @dataclass(eq=False, slots=True)
@@ -119,7 +195,7 @@ def pass_on(connection: BaseDatabaseWrapper, waiter: Waiter, seen: Seen) -> None
     if waiter.ticket is not None:
         tickets.remove(connection, [waiter.ticket.pk])
     for pk, fence in rows_of(waiter, seen):
-        handover.release(connection, waiter.model, pk, fence, trusted_until=0.0)
+        release(connection, waiter.model, pk, fence, trusted_until=0.0)
     waiter.lost_ticket()
 
 

@@ -28,13 +28,18 @@ IDLE = 10.0  # seconds without a waiter, after which a connection is closed
 
 
 class Waiters:
-    """All lines of this process, one for each database; without a lock, like ``Keeper``."""
+    """All lines of this process, one for each database; without a lock, like ``Keeper``.
+
+    Attributes:
+        in_trouble: the lines whose database did not answer just now.
+    """
 
     def __init__(self) -> None:
         self._lines: dict[str, Line] = {}
         self._loops: dict[str, Loop] = {}
         self._arrivals: defaultdict[str, dict[Waiter, None]] = defaultdict(dict)
         self._served: defaultdict[str, dict[Waiter, None]] = defaultdict(dict)
+        self.in_trouble: dict[str, Line] = {}
         self._leaves_at_exit = False
 
     def join(self, waiter: Waiter) -> None:
@@ -68,7 +73,7 @@ class Waiters:
 
     def trouble(self, using: str) -> Exception | None:
         """Return the error that keeps the waiters on this database from being served at the moment, if any."""
-        line = self._lines.get(using)
+        line = self.in_trouble.get(using)
         return line.trouble if line is not None and line.waiters else None
 
     def _start(self, using: str) -> None:
@@ -109,9 +114,11 @@ class Waiters:
         try:
             wake_at = line.turn(noticed=noticed)
             line.trouble = None
+            self.in_trouble.pop(line.using, None)
         except DatabaseUnavailable as error:
             if line.trouble is None:
                 logger.warning("%s; %d waiters stay in line", error, len(line.waiters))
+            self.in_trouble[line.using] = line
             line.trouble, line.is_off_until = error, monotonic() + PAUSE_AFTER_FAILURE
             return line.is_off_until
         except Exception as error:

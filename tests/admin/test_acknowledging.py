@@ -73,7 +73,7 @@ def test_the_page_of_a_resource_says_that_it_is_a_leak_and_who_knows_of_it(rows:
 
 def test_a_freed_one_needs_no_acknowledgement(rows: list[Proxy]) -> None:
     do(sign_in("operator"), "free", rows)
-    assert told(rows[0]) == ["leaked", "revoked"]
+    assert told(rows[0]) == ["leaked", "freed"]
     assert leaks() == []
 
 

@@ -50,7 +50,7 @@ def test_a_row_says_who_has_it_where_since_when_and_for_how_long(viewer: Client,
 
 
 def test_a_row_that_was_put_away_says_why(viewer: Client, proxy: Proxy) -> None:
-    Proxy.objects.filter(pk=proxy.pk).take_out("smells <b>odd</b>")
+    Proxy.objects.filter(pk=proxy.pk).drain("smells <b>odd</b>")
     assert "smells &lt;b&gt;odd" in text(viewer.get(LIST))
 
 
@@ -94,7 +94,7 @@ def test_the_filter_by_state_agrees_with_the_states(viewer: Client) -> None:
     free, leased, draining, out = several(Proxy, 4)
     lease(leased)
     lease(draining)
-    Proxy.objects.filter(pk__in=[draining.pk, out.pk]).take_out("x")
+    Proxy.objects.filter(pk__in=[draining.pk, out.pk]).drain("x")
     assert shown(viewer, "?state=free") == {free.pk}
     assert shown(viewer, "?state=held") == {leased.pk, draining.pk}
     for state in State:

@@ -173,8 +173,8 @@ def test_the_ticket_of_a_dead_process_is_told_from_one_that_waits(viewer: Client
 
 def test_ten_queries_are_enough_with_every_filter_and_a_search(viewer: Client) -> None:
     for _ in range(60):
-        event(new(Proxy), What.REVOKED, host="web1", actor="ann")
-    filters = "pool=resourcepool.proxy&what=revoked&past=hour&held_by=w&by=ann"
+        event(new(Proxy), What.FREED, host="web1", actor="ann")
+    filters = "pool=resourcepool.proxy&what=freed&past=hour&held_by=w&by=ann"
     for query in (f"?{filters}", f"?{filters}&q=1", "?p=2"):
         viewer.get(EVENTS + query)
         with CaptureQueriesContext(connection) as queries:

@@ -108,7 +108,7 @@ def test_an_operation_is_for_operators_from_the_list_and_from_the_page(role: str
         row = new(Proxy)
         lease(row)
         if name == "return_to_service":
-            Proxy.objects.filter(pk=row.pk).take_out("test")
+            Proxy.objects.filter(pk=row.pk).drain("test")
         event(row, What.LEAKED)
         before = columns(row)
         if is_one:

@@ -103,7 +103,7 @@ def story() -> None:
     for event in (
         told(16, What.CHECKED, 4_000, **checked),
         told(16, What.ACQUIRED, 3_840, **before),
-        told(16, What.REVOKED, 1_200, **before, **stuck),
+        told(16, What.FREED, 1_200, **before, **stuck),
     ):
         event.save()
 

@@ -26,7 +26,7 @@ def test_all_of_a_row_is_seen(window: Callable[..., Any], width: int) -> None:
     for number in range(3):
         row = new(Proxy, host=f"{'gate.' * 8}example{number}", tags="eu fast residential", country="DE")
         hold(row, holder="crawler-12.internal.example/41234/MainThread/9f3c.12")
-        Proxy.objects.filter(pk=row.pk).take_out("it will be moved to the other data centre next week")
+        Proxy.objects.filter(pk=row.pk).drain("it will be moved to the other data centre next week")
     page = window()
     page.set_viewport_size({"width": width, "height": 800})
     page.goto(LIST)
@@ -44,7 +44,7 @@ def test_all_of_an_event_is_seen_on_a_telephone(window: Callable[..., Any]) -> N
     row = new(Proxy)
     event(
         row,
-        What.REVOKED,
+        What.FREED,
         reason="hangs since 3 am",
         holder=f"crawler{'-12.internal' * 4}/1/main/a.1",
         actor="ann",

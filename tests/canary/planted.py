@@ -35,7 +35,7 @@ def plant() -> Proxy:
     proxy.refresh_from_db()
     about = {"pool": "resourcepool.proxy", "row": str(proxy.pk), "fence": proxy.fence}
     hostile = {"holder": HOSTILE, "actor": HOSTILE, "reason": HOSTILE, "host": HOSTILE}
-    for what in ("acquired", "revoked", "leaked"):
+    for what in ("acquired", "freed", "leaked"):
         Event.objects.create(at=DbNow(), what=what, seconds=3, **about, **hostile)
     Sample.objects.create(pool="resourcepool.proxy", minute=DbLater(-90), free=1)
     Job.objects.create(name="check resourcepool.Proxy", failed_at=DbNow(), result=HOSTILE, memory="")

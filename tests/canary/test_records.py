@@ -51,14 +51,14 @@ def test_a_life_of_a_lease_leaves_none_behind(facts: list[Fact]) -> None:
     steal(taken.resource)
     with pytest.raises(LeaseLost) as lost:
         taken.renew()
-    Proxy.objects.all().revoke("by hand", actor="ann")
+    Proxy.objects.all().free("by hand", actor="ann")
     Proxy.objects.all().reserve("Ann", "a test", actor="ann")
     Proxy.objects.all().quarantine("bad", 60, actor="ann")
     Proxy.objects.all().return_to_service(actor="ann")
     for job in (sweeps.sweep, sweeps.refresh_statistics, sweeps.prune, lambda: check_validity(LABEL)):
         job()
     recorder.flush()
-    assert {fact.what for fact in facts} > {"acquired", "fixed", "lost", "revoked", "reserved", "checked"}
+    assert {fact.what for fact in facts} > {"acquired", "fixed", "lost", "freed", "reserved", "checked"}
     for one in (lease, taken, *facts, *rows, lost.value):
         assert not found_in(f"{one!r} {one}"), type(one)
     nothing_is_stored()

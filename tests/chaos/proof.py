@@ -27,9 +27,9 @@ CRASHES = {"server_killed_every": 6, "stops": 0, "held_up": 0}
 
 TRUST = Mutation(
     "the trust window",
-    "leases/trust.py",
-    "until = self.sent_at + self.lasts - margin(self.lasts)",
-    "until = self.sent_at + 1_000 * self.lasts",
+    "leases/terms.py",
+    "until = sent_at + lasts - margin(lasts)",
+    "until = sent_at + 1_000 * lasts",
 )
 KNOWN = {mutation.name: mutation for mutation in (*MUTATIONS, TRUST)}
 

@@ -13,7 +13,7 @@ from django.test import override_settings
 from django.test.utils import isolate_apps
 
 from resourcepool.models import AbstractLease
-from resourcepool.safety.tables import keys_of
+from resourcepool.safety.diagnosis import keys_of
 from tests.aliases import alias, codes, messages
 from tests.app.models import Bare, Device, Election
 from tests.committed import *  # noqa: F403 (fixtures)

@@ -24,7 +24,7 @@ COMES_BACK = 45  # seconds at most for all calls together; each has its own limi
 
 
 def ask_the_doctor(lease: Any) -> None:
-    (finding,) = examine("default", write=False).problems
+    (finding,) = examine("default", write=False).findings
     assert finding.code == "W020"
     raise DatabaseUnavailable(finding.message)
 

@@ -26,8 +26,8 @@ from tests.dashboard.test_views import HOSTILE, LIVE, PAGE, somebody, text_of
 class Nowhere(Links):
     """The links of somebody who may go nowhere."""
 
-    def _page(self, *_: Any) -> str:
-        return ""
+    def _may_view(self, model: Any) -> bool:
+        return False
 
 
 NOWHERE = Nowhere(site, HttpRequest())

@@ -187,7 +187,7 @@ class TestThePage:
 
     def test_shows_hostile_text_as_text_and_no_password(self) -> None:
         hold(new(Proxy, password=CANARY, username=HOSTILE), holder=HOSTILE)
-        Proxy.objects.filter(pk=new(Proxy).pk).take_out(HOSTILE)
+        Proxy.objects.filter(pk=new(Proxy).pk).drain(HOSTILE)
         text = text_of(somebody("view_proxy"))
         assert HOSTILE not in text
         assert "&lt;script&gt;alert(1)" in text

@@ -7,8 +7,7 @@ from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import dialect
-from resourcepool.database.answers import Try, answer_timeout
-from resourcepool.database.retry import retrying, rows_read
+from resourcepool.database.retry import Try, answer_timeout, retrying, rows_read
 from resourcepool.exceptions import DatabaseUnavailable
 
 pytestmark = pytest.mark.only("mysql", "postgresql")

@@ -16,9 +16,7 @@ from tests.eventually import InBackground, eventually
 
 
 def opened() -> OpenTransaction:
-    found = OpenTransaction.of(connections["default"])
-    assert found is not None
-    return found
+    return OpenTransaction(connections["default"])
 
 
 def is_open(seen: OpenTransaction) -> bool:
@@ -30,10 +28,6 @@ def is_open(seen: OpenTransaction) -> bool:
 def decorated(work: Callable[[], Any]) -> Any:
     """Django enters the same ``Atomic`` for each call."""
     return work()
-
-
-def test_there_is_none_outside_of_atomic() -> None:
-    assert OpenTransaction.of(connections["default"]) is None
 
 
 @pytest.mark.parametrize("end", ["commit", "rollback"])

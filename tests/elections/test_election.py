@@ -6,7 +6,9 @@ from django.db import connection, transaction
 from resourcepool.elections import Election, Leader, Term
 from resourcepool.exceptions import AcquireTimeout, BadOption, ClaimInTransaction, LeaseLost
 from resourcepool.models import Job, Leadership, Ticket
+from resourcepool.waiting import contention
 from tests.app.rows import change, expire, steal
+from tests.committed import Statement
 from tests.eventually import InBackground, eventually
 
 
@@ -59,6 +61,22 @@ def test_whoever_waits_follows_at_once_when_the_leader_resigns() -> None:
     assert Ticket.objects.filter(is_waiting=True).exists()
     first.resign()
     assert waiting.result() == first.fence + 1
+
+
+def test_a_campaign_that_has_to_wait_looks_once_whether_the_row_is_there(statements: list[Statement]) -> None:
+    Election("reports").campaign().resign()
+    steal(row(), holder="the leader")
+    statements.clear()
+    with pytest.raises(AcquireTimeout):
+        Election("reports").campaign(timeout=0.05)
+    looks = [one for one in statements if one.sql.startswith("SELECT %s AS") and "leadership" in one.sql]
+    assert len(looks) == 1
+
+
+def test_the_row_is_added_for_a_campaign_that_begins_in_line() -> None:
+    contention.acquiring.note(Leadership, "default", had_to_wait=True)
+    with Election("new").campaign(timeout=60) as term:
+        assert term.is_leader
 
 
 def test_whoever_waits_follows_a_leader_that_died() -> None:

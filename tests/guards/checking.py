@@ -55,8 +55,8 @@ CHECKING = (
     Mutation(
         "a proxy's name is looked up again",
         "proxies/checking/route.py",
-        "else (address, self.port))",
-        "else (self.host, self.port))",
+        "connect_tcp(address, self._port",
+        "connect_tcp(self._host, self._port",
         CHECKS,
     ),
     Mutation(
@@ -69,15 +69,15 @@ CHECKING = (
     Mutation(
         "what was cut off looks whole",
         "proxies/checking/request.py",
-        "    if lifeline.is_cut:  # what",
+        "    if deadline.is_over:  # what",
         "    if False:  # what",
         CHECKS,
     ),
     Mutation(
         "a proxy over TLS is not verified",
-        "proxies/checking/request.py",
-        '"https://" if conn.scheme == "https" else url',
-        "url",
+        "proxies/checking/route.py",
+        "proxy_ssl_context=tls if",
+        "proxy_ssl_context=ssl._create_unverified_context() if",
         CHECKS,
     ),
     Mutation(
@@ -85,13 +85,6 @@ CHECKING = (
         "validity/due.py",
         "_read(rows.available(), is_parked=False)",
         "_read(rows, is_parked=False)",
-        ("tests/validity",),
-    ),
-    Mutation(
-        "a check follows redirects",
-        "proxies/checking/request.py",
-        "allow_redirects=False",
-        "allow_redirects=True",
         ("tests/validity",),
     ),
     Mutation(

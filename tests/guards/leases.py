@@ -1,6 +1,6 @@
 """The guards of a single lease: its verbs, its handle, its end."""
 
-from tests.guards.mutation import CONTRACT, KEPT, LEASE, VERBS, Mutation
+from tests.guards.mutation import CONTRACT, LEASE, TERMS, VERBS, Mutation
 
 LEASES = (
     Mutation(
@@ -71,7 +71,7 @@ LEASES = (
     ),
     Mutation(
         "the fences of a row that is made again",
-        "dialect/fields.py",
+        "dialect/expressions.py",
         "return DbMicros() if add and (value == 0 or not model_instance._state.adding) else value",
         "return value",
         ("tests/leases/test_made_again.py",),
@@ -143,7 +143,7 @@ LEASES = (
     ),
     Mutation(
         "the margin out of the trust window",
-        "leases/trust.py",
+        TERMS,
         "until = sent_at + lasts - margin(lasts)",
         "until = sent_at + lasts",
         (
@@ -206,7 +206,7 @@ LEASES = (
     ),
     Mutation(
         "trust from the reply, not from the sending",
-        KEPT,
+        LEASE,
         "Trust(self.terms, grant.sent_at,",
         "Trust(self.terms, monotonic(),",
         (

@@ -15,5 +15,5 @@ class Mutation(NamedTuple):
 
 CONTRACT = ("tests/leases/test_contract.py", "tests/leases/test_contract_in_time.py")
 CHECKS = ("tests/validity",)
-VERBS, LEASE, KEPT = "leases/verbs.py", "leases/lease.py", "leases/kept.py"
+VERBS, LEASE, TERMS = "leases/verbs.py", "leases/lease.py", "leases/terms.py"
 LINE = "waiting/line.py"

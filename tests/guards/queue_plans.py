@@ -46,15 +46,15 @@ QUEUE_PLANS = (
     Mutation(
         "queues: who comes back has what it had",
         "queues/serving/registration.py",
-        "            inherit(using, locked, after, row)\n",
+        "            _inherit(using, locked, after, row)\n",
         "            pass\n",
         OUTAGES,
     ),
     Mutation(
         "queues: who notices an outage judges nobody for a while",
         "queues/serving/membership.py",
-        "spares = self._absence.spares(monotonic())",
-        "spares = False",
+        '"spares": self._absence.spares(monotonic())',
+        '"spares": False',
         OUTAGES,
     ),
     Mutation(

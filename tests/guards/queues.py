@@ -63,8 +63,8 @@ QUEUES = (
     Mutation(
         "queues: nobody looks for a plan that rests",
         "queues/serving/snapshot.py",
-        "return max(0.0, (found.micros_of_rest or 0) / 1_000_000)",
-        "return 0.0",
+        "rest = max(0.0, (found.micros_of_rest or 0) / 1_000_000)",
+        "rest = 0.0",
         RESTS,
     ),
     Mutation(
@@ -181,23 +181,16 @@ QUEUES = (
         HANDLES,
     ),
     Mutation(
-        "queues: a handle that was not confirmed is not trusted",
-        HELD,
-        "now >= self._owner.trusted_until or ",
-        "",
-        HANDLES,
-    ),
-    Mutation(
         "queues: a handle ends with its server's heartbeat",
         HELD,
-        " or not self._owner.lease.is_held:",
-        ":",
+        "if not self._owner.lease.is_held:",
+        "if False:",
         (*HANDLES, *SERVERS),
     ),
     Mutation(
         "queues: a handle ends before others may take it over",
         HELD,
-        "if now >= self.asked_until:",
+        "if monotonic() >= self.asked_until:",
         "if False:",
         HANDLES,
     ),

@@ -5,7 +5,7 @@ from tests.guards.mutation import Mutation
 RECORDS = (
     Mutation(
         "two sweeps tell of the same lease",
-        "sweeps/overtaken.py",
+        "sweeps/expired.py",
         "    recorder.flush()\n    return len(found)",
         "    return len(found)",
         ("tests/sweeps/test_sweep.py",),
@@ -19,14 +19,14 @@ RECORDS = (
     ),
     Mutation(
         "a job is done twice at once",
-        "jobs/running.py",
+        "jobs.py",
         "    if term is None:\n        return None",
         "    assert term is not None",
         ("tests/jobs",),
     ),
     Mutation(
         "a job that lost its lease writes its result",
-        "jobs/running.py",
+        "jobs.py",
         ".filter(pk=name, fence=term.fence)",
         ".filter(pk=name)",
         ("tests/jobs",),
@@ -117,14 +117,14 @@ RECORDS = (
     ),
     Mutation(
         "a lease that ran out is told twice",
-        "sweeps/overtaken.py",
+        "sweeps/expired.py",
         "lost = begun.filter(Exists(successor), ~Exists(told))",
         "lost = begun.filter(Exists(successor))",
         ("tests/sweeps",),
     ),
     Mutation(
         "a lease that ran out is told only if the next one was long",
-        "sweeps/overtaken.py",
+        "sweeps/expired.py",
         'same_row.acquisitions().filter(fence=OuterRef("fence") + 1)',
         'same_row.filter(fence=OuterRef("fence") + 1, what=What.ACQUIRED)',
         ("tests/sweeps",),
@@ -159,14 +159,14 @@ RECORDS = (
     ),
     Mutation(
         "a moment's failure ends a job",
-        "jobs/running.py",
+        "jobs.py",
         "retrying(connection, lambda: mine.update(**came_of_it))",
         "mine.update(**came_of_it)",
         ("tests/sweeps/test_trouble.py",),
     ),
     Mutation(
         "what was not written down hides what happened",
-        "jobs/running.py",
+        "jobs.py",
         "            except TROUBLE as trouble:",
         "            except KeyError as trouble:",
         ("tests/jobs",),

@@ -33,7 +33,7 @@ RESOURCES = (
     ),
     Mutation(
         "acquiring in a transaction",
-        "waiting/claim_in_transaction.py",
+        "waiting/request.py",
         "if blocks and not request.allow_in_transaction:",
         "if False:",
         (
@@ -43,14 +43,14 @@ RESOURCES = (
     ),
     Mutation(
         "acquiring in a savepoint",
-        "waiting/claim_in_transaction.py",
+        "waiting/request.py",
         "if _is_in_savepoint(connection, blocks):",
         "if False:",
         ("tests/resources/test_pool_statements.py",),
     ),
     Mutation(
         "a loss hides an interruption",
-        "waiting/delivering.py",
+        "waiting/lease.py",
         "        lease.abandon()",
         "        lease.release()",
         ("tests/waiting/test_waiters.py",),
@@ -92,7 +92,7 @@ RESOURCES = (
     ),
     Mutation(
         "a claim without autocommit",
-        "waiting/claim_in_transaction.py",
+        "waiting/request.py",
         'if is_open else connection.settings_dict["AUTOCOMMIT"]',
         "if is_open else True",
         (

@@ -3,7 +3,7 @@
 from tests.guards.mutation import Mutation
 
 HELD, MEMBERSHIP, SERVER = "queues/serving/held.py", "queues/serving/membership.py", "queues/serving/server.py"
-REGISTERING, PACE = "queues/serving/registration.py", "queues/serving/pace.py"
+REGISTERING = "queues/serving/registration.py"
 HANDLES = ("tests/queues/serving/test_held.py", "tests/queues/test_guard.py")
 MEMBERS = (
     "tests/queues/serving/test_membership.py",
@@ -32,22 +32,29 @@ QUEUE_SERVERS = (
     Mutation(
         "queues: old and new work on one queue do not meet",
         MEMBERSHIP,
-        "if any(old.pk == queue.pk and old is not queue and old.is_in_hand for old in self._unfinished):",
-        "if False:",
+        "if old.pk == queue.pk]",
+        "if old is queue]",
+        MEMBERS,
+    ),
+    Mutation(
+        "queues: nor in one thread",
+        MEMBERSHIP,
+        "all(old is queue and one.thread == hand.thread for one, old in others)",
+        "all(one.thread == hand.thread for one, old in others)",
         MEMBERS,
     ),
     Mutation(
         "queues: two threads do not get one queue",
         MEMBERSHIP,
-        "may = queue.is_mine and not hand.is_loop",
-        "may = not hand.is_loop",
+        "all(old is queue and one.thread == hand.thread for one, old in others)",
+        "all(old is queue for one, old in others)",
         HANDLES,
     ),
     Mutation(
         "queues: a loop gets nothing that is in hand",
         MEMBERSHIP,
-        "may = queue.is_mine and not hand.is_loop",
-        "may = queue.is_mine",
+        "may = is_mine and not hand.is_loop",
+        "may = is_mine",
         SERVERS,
     ),
     Mutation(
@@ -58,17 +65,17 @@ QUEUE_SERVERS = (
         MEMBERS,
     ),
     Mutation(
-        "queues: the trust counts from when the look was sent",
+        "queues: the trust counts from when the renewal was sent",
         MEMBERSHIP,
-        "self.trusted_until = self._trust_from(seen.sent_at)",
-        "self.trusted_until = self._trust_from(monotonic() + 3600)",
+        "lease.trust.confirm(sent_at)",
+        "lease.trust.confirm(monotonic())",
         HANDLES,
     ),
     Mutation(
         "queues: what has passed since the request counts",
-        MEMBERSHIP,
-        "takeover_after(seen.drain_within, self.lease.terms.ttl) - one.asked_ago",
-        "takeover_after(seen.drain_within, self.lease.terms.ttl)",
+        "queues/serving/snapshot.py",
+        "takeover_after(self.drain_within, ttl) - queue.asked_ago",
+        "takeover_after(self.drain_within, ttl)",
         HANDLES,
     ),
     Mutation(
@@ -81,8 +88,8 @@ QUEUE_SERVERS = (
     Mutation(
         "queues: who was judged dead registers again",
         SERVER,
-        "membership = self._register_again(membership)",
-        "pass",
+        "lost, membership = membership, self._register(membership.next_application(), membership)",
+        "lost = membership",
         SERVERS,
     ),
     Mutation(
@@ -145,8 +152,22 @@ QUEUE_SERVERS = (
     Mutation(
         "queues: no heartbeat without a look",
         MEMBERSHIP,
-        "return monotonic() < self.trusted_until",
-        "return True",
+        "        seen = self._look()\n        if renewed:\n            lease.trust.confirm(sent_at)\n",
+        "        if renewed:\n            lease.trust.confirm(sent_at)\n        seen = self._look()\n",
+        HANDLES,
+    ),
+    Mutation(
+        "queues: no trust in a look without a renewal",
+        MEMBERSHIP,
+        "        if renewed:\n            lease.trust.confirm(sent_at)\n",
+        "        if True:\n            lease.trust.confirm(sent_at)\n",
+        HANDLES,
+    ),
+    Mutation(
+        "queues: a server whose row is gone is told by its renewal",
+        MEMBERSHIP,
+        "            if renewed == 0:\n",
+        "            if False:\n",
         HANDLES,
     ),
     Mutation(
@@ -174,14 +195,14 @@ QUEUE_SERVERS = (
     Mutation(
         "queues: whoever waits gets it after the work",
         MEMBERSHIP,
-        "self._due_at(self._seen.sent_at + self._pace.soonest(self._seen))",
+        "self._due_at(self._seen.soonest_look(self.lease.terms.ttl))",
         "pass",
         HANDLES,
     ),
     Mutation(
         "queues: and no sooner than the pace allows",
         MEMBERSHIP,
-        "self._due_at(self._seen.sent_at + self._pace.soonest(self._seen))",
+        "self._due_at(self._seen.soonest_look(self.lease.terms.ttl))",
         "self._due_at(0.0)",
         HANDLES,
     ),
@@ -215,28 +236,28 @@ QUEUE_SERVERS = (
     ),
     Mutation(
         "queues: a server looks in time for its own interval",
-        PACE,
-        "wait = min(seen.heartbeat_every, self._ttl / 3)",
+        MEMBERSHIP,
+        "wait = min(seen.heartbeat_every, ttl / 3, self.lease.trust.due_at - seen.sent_at)",
         "wait = seen.heartbeat_every",
         MEMBERS,
     ),
     Mutation(
         "queues: however seldom others may look",
-        PACE,
-        "return min(seen.reload_every, self._ttl / 3)",
-        "return seen.reload_every",
+        "queues/serving/snapshot.py",
+        "return self.sent_at + min(self.reload_every, ttl / 3)",
+        "return self.sent_at + self.reload_every",
         MEMBERS,
     ),
     Mutation(
         "queues: who waits for queues looks more often",
-        PACE,
+        MEMBERSHIP,
         "if seen.sent_at < self._hurries_until:",
         "if False:",
         MEMBERS,
     ),
     Mutation(
         "queues: and not for ever",
-        PACE,
+        MEMBERSHIP,
         "if seen.sent_at < self._hurries_until:",
         "if self._hurries_until:",
         MEMBERS,

@@ -173,7 +173,7 @@ SURFACES = (
     ),
     Mutation(
         "odd JSON breaks a page",
-        "admin/queues/labels_field.py",
+        "admin/queues/adding.py",
         "except (ValueError, RecursionError):",
         "except KeyError:",
         ("tests/admin/test_typed.py",),

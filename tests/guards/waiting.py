@@ -2,8 +2,8 @@
 
 from tests.guards.mutation import LINE, Mutation
 
-HANDOVER, TICKETS, ACQUIRE, ALLOT, WAITER = (
-    f"waiting/{name}.py" for name in ("handover", "tickets", "acquire", "allot", "waiter")
+HANDOVER, TICKETS, ACQUIRE, ALLOT, WAITER, LEASE = (
+    f"waiting/{name}.py" for name in ("handover", "tickets", "acquire", "allot", "waiter", "lease")
 )
 THE_HANDOVER = tuple(
     f"tests/waiting/test_{name}.py" for name in ("handover", "giving_out", "handover_lost_replies")
@@ -78,7 +78,7 @@ WAITING = (
     ),
     Mutation(
         "a release in a transaction locks a ticket",
-        HANDOVER,
+        LEASE,
         "    if connection.in_atomic_block:\n",
         "    if False:\n",
         THE_HANDOVER,
@@ -129,7 +129,7 @@ WAITING = (
     Mutation(
         "collections that block each other stay",
         LINE,
-        "handover.take_back(self._connection, model)",
+        "giving_out.take_back(self._connection, model)",
         "pass",
         THE_LINE,
     ),

@@ -33,7 +33,7 @@ def test_they_are_counted_by_pool_and_each_lease_once(proxy: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "what", [What.RELEASED, What.HANDED_OVER, What.LOST, What.EXPIRED, What.REVOKED, What.FIXED]
+    "what", [What.RELEASED, What.HANDED_OVER, What.LOST, What.EXPIRED, What.FREED, What.FIXED]
 )
 def test_one_whose_lease_has_ended_is_over(proxy: Any, what: What) -> None:
     event(proxy, what)
@@ -45,7 +45,7 @@ def test_one_whose_holder_has_given_it_into_quarantine_is_over(proxy: Any) -> No
     assert open_leaks(LABELS) == {}
 
 
-@pytest.mark.parametrize("what", [What.QUARANTINED, What.TAKEN_OUT, What.RESERVED, What.CHECKED])
+@pytest.mark.parametrize("what", [What.QUARANTINED, What.DRAINED, What.RESERVED, What.CHECKED])
 def test_what_is_done_to_the_resource_meanwhile_ends_no_leak(proxy: Any, what: What) -> None:
     event(proxy, what, actor="joe")
     assert open_leaks(LABELS) == {"resourcepool.Proxy": 1}

@@ -10,7 +10,7 @@ from resourcepool.signals import Fact, What
 from tests.app.models import Device
 
 BY_THE_HOLDER = (What.RELEASED, What.HANDED_OVER, What.FIXED, What.QUARANTINED)
-BY_OTHERS = (What.LOST, What.EXPIRED, What.REVOKED)
+BY_OTHERS = (What.LOST, What.EXPIRED, What.FREED)
 
 
 def facts(*told: tuple[What, int]) -> list[Fact]:
@@ -64,5 +64,5 @@ def test_the_same_number_in_another_pool_or_of_another_row_is_another_lease() ->
 
 
 def test_what_could_not_be_written_is_the_same_facts_again() -> None:
-    told = facts((What.REVOKED, 0), (What.ACQUIRED, 1), (What.RELEASED, 1), (What.ACQUIRED, 3))
+    told = facts((What.FREED, 0), (What.ACQUIRED, 1), (What.RELEASED, 1), (What.ACQUIRED, 3))
     assert taken_apart(merged(told)) == told

@@ -61,7 +61,7 @@ class TestTheWayItIsWritten:
             stays.note(Fact(What.ACQUIRED, Proxy, "default", number))
         assert (len(stays._waiting), stays.dropped) == (3, 2)
         for number in range(2):
-            stays.note(Fact(What.REVOKED, Proxy, "default", number, actor="alice"))
+            stays.note(Fact(What.FREED, Proxy, "default", number, actor="alice"))
         assert (len(stays._waiting), stays.dropped) == (4, 3), "for what an operator does there is more room"
 
     def test_what_is_being_written_takes_up_room_too(
@@ -149,7 +149,7 @@ def test_a_history_that_fails_is_nothing_to_whoever_acquires(
 class TestWhatTheDatabaseCannotTake:
     def test_text_that_is_none_is_written_as_far_as_it_goes(self, proxy: Any) -> None:
         texts = ("1\udcff", 7, "h\udcfford", "a\0b", "al\udcffice")
-        write([Entry(Fact(What.REVOKED, Proxy, "default", *texts))])
+        write([Entry(Fact(What.FREED, Proxy, "default", *texts))])
         event = Event.objects.get()
         assert (event.row, event.holder, event.reason, event.actor) == ("1?", "h?ord", "ab", "al?ice")
 

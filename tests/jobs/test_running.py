@@ -10,8 +10,7 @@ from django.utils import translation
 
 from resourcepool.events import say, shown
 from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
-from resourcepool.jobs.models import MAX_RESULT
-from resourcepool.jobs.running import run
+from resourcepool.jobs import MAX_RESULT, run
 from resourcepool.models import Job
 from resourcepool.status.jobs import jobs
 from resourcepool.validity.due import WHY_NOT

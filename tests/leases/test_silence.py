@@ -140,7 +140,7 @@ WAITS = {
 
 
 @pytest.mark.parametrize(
-    "change", [lambda row: row.save(), lambda row: Proxy.objects.filter(pk=row.pk).take_out("a test")]
+    "change", [lambda row: row.save(), lambda row: Proxy.objects.filter(pk=row.pk).drain("a test")]
 )
 def test_what_is_set_for_a_change_does_not_stay_in_a_transaction_begun_by_hand(
     by_hand: BaseDatabaseWrapper, change: Callable[[Any], object]

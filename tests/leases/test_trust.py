@@ -2,8 +2,7 @@
 
 import pytest
 
-from resourcepool.leases.terms import Terms
-from resourcepool.leases.trust import Trust
+from resourcepool.leases.terms import Terms, Trust
 
 GRANTED = 1_000.0
 

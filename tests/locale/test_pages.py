@@ -90,7 +90,7 @@ def test_what_came_of_it_is_said_in_chinese_and_written_down_as_it_was_entered(
 
 def test_what_the_program_wrote_is_translated_and_what_people_wrote_is_not(client: Client, held: Proxy) -> None:
     event(held, What.EXPIRED, reason=say("found_late", seconds=12))
-    event(held, What.REVOKED, reason="hangs since 3 am")
+    event(held, What.FREED, reason="hangs since 3 am")
     for url in (f"{LIST}{held.pk}/change/", "/admin/resourcepool/event/"):
         page = said(client, url, **CHINESE)
         assert "在到期 12 秒后被发现" in page

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from resourcepool.dialect import brief
+from resourcepool.dialect import transactions
 from resourcepool.models import Proxy
 from tests.app.rows import columns, expire, granted, new
 from tests.committed import other
@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.only("mysql", "postgresql"), pytest.mark.usefixtures("
 @pytest.fixture
 def session(other: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     """The number of a session that locks rows, with ``lock``."""
-    monkeypatch.setattr(brief, "BRIEF", 1)
+    monkeypatch.setattr(transactions, "BRIEF", 1)
     other.set_autocommit(False)
     ((number,),) = send(other, SESSION[other.vendor], new(Proxy))
     yield number
@@ -51,10 +51,11 @@ class TestClose:
 
     def test_names_it_for_programs(self, stuck: Any, session: int) -> None:
         (found,) = run("close", "proxy", stuck.pk, "--reason", "gone", "--json").json["locked"]
-        assert (found["pool"], found["id"], found["session"]) == ("resourcepool.Proxy", stuck.pk, session)
-        assert str(session) in found["ended_by"]
-        assert found["client"].startswith("127.0.0.1:")
-        assert found["idle"] >= 0
+        assert (found["pool"], found["id"]) == ("resourcepool.Proxy", stuck.pk)
+        assert found["session"]["number"] == session
+        assert str(session) in found["session"]["command"]
+        assert found["session"]["client"].startswith("127.0.0.1:")
+        assert found["session"]["idle"] >= 0
 
     def test_of_one_that_still_runs_says_who_keeps_it_from_being_closed(self, session: int, other: Any) -> None:
         row = new(Proxy)
@@ -97,7 +98,7 @@ class TestWhy:
         assert f"is locked by session {session} from 127.0.0.1:" in why.out
 
     def test_names_it_for_programs(self, stuck: Any, session: int) -> None:
-        assert run("why", "proxy", stuck.pk, "--json").json["locked"]["session"] == session
+        assert run("why", "proxy", stuck.pk, "--json").json["locked"]["session"]["number"] == session
 
     def test_names_it_while_the_lease_runs(self, session: int, other: Any) -> None:
         row = new(Proxy)

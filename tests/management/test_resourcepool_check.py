@@ -10,7 +10,7 @@ from django.core.management import CommandError, call_command
 
 from resourcepool import events
 from resourcepool.dialect import DbLater
-from resourcepool.jobs.running import run as run_job
+from resourcepool.jobs import run as run_job
 from resourcepool.models import Job, Proxy
 from resourcepool.resources.state import Status
 from resourcepool.status.alarms import Kind, alarms

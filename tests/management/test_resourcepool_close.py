@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from resourcepool.exceptions import LeaseLost, RowLocked
-from resourcepool.management import operating
+from resourcepool.management import base
 from resourcepool.management.commands import resourcepool_close as command
 from resourcepool.models import Event, Proxy
 from tests.admin.conftest import event as begun
@@ -43,9 +43,9 @@ def test_the_history_keeps_who_did_it_and_why() -> None:
     proxy = new(Proxy)
     hold(proxy, holder="crawler 7")
     run("close", "proxy", proxy.pk, "--reason", "hangs since 3 am")
-    assert "revoked" in told(proxy)
-    event = Event.objects.get(what="revoked")
-    assert (event.reason, event.holder, event.actor) == ("hangs since 3 am", "crawler 7", operating.actor())
+    assert "freed" in told(proxy)
+    event = Event.objects.get(what="freed")
+    assert (event.reason, event.holder, event.actor) == ("hangs since 3 am", "crawler 7", base.actor())
     assert event.actor.endswith(" (shell)")
 
 

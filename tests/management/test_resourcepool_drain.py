@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from resourcepool.management import operating
+from resourcepool.management import base
 from resourcepool.management.commands import resourcepool_drain as command
 from resourcepool.models import Event, Proxy
 from resourcepool.resources.state import Status
@@ -62,9 +62,9 @@ class TestOut:
     def test_the_history_keeps_who_did_it_and_why(self) -> None:
         proxy = new(Proxy)
         run("drain", "proxy", proxy.pk, "--reason", "cable")
-        assert told(proxy) == ["taken_out"]
+        assert told(proxy) == ["drained"]
         event = Event.objects.get()
-        assert (event.reason, event.actor) == ("cable", operating.actor())
+        assert (event.reason, event.actor) == ("cable", base.actor())
 
     def test_by_id_what_is_quarantined_after_its_lease_is_out_for_good(self) -> None:
         proxy = new(Proxy)
@@ -115,7 +115,7 @@ class TestBack:
         assert run("drain", "proxy", away.pk, "--back", "--reason", "the cable is in").code == 0
         assert told(away) == ["returned"]
         event = Event.objects.get()
-        assert (event.reason, event.actor) == ("the cable is in", operating.actor())
+        assert (event.reason, event.actor) == ("the cable is in", base.actor())
 
     def test_by_tag_what_is_out_of_service_but_nothing_else(self) -> None:
         away = out(tags="eu")

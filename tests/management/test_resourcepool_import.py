@@ -58,7 +58,7 @@ def test_the_history_says_who_retired_what(run: Run, monkeypatch: pytest.MonkeyP
     run("a.example:80\nb.example:80")
     run("a.example:80", "--sync")
     recorder.flush()
-    (event,) = Event.objects.filter(what=What.TAKEN_OUT)
+    (event,) = Event.objects.filter(what=What.DRAINED)
     assert event.actor.startswith("alice@")
 
 

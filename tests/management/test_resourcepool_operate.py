@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from resourcepool.management import operating
+from resourcepool.management import base
 from resourcepool.models import Event, Proxy
 from resourcepool.operations import OPERATIONS
 from resourcepool.resources.state import Status
@@ -32,8 +32,8 @@ def test_what_is_done_is_what_the_admin_does() -> None:
     assert columns(free)["reason"] == "Ann: her test"
     run("operate", "free", "proxy", held.pk, "--reason", "hangs")
     assert columns(held)["holder"] == ""
-    assert told(held)[-1] == "revoked"
-    assert Event.objects.get(what="revoked").actor == operating.actor()
+    assert told(held)[-1] == "freed"
+    assert Event.objects.get(what="freed").actor == base.actor()
 
 
 @pytest.mark.parametrize("name", OPERATIONS)

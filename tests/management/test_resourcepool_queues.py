@@ -1,10 +1,12 @@
 """Which server has which queue, and what operators change, from a shell."""
 
+import io
 import re
 
 import pytest
 
 from resourcepool.management import queues_report as report
+from resourcepool.management.layout import console, rendered
 from resourcepool.models import Move, Queue, Server, TaskType
 from resourcepool.queues import operating
 from resourcepool.queues.ids import queue_ids
@@ -274,7 +276,7 @@ def test_no_queue_is_left_out_of_a_long_list_of_moves() -> None:
         Moved("orders", 1, str(number), Move.What.ASSIGNED, "", "A #1", 1, "nobody had it", 3.0)
         for number in range(0, 400, 2)
     ]
-    lines = report.moves_as_text(moved, 100)[1:]
+    lines = rendered(console(io.StringIO()), [report.moves_as_text(moved, 100)]).split("\n")[1:]
     assert len(lines) > 5
     shown = " ".join(lines).replace(",", " ").split()
     assert set(shown) >= {str(number) for number in range(0, 400, 2)}

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 from django.db import DatabaseError
 
 from resourcepool.dialect import DbLater
@@ -17,6 +18,7 @@ from tests.app.models import Device
 from tests.app.rows import hold, new, several
 from tests.history.told import told
 from tests.management.operated import run
+from tests.management.test_base import Terminal
 from tests.waiting.waiters import ticket
 
 pytestmark = pytest.mark.usefixtures("history")
@@ -142,13 +144,13 @@ def test_bad_input_is_one_sentence_that_names_it_and_what_is_allowed(words: list
 class TestWatching:
     def test_goes_on_until_ctrl_c_and_over_an_outage(self, monkeypatch: pytest.MonkeyPatch) -> None:
         looks: list[str] = []
-        show = command.Command._show
+        look = command.Command._look
 
-        def once_down(self: Any, models: list[Any], **options: Any) -> None:
+        def once_down(self: Any, models: list[Any], **options: Any) -> Any:
             looks.append("look")
             if len(looks) == 2:
                 raise DatabaseError("gone away")
-            show(self, models, **options)
+            return look(self, models, **options)
 
         class Pause:
             def wait(self, seconds: float) -> None:
@@ -156,7 +158,7 @@ class TestWatching:
                 if len(looks) == 3:
                     raise KeyboardInterrupt
 
-        monkeypatch.setattr(command.Command, "_show", once_down)
+        monkeypatch.setattr(command.Command, "_look", once_down)
         monkeypatch.setattr(threading, "Event", Pause)
         shown = run("status", "proxy", "--watch", 5, "--json")
         assert len(shown.out.splitlines()) == 2
@@ -171,3 +173,25 @@ class TestWatching:
         monkeypatch.setattr(threading, "Event", Pause)
         first = run("status", "--watch").out.splitlines()[0]
         assert datetime.datetime.fromisoformat(first).tzinfo is not None
+
+    def test_on_a_terminal_the_rows_stay_in_place(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        class Pause:
+            looks = 0
+
+            def wait(self, seconds: float) -> None:
+                Pause.looks += 1
+                if Pause.looks == 2:
+                    raise KeyboardInterrupt
+
+        monkeypatch.setattr(threading, "Event", Pause)
+        monkeypatch.setenv("TERM", "xterm")
+        monkeypatch.setenv("COLUMNS", "200")
+        hold(new(Proxy), holder="[red]evil\x1b]0;owned\x07[/]")
+        screen = Terminal()
+        call_command("resourcepool_status", "proxy", "--watch", stdout=screen, no_color=True)
+        first, again = screen.getvalue().split("\x1b[2K\x1b[1A", 1)
+        assert "[red]evil?]0;owned?[/]" in first
+        assert first.count("resourcepool.Proxy") == 1
+        assert "resourcepool.Proxy" in again
+        assert "\x1b[2J" not in screen.getvalue()
+        assert screen.getvalue().endswith("\x1b[?25h")  # the cursor is back

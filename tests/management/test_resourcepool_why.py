@@ -34,8 +34,8 @@ class TestAResource:
         assert told(proxy) == ["acquired"]
         assert "(due every 5 s)" in run("why", proxy.pk).out
         found = run("why", proxy.pk, "--json").json
-        assert 0 <= found["renewed"] <= 15
-        assert found["overdue"] in (False, True)  # a loaded machine
+        assert 0 <= found["lease"]["renewal"]["ago"] <= 15
+        assert found["lease"]["renewal"]["is_overdue"] in (False, True)  # a loaded machine
         assert lease is not None
 
     def test_that_is_put_away_says_why_for_how_long_and_what_to_type(self) -> None:
@@ -56,7 +56,7 @@ class TestAResource:
         run("close", "proxy", proxy.pk, "--reason", "hangs")
         told(proxy)
         ends = run("why", proxy.pk, "--json").json["endings"]
-        assert [end["what"] for end in ends] == ["revoked", *["released"] * 4]
+        assert [end["what"] for end in ends] == ["freed", *["released"] * 4]
         assert (ends[0]["reason"], ends[0]["holder"]) == ("hangs", "crawler 8")
         assert "hangs" in run("why", proxy.pk).out
 
@@ -153,7 +153,7 @@ def test_hostile_text_reaches_no_terminal() -> None:
     proxy = new(Proxy, in_service=False, status=Status.OUT_OF_SERVICE, reason="\x1b[2Jgone")
     Event.objects.create(
         at=DbLater(-5),
-        what="revoked",
+        what="freed",
         pool="resourcepool.proxy",
         row=str(proxy.pk),
         reason="\x1b[31m",

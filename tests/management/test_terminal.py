@@ -13,7 +13,7 @@ from django.core.management import call_command
 from resourcepool.models import Proxy
 from tests.app.rows import new
 from tests.management.operated import run
-from tests.management.test_operating import Terminal
+from tests.management.test_base import Terminal
 from tests.spawned import ROOT
 
 pytestmark = pytest.mark.usefixtures("history")

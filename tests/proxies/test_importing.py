@@ -161,7 +161,7 @@ class TestUpdate:
     def test_does_not_touch_the_lease_or_the_state(self, bring: Import) -> None:
         held, out = new(Proxy, host="a.example", port=80), new(Proxy, host="b.example", port=80)
         granted(held)
-        Proxy.objects.filter(pk=out.pk).take_out("broken")
+        Proxy.objects.filter(pk=out.pk).drain("broken")
         before = [columns(held), columns(out)]
         assert numbers(bring("host,port,weight\na.example,80,9\nb.example,80,9", update=True)) == (0, 2, 0, 0)
         assert [columns(held), columns(out)] == [row | {"weight": 9} for row in before]
@@ -209,7 +209,7 @@ class TestSync:
 
     def test_leaves_those_out_of_service_that_an_operator_took_out(self, bring: Import) -> None:
         bring("a.example:80")
-        Proxy.objects.all().take_out("broken")
+        Proxy.objects.all().drain("broken")
         assert numbers(bring("a.example:80", sync=True)) == (0, 0, 1, 0)
         assert Proxy.objects.get().status == "out_of_service"
 
@@ -236,7 +236,7 @@ class TestSync:
         Proxy.objects.filter(host="a.example").retire("old")
 
         def store_late(*args: Any) -> int:
-            Proxy.objects.filter(host="a.example").take_out("broken")
+            Proxy.objects.filter(host="a.example").drain("broken")
             Proxy.objects.filter(host="b.example").retire("sold")
             return storing.store(*args)
 

@@ -94,12 +94,12 @@ class TestNothingOrAll:
     def test_a_lost_connection_is_not_taken_for_a_failure_or_a_success(
         self, bring: Import, transactional_db: None, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        def lose_it(table: Any, rows: Any) -> None:
+        def lose_it(table: Any, rows: Any, columns: Any = ()) -> None:
             connection.close()
             raise InterfaceError(0, "lost")
 
         monkeypatch.setattr("resourcepool.database.retry.dialect.trouble", lambda *args: Trouble.DISCONNECTED)
-        monkeypatch.setattr(ProxyTable, "insert", lose_it)
+        monkeypatch.setattr(ProxyTable, "write", lose_it)
         with pytest.raises(DatabaseUnavailable, match="import them again"):
             bring("a.example:80")
 

@@ -82,6 +82,14 @@ def dies(server: Any) -> None:
     assert Server.objects.filter(pk=server.pk).update(busy_before=DbLater(-1)) == 1
 
 
+def finds_itself_dead(member: Membership) -> None:
+    """Let a member be judged dead, and find out by its next renewal."""
+    dies(Server.objects.get(pk=member.lease.pk))
+    member.lease.trust.due_at = 0.0
+    member.turn()
+    assert not member.lease.is_held
+
+
 def has_rested() -> None:
     """Let a heartbeat pass, as the database sees it, for what a plan has left."""
     TaskType.objects.exclude(rests_until=None).update(rests_until=DbLater(-1))

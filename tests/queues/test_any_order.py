@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 import pytest
 
 from resourcepool.dialect import DbLater, MicrosUntil
-from resourcepool.exceptions import BadOption, LeaseLost
+from resourcepool.exceptions import BadOption
 from resourcepool.models import Move, Queue, Server
 from resourcepool.queues import operating
 from resourcepool.queues.serving.held import Hand, HeldQueue
@@ -38,7 +38,7 @@ class World:
 
     def step(self) -> None:
         """Let something happen, and look whether it may be."""
-        often = [self.turn] * 16 + [self.beat] * 12 + [self.time_passes] * 8 + [self.begin] * 8 + [self.end] * 3
+        often = [self.turn] * 28 + [self.time_passes] * 8 + [self.begin] * 8 + [self.end] * 3
         seldom = [self.join, self.join, self.leave, self.pause, self.wake, self.order, self.order, self.plan]
         chosen = self.random.choice(often + seldom)
         self.said.append(chosen.__name__)
@@ -62,9 +62,7 @@ class World:
             self.members.append(self.new("ABC"[self.random.randrange(3)]))
 
     def new(self, name: str, after: Membership | None = None) -> Membership:
-        member = joined(name, weight=self.random.randint(1, 3), after=after)
-        member.lease.let_go()  # its heart beats when the schedule says so
-        return member
+        return joined(name, weight=self.random.randint(1, 3), after=after)
 
     def leave(self) -> None:
         if member := self.any_member():
@@ -79,12 +77,6 @@ class World:
     def wake(self) -> None:
         if self.still:
             self.members.append(self.still.pop())
-
-    def beat(self) -> None:
-        for member in self.members:
-            if self.random.random() < 0.8:
-                with contextlib.suppress(LeaseLost):
-                    member.lease.renew()
 
     def turn(self) -> None:
         if member := self.any_member():
@@ -155,8 +147,6 @@ class World:
         for _ in range(4):
             self.time_passes(TTL / 3)
             for member in list(self.members):
-                with contextlib.suppress(LeaseLost):
-                    member.lease.renew()
                 self.members.remove(member)
                 self.members.insert(0, member if member.lease.is_held else self.new("A"))
                 self.members[0].turn()

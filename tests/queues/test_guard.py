@@ -65,7 +65,6 @@ class TestGuard:
 
     def test_fails_when_the_server_counts_as_dead_though_nobody_has_planned_yet(self) -> None:
         a, mine = one()
-        a.lease.let_go()  # or its own heartbeat would notice
         dies(row_of(a))
         assert mine.is_held
         with pytest.raises(LeaseLost), transaction.atomic(), mine.guard():

@@ -162,7 +162,6 @@ def test_one_that_has_kept_its_own_row_judges_nobody_right_after_a_long_silence(
     settled([a, b])
     process_clock.advance(TTL * 0.7)
     away(b)
-    a.lease.renew()
     a.turn()
     assert Counter(table().split()) == {"A": 2, "B": 2}
     again = returned(b)
@@ -330,5 +329,4 @@ def fences_of_all() -> dict[str, int]:
 def pass_by(clock: Clock, member: Membership, seconds: float) -> None:
     """Let so much time pass for this process, and for this server nothing special."""
     clock.advance(seconds)
-    member.lease.renew()
     member.turn()

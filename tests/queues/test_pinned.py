@@ -5,7 +5,7 @@ import pytest
 from resourcepool.queues import operating
 from resourcepool.queues.planning.strategies import STRATEGIES
 from resourcepool.status.queues.forecast import forecast
-from resourcepool.status.queues.moves import queues_named, why_unowned
+from resourcepool.status.queues.moves import queues_named
 from resourcepool.status.queues.task_types import task_type
 from tests.queues.crew import NAME, made, moves, replan, stranger, table
 
@@ -30,7 +30,7 @@ def test_what_its_server_has_no_room_for_goes_to_any_other_which_its_move_says()
 def test_what_nobody_has_room_for_says_so_and_names_the_pin_wherever_one_looks() -> None:
     stranger("B", limit=1)
     (nobody,) = [queue for queue in queues_named(task_type(NAME), FOUR) if queue.owner_pk is None]
-    assert why_unowned(nobody, task_type(NAME)) == FULL
+    assert nobody.why_unowned == FULL
     assert task_type(NAME).unowned_why == FULL
     assert [one.why for one in forecast(NAME).unowned] == [FULL]
 

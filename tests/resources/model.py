@@ -35,7 +35,7 @@ class Thing:
         if self.in_service:
             self.status = "quarantined"
 
-    def take_out(self) -> None:
+    def drain(self) -> None:
         """Hand it out no more; a running lease is not disturbed."""
         self.in_service, self.status = False, "out_of_service"
 

@@ -211,8 +211,8 @@ class APool(RuleBasedStateMachine):
         thing = data.draw(st.sampled_from(self.things))
         rows = Proxy.objects.filter(pk=thing.row.pk)
         if is_out:
-            rows.take_out("upkeep")
-            thing.take_out()
+            rows.drain("upkeep")
+            thing.drain()
         else:
             rows.return_to_service()
             thing.return_to_service()

@@ -10,9 +10,8 @@ from resourcepool.leases.keeper import keeper
 from resourcepool.models import Proxy, Ticket
 from resourcepool.resources.lease import ResourceLease
 from resourcepool.resources.pool import Pool
-from resourcepool.waiting import acquire, handover, tickets
-from resourcepool.waiting.outcome import Outcome
-from resourcepool.waiting.waiter import Waiter
+from resourcepool.waiting import acquire, giving_out, lease, tickets
+from resourcepool.waiting.waiter import Outcome, Waiter
 from resourcepool.waiting.waiters import waiters
 from tests.app.rows import hold, new, several
 from tests.eventually import eventually
@@ -38,7 +37,7 @@ def test_while_an_invalid_resource_is_put_away(monkeypatch: pytest.MonkeyPatch) 
 def test_while_a_resource_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     new(Proxy)
     crawler = kind(is_valid=lambda self: True)()
-    monkeypatch.setattr(handover, "release", interrupt)
+    monkeypatch.setattr(lease, "release", interrupt)
     with pytest.raises(KeyboardInterrupt):
         crawler.close()
     crawler.close()
@@ -48,7 +47,7 @@ def test_while_a_resource_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_while_one_of_several_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
     several(Proxy, 3)
     leases = Proxy.pool.acquire_many(3)
-    monkeypatch.setattr(handover, "release", interrupt)
+    monkeypatch.setattr(lease, "release", interrupt)
     with pytest.raises(KeyboardInterrupt):
         acquire.abandon(leases)
     assert kept() == []
@@ -93,7 +92,7 @@ def test_while_the_first_look_after_the_ticket_was_taken_leaves_the_line(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     held = hold(new(Proxy))
-    monkeypatch.setattr(handover, "give_out", interrupt)
+    monkeypatch.setattr(giving_out, "give_out", interrupt)
     with pytest.raises(KeyboardInterrupt):
         Proxy.pool.acquire(timeout=5)
     monkeypatch.undo()

@@ -28,12 +28,12 @@ __all__ = ["bring", "facts"]
 pytestmark = pytest.mark.only("mysql", "postgresql")  # on SQLite one locks the whole database
 
 CHANGES: dict[str, Any] = {
-    "take_out": lambda rows: rows.take_out("sold"),
+    "drain": lambda rows: rows.drain("sold"),
     "reserve": lambda rows: rows.reserve("bob", "tests"),
     "retire": lambda rows: rows.retire(),
     "quarantine": lambda rows: rows.quarantine("banned", 60),
     "return_to_service": lambda rows: rows.return_to_service(),
-    "revoke": lambda rows: rows.revoke("stuck"),
+    "free": lambda rows: rows.free("stuck"),
     "delete": lambda rows: rows.delete(),
 }
 
@@ -81,7 +81,7 @@ class TestOfMany:
     ) -> None:
         monkeypatch.setattr(queryset, "CHUNK", 1)
         with locked(*rows[3:]), pytest.raises(RowLocked, match=r"3 locked .* 2 done"):
-            Proxy.objects.order_by("pk").take_out("sold")
+            Proxy.objects.order_by("pk").drain("sold")
         locking = [
             one.sql for one in statements if one.sql.endswith("FOR UPDATE") and "SELECT 1" not in one.sql
         ]
@@ -91,7 +91,7 @@ class TestOfMany:
         waiter = InBackground(lambda: Proxy.pool.acquire(timeout=20, holder="waits"))
         eventually(in_line)
         with pytest.raises(RowLocked):
-            Proxy.objects.revoke("stuck")
+            Proxy.objects.free("stuck")
         assert waiter.result().holder == "waits"
 
     def test_those_that_are_free_are_deleted(self, rows: list[Any]) -> None:

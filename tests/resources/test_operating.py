@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
-from resourcepool.dialect import DbLater, DbNow, brief
+from resourcepool.dialect import DbLater, DbNow, transactions
 from resourcepool.exceptions import BadOption, DatabaseUnavailable, LeaseLost
 from resourcepool.leases import verbs
 from resourcepool.models import Proxy
@@ -37,24 +37,24 @@ def state(row: Any) -> State:
     return state_of(found, found.now)
 
 
-class TestRevoke:
+class TestFree:
     def test_frees_the_row_and_raises_its_fence(self, proxy: Any) -> None:
         lease: Any = Proxy.pool.acquire()
-        assert Proxy.objects.revoke("stuck since noon", actor="alice") == 1
+        assert Proxy.objects.free("stuck since noon", actor="alice") == 1
         assert (columns(proxy)["fence"], columns(proxy)["holder"]) == (lease.fence + 1, "")
         assert Proxy.pool.acquire(wait=False).pk == proxy.pk
 
     def test_the_holder_is_told_within_a_beat(self, proxy: Any) -> None:
         told = threading.Event()
         lease: Any = Proxy.pool.acquire(ttl=3, on_lost=lambda _: told.set())
-        Proxy.objects.revoke("stuck")
+        Proxy.objects.free("stuck")
         assert told.wait(1.5), "a third of the ttl, and a moment"
         with pytest.raises(LeaseLost):
             lease.ensure_held()
 
     def test_the_late_holder_changes_nothing_for_the_next_one(self, proxy: Any) -> None:
         late: Any = Proxy.pool.acquire()
-        Proxy.objects.revoke("stuck")
+        Proxy.objects.free("stuck")
         following: Any = Proxy.pool.acquire(holder="next")
         with pytest.raises(LeaseLost):
             late.release()
@@ -64,13 +64,13 @@ class TestRevoke:
     def test_of_what_nobody_holds_does_nothing(self, proxy: Any) -> None:
         expired = new(Proxy, holder="dead", fence=3)
         expire(expired)
-        assert Proxy.objects.revoke("clean up") == 0
+        assert Proxy.objects.free("clean up") == 0
         assert columns(expired)["holder"] == "dead"
 
     def test_says_whose_lease_it_was_and_who_took_it(self, proxy: Any, facts: list[Fact]) -> None:
         lease: Any = Proxy.pool.acquire(holder="crawler")
-        Proxy.objects.revoke("stuck", actor="alice")
-        (fact,) = [fact for fact in facts if fact.what == What.REVOKED]
+        Proxy.objects.free("stuck", actor="alice")
+        (fact,) = [fact for fact in facts if fact.what == What.FREED]
         assert (fact.pk, fact.fence, fact.holder, fact.reason, fact.actor) == (
             *(proxy.pk, lease.fence, "crawler", "stuck", "alice"),
         )
@@ -81,31 +81,31 @@ class TestRevoke:
         one, other = new(Proxy), new(Proxy)
         for row in (one, other):
             granted(row, "crawler")
-        free = queryset._free
+        free = queryset.end_leases
 
-        def meanwhile(*arguments: Any) -> Any:
+        def meanwhile(*arguments: Any, **options: Any) -> Any:
             steal(other, "next")
-            return free(*arguments)
+            return free(*arguments, **options)
 
-        monkeypatch.setattr(queryset, "_free", meanwhile)
-        assert Proxy.objects.revoke("stuck") == 1
+        monkeypatch.setattr(queryset, "end_leases", meanwhile)
+        assert Proxy.objects.free("stuck") == 1
         assert columns(other)["holder"] == "next"
-        assert [fact.pk for fact in facts if fact.what == What.REVOKED] == [one.pk]
+        assert [fact.pk for fact in facts if fact.what == What.FREED] == [one.pk]
 
     def test_waits_for_the_commit_of_a_guarded_transaction(self, proxy: Any) -> None:
         if connection.vendor == "sqlite":
             pytest.skip("one writer at a time")
         lease: Any = Proxy.pool.acquire()
         with transaction.atomic(), lease.guard():
-            revoking = InBackground(lambda: Proxy.objects.revoke("stuck"))
+            freeing = InBackground(lambda: Proxy.objects.free("stuck"))
             assert columns(proxy)["fence"] == lease.fence
-        assert revoking.result() == 1
+        assert freeing.result() == 1
 
     @pytest.mark.parametrize("reason", ["", "x" * 201, "two\nlines"])
     def test_refuses_a_wrong_reason(self, proxy: Any, reason: str) -> None:
         Proxy.pool.acquire()
         with pytest.raises(BadOption, match="reason"):
-            Proxy.objects.revoke(reason)
+            Proxy.objects.free(reason)
         assert columns(proxy)["holder"] != ""
 
 
@@ -215,17 +215,17 @@ class TestQuarantine:
         assert 590 < busy_for(proxy) <= 600
 
     def test_leaves_what_is_out_of_service_as_it_is(self, proxy: Any) -> None:
-        Proxy.objects.take_out("sold")
+        Proxy.objects.drain("sold")
         assert Proxy.objects.quarantine("banned", 600) == 0
         assert columns(proxy)["reason"] == "sold"
 
 
 CHANGES: dict[str, Any] = {
-    "take_out": lambda rows: rows.take_out("sold"),
+    "drain": lambda rows: rows.drain("sold"),
     "reserve": lambda rows: rows.reserve("bob", "tests"),
     "quarantine": lambda rows: rows.quarantine("banned", 60),
     "return_to_service": lambda rows: rows.return_to_service(),
-    "revoke": lambda rows: rows.revoke("stuck"),
+    "free": lambda rows: rows.free("stuck"),
 }
 
 
@@ -236,7 +236,7 @@ class TestWhileItsHolderIsInALongTransaction:
     @pytest.fixture
     def locked(self, proxy: Any, monkeypatch: pytest.MonkeyPatch, other: Any) -> Any:
         """A row that a transaction has changed, which ends with the test."""
-        monkeypatch.setattr(brief, "BRIEF", 1)
+        monkeypatch.setattr(transactions, "BRIEF", 1)
         granted(proxy)
         change(proxy, status=Status.QUARANTINED, until=DbLater(-1))
         other.set_autocommit(False)

@@ -68,7 +68,7 @@ class TestAcquire:
         hold(free)
         hold(held)
         hold(cooling, cooldown=50).release()
-        Proxy.objects.filter(pk=out.pk).take_out("broken")
+        Proxy.objects.filter(pk=out.pk).drain("broken")
         error = too_late(process_clock, lambda: Proxy.pool.acquire(timeout=20, country="US"))
         assert str(error) == (
             'no resourcepool.Proxy matching {"country": "US"} came free within 20 s: 4 match, 2 leased, '
@@ -220,7 +220,7 @@ class TestMany:
 
     def test_waits_for_what_an_operator_has_taken_out_of_service(self) -> None:
         several(Proxy, 3)
-        Proxy.objects.filter(pk=new(Proxy).pk).take_out("maintenance")
+        Proxy.objects.filter(pk=new(Proxy).pk).drain("maintenance")
         with pytest.raises(AcquireTimeout):
             Proxy.pool.acquire_many(4, timeout=0.05)
 

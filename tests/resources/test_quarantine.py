@@ -138,7 +138,7 @@ class TestQuarantine:
     def test_of_one_out_of_service_until_a_moment_does_not_keep_it_out_for_ever(self) -> None:
         proxy = new(Proxy)
         lease = Proxy.pool.acquire()
-        Proxy.objects.take_out("maintenance", duration=60)
+        Proxy.objects.drain("maintenance", duration=60)
         lease.quarantine("banned")
         assert columns(proxy)["status"] == "out_of_service"
         change(proxy, until=DbLater(-1), busy_before=DbLater(-1))

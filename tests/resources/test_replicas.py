@@ -66,12 +66,12 @@ def test_a_row_that_was_read_from_a_replica_is_deleted_on_the_writer() -> None:
 def test_operators_decide_on_the_writer_also_when_somebody_listens(facts: list[Fact]) -> None:
     """The changes are then told row by row."""
     new(Proxy)
-    assert What.TAKEN_OUT.is_heard(Proxy)
+    assert What.DRAINED.is_heard(Proxy)
     lease: Any = Proxy.pool.acquire()
-    assert Proxy.objects.all().revoke("stuck") == 1
+    assert Proxy.objects.all().free("stuck") == 1
     with pytest.raises(LeaseLost):
         lease.renew()
-    assert Proxy.objects.all().take_out("maintenance") == 1
+    assert Proxy.objects.all().drain("maintenance") == 1
     assert Proxy.pool.acquire(wait=False) is None
     assert Proxy.objects.all().return_to_service() >= 1
     with Proxy.pool.lease(timeout=5):

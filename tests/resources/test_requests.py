@@ -23,13 +23,13 @@ def requests() -> Requests:
 def checks(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """What was checked from the ground up."""
     checked: list[Any] = []
-    check = checking.request
+    check = Requests._check
 
     def counted(*args: Any) -> Request:
         checked.append(args)
         return check(*args)
 
-    monkeypatch.setattr(checking, "request", counted)
+    monkeypatch.setattr(Requests, "_check", counted)
     return checked
 
 
@@ -91,7 +91,7 @@ def test_what_was_checked_while_the_settings_changed_is_not_remembered_under_the
     requests: Requests, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two threads: one checks by the old settings, and the other one is the first to see the new ones."""
-    check, changes = checking.request, [override_settings(RESOURCEPOOL={"TTL": 8})]
+    check, changes = Requests._check, [override_settings(RESOURCEPOOL={"TTL": 8})]
 
     def slowly(*args: Any) -> Request:
         checked = check(*args)
@@ -100,7 +100,7 @@ def test_what_was_checked_while_the_settings_changed_is_not_remembered_under_the
             requests.request(1, {"timeout": 5})
         return checked
 
-    monkeypatch.setattr(checking, "request", slowly)
+    monkeypatch.setattr(Requests, "_check", slowly)
     new_settings = changes[0]
     try:
         assert requests.request(1, {}).terms.ttl == 60

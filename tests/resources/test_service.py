@@ -25,14 +25,14 @@ def state(row: Any) -> State:
 
 class TestTakeOut:
     def test_hands_it_out_no_more(self, proxy: Any) -> None:
-        assert Proxy.objects.take_out("broken") == 1
+        assert Proxy.objects.drain("broken") == 1
         assert Proxy.pool.acquire(wait=False) is None
         assert state(proxy) == State.OUT
         assert columns(proxy)["reason"] == "broken"
 
     def test_of_a_held_one_drains_it(self, proxy: Any) -> None:
         lease = Proxy.pool.acquire()
-        Proxy.objects.take_out("broken")
+        Proxy.objects.drain("broken")
         assert state(proxy) == State.DRAINING
         assert set(Proxy.objects.draining()) == {proxy}
         lease.renew()
@@ -43,7 +43,7 @@ class TestTakeOut:
         assert Proxy.pool.acquire(wait=False) is None
 
     def test_for_a_while_comes_back_by_itself_to_those_who_wait(self, proxy: Any) -> None:
-        Proxy.objects.take_out("maintenance", duration=600)
+        Proxy.objects.drain("maintenance", duration=600)
         assert Proxy.pool.acquire(wait=False) is None
         waiter = InBackground(lambda: Proxy.pool.acquire(timeout=10))
         change(proxy, until=DbLater(-0.001))
@@ -52,12 +52,12 @@ class TestTakeOut:
         assert (after["in_service"], after["status"], after["reason"]) == (True, Status.IN_SERVICE, "")
 
     def test_for_a_while_comes_back_by_itself_to_those_who_do_not_wait(self, proxy: Any) -> None:
-        Proxy.objects.take_out("maintenance", duration=600)
+        Proxy.objects.drain("maintenance", duration=600)
         change(proxy, until=DbLater(-0.001))
         assert eventually(lambda: Proxy.pool.acquire(wait=False)).pk == proxy.pk
 
     def test_without_an_end_stays_out(self, proxy: Any) -> None:
-        Proxy.objects.take_out("broken")
+        Proxy.objects.drain("broken")
         assert Proxy.objects.return_due() == 0
         assert state(proxy) == State.OUT
 
@@ -66,14 +66,14 @@ class TestTakeOut:
     )
     def test_refuses_a_wrong_reason_or_duration(self, proxy: Any, reason: str, duration: Any) -> None:
         with pytest.raises(BadOption):
-            Proxy.objects.take_out(reason, duration=duration)
+            Proxy.objects.drain(reason, duration=duration)
         assert columns(proxy)["in_service"]
 
 
 class TestReturn:
     def test_of_one_taken_out_during_its_quarantine_ends_both(self, proxy: Any) -> None:
         Proxy.pool.acquire().quarantine("bad")
-        Proxy.objects.take_out("broken")
+        Proxy.objects.drain("broken")
         assert Proxy.objects.return_to_service() == 1
         assert state(proxy) == State.FREE
 
@@ -83,7 +83,7 @@ class TestReturn:
         assert state(proxy) == State.FREE
 
     def test_hands_it_out_again(self, proxy: Any) -> None:
-        Proxy.objects.take_out("broken")
+        Proxy.objects.drain("broken")
         assert Proxy.objects.return_to_service() == 1
         assert state(proxy) == State.FREE
         assert columns(proxy)["reason"] == ""
@@ -100,7 +100,7 @@ class TestReturn:
 
     def test_ends_a_drain_and_the_lease_goes_on(self, proxy: Any) -> None:
         lease = Proxy.pool.acquire()
-        Proxy.objects.take_out("broken")
+        Proxy.objects.drain("broken")
         Proxy.objects.return_to_service()
         assert state(proxy) == State.LEASED
         lease.renew()
@@ -179,7 +179,7 @@ class TestASavedCopy:
 
     def test_writes_what_is_named(self, proxy: Any) -> None:
         proxy.refresh_from_db()
-        Proxy.objects.take_out("broken")
+        Proxy.objects.drain("broken")
         proxy.save(update_fields=["in_service"])
         assert columns(proxy)["in_service"]
 

@@ -29,7 +29,7 @@ CHANGES: dict[str, Callable[[Path], object]] = {
     "delete": lambda folder: Proxy.objects.all().delete(),
     "import": import_proxies,
     "rotate": lambda folder: call_command("resourcepool_rotate_secrets"),
-    "take out": lambda folder: Proxy.objects.all().take_out("new cable"),
+    "take out": lambda folder: Proxy.objects.all().drain("new cable"),
     "task type": lambda folder: TaskType.objects.create(name="orders").save(),
     "acquire_many": lambda folder: Proxy.pool.acquire_many(2, wait=False),
 }

@@ -54,7 +54,7 @@ class TestSticky:
         several(Proxy, 2)
         first = Proxy.pool.acquire(strategy="sticky")
         first.release()
-        Proxy.objects.filter(pk=first.pk).take_out("broken")
+        Proxy.objects.filter(pk=first.pk).drain("broken")
         assert Proxy.pool.acquire(strategy="sticky", wait=False).pk != first.pk
 
     def test_takes_another_one_after_a_quarantine(self) -> None:
@@ -118,7 +118,7 @@ class TestSpread:
     def test_offers_only_what_is_free(self) -> None:
         free, held, out = several(Proxy, 3)
         hold(held)
-        Proxy.objects.filter(pk=out.pk).take_out("broken")
+        Proxy.objects.filter(pk=out.pk).drain("broken")
         assert offered() == [free.pk]
         expire(held)
         assert set(offered()) == {free.pk, held.pk}

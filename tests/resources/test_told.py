@@ -23,10 +23,10 @@ class TestWhatIsTold:
     @pytest.mark.parametrize(
         ("act", "what", "reason"),
         [
-            (lambda rows: rows.take_out("sold", actor="alice"), What.TAKEN_OUT, "sold"),
+            (lambda rows: rows.drain("sold", actor="alice"), What.DRAINED, "sold"),
             (lambda rows: rows.reserve("bob", "tests", actor="alice"), What.RESERVED, "bob: tests"),
             (lambda rows: rows.quarantine("banned", 60, actor="alice"), What.QUARANTINED, "banned"),
-            (lambda rows: rows.retire("broken", actor="alice"), What.TAKEN_OUT, "broken"),
+            (lambda rows: rows.retire("broken", actor="alice"), What.DRAINED, "broken"),
         ],
     )
     def test_each_change_is_told_once_for_each_row(
@@ -49,7 +49,7 @@ class TestWhatIsTold:
         granted(held)
         assert Proxy.objects.all().delete(actor="alice")[0] == 1
         assert [(fact.what, fact.pk, fact.reason, fact.actor) for fact in facts] == [
-            (What.TAKEN_OUT, held.pk, "deleted while it was held", "alice")
+            (What.DRAINED, held.pk, "deleted while it was held", "alice")
         ]
 
 
@@ -61,22 +61,22 @@ class TestWhatIsToldIsWhatWasDone:
         """Have something done once, after the rows were read and before they are changed."""
 
         def do(what: Any) -> None:
-            read = queryset._chunks
+            read = queryset._keys
 
             def late(rows: Any) -> Any:
-                monkeypatch.setattr(queryset, "_chunks", read)
-                for chunk in read(rows):
-                    what()
-                    yield chunk
+                monkeypatch.setattr(queryset, "_keys", read)
+                found = read(rows)
+                what()
+                return found
 
-            monkeypatch.setattr(queryset, "_chunks", late)
+            monkeypatch.setattr(queryset, "_keys", late)
 
         return do
 
     def test_a_return_that_somebody_else_made_first_is_told_of_them_alone(
         self, proxy: Any, facts: list[Fact], before_the_change: Any
     ) -> None:
-        Proxy.objects.take_out("new cable")
+        Proxy.objects.drain("new cable")
         before_the_change(lambda: Proxy.objects.return_to_service(actor="bob"))
         assert Proxy.objects.return_to_service(actor="alice") == 0
         assert [fact.actor for fact in facts if fact.what is What.RETURNED] == ["bob"]

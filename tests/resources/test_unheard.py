@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from resourcepool.leases import kept
+from resourcepool.leases import lease as handle
 from resourcepool.models import Proxy
 from resourcepool.signals import SIGNALS, Fact, What
 from tests.app.models import Device
@@ -18,13 +18,13 @@ from tests.resources.told import facts
 __all__ = ["facts"]
 
 CHANGES: dict[str, Callable[[Any], object]] = {
-    "take_out": lambda rows: rows.take_out("new cable", duration=60),
+    "drain": lambda rows: rows.drain("new cable", duration=60),
     "reserve": lambda rows: rows.reserve("alice", "tests"),
     "retire": lambda rows: rows.retire(),
     "quarantine": lambda rows: rows.quarantine("smells", 60),
     "return_to_service": lambda rows: rows.return_to_service(),
     "return_due": lambda rows: rows.return_due(),
-    "revoke": lambda rows: rows.revoke("stuck"),
+    "free": lambda rows: rows.free("stuck"),
     "delete": lambda rows: rows.delete(),
 }
 
@@ -34,7 +34,7 @@ def rows() -> list[Any]:
     _free, held, parked, due, dead = found = [new(Proxy) for _ in range(5)]
     granted(held)
     Proxy.objects.filter(pk=parked.pk).quarantine("smells", 60)
-    Proxy.objects.filter(pk=due.pk).take_out("new cable", duration=60)
+    Proxy.objects.filter(pk=due.pk).drain("new cable", duration=60)
     change(due, until="2000-01-01T00:00:00Z")
     granted(dead)
     expire(dead)
@@ -73,7 +73,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[What]:
         kinds.append(what)
         return Fact(what, *args, **details)
 
-    monkeypatch.setattr(kept, "Fact", noted)
+    monkeypatch.setattr(handle, "Fact", noted)
     return kinds
 
 

@@ -16,6 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from tests.simulation import schedule
 from tests.simulation.altered import take_out
 from tests.simulation.prove import all_guards, prove
 
@@ -51,6 +52,7 @@ def run(asked: argparse.Namespace, folder: str) -> int:
     os.environ["DATABASE_URL"], os.environ["VAR_DIR"] = f"sqlite:///{folder}/db.sqlite3", folder
     import django
 
+    schedule.replace_clocks()
     django.setup()
     from tests.simulation.simulation import Simulation
 

@@ -21,7 +21,7 @@ class Bystander(Party):
         if self.rng.random() < 0.4:
             duration = self.rng.choice((None, 0.5))
             operation = self.operation("take out", ("take out",))
-            operation.run(lambda: rows.take_out("upkeep", duration=duration), DatabaseError)
+            operation.run(lambda: rows.drain("upkeep", duration=duration), DatabaseError)
         else:
             operation = self.operation("return to service", ("return", "give"))
             operation.run(rows.return_to_service, DatabaseError)

@@ -11,10 +11,9 @@ from resourcepool.exceptions import (
     LeaseLost,
 )
 from resourcepool.leases import verbs
-from resourcepool.leases.holder import default_holder
 from resourcepool.leases.keeper import keeper
 from resourcepool.leases.lease import Lease
-from resourcepool.leases.terms import Terms
+from resourcepool.leases.terms import Terms, default_holder
 from resourcepool.models import Proxy
 from tests.simulation import schedule, verdict
 from tests.simulation.bystanders import Bystander

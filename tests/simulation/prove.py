@@ -43,7 +43,7 @@ SHARED_IN_LINE = (
     "dead waiters stay in line",
     "collections that block each other stay",
 )
-VERBS, ENDING, KEEPER = "leases/verbs.py", "leases/ending.py", "leases/keeper.py"
+VERBS, TERMS, KEEPER = "leases/verbs.py", "leases/terms.py", "leases/keeper.py"
 
 # Guards for the case that a reply is lost, which `make mutations` leaves to the tests with real servers.
 FURTHER = (
@@ -74,11 +74,11 @@ FURTHER = (
     Mutation("settling out of hand over", VERBS, "return int(row == (fence + 1, to))", "return 0"),
     Mutation(
         "a lease is trusted though it may be given up",
-        ENDING,
+        TERMS,
         "self.is_in_doubt = True",
         "self.is_in_doubt = False",
     ),
-    Mutation("a lease is trusted while it is given up", ENDING, "or self.is_ending or", "or False or"),
+    Mutation("a lease is trusted while it is given up", TERMS, "or self.is_ending or", "or False or"),
     Mutation(
         "the keeper's trust counts from the reply",
         KEEPER,

@@ -16,7 +16,7 @@ from resourcepool.daemon import Daemon
 from resourcepool.database import background
 from resourcepool.database.wakeup import Wakeup
 from resourcepool.dialect import Trouble
-from resourcepool.leases import holder, shutdown
+from resourcepool.leases import shutdown, terms
 from resourcepool.leases.keeper import Keeper, keeper
 from resourcepool.models import Proxy, Ticket
 from resourcepool.waiting import contention
@@ -35,7 +35,6 @@ REMEMBERED = ("_last_held", "_last_seen")  # by a pool
 def install() -> None:
     """Put the simulation around the package, in this process, for good; make the tables."""
     time.sleep = lambda seconds: schedule.now_running().sleep(seconds)
-    time.monotonic = time.clock_gettime = _monotonic
     threading.Event.wait = _wait_in_time(threading.Event.wait)  # type: ignore[method-assign]
     Bell.wait = _rung_in_time  # type: ignore[method-assign]
     Wakeup._hear = _heard_in_time(Wakeup._hear)  # type: ignore[method-assign]
@@ -79,17 +78,13 @@ def memory() -> Memory:
 
 def begin_names() -> None:
     """Let the default holders' names begin anew, so that a trace is the same every time."""
-    holder._begin()
-    holder._host, holder._incarnation = "host", "sim"
+    terms._begin()
+    terms._host, terms._incarnation = "host", "sim"
 
 
 @cache
 def _pool() -> dict[str, Any]:
     return {name: value for name, value in Proxy.pool.__dict__.items() if name not in REMEMBERED}
-
-
-def _monotonic(*_: int) -> float:
-    return schedule.stage.running.monotonic() if schedule.stage.running is not None else time.perf_counter()
 
 
 class _Speeds:

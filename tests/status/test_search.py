@@ -17,7 +17,7 @@ def found(text: str, limit: int = 10) -> Matches:
 
 
 def rows(text: str) -> set[Any]:
-    return {row.pk for row in found(text).rows}
+    return {row.pk for row in found(text).resources}
 
 
 @pytest.fixture
@@ -79,9 +79,9 @@ class TestAHolder:
 def test_only_so_many_are_found() -> None:
     for number in range(4):
         new(Proxy, host=f"h{number}.example.net")
-    assert len(found("example.net", 3).rows) == 3
-    assert found("example.net", 3).is_cut_short
-    assert not found("example.net", 4).is_cut_short
+    assert len(found("example.net", 3).resources) == 3
+    assert found("example.net", 3).more
+    assert not found("example.net", 4).more
 
 
 @pytest.mark.parametrize(

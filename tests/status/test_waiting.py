@@ -7,7 +7,7 @@ import pytest
 from resourcepool.dialect import DbLater
 from resourcepool.models import Proxy
 from resourcepool.resources.state import State, Status
-from resourcepool.status.waiting import InLine, Waiting, waiting
+from resourcepool.status.waiting import Waiting, waiting
 from tests.app.models import Device
 from tests.app.rows import hold, new
 from tests.waiting.waiters import ticket
@@ -15,8 +15,7 @@ from tests.waiting.waiters import ticket
 
 def case(*, count: int = 1, ahead: int = 0, soon: float | None = None, **there: int) -> Waiting:
     matching = {state: there.get(state.value, 0) for state in State}
-    place = InLine(1, "app.thing", "me", {}, count, 0, 5.0)
-    return Waiting(place, ahead, [], matching, soon)
+    return Waiting(1, "app.thing", "me", {}, count, 0, 5.0, ahead, [], matching, soon)
 
 
 @pytest.mark.parametrize(
@@ -55,7 +54,7 @@ class TestAPlace:
         one = waits()
         assert one.ahead == 3
         assert [place.holder for place in one.in_front] == ["urgent", "late but urgent", "early"]
-        assert 41 < one.place.waited < 90
+        assert 41 < one.waited < 90
 
     def test_shows_only_the_first_in_front(self) -> None:
         for number in range(9):
@@ -76,7 +75,7 @@ class TestAPlace:
             State.OUT: 1,
         }
         assert 30 < (one.next_free_in or 0) <= 40
-        assert one.place.wants == {"country": "US"}
+        assert one.wants == {"country": "US"}
 
     @pytest.mark.parametrize("selector", ['{"colour": "red"}', "no json", "[1]", '{"port": {"a": 1}}'])
     def test_whose_wish_another_version_wrote_matches_nothing(self, selector: str) -> None:

@@ -67,10 +67,10 @@ class TestAResource:
         hold(device, holder="me", ttl=20)
         found = why.resource(device)
         assert found.state is State.LEASED
-        assert found.holding is not None
-        assert found.holding.holder == "me"
+        assert found.lease is not None
+        assert found.lease.holder == "me"
         assert 15 < found.busy_for <= 20
-        assert found.holding.renewal is None, "the history does not know its ttl"
+        assert found.lease.renewal is None, "the history does not know its ttl"
 
     def test_that_is_held_for_another_ttl_than_its_pool_s(self, settings: Any) -> None:
         settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "HISTORY": True}
@@ -78,7 +78,7 @@ class TestAResource:
         lease: Any = Device.pool.acquire(ttl=15)
         try:
             recorder.flush()
-            found = why.resource(device).holding
+            found = why.resource(device).lease
             assert found is not None
             assert found.renewal is not None
             assert found.renewal.every == 5
@@ -93,7 +93,7 @@ class TestAResource:
         hold(proxy, holder="dead one")
         expire(proxy)
         found = why.resource(proxy)
-        assert (found.state, found.holding, found.busy_for) == (State.FREE, None, 0.0)
+        assert (found.state, found.lease, found.busy_for) == (State.FREE, None, 0.0)
         assert "dead one" in found.because
 
     def test_that_is_quarantined_and_was_checked(self) -> None:
@@ -115,7 +115,7 @@ class TestAResource:
         Proxy.objects.filter(pk=proxy.pk).update(busy_before=DbLater(30), holder="me")
         found = why.resource(proxy)
         assert found.state is State.DRAINING
-        assert found.holding is not None
+        assert found.lease is not None
 
     def test_knows_how_its_last_leases_ended_and_no_other_s(self) -> None:
         proxy = new(Proxy)
@@ -160,6 +160,6 @@ def test_a_holder_has_leases_and_places_in_every_pool() -> None:
     hold(new(Proxy), holder="me too")
     ticket(Proxy, holder="me")
     found = why.holder("me", resource_models())
-    assert [type(held.row) for held in found.holds] == [Proxy, Device]
+    assert [type(held.row) for held in found.leases] == [Proxy, Device]
     assert len(found.waits) == 1
-    assert why.holder("nobody", resource_models()).holds == []
+    assert why.holder("nobody", resource_models()).leases == []

@@ -11,7 +11,7 @@ from resourcepool.models import Event, Job, Move, Proxy, Sample
 from resourcepool.resources.state import Status
 from resourcepool.signals import What
 from resourcepool.sweeps import sweep as sweeping
-from resourcepool.sweeps.overtaken import tell_overtaken
+from resourcepool.sweeps.expired import tell_overtaken
 from resourcepool.sweeps.pruning import prune_history
 from resourcepool.sweeps.samples import take_samples
 from resourcepool.sweeps.sweep import prune, refresh_statistics, sweep
@@ -41,7 +41,7 @@ def test_a_lease_that_ran_out_is_cleared_and_told_with_whose_it_was() -> None:
     assert "1 lease ran out" in (sweep() or "")
     assert (columns(proxy)["holder"], columns(proxy)["fence"]) == ("", grant.fence + 1)
     assert told(proxy) == ["expired"]
-    event = Event.objects.get()
+    event = Event.objects.of(proxy).get()
     assert (event.holder, event.fence) == ("crawler 7", grant.fence)
     assert "0 leases ran out" in (sweep() or "")
 
@@ -147,7 +147,7 @@ def test_a_release_a_hand_over_and_a_revocation_are_no_expiries() -> None:
     Proxy.pool.acquire().release()
     lease: Any = Proxy.pool.acquire()
     Proxy.pool.adopt(proxy.pk, lease.hand_over("the next one"))
-    Proxy.objects.revoke("stuck")
+    Proxy.objects.free("stuck")
     Proxy.pool.acquire().release()
     assert "expired" not in told(proxy)
     sweep()
@@ -156,7 +156,7 @@ def test_a_release_a_hand_over_and_a_revocation_are_no_expiries() -> None:
 
 def test_what_was_away_until_now_is_back() -> None:
     proxy = new(Proxy)
-    Proxy.objects.take_out("maintenance", duration=60)
+    Proxy.objects.drain("maintenance", duration=60)
     change(proxy, until=DbLater(-1))
     sweep()
     assert columns(proxy)["status"] == Status.IN_SERVICE

@@ -105,10 +105,10 @@ class TestInQuarantine:
     def test_an_operator_who_decides_meanwhile_has_the_last_word(self) -> None:
         row = parked()
 
-        def take_out(_: Any) -> None:
-            Proxy.objects.filter(pk=row.pk).take_out("by alice")
+        def drain(_: Any) -> None:
+            Proxy.objects.filter(pk=row.pk).drain("by alice")
 
-        Scripted.meanwhile = staticmethod(take_out)
+        Scripted.meanwhile = staticmethod(drain)
         assert checked()[row.pk].done is Done.NOTHING
         now = columns(row)
         assert (now["in_service"], now["status"], now["reason"]) == (False, "out_of_service", "by alice")
@@ -150,15 +150,15 @@ class TestInQuarantineSinceItsLease:
 class TestTaken:
     @pytest.mark.parametrize("finding", [GOOD, BAD, UNKNOWN])
     @pytest.mark.parametrize("make", [lambda: new(Proxy), parked])
-    def test_what_was_revoked_meanwhile_is_its_new_holders(self, make: Any, finding: Finding) -> None:
+    def test_what_was_freed_meanwhile_is_its_new_holders(self, make: Any, finding: Finding) -> None:
         row, held = make(), []
         Scripted.finds = {row.pk: finding}
 
-        def revoke(_: Any) -> None:
-            Proxy.objects.filter(pk=row.pk).revoke("stuck")
+        def free(_: Any) -> None:
+            Proxy.objects.filter(pk=row.pk).free("stuck")
             held.append(hold(row))
 
-        Scripted.meanwhile = staticmethod(revoke)
+        Scripted.meanwhile = staticmethod(free)
         found: list[Checked] = []
         check(Proxy, tell=found.append)
         assert [one.done for one in found] == [Done.LOST]
@@ -170,6 +170,6 @@ def test_a_lease_of_a_check_is_lost_like_any_other() -> None:
     row = parked()
     (candidate,) = due(Proxy, None, every_quarantine=False, unless_within=0)
     lease: Any = take(Proxy, candidate)
-    Proxy.objects.filter(pk=row.pk).revoke("stuck")
+    Proxy.objects.filter(pk=row.pk).free("stuck")
     with pytest.raises(LeaseLost):
         lease.put_back()

@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable
 from resourcepool.leases import verbs
 from resourcepool.models import Proxy, Ticket
-from resourcepool.waiting import contention, handover, tickets
+from resourcepool.waiting import contention, giving_out, tickets
 from resourcepool.waiting.contention import acquiring
 from tests.app.rows import columns, hold, new, several, steal
 from tests.eventually import InBackground, eventually
@@ -56,7 +56,7 @@ def test_several_are_had_by_the_first_look_too() -> None:
 
 def test_several_of_which_one_has_run_out_meanwhile_are_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Others may have given it some time ago."""
-    rows, give_out, stolen = several(Proxy, 2), handover.give_out, list[int]()
+    rows, give_out, stolen = several(Proxy, 2), giving_out.give_out, list[int]()
 
     def one_is_stolen_afterwards(*args: Any) -> Any:
         given = give_out(*args)
@@ -64,7 +64,7 @@ def test_several_of_which_one_has_run_out_meanwhile_are_not_believed(monkeypatch
             stolen.append(steal(rows[0]).fence)
         return given
 
-    monkeypatch.setattr(handover, "give_out", one_is_stolen_afterwards)
+    monkeypatch.setattr(giving_out, "give_out", one_is_stolen_afterwards)
     acquiring.note(Proxy, "default", had_to_wait=True)
     both = InBackground(lambda: Proxy.pool.acquire_many(2, timeout=20))
     (fence,) = eventually(lambda: stolen)

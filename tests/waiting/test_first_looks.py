@@ -176,7 +176,7 @@ class TestAnOutage:
         hold(new(Proxy))
         looks.raising(DatabaseUnavailable("gone"))
         stop = threading.Event()
-        one = InBackground(lambda: Proxy.pool.obtain(request(), stop.is_set))
+        one = InBackground(lambda: acquire.acquire(Proxy.pool, request(), stop.is_set))
         eventually(lambda: looks.by.count("resourcepool-waiters-default") > 1)
         stop.set()
         with pytest.raises(AcquireTimeout) as caught:

@@ -89,7 +89,7 @@ class TestLeaving:
     def test_after_a_stop_while_it_sleeps_takes_the_ticket_away(self, looks: Looks) -> None:
         hold(new(Proxy))
         stop = threading.Event()
-        one = InBackground(lambda: Proxy.pool.obtain(request(), stop.is_set))
+        one = InBackground(lambda: acquire.acquire(Proxy.pool, request(), stop.is_set))
         eventually(asleep)
         stop.set()
         with pytest.raises(AcquireTimeout):

@@ -8,7 +8,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.dialect import DbLater
 from resourcepool.models import Proxy, Ticket
-from resourcepool.waiting import handover, tickets
+from resourcepool.waiting import giving_out, handover, tickets
 from tests.app.rows import busy_for, change, columns, granted, hold, new, several
 from tests.concurrency.tickets import in_line
 from tests.waiting.handing_over import DE, US, everything, waiting_ticket
@@ -21,7 +21,7 @@ class TestGivingOut:
         for age, row in zip((1, 3, 2), rows, strict=True):
             change(row, busy_before=DbLater(-age))
         usual, late, urgent = ticket(Proxy), ticket(Proxy, priority=5), ticket(Proxy, priority=-5)
-        _, done = handover.give_out(connection, Proxy)
+        _, done = giving_out.give_out(connection, Proxy)
         assert done == {
             urgent.pk: ((rows[1].pk, 1),),
             usual.pk: ((rows[2].pk, 1),),
@@ -32,36 +32,36 @@ class TestGivingOut:
     def test_gives_everybody_what_fits(self) -> None:
         us, de = new(Proxy, country="US"), new(Proxy, country="DE")
         french, german, any_one = (ticket(Proxy, selector=s) for s in ('{"country": "FR"}', DE, "{}"))
-        handover.give_out(connection, Proxy)
+        giving_out.give_out(connection, Proxy)
         assert (given(french), given(german), given(any_one)) == ([], [(de.pk, 1)], [(us.pk, 1)])
 
     def test_gives_nothing_that_is_held_rests_or_is_out_of_service(self) -> None:
         held, rests, out = several(Proxy, 3)
         hold(held)
         hold(rests, cooldown=60).release()
-        Proxy.objects.filter(pk=out.pk).take_out("broken")
+        Proxy.objects.filter(pk=out.pk).drain("broken")
         waits = ticket(Proxy)
-        seen, done = handover.give_out(connection, Proxy)
+        seen, done = giving_out.give_out(connection, Proxy)
         assert (seen.free, done, given(waits)) == ({}, {}, [])
         assert 50 < (seen.next_in or 0) <= 60
 
     def test_tells_what_is_free_if_nobody_waits(self) -> None:
         row = new(Proxy)
-        seen, done = handover.give_out(connection, Proxy)
+        seen, done = giving_out.give_out(connection, Proxy)
         assert (seen.free, seen.next_in, done) == ({row.pk: 0}, None, {})
         assert columns(row)["fence"] == 0
 
     def test_leaves_alone_what_somebody_was_faster_to_claim(self, monkeypatch: pytest.MonkeyPatch) -> None:
         one, another = several(Proxy, 2)
         first, second = ticket(Proxy), ticket(Proxy)
-        allot = handover.allot
+        allot = giving_out.allot
 
         def too_slow(*args: Any) -> Any:
             granted(one, "faster")
             return allot(*args)
 
-        monkeypatch.setattr(handover, "allot", too_slow)
-        handover.give_out(connection, Proxy)
+        monkeypatch.setattr(giving_out, "allot", too_slow)
+        giving_out.give_out(connection, Proxy)
         assert columns(one)["holder"] == "faster"
         assert (given(first), given(second)) == ([(another.pk, 1)], [])
 
@@ -76,7 +76,7 @@ class TestGivingOut:
             return in_line(*args)
 
         monkeypatch.setattr(tickets, "in_line", too_late)
-        handover.give_out(connection, Proxy)
+        giving_out.give_out(connection, Proxy)
         assert (given(served), given(first), given(second)) == ([(one.pk, 1)], [(another.pk, 1)], [])
 
     def test_gives_the_next_what_somebody_has_no_use_for_any_more(
@@ -84,20 +84,20 @@ class TestGivingOut:
     ) -> None:
         one, another = several(Proxy, 2)
         served, first, second = ticket(Proxy), ticket(Proxy), ticket(Proxy)
-        allot = handover.allot
+        allot = giving_out.allot
 
         def too_slow(*args: Any) -> Any:
             assert handover.give(connection, Proxy, one.pk, 0, waiting_ticket(served))
             return allot(*args)
 
-        monkeypatch.setattr(handover, "allot", too_slow)
-        handover.give_out(connection, Proxy)
+        monkeypatch.setattr(giving_out, "allot", too_slow)
+        giving_out.give_out(connection, Proxy)
         assert (given(served), given(first), given(second)) == ([(one.pk, 1)], [(another.pk, 1)], [])
 
     def test_to_one_who_wants_several_gives_what_there_is(self) -> None:
         rows = several(Proxy, 2)
         collects, behind = ticket(Proxy, count=3), ticket(Proxy)
-        handover.give_out(connection, Proxy)
+        giving_out.give_out(connection, Proxy)
         assert {pk for pk, _ in given(collects)} == {row.pk for row in rows}
         assert columns(collects)["is_waiting"]
         assert given(behind) == []
@@ -106,7 +106,7 @@ class TestGivingOut:
         us = new(Proxy, country="US")
         several(Proxy, handover.FEW + 1, country="DE")
         waits = ticket(Proxy, selector=US)
-        handover.give_everybody(connection, Proxy)
+        giving_out.give_everybody(connection, Proxy)
         assert given(waits) == [(us.pk, 1)]
 
 
@@ -121,12 +121,12 @@ class TestTakingBack:
         one, another = several(Proxy, 2)
         usual = self.collecting(one)
         urgent = self.collecting(another, priority=-1)
-        handover.take_back(connection, Proxy)
+        giving_out.take_back(connection, Proxy)
         assert (given(usual), columns(usual)["is_waiting"], columns(usual)["fence"]) == ([], True, 3)
         assert (columns(one)["fence"], columns(one)["holder"]) == (2, "")
         assert busy_for(one) <= 0
         assert given(urgent) == [(another.pk, 1)]
-        handover.give_out(connection, Proxy)
+        giving_out.give_out(connection, Proxy)
         assert sorted(given(urgent)) == sorted([(another.pk, 1), (one.pk, 3)])
         assert in_line() == ["stranger"]
 
@@ -135,7 +135,7 @@ class TestTakingBack:
         self.collecting(row)
         ticket(Proxy, priority=-1, selector=DE)
         before = everything()
-        handover.take_back(connection, Proxy)
+        giving_out.take_back(connection, Proxy)
         assert everything() == before
 
     def test_leaves_alone_what_the_first_in_line_has(self) -> None:
@@ -143,7 +143,7 @@ class TestTakingBack:
         self.collecting(row)
         ticket(Proxy, count=2)
         before = everything()
-        handover.take_back(connection, Proxy)
+        giving_out.take_back(connection, Proxy)
         assert everything() == before
 
     def test_leaves_alone_a_ticket_that_was_completed_meanwhile(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,7 +158,7 @@ class TestTakingBack:
             return line
 
         monkeypatch.setattr(tickets, "in_line", served_meanwhile)
-        handover.take_back(connection, Proxy)
+        giving_out.take_back(connection, Proxy)
         assert given(usual) == [(one.pk, 1), (another.pk, 1)]
         assert columns(one)["holder"] == "stranger"
 
@@ -172,8 +172,8 @@ def test_what_looks_free_and_is_locked_by_somebodys_transaction_holds_nobody_up(
     other.set_autocommit(False)
     with other.cursor() as cursor:
         cursor.execute("SELECT id FROM resourcepool_proxy WHERE id = %s FOR UPDATE", [row.pk])
-        handover.give_out(connection, Proxy)
+        giving_out.give_out(connection, Proxy)
     assert not given(waits)
     other.rollback()
-    handover.give_out(connection, Proxy)
+    giving_out.give_out(connection, Proxy)
     assert given(waits)

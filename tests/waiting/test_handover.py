@@ -7,7 +7,8 @@ import pytest
 from django.db import connection, transaction
 
 from resourcepool.models import Proxy, Ticket
-from resourcepool.waiting import handover
+from resourcepool.waiting import giving_out, handover
+from resourcepool.waiting import lease as leases
 from resourcepool.waiting.contention import releasing
 from tests.app.models import Bare, Device, Election
 from tests.app.rows import busy_for, change, columns, expire, granted, hold, lasts, new, several, steal
@@ -52,7 +53,7 @@ class TestARelease:
     def test_of_a_row_out_of_service_gives_it_to_nobody(self) -> None:
         row = new(Proxy)
         fence = granted(row).fence
-        Proxy.objects.filter(pk=row.pk).take_out("broken")
+        Proxy.objects.filter(pk=row.pk).drain("broken")
         waits = ticket(Proxy)
         assert release(row, fence)
         assert (columns(row)["fence"], columns(row)["holder"]) == (2, "")
@@ -107,7 +108,7 @@ class TestARelease:
     def test_through_a_proxy_model_finds_the_same_line(self) -> None:
         row, waits = new(Proxy), ticket(Proxy)
         fence = granted(row).fence
-        assert handover.release(connection, Chosen, row.pk, fence, trusted_until=0.0)
+        assert leases.release(connection, Chosen, row.pk, fence, trusted_until=0.0)
         assert given(waits) == [(row.pk, 2)]
 
     def test_of_an_expired_lease_that_nobody_took_still_gives_it_on(self) -> None:
@@ -157,14 +158,14 @@ class TestACoolDown:
         assert given(waits) == []
         assert lasts(row, 60)
         expire(row)
-        handover.give_out(connection, Proxy)
+        giving_out.give_out(connection, Proxy)
         assert given(waits) == [(row.pk, 3)]
 
 
 CHANGES: dict[str, Callable[[Any, Ticket], object]] = {
     "the row is under another fence": lambda row, waits: steal(row),
     "the row is gone": lambda row, waits: Proxy.objects.filter(pk=row.pk)._raw_delete("default"),
-    "the row is out of service": lambda row, waits: Proxy.objects.filter(pk=row.pk).take_out("broken"),
+    "the row is out of service": lambda row, waits: Proxy.objects.filter(pk=row.pk).drain("broken"),
     "the ticket has been given something": lambda row, waits: change(waits, fence=2, granted="[[0, 1]]"),
     "the ticket has run out": lambda row, waits: expire(waits),
     "the ticket is gone": lambda row, waits: Ticket.objects.filter(pk=waits.pk)._raw_delete("default"),

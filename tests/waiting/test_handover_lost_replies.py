@@ -23,7 +23,7 @@ class TestAReleaseWhoseReplyWasLost:
     """Row and ticket tell what became of it."""
 
     def settled(self, row: Any, fence: int, trusted_until: float = 0.0) -> bool:
-        return handover._was_given_back(connection, Proxy, row.pk, fence, trusted_until)
+        return handover.was_given_back(connection, Proxy, row.pk, fence, trusted_until)
 
     def test_did_not_take_effect_while_the_lease_stands(self) -> None:
         row = new(Proxy)

@@ -7,8 +7,8 @@ from django.db import connection
 
 from resourcepool.bell import Bell
 from resourcepool.models import Proxy, Ticket
-from resourcepool.waiting import handover
 from resourcepool.waiting.contention import Speed, releasing
+from resourcepool.waiting.lease import release
 from resourcepool.waiting.notices import notices
 from tests.app.rows import granted, hold, new
 from tests.eventually import InBackground, eventually
@@ -49,5 +49,5 @@ def test_the_speed_of_the_line_is_learned_from_whole_numbers(monkeypatch: pytest
     monkeypatch.setattr(Speed, "served", lambda self, number, now: seen.append(number))
     row, one = new(Proxy), ticket(Proxy)
     assert one.pk > LARGE
-    assert handover.release(connection, Proxy, row.pk, granted(row).fence, trusted_until=0.0)
+    assert release(connection, Proxy, row.pk, granted(row).fence, trusted_until=0.0)
     assert seen == [one.pk]

@@ -6,7 +6,8 @@ import pytest
 from django.db import connection
 
 from resourcepool.models import Proxy, Ticket
-from resourcepool.waiting import handover, tickets
+from resourcepool.waiting import tickets
+from resourcepool.waiting.lease import release
 from tests import running
 from tests.app.models import Device
 from tests.app.rows import busy_for, change, columns, expire, granted, lasts, new
@@ -92,14 +93,14 @@ class TestLooking:
     def test_tells_for_how_long_the_one_row_that_was_given_is_its_own(self) -> None:
         row = new(Proxy)
         fence, one = granted(row).fence, ticket(Proxy, seconds=3_000, lasts=400_000_000)
-        assert handover.release(connection, Proxy, row.pk, fence, trusted_until=0.0)
+        assert release(connection, Proxy, row.pk, fence, trusted_until=0.0)
         assert 399 - running.seconds() < tickets.look(connection, [one.pk])[one.pk].left < 400.001
         assert lasts(row, 400)
 
     def test_of_one_for_several_tells_how_long_the_ticket_lives(self) -> None:
         row = new(Proxy)
         fence, one = granted(row).fence, ticket(Proxy, seconds=3_000, count=2, lasts=400_000_000)
-        assert handover.release(connection, Proxy, row.pk, fence, trusted_until=0.0)
+        assert release(connection, Proxy, row.pk, fence, trusted_until=0.0)
         assert 2_999 - running.seconds() < tickets.look(connection, [one.pk])[one.pk].left < 3_000.001
 
 

@@ -137,7 +137,7 @@ class TestBeingServed:
 
     def test_after_an_operator_returned_a_resource(self, waiting: Waiting) -> None:
         row = new(Proxy)
-        Proxy.objects.filter(pk=row.pk).take_out("new cable")
+        Proxy.objects.filter(pk=row.pk).drain("new cable")
         waiting.start("one")
         Proxy.objects.filter(pk=row.pk).return_to_service()
         waiting.let_go("one")

@@ -1,14 +1,17 @@
-"""What is asked before queues are added."""
+"""What is asked before queues are added. Django knows only some of the ways in which JSON can be wrong."""
+
+from typing import Any
 
 from django import forms
+from django.core.exceptions import ValidationError
 from django.utils.functional import lazy
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from resourcepool.admin.queues.asking import told
-from resourcepool.admin.queues.labels_field import LabelsField
 from resourcepool.exceptions import BadOption
 from resourcepool.queues.ids import MOST_AT_ONCE, queue_ids
+from resourcepool.queues.labels import check_labels
 from resourcepool.queues.models import MAX_PARAMETER, MAX_QUEUE_ID, TaskType
 
 MOST_NAMES = 1_000
@@ -25,6 +28,34 @@ def _of_the_queues() -> str:
         "One a line, or a range: 0..63 are 64 queues. Each of up to %(length)d characters; at most %(most)d at once."
     )
     return text % {"length": MAX_QUEUE_ID, "most": MOST_AT_ONCE}
+
+
+class LabelsField(forms.JSONField):
+    """Gives a dict of texts, {} if nothing is typed; what is typed and wrong is shown as it was typed."""
+
+    widget = forms.Textarea(attrs={"rows": 2, "class": "vLargeTextField"})
+    default_validators = [check_labels]
+
+    def __init__(self, **options: Any) -> None:
+        help_text = _('Only servers with all of these get them, e.g. {"zone": "eu"}.')
+        super().__init__(
+            **{"label": _("Labels"), "required": False, "initial": dict, "help_text": help_text, **options}
+        )
+
+    def to_python(self, value: Any) -> Any:
+        """Return what the JSON says; raises ValidationError."""
+        try:
+            return super().to_python(value) or {}
+        except (ValueError, RecursionError):  # a number of too many digits; brackets in brackets in brackets
+            raise ValidationError(self.error_messages["invalid"], code="invalid") from None
+
+    def bound_data(self, data: Any, initial: Any) -> Any:
+        """Return what was typed, whatever it is."""
+        return data
+
+    def prepare_value(self, value: Any) -> Any:
+        """Return the text to show."""
+        return value if isinstance(value, str) else super().prepare_value(value)
 
 
 class AddForm(forms.Form):

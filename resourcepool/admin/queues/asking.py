@@ -3,16 +3,15 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import groupby
-from typing import Any
+from typing import Any, ClassVar
 
-from django.contrib import admin, messages
+from django.contrib import messages
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.db import DatabaseError, InterfaceError
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext_lazy as _
 
 from resourcepool.admin.operated import Operated
-from resourcepool.admin.paging import CappedList, CappedPaginator
 from resourcepool.events import say, shown
 from resourcepool.exceptions import BadOption, DatabaseUnavailable, ResourcePoolError
 from resourcepool.operations import Operation
@@ -25,22 +24,11 @@ MOST_TOLD = 80  # characters of what was refused
 
 
 class Asking(Operated):
-    """A list that never counts its table, and whose actions ask first; so do the buttons on the page of a row."""
+    """A list whose actions ask first; so do the buttons on the page of a row."""
 
     confirmation_template = "resourcepool/admin/queues/ask.html"
     change_form_template = "resourcepool/admin/queues/page.html"
-    list_per_page = 50
-    show_full_result_count = False
-    show_facets = admin.ShowFacets.NEVER
-    paginator = CappedPaginator
-    sortable_by = ()
-
-    class Media:
-        css = {"all": ("resourcepool/admin.css",)}
-
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[CappedList]:
-        """Return the list that does not count."""
-        return CappedList
+    sortable_by: ClassVar[Any] = ()
 
     def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any) -> HttpResponse:
         """Add what can be done."""

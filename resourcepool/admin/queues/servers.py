@@ -9,7 +9,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from resourcepool.admin.paging import CappedList
+from resourcepool.admin.generic import ReadOnlyAdmin
 from resourcepool.admin.queues.asking import Asking
 from resourcepool.admin.queues.filters import TaskTypeFilter
 from resourcepool.admin.queues.links import to_list
@@ -22,29 +22,8 @@ from resourcepool.queues.models import Queue, Server
 from resourcepool.status.durations import duration
 
 
-class ServerList(CappedList):
-    """A page of servers, each with how many queues it has and has asked for: two queries for all of them."""
-
-    def get_results(self, request: Any) -> None:
-        """Find the rows of this page."""
-        super().get_results(request)
-        note_queues(self.result_list)
-
-
-def note_queues(servers: Any) -> None:
-    """Set ``had`` and ``asked`` on each of ``servers``: how many queues it has, and has asked for."""
-    pks, task_types = {one.pk for one in servers}, {one.task_type_id for one in servers}
-    rows = Queue.objects.filter(task_type__in=task_types).order_by()
-    had = rows.filter(cur_server__in=pks).values_list("cur_server").annotate(Count("pk"))
-    wanted = rows.filter(requested_at__isnull=False, req_server__in=pks)
-    asked = wanted.values_list("req_server").annotate(Count("pk"))
-    counts = dict(had), dict(asked)
-    for one in servers:
-        one.had, one.asked = (count.get(one.pk, 0) for count in counts)
-
-
 @admin.register(Server)
-class ServerAdmin(Asking):
+class ServerAdmin(ReadOnlyAdmin, Asking):
     """One row for each run of a process; it goes when the process has left, or was found dead."""
 
     list_display = (
@@ -58,14 +37,8 @@ class ServerAdmin(Asking):
     list_filter = (TaskTypeFilter, "state")
     list_select_related = ("task_type",)
     search_fields = ("name", "holder")
-    ordering = ("-pk",)
+    actions = ()
     operations = by_name(DRAIN, UNDRAIN)
-
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Nobody makes, edits or removes a server by hand."""
-        return False
-
-    has_change_permission = has_delete_permission = has_add_permission
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """Return the servers with their ages, by the database's clock."""
@@ -77,12 +50,19 @@ class ServerAdmin(Asking):
         """Return the server, with how many queues it has; None if there is none."""
         found = super().get_object(request, object_id, from_field)
         if found is not None:
-            note_queues([found])
+            self.note([found])
         return found
 
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ServerList]:
-        """Return the list that counts queues."""
-        return ServerList
+    def note(self, rows: Any) -> None:
+        """Set ``had`` and ``asked`` on each server: how many queues it has, and has asked for."""
+        pks, task_types = {one.pk for one in rows}, {one.task_type_id for one in rows}
+        queues = Queue.objects.filter(task_type__in=task_types).order_by()
+        had = queues.filter(cur_server__in=pks).values_list("cur_server").annotate(Count("pk"))
+        wanted = queues.filter(requested_at__isnull=False, req_server__in=pks)
+        asked = wanted.values_list("req_server").annotate(Count("pk"))
+        counts = dict(had), dict(asked)
+        for one in rows:
+            one.had, one.asked = (count.get(one.pk, 0) for count in counts)
 
     @admin.display(description=_("server"))
     def named(self, server: Any) -> str:

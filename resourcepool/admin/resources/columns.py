@@ -11,7 +11,6 @@ from django.utils.translation import gettext_lazy as _
 from resourcepool.admin import words
 from resourcepool.admin.countdown import countdown
 from resourcepool.admin.generic import Admin
-from resourcepool.admin.paging import CappedList
 from resourcepool.events import shown
 from resourcepool.resources.models import AbstractResource
 from resourcepool.resources.state import State, standing_of, state_of
@@ -19,27 +18,17 @@ from resourcepool.status.durations import duration
 from resourcepool.status.holders import beginnings, origin
 
 
-class ResourceList(CappedList):
-    """A page of resources, each with the beginning of its running lease: one query for all of them."""
-
-    def get_results(self, request: Any) -> None:
-        """Find the rows of this page."""
-        super().get_results(request)
-        note_beginnings(self.model, self.result_list)
-
-
-def note_beginnings(model: Any, resources: Any) -> None:
-    """Set ``begun`` on each of ``resources``: the event of the acquisition of its running lease, or None."""
-    held = [(one.pk, one.fence) for one in resources if one.holder and one.busy_before > one.db_now]
-    begun = beginnings(model, held)
-    for one in resources:
-        one.begun = begun.get((str(one.pk), one.fence))
-
-
 class Columns(Admin):
     """They judge by the database's clock, which each row brings along as ``db_now``."""
 
     list_display: tuple[str, ...] = ("named", "standing", "held_by", "since", "expires_in", "fence", "labels")
+
+    def note(self, rows: Any) -> None:
+        """Set ``begun`` on each: the event of the acquisition of its running lease, or None."""
+        held = [(one.pk, one.fence) for one in rows if one.holder and one.busy_before > one.db_now]
+        begun = beginnings(self.model, held)
+        for one in rows:
+            one.begun = begun.get((str(one.pk), one.fence))
 
     @admin.display(description=_("resource"))
     def named(self, resource: AbstractResource) -> str:

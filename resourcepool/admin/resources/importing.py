@@ -30,7 +30,8 @@ from resourcepool.encryption.sealed import Sealed, seal
 from resourcepool.events import shown
 from resourcepool.exceptions import ResourcePoolError, SecretUnreadable
 from resourcepool.proxies.formats import COLUMNS
-from resourcepool.proxies.importing import BadLines, Imported, import_proxies
+from resourcepool.proxies.import_plan import Imported
+from resourcepool.proxies.importing import BadLines, import_proxies
 from resourcepool.proxies.models import Proxy
 
 MOST = 1_000_000  # bytes; sealed, it must fit into a form (DATA_UPLOAD_MAX_MEMORY_SIZE)

@@ -10,7 +10,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import URLPattern, path
 from django.utils.translation import gettext as _
 
-from resourcepool.admin.resources.columns import Columns, note_beginnings
+from resourcepool.admin.resources.columns import Columns
 from resourcepool.admin.resources.operating import Operating
 from resourcepool.admin.words import HELD, happened, lasted, moment, of_the_leak, sentences, titled, zone
 from resourcepool.events import shown
@@ -37,7 +37,7 @@ class Page(Columns, Operating):
         """Add what the resource is doing and what happened to it."""
         resource = kwargs.get("obj")
         if resource is not None and hasattr(resource, "db_now"):
-            note_beginnings(self.model, [resource])
+            self.note([resource])
             state = state_of(resource, resource.db_now)
             leaks = told_of(resource) if state in HELD else []
             context |= {

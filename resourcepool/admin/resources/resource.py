@@ -2,7 +2,6 @@
 
 from typing import Any, ClassVar
 
-from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils.decorators import method_decorator
@@ -10,9 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 
 from resourcepool.admin.generic import ModelForm
-from resourcepool.admin.paging import CappedPaginator
 from resourcepool.admin.resources import current_state
-from resourcepool.admin.resources.columns import ResourceList
 from resourcepool.admin.resources.deleting import Deleting
 from resourcepool.admin.resources.exporting import export
 from resourcepool.admin.resources.filters import HolderFilter, HostFilter, StateFilter, TagFilter, VerdictFilter
@@ -26,10 +23,6 @@ class ResourceAdmin(Deleting, Page):
     """The base for the admin of your own resource models."""
 
     list_filter: ClassVar[tuple[Any, ...]] = (StateFilter, VerdictFilter, TagFilter, HolderFilter, HostFilter)
-    list_per_page = 50
-    show_full_result_count = False
-    show_facets = admin.ShowFacets.NEVER
-    paginator = CappedPaginator
     sortable_by = ("expires_in", "fence")  # 100,000 texts take too long to sort
     search_fields: ClassVar[tuple[str, ...]] = ("holder", "tags")
     search_help_text = _(
@@ -51,7 +44,6 @@ class ResourceAdmin(Deleting, Page):
     actions: Any = (export,)  # besides the operations
 
     class Media:
-        css = {"all": ("resourcepool/admin.css",)}
         js = ("resourcepool/admin.js",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
@@ -67,10 +59,6 @@ class ResourceAdmin(Deleting, Page):
         if condition is not None and (exactly := queryset.filter(condition)).exists():
             return exactly, False
         return super().get_search_results(request, queryset, search_term)
-
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ResourceList]:
-        """Return the list that knows since when its leases run."""
-        return ResourceList
 
     @method_decorator(sensitive_post_parameters())
     @sensitive_variables()

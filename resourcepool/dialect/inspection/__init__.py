@@ -1,6 +1,17 @@
 """Reads how a database is set up, in words that do not depend on its make; nothing here judges."""
 
-from resourcepool.dialect.inspection.base import Inspector, QueryPlan, TableAccess, TableFacts
-from resourcepool.dialect.inspection.choice import inspector
+from django.db.backends.base.base import BaseDatabaseWrapper
 
-__all__ = ["Inspector", "QueryPlan", "TableAccess", "TableFacts", "inspector"]
+from resourcepool.dialect.inspection.base import Inspector, QueryPlan, Session, TableAccess, TableFacts
+from resourcepool.dialect.inspection.mysql import MySQLInspector
+from resourcepool.dialect.inspection.postgresql import PostgreSQLInspector
+from resourcepool.dialect.inspection.sqlite import SQLiteInspector
+
+__all__ = ["Inspector", "QueryPlan", "Session", "TableAccess", "TableFacts", "inspector"]
+
+_INSPECTORS = {"mysql": MySQLInspector, "postgresql": PostgreSQLInspector, "sqlite": SQLiteInspector}
+
+
+def inspector(connection: BaseDatabaseWrapper) -> Inspector:
+    """Return the inspector of ``connection``, whose database must be a supported one."""
+    return _INSPECTORS[connection.vendor](connection)

@@ -1,4 +1,4 @@
-"""What can be asked of every database."""
+"""What can be asked of every database, and how it answers."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,22 @@ from typing import Any
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool.dialect.sessions import Session
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One that has a row locked.
+
+    Attributes:
+        number: by which the server knows it.
+        client: where it comes from, "host:port"; "": from the server's own.
+        idle: for how many seconds it has asked nothing; None: a statement of it runs, or that is not known.
+        command: the statement that ends it.
+    """
+
+    number: int
+    client: str
+    idle: float | None
+    command: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +91,7 @@ class Inspector:
         raise NotImplementedError
 
     def lockers(self, table: str, pk: str, keys: Collection[Any]) -> dict[Any, Session | None]:
-        """Return {key: the session that has its row locked now; None: it cannot be seen} of those that are locked.
+        """Return {key: the session that has its row locked; None: it cannot be seen} for the rows that are locked now.
 
         Args:
             table, pk: quoted names.
@@ -84,15 +99,14 @@ class Inspector:
         return {}
 
     def _rows(self, sql: str, params: Sequence[Any] = ()) -> list[Any]:
-        with self.connection.cursor() as cursor:
-            cursor.execute(sql, params)
-            return list(cursor.fetchall())
+        return rows(self.connection, sql, params)
 
-    def _records(self, sql: str, params: Sequence[Any]) -> list[dict[str, Any]]:
-        with self.connection.cursor() as cursor:
-            cursor.execute(sql, params)
-            names = [column[0] for column in cursor.description]
-            return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+def rows(connection: BaseDatabaseWrapper, sql: str, params: Sequence[Any] = ()) -> list[Any]:
+    """Return all rows of a statement's answer."""
+    with connection.cursor() as cursor:
+        cursor.execute(sql, params)
+        return list(cursor.fetchall())
 
 
 def dotted(version: Sequence[int]) -> str:

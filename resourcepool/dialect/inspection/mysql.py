@@ -8,21 +8,14 @@ from typing import Any
 from django.db import DatabaseError
 
 from resourcepool.dialect.inspection import mysql_locks
-from resourcepool.dialect.inspection.base import Inspector, QueryPlan, TableAccess, TableFacts, dotted
-from resourcepool.dialect.sessions import Session
+from resourcepool.dialect.inspection.base import Inspector, QueryPlan, Session, TableAccess, TableFacts, dotted
 
 FOUND_ROWS = 2  # of the protocol: the reply to an UPDATE counts the rows that match, changed or not
 NUMBERS = ("innodb_flush_log_at_trx_commit", "innodb_lock_wait_timeout")
 READ_ONLY = ("read_only", "super_read_only", "innodb_read_only")
 VARIABLES = (
-    *NUMBERS,
-    *READ_ONLY,
-    "tx_isolation",
-    "transaction_isolation",
-    "log_bin",
-    "sync_binlog",
-    "wsrep_on",
-    "wait_timeout",
+    *(*NUMBERS, *READ_ONLY, "tx_isolation", "transaction_isolation"),
+    *("log_bin", "sync_binlog", "wsrep_on", "wait_timeout"),
 )
 
 
@@ -71,13 +64,13 @@ class MySQLInspector(Inspector):
     def explain(self, sql: str, params: Sequence[Any]) -> QueryPlan:
         # What is set for one statement comes first: SET STATEMENT .. FOR EXPLAIN UPDATE ..
         explain = re.sub(r"^(SET STATEMENT .+? FOR )?", r"\1EXPLAIN ", sql, count=1)
-        steps = self._records(explain, params)
+        with self.connection.cursor() as cursor:
+            cursor.execute(explain, params)
+            names = [column[0] for column in cursor.description]
+            steps = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
         read = [step for step in steps if step["table"] and not step["table"].startswith("<")]
-        return QueryPlan(
-            tuple(_access(step) for step in read),
-            sorts=any("filesort" in (step["Extra"] or "") for step in steps),
-            is_forced=False,
-        )
+        sorts = any("filesort" in (step["Extra"] or "") for step in steps)
+        return QueryPlan(tuple(map(_access, read)), sorts=sorts, is_forced=False)
 
     def lockers(self, table: str, pk: str, keys: Collection[Any]) -> dict[Any, Session | None]:
         return mysql_locks.lockers(self.connection, table, pk, keys)

@@ -1,4 +1,4 @@
-"""Which session of MariaDB or MySQL has a row locked: the server tells only while somebody waits for it."""
+"""Which session of MariaDB or MySQL has a row locked: the server tells only while another session waits for it."""
 
 import contextlib
 import queue
@@ -11,8 +11,8 @@ from typing import Any
 from django.db import DatabaseError, InterfaceError
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool.dialect.private import discard, private_connection
-from resourcepool.dialect.sessions import Session
+from resourcepool.dialect.connections import discard, private_connection
+from resourcepool.dialect.inspection.base import Session, rows
 
 # Seconds between two looks. The server makes its answer anew only when nobody has asked for a tenth of a second: two
 # who looked at that pace, each in the pauses of the other, would see the same old one for ever.
@@ -45,8 +45,8 @@ def lockers(
     free = f"SELECT {pk} FROM {table} WHERE {pk} IN ({places}) FOR UPDATE SKIP LOCKED"  # noqa: S608 (quoted names)
     there = f"SELECT {pk} FROM {table} WHERE {pk} IN ({places})"  # noqa: S608
     try:
-        unlocked = {key for (key,) in _rows(own, free, [*keys])}
-        locked = [key for (key,) in _rows(own, there, [*keys]) if key not in unlocked]
+        unlocked = {key for (key,) in rows(own, free, [*keys])}
+        locked = [key for (key,) in rows(own, there, [*keys]) if key not in unlocked]
         lock = f"SELECT 1 FROM {table} WHERE {pk} = %s FOR UPDATE"  # noqa: S608
         found: dict[Any, Session | None] = dict.fromkeys(locked[MOST:])
         for key in locked[:MOST]:
@@ -57,7 +57,7 @@ def lockers(
 
 
 def _ask(own: BaseDatabaseWrapper, look: str, lock: str, key: Any, into: dict[Any, Session | None]) -> None:
-    """Have somebody wait for the row, for a second at most, and ask meanwhile for whom; it may be free by now."""
+    """Wait for the row in a thread, for a second at most, and ask meanwhile for whom; it may be free by now."""
     numbers: queue.SimpleQueue[int] = queue.SimpleQueue()
     waits = threading.Thread(target=partial(_wait, own.alias, lock, key, numbers), daemon=True)
     waits.start()
@@ -65,7 +65,7 @@ def _ask(own: BaseDatabaseWrapper, look: str, lock: str, key: Any, into: dict[An
     with contextlib.suppress(DatabaseError, InterfaceError, queue.Empty):  # this user may not ask, for example
         number = numbers.get(timeout=CONNECTED_WITHIN)
         while not found and waits.is_alive():
-            found = _rows(own, look, [number])
+            found = rows(own, look, [number])
             waits.join(random.uniform(*PAUSES))  # noqa: S311 (no secret)
     waits.join()
     if found:
@@ -79,13 +79,7 @@ def _ask(own: BaseDatabaseWrapper, look: str, lock: str, key: Any, into: dict[An
 def _wait(alias: str, lock: str, key: Any, numbers: "queue.SimpleQueue[int]") -> None:
     own = private_connection(alias)
     with contextlib.suppress(DatabaseError, InterfaceError):  # it waits in vain
-        numbers.put(_rows(own, "SELECT CONNECTION_ID()", [])[0][0])
-        _rows(own, lock, [key])
+        numbers.put(rows(own, "SELECT CONNECTION_ID()")[0][0])
+        rows(own, lock, [key])
         numbers.put(0)  # it is not locked any more
     discard(own)
-
-
-def _rows(own: BaseDatabaseWrapper, sql: str, params: Sequence[Any]) -> list[Any]:
-    with own.cursor() as cursor:
-        cursor.execute(sql, params)
-        return list(cursor.fetchall())

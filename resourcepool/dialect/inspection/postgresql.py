@@ -6,18 +6,12 @@ from typing import Any
 
 from django.db import transaction
 
-from resourcepool.dialect.inspection.base import Inspector, QueryPlan, TableAccess, TableFacts
-from resourcepool.dialect.sessions import Session
+from resourcepool.dialect.connections import execute
+from resourcepool.dialect.inspection.base import Inspector, QueryPlan, Session, TableAccess, TableFacts
 
-SETTINGS = (
-    "default_transaction_isolation",
-    "default_transaction_read_only",
-    "synchronous_commit",
-    "fsync",
-    "full_page_writes",
-    "lock_timeout",
-    "statement_timeout",
-)
+DURABLE = ("synchronous_commit", "fsync", "full_page_writes")
+LIMITS = ("lock_timeout", "statement_timeout")
+SETTINGS = (*DURABLE, *LIMITS, "default_transaction_isolation", "default_transaction_read_only")
 FOLDING = """
     SELECT attname, collname FROM pg_attribute JOIN pg_collation c ON c.oid = attcollation
     WHERE attrelid = to_regclass(%s) AND NOT collisdeterministic
@@ -47,17 +41,14 @@ class PostgreSQLInspector(Inspector):
     def server(self) -> dict[str, Any]:
         said = dict(self._rows("SELECT name, setting FROM pg_settings WHERE name = ANY(%s)", [list(SETTINGS)]))
         ((in_recovery,),) = self._rows("SELECT pg_is_in_recovery()")
-        limits = [int(said[name]) for name in ("lock_timeout", "statement_timeout")]
+        limits = [int(said[name]) / 1_000 for name in LIMITS]
+        pooler = self.connection.settings_dict.get("DISABLE_SERVER_SIDE_CURSORS", False)
         return {
             "transaction_isolation": self._isolation(said["default_transaction_isolation"]),
             "read_only": in_recovery or said["default_transaction_read_only"] == "on",
-            "synchronous_commit": said["synchronous_commit"],
-            "fsync": said["fsync"],
-            "full_page_writes": said["full_page_writes"],
-            "lock_timeout": min((limit / 1_000 for limit in limits if limit), default=0),
-            "DISABLE_SERVER_SIDE_CURSORS": self.connection.settings_dict.get(
-                "DISABLE_SERVER_SIDE_CURSORS", False
-            ),
+            **{name: said[name] for name in DURABLE},
+            "lock_timeout": min(filter(None, limits), default=0),
+            "DISABLE_SERVER_SIDE_CURSORS": pooler,
         }
 
     def tables(self, names: Collection[str]) -> dict[str, TableFacts]:
@@ -69,7 +60,7 @@ class PostgreSQLInspector(Inspector):
         # Small tables are read whole and sorted, rightly. That an index would do shows when both are forbidden.
         with transaction.atomic(using=self.connection.alias):
             for node in ("seqscan", "bitmapscan", "sort"):
-                self._execute(f"SET LOCAL enable_{node} = off")
+                execute(self.connection, f"SET LOCAL enable_{node} = off")
             ((said,),) = self._rows(f"EXPLAIN (FORMAT JSON) {sql}", params)
             transaction.set_rollback(True, using=self.connection.alias)
         nodes = list(_nodes((json.loads(said) if isinstance(said, str) else said)[0]["Plan"]))
@@ -93,10 +84,6 @@ class PostgreSQLInspector(Inspector):
 
     def _access(self, table: str, index: str | None) -> TableAccess:
         return TableAccess(table, index, by_key=bool(index and self._rows(IS_PRIMARY, [index])))
-
-    def _execute(self, sql: str) -> None:
-        with self.connection.cursor() as cursor:
-            cursor.execute(sql)
 
 
 def _session(number: int, host: str | None, port: int | None, state: str | None, seconds: Any) -> Session:

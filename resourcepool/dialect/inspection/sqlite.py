@@ -19,10 +19,10 @@ class SQLiteInspector(Inspector):
         return f"SQLite {dotted(self._version)}"
 
     def server(self) -> dict[str, Any]:
+        busy_timeout = self._pragma("busy_timeout") / 1_000  # asked first: the rest is known once connected
         facts = {
             "sqlite": self._version,
-            "busy_timeout": self._pragma("busy_timeout")
-            / 1_000,  # asked first: what follows is known once connected
+            "busy_timeout": busy_timeout,
             "transaction_mode": (getattr(self.connection, "transaction_mode", None) or "DEFERRED").upper(),
             "in_memory": bool(self.connection.is_in_memory_db()),  # type: ignore[attr-defined]
         }

@@ -2,13 +2,11 @@
 
 from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandParser
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from resourcepool.events import shown
-from resourcepool.exceptions import ResourcePoolError
-from resourcepool.management.translated import TranslatedCommand
+from resourcepool.management.base import OperatorCommand
 from resourcepool.sweeps import schedule
 from resourcepool.sweeps.schedule import Entry, EntryAction, InstalledEntry
 
@@ -21,25 +19,23 @@ WORDS = {
 }
 
 
-class Command(TranslatedCommand):
+class Command(OperatorCommand):
     about = gettext_lazy(
         "Shows which entries django-celery-beat needs to sweep, to check and to count; with --install, writes them."
-        " What you have changed in the admin is kept. May be repeated. Example: manage.py resourcepool_beat --install"
+        " What you have changed in the admin is kept. May be repeated."
     )
+    example = "manage.py resourcepool_beat --install"
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument(
-            "--install", action="store_true", help=_("write them; without it, nothing is changed")
-        )
+        about = _("write them; without it, nothing is changed")
+        parser.add_argument("--install", action="store_true", help=about)
 
-    def handle(self, *args: Any, **options: Any) -> None:
-        try:
-            found = schedule.found()
-            actions = schedule.plan(schedule.wanted(), found)
-            if options["install"]:
-                schedule.install(actions)
-        except ResourcePoolError as error:
-            raise CommandError(shown(error)) from error
+    def run(self, **options: Any) -> None:
+        """See ``OperatorCommand``."""
+        found = schedule.found()
+        actions = schedule.plan(schedule.wanted(), found)
+        if options["install"]:
+            schedule.install(actions)
         for action, entry in actions:
             self.stdout.write(_line(action, entry, found.get(entry.name)))
         self.stdout.write(_summary([action for action, _ in actions], installed=options["install"]))

@@ -1,6 +1,5 @@
 """``manage.py resourcepool_close``: take running leases away from their holders."""
 
-import json
 from collections.abc import Iterable
 from typing import Any
 
@@ -12,9 +11,9 @@ from resourcepool.events import shown as in_words
 from resourcepool.exceptions import RowLocked
 from resourcepool.leases.lock_holders import Locked
 from resourcepool.management import arguments
-from resourcepool.management.layout import as_text, more, plain
-from resourcepool.management.operating import OperatorCommand, actor
-from resourcepool.management.status_report import holding_as_json, holdings_as_text, locked_as_json
+from resourcepool.management.base import OperatorCommand, actor
+from resourcepool.management.layout import more, plain
+from resourcepool.management.status_report import holdings_as_text
 from resourcepool.operations import OPERATIONS
 from resourcepool.resources.choice import everything, key
 from resourcepool.status.each_pool import of_each
@@ -62,13 +61,9 @@ class Command(OperatorCommand):
         if total and options["all"] and not options["dry_run"]:
             self.ask(_("Close all %s?") % f"{total:,}", yes=options["yes"])
         closed, refused = (0, None) if options["dry_run"] else _close(found, which, entered)
-        if options["json"]:
-            end: dict[str, Any] = {"dry_run": options["dry_run"], "found": total, "closed": closed}
-            end |= {"leases": [holding_as_json(one) for one in shown], "not_held": free, "not_there": gone}
-            end["locked"] = [locked_as_json(one) for one in stuck]
-            self.stdout.write(json.dumps(end, default=as_text))
-        elif total:
-            self.stdout.write(_sentence(total, closed, dry_run=options["dry_run"]))
+        data = {"dry_run": options["dry_run"], "found": total, "closed": closed, "leases": shown}
+        data |= {"not_held": free, "not_there": gone, "locked": stuck}
+        self.show(data, [_sentence(total, closed, dry_run=options["dry_run"])] if total else [])
         if refused is not None:
             raise refused
         if not total and stuck:
@@ -78,7 +73,7 @@ class Command(OperatorCommand):
 
     def _list(self, shown: list[Holding], total: int, free: list[str], gone: list[str]) -> None:
         if shown:
-            self.stdout.write("\n".join([*holdings_as_text(shown), *more(len(shown), total)]))
+            self.show(shown, [holdings_as_text(shown), *more(len(shown), total)])
         if free:
             self.stderr.write(_("not held by anybody: %s") % ", ".join(free), style_func=str)
         if gone:

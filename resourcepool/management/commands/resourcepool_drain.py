@@ -13,7 +13,7 @@ from resourcepool.events import shown
 from resourcepool.leases.lock_holders import MOST, Locked
 from resourcepool.management import arguments
 from resourcepool.management.commands import resourcepool_operate
-from resourcepool.management.layout import plain
+from resourcepool.management.layout import plain, rendered
 from resourcepool.management.status_report import holdings_as_text
 from resourcepool.operations import OPERATIONS, Operation
 from resourcepool.resources.state import Status
@@ -105,7 +105,8 @@ class Command(resourcepool_operate.Command):
                 self.stderr.write(plain(shown(one), 300), style_func=str)
             return len(stuck)
         pks = list(rows.draining().values_list("pk", flat=True)[:20])
-        self.stderr.write("\n".join(holdings_as_text(holdings(model, pks=pks))), style_func=str)
+        listed = holdings_as_text(holdings(model, pks=pks))
+        self.stderr.write(rendered(self.printer, [listed]), style_func=str)
         return int(held)
 
 

@@ -12,8 +12,8 @@ from django.utils.translation import gettext_lazy
 
 from resourcepool import options as checked
 from resourcepool.management import arguments, writing
+from resourcepool.management.base import OperatorCommand, actor
 from resourcepool.management.layout import plain, printable
-from resourcepool.management.operating import OperatorCommand, actor
 from resourcepool.models import Proxy
 from resourcepool.resources.choice import chosen
 from resourcepool.status.export import records

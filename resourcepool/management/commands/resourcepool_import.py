@@ -12,10 +12,11 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from resourcepool.events import shown
 from resourcepool.exceptions import ResourcePoolError
-from resourcepool.management.operating import INTERRUPTED, actor
+from resourcepool.management.base import INTERRUPTED, actor
 from resourcepool.management.translated import TranslatedCommand
 from resourcepool.proxies.formats import COLUMNS
-from resourcepool.proxies.importing import BadLines, Imported, import_proxies, listed
+from resourcepool.proxies.import_plan import Imported
+from resourcepool.proxies.importing import BadLines, import_proxies, listed
 
 
 class Command(TranslatedCommand):

@@ -1,6 +1,5 @@
 """``manage.py resourcepool_operate``: every operation of the admin, from a shell."""
 
-import json
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
@@ -8,8 +7,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from resourcepool.management import arguments
-from resourcepool.management.layout import as_text, more, plain
-from resourcepool.management.operating import OperatorCommand, actor
+from resourcepool.management.base import OperatorCommand, actor
+from resourcepool.management.layout import more, plain
 from resourcepool.operations import OPERATIONS, Operation
 from resourcepool.resources.choice import chosen
 from resourcepool.resources.registry import resource_model
@@ -51,8 +50,7 @@ class Command(OperatorCommand):
         listed = [{"id": row.pk, "name": str(row)} for row in meant.order_by("pk")[: options["limit"]]]
         if not options["json"]:
             lines = [f"{plain(one['id'])}  {plain(one['name'])}" for one in listed]
-            for line in [*lines, *more(len(lines), total)]:
-                self.stdout.write(line)
+            self.show(listed, [*lines, *more(len(lines), total)])
         if total and options["all"] and not dry_run:
             self.ask(_("Change all %s?") % f"{total:,}", yes=options["yes"])
         held = meant.held().count() if operation.later else 0
@@ -63,7 +61,7 @@ class Command(OperatorCommand):
         found = {"dry_run": dry_run, "found": total, "changed": changed}
         found |= self.afterwards(model, rows, options)
         if options["json"]:
-            self.stdout.write(json.dumps({**found, "resources": listed}, default=as_text))
+            self.show({**found, "resources": listed}, [])
         self.judge(operation, rows, found)
 
     def operation(self, options: dict[str, Any]) -> Operation:

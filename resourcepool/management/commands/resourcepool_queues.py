@@ -1,8 +1,7 @@
 """``manage.py resourcepool_queues``: which server has which queue, what would move, and what operators change."""
 
-import json
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from django.core.management.base import CommandParser
@@ -13,17 +12,17 @@ from resourcepool.exceptions import BadOption
 from resourcepool.management import queues_arguments as told
 from resourcepool.management import queues_report as report
 from resourcepool.management import watching
-from resourcepool.management.layout import as_text, more, plain
-from resourcepool.management.operating import OperatorCommand, actor
-from resourcepool.management.status_report import alarms_as_text
+from resourcepool.management.base import OperatorCommand, actor
+from resourcepool.management.layout import more, plain
+from resourcepool.management.status_report import problems_as_text
 from resourcepool.queues import operating
 from resourcepool.queues.ids import queue_ids
-from resourcepool.status.alarm import Alarm
 from resourcepool.status.queues.alarms import drains_in_vain, of_queues
 from resourcepool.status.queues.forecast import forecast
-from resourcepool.status.queues.moves import moves, queues_named, queues_of, why_unowned
+from resourcepool.status.queues.moves import moves, queues_named, queues_of
 from resourcepool.status.queues.pins import no_such_server
 from resourcepool.status.queues.task_types import TaskTypeStatus, task_type, task_types
+from resourcepool.status.reading import as_data
 
 ON_THE_MAP = 2_000  # queues
 LATEST = 1_000  # moves
@@ -51,19 +50,7 @@ class Command(OperatorCommand):
         self.DOES[options["do"] or "show"](self, options)
 
     def _show(self, options: dict[str, Any]) -> None:
-        watching.watch(self, lambda: self._look(options), options)
-
-    def _look(self, options: dict[str, Any]) -> None:
-        name, limit = options["task_type"], options["limit"]
-        found = task_types() if name is None else [task_type(name)]
-        wrong = sorted(of_queues(found), key=lambda alarm: (not alarm.is_severe, alarm.pool))
-        shown = _all_as(found) if name is None else _one_as(found[0], queue_ids(options["queue"]), limit)
-        if options["json"]:
-            result = {**shown[0], "alarms": [_alarm(one) for one in wrong]}
-            self.stdout.write(json.dumps(result, default=as_text))
-        else:
-            problems = ["", _("Problems:"), *(f"  {line}" for line in alarms_as_text(wrong))] if wrong else []
-            self.stdout.write("\n".join([*shown[1], *problems]))
+        watching.watch(self, lambda: _look(options), options)
 
     def _plan(self, options: dict[str, Any]) -> None:
         joining = told.joining(options["joining"], told.labels(options["labels"], "--labels"))
@@ -71,8 +58,9 @@ class Command(OperatorCommand):
 
     def _foresee(self, options: dict[str, Any], **what: Any) -> None:
         found = forecast(options["task_type"], **what)
-        lines = report.forecast_as_text(found, options["limit"])
-        self._say(options, "\n".join(lines), **report.forecast_as_json(found, options["limit"]))
+        first = replace(found, changes=found.changes[: options["limit"]])
+        data = {**as_data(first), "changes_total": len(found.changes)}
+        self.show(data, report.forecast_as_text(found, options["limit"]))
 
     def _add(self, options: dict[str, Any]) -> None:
         name, ids, settings = options["task_type"], queue_ids(options["queue"]), told.settings(options)
@@ -86,7 +74,7 @@ class Command(OperatorCommand):
             )
         else:
             operating.add_queues(name, ids, by=actor(), **of_each)
-        self._say_how_many(options, ngettext("Added %s queue.", "Added %s queues.", len(ids)), len(ids))
+        self._say_how_many(ngettext("Added %s queue.", "Added %s queues.", len(ids)), len(ids))
 
     def _change(self, options: dict[str, Any]) -> None:
         ids, needed = queue_ids(options["queue"]), told.labels(options["label"] or [])
@@ -98,7 +86,7 @@ class Command(OperatorCommand):
             raise BadOption("change", options["task_type"], _("with --parameter, --label or --no-label"))
         operating.change_queues(options["task_type"], ids, by=actor(), **about)
         text = ngettext("Changed %s queue.", "Changed %s queues.", len(ids))
-        self._say_how_many(options, text, len(ids))
+        self._say_how_many(text, len(ids))
 
     def _remove(self, options: dict[str, Any]) -> None:
         ids = queue_ids(options["queue"])
@@ -111,7 +99,7 @@ class Command(OperatorCommand):
             "Removes %s queues, each as soon as its server has finished its work on it.",
             count,
         )
-        self._say_how_many(options, text, count)
+        self._say_how_many(text, count)
 
     def _pin(self, options: dict[str, Any]) -> None:
         to, ids = options.get("to", ""), queue_ids(options["queue"])
@@ -120,11 +108,11 @@ class Command(OperatorCommand):
         was_pinned = to or any(queue.pin for queue in queues_named(task_type(options["task_type"]), ids))
         count = operating.pin(options["task_type"], ids, to, by=actor())
         if not was_pinned:
-            self._say(options, _("None of them was pinned."), changed=0)
+            self._say(_("None of them was pinned."), changed=0)
             return
         pinned = ngettext("Pinned %s queue.", "Pinned %s queues.", count)
         unpinned = ngettext("Unpinned %s queue.", "Unpinned %s queues.", count)
-        self._say_how_many(options, pinned if to else unpinned, count, no_such_server(options["task_type"], to))
+        self._say_how_many(pinned if to else unpinned, count, no_such_server(options["task_type"], to))
 
     def _drain(self, options: dict[str, Any]) -> None:
         if options.get("dry_run"):
@@ -139,14 +127,14 @@ class Command(OperatorCommand):
         stay = drains_in_vain(task_type(options["task_type"])) if options["do"] == "drain" else ()
         but = [alarm.text for alarm in stay]
         lines = [text % ", ".join(plain(one) for one in servers), *but]
-        self._say(options, "\n".join(lines), servers=servers, **({"but": but} if but else {}))
+        self._say("\n".join(lines), servers=servers, **({"but": but} if but else {}))
 
     def _pause(self, options: dict[str, Any]) -> None:
         operating.pause(options["task_type"], by=actor())
         text = _(
             "Paused: no more work begins on the queues of %s; each server hears of it with its next heartbeat."
         )
-        self._say(options, text % plain(options["task_type"]), paused=True)
+        self._say(text % plain(options["task_type"]), paused=True)
 
     def _resume(self, options: dict[str, Any]) -> None:
         was_paused = task_type(options["task_type"]).is_paused
@@ -154,13 +142,13 @@ class Command(OperatorCommand):
         text = _("Resumed: work on the queues of %s goes on with each server's next heartbeat.")
         if not was_paused:
             text = _("%s was not paused.")
-        self._say(options, text % plain(options["task_type"]), paused=False)
+        self._say(text % plain(options["task_type"]), paused=False)
 
-    def _say_how_many(self, options: dict[str, Any], text: str, count: int, but: str = "") -> None:
-        self._say(options, " ".join([text % f"{count:,}", *([but] if but else [])]), changed=count)
+    def _say_how_many(self, text: str, count: int, but: str = "") -> None:
+        self._say(" ".join([text % f"{count:,}", *([but] if but else [])]), changed=count)
 
-    def _say(self, options: dict[str, Any], text: str, **result: Any) -> None:
-        self.stdout.write(json.dumps(result, default=as_text) if options["json"] else text)
+    def _say(self, text: str, **result: Any) -> None:
+        self.show(result, [text])
 
     DOES: ClassVar[dict[str, Callable[["Command", dict[str, Any]], None]]] = {
         "show": _show,
@@ -177,41 +165,31 @@ class Command(OperatorCommand):
     }
 
 
-def _all_as(found: Sequence[TaskTypeStatus]) -> tuple[dict[str, Any], list[str]]:
+def _look(options: dict[str, Any]) -> watching.Look:
+    name = options["task_type"]
+    found = task_types() if name is None else [task_type(name)]
+    wrong = sorted(of_queues(found), key=lambda alarm: (not alarm.is_severe, alarm.pool))
+    data, parts = _all(found) if name is None else _one(found[0], queue_ids(options["queue"]), options["limit"])
+    return {"task_types": found, **data, "alarms": wrong}, [*parts, *problems_as_text(wrong)]
+
+
+def _all(found: Sequence[TaskTypeStatus]) -> watching.Look:
     add = "`manage.py resourcepool_queues add <task type> <queue> .. --new`"
-    lines = report.task_types_as_text(found) if found else [_("No task type yet; %s makes one.") % add]
-    return {"task_types": [report.task_type_as_json(one) for one in found]}, lines
+    return {}, [report.task_types_as_text(found) if found else _("No task type yet; %s makes one.") % add]
 
 
-def _one_as(one: TaskTypeStatus, ids: Sequence[str], limit: int) -> tuple[dict[str, Any], list[str]]:
+def _one(one: TaskTypeStatus, ids: Sequence[str], limit: int) -> watching.Look:
     if ids:
         queues = queues_named(one, ids)
-        moved, text = moves(one.name, of=[queue.pk for queue in queues], limit=limit), _queues_as_text
+        moved = moves(one.name, of=[queue.pk for queue in queues], limit=limit)
+        parts = [part for queue in queues[:limit] for part in ("", *report.queue_as_text(queue, one))]
+        parts += more(min(limit, len(queues)), len(queues))
     else:
-        queues, text = queues_of(one, limit=max(ON_THE_MAP, limit)), _one_as_text
-        moved = moves(one.name, limit=LATEST)
-    as_json = {
-        "task_types": [report.task_type_as_json(one)],
-        "queues": [asdict(queue) | {"why_unowned": why_unowned(queue, one)} for queue in queues],
-        "moves": [asdict(move) for move in moved[:limit]],
-    }
-    return as_json, list(text(one, queues, moved, limit))
-
-
-def _one_as_text(one: TaskTypeStatus, queues: Any, moved: Any, limit: int) -> Iterator[str]:
-    yield from report.settings_as_text(one)
-    yield from ["", *report.servers_as_text(one.servers, limit)]
-    if mapped := report.map_as_text(queues, one.servers, one.queues, limit):
-        yield from ["", *mapped]
-    yield from ["", *report.moves_as_text(moved, limit)]
-
-
-def _queues_as_text(one: TaskTypeStatus, queues: Any, moved: Any, limit: int) -> Iterator[str]:
-    yield from report.settings_as_text(one)
-    for queue in queues[:limit]:
-        yield from ["", *report.queue_as_text(queue, one)]
-    yield from more(min(limit, len(queues)), len(queues))
-    yield from ["", *report.moves_as_text(moved, limit)]
+        queues, moved = queues_of(one, limit=max(ON_THE_MAP, limit)), moves(one.name, limit=LATEST)
+        parts = ["", *report.servers_as_text(one.servers, limit)]
+        parts += report.map_as_text(queues, one.servers, one.queues, limit)
+    data = {"queues": queues, "moves": moved[:limit]}
+    return data, [*report.settings_as_text(one), *parts, "", report.moves_as_text(moved, limit)]
 
 
 def _create(name: str, ids: Sequence[str], **about: Any) -> None:
@@ -219,7 +197,3 @@ def _create(name: str, ids: Sequence[str], **about: Any) -> None:
         operating.create(name, ids, by=actor(), **about)
     except BadOption as error:
         raise BadOption(told.SPANS.get(error.name, error.name), error.value, error.allowed) from None
-
-
-def _alarm(one: Alarm) -> dict[str, str]:
-    return {"kind": one.kind.value, "pool": one.pool, "text": one.text}

@@ -9,15 +9,19 @@ from django.utils.translation import gettext_lazy
 from resourcepool.encryption.rotation import rotate_secrets
 from resourcepool.events import shown
 from resourcepool.exceptions import ResourcePoolError
-from resourcepool.management.translated import TranslatedCommand
+from resourcepool.management.base import OperatorCommand
 
 
-class Command(TranslatedCommand):
+class Command(OperatorCommand):
     about = gettext_lazy(
         "Encrypts every stored secret anew with the first key in RESOURCEPOOL['SECRET_KEYS']. May be repeated."
     )
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    example = "manage.py resourcepool_rotate_secrets"
+    interrupted = gettext_lazy("what was rotated stays rotated; doing it again rotates the rest")
+
+    def run(self, **options: Any) -> None:
+        """See ``OperatorCommand``."""
         try:
             for label, done in rotate_secrets():
                 self.stdout.write(_("%(pool)s: %(count)s encrypted anew") % {"pool": label, "count": done})

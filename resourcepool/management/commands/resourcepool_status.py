@@ -1,8 +1,6 @@
 """``manage.py resourcepool_status``: how the pools stand, and who holds what."""
 
-import json
 from collections.abc import Iterator
-from dataclasses import asdict
 from typing import Any
 
 from django.core.management.base import CommandParser
@@ -12,8 +10,8 @@ from django.utils.translation import gettext_lazy
 from resourcepool.history.leaks import open_leaks
 from resourcepool.management import arguments, watching
 from resourcepool.management import status_report as report
-from resourcepool.management.layout import as_text, more
-from resourcepool.management.operating import OperatorCommand
+from resourcepool.management.base import OperatorCommand
+from resourcepool.management.layout import more
 from resourcepool.status.alarms import alarms_of
 from resourcepool.status.holders import Holding, counts, holdings
 from resourcepool.status.jobs import jobs
@@ -38,11 +36,12 @@ class Command(OperatorCommand):
         " 130 interrupted."
     )
 
+    leases: Leases | None = None  # that were found; None: they were not asked for
+
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("pool", nargs="?", help=_("only this pool (app.Model, or Model)"))
-        parser.add_argument(
-            "--leases", action="store_true", help=_("list the running leases of every pool, too")
-        )
+        about = _("list the running leases of every pool, too")
+        parser.add_argument("--leases", action="store_true", help=about)
         parser.add_argument("--holder", default="", help=_("only leases of exactly this holder"))
         parser.add_argument("--host", default="", help=_("only leases of processes on this host"))
         watching.add_watch(parser)
@@ -51,19 +50,21 @@ class Command(OperatorCommand):
     def run(self, **options: Any) -> None:
         """See ``OperatorCommand``."""
         models = arguments.pools(options["pool"])
-        watching.watch(self, lambda: self._show(models, **options), options)
-
-    def _show(self, models: list[Any], **options: Any) -> None:
-        asks_for_some = bool(options["holder"] or options["host"])
-        wants_leases = asks_for_some or options["leases"] or options["pool"] is not None
-        stand = _Stand(models, options["pool"])
-        found = _leases(models, **options) if wants_leases else None
-        if options["json"]:
-            self.stdout.write(json.dumps(_as_json(stand, found), default=as_text))
-        else:
-            self.stdout.write("\n".join(_as_text(stand, found)))
-        if asks_for_some and not found and options["watch"] is None:
+        watching.watch(self, lambda: self._look(models, **options), options)
+        if (options["holder"] or options["host"]) and not self.leases and options["watch"] is None:
             raise SystemExit(1)
+
+    def _look(self, models: list[Any], **options: Any) -> watching.Look:
+        is_one = options["pool"] is not None
+        if is_one or options["leases"] or options["holder"] or options["host"]:
+            self.leases = _leases(models, **options)
+        stand, periodic = pools(models), jobs()
+        leaks = open_leaks([pool.label for pool in stand])
+        wrong = alarms_of(stand, periodic, leaks, () if is_one else task_types())
+        parts = [*report.pools_as_text(stand), *([] if is_one else ["", *report.jobs_as_text(periodic)])]
+        parts += [*report.problems_as_text(wrong), *_leases_as_text(self.leases)]
+        data = {"pools": stand, "jobs": list(periodic.values()), "alarms": wrong}
+        return data | _leases_as_data(self.leases), parts
 
 
 def _leases(models: list[Any], *, holder: str, host: str, limit: int, **_options: Any) -> Leases:
@@ -72,36 +73,15 @@ def _leases(models: list[Any], *, holder: str, host: str, limit: int, **_options
     return [(holdings(model, holder=holder, host=host, limit=limit), total) for model, total in found.items()]
 
 
-class _Stand:
-    """How everything stands that was asked for: read once, shown as text or as JSON."""
-
-    def __init__(self, models: list[Any], label: str | None) -> None:
-        self.pools, self.jobs = pools(models), jobs()
-        leaks = open_leaks([one.label for one in self.pools])
-        of_queues = task_types() if label is None else ()
-        self.alarms = alarms_of(self.pools, self.jobs, leaks, of_queues)
-        self.is_one = label is not None
-
-
-def _as_text(stand: _Stand, found: Leases | None) -> Iterator[str]:
-    yield from report.pools_as_text(stand.pools)
-    if not stand.is_one:
-        yield from ["", *report.jobs_as_text(stand.jobs)]
-    if stand.alarms:
-        yield from ["", _("Problems:"), *(f"  {line}" for line in report.alarms_as_text(stand.alarms))]
+def _leases_as_text(found: Leases | None) -> Iterator[Any]:
     for some, total in found or []:
-        yield from ["", *report.holdings_as_text(some), *more(len(some), total)]
+        yield from ["", report.holdings_as_text(some), *more(len(some), total)]
     if found == []:
         yield from ["", _("No running lease.")]
 
 
-def _as_json(stand: _Stand, found: Leases | None) -> dict[str, Any]:
-    result: dict[str, Any] = {
-        "pools": [report.pool_as_json(one) for one in stand.pools],
-        "jobs": [asdict(job) for job in stand.jobs.values()],
-        "alarms": [asdict(alarm) for alarm in stand.alarms],
-    }
-    if found is not None:
-        leases = [report.holding_as_json(one) for some, _total in found for one in some]
-        result |= {"leases": leases, "leases_total": sum(total for _some, total in found)}
-    return result
+def _leases_as_data(found: Leases | None) -> dict[str, Any]:
+    if found is None:
+        return {}
+    leases = [one for some, _total in found for one in some]
+    return {"leases": leases, "leases_total": sum(total for _some, total in found)}

@@ -11,9 +11,9 @@ from django.utils.translation import gettext as _
 from resourcepool import options as checked
 from resourcepool.events import shown
 from resourcepool.exceptions import ResourcePoolError
-from resourcepool.jobs.names import PRUNE, STATISTICS, SWEEP
+from resourcepool.jobs import PRUNE, STATISTICS, SWEEP
+from resourcepool.management.base import OperatorCommand
 from resourcepool.management.layout import printable
-from resourcepool.management.operating import OperatorCommand
 from resourcepool.sweeps import sweep as sweeps
 
 JOBS = ((SWEEP, sweeps.sweep), (STATISTICS, sweeps.refresh_statistics), (PRUNE, sweeps.prune))

@@ -1,6 +1,5 @@
 """``manage.py resourcepool_why``: who has it, since when, and why is it, or somebody, not served?"""
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,8 +10,8 @@ from django.utils.translation import gettext_lazy
 from resourcepool.exceptions import BadOption
 from resourcepool.management import arguments
 from resourcepool.management import why_report as report
-from resourcepool.management.layout import as_text, plain
-from resourcepool.management.operating import OperatorCommand
+from resourcepool.management.base import OperatorCommand
+from resourcepool.management.layout import plain
 from resourcepool.status import why
 from resourcepool.status.search import Matches, find, without_password
 
@@ -45,26 +44,23 @@ class Command(OperatorCommand):
         models = arguments.pools(label)
         found = _found(options["what"], models, options["limit"], by_key=label is not None)
         said = plain(without_password(options["what"]), 120)
-        if not found.rows and not found.holders:
+        if not found.resources and not found.holders:
             raise CommandError(_("no resource, running lease or place in line is called %r") % said)
-        if len(found.rows) + len(found.holders) > 1:
-            self._show(report.candidates_as_json(found), report.candidates_as_text(found), options)
+        if len(found.resources) + len(found.holders) > 1:
+            self.show(found, report.candidates_as_text(found))
             told = _("%(said)r may be any of these; say which, for example: %(command)s")
             command = f"manage.py resourcepool_why {report.first_as_typed(found)}"
             raise CommandError(told % {"said": said, "command": command})
-        if found.rows:
-            resource = why.resource(found.rows[0])
-            self._show(report.resource_as_json(resource), report.resource_as_text(resource), options)
+        if found.resources:
+            resource = why.resource(found.resources[0])
+            self.show(resource, report.resource_as_text(resource))
         else:
             holder = why.holder(found.holders[0], models, options["limit"])
-            self._show(report.holder_as_json(holder), report.holder_as_text(holder), options)
-
-    def _show(self, shown: dict[str, Any], lines: Any, options: dict[str, Any]) -> None:
-        self.stdout.write(json.dumps(shown, default=as_text) if options["json"] else "\n".join(lines))
+            self.show(holder, report.holder_as_text(holder))
 
 
 def _found(what: str, models: Sequence[Any], limit: int, *, by_key: bool) -> Matches:
     """Return who may be meant; ``by_key``: a primary key means that resource, whatever else is called so."""
     found = find(what, models, limit)
-    of_this_key = [row for row in found.rows if str(row.pk) == what.strip()] if by_key else []
+    of_this_key = [row for row in found.resources if str(row.pk) == what.strip()] if by_key else []
     return Matches(of_this_key) if of_this_key else found

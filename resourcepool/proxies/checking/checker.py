@@ -1,17 +1,21 @@
 """Is a proxy usable? One request through it to a page that you name."""
 
 import ipaddress
+import ssl
 from collections.abc import Collection, Sequence
+from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from django.utils.encoding import iri_to_uri, punycode
+
 from resourcepool.database.clock import monotonic
 from resourcepool.events import say
 from resourcepool.exceptions import BadOption, CheckerBroken, SecretUnreadable
 from resourcepool.proxies.checking.address_filter import Guard
-from resourcepool.proxies.checking.deadline import Lifeline
+from resourcepool.proxies.checking.deadline import Deadline
 from resourcepool.proxies.checking.fault import Fault, NotPublic
 from resourcepool.resources.state import Verdict
 from resourcepool.validity.checker import Checker, Finding
@@ -39,16 +43,16 @@ class ProxyChecker(Checker):
         **general: Any,
     ) -> None:
         super().__init__(**general)
-        if find_spec("requests") is None or find_spec("socks") is None:
-            raise BadOption("checker", type(self).__name__, f"it needs requests and PySocks; {PIP}")
-        self._host, self._port = _target(url)
-        self._url, self._status, self._text, self._ca = url, _statuses(status), _text(text), _file(ca)
+        if find_spec("httpcore") is None:
+            raise BadOption("checker", type(self).__name__, f"it needs httpcore; {PIP}")
+        self._url, self._host, self._port = _target(url)
+        self._status, self._text, self._ca = _statuses(status), _text(text), _file(ca)
         self._guard = Guard(allow)
         if _is_address(self._host):
             self._refuse_target()
 
     def prepare(self) -> None:
-        """Look once where the target is: not inside, unless allowed. What a proxy makes of its name, who knows."""
+        """Look once where the target is: not inside, unless allowed. Proxies may resolve its name differently."""
         try:
             self._guard.resolve(self._host, self._port)
         except NotPublic as fault:
@@ -71,8 +75,8 @@ class ProxyChecker(Checker):
         from resourcepool.proxies.checking.request import get
         from resourcepool.proxies.checking.route import Route
 
-        with Lifeline(self.timeout) as lifeline:
-            answer = get(self._url, Route(proxy, self._guard, lifeline), lifeline, self._ca)
+        with Deadline(self.timeout) as deadline:
+            answer = get(self._url, Route(proxy, self._guard, deadline), deadline, self._tls)
         if answer.status == 407:
             raise Fault(Verdict.BAD, say("login_refused_407"))
         if answer.status not in self._status:
@@ -82,6 +86,12 @@ class ProxyChecker(Checker):
         if self._text.encode() not in answer.body:
             raise Fault(Verdict.BAD, say("wrong_text"))
 
+    @cached_property
+    def _tls(self) -> ssl.SSLContext:
+        from resourcepool.proxies.checking.request import trusting
+
+        return trusting(self._ca)
+
     def _refuse_target(self) -> None:
         try:
             self._guard.check(self._host, self._host, self._port)
@@ -89,16 +99,18 @@ class ProxyChecker(Checker):
             raise BadOption("url", _without_secrets(self._url), fault.why) from None
 
 
-def _target(url: object) -> tuple[str, int]:
+def _target(url: object) -> tuple[str, str, int]:
+    """Return the page's address in ASCII, its host and its port; raises BadOption."""
     try:
         parts = urlsplit(str(url))
         port = parts.port or (443 if parts.scheme == "https" else 80)
+        place = punycode(parts.netloc)
     except ValueError:
-        parts, port = urlsplit(""), 0
+        parts, port, place = urlsplit(""), 0, ""
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
         allowed = "an address that begins with http:// or https://, without a login"
         raise BadOption("url", _without_secrets(url), allowed)
-    return parts.hostname, port
+    return iri_to_uri(parts._replace(netloc=place).geturl()), parts.hostname, port
 
 
 def _without_secrets(url: object) -> str:

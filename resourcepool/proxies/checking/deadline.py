@@ -4,17 +4,16 @@ import contextlib
 import os
 import socket
 import threading
-from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from resourcepool.database.clock import monotonic
 
 
-class Lifeline:
-    """Cuts the connections that hang on it when its time is over, whatever they are waiting for."""
+class Deadline:
+    """Cuts the connections that it holds when the time is over, whatever they are waiting for."""
 
     def __init__(self, seconds: float) -> None:
-        self.is_cut = False
+        self.is_over = False
         self._ends_at = monotonic() + seconds
         self._lock = threading.Lock()
         self._copies: list[socket.socket] = []
@@ -30,11 +29,11 @@ class Lifeline:
         """Cut this one, too. A copy of it, because TLS takes the socket itself away from its owner."""
         with self._lock:
             self._copies.append(socket.socket(fileno=os.dup(sock.fileno())))
-        if self.is_cut:
+        if self.is_over:
             self._cut()
 
     def _cut(self) -> None:
-        self.is_cut = True
+        self.is_over = True
         with self._lock:
             for copy in self._copies:
                 with contextlib.suppress(OSError):
@@ -44,9 +43,7 @@ class Lifeline:
         self._timer.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: Any) -> None:
         self._timer.cancel()
         with self._lock:
             for copy in self._copies:

@@ -1,36 +1,31 @@
-"""One HTTP request through a proxy, on a leash: no redirects, no surroundings, so much time and so many bytes."""
+"""One HTTP request through a proxy: no redirects, no settings from the environment, so much time and so many bytes."""
 
-import http.client
-import re
+import logging
 import ssl
 from collections.abc import Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
-import requests
-import urllib3
-from requests.adapters import HTTPAdapter
-from urllib3.connection import HTTPConnection, HTTPSConnection
+import certifi
+import httpcore
 
 from resourcepool.events import say
-from resourcepool.proxies.checking.deadline import Lifeline
+from resourcepool.proxies.checking.deadline import Deadline
 from resourcepool.proxies.checking.fault import Fault
 from resourcepool.proxies.checking.route import Route
 from resourcepool.resources.state import Verdict
 
-MOST_BYTES = 64 * 1024  # of the answer that are read
-HEADERS = {"User-Agent": "resourcepool-check", "Accept-Encoding": "identity", "Connection": "close"}
 TOO_LATE = say("no_answer_in_time")
-TUNNEL_REFUSED = re.compile(r"Tunnel connection failed: (\d{3})")
-FAILURES = (
-    requests.RequestException,
-    urllib3.exceptions.HTTPError,
-    http.client.HTTPException,
-    OSError,
-    ValueError,
-)
-TLS_FAILURES = (ssl.SSLError, urllib3.exceptions.SSLError, requests.exceptions.SSLError)
+MOST_BYTES = 64 * 1024  # of the answer that are read
+HEADERS = [("User-Agent", "resourcepool-check"), ("Accept-Encoding", "identity"), ("Connection", "close")]
+TIMEOUTS = (httpcore.TimeoutException, TimeoutError)
+FAILURES = (*TIMEOUTS, httpcore.NetworkError, httpcore.ProtocolError, httpcore.ProxyError, OSError, ValueError)
+
+_is_checking = ContextVar("is_checking", default=False)
+# httpcore's debug log repeats what a proxy sends, which may be our login.
+for _part in ("connection", "http11", "proxy"):
+    logging.getLogger(f"httpcore.{_part}").addFilter(lambda _: not _is_checking.get())
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,102 +36,66 @@ class Answer:
     body: bytes
 
 
-def get(url: str, route: Route, lifeline: Lifeline, ca: str = "") -> Answer:
-    """Get ``url`` through the proxy at the end of ``route``.
+class _Context(ssl.SSLContext):
+    """Knows the brackets without which httpcore's requests for an IPv6 address are wrong."""
 
-    Args:
-        ca: path of the certificates to trust; "": those that everybody trusts.
+    def wrap_socket(self, sock: Any, *_: Any, server_hostname: Any = None, **__: Any) -> ssl.SSLSocket:
+        return super().wrap_socket(sock, server_hostname=server_hostname.strip("[]"))
+
+    def wrap_bio(self, incoming: Any, outgoing: Any, *_: Any, server_hostname: Any = None, **__: Any) -> Any:
+        return super().wrap_bio(incoming, outgoing, server_hostname=server_hostname.strip("[]"))
+
+
+def trusting(ca: str) -> ssl.SSLContext:
+    """Return what verifies certificates by those in the file ``ca``; "": by those that everybody trusts."""
+    context = _Context(ssl.PROTOCOL_TLS_CLIENT)
+    context.load_verify_locations(ca or certifi.where())
+    return context
+
+
+def get(url: str, route: Route, deadline: Deadline, tls: ssl.SSLContext) -> Answer:
+    """Get ``url`` through the proxy at the end of ``route``.
 
     Raises:
         Fault: there was no proper answer in time.
     """
+    outside = _is_checking.set(True)
     try:
-        answer = _get(url, route, lifeline, ca)
+        answer = _get(url, route, deadline, tls)
     except FAILURES as error:
-        if lifeline.is_cut or isinstance(error, requests.Timeout | TimeoutError):
-            raise Fault(Verdict.BAD, TOO_LATE) from None
-        raise _fault(error) from None
-    if lifeline.is_cut:  # what was cut off in its head looks like a whole answer
+        # Not the error's own words: they carry what the proxy sent.
+        is_late = deadline.is_over or isinstance(error, TIMEOUTS)
+        raise Fault(Verdict.BAD, TOO_LATE if is_late else _why(error)) from None
+    finally:
+        _is_checking.reset(outside)
+    if deadline.is_over:  # what was cut off looks like a whole answer
         raise Fault(Verdict.BAD, TOO_LATE)
     return answer
 
 
-def _get(url: str, route: Route, lifeline: Lifeline, ca: str) -> Answer:
-    proxies = {} if route.is_socks else {"http": route.url, "https": route.url}
-    with requests.Session() as session:
-        session.trust_env, session.verify = False, ca or True
-        for scheme in ("http://", "https://"):
-            session.mount(scheme, _Adapter(route))
-        with session.get(
-            url, proxies=proxies, headers=HEADERS, timeout=lifeline.left, stream=True, allow_redirects=False
-        ) as answer:
-            return Answer(answer.status_code, _beginning(answer.raw))
+def _get(url: str, route: Route, deadline: Deadline, tls: ssl.SSLContext) -> Answer:
+    limits = {"timeout": dict.fromkeys(("connect", "read", "write"), deadline.left)}
+    page, body = httpcore.URL(url), b""
+    if b":" in page.host:
+        page.host = b"[%b]" % page.host
+    with route.pool(tls) as pool, pool.stream("GET", page, headers=HEADERS, extensions=limits) as answer:
+        for part in answer.iter_stream():
+            body += part
+            if len(body) >= MOST_BYTES:
+                break
+    return Answer(answer.status, body[:MOST_BYTES])
 
 
-def _beginning(stream: Any) -> bytes:
-    body = b""
-    # Until nothing more comes: only then is noticed that there should have been more.
-    while len(body) < MOST_BYTES and (more := stream.read(MOST_BYTES - len(body), decode_content=False)):
-        body += more
-    return body
-
-
-def _fault(error: Exception) -> Fault:
-    # Not the error's own words: they carry URLs.
-    refused = TUNNEL_REFUSED.search(str(error))
-    if refused is not None:
-        status = int(refused[1])
-        why = say("login_refused_407") if status == 407 else say("not_tunnelled", count=status)
-        return Fault(Verdict.BAD, why)
-    if any(isinstance(cause, TLS_FAILURES) for cause in _causes(error)):
-        return Fault(Verdict.BAD, say("tls_failed"))
-    return Fault(Verdict.BAD, say("no_proper_answer", error=type(error).__name__))
+def _why(error: Exception) -> str:
+    if isinstance(error, httpcore.ProxyError):  # such as "502 Bad Gateway"
+        status = str(error)[:3]
+        return say("login_refused_407") if status == "407" else say("not_tunnelled", count=status)
+    if any(isinstance(cause, ssl.SSLError) for cause in _causes(error)):
+        return say("tls_failed")
+    return say("no_proper_answer", error=type(error).__name__)
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__
-
-
-class _Adapter(HTTPAdapter):
-    """Has every connection opened by a route."""
-
-    def __init__(self, route: Route) -> None:
-        self._route = route
-        super().__init__(max_retries=0)
-
-    def get_connection_with_tls_context(self, *args: Any, **kwargs: Any) -> Any:
-        pool: Any = super().get_connection_with_tls_context(*args, **kwargs)
-        pool.ConnectionCls = partial(_Https if pool.scheme == "https" else _Http, self._route)
-        return pool
-
-    def cert_verify(self, conn: Any, url: str, *args: Any, **kwargs: Any) -> None:
-        # requests goes by the page's URL: to a proxy over TLS it would send our login unverified for a page without.
-        verify: Any = super().cert_verify
-        verify(conn, "https://" if conn.scheme == "https" else url, *args, **kwargs)
-
-    def proxy_headers(self, proxy: str) -> dict[str, str]:
-        return self._route.headers
-
-
-class _Http(HTTPConnection):
-    def __init__(self, route: Route, *args: Any, **kwargs: Any) -> None:
-        self._route = route
-        super().__init__(*args, **kwargs)
-
-    def _new_conn(self) -> Any:
-        return self._route.connect(self.host, int(self.port))
-
-
-class _Https(HTTPSConnection):
-    def __init__(self, route: Route, *args: Any, **kwargs: Any) -> None:
-        self._route = route
-        super().__init__(*args, **kwargs)
-
-    def _new_conn(self) -> Any:
-        return self._route.connect(self.host, int(self.port))
-
-    def _tunnel(self) -> None:
-        super()._tunnel()
-        self._route.ensure_in_time()  # what was cut off in its head looks like a whole answer, here too

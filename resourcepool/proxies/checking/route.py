@@ -3,111 +3,91 @@
 import base64
 import errno
 import socket
-from typing import Any, cast
+import ssl
+from typing import Any
 
-import socks
+import httpcore
 from django.views.decorators.debug import sensitive_variables
 
 from resourcepool.events import say
+from resourcepool.proxies.checking import socks5
 from resourcepool.proxies.checking.address_filter import Guard
-from resourcepool.proxies.checking.deadline import Lifeline
+from resourcepool.proxies.checking.deadline import Deadline
 from resourcepool.proxies.checking.fault import Fault
 from resourcepool.resources.state import Verdict
 
 TOO_LATE = say("no_connection_in_time")
 MOST_ADDRESSES = 4  # of one host that are tried
 OURS = {
-    getattr(errno, name)
-    for name in (
-        "ENETUNREACH",
-        "ENETDOWN",
-        "EADDRNOTAVAIL",
-        "EMFILE",
-        "ENFILE",
-        "ENOBUFS",
-        "ENOMEM",
-        "EACCES",
-        "EPERM",
-    )
+    *(errno.ENETUNREACH, errno.ENETDOWN, errno.EADDRNOTAVAIL, errno.EMFILE, errno.ENFILE),
+    *(errno.ENOBUFS, errno.ENOMEM, errno.EACCES, errno.EPERM),
 }
 
 
-class Route:
-    """Opens connections to one proxy, or through it where it speaks SOCKS."""
+class Route(httpcore.NetworkBackend):
+    """Opens the connections of httpcore: to one proxy, or through it where it speaks SOCKS."""
 
-    def __init__(self, proxy: Any, guard: Guard, lifeline: Lifeline) -> None:
+    def __init__(self, proxy: Any, guard: Guard, deadline: Deadline) -> None:
         """Look the proxy up; raises Fault."""
-        self.scheme, self.host, self.port = str(proxy.scheme), str(proxy.host), int(proxy.port)
-        self._login = (str(proxy.username), str(proxy.password))
-        self._guard, self._lifeline = guard, lifeline
-        self._addresses = guard.resolve(self.host, self.port)[:MOST_ADDRESSES]
+        self._scheme, self._host, self._port = str(proxy.scheme), str(proxy.host), int(proxy.port)
+        self._login = (str(proxy.username).encode(), str(proxy.password).encode())
+        self._guard, self._deadline = guard, deadline
+        self._addresses = guard.resolve(self._host, self._port)[:MOST_ADDRESSES]
 
-    @property
-    def is_socks(self) -> bool:
-        """Whether the proxy passes bytes on and knows nothing of HTTP."""
-        return self.scheme.startswith("socks")
-
-    @property
-    def url(self) -> str:
-        """The proxy's URL, without its login."""
-        return f"{self.scheme}://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
-
-    @property
     @sensitive_variables()
-    def headers(self) -> dict[str, str]:
-        """What an HTTP proxy is sent to let us through."""
-        if not any(self._login):
-            return {}
-        login = base64.b64encode(":".join(self._login).encode()).decode()
-        return {"Proxy-Authorization": f"Basic {login}"}
+    def pool(self, tls: ssl.SSLContext) -> httpcore.ConnectionPool:
+        """Return what sends requests on this way, for pages and proxies with the certificates that ``tls`` trusts."""
+        if self._is_socks:  # not httpcore's: it logs the password, and fails when an answer comes in pieces
+            return httpcore.ConnectionPool(tls, network_backend=self)
+        name, password = self._login
+        login = b"Basic " + base64.b64encode(name + b":" + password)
+        return httpcore.HTTPProxy(
+            httpcore.URL(scheme=self._scheme, host=self._host, port=self._port, target="/"),
+            proxy_headers={b"Proxy-Authorization": login} if any(self._login) else {},
+            ssl_context=tls,
+            proxy_ssl_context=tls if self._scheme == "https" else None,
+            network_backend=self,
+        )
 
-    def connect(self, host: str, port: int) -> socket.socket:
-        """Return a connection to the proxy, or through SOCKS to ``host``; raises Fault."""
-        if self.scheme == "socks5":  # not socks5h: the name is to be looked up here
+    def connect_tcp(self, host: str, port: int, *_: Any, **__: Any) -> httpcore.NetworkStream:
+        """Return a connection to the proxy, or through SOCKS to ``host``; raises Fault or OSError."""
+        if self._scheme == "socks5":  # not socks5h: the name is to be looked up here
             host = self._guard.resolve(host, port)[0][1]
-        faults: list[Fault] = []
-        for family, address in self._addresses:
-            sock = self._socket(family, address)
+        stream = self._connected()
+        if self._is_socks:
+            sock: socket.socket = stream.get_extra_info("socket")
+            sock.settimeout(self._deadline.left)
             try:
-                self._lifeline.hold(sock)
-                sock.settimeout(self._lifeline.left)
-                sock.connect((host, port) if self.is_socks else (address, self.port))
-            except OSError as error:
-                sock.close()
-                faults.append(Fault(Verdict.BAD, TOO_LATE) if self._lifeline.is_cut else _fault(error))
+                socks5.connect(sock, host, port, *self._login)
+            except BaseException:
+                stream.close()
+                raise
+        return stream
+
+    @property
+    def _is_socks(self) -> bool:
+        return self._scheme.startswith("socks")
+
+    def _connected(self) -> httpcore.NetworkStream:
+        faults: list[Fault] = []
+        for _, address in self._addresses:
+            try:
+                stream = httpcore.SyncBackend().connect_tcp(address, self._port, self._deadline.left)
+            except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
+                faults.append(_fault(error.__cause__))
             else:
-                return sock
+                self._deadline.hold(stream.get_extra_info("socket"))
+                return stream
         raise faults[0]
 
-    def ensure_in_time(self) -> None:
-        """Raise Fault if the time is over, and connections are cut."""
-        if self._lifeline.is_cut:
-            raise Fault(Verdict.BAD, TOO_LATE)
 
-    @sensitive_variables()
-    def _socket(self, family: socket.AddressFamily, address: str) -> socket.socket:
-        if not self.is_socks:
-            return socket.socket(family, socket.SOCK_STREAM)
-        through = socks.socksocket(family, socket.SOCK_STREAM)
-        name, password = self._login
-        through.set_proxy(socks.SOCKS5, address, self.port, True, name or None, password or None)
-        return cast(socket.socket, through)
-
-
-def _fault(error: OSError) -> Fault:
-    """Say in our own words why a connection came not about, and whose fault that is."""
-    cause: OSError = getattr(error, "socket_err", None) or error  # PySocks wraps what the system said
-    number = cause.errno or 0
-    if isinstance(cause, TimeoutError):
+def _fault(error: BaseException | None) -> Fault:
+    """Say in our own words why a connection was not made, and whose fault that is."""
+    number = getattr(error, "errno", None) or 0
+    if isinstance(error, TimeoutError):
         return Fault(Verdict.BAD, TOO_LATE)
-    if isinstance(cause, ConnectionRefusedError):
+    if isinstance(error, ConnectionRefusedError):
         return Fault(Verdict.BAD, say("connection_refused"))
-    if isinstance(cause, socks.SOCKS5AuthError):
-        return Fault(Verdict.BAD, say("login_refused"))
-    if isinstance(cause, socks.SOCKS5Error):
-        return Fault(Verdict.BAD, say("target_not_reached"))
     if number in OURS:
         return Fault(Verdict.UNKNOWN, say("host_not_connected", error=errno.errorcode[number]))
-    if isinstance(error, socks.ProxyError) and not number:
-        return Fault(Verdict.BAD, say("no_socks"))
     return Fault(Verdict.BAD, say("no_connection", error=errno.errorcode.get(number, "broken off")))

@@ -44,6 +44,7 @@ class QueueInput:
     pin: str = ""
 
 
+Kind = tuple[int, ...]  # the members that may have such a queue, as rising positions; (): none
 Targets = dict[int, int | None]  # {pk of a queue: pk of the server that should have it; None: no server may}
 Strategy = Callable[[Sequence[QueueInput], Sequence[Member]], Targets]
 
@@ -53,3 +54,21 @@ def candidates(queue: QueueInput, members: Sequence[Member]) -> list[Member]:
     able = [member for member in members if queue.labels.items() <= member.labels.items()]
     named = [member for member in able if queue.pin and member.name == queue.pin]
     return named or able
+
+
+def capacities(members: Sequence[Member], queues: int) -> list[int]:
+    """Return how many of so many queues each member may have."""
+    return [queues if member.limit is None else member.limit for member in members]
+
+
+def kinds_of(queues: Sequence[QueueInput], members: Sequence[Member]) -> list[Kind]:
+    """Return the kind of each queue: queues of one kind may go to the same members, so plans need few numbers."""
+    position = {member.pk: index for index, member in enumerate(members)}
+    known: dict[tuple[object, str], Kind] = {}
+    kinds = []
+    for queue in queues:
+        wish = (frozenset(queue.labels.items()), queue.pin)
+        if wish not in known:
+            known[wish] = tuple(position[member.pk] for member in candidates(queue, members))
+        kinds.append(known[wish])
+    return kinds

@@ -11,10 +11,9 @@ from dataclasses import dataclass, field, replace
 from resourcepool.events import Sentence, say
 from resourcepool.queues.models import Move
 from resourcepool.queues.planning.assignment import Member, QueueInput, Strategy
-from resourcepool.queues.planning.room import with_room
+from resourcepool.queues.planning.strategies import with_room
 
 What = Move.What
-FINISHED = say("work_finished")
 
 # Maximum seconds from a request's UPDATE to its COMMIT: the server ends a session that stands still for longer
 # (``dialect/brief.py``; MySQL does not).
@@ -111,7 +110,8 @@ def plan(
     staying = {pk for pk, worker in by_pk.items() if worker.is_there} - set(leaving)
     sharing = [worker for worker in workers if worker.member.pk in staying and not worker.is_draining]
     wanted = [queue for queue in queues if not queue.is_retiring]
-    inputs = [_input(queue, staying, {worker.member.pk for worker in sharing}) for queue in wanted]
+    able = {worker.member.pk for worker in sharing}
+    inputs = [_input(queue, staying, able) for queue in wanted]
     counts = Counter(one.server for one in inputs)
     targets, overflow = with_room(strategy, inputs, [_member(worker, counts) for worker in sharing])
     why = _Reasons(by_pk, set(leaving), counts, overflow)
@@ -119,11 +119,12 @@ def plan(
     for queue in queues:
         target = None if queue.is_retiring else targets[queue.pk]
         is_to_go = target is not None or queue.is_retiring or bool(_lacking(queue, by_pk.get(queue.cur or 0)))
-        step = _retire(queue, staying) if queue.is_retiring else _step(queue, target, staying, is_to_go)
-        if step in (None, What.REQUESTED) and is_to_go and _is_overdue(queue, by_pk, drain_within, staying):
-            step = _taken(queue, target)
-        if step is not None:
-            found.append(Change(queue, step, target, why.of(queue, step, target)))
+        what = _step(queue, target, staying, is_to_go)
+        if what in (None, What.REQUESTED) and is_to_go and _is_overdue(queue, by_pk, drain_within, staying):
+            taken = What.FREED if target is None else What.TAKEN_OVER
+            what = What.REMOVED if queue.is_retiring else taken
+        if what is not None:
+            found.append(Change(queue, what, target, why.of(queue, what, target)))
     return found
 
 
@@ -137,16 +138,16 @@ def hand_over(
     on.
     """
     takers = {worker.member.pk: worker.member for worker in workers if worker.gets_queues}
-    found = []
+    found, is_finished = [], say("work_finished")
     for queue in queues:
         if queue.is_retiring:
-            found.append(Change(queue, What.REMOVED, None, FINISHED))
+            found.append(Change(queue, What.REMOVED, None, is_finished))
         elif queue.req in takers:
-            found.append(Change(queue, What.HANDED_OVER, queue.req, FINISHED))
+            found.append(Change(queue, What.HANDED_OVER, queue.req, is_finished))
         elif queue.pk in doubtful:
             found.append(Change(queue, What.FREED, None, say("given_up")))
         elif queue.req is None and queue.asked_ago is not None:
-            found.append(Change(queue, What.FREED, None, FINISHED))
+            found.append(Change(queue, What.FREED, None, is_finished))
         elif queue.req is not None:
             found.append(Change(queue, What.CANCELLED, None, say("asker_gone")))
     return found
@@ -173,6 +174,8 @@ def _lacking(queue: QueueSnapshot, owner: Worker | None) -> set[tuple[str, str]]
 def _step(
     queue: QueueSnapshot, target: int | None, staying: Collection[int], is_to_go: bool
 ) -> Move.What | None:
+    if queue.is_retiring:
+        return None if queue.cur in staying else What.REMOVED
     if queue.cur not in staying:
         if target is not None:
             return What.ASSIGNED
@@ -185,10 +188,6 @@ def _step(
     return None if queue.req == target else What.REQUESTED
 
 
-def _retire(queue: QueueSnapshot, staying: Collection[int]) -> Move.What | None:
-    return None if queue.cur in staying else What.REMOVED
-
-
 def _is_overdue(
     queue: QueueSnapshot, workers: Mapping[int, Worker], drain_within: float, staying: Collection[int]
 ) -> bool:
@@ -197,28 +196,19 @@ def _is_overdue(
     return queue.asked_ago >= takeover_after(drain_within, workers[queue.cur or 0].ttl)
 
 
-def _taken(queue: QueueSnapshot, target: int | None) -> Move.What:
-    if queue.is_retiring:
-        return What.REMOVED
-    return What.FREED if target is None else What.TAKEN_OVER
-
-
+@dataclass(frozen=True, slots=True)
 class _Reasons:
     """The reasons why queues move."""
 
-    def __init__(
-        self,
-        workers: Mapping[int, Worker],
-        leaving: Collection[int],
-        counts: Counter[int | None],
-        overflow: Collection[int],
-    ) -> None:
-        self._workers, self._leaving, self._counts, self._overflow = workers, leaving, counts, overflow
+    workers: Mapping[int, Worker]
+    leaving: Collection[int]
+    counts: Counter[int | None]
+    overflow: Collection[int]
 
     def of(self, queue: QueueSnapshot, what: Move.What, target: int | None) -> Sentence:
         """Return why ``queue`` takes this step."""
-        owner = self._workers.get(queue.cur or 0)
-        is_there = owner is not None and owner.is_there and queue.cur not in self._leaving
+        owner = self.workers.get(queue.cur or 0)
+        is_there = owner is not None and owner.is_there and queue.cur not in self.leaving
         if what is What.TAKEN_OVER or (what is What.FREED and is_there):
             return say("work_not_finished", server=self._name(queue.cur))
         if queue.is_retiring:
@@ -232,34 +222,33 @@ class _Reasons:
     def _why_free(self, queue: QueueSnapshot) -> Sentence:
         if queue.cur is None:
             return self._why_not_pinned(queue) or say("had_nobody")
-        if queue.cur in self._leaving:
+        if queue.cur in self.leaving:
             return say("left", server=self._name(queue.cur))
-        worker = self._workers.get(queue.cur)
+        worker = self.workers.get(queue.cur)
         if worker is None:
             return say("server_gone")
         return say("judged_dead", server=str(worker.member), seconds=worker.ttl)
 
     def _why_asked(self, queue: QueueSnapshot, target: int | None) -> Sentence:
-        worker = self._workers[queue.cur or 0]
+        worker = self.workers[queue.cur or 0]
         missing = _lacking(queue, worker)
         if worker.is_draining and target is not None:
             return say("draining", server=str(worker.member))
         if missing:
             labels = ", ".join(f"{key}={value}" for key, value in sorted(missing))
             return say("lacks", server=str(worker.member), labels=labels)
-        if queue.pin and queue.pin == self._workers[target or 0].member.name:
+        if queue.pin and queue.pin == self.workers[target or 0].member.name:
             return say("pinned", server=queue.pin)
         if no_room := self._why_not_pinned(queue):
             return no_room
-        counts = {"count": self._counts[queue.cur], "count_taker": self._counts[target]}
+        counts = {"count": self.counts[queue.cur], "count_taker": self.counts[target]}
         return say("evens_out", giver=str(worker.member), taker=self._name(target), **counts)
 
     def _why_not_pinned(self, queue: QueueSnapshot) -> Sentence | None:
-        is_there = any(
-            worker.gets_queues and worker.member.name == queue.pin for worker in self._workers.values()
-        )
-        return say("no_room", server=queue.pin) if is_there and queue.pk in self._overflow else None
+        gets_queues = (worker.member.name for worker in self.workers.values() if worker.gets_queues)
+        is_full = queue.pk in self.overflow and queue.pin in gets_queues
+        return say("no_room", server=queue.pin) if is_full else None
 
     def _name(self, pk: int | None) -> str:
-        worker = self._workers.get(pk or 0)
+        worker = self.workers.get(pk or 0)
         return str(worker.member) if worker else "a server that is gone"

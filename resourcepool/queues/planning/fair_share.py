@@ -1,13 +1,98 @@
-"""The fair share of each member by its weight, within labels, pins and limits."""
+"""Distributions of queues among members, the chains of moves that change them, and the fair share of each member."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from math import lcm
+from typing import NamedTuple
 
-from resourcepool.queues.planning.assignment import Member
-from resourcepool.queues.planning.eligibility import Kind, narrowest_first
-from resourcepool.queues.planning.flow import Spread, chain
+from resourcepool.queues.planning.assignment import Kind, Member
+
+
+class Transfer(NamedTuple):
+    """One queue of this kind goes from one member to another (their positions)."""
+
+    kind: Kind
+    giver: int
+    taker: int
+
+
+class Distribution:
+    """The number of queues of each kind that each member has, none above the member's capacity.
+
+    Attributes:
+        capacities: the maximum of each member, of all kinds together.
+        totals: the total of each member.
+        parts: the same by kind, without kinds of which a member has nothing.
+    """
+
+    def __init__(self, capacities: Sequence[int], kinds: Iterable[Kind]) -> None:
+        self.capacities = capacities
+        self.totals = [0] * len(capacities)
+        self.parts: list[dict[Kind, int]] = [{} for _ in capacities]
+        self.open_to: list[list[Kind]] = [[] for _ in capacities]
+        for kind in kinds:
+            for member in kind:
+                self.open_to[member].append(kind)
+
+    def room(self, member: int) -> int:
+        """Return how many more queues this member may have."""
+        return self.capacities[member] - self.totals[member]
+
+    def add(self, kind: Kind, member: int, amount: int = 1) -> None:
+        """Give a member more of a kind, or less when the amount is negative."""
+        self.totals[member] += amount
+        left = self.parts[member].get(kind, 0) + amount
+        if left:
+            self.parts[member][kind] = left
+        else:
+            del self.parts[member][kind]
+
+    def shift(self, transfers: Iterable[Transfer], amount: int = 1) -> None:
+        """Carry out a chain of transfers: only the totals of its two ends change."""
+        for kind, giver, taker in transfers:
+            self.add(kind, giver, -amount)
+            self.add(kind, taker, amount)
+
+    def reached_from(self, starts: Iterable[int]) -> dict[int, Transfer | None]:
+        """Return the members that a queue of these can reach, nearest first, each with the last one to it."""
+        return self._search(starts, lambda member: self.parts[member], lambda kind: kind, Transfer)
+
+    def reaching(self, end: int) -> dict[int, Transfer | None]:
+        """Return the members from which a queue can reach this one, nearest first, each with its first one."""
+        return self._search(
+            [end],
+            lambda member: self.open_to[member],
+            lambda kind: [giver for giver in kind if kind in self.parts[giver]],
+            lambda kind, taker, giver: Transfer(kind, giver, taker),
+        )
+
+    def _search(
+        self,
+        starts: Iterable[int],
+        kinds_at: Callable[[int], Iterable[Kind]],
+        members_of: Callable[[Kind], Iterable[int]],
+        transfer: Callable[[Kind, int, int], Transfer],
+    ) -> dict[int, Transfer | None]:
+        # Breadth first. A kind leads to the same members from everywhere, so one visit is enough.
+        found: dict[int, Transfer | None] = dict.fromkeys(starts)
+        frontier, met = list(found), set[Kind]()
+        for member in frontier:
+            for kind in [kind for kind in kinds_at(member) if kind not in met]:
+                met.add(kind)
+                fresh = [other for other in members_of(kind) if other not in found]
+                found.update((other, transfer(kind, member, other)) for other in fresh)
+                frontier += fresh
+        return found
+
+
+def chain(found: dict[int, Transfer | None], far: int) -> list[Transfer]:
+    """Return the transfers between this member and where the search began."""
+    transfers = []
+    while (transfer := found[far]) is not None:
+        transfers.append(transfer)
+        far = transfer.giver if transfer.taker == far else transfer.taker
+    return transfers
 
 
 def fair_shares(amounts: Mapping[Kind, int], members: Sequence[Member]) -> list[Fraction]:
@@ -52,32 +137,31 @@ def _level(amount: int, group: Iterable[int], members: Sequence[Member]) -> dict
 def _overloaded(amounts: Mapping[Kind, int], level: Mapping[int, Fraction], members: int) -> set[int]:
     """Return the members that must exceed this level if every queue is to be assigned."""
     scale = lcm(*(share.denominator for share in level.values()))
-    spread = Spread([int(level.get(index, 0) * scale) for index in range(members)], amounts)
+    distribution = Distribution([int(level.get(index, 0) * scale) for index in range(members)], amounts)
     overloaded: set[int] = set()
-    for kind in sorted(amounts, key=narrowest_first):
-        if _pour(spread, kind, amounts[kind] * scale):
-            overloaded.update(spread.reached_from(kind))
+    for kind in sorted(amounts, key=lambda kind: (len(kind), kind)):  # those with the fewest members first
+        if _distribute(distribution, kind, amounts[kind] * scale):
+            overloaded.update(distribution.reached_from(kind))
     return overloaded
 
 
-def _pour(spread: Spread, kind: Kind, amount: int) -> int:
+def _distribute(distribution: Distribution, kind: Kind, amount: int) -> int:
     """Give this amount of a kind to its members, by chains where they are full; return what is left over."""
     for member in kind:
-        part = min(amount, spread.room(member))
+        part = min(amount, distribution.room(member))
         if part:
-            spread.add(kind, member, part)
+            distribution.add(kind, member, part)
             amount -= part
     while amount:
-        found = spread.reached_from(kind)
-        end = next((member for member in found if spread.room(member)), None)
+        found = distribution.reached_from(kind)
+        end = next((member for member in found if distribution.room(member)), None)
         if end is None:
             break
         transfers = chain(found, end)
-        part = min(
-            [amount, spread.room(end), *(spread.parts[transfer.giver][transfer.kind] for transfer in transfers)]
-        )
-        spread.shift(transfers, part)
-        spread.add(kind, transfers[-1].giver, part)
+        movable = (distribution.parts[transfer.giver][transfer.kind] for transfer in transfers)
+        part = min(amount, distribution.room(end), *movable)
+        distribution.shift(transfers, part)
+        distribution.add(kind, transfers[-1].giver, part)
         amount -= part
     return amount
 

@@ -1,12 +1,12 @@
 """The default strategy: even shares, and as few moves as possible (R1.9)."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from heapq import heapify, heappop, heapreplace
+from math import lcm
 
-from resourcepool.queues.planning.assignment import Member, QueueInput, Targets
-from resourcepool.queues.planning.balance import Balance
-from resourcepool.queues.planning.eligibility import Kind, kinds_of, narrowest_first
-from resourcepool.queues.planning.selection import picked
+from resourcepool.queues.planning.assignment import Kind, Member, QueueInput, Targets, capacities, kinds_of
+from resourcepool.queues.planning.fair_share import Distribution, Transfer, chain, fair_shares
 
 
 def sticky(queues: Sequence[QueueInput], members: Sequence[Member]) -> Targets:
@@ -18,34 +18,152 @@ def sticky(queues: Sequence[QueueInput], members: Sequence[Member]) -> Targets:
     moved.
     """
     kinds = kinds_of(queues, members)
-    homes = _homes(queues, kinds, members)
-    spread = Balance(Counter(kinds), members)
-    for kind, home in zip(kinds, homes, strict=True):
-        if home is not None:
-            spread.add(kind, home)
-    homeless = Counter(kind for kind, home in zip(kinds, homes, strict=True) if home is None and kind)
-    for kind in sorted(homeless, key=narrowest_first):
-        spread.settle(kind, homeless[kind])
-    spread.even_out()
+    keepers = _keepers(queues, kinds, members)
+    balance = Balance(Counter(kinds), members)
+    unassigned: Counter[Kind] = Counter()
+    for kind, keeper in zip(kinds, keepers, strict=True):
+        if keeper is not None:
+            balance.add(kind, keeper)
+        elif kind:
+            unassigned[kind] += 1
+    for kind in sorted(unassigned, key=lambda kind: (len(kind), kind)):  # those with the fewest members first
+        balance.assign(kind, unassigned[kind])
+    balance.even_out()
     owners = _positions([queue.owner for queue in queues], members)
-    chosen = picked(kinds, homes, owners, spread.parts)
+    chosen = select_moves(kinds, keepers, owners, balance.parts)
     return {queue.pk: None if at is None else members[at].pk for queue, at in zip(queues, chosen, strict=True)}
 
 
-def _homes(queues: Sequence[QueueInput], kinds: Sequence[Kind], members: Sequence[Member]) -> list[int | None]:
+def _keepers(
+    queues: Sequence[QueueInput], kinds: Sequence[Kind], members: Sequence[Member]
+) -> list[int | None]:
     """Return the position of the member that may keep each queue, or None."""
-    room = [len(queues) if member.limit is None else member.limit for member in members]
-    homes = _positions([queue.server for queue in queues], members)
-    for index, (home, kind) in enumerate(zip(homes, kinds, strict=True)):
-        if home is None:
-            continue
-        if home in kind and room[home]:
-            room[home] -= 1
+    room = capacities(members, len(queues))
+    keepers = _positions([queue.server for queue in queues], members)
+    for index, (keeper, kind) in enumerate(zip(keepers, kinds, strict=True)):
+        if keeper is not None and keeper in kind and room[keeper]:
+            room[keeper] -= 1
         else:
-            homes[index] = None
-    return homes
+            keepers[index] = None
+    return keepers
 
 
 def _positions(servers: Sequence[int | None], members: Sequence[Member]) -> list[int | None]:
     position: dict[int | None, int] = {member.pk: index for index, member in enumerate(members)}
     return [position.get(server) for server in servers]
+
+
+class Balance(Distribution):
+    """A distribution with the distance of every member from its fair share, and the moves that reduce it.
+
+    The excess is in whole numbers (`one` is one queue), because it must be exact: a rounding error would move a queue.
+    """
+
+    def __init__(self, amounts: Counter[Kind], members: Sequence[Member]) -> None:
+        super().__init__(capacities(members, amounts.total()), amounts)
+        shares = fair_shares({kind: amount for kind, amount in amounts.items() if kind}, members)
+        self.one = lcm(*(share.denominator for share in shares))
+        self.shares = [int(share * self.one) for share in shares]
+
+    def excess(self, member: int) -> int:
+        """Return how much more than its share this member has; negative: less."""
+        return self.totals[member] * self.one - self.shares[member]
+
+    def assign(self, kind: Kind, amount: int) -> None:
+        """Give so many queues of a kind to the members with the least excess, while room is there or can be made."""
+        least = [(self.excess(member), member) for member in kind if self.room(member)]
+        heapify(least)
+        for _ in range(amount):
+            if least:
+                member = least[0][1]
+                self.add(kind, member)
+                if self.room(member):
+                    heapreplace(least, (self.excess(member), member))
+                else:
+                    heappop(least)
+                continue
+            found = self.reached_from(kind)
+            ends = [member for member in found if self.room(member)]
+            if not ends:
+                return
+            transfers = chain(found, min(ends, key=self.excess))
+            self.shift(transfers)
+            self.add(kind, transfers[-1].giver)
+
+    def even_out(self) -> None:
+        """Move queues until all are less than one from their share. Ends, as each move lowers the sum of squares."""
+        while transfers := self._next_chain():
+            self.shift(transfers)
+
+    def _next_chain(self) -> list[Transfer]:
+        excess = [total * self.one - share for total, share in zip(self.totals, self.shares, strict=True)]
+        greatest, least = max(excess, default=0), min(excess, default=0)
+        if greatest < self.one and least > -self.one:
+            return []
+        giver, taker = excess.index(greatest), excess.index(least)
+        direct = next((kind for kind in self.parts[giver] if taker in kind), None)
+        if direct is not None:
+            transfers = [Transfer(direct, giver, taker)]
+        elif greatest >= self.one:
+            found = self.reached_from([giver])
+            taker = min(found, key=excess.__getitem__)
+            transfers = chain(found, taker)
+        else:
+            found = self.reaching(taker)
+            giver = max(found, key=excess.__getitem__)
+            transfers = chain(found, giver)
+        # There are whole numbers next to the shares, so this always helps. If it ever did not, it must still end.
+        return transfers if excess[giver] - excess[taker] > self.one else []
+
+
+def select_moves(
+    kinds: Sequence[Kind],
+    keepers: Sequence[int | None],
+    owners: Sequence[int | None],
+    wanted: Sequence[Mapping[Kind, int]],
+) -> list[int | None]:
+    """Return the member for each queue, so that every member has the wanted numbers and the other queues stay.
+
+    Of the queues that could move, first come those whose new member still owns them: their move cancels a request. Then
+    come those that their keeper has asked for and not got yet, as nobody works on them there; then the last in order.
+
+    Args:
+        kinds: of the queues, in their order.
+        keepers: the member that may keep each queue, as its position; None: nobody.
+        owners: the member that has each queue now; None: nobody.
+        wanted: the number of each kind that every member should have.
+    """
+    lacking = _lacking(kinds, keepers, wanted)
+    targets = list(keepers)
+
+    def move(queue: int, taker: int) -> None:
+        targets[queue] = taker
+        lacking[kinds[queue], keepers[queue]] += 1
+        lacking[kinds[queue], taker] -= 1
+
+    for queue, (kind, keeper, owner) in enumerate(zip(kinds, keepers, owners, strict=True)):
+        if lacking[kind, keeper] < 0 and owner is not None and lacking[kind, owner] > 0:
+            move(queue, owner)
+    takers = {kind: iter([at for at in kind for _ in range(lacking[kind, at])]) for kind in set(kinds)}
+    settled = [queue for queue, keeper in enumerate(keepers) if keeper is not None and keeper == owners[queue]]
+    movable = sorted(set(range(len(kinds))).difference(settled))
+    for queue in [*movable, *reversed(settled)]:
+        if targets[queue] == keepers[queue] and lacking[kinds[queue], keepers[queue]] < 0:
+            move(queue, next(takers[kinds[queue]]))
+    return targets
+
+
+def _lacking(
+    kinds: Sequence[Kind], keepers: Sequence[int | None], wanted: Sequence[Mapping[Kind, int]]
+) -> Counter[tuple[Kind, int | None]]:
+    """Return how many of a kind each member lacks; negative: has too many. Key None counts unassigned queues."""
+    lacking: Counter[tuple[Kind, int | None]] = Counter()
+    for member, parts in enumerate(wanted):
+        for kind, amount in parts.items():
+            lacking[kind, member] += amount
+            lacking[kind, None] -= amount
+    for kind, keeper in zip(kinds, keepers, strict=True):
+        if keeper is not None:
+            lacking[kind, keeper] -= 1
+            lacking[kind, None] += 1
+    return lacking

@@ -1,7 +1,92 @@
-"""The strategies by the names used in settings and on pages."""
+"""The strategies by name, applied within the available room: pins give way, queues that stay take up room (R1.9)."""
 
-from resourcepool.queues.planning.assignment import Strategy
-from resourcepool.queues.planning.round_robin import round_robin
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from math import gcd
+
+from resourcepool.queues.planning.assignment import Member, QueueInput, Strategy, Targets, capacities, kinds_of
 from resourcepool.queues.planning.sticky import sticky
 
+
+def round_robin(queues: Sequence[QueueInput], members: Sequence[Member]) -> Targets:
+    """Give the queues, in their order, to the members in turn, regardless of their present owners.
+
+    A round has as many passes over the members as the greatest weight (after dividing all weights by their common
+    divisor), and a member takes part in as many of them as its weight: with A of weight 2 and B of weight 1 the turn is
+    A B A, A B A, ... A member that may not have a queue, or is full, is skipped, and the turn goes on after the member
+    that got it. A queue that no member can have stays without a server, and the turn does not advance.
+
+    It does not promise few moves: of 64 queues on 8 servers 53 or 54 move when one leaves, where `sticky` moves 8.
+    Nor does it keep room for a later queue with fewer candidates.
+    """
+    turn, room = _Turn([member.weight for member in members]), capacities(members, len(queues))
+    targets: Targets = {queue.pk: None for queue in queues}
+    for queue, kind in zip(queues, kinds_of(queues, members), strict=True):
+        if able := [index for index in kind if room[index]]:
+            chosen = turn.take(able)
+            targets[queue.pk] = members[chosen].pk
+            room[chosen] -= 1
+    return targets
+
+
+class _Turn:
+    """The current turn. Steps are counted: step s is that of member s % members in pass s // members of the round."""
+
+    def __init__(self, weights: Sequence[int]) -> None:
+        common = gcd(*weights) or 1
+        self.weights = [weight // common for weight in weights]
+        self.round = max(self.weights, default=0) * len(weights)
+        self.step = 0
+
+    def take(self, able: Sequence[int]) -> int:
+        """Return the next of these members, and advance to the step after it."""
+        step = min(map(self._next_step, able))
+        self.step = (step + 1) % self.round
+        return step % len(self.weights)
+
+    def _next_step(self, index: int) -> int:
+        members = len(self.weights)
+        step = self.step + (index - self.step) % members
+        return step if step // members < self.weights[index] else self.round + index
+
+
 STRATEGIES: dict[str, Strategy] = {"sticky": sticky, "round_robin": round_robin}
+
+
+def with_room(
+    strategy: Strategy, queues: Sequence[QueueInput], members: Sequence[Member]
+) -> tuple[Targets, Collection[int]]:
+    """Return where ``strategy`` wants the queues, and the keys of those whose pinned server has no room.
+
+    A queue that no server can take stays with its owner, if that may have it. The rest is planned again each time:
+    without the pins of queues that overflow, and with less room where queues stay.
+    """
+    wishes, overflow, stays = list(queues), set[int](), Targets()
+    known: dict[int | None, Member] = {member.pk: member for member in members}
+    room = _less_room(members, Counter(queue.owner for queue in queues if not _may_stay(queue, known)))
+    while True:
+        targets = strategy(wishes, room)
+        left = [queue for queue in wishes if targets[queue.pk] is None]
+        if full := {queue.pk for queue in left if queue.pin}:
+            overflow |= full
+            wishes = [replace(queue, pin="") if queue.pk in full else queue for queue in wishes]
+        elif kept := {queue.pk: queue.owner for queue in left if queue.owner and _may_stay(queue, known)}:
+            stays |= kept
+            wishes = [queue for queue in wishes if queue.pk not in kept]
+            room = _less_room(room, Counter(kept.values()))
+        else:
+            return targets | stays, overflow
+
+
+def _less_room(members: Sequence[Member], taken: Counter[int | None]) -> list[Member]:
+    """Return the members with their limits lowered by the queues that stay with them."""
+    return [
+        member if member.limit is None else replace(member, limit=max(0, member.limit - taken[member.pk]))
+        for member in members
+    ]
+
+
+def _may_stay(queue: QueueInput, members: Mapping[int | None, Member]) -> bool:
+    owner = members.get(queue.owner)
+    return owner is not None and queue.labels.items() <= owner.labels.items()

@@ -12,7 +12,7 @@ class Absence:
 
     For one ``ttl`` after an outage that it has noticed, and not again before it could judge once: if the database or
     this server is away again and again, dead servers must still be found. A server that noticed no outage judges
-    meanwhile, so one with a bad network of its own keeps no queue from the others. Times are those of ``leases.clock``.
+    meanwhile, so one with a bad network of its own keeps no queue from the others. Times: see ``database.clock``.
     """
 
     def __init__(self, now: float, ttl: float, after: "Absence | None" = None) -> None:

@@ -12,23 +12,19 @@ class Consumer:
     """The code of a process that begins work on its server's queues; the server's row says when it last did.
 
     The row is updated together with a look, if there is news, in a separate statement. Times are those of
-    ``leases.clock``.
+    ``database.clock``.
     """
 
-    def __init__(self, now: float) -> None:
-        """Begin at ``now``: from then on the code should ask for work."""
-        self._stirred_at, self._told_at = now, -math.inf
-        self._loops: bool | None = None  # None: it has done nothing yet
-        self._told: tuple[float, int] | None = None
+    def __init__(self, now: float, after: "Consumer | None" = None) -> None:
+        """Begin at ``now``, when the code should ask for work; or go on as ``after``, the same code in the last run."""
+        self._stirred_at: float = now if after is None else after._stirred_at
+        self._loops: bool | None = None if after is None else after._loops  # None: it has done nothing yet
+        self._told_at, self._told = -math.inf, (0.0, -1)
 
     def stirs(self, now: float, *, is_loop: bool) -> None:
         """Note that work was begun, or asked for; ``is_loop``: by ``queues``, again and again."""
         self._stirred_at = now
         self._loops = bool(self._loops) or is_loop
-
-    def follows(self, other: "Consumer") -> None:
-        """Go on as the consumer of the last run, which is the same code of the same process."""
-        self._stirred_at, self._loops = other._stirred_at, other._loops
 
     def tell(self, rows: Any, now: float, in_hand: int, heartbeat: float) -> None:
         """Write into ``rows``, the server's, when work was last begun and how many queues are in hand; now and then."""

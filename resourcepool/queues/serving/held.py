@@ -1,9 +1,10 @@
 """The handle of one queue of this process's server: begins, checks and protects work on it."""
 
+import asyncio
 import contextlib
 import math
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Protocol, Self
 
@@ -13,46 +14,47 @@ from django.db.models import F
 from resourcepool import options
 from resourcepool.database.clock import monotonic
 from resourcepool.database.open_transaction import limit_silence, rolled_back_on_error
-from resourcepool.exceptions import GuardOutsideTransaction, LeaseLost, LeaseReleased, QueueBusy
+from resourcepool.exceptions import BadOption, GuardOutsideTransaction, LeaseLost, LeaseReleased, QueueBusy
 from resourcepool.leases.lease import Lease
 from resourcepool.queues.models import Queue, Server
 from resourcepool.queues.planning.changes import QueueSnapshot
-from resourcepool.queues.serving.event_loops import refuse_event_loop
 
 TAKEN = "another server has it by now"
 
 
-class Owner(Protocol):
-    """The server that has a queue, as far as the queue uses it."""
-
-    @property
-    def using(self) -> str:
-        """The database on which it is registered."""
-
-    @property
-    def lease(self) -> Lease:
-        """The lease of its own row."""
-
-    @property
-    def trusted_until(self) -> float:
-        """The time, by this process's clock, until which its knowledge about its queues is valid."""
-
-    @property
-    def is_resting(self) -> bool:
-        """Whether no work may begin, and work in hand should end."""
-
-    def begin(self, queue: "HeldQueue", hand: "Hand") -> bool:
-        """Let ``hand`` take ``queue``; False when it may not."""
-
-    def finish(self, queue: "HeldQueue", hand: "Hand") -> None:
-        """Let ``hand`` put ``queue`` down, if it has it."""
+def refuse_event_loop() -> None:
+    """Raise BadOption in a thread that runs an event loop: the loop would block, and its tasks would count as one."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    name = threading.current_thread().name
+    allowed = "it runs an event loop; run the server and its loop in another one, with asyncio.to_thread(..)"
+    raise BadOption("thread", name, allowed)
 
 
 class Hand:
-    """The code that has a queue in hand: one run of a loop over ``queues``, or one ``working`` block."""
+    """The code that works on a queue: one run of a loop over ``queues``, or one ``working`` block."""
 
     def __init__(self, *, is_loop: bool) -> None:
         self.is_loop, self.thread = is_loop, threading.get_ident()
+
+
+class Owner(Protocol):
+    """The server that has a queue, as far as the queue uses it: a ``Membership``."""
+
+    using: str
+    lease: Lease
+
+    @property
+    def is_resting(self) -> bool: ...
+
+    @property
+    def in_hand(self) -> Sequence["HeldQueue"]: ...
+
+    def begin(self, queue: "HeldQueue", hand: Hand) -> bool: ...
+
+    def finish(self, queue: "HeldQueue", hand: Hand) -> None: ...
 
 
 class HeldQueue:
@@ -68,17 +70,14 @@ class HeldQueue:
         lost: set when it is gone for good.
     """
 
-    def __init__(self, owner: Owner, standing: QueueSnapshot, parameter: str) -> None:
-        self.pk, self.queue_id, self.fence = standing.pk, standing.queue_id, standing.fence
+    def __init__(self, owner: Owner, queue: QueueSnapshot, parameter: str) -> None:
+        self.pk, self.queue_id, self.fence = queue.pk, queue.queue_id, queue.fence
         self.parameter = parameter
         self.lost = threading.Event()
         self._owner = owner
         self._ended: LeaseLost | None = None
-        self._hands: set[Hand] = set()
-        self.skipped_until = 0.0  # this process's clock; until then the loop skips it
-        self.asked_until = (
-            math.inf
-        )  # this process's clock, at which others may take it over; infinity: not asked for
+        # By this process's clock: until when the loop skips it, and when others may take it over (infinity: never).
+        self.skipped_until, self.asked_until = 0.0, math.inf
         self.is_leaving = False  # it is being given up at this moment
         self.is_doubtful = False  # giving it up failed, and it is unknown whether it took effect
 
@@ -86,9 +85,8 @@ class HeldQueue:
         return f"queue {self.queue_id}, fence {self.fence}"
 
     def __repr__(self) -> str:
-        return (
-            f"<{type(self).__name__} {self.queue_id} fence={self.fence} {'held' if self.is_held else 'ended'}>"
-        )
+        state = "held" if self.is_held else "ended"
+        return f"<{type(self).__name__} {self.queue_id} fence={self.fence} {state}>"
 
     @property
     def is_held(self) -> bool:
@@ -98,12 +96,7 @@ class HeldQueue:
     @property
     def is_in_hand(self) -> bool:
         """Whether work on it goes on, so that it is not handed over."""
-        return bool(self._hands)
-
-    @property
-    def is_mine(self) -> bool:
-        """Whether this thread works on it."""
-        return any(hand.thread == threading.get_ident() for hand in self._hands)
+        return self in self._owner.in_hand
 
     @property
     def is_asked_for(self) -> bool:
@@ -179,22 +172,6 @@ class HeldQueue:
                 raise LeaseLost(f"{self} is not confirmed: the transaction does not see its server alive")
         yield self
 
-    # Used by the membership
-
-    def take(self, hand: Hand) -> None:
-        """Note that one more piece of work has begun."""
-        self._hands.add(hand)
-
-    def put_down(self, hand: Hand) -> bool:
-        """Note that one piece of work has ended; False when it never began, or had already ended."""
-        is_news = hand in self._hands
-        self._hands.discard(hand)
-        return is_news
-
-    def loops_of(self, thread: int) -> list[Hand]:
-        """Return the loops of a thread that have it in hand."""
-        return [hand for hand in self._hands if hand.is_loop and hand.thread == thread]
-
     @property
     def is_over(self) -> bool:
         """Whether it is gone for good, and nothing is in hand."""
@@ -218,11 +195,10 @@ class HeldQueue:
             return self._ended
         if self.is_leaving or self.is_doubtful:
             return LeaseReleased(f"{self} is being handed over")
-        now = monotonic()
-        if now >= self._owner.trusted_until or not self._owner.lease.is_held:
+        if not self._owner.lease.is_held:
             return LeaseLost(
                 f"{self} is not confirmed: its server was not, or the database did not answer in time"
             )
-        if now >= self.asked_until:
+        if monotonic() >= self.asked_until:
             return LeaseLost(f"{self} should have been handed over by now; another server may have it")
         return None

@@ -1,9 +1,9 @@
 """One incarnation of a server: it registers, looks, hands over, and leaves (R1.1, R1.5)."""
 
 import logging
-import math
+import random
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -11,23 +11,24 @@ from django.db import connections
 
 from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import retrying
+from resourcepool.dialect import BRIEF
 from resourcepool.exceptions import LeaseLost, LeaseReleased, RowLocked
+from resourcepool.leases import verbs
 from resourcepool.leases.lease import Lease
-from resourcepool.leases.terms import margin
 from resourcepool.queues import moving
 from resourcepool.queues.labels import listed
 from resourcepool.queues.models import Server, TaskType
-from resourcepool.queues.planning.changes import QueueSnapshot, takeover_after
 from resourcepool.queues.serving.absence import Absence
 from resourcepool.queues.serving.consumer import Consumer
 from resourcepool.queues.serving.held import TAKEN, Hand, HeldQueue
-from resourcepool.queues.serving.pace import Pace
 from resourcepool.queues.serving.registration import Application, register
 from resourcepool.queues.serving.snapshot import TaskTypeSnapshot, load, look
 
 logger = logging.getLogger(__name__)
 
 NEVER = -1  # a generation that no task type has
+HURRY = 3  # heartbeats for which a server that has asked for queues looks more often
+SPREAD = 0.2  # seconds over which servers that notice a death spread their plans: the first one is enough
 
 
 class Membership:
@@ -54,28 +55,29 @@ class Membership:
             due_at: called when a ``turn`` is due sooner.
             after: the last run, which was lost: its remaining queues are inherited.
         """
-        self.using, self.task_type = using, task_type
+        self.using, self.task_type, self.application = using, task_type, application
         self.is_paused = self.is_stopping = False
-        self.news = threading.Condition()
-        self.application, self._due_at = application, due_at
-        self._seen: TaskTypeSnapshot | None = None
+        # Shared with the last run: what that had in hand, nobody else begins before it has ended.
+        self.news: threading.Condition = threading.Condition() if after is None else after.news
+        self._hands: dict[Hand, HeldQueue] = {} if after is None else after._hands
+        self._due_at = due_at
         self._held: dict[int, HeldQueue] = {}
-        self._unfinished: list[HeldQueue] = []  # gone, but work on them still goes on in this process
-        self._generation = NEVER
+        self._seen: TaskTypeSnapshot | None = None
+        self._generation, self._hurries_until = NEVER, 0.0
         self._is_draining = application.state == Server.State.DRAINING
-        self.trusted_until: float = monotonic() + task_type.judge_dead_after
         last: int | None = None if after is None else after.lease.pk
-        self.lease: Lease = register(using, task_type, application, self._was_lost, self._is_looked_after, last)
-        self.trusted_until = self._trust_from(self.lease.trust.sent_at)
-        self._pace = Pace(self.lease.terms.ttl)
-        before = None if after is None else after._absence
-        self._absence: Absence = Absence(monotonic(), self.lease.terms.ttl, before)
-        self.consumer = Consumer(monotonic())
-        if after is not None:
-            self._take_on(after)
+        self.lease: Lease = register(using, task_type, application, self._was_lost, last)
+        now, ttl = monotonic(), self.lease.terms.ttl
+        self._absence: Absence = Absence(now, ttl, None if after is None else after._absence)
+        self._waits = max(1, min(BRIEF, int(ttl / 3)))  # seconds: it does not renew itself meanwhile
+        self.consumer: Consumer = Consumer(now, None if after is None else after.consumer)
 
     def __str__(self) -> str:
         return f"{self.application.name} #{self.lease.pk}"
+
+    @property
+    def _rows(self) -> Any:
+        return Server.objects.using(self.using).filter(pk=self.lease.pk)
 
     @property
     def held(self) -> list[HeldQueue]:
@@ -97,67 +99,60 @@ class Membership:
     def in_hand(self) -> list[HeldQueue]:
         """The queues with work in hand, including queues that are gone."""
         with self.news:
-            return [queue for queue in [*self._held.values(), *self._unfinished] if queue.is_in_hand]
+            return list(dict.fromkeys(self._hands.values()))
 
     def begin(self, queue: HeldQueue, hand: Hand) -> bool:
         """Let ``hand`` take ``queue``; False when it may not: a queue in hand is its thread's alone, and no loop's."""
         self.consumer.stirs(monotonic(), is_loop=hand.is_loop)
         with self.news:
-            if any(old.pk == queue.pk and old is not queue and old.is_in_hand for old in self._unfinished):
-                return False
-            if queue.is_in_hand:
-                may = queue.is_mine and not hand.is_loop
+            others = [(one, old) for one, old in self._hands.items() if old.pk == queue.pk]
+            if others:
+                is_mine = all(old is queue and one.thread == hand.thread for one, old in others)
+                may = is_mine and not hand.is_loop
             else:
                 may = queue.is_held and not queue.is_asked_for and not self.is_resting
             if may:
-                queue.take(hand)
+                self._hands[hand] = queue
             return may
 
     def finish(self, queue: HeldQueue, hand: Hand) -> None:
         """Let ``hand`` put ``queue`` down, if it has it."""
         with self.news:
-            if not queue.put_down(hand) or queue.is_in_hand:
+            if self._hands.pop(hand, None) is None or queue.is_in_hand:
                 return
             self.news.notify_all()
         if self._is_ripe(queue) and self._seen is not None:
-            self._due_at(self._seen.sent_at + self._pace.soonest(self._seen))
+            self._due_at(self._seen.soonest_look(self.lease.terms.ttl))
 
     def finish_loops(self) -> None:
         """Put down queues in the loops of this thread: it has left the loops, even if a reference to them remains."""
-        for queue in self.in_hand:
-            for hand in queue.loops_of(threading.get_ident()):
+        with self.news:
+            hands = list(self._hands.items())
+        for hand, queue in hands:
+            if hand.is_loop and hand.thread == threading.get_ident():
                 self.finish(queue, hand)
 
-    def _take_on(self, other: "Membership") -> None:
-        """Take over unfinished work of a lost incarnation; before anything else uses this one."""
-        self.consumer.follows(other.consumer)
-        self.news = other.news  # notified when that work ends
-        with other.news:
-            self._unfinished = [
-                queue for queue in [*other._unfinished, *other._held.values()] if queue.is_in_hand
-            ]
-
     def turn(self) -> float:
-        """Look; plan, hand over and reload if necessary. Return when to do so again, by this process's clock.
+        """Renew and look; plan, hand over and reload if necessary. Return when to do so again, by this process's clock.
 
         Raises:
             DatabaseUnavailable: or another database error; nothing is given up for that.
         """
         # Local knowledge is updated first: that must not wait for the holder of the task type's row.
-        seen = self._look()
+        if (seen := self._renew_and_look()) is None:
+            return monotonic()
         self._absence.has_answered(monotonic())
         try:
             if self.is_stopping and not self._is_draining:
                 self._drain()
-            mine = Server.objects.using(self.using).filter(pk=self.lease.pk)
-            self.consumer.tell(mine, monotonic(), len(self.in_hand), seen.heartbeat_every)
+            self.consumer.tell(self._rows, monotonic(), len(self.in_hand), seen.heartbeat_every)
             if self._absence.plan_in(seen) <= 0:
                 self._reassign(if_due=True)
                 seen = self._look()
             if self._release_idle():
                 self._generation = NEVER
                 seen = self._look()
-            return self._pace.next_look(seen, self._absence.plan_in(seen))
+            return self._next_look(seen)
         finally:
             self._absence.goes_on(monotonic())
 
@@ -165,7 +160,7 @@ class Membership:
         """Hand all queues over at once and sign off. Work that is still in hand loses its queue."""
         self.lease.let_go()
         self.lose_all(LeaseReleased(f"server {self} has left"))
-        self._reassign(leaving=[self.lease.pk])
+        self._reassign(leaving=[self.lease.pk], wait=BRIEF)
         self.lease.was_released()
         logger.info("server %s has left", self)
 
@@ -183,78 +178,73 @@ class Membership:
 
     def _drain(self) -> None:
         """Let others ask for all queues, while the last work goes on."""
-        logger.info(
-            "server %s stops; in hand: %s",
-            self,
-            listed([queue.queue_id for queue in self.in_hand]) or "nothing",
-        )
-
-        def say_so(_: TaskType) -> None:
-            Server.objects.using(self.using).filter(pk=self.lease.pk).update(state=Server.State.DRAINING)
-
-        self._reassign(first=say_so)
+        in_hand = listed([queue.queue_id for queue in self.in_hand])
+        logger.info("server %s stops; in hand: %s", self, in_hand or "nothing")
+        self._reassign(first=lambda _: self._rows.update(state=Server.State.DRAINING))
         self._is_draining = True
 
     def _reassign(self, **more: Any) -> None:
-        spares = self._absence.spares(monotonic())
-        moving.reassign(self.using, self.task_type.pk, str(self), spares=spares, **more)
+        how: dict[str, Any] = {"spares": self._absence.spares(monotonic()), "wait": self._waits, **more}
+        moving.reassign(self.using, self.task_type.pk, str(self), **how)
 
     def _was_lost(self, lease: Any) -> None:
         self.lose_all(LeaseLost(f"server {self} was not heard of in time"))
 
-    def _trust_from(self, sent_at: float) -> float:
-        # A request takes effect after this server's ttl at the earliest: until then nothing unknown can happen.
-        return sent_at + self.lease.terms.ttl - margin(self.lease.terms.ttl)
+    def _renew_and_look(self) -> TaskTypeSnapshot | None:
+        """Renew, if that is due, and look; None: the lease is lost.
+
+        Only both together confirm the lease, from when the renewal was sent: a request of another server takes effect
+        after this server's ttl at the earliest, so until then nothing unknown can happen.
+        """
+        lease, sent_at, renewed = self.lease, monotonic(), None
+        if lease.trust.due_at <= sent_at:
+            held = [(lease.pk, lease.fence)]
+            renewed = verbs.renew_unless_locked(connections[self.using], Server, held, [lease.terms.ttl])
+            if renewed == 0:
+                lease.lose(verbs.TAKEN)
+                return None
+        seen = self._look()
+        if renewed:
+            lease.trust.confirm(sent_at)
+        return seen
 
     def _look(self) -> TaskTypeSnapshot:
         seen = look(self.using, self.task_type.pk)
         if seen.generation != self._generation:
             self._reload(seen)
-        self.trusted_until = self._trust_from(seen.sent_at)
         self.is_paused, self._seen = seen.is_paused, seen
         return seen
 
     def _reload(self, seen: TaskTypeSnapshot) -> None:
         found = load(self.using, self.task_type.pk, self.lease.pk)
-        rows = Server.objects.using(self.using).filter(pk=self.lease.pk).values_list("state", flat=True)
-        if (
-            state := retrying(connections[self.using], rows.first)
-        ) is not None:  # else judged dead, and as it was
+        state = retrying(connections[self.using], self._rows.values_list("state", flat=True).first)
+        if state is not None:  # else judged dead, and as it was
             self._is_draining = state == Server.State.DRAINING
         mine = {one.pk: (one, parameter) for one, parameter in found if one.cur == self.lease.pk}
         had = len(self._held)
         with self.news:
             for pk, queue in list(self._held.items()):
                 if pk not in mine or mine[pk][0].fence != queue.fence:
-                    self._drop(queue)
+                    del self._held[pk]
+                    self._end(queue, LeaseLost(f"{queue} is lost: {TAKEN}"))
             for pk in [pk for pk, queue in self._held.items() if queue.is_over]:
                 del self._held[pk]  # it was marked as lost for a reason that turned out wrong
             for pk, (one, parameter) in mine.items():
                 queue = self._held.setdefault(pk, HeldQueue(self, one, parameter))
                 queue.parameter = parameter
-                queue.asked_until = self._asked_until(one, seen)
+                queue.asked_until = seen.kept_until(one, self.lease.terms.ttl)
                 queue.is_leaving = False
             self.news.notify_all()
         if len(mine) != had:
             logger.info("server %s has %d queues, had %d", self, len(mine), had)
-        self._pace.note(seen, is_awaiting=any(one.req == self.lease.pk for one, _ in found))
+        is_awaiting = any(one.req == self.lease.pk for one, _ in found)  # they may come at any moment
+        self._hurries_until = seen.sent_at + HURRY * seen.heartbeat_every if is_awaiting else 0.0
         self._generation = seen.generation
-
-    def _drop(self, queue: HeldQueue) -> None:
-        del self._held[queue.pk]
-        self._end(queue, LeaseLost(f"{queue} is lost: {TAKEN}"))
-        self._unfinished = [old for old in [*self._unfinished, queue] if old.is_in_hand]
 
     def _end(self, queue: HeldQueue, how: LeaseLost) -> None:
         if queue.is_in_hand and not queue.lost.is_set():
             logger.warning("server %s: %s, while work on it goes on", self, how)
         queue.end(how)
-
-    def _asked_until(self, one: QueueSnapshot, seen: TaskTypeSnapshot) -> float:
-        if one.asked_ago is None:
-            return math.inf
-        left = takeover_after(seen.drain_within, self.lease.terms.ttl) - one.asked_ago
-        return seen.sent_at + left - margin(self.lease.terms.ttl)
 
     def _release_idle(self) -> bool:
         """Give up queues that were asked for and are not worked on; returns whether there were any."""
@@ -267,7 +257,8 @@ class Membership:
         doubtful = [queue.pk for queue in idle if queue.is_doubtful]
         try:
             outcome = moving.release(
-                self.using, self.task_type.pk, str(self), self.lease.pk, [q.pk for q in idle], doubtful
+                *(self.using, self.task_type.pk, str(self), self.lease.pk),
+                *([queue.pk for queue in idle], doubtful, self._waits),
             )
         except RowLocked:
             for queue in idle:
@@ -277,13 +268,6 @@ class Membership:
             for queue in idle:
                 queue.is_doubtful = True  # for good: the statement may take effect late
             raise
-        self._note_released(idle, outcome)
-        return True
-
-    def _is_ripe(self, queue: HeldQueue) -> bool:
-        return (queue.is_asked_for or queue.is_doubtful) and not queue.is_in_hand
-
-    def _note_released(self, idle: Collection[HeldQueue], outcome: moving.Outcome) -> None:
         gone = {change.queue.pk for change in outcome.changes if change.leaves_owner}
         with self.news:
             # The other queues count as leaving until they are reloaded: after a lost reply they may have gone, too.
@@ -293,7 +277,16 @@ class Membership:
                     queue.end(LeaseReleased(f"{queue} was handed over"))
         if gone:
             logger.info("server %s has given up %d queues, has %d", self, len(gone), len(self.held))
+        return True
 
-    def _is_looked_after(self) -> bool:
-        # Without looks nobody works its queues: the heartbeat must not go on then.
-        return monotonic() < self.trusted_until
+    def _is_ripe(self, queue: HeldQueue) -> bool:
+        return (queue.is_asked_for or queue.is_doubtful) and not queue.is_in_hand
+
+    def _next_look(self, seen: TaskTypeSnapshot) -> float:
+        """Return when to look again: in time for its own renewal, whatever the present settings."""
+        ttl, plan_in = self.lease.terms.ttl, self._absence.plan_in(seen)
+        wait = min(seen.heartbeat_every, ttl / 3, self.lease.trust.due_at - seen.sent_at)
+        wait = min(wait, plan_in + random.uniform(0, SPREAD))  # noqa: S311 (not a secret)
+        if seen.sent_at < self._hurries_until:
+            wait = 0.0
+        return max(seen.sent_at + wait, seen.soonest_look(ttl))

@@ -1,28 +1,28 @@
 """How a process becomes a server: one row, leased from the start (R1.1).
 
-Its incarnation is the row's key: a process that comes back gets another row, so the fence of its lease is always the
-first.
+A process that comes back gets another row, so the fence of its lease is always the first; and it inherits the queues of
+its last run, so nothing moves because the database was away.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from django.db import connections
+from django.db.models import F
 from django.utils.translation import gettext_noop as _
 
 from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import Unsettled
 from resourcepool.dialect import DbLater, DbNow
-from resourcepool.events import Sentence
+from resourcepool.events import Sentence, say
 from resourcepool.exceptions import BadOption, ClaimInTransaction, RowLocked
-from resourcepool.leases.holder import default_holder
 from resourcepool.leases.lease import Lease
-from resourcepool.leases.terms import Terms
-from resourcepool.leases.verbs import Grant
+from resourcepool.leases.terms import Grant, Terms, default_holder
 from resourcepool.queues import moving
 from resourcepool.queues.models import Queue, Server, TaskType
-from resourcepool.queues.serving.inheriting import inherit
+from resourcepool.queues.planning.changes import Change, What
+from resourcepool.queues.queries import of_server, read_queues
 
 FIRST_FENCE = 1
 REGISTERS_WITHIN = 30.0  # seconds
@@ -44,13 +44,12 @@ def register(
     task_type: TaskType,
     application: Application,
     on_lost: Callable[[Lease], None],
-    renew_while: Callable[[], bool],
     after: int | None = None,
 ) -> Lease:
     """Add a server to ``task_type``, and plan; return the lease of its row.
 
     Args:
-        on_lost, renew_while: see ``Terms``.
+        on_lost: see ``Terms``. The keeper watches the lease, and does not renew it: its server does so with each look.
         after: the primary key of the last run of this process, which was away: its remaining queues are inherited, and
             no other server is judged dead, as it may have been away, too. None: this is the first run.
 
@@ -74,7 +73,7 @@ def register(
         row = _row(application, holder, locked)
         row.save(using=using, force_insert=True)
         if after is not None:
-            inherit(using, locked, after, row)
+            _inherit(using, locked, after, row)
         grant = Grant(row.pk, FIRST_FENCE, holder, sent_at)
 
     def settle() -> moving.Outcome:
@@ -88,17 +87,16 @@ def register(
 
     _in_turn(work)
     every = task_type.heartbeat_every
-    terms = Terms(ttl=ttl, holder=holder, renew_every=every, renew_while=renew_while, on_lost=on_lost)
+    terms = Terms(ttl=ttl, holder=holder, renew_every=every, renew_while=lambda: False, on_lost=on_lost)
     return Lease(Server, using, grant, terms)
 
 
-def _in_turn(work: Callable[[], object]) -> None:
+def _in_turn(work: Callable[[], None]) -> None:
     """Repeat ``work`` while others plan: when many servers start at once, each waits for the earlier ones."""
-    gives_up_at, is_done = monotonic() + REGISTERS_WITHIN, False
-    while not is_done:
+    gives_up_at = monotonic() + REGISTERS_WITHIN
+    while True:
         try:
-            work()
-            is_done = True
+            return work()
         except RowLocked:
             if monotonic() > gives_up_at:
                 raise
@@ -107,11 +105,7 @@ def _in_turn(work: Callable[[], object]) -> None:
 def _row(application: Application, holder: str, task_type: TaskType) -> Server:
     return Server(
         task_type_id=task_type.pk,  # a router may send leased rows elsewhere; this one stays with its task type
-        name=application.name,
-        weight=application.weight,
-        labels=application.labels,
-        limit=application.limit,
-        state=application.state,
+        **asdict(application),
         ttl=task_type.judge_dead_after,
         holder=holder,
         fence=FIRST_FENCE,
@@ -120,3 +114,23 @@ def _row(application: Application, holder: str, task_type: TaskType) -> Server:
         idle_since=DbNow(),
         stirred_at=DbNow(),
     )
+
+
+def _inherit(using: str, task_type: TaskType, old: int, new: Server) -> None:
+    """Give ``new`` the queues of ``old``, the last run, under new fences, and its requests and its place in the order.
+
+    Queues that are locked or being removed are left. If the row of ``old`` is gone, there is nothing to inherit.
+    """
+    last = Server.objects.using(using).filter(pk=old, task_type=task_type).first()
+    if last is None:
+        return
+    Server.objects.using(using).filter(pk=new.pk).update(registered_at=last.registered_at)
+    reason = say("came_back", server=str(last), taker=str(new))
+    theirs = [queue for queue in read_queues(task_type, using, of_server(old)) if not queue.is_retiring]
+    changes = [
+        Change(queue, What.ASSIGNED if queue.cur == old else What.REQUESTED, new.pk, reason) for queue in theirs
+    ]
+    moving.apply(using, task_type, changes, {old: str(last), new.pk: str(new)})
+    # The plan that follows is a separate change.
+    TaskType.objects.using(using).filter(pk=task_type.pk).update(generation=F("generation") + 1)
+    task_type.generation += 1

@@ -6,7 +6,6 @@ import signal
 import socket
 import threading
 from collections.abc import Iterator, Mapping
-from types import TracebackType
 from typing import Self
 
 from django.db import router
@@ -26,11 +25,9 @@ from resourcepool.exceptions import (
 from resourcepool.queues.labels import labels_of, listed
 from resourcepool.queues.models import MAX_NAME, MOST_WEIGHT, TaskType
 from resourcepool.queues.queries import find_task_type
-from resourcepool.queues.serving.event_loops import refuse_event_loop
-from resourcepool.queues.serving.held import HeldQueue
+from resourcepool.queues.serving.held import Hand, HeldQueue, refuse_event_loop
 from resourcepool.queues.serving.membership import Membership
 from resourcepool.queues.serving.registration import Application
-from resourcepool.queues.serving.rota import Rota
 from resourcepool.queues.serving.snapshot import counts_for
 
 logger = logging.getLogger(__name__)
@@ -87,12 +84,14 @@ class QueueServer:
             labels_of(labels),
             None if limit is None else options.whole("limit", limit, least=1, most=MOST_LIMIT),
         )
-        self._using = router.db_for_write(TaskType)
+        self._using, self._pid = router.db_for_write(TaskType), os.getpid()
         self._membership: Membership | None = None
-        self._wakeup, self._rota = Wakeup(), Rota()
+        self._wakeup = Wakeup()
         self._is_stopping = self._is_over = False
+        self._latest = (
+            0  # key of the queue that was yielded last, in any thread, so that a pass begins after it
+        )
         self._thread = Daemon("queues", self._watch)
-        self._pid = os.getpid()
 
     @property
     def name(self) -> str:
@@ -126,7 +125,7 @@ class QueueServer:
         if self._is_over:
             raise BadOption("server", self.name, "a new QueueServer: this one has been closed")
         if self._membership is None:
-            self._membership = self._register(self._application)
+            self._register(self._application)
             try:
                 self._thread.see_to()
             except BaseException as error:
@@ -152,8 +151,22 @@ class QueueServer:
             return
         membership = self._known
         membership.consumer.stirs(monotonic(), is_loop=True)
-        if again_in := (yield from self._rota.go_through(membership)):
-            self.wait(min(again_in, membership.heartbeat))
+        has_begun, waits = False, membership.heartbeat
+        for queue in sorted(membership.held, key=lambda queue: (queue.pk <= self._latest, queue.pk)):
+            if membership.is_resting:
+                break
+            if (skipped_for := queue.skipped_until - monotonic()) > 0:
+                waits = min(waits, skipped_for)
+                continue
+            hand = Hand(is_loop=True)
+            try:
+                if membership.begin(queue, hand):
+                    self._latest, has_begun = queue.pk, True
+                    yield queue
+            finally:
+                membership.finish(queue, hand)
+        if not has_begun:
+            self.wait(waits)
 
     def wait(self, timeout: float) -> None:
         """Wait until queues come or go, or the server is to stop; ``timeout`` seconds at most."""
@@ -170,16 +183,13 @@ class QueueServer:
         """Make ``stopping`` true, so that loops end; from any thread, or from a signal handler."""
         # Without a lock, so without an Event: a signal handler may interrupt the thread that holds it.
         self._is_stopping = True
-        membership = self._membership
-        if membership is not None:
+        if (membership := self._membership) is not None:
             membership.is_stopping = True
 
     def stop_on_signals(self, *numbers: int) -> None:
         """Make these signals (SIGTERM and SIGINT if none are given) call ``stop``; in the main thread."""
-        if threading.current_thread() is not threading.main_thread():
-            raise BadOption(
-                "thread", threading.current_thread().name, "call stop_on_signals() in the main thread"
-            )
+        if (thread := threading.current_thread()) is not threading.main_thread():
+            raise BadOption("thread", thread.name, "call stop_on_signals() in the main thread")
         for number in numbers or (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: self.stop())
 
@@ -201,14 +211,15 @@ class QueueServer:
         finally:
             self._is_over = True
             self._wakeup.ring()
-            self._await_end()
+            self._thread.join(LEAVES_WITHIN)
+            if (left := self._membership) is not None:
+                left.lease.let_go()
+                logger.warning("server %s has not signed off; the others will judge it dead", left)
 
     def __enter__(self) -> Self:
         return self.start()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __repr__(self) -> str:
@@ -221,14 +232,15 @@ class QueueServer:
                 f"{self!r} belongs to process {self._pid}; this is process {os.getpid()}. Start a server after the fork"
             )
         if self._membership is None:
-            raise BadOption(
-                "server", self.name, "start() it first, or write: with QueueServer(..) as server: ..."
-            )
+            allowed = "start() it first, or write: with QueueServer(..) as server: ..."
+            raise BadOption("server", self.name, allowed)
         return self._membership
 
     def _register(self, application: Application, after: Membership | None = None) -> Membership:
         task_type = find_task_type(self.task_type, self._using)
         found = Membership(self._using, task_type, application, self._wakeup.bring_forward, after)
+        self._membership = found
+        found.is_stopping = self.stopping  # read last: ``stop`` may have been called meanwhile
         logger.info("server %s is registered for %s", found, self.task_type)
         return found
 
@@ -260,19 +272,14 @@ class QueueServer:
             self._is_over = True
             return monotonic()
         except LeaseLost:
-            if not self.stopping:
-                # Not while its old row still counts: the others would share with one server too many.
-                if seconds := counts_for(self._using, membership.lease.pk):
-                    return monotonic() + seconds
-                membership = self._register_again(membership)
+            if self.stopping:  # there is nothing left to hand over
+                return monotonic() + membership.heartbeat
+            # Not while its old row still counts: the others would share with one server too many.
+            if seconds := counts_for(self._using, membership.lease.pk):
+                return monotonic() + seconds
+            lost, membership = membership, self._register(membership.next_application(), membership)
+            logger.warning("server %s was judged dead, or may have been; it goes on as %s", lost, membership)
         return membership.turn()
-
-    def _register_again(self, lost: Membership) -> Membership:
-        found = self._register(lost.next_application(), lost)
-        logger.warning("server %s was judged dead, or may have been; it goes on as %s", lost, found)
-        self._membership = found
-        found.is_stopping = self.stopping
-        return found
 
     def _await_work(self, membership: Membership, timeout: float | None) -> None:
         within = membership.task_type.drain_within if timeout is None else timeout
@@ -282,12 +289,6 @@ class QueueServer:
         with membership.news:
             if not membership.news.wait_for(lambda: not membership.in_hand, within):
                 logger.warning("server %s leaves with work in hand, after %g s", membership, within)
-
-    def _await_end(self) -> None:
-        self._thread.join(LEAVES_WITHIN)
-        if (membership := self._membership) is not None:
-            membership.lease.let_go()
-            logger.warning("server %s has not signed off; the others will judge it dead", membership)
 
     def _leave(self) -> None:
         membership, self._membership = self._membership, None

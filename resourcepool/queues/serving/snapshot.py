@@ -10,9 +10,10 @@ from django.db.models import Min, OuterRef, Subquery
 from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import MicrosUntil
+from resourcepool.leases.terms import margin
 from resourcepool.queues.models import Queue, Server, TaskType
 from resourcepool.queues.planning.changes import QueueSnapshot, takeover_after
-from resourcepool.queues.queries import of_server, with_parameters
+from resourcepool.queues.queries import COLUMNS, of_server, snapshot_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,16 @@ class TaskTypeSnapshot:
     plan_in: float
     due_in: float
 
+    def soonest_look(self, ttl: float) -> float:
+        """Return when a server of this ``ttl`` may look again at the earliest, by this process's clock."""
+        return self.sent_at + min(self.reload_every, ttl / 3)
+
+    def kept_until(self, queue: QueueSnapshot, ttl: float) -> float:
+        """Return until when its owner, of this ``ttl``, may rely on ``queue``; infinity: it is not asked for."""
+        if queue.asked_ago is None:
+            return math.inf
+        return self.sent_at + takeover_after(self.drain_within, ttl) - queue.asked_ago - margin(ttl)
+
 
 def look(using: str, task_type: int) -> TaskTypeSnapshot:
     """Look once.
@@ -50,16 +61,18 @@ def look(using: str, task_type: int) -> TaskTypeSnapshot:
         )
     )
     sent_at = monotonic()
-    found = retrying(connections[using], rows.get)
+    found: Any = retrying(connections[using], rows.get)
+    rest = max(0.0, (found.micros_of_rest or 0) / 1_000_000)
+    dead = math.inf if found.next_dead is None else found.next_dead / 1_000_000
+    late = math.inf
+    if found.first_asked is not None:
+        late = found.first_asked / 1_000_000 + takeover_after(found.drain_within, found.judge_dead_after)
+    due_in = max(rest, 0.0 if found.is_assignment_due else late)
     return TaskTypeSnapshot(
-        sent_at,
-        found.generation,
-        found.is_paused,
-        found.heartbeat_every,
-        found.reload_every,
-        found.drain_within,
-        min(_dead_in(found), _due_in(found)),
-        _due_in(found),
+        *(sent_at, found.generation, found.is_paused),
+        *(found.heartbeat_every, found.reload_every, found.drain_within),
+        plan_in=min(due_in, max(rest, dead)),
+        due_in=due_in,
     )
 
 
@@ -75,25 +88,8 @@ def _least(rows: Any, moment: str) -> Any:
     return rows.values("task_type").annotate(least=Min(moment)).values("least")
 
 
-def _dead_in(found: Any) -> float:
-    dead = math.inf if found.next_dead is None else found.next_dead / 1_000_000
-    return max(_rest(found), dead)
-
-
-def _due_in(found: Any) -> float:
-    if found.is_assignment_due:
-        return _rest(found)
-    if found.first_asked is None:
-        return math.inf
-    late = found.first_asked / 1_000_000 + takeover_after(found.drain_within, found.judge_dead_after)
-    return max(_rest(found), float(late))
-
-
-def _rest(found: Any) -> float:
-    return max(0.0, (found.micros_of_rest or 0) / 1_000_000)
-
-
 def load(using: str, task_type: int, server: int) -> list[tuple[QueueSnapshot, str]]:
     """Return the queues that ``server`` has or has asked for, each with its parameter; one statement."""
     rows = Queue.objects.using(using).filter(of_server(server), task_type=task_type).order_by("pk")
-    return retrying(connections[using], lambda: with_parameters(rows))
+    found = rows.annotate(asked=MicrosUntil("requested_at")).values_list("parameter", *COLUMNS, "asked")
+    return retrying(connections[using], lambda: [(snapshot_of(*row), parameter) for parameter, *row in found])

@@ -8,12 +8,12 @@ from django.db.models import Q
 
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import MicrosUntil
-from resourcepool.queues.ids import MOST_AT_ONCE
+from resourcepool.queues.ids import MOST_AT_ONCE, known
 from resourcepool.queues.models import Move, Queue
-from resourcepool.queues.operating import known, using_of_queues
+from resourcepool.queues.operating import using_of_queues
 from resourcepool.queues.queries import of_server
 from resourcepool.status.durations import ago
-from resourcepool.status.queues.no_owner import why_nobody
+from resourcepool.status.queues.no_owner import PossibleOwner, why_nobody
 from resourcepool.status.queues.task_types import TaskTypeStatus
 
 
@@ -26,6 +26,7 @@ class QueueStatus:
         requester: the server that has asked for it; "" nobody.
         asked_for: for how long its server has been asked to give it up; None: it is not.
         since: for how long it has had this owner, or none; None: unknown.
+        why_unowned: why nobody has it; "" if a living server does.
     """
 
     pk: int
@@ -42,6 +43,7 @@ class QueueStatus:
     asked_for: float | None
     since: float | None
     is_retiring: bool
+    why_unowned: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +83,8 @@ def queues_of(
     page = rows.annotate(micros_asked=MicrosUntil("requested_at"), micros_since=MicrosUntil("since"))
     found = retrying(connections[using], lambda: list(page[offset : offset + limit]))
     names = {one.pk: str(one) for one in task_type.servers}
-    alive = {one.pk for one in task_type.alive}
-    return [_queue(row, names, row.cur_server_id in alive) for row in found]
+    alive = {one.pk: one.as_possible_owner for one in task_type.alive}
+    return [_queue(row, names, alive) for row in found]
 
 
 def queues_named(task_type: TaskTypeStatus, queue_ids: Sequence[str]) -> list[QueueStatus]:
@@ -90,15 +92,6 @@ def queues_named(task_type: TaskTypeStatus, queue_ids: Sequence[str]) -> list[Qu
     found = queues_of(task_type, only=queue_ids, limit=MOST_AT_ONCE)
     known(task_type.name, queue_ids, {queue.queue_id: queue.pk for queue in found})
     return found
-
-
-def why_unowned(queue: QueueStatus, task_type: TaskTypeStatus) -> str:
-    """Return why nobody has this queue; "" if a living server has it."""
-    return (
-        ""
-        if queue.is_owned
-        else why_nobody(queue.labels, [one.as_possible_owner for one in task_type.alive], queue.pin)
-    )
 
 
 def moves(task_type: str | None = None, *, of: Collection[int] | None = None, limit: int = 20) -> list[Moved]:
@@ -114,8 +107,9 @@ def moves(task_type: str | None = None, *, of: Collection[int] | None = None, li
     return [_moved(row) for row in retrying(connections[using], lambda: list(rows[:limit]))]
 
 
-def _queue(row: Queue, names: Mapping[int, str], is_owned: bool) -> QueueStatus:
+def _queue(row: Queue, names: Mapping[int, str], alive: Mapping[int, PossibleOwner]) -> QueueStatus:
     owner, requester = row.cur_server_id, row.req_server_id
+    is_owned = owner in alive
     return QueueStatus(
         pk=row.pk,
         queue_id=row.queue_id,
@@ -131,6 +125,7 @@ def _queue(row: Queue, names: Mapping[int, str], is_owned: bool) -> QueueStatus:
         asked_for=ago(row.micros_asked),  # type: ignore[attr-defined]
         since=ago(row.micros_since),  # type: ignore[attr-defined]
         is_retiring=row.is_retiring,
+        why_unowned="" if is_owned else why_nobody(row.labels, alive.values(), row.pin),
     )
 
 

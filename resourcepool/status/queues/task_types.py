@@ -6,7 +6,7 @@ and some queues have no owner, and two if a draining server keeps some.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from django.db import connections
 from django.db.models import Count, Exists, Min, OuterRef, Q
@@ -60,6 +60,8 @@ class ServerStatus:
     asked_for: int = 0
     longest_asked: float | None = None
     awaits: int = 0
+
+    ALSO: ClassVar = ("is_alive", "heartbeat")
 
     def __str__(self) -> str:
         return f"{self.name} #{self.pk}"

@@ -8,12 +8,12 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils.translation import override
 
-from resourcepool.admin.queues import moves
+from resourcepool.admin import records
 from resourcepool.admin.queues.asking import told
 from resourcepool.dialect import DbLater, DbNow
 from resourcepool.exceptions import BadOption, NotMigrated
 from resourcepool.models import Move, Queue, Server
-from resourcepool.queues import validation
+from resourcepool.queues import ids
 from tests.admin.conftest import text
 from tests.admin.queues.scene import LIST, server, task_type
 
@@ -105,7 +105,7 @@ def test_moves_are_told_newest_first_with_their_reasons(viewer: Client, scene: N
 
 
 def test_filters_look_at_the_newest_moves(viewer: Client, scene: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(moves, "NEWEST", 2)
+    monkeypatch.setattr(records, "NEWEST", 2)
     assert len(found(viewer, MOVES)) == 2
 
 
@@ -193,7 +193,7 @@ def test_a_refusal_is_told_in_the_readers_language() -> None:
 
 
 def test_more_queues_than_at_once_are_refused(administrator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(validation, "MOST_AT_ONCE", 1)
+    monkeypatch.setattr(ids, "MOST_AT_ONCE", 1)
     task_type(queues=0)
     assert "at most 1 at once" in text(add(administrator))
 

@@ -94,8 +94,8 @@ def test_the_history_says_who_retired_and_who_returned_by_an_import() -> None:
         recorder.flush()
     told = Event.objects.order_by("what").values_list("what", "row", "actor")
     assert list(told) == [
+        (What.DRAINED, str(old.pk), "superuser"),
         (What.RETURNED, str(back.pk), "superuser"),
-        (What.TAKEN_OUT, str(old.pk), "superuser"),
     ]
 
 

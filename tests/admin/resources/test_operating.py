@@ -89,7 +89,7 @@ def test_a_quarantine_ends_by_itself_and_leaves_a_lease_alone(operator: Client) 
 
 
 def test_nothing_out_of_service_is_quarantined(operator: Client, proxy: Proxy) -> None:
-    Proxy.objects.take_out("sold")
+    Proxy.objects.drain("sold")
     page = do(operator, "quarantine", [proxy], amount=1, unit="days")
     assert "1 was left alone: out of service by then, or not there any more." in page
 
@@ -226,7 +226,7 @@ def test_the_history_has_the_operator_and_the_holder_is_told() -> None:
         recorder.flush()
     with pytest.raises(LeaseLost):
         held.renew()
-    told = Event.objects.get(what=What.REVOKED)
+    told = Event.objects.get(what=What.FREED)
     assert (told.actor, told.reason, told.row) == ("operator", "stuck", str(proxy.pk))
 
 
@@ -250,7 +250,7 @@ def test_the_page_that_asks_takes_ten_queries_at_most(operator: Client, name: st
 
 @pytest.mark.django_db(transaction=True)
 def test_the_history_has_why_it_was_returned(proxy: Proxy) -> None:
-    Proxy.objects.filter(pk=proxy.pk).take_out("new cable")
+    Proxy.objects.filter(pk=proxy.pk).drain("new cable")
     with override_settings(RESOURCEPOOL={"HISTORY": True}):
         do(sign_in("operator"), "return_to_service", [proxy], reason="the cable is in")
         recorder.flush()

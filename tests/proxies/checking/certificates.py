@@ -10,6 +10,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+PAGE_IPV6 = "2606:4700::6810:1"
 DAY = datetime.timedelta(days=1)
 
 
@@ -18,7 +19,8 @@ def make(folder: Path, *names: str) -> tuple[str, ssl.SSLContext]:
     key = ec.generate_private_key(ec.SECP256R1())
     who = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test")])
     now = datetime.datetime.now(datetime.UTC)
-    alternatives = [x509.DNSName(name) for name in names] + [x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
+    addresses = [x509.IPAddress(ipaddress.ip_address(one)) for one in ("127.0.0.1", PAGE_IPV6)]
+    alternatives = [*(x509.DNSName(name) for name in names), *addresses]
     builder = x509.CertificateBuilder().subject_name(who).issuer_name(who).public_key(key.public_key())
     builder = builder.serial_number(1).not_valid_before(now - DAY).not_valid_after(now + DAY)
     builder = builder.add_extension(x509.SubjectAlternativeName(alternatives), critical=False)

@@ -1,6 +1,7 @@
 """Real proxies on this machine, good ones and bad ones, and a page to get through them; each in threads."""
 
 import contextlib
+import ipaddress
 import socket
 import socketserver
 import ssl
@@ -153,7 +154,7 @@ def socks_proxy(target: int, name: bytes = b"", password: bytes = b"") -> Behavi
         size = {1: 4, 4: 16}.get(kind) or _exactly(sock, 1)[0]
         host = _exactly(sock, size)
         _exactly(sock, 2)
-        seen.hosts.append(host.decode() if kind == 3 else socket.inet_ntoa(host))
+        seen.hosts.append(host.decode() if kind == 3 else str(ipaddress.ip_address(host)))
         with _connected(target) as onward:
             sock.sendall(b"\x05\x00\x00\x01\x7f\x00\x00\x01\x00\x00")
             _pipe(sock, onward)

@@ -39,6 +39,16 @@ class TestOverTls:
         wanted = {"url": "https://target.test/", "text": PAGE.decode(), "ca": certificate[0]}
         assert finding_of(behave, scheme=scheme, **wanted) == (Verdict.OK, "")
 
+    @pytest.mark.parametrize("scheme", ["http", "https", "socks5h"])
+    def test_a_page_at_an_ipv6_address(self, scheme: str, safe_target: int, certificate: Any) -> None:
+        behave = proxy_of(scheme, safe_target, certificate[1])
+        with serving(behave) as (port, seen):
+            page = f"https://[{certificates.PAGE_IPV6}]/"
+            found = find(port, scheme=scheme, url=page, ca=certificate[0])
+        assert (found.verdict, found.why) == (Verdict.OK, "")
+        as_sent = certificates.PAGE_IPV6 if scheme == "socks5h" else f"[{certificates.PAGE_IPV6}]:443"
+        assert seen.hosts == [as_sent]
+
     def test_a_page_without_tls_through_a_proxy_with_it(self, target: int, certificate: Any) -> None:
         behave = proxy_of("https", target, certificate[1])
         assert finding_of(behave, scheme="https", text=PAGE.decode(), ca=certificate[0]) == (Verdict.OK, "")

@@ -3,7 +3,7 @@
 import pytest
 
 from resourcepool.queues.planning.assignment import Member, QueueInput, Targets
-from resourcepool.queues.planning.round_robin import round_robin
+from resourcepool.queues.planning.strategies import round_robin
 from tests.queues.plans import after, nowhere, servers
 
 A, B, C, D = 1, 2, 3, 4

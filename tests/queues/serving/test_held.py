@@ -2,13 +2,16 @@
 
 import math
 from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any
 
 import pytest
-from django.db import connection
 
 from resourcepool.exceptions import DatabaseUnavailable, LeaseLost, LeaseReleased, QueueBusy
+from resourcepool.leases import verbs
 from resourcepool.leases.keeper import keeper
 from resourcepool.queues import operating
+from resourcepool.queues.serving import membership
 from resourcepool.queues.serving.held import Hand, HeldQueue
 from resourcepool.queues.serving.membership import Membership
 from tests.app.rows import change
@@ -20,6 +23,7 @@ from tests.queues.crew import (
     NAME,
     ask,
     asked_ago,
+    finds_itself_dead,
     handles,
     kind,
     one,
@@ -32,37 +36,77 @@ from tests.queues.crew import (
 pytestmark = pytest.mark.usefixtures("transactional_db")
 
 
-def pass_by(clock: Clock, a: Membership, seconds: float, *, looks: bool = True) -> None:
-    """Let time go by in this process, while the heartbeat of A, on a connection of its own, goes on."""
+def pass_by(clock: Clock, a: Membership, seconds: float) -> None:
+    """Let time go by in this process, in which A takes its turns."""
     for _ in range(4):
         clock.advance(seconds / 4)
-        began = clock()
-        eventually(lambda began=began: a.lease.trust.sent_at >= began)
-        if looks:
-            a.turn()
+        a.turn()
 
 
 class TestTrust:
-    def test_ends_when_the_database_is_away_and_comes_back_with_it(self, process_clock: Clock) -> None:
+    def test_ends_when_the_database_is_away_for_too_long(
+        self, process_clock: Clock, interference: Interference
+    ) -> None:
         a, mine = one()
-        interference = Interference()
-        with connection.execute_wrapper(interference):
-            interference.expect("", AWAY, times=1_000)
-            with pytest.raises(DatabaseUnavailable):
-                a.turn()
-            assert mine.is_held  # shorter than the trust: nothing is lost
-            pass_by(process_clock, a, 16, looks=False)
-            process_clock.advance(2.1)
-            assert a.lease.is_held
-            assert not mine.is_held
-            with pytest.raises(LeaseLost):
-                mine.ensure_held()
-            with pytest.raises(LeaseLost), mine.working():
-                pass
+        interference.expect("", AWAY, times=1_000)
+        with pytest.raises(DatabaseUnavailable):
+            a.turn()
+        process_clock.advance(16)
+        mine.ensure_held()  # shorter than the trust: nothing is lost
+        process_clock.advance(2.1)
+        assert not mine.is_held
+        with pytest.raises(LeaseLost):
+            mine.ensure_held()
+        with pytest.raises(LeaseLost), mine.working():
+            pass
+        eventually(mine.lost.is_set)
+
+    def test_goes_on_when_the_database_is_back_in_time(
+        self, process_clock: Clock, interference: Interference
+    ) -> None:
+        a, mine = one()
+        interference.expect("", AWAY, times=1_000)
+        with pytest.raises(DatabaseUnavailable):
+            a.turn()
+        process_clock.advance(16)
+        interference.expect("", AWAY, times=0)
         a.turn()
-        assert mine.is_held
+        process_clock.advance(16)
+        mine.ensure_held()
         assert handles(a) == {"1": mine}
-        assert not mine.lost.is_set()
+
+    def test_counts_from_when_the_renewal_was_sent(
+        self, process_clock: Clock, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        a, mine = one()
+        look = membership.look
+
+        def look_for_long(*arguments: Any) -> Any:
+            process_clock.advance(5)
+            return look(*arguments)
+
+        monkeypatch.setattr(membership, "look", look_for_long)
+        process_clock.advance(1)
+        a.turn()
+        process_clock.advance(11)
+        mine.ensure_held()
+        process_clock.advance(2.1)
+        assert not mine.is_held
+
+    @pytest.mark.parametrize("missing", ["look", "renewal"])
+    def test_is_extended_only_by_a_renewal_and_a_look_together(
+        self, process_clock: Clock, monkeypatch: pytest.MonkeyPatch, interference: Interference, missing: str
+    ) -> None:
+        a, mine = one()
+        if missing == "renewal":  # its row is locked
+            monkeypatch.setattr(verbs, "renew_unless_locked", lambda *_: None)
+        else:
+            interference.expect("heartbeat_every", AWAY, times=1_000)
+        with pytest.raises(DatabaseUnavailable) if missing == "look" else nullcontext():
+            process_clock.advance(10)
+            a.turn()
+        process_clock.advance(8.1)
+        assert not mine.is_held
 
     def test_ends_before_others_may_take_over_what_they_have_asked_for(self, process_clock: Clock) -> None:
         a, mine = one()
@@ -71,10 +115,8 @@ class TestTrust:
             a.turn()
             assert mine.is_asked_for
             pass_by(process_clock, a, 20)
-            a.turn()
             mine.ensure_held()
             pass_by(process_clock, a, 8)  # of 30 seconds; the last two are kept clear
-            a.turn()
             assert not mine.is_held
             with pytest.raises(LeaseLost):
                 mine.ensure_held()
@@ -108,10 +150,8 @@ class TestTrust:
             assert table() == "A>B", "it does not know yet"
             a.turn()
             pass_by(process_clock, a, 20)
-            a.turn()
             mine.ensure_held()
             pass_by(process_clock, a, 8)
-            a.turn()
             assert not mine.is_held
             mine.asked_until = math.inf  # for the end of the block
 
@@ -127,31 +167,19 @@ class TestTrust:
             a.turn()
             assert mine.asked_until - before > 900
 
-    def test_and_the_heartbeat_end_when_nobody_looks_after_the_queues(self, process_clock: Clock) -> None:
+    def test_and_the_heartbeat_end_when_nobody_takes_a_turn(self, process_clock: Clock) -> None:
         a, mine = one()
-        pass_by(process_clock, a, 16, looks=False)
+        sent_at = a.lease.trust.sent_at
+        process_clock.advance(16)
+        keeper._beat_once("default")
+        assert a.lease.trust.sent_at == sent_at, "the keeper only watches it"
         process_clock.advance(2.1)
-        for _ in range(2):
-            keeper._beat_once("default")
-            process_clock.advance(10)
         eventually(lambda: not a.lease.is_held)
         eventually(mine.lost.is_set)
 
-    def test_and_the_heartbeat_go_on_when_somebody_looks_again_in_time(self, process_clock: Clock) -> None:
+    def test_ends_with_the_row_of_the_server(self) -> None:
         a, mine = one()
-        pass_by(process_clock, a, 16, looks=False)
-        process_clock.advance(2.1)
-        assert not mine.is_held
-        a.turn()
-        pass_by(process_clock, a, 16)
-        mine.ensure_held()
-
-    def test_ends_with_the_heartbeat_though_looks_go_on(self, process_clock: Clock) -> None:
-        a, mine = one()
-        a.lease.let_go()
-        for _ in range(2):
-            process_clock.advance(10)
-            a.turn()
+        finds_itself_dead(a)
         assert not mine.is_held
         assert not handles(a)
 

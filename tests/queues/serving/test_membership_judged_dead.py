@@ -13,6 +13,7 @@ from tests.queues.crew import (
     ask,
     asked_ago,
     dies,
+    finds_itself_dead,
     handles,
     joined,
     left,
@@ -42,8 +43,7 @@ class TestBeingJudgedDead:
         a = joined("A")
         a.turn()
         mine = handles(a)
-        dies(Server.objects.get())
-        eventually(lambda: not a.lease.is_held)
+        finds_itself_dead(a)
         eventually(lambda: all(each.lost.is_set() for each in mine.values()))
         with pytest.raises(LeaseLost, match="Server"):
             mine["1"].ensure_held()
@@ -57,6 +57,7 @@ class TestBeingJudgedDead:
             again = reborn(a)
             assert handles(again)["1"].fence == old.fence + 1
             assert not again.begin(handles(again)["1"], Hand(is_loop=True))
+            assert not again.begin(handles(again)["1"], Hand(is_loop=False)), "not even in the same thread"
             assert again.begin(handles(again)["2"], Hand(is_loop=True))
         assert again.begin(handles(again)["1"], Hand(is_loop=True))
 
@@ -83,8 +84,7 @@ class TestBeingJudgedDead:
 
 def reborn(dead: Membership) -> Membership:
     """Let this one be judged dead, and the same process register again."""
-    dies(Server.objects.get(pk=dead.lease.pk))
-    eventually(lambda: not dead.lease.is_held)
+    finds_itself_dead(dead)
     again = returned(dead)
     again.turn()
     return again

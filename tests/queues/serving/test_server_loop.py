@@ -13,7 +13,7 @@ import pytest
 from resourcepool.database.clock import monotonic
 from resourcepool.exceptions import BadOption
 from resourcepool.queues import operating
-from resourcepool.queues.serving import rota
+from resourcepool.queues.serving import server as serving
 from tests.eventually import eventually, in_threads
 from tests.queues.conftest import Serve
 from tests.queues.crew import (
@@ -131,7 +131,7 @@ class TestTheLoop:
             if each.queue_id != "2":
                 each.skip_for(timedelta(hours=1))
         assert [each.queue_id for each in server.queues()] == ["2"]
-        monkeypatch.setattr(rota, "monotonic", lambda: monotonic() + 3_601)
+        monkeypatch.setattr(serving, "monotonic", lambda: monotonic() + 3_601)
         assert [each.queue_id for each in server.queues()] == ["3", "1", "2"]
 
     def test_waits_for_the_first_of_the_queues_that_it_passes_over(

@@ -166,7 +166,7 @@ class TestMoves:
     def test_are_found_by_index_and_nothing_is_sorted(self, orders: TaskType) -> None:
         rows = Move.objects.filter(task_type="orders").order_by("-generation", "-queue_pk")[:20]
         plan = rows.explain()
-        assert "resourcepool_move_applied" in plan
+        assert "resourcepool_move_latest" in plan
         assert "filesort" not in plan
         assert connection.vendor == "mysql"
 

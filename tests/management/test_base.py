@@ -12,8 +12,8 @@ from django.core.management import CommandError, get_commands, load_command_clas
 from django.db import OperationalError
 
 from resourcepool.dialect import DbLater
-from resourcepool.management import operating
-from resourcepool.management.operating import OperatorCommand, actor
+from resourcepool.management import base
+from resourcepool.management.base import OperatorCommand, actor
 from resourcepool.models import Proxy
 from tests.app.rows import new
 from tests.spawned import ROOT
@@ -74,7 +74,7 @@ class TestTheActor:
             raise KeyError("uid not found")
 
         monkeypatch.delenv("SUDO_USER", raising=False)
-        monkeypatch.setattr(operating.getpass, "getuser", nobody)
+        monkeypatch.setattr(base.getpass, "getuser", nobody)
         assert actor().startswith(f"uid {os.getuid()}@")
 
     def test_is_text_that_a_database_takes(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,7 +134,7 @@ class TestAsAProgram:
             export.stdout.readline()
             export.stdout.close()
             assert export.stderr.read() == ""
-        assert export.returncode == operating.BROKEN_PIPE
+        assert export.returncode == base.BROKEN_PIPE
 
     def test_what_the_terminal_cannot_show_is_a_question_mark(self, database_url: str) -> None:
         proxy = new(Proxy, holder="Bärbel", busy_before=DbLater(60))

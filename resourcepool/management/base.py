@@ -1,10 +1,12 @@
 """What the operator's commands have in common: how they end, whom they name as the actor, how they ask first."""
 
 import getpass
+import json
 import os
 import socket
 import sys
 import textwrap
+from collections.abc import Iterable
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser, DjangoHelpFormatter
@@ -16,7 +18,9 @@ from resourcepool import dialect
 from resourcepool.dialect import Trouble
 from resourcepool.events import shown
 from resourcepool.exceptions import ResourcePoolError
+from resourcepool.management.layout import console, rendered
 from resourcepool.management.translated import TranslatedCommand
+from resourcepool.status.reading import as_data
 
 INTERRUPTED = 130  # what shells call a process that Ctrl-C has ended
 BROKEN_PIPE = 141  # and one whose reader has gone away
@@ -49,6 +53,8 @@ class OperatorCommand(TranslatedCommand):
         return parser
 
     def handle(self, *args: Any, **options: Any) -> None:
+        colors = {name: bool(options.get(name)) for name in ("no_color", "force_color")}
+        self.as_json, self.printer = bool(options.get("json")), console(self.stdout._out, **colors)
         try:
             self.run(**options)
         except ResourcePoolError as error:
@@ -66,6 +72,12 @@ class OperatorCommand(TranslatedCommand):
     def run(self, **options: Any) -> None:
         """Do it."""
         raise NotImplementedError
+
+    def show(self, data: Any, parts: Iterable[Any]) -> None:
+        """Print a reading: with ``--json`` the reading itself, otherwise its tables and lines."""
+        text = json.dumps(as_data(data)) if self.as_json else rendered(self.printer, parts)
+        if text:
+            self.stdout.write(text)
 
     def ask(self, question: str, *, yes: bool) -> None:
         """Go on only if the operator says so, or has said ``--yes``; raises CommandError."""

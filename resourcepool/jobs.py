@@ -1,23 +1,47 @@
-"""Does a job if this process is elected for it now, and writes down what came of it."""
+"""Periodic work that one process does at a time: who does it, when it was done last, and what came of it."""
 
 import logging
 from collections.abc import Callable
 from typing import Any
 
-from django.db import DatabaseError, InterfaceError, connections
+from django.db import DatabaseError, InterfaceError, connections, models
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext_noop
 
 from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbNow
 from resourcepool.elections.election import Election, Term
-from resourcepool.events import Sentence, say
+from resourcepool.elections.models import AbstractElection
+from resourcepool.events import Sentence, SentenceField, say
 from resourcepool.exceptions import ResourcePoolError
-from resourcepool.jobs.models import Job
 from resourcepool.leases import verbs
 
+# What the jobs are called, in their rows and wherever they are shown.
+SWEEP, PRUNE, STATISTICS = gettext_noop("sweep"), gettext_noop("prune history"), gettext_noop("statistics")
+CHECK = "check "  # and the label of the pool that is checked
+
+MAX_RESULT = 2_000  # characters, as it is stored
 TROUBLE = (DatabaseError, InterfaceError, ResourcePoolError)
 
 logger = logging.getLogger(__name__)
+
+
+class Job(AbstractElection):
+    """A kind of periodic work, done by whoever is elected for it, so that it is safe to start it twice at once.
+
+    Correctness never depends on any of them (invariant 4).
+    """
+
+    done_at = models.DateTimeField(_("done at"), null=True, editable=False)
+    seconds = models.FloatField(_("took"), null=True, editable=False)
+    result = SentenceField(_("result"), max_length=MAX_RESULT, default="", editable=False)
+    memory = models.TextField(default="", editable=False, help_text=_("What it has to know next time."))
+    failed_at = models.DateTimeField(_("failed at"), null=True, editable=False)
+
+    class Meta:
+        verbose_name = _("job")
+        verbose_name_plural = _("jobs")
 
 
 def run(name: str, work: Callable[[Term], str]) -> str | None:

@@ -1,0 +1,85 @@
+"""The two kinds of filters beside lists: values to choose from (``choice``), and a text to type in (``typed``)."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from django.contrib import admin
+
+from resourcepool.admin.paging import NUL
+
+Options = Iterable[tuple[str, Any]] | Callable[[], Iterable[tuple[str, Any]]]
+
+
+class ChoiceFilter(admin.SimpleListFilter):
+    """A filter with values to choose from."""
+
+    options: Options
+    narrow: Callable[[Any, str], Any]
+
+    def lookups(self, request: Any, model_admin: Any) -> list[tuple[str, Any]]:
+        return list(self.options() if callable(self.options) else self.options)
+
+    def queryset(self, request: Any, queryset: Any) -> Any:
+        wanted = self.value()
+        return self.narrow(queryset, wanted) if wanted else queryset
+
+
+class TextFilter(admin.SimpleListFilter):
+    """A filter into which one types; works without JavaScript."""
+
+    template = "resourcepool/admin/text_filter.html"
+    hint: Any = ""
+    narrow: Callable[[Any, str], Any]
+
+    def lookups(self, request: Any, model_admin: Any) -> list[tuple[str, Any]]:
+        return []
+
+    def has_output(self) -> bool:
+        return True
+
+    def choices(self, changelist: Any) -> Iterator[Any]:
+        """Yield what the one form needs: the text, and the other parameters of the page."""
+        others = [pair for pair in changelist.params.items() if pair[0] != self.parameter_name]
+        yield {
+            "name": self.parameter_name,
+            "value": self.value() or "",
+            "hint": self.hint,
+            "others": others,
+            "without": changelist.get_query_string(remove=[self.parameter_name]),
+        }
+
+    def queryset(self, request: Any, queryset: Any) -> Any:
+        text = (self.value() or "").strip()
+        if not text:
+            return queryset
+        return queryset.none() if NUL in text else self.narrow(queryset, text)
+
+
+def choice(
+    name: str, title: Any, options: Options, narrow: Callable[[Any, str], Any] | None = None
+) -> type[ChoiceFilter]:
+    """Return a filter.
+
+    Args:
+        name: of the parameter in the address.
+        options: (value, what it is called), or what returns them.
+        narrow: returns those of the rows that a value asks for; None: those with this value in the column ``name``.
+    """
+
+    def by_value(rows: Any, value: str) -> Any:
+        return rows.filter(**{name: value})
+
+    offered: Any = staticmethod(options) if callable(options) else options
+    about = {
+        "parameter_name": name,
+        "title": title,
+        "options": offered,
+        "narrow": staticmethod(narrow or by_value),
+    }
+    return type(f"{name}_filter", (ChoiceFilter,), about)
+
+
+def typed(name: str, title: Any, hint: Any, narrow: Callable[[Any, str], Any]) -> type[TextFilter]:
+    """Return a filter; ``hint`` says what to type, and ``narrow`` returns those of the rows that a text asks for."""
+    about = {"parameter_name": name, "title": title, "hint": hint, "narrow": staticmethod(narrow)}
+    return type(f"{name}_filter", (TextFilter,), about)

@@ -1,1 +1,0 @@
-"""Periodic work that one process does at a time: who does it, when it was done last, and what came of it."""

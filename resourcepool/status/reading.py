@@ -1,0 +1,41 @@
+"""Readings as JSON: one function for the commands, and for every later surface."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from typing import Any
+
+from django.db.models import Model
+
+DIGITS = 6  # of seconds: microseconds
+
+
+def as_data(reading: Any) -> Any:
+    """Return a reading as JSON knows it.
+
+    A dataclass becomes an object with its fields, and with the properties that its ``ALSO`` names. Moments are in ISO
+    form, durations in seconds. A row becomes ``pool``, ``id`` and ``resource``; as a field, these stand in its place.
+    """
+    if isinstance(reading, Model):
+        return {"pool": reading._meta.label, "id": as_data(reading.pk), "resource": str(reading)}
+    if is_dataclass(reading):
+        return _object(reading, [*(field.name for field in fields(reading)), *getattr(reading, "ALSO", ())])
+    if isinstance(reading, Mapping):
+        return {str(as_data(key)): as_data(value) for key, value in reading.items()}
+    if isinstance(reading, Enum):
+        return reading.value
+    if isinstance(reading, float):
+        return round(reading, DIGITS)
+    if reading is None or isinstance(reading, str | int):
+        return reading
+    if isinstance(reading, Iterable):
+        return [as_data(one) for one in reading]
+    return reading.isoformat() if hasattr(reading, "isoformat") else str(reading)
+
+
+def _object(reading: Any, names: Iterable[str]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name in names:
+        value = getattr(reading, name)
+        found |= as_data(value) if isinstance(value, Model) else {name: as_data(value)}
+    return found
