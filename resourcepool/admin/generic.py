@@ -21,9 +21,9 @@ from django.utils.translation import gettext as _
 
 from resourcepool.admin.paging import NUL, CappedList, CappedPaginator
 from resourcepool.database.short_statements import brief, row_locked
+from resourcepool.events import shown
 from resourcepool.exceptions import RowLocked
 from resourcepool.leases.lock_holders import sentence
-from resourcepool.phrases import shown
 
 # Django's classes as the type checker wants them; they take no type parameters at run time.
 if TYPE_CHECKING:
