@@ -9,8 +9,8 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.debug import sensitive_variables
 
 from resourcepool.encryption.sealed import Sealed, seal
+from resourcepool.events import shown
 from resourcepool.exceptions import SecretUnreadable
-from resourcepool.phrases import shown
 
 TRIED = ("tried",)  # and thrown away
 MOVED = Sealed("")  # stands for a stored one that belongs to other values than those that were entered

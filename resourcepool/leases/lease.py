@@ -19,6 +19,7 @@ from resourcepool.database import background
 from resourcepool.database.clock import monotonic
 from resourcepool.database.open_transaction import OpenTransaction, limit_silence, rolled_back_on_error
 from resourcepool.database.retry import answer_timeout
+from resourcepool.events import say
 from resourcepool.exceptions import (
     DatabaseUnavailable,
     GuardOutsideTransaction,
@@ -255,9 +256,10 @@ class Lease:
         if self._is_leak_told:
             return
         self._is_leak_told = True
-        where = f", acquired at {written(self._acquired_at)}" if self._acquired_at else ""
-        logger.warning("%s may be leaked: %s%s", self, why, where)
-        self._tell(What.LEAKED, self._connection, f"{why}{where}")
+        if self._acquired_at:
+            why = say("acquired_at", why=why, place=written(self._acquired_at))
+        logger.warning("%s may be leaked: %s", self, why)
+        self._tell(What.LEAKED, self._connection, why)
 
     def was_released(self) -> None:
         """Note that it has been released together with others."""

@@ -17,6 +17,7 @@ from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import Unsettled, retrying
 from resourcepool.database.where import ANYWHERE, Where
 from resourcepool.dialect import DbNow, micros
+from resourcepool.events import say
 from resourcepool.leases.models import LeaseQuerySet
 from resourcepool.leases.table import Model, table_of
 from resourcepool.leases.terms import Grant, Terms, default_holder
@@ -26,7 +27,7 @@ Spans = float | Sequence[float]  # seconds: for all of them, or for each
 
 BATCH = 1_000
 MOST_TEXTS = 10_000  # remembered
-TAKEN = "another holder or an operator took it, or it ran out"
+TAKEN = say("taken")
 
 
 def claim(

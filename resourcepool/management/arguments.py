@@ -94,7 +94,7 @@ def wishes(model: Any, tags: Sequence[str], conditions: Sequence[str]) -> dict[s
     for condition in conditions:
         name, equals, value = condition.partition("=")
         if not name or not equals:
-            raise BadOption("--where", condition.split("=")[0], "FIELD=VALUE, such as country=US")
+            raise BadOption("--where", condition.split("=")[0], _("FIELD=VALUE, such as country=US"))
         if name in ("tag", "tags"):
             found["tags"] = [*found.get("tags", []), *value.split(",")]
         else:

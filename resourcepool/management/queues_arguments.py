@@ -47,7 +47,7 @@ def labels(words: Iterable[str], option: str = "--label") -> dict[str, str]:
     for word in words:
         key, equals, value = word.partition("=")
         if not equals or key in found:
-            raise BadOption(option, word, "KEY=VALUE, such as zone=eu, each key once")
+            raise BadOption(option, word, _("KEY=VALUE, such as zone=eu, each key once"))
         found[key] = value
     return labels_of(found)
 
@@ -67,7 +67,7 @@ def _member(number: int, word: str, needed: dict[str, str]) -> Member:
     if not colon:
         name, weight = word, "1"
     if not re.fullmatch("[0-9]{1,9}", weight):
-        raise BadOption("--with", word, "NAME or NAME:WEIGHT, such as web-4:2")
+        raise BadOption("--with", word, _("NAME or NAME:WEIGHT, such as web-4:2"))
     name = options.text("--with", name, most=MAX_NAME)
     return Member(-number, name, options.whole("--with", int(weight), least=1, most=MOST_WEIGHT), needed)
 

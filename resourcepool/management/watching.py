@@ -13,10 +13,10 @@ from rich.console import Group
 from rich.live import Live
 
 from resourcepool import options as checked
+from resourcepool.events import shown
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.management.base import OperatorCommand
 from resourcepool.management.layout import local, printable
-from resourcepool.phrases import shown
 
 Look = tuple[Any, Iterable[Any]]
 """A reading, and the same as tables and lines."""

@@ -4,7 +4,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 
+from django.utils.translation import gettext_noop as _
+
 from resourcepool.encryption.sealed import Sealed
+from resourcepool.events import Sentence
 from resourcepool.exceptions import ImportRefused
 from resourcepool.proxies.fields import CHECKS, IDENTITY, BadField
 from resourcepool.proxies.formats import Format, Numbered, format_of, significant
@@ -53,7 +56,10 @@ class BadLine:
     host: str = ""
 
     def __str__(self) -> str:
-        return f"line {self.line}{f' ({self.host})' if self.host else ''}: {self.field}: {self.reason}"
+        where = {"count": self.line, "field": self.field, "why": self.reason}
+        if self.host:
+            return Sentence(_("line %(count)s (%(host)s): %(field)s: %(why)s"), host=self.host, **where)
+        return Sentence(_("line %(count)s: %(field)s: %(why)s"), **where)
 
 
 @dataclass
@@ -78,7 +84,7 @@ class Reading:
             first = self.rows.setdefault(found.identity, found)
             if first is found:
                 return
-            reason = f"the same scheme, host, port and username as line {first.line}"
+            reason = Sentence(_("the same scheme, host, port and username as line %(count)s"), count=first.line)
             found = BadLine(found.line, "proxy", reason, found.host)
         self.bad_count += 1
         if len(self.bad) < KEPT:
@@ -93,7 +99,7 @@ def read(lines: Iterator[Numbered], tell: Tell = silent) -> Reading:
     """
     beginning = next((line for line in lines if significant(line[1])), None)
     if beginning is None:
-        raise ImportRefused("empty: there are no proxies in it")
+        raise ImportRefused(Sentence(_("empty: there are no proxies in it")))
     form = format_of(beginning[1])
     reading = Reading(form.details)
     for count, found in enumerate(_read(form, lines if form.has_header else chain([beginning], lines)), 1):
@@ -101,7 +107,7 @@ def read(lines: Iterator[Numbered], tell: Tell = silent) -> Reading:
         if count % EVERY == 0:
             tell("read", count, None)
     if not reading.rows and not reading.bad:
-        raise ImportRefused("empty: there is a header, but no proxy")
+        raise ImportRefused(Sentence(_("empty: there is a header, but no proxy")))
     return reading
 
 

@@ -11,11 +11,13 @@ from typing import Any, TypeVar
 from django.db import IntegrityError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models.constants import OnConflict
+from django.utils.translation import gettext_noop as _
 
 from resourcepool import dialect
 from resourcepool.database.open_transaction import limit_silence
 from resourcepool.database.retry import retrying
 from resourcepool.database.short_statements import brief
+from resourcepool.events import Sentence
 from resourcepool.exceptions import DatabaseUnavailable, ImportRefused
 from resourcepool.proxies.fields import IDENTITY
 from resourcepool.proxies.import_plan import ImportPlan
@@ -67,7 +69,11 @@ def store(plan: ImportPlan, using: str, reason: str, tell: Tell, actor: str = ""
         return retrying(connections[using], send, settle=settle)
     except IntegrityError as error:
         raise ImportRefused(
-            "not imported, because somebody else has entered some of the same proxies meanwhile; try again"
+            Sentence(
+                _(
+                    "not imported, because somebody else has entered some of the same proxies meanwhile; try again"
+                )
+            )
         ) from error
 
 

@@ -5,7 +5,9 @@ from typing import Any
 
 from django.apps import apps
 from django.core.exceptions import ValidationError
+from django.utils.translation import gettext_noop as _
 
+from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
 from resourcepool.leases.models import AbstractLease
 from resourcepool.leases.table import inherited_from
@@ -41,7 +43,7 @@ def resource_model(label: str) -> type[AbstractResource]:
     ]
     if len(found) != 1:
         there_are = ", ".join(model._meta.label for model in resource_models())
-        raise BadOption("pool", label, f"one of {there_are}")
+        raise BadOption("pool", label, Sentence(_("one of %(names)s"), names=there_are))
     return found[0]
 
 
@@ -63,7 +65,7 @@ def chosen(model: Any, pks: Sequence[str] = (), wishes: Mapping[str, Any] | None
     there = set(everything(model).filter(pk__in=wanted).values_list("pk", flat=True))
     for pk in wanted:
         if pk not in there:
-            raise BadOption("id", str(pk), f"no {model._meta.label} has it")
+            raise BadOption("id", str(pk), Sentence(_("no %(pool)s has it"), pool=model._meta.label))
     return rows.filter(pk__in=wanted)
 
 
@@ -73,5 +75,5 @@ def key(model: Any, text: str) -> Any:
         value = model._meta.pk.to_python(text)
         model._meta.pk.run_validators(value)  # SQLite's driver fails on numbers that are too large
     except (ValidationError, ValueError, TypeError):
-        raise BadOption("id", text, f"a primary key of {model._meta.label}") from None
+        raise BadOption("id", text, Sentence(_("a primary key of %(pool)s"), pool=model._meta.label)) from None
     return value

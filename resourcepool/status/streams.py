@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbLater, MicrosUntil
 from resourcepool.elections.term import standbys
+from resourcepool.events import shown
 from resourcepool.exceptions import BadOption
 from resourcepool.status.alarm import ABOUT_STREAMS, Alarm, Kind
 from resourcepool.status.durations import duration
@@ -173,8 +174,8 @@ def _reasons(stream: StreamStatus) -> Iterator[str]:
     if stream.is_paused:
         yield _("it is paused")
     if first.state == State.BLOCKED and stream.lanes == 1:
-        told = {"key": first.key, "outcome": first.outcome}
+        told = {"key": first.key, "outcome": shown(first.outcome)}
         yield _("task %(key)s blocks it: %(outcome)s. Retry or discard it") % told
     if first.waits:
-        told = {"key": first.key, "time": duration(first.waits), "outcome": first.outcome}
+        told = {"key": first.key, "time": duration(first.waits), "outcome": shown(first.outcome)}
         yield _("task %(key)s is tried again in %(time)s: %(outcome)s") % told

@@ -10,9 +10,9 @@ from django.utils.translation import gettext as _
 
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbNow, MicrosUntil
+from resourcepool.events import shown
 from resourcepool.history.models import Event
 from resourcepool.leases.lock_holders import Locked, lockers
-from resourcepool.phrases import shown
 from resourcepool.resources.registry import everything
 from resourcepool.resources.state import State, Status, standing_of, state_of
 from resourcepool.signals import What

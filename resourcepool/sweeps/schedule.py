@@ -8,8 +8,10 @@ from typing import Any
 
 from django.apps import apps
 from django.db import connections, transaction
+from django.utils.translation import gettext_noop as _
 
 from resourcepool.database.retry import retrying
+from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption, Hidden
 from resourcepool.validity.rules import intervals
 
@@ -127,6 +129,10 @@ def _write(entry: Entry) -> None:
 
 def _model(name: str) -> Any:
     if not apps.is_installed("django_celery_beat"):
-        what = "without django_celery_beat; add it, and run `pip install django-celery-beat` and `manage.py migrate`"
+        what = Sentence(
+            _(
+                "without django_celery_beat; add it, and run `pip install django-celery-beat` and `manage.py migrate`"
+            )
+        )
         raise BadOption("INSTALLED_APPS", Hidden(), what)
     return apps.get_model("django_celery_beat", name)

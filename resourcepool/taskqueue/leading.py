@@ -14,6 +14,7 @@ from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import retrying
 from resourcepool.database.wakeup import Wakeup
 from resourcepool.elections.term import Term
+from resourcepool.events import say
 from resourcepool.exceptions import LeaseLost
 from resourcepool.taskqueue import attempts, handlers
 from resourcepool.taskqueue.models import Task
@@ -154,7 +155,7 @@ class Leading:
     def _begin(self, policy: Policy, head: Head) -> RunningTask | None:
         verdict = after_death(policy, head.deaths) if head.deaths else None
         if verdict is not None:
-            died = f"its process ended {head.deaths} times while it ran"
+            died = say("process_died", count=head.deaths)
             attempts.end(self._using, head.pk, head.fence, verdict, died)
             return None
         if not attempts.begin(self._using, head, self._term.fence, self._term.holder):
@@ -189,11 +190,10 @@ class Leading:
         overdue = [task for task in self._running if task.overdue_at is not None and task.overdue_at <= now]
         if not overdue:
             return
-        why = "; ".join(f"{task} ran longer than its max_runtime of {task.max_runtime:g} s" for task in overdue)
-        results = {task: Result("", why) if task in overdue else GIVEN_BACK for task in self._running}
-        self._unwritten.update(results)
+        late = {task: Result("", say("ran_too_long", seconds=task.max_runtime)) for task in overdue}
+        self._unwritten.update({task: late.get(task, GIVEN_BACK) for task in self._running})
         self._guarded(lambda: self._send(policy, 0))
-        self._die(why)
+        self._die("; ".join(f"{task}: {result.error}" for task, result in late.items()))
 
     def _next_look(self, now: float) -> float:
         idle = now - self._active_at

@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from resourcepool.dialect import DbNow, KeyField
 from resourcepool.elections.models import AbstractElection
+from resourcepool.events import SentenceField, say
 from resourcepool.leases.models import AbstractLease, LeaseQuerySet
 
 MAX_KEY = 200
@@ -135,13 +136,12 @@ class TaskQuerySet(LeaseQuerySet):
 
     def discard(self, actor: str = "", reason: str = "") -> int:
         """Finish tasks without running them; returns how many. Running ones are left alone."""
-        said = "discarded" + (f" by {actor}" if actor else "") + (f": {reason}" if reason else "")
         return self.discardable().update(
             state=Task.State.DISCARDED,
             fence=F("fence") + 1,
             busy_before=DbNow(),
             finished_at=DbNow(),
-            outcome=said[:MAX_OUTCOME],
+            outcome=say("discarded", name=actor or "?", why=reason or "?"),
         )
 
 
@@ -184,8 +184,12 @@ class Task(AbstractLease):
     )
     started_at = models.DateTimeField(_("started at"), null=True, editable=False)
     finished_at = models.DateTimeField(_("finished at"), null=True, editable=False)
-    outcome = models.TextField(
-        _("outcome"), default="", editable=False, help_text=_("Its result as JSON, its progress, or its error.")
+    outcome = SentenceField(
+        _("outcome"),
+        max_length=MAX_OUTCOME,
+        default="",
+        editable=False,
+        help_text=_("Its result as JSON, its progress, or its error."),
     )
 
     objects: ClassVar[Any] = TaskQuerySet.as_manager()

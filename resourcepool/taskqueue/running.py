@@ -14,6 +14,7 @@ from resourcepool.database.clock import monotonic
 from resourcepool.database.open_transaction import rolled_back_on_error
 from resourcepool.database.retry import retrying
 from resourcepool.elections.term import Term
+from resourcepool.events import say
 from resourcepool.exceptions import GuardOutsideTransaction, LeaseLost, ResourcePoolError
 from resourcepool.taskqueue.handlers import Handler
 from resourcepool.taskqueue.models import MAX_OUTCOME, Task
@@ -109,11 +110,11 @@ class RunningTask:
     def run(self) -> Result:
         """Call the handler; never raises."""
         if self._handler is None:
-            return Result("", f"no handler for type {self.type!r} in the consumer's process")
+            return Result("", say("no_handler", name=self.type))
         try:
             returned = self._handler.run(self)
             if returned is False:
-                return Result("", "the handler returned False")
+                return Result("", say("returned_false"))
             return Result(_outcome(returned))
         except GivenBack:
             return Result("", is_given_back=True)

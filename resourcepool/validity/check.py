@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
+from resourcepool.events import say
 from resourcepool.exceptions import CheckerBroken, LeaseLost
 from resourcepool.resources.state import Verdict
 from resourcepool.validity.checker import Finding
@@ -130,7 +131,7 @@ class _Batch:
             return
         for lease, finding in self._failed:
             self.tell(_checked(lease, finding, Done.NOTHING))
-        raise CheckerBroken(f"{why}; nothing was changed about these")
+        raise CheckerBroken(say("nothing_changed", why=why))
 
     def _settle(self, lease: CheckLease, finding: Finding) -> None:
         try:
@@ -151,7 +152,7 @@ class _Batch:
             return Done.LOST
         # A quarantine that was decided elsewhere keeps its length and its reason.
         if finding.verdict is Verdict.BAD and not lease.candidate.is_theirs:
-            lease.quarantine(f"{OURS}{finding.why or 'bad'}")
+            lease.quarantine(say(OURS, why=finding.why or say("bad")))
             return Done.QUARANTINED
         is_back = finding.verdict is Verdict.OK and lease.candidate.is_parked and lease.return_to_service()
         if is_back:

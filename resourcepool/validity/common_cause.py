@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
+from resourcepool.events import say
 from resourcepool.resources.state import Verdict
 from resourcepool.validity.checker import Finding
 
@@ -21,4 +22,5 @@ def common_cause(findings: Sequence[tuple[Finding, bool]], suspicious: int) -> s
     if len(failed) < suspicious or len(failed) <= ok:
         return ""
     (why, times), *_ = Counter(finding.why for finding in failed).most_common(1)
-    return f"{len(failed)} of {len(failed) + ok} failed together ({times} times: {why})"
+    counts = {"count": len(failed), "count_all": len(failed) + ok, "count_times": times}
+    return say("failed_together", why=why, **counts)

@@ -9,6 +9,7 @@ from typing import Any
 from resourcepool import options
 from resourcepool.database import background
 from resourcepool.database.clock import monotonic
+from resourcepool.events import Sentence, say
 from resourcepool.exceptions import LeaseLost
 from resourcepool.resources.state import Verdict
 from resourcepool.validity.checker import Checker, Finding
@@ -57,7 +58,7 @@ class CheckerPool:
                 yield check.lease, check.finding.result()
             elif monotonic() > check.began_at + self._checker.timeout + GRACE:
                 self.running.remove(check)
-                yield check.lease, Finding(Verdict.UNKNOWN, why="the checker did not come back in time")
+                yield check.lease, Finding(Verdict.UNKNOWN, why=say("checker_stuck"))
 
     def wait(self) -> None:
         """Wait until all checks have ended, or should have: an interruption stops no thread."""
@@ -74,9 +75,11 @@ def _find(checker: Checker, resource: Any) -> Finding:
         return Finding(Verdict(finding.verdict), took, one_line(finding.why))
     except Exception as error:  # noqa: BLE001 (a checker of the project's own; its words may carry secrets)
         logger.warning("%s failed: %s", type(checker).__name__, type(error).__name__)
-        return Finding(Verdict.UNKNOWN, why=f"the checker failed ({type(error).__name__})")
+        return Finding(Verdict.UNKNOWN, why=say("checker_failed", error=type(error).__name__))
 
 
 def one_line(text: str) -> str:
-    """Return ``text`` as one line of printable characters that fits into a reason."""
+    """Return ``text`` as one line of printable characters that fits into a reason; our own sentences are that."""
+    if isinstance(text, Sentence):
+        return text
     return " ".join("".join(c if c.isprintable() else " " for c in str(text)).split())[:MOST_WORDS]

@@ -246,9 +246,9 @@ def test_a_task_that_runs_for_too_long_has_failed_and_its_process_ends() -> None
     with pytest.raises(SystemExit):
         running.result(WITHIN)
     gate.may_end.set()
-    assert died == ["oracle/a ran longer than its max_runtime of 0.2 s"]
+    assert died == ["oracle/a: it ran longer than its max_runtime of 0.2 s"]
     assert states() == {"a": "dead"}
-    assert task("a").outcome == died[0]
+    assert task("a").outcome == "it ran longer than its max_runtime of 0.2 s"
 
 
 def test_a_leader_that_is_replaced_in_mid_task_ends_its_process() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 from django.db import connections
 
 from resourcepool.dialect import DbLater
+from resourcepool.events import say
 from resourcepool.models import Proxy
 from resourcepool.resources.state import Status
 from resourcepool.validity.lease import TTL
@@ -25,7 +26,11 @@ def checking(port: int) -> None:
 
 
 def rows_on(port: int) -> list[Any]:
-    away = {"status": Status.QUARANTINED, "reason": "check: refused the connection", "until": DbLater(1_000)}
+    away = {
+        "status": Status.QUARANTINED,
+        "reason": say("check", why=say("connection_refused")),
+        "until": DbLater(1_000),
+    }
     free = new(Proxy, host="127.0.0.1", port=port)
     parked = new(Proxy, host="127.0.0.1", port=port, username="x", busy_before=DbLater(1_000), **away)
     connections.close_all()

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from resourcepool.admin import words
 from resourcepool.admin.countdown import countdown
 from resourcepool.admin.generic import Admin
-from resourcepool.phrases import shown
+from resourcepool.events import shown
 from resourcepool.resources.models import AbstractResource
 from resourcepool.resources.state import Standing, State, Status, standing_of, state_of
 from resourcepool.status.durations import duration

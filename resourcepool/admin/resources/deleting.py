@@ -16,8 +16,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from resourcepool.admin.operated import Operated
+from resourcepool.events import shown
 from resourcepool.exceptions import RowLocked
-from resourcepool.phrases import shown
 from resourcepool.resources.registry import everything
 from resourcepool.resources.state import Status
 

@@ -15,10 +15,10 @@ from django.utils.translation import ngettext_lazy
 
 from resourcepool.admin.operated import Operated
 from resourcepool.admin.words import named
+from resourcepool.events import say, shown
 from resourcepool.exceptions import DatabaseUnavailable, ResourcePoolError, RowLocked
 from resourcepool.operations import OPERATIONS, Operation
 from resourcepool.operations.checking import Unfinished
-from resourcepool.phrases import shown
 from resourcepool.resources.queryset import ResourceQuerySet
 from resourcepool.resources.state import state_of
 
@@ -156,7 +156,7 @@ def _attempt(
     except ResourcePoolError as error:
         return concerned, 0, error
     except (DatabaseError, InterfaceError) as error:
-        return concerned, 0, DatabaseUnavailable(f"database {rows.db!r}: {error}")
+        return concerned, 0, DatabaseUnavailable(say("database", alias=repr(rows.db), error=str(error)))
 
 
 def _held(operation: Operation, rows: Any) -> int:

@@ -22,9 +22,9 @@ from resourcepool.admin.resources.exporting import export
 from resourcepool.admin.resources.filters import HolderFilter, HostFilter, StateFilter, TagFilter, VerdictFilter
 from resourcepool.admin.resources.operating import Operating
 from resourcepool.dialect import DbNow
+from resourcepool.events import shown
 from resourcepool.history.leaks import told_of
 from resourcepool.history.models import Event
-from resourcepool.phrases import shown
 from resourcepool.resources.state import state_of
 from resourcepool.status.search import named
 

@@ -9,6 +9,7 @@ import re
 import socket
 from collections.abc import Sequence
 
+from resourcepool.events import say
 from resourcepool.exceptions import BadOption
 from resourcepool.proxies import fields
 from resourcepool.proxies.checking.fault import Fault, NotPublic
@@ -46,10 +47,10 @@ class Guard:
             found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except socket.gaierror as error:
             if error.errno in (socket.EAI_NONAME, getattr(socket, "EAI_NODATA", None)):
-                raise Fault(Verdict.BAD, f"there is no host {host}") from None
-            raise Fault(Verdict.UNKNOWN, f"the name {host} could not be looked up") from None
+                raise Fault(Verdict.BAD, say("no_such_host", host=host)) from None
+            raise Fault(Verdict.UNKNOWN, say("host_not_looked_up", host=host)) from None
         except (UnicodeError, OSError):
-            raise Fault(Verdict.BAD, f"{host} is no host's name") from None
+            raise Fault(Verdict.BAD, say("not_a_host_name", host=host)) from None
         addresses: list[tuple[socket.AddressFamily, str]]
         addresses = list(dict.fromkeys((family, str(where[0])) for family, _, _, _, where in found))
         for _, address in addresses:
@@ -62,8 +63,7 @@ class Guard:
         if is_public(plain) or self._is_allowed(_name(host), plain, port):
             return
         what = host if host == address else f"{host} ({address})"
-        allowed = "allow it in RESOURCEPOOL['CHECKS'] if that is meant"
-        raise NotPublic(Verdict.UNKNOWN, f"{what} is not a public address; {allowed}")
+        raise NotPublic(Verdict.UNKNOWN, say("not_public", host=what))
 
     def _is_allowed(self, host: str, address: Address, port: int) -> bool:
         for where, on_port in self._allowed:

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from django.utils.encoding import iri_to_uri, punycode
 
 from resourcepool.database.clock import monotonic
+from resourcepool.events import say
 from resourcepool.exceptions import BadOption, CheckerBroken, SecretUnreadable
 from resourcepool.proxies.checking.address_filter import Guard
 from resourcepool.proxies.checking.deadline import Deadline
@@ -58,7 +59,7 @@ class ProxyChecker(Checker):
         try:
             self._guard.resolve(self._host, self._port)
         except NotPublic as fault:
-            raise CheckerBroken(f"the target: {fault.why}") from None
+            raise CheckerBroken(say("target", why=fault.why)) from None
         except Fault:
             return  # a host that knows no names may have proxies that do
 
@@ -70,7 +71,7 @@ class ProxyChecker(Checker):
         except Fault as fault:
             return Finding(fault.verdict, monotonic() - began_at, fault.why)
         except SecretUnreadable:
-            return Finding(Verdict.UNKNOWN, why="its password cannot be decrypted")
+            return Finding(Verdict.UNKNOWN, why=say("password_unreadable"))
         return Finding(Verdict.OK, monotonic() - began_at)
 
     def _ask(self, proxy: Any) -> None:
@@ -80,13 +81,13 @@ class ProxyChecker(Checker):
         with Deadline(self.timeout) as deadline:
             answer = get(self._url, Route(proxy, self._guard, deadline), deadline, self._tls)
         if answer.status == 407:
-            raise Fault(Verdict.BAD, "refused our login (407)")
+            raise Fault(Verdict.BAD, say("login_refused_407"))
         if answer.status not in self._status:
             is_targets_fault = answer.status == TARGETS_FAULT or answer.status >= 500
             verdict = Verdict.UNKNOWN if is_targets_fault else Verdict.BAD
-            raise Fault(verdict, f"the answer was {answer.status}")
+            raise Fault(verdict, say("wrong_status", count=answer.status))
         if self._text.encode() not in answer.body:
-            raise Fault(Verdict.BAD, "the answer does not have the text it should have")
+            raise Fault(Verdict.BAD, say("wrong_text"))
 
     @cached_property
     def _tls(self) -> ssl.SSLContext:

@@ -9,8 +9,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from django.db.models import Count, Exists, Min, OuterRef, Q
+from django.utils.translation import gettext_noop as _
 
 from resourcepool.dialect import MicrosUntil
+from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
 from resourcepool.queues.models import Move, Queue, Server, TaskType
 from resourcepool.queues.operating import using_of_queues
@@ -185,7 +187,7 @@ def task_type(name: str) -> TaskTypeStatus:
     """Return the state of one task type; raises BadOption, which names the existing ones."""
     found = task_types([find_task_type(name, using_of_queues()).name])
     if not found:  # it was deleted in between
-        raise BadOption("task_type", name, "it was there a moment ago")
+        raise BadOption("task_type", name, Sentence(_("it was there a moment ago")))
     return found[0]
 
 

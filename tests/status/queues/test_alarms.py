@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from resourcepool.dialect import DbLater, DbNow
+from resourcepool.events import say
 from resourcepool.models import Move, Queue, Server, TaskType
 from resourcepool.queues import QueueServer
 from resourcepool.status.alarms import Kind, alarms
@@ -231,10 +232,10 @@ class TestOfThisDatabase:
     def test_what_a_server_gave_up_because_it_left_is_no_restlessness(self) -> None:
         orders(2)
         for fence in range(1, 9):
-            moved("1", Move.What.FREED, fence, reason="A #1 left")
+            moved("1", Move.What.FREED, fence, reason=say("left", server="A #1"))
         assert Kind.FLAPPING not in found()
         for fence in range(1, 5):
-            moved("0", Move.What.FREED, fence, reason="A #1 was judged dead: no heartbeat for 6 s")
+            moved("0", Move.What.FREED, fence, reason=say("judged_dead", server="A #1", seconds=6))
         assert "queue 0 (4 times)" in found()[Kind.FLAPPING]
 
 
