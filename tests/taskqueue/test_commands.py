@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.utils import timezone
 
 from resourcepool.models import Stream, Task
 from resourcepool.taskqueue import Consumer, handler, submit, submit_many
@@ -84,9 +85,23 @@ def test_tasks_are_retried_and_discarded_by_their_keys() -> None:
     assert states() == {"a": "ready"}
 
 
+def test_all_tasks_in_a_state_are_retried_if_somebody_confirms_it() -> None:
+    stream()
+    submit_many("oracle", [NewTask("note", key=key) for key in "abc"])
+    Task.objects.filter(key__in="ab").update(state="dead", finished_at=timezone.now())
+    with pytest.raises(CommandError, match="Nobody is here to be asked"):
+        said("resourcepool_streams", "retry", "oracle", "--state", "dead")
+    assert said("resourcepool_streams", "retry", "oracle", "--state", "dead", "--yes") == "2 are ready again."
+    assert set(states().values()) == {"ready"}
+    with pytest.raises(CommandError, match="no task of oracle is in that state"):
+        said("resourcepool_streams", "retry", "oracle", "--state", "dead", "--yes")
+
+
 @pytest.mark.parametrize(
     "words",
     [
+        ("retry", "known"),
+        ("retry", "known", "a", "--state", "dead"),
         ("add", "oracle", "--lanes", "0"),
         ("add", "oracle", "--term-ttl", "nan"),
         ("add", "known"),

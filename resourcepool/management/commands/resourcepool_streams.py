@@ -19,7 +19,8 @@ from resourcepool.status.durations import duration
 from resourcepool.status.streams import StreamStatus, streams
 from resourcepool.taskqueue.models import Stream, Task
 
-MOST_KEYS = 1_000
+MOST_KEYS = 10_000
+STATES = [state for state in Task.State.values if state not in (Task.State.RUNNING, Task.State.DONE)]
 SETTINGS: dict[str, type] = {
     **dict.fromkeys(("retries", "most_deaths", "lanes"), int),
     **dict.fromkeys(("retry_delay", "term_ttl", "lock_delay", "done_kept"), float),
@@ -48,6 +49,7 @@ class Command(OperatorCommand):
         "manage.py resourcepool_streams add oracle --retries 3 --on-failure dead-letter\n"
         "manage.py resourcepool_streams pause oracle\n"
         "manage.py resourcepool_streams retry oracle req-42\n"
+        "manage.py resourcepool_streams retry oracle --state dead\n"
         "manage.py resourcepool_streams discard oracle req-42 --reason 'no such disk'"
     )
 
@@ -70,7 +72,11 @@ class Command(OperatorCommand):
         for one in (RETRY, DISCARD):
             act = acts.add_parser(one.name, help=str(one.title))
             act.add_argument("stream")
-            act.add_argument("key", nargs="+", help=_("the keys of its tasks"))
+            act.add_argument("key", nargs="*", help=_("the keys of its tasks"))
+            act.add_argument("--state", choices=STATES, help=_("all tasks in this state, up to 10,000"))
+            act.add_argument(
+                "--yes", action="store_true", help=_("do not ask before doing it to a whole state")
+            )
             for line in one.fields:
                 act.add_argument(f"--{line.name}", required=True, help=str(line.help))
 
@@ -86,12 +92,25 @@ class Command(OperatorCommand):
             self._operate({PAUSE.name: PAUSE, RESUME.name: RESUME}[does], these, 1, {})
         else:
             operation = {RETRY.name: RETRY, DISCARD.name: DISCARD}[does]
-            keys = set(options["key"])
-            if len(keys) > MOST_KEYS:
-                raise BadOption("key", f"{len(keys)} keys", f"at most {MOST_KEYS} at once")
-            rows = Task.objects.using(_using()).filter(stream_id=_known(options["stream"]), key__in=keys)
             entered = {line.name: line.checked(options[line.name]) for line in operation.fields}
-            self._operate(operation, rows, len(keys), entered)
+            tasks = Task.objects.using(_using()).filter(stream_id=_known(options["stream"]))
+            keys = (
+                set(options["key"]) if options["state"] is None else self._of_a_state(tasks, operation, options)
+            )
+            if not 0 < len(keys) <= MOST_KEYS:
+                raise BadOption("key", f"{len(keys)} keys", f"1 to {MOST_KEYS} keys, or --state")
+            self._operate(operation, tasks.filter(key__in=keys), len(keys), entered)
+
+    def _of_a_state(self, tasks: Any, operation: Operation, options: dict[str, Any]) -> set[str]:
+        """Return the keys of the tasks in a state, if the operator confirms it."""
+        if options["key"]:
+            raise BadOption("key", options["key"], "keys or --state, not both")
+        found = tasks.filter(state=options["state"]).in_order().values_list("key", flat=True)[:MOST_KEYS]
+        keys = set(retrying(connections[_using()], lambda: list(found)))
+        if not keys:
+            raise CommandError(_("no task of %(stream)s is in that state") % {"stream": options["stream"]})
+        self.ask(f"{operation.button}: {len(keys)}?", yes=options["yes"])
+        return keys
 
     def _operate(self, operation: Operation, rows: Any, asked: int, entered: dict[str, Any]) -> None:
         done = retrying(connections[_using()], lambda: operation.do(rows, actor=actor(), **entered))
