@@ -12,7 +12,7 @@ from resourcepool.database.retry import retrying
 from resourcepool.exceptions import BadOption
 from resourcepool.management import watching
 from resourcepool.management.base import OperatorCommand, actor
-from resourcepool.management.layout import Column, or_dash, table
+from resourcepool.management.layout import Column, or_dash, plain, table
 from resourcepool.operations.operation import Operation
 from resourcepool.operations.streams import DISCARD, PAUSE, RESUME, RETRY
 from resourcepool.status.durations import duration
@@ -122,7 +122,7 @@ class Command(OperatorCommand):
 
 def _look(name: str | None) -> watching.Look:
     found = streams(name)
-    reasons = [f"{one.name}: {one.because}" for one in found if one.because]
+    reasons = [plain(f"{one.name}: {one.because}", None) for one in found if one.because]
     parts: list[Any] = [table(found, COLUMNS), *(["", *reasons] if reasons else [])]
     none = _("There is no stream yet; add one: manage.py resourcepool_streams add NAME")
     return {"streams": found}, parts if found else [none]
