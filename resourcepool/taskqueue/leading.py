@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from functools import partial
 from queue import Empty, SimpleQueue
-from typing import Never, TypeVar
+from typing import TypeVar
 
 from django.db import connections, transaction
 
@@ -14,7 +14,7 @@ from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import retrying
 from resourcepool.database.wakeup import Wakeup
 from resourcepool.elections.term import Term
-from resourcepool.exceptions import LeaseLost
+from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
 from resourcepool.taskqueue import attempts, handlers
 from resourcepool.taskqueue.models import Task
 from resourcepool.taskqueue.order import Head, choose
@@ -36,17 +36,16 @@ GIVEN_BACK = Result("", is_given_back=True)
 Answer = TypeVar("Answer")
 
 
+class MustEnd(Exception):
+    """A handler must not go on, and cannot be stopped: only the end of the process ends it."""
+
+
 class Leading:
     """One term of a consumer. All statements are those of the thread that calls ``turn``."""
 
-    def __init__(self, stream: str, term: Term, wakeup: Wakeup, die: Callable[[str], Never]) -> None:
-        """Begin.
-
-        Args:
-            wakeup: is rung when a task has ended.
-            die: ends the process at once; called when a task has run for too long.
-        """
-        self._stream, self._term, self._die = stream, term, die
+    def __init__(self, stream: str, term: Term, wakeup: Wakeup) -> None:
+        """Begin; ``wakeup`` is rung when a task has ended."""
+        self._stream, self._term = stream, term
         self._using, self._connection = term.using, connections[term.using]
         self._wakeup = wakeup
         self._ended: SimpleQueue[tuple[RunningTask, Result]] = SimpleQueue()
@@ -73,8 +72,10 @@ class Leading:
 
         Raises:
             LeaseLost: this process does not lead any more.
+            MustEnd: a task has run for too long.
             DatabaseUnavailable: nothing was done; call it again.
         """
+        self._term.ensure_held()  # while a task runs there may be nothing to be written
         now = monotonic()
         self._read_policy(now)
         policy = self._policy
@@ -192,8 +193,9 @@ class Leading:
         why = "; ".join(f"{task} ran longer than its max_runtime of {task.max_runtime:g} s" for task in overdue)
         results = {task: Result("", why) if task in overdue else GIVEN_BACK for task in self._running}
         self._unwritten.update(results)
-        self._guarded(lambda: self._send(policy, 0))
-        self._die(why)
+        with contextlib.suppress(LeaseLost, DatabaseUnavailable):  # the next leader finds them running
+            self._guarded(lambda: self._send(policy, 0))
+        raise MustEnd(why)
 
     def _next_look(self, now: float) -> float:
         idle = now - self._active_at
