@@ -30,7 +30,7 @@ SOONEST, LATEST = 0.02, 2.5  # seconds between two looks
 OF_IDLE = 0.1  # of the time for which there was nothing to do
 LEAVE_ME = Verdict(Task.State.READY)
 
-MOST_WAITS = 1_000  # lanes that are passed over
+MOST_WAITS = 1_000  # lanes that are passed over by name
 GIVEN_BACK = Result("", is_given_back=True)
 
 Answer = TypeVar("Answer")
@@ -124,12 +124,13 @@ class Leading:
         """Return the tasks that may begin now, and take note of the lanes that have to wait."""
         by_lane, now = policy.lanes > 1, monotonic()
         most = LOOKED_AT * policy.lanes if by_lane else 1
-        without = self._lanes_passed_over(now) if by_lane else set()
-        look = partial(attempts.heads, self._using, self._stream, without, most)
+        only_due = len(self._waits) >= MOST_WAITS
+        without = self._lanes_passed_over(math.inf if only_due else now) if by_lane else set()
+        look = partial(attempts.heads, self._using, self._stream, without, most, only_due=only_due)
         heads = retrying(self._connection, look)
         begin, waits = choose(heads, {task.pk for task in self._running}, by_lane=by_lane, free=free)
         self._waits.update({lane: now + seconds for lane, seconds in waits.items()})
-        self._sees_more = bool(waits) and len(heads) == most > 1 and len(self._waits) < MOST_WAITS
+        self._sees_more = bool(waits) and len(heads) == most > 1 and not only_due
         return begin
 
     def _lanes_passed_over(self, now: float) -> set[str]:
