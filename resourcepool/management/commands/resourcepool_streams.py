@@ -16,7 +16,7 @@ from resourcepool.management.layout import Column, or_dash, plain, table
 from resourcepool.operations.operation import Operation
 from resourcepool.operations.streams import DISCARD, PAUSE, RESUME, RETRY
 from resourcepool.status.durations import duration
-from resourcepool.status.streams import StreamStatus, streams
+from resourcepool.status.streams import streams
 from resourcepool.taskqueue.models import Stream, Task
 
 MOST_KEYS = 10_000
@@ -121,7 +121,7 @@ class Command(OperatorCommand):
 
 
 def _look(name: str | None) -> watching.Look:
-    found = streams(name)
+    found = streams(*([name] if name else []))
     reasons = [plain(f"{one.name}: {one.because}", None) for one in found if one.because]
     parts: list[Any] = [table(found, COLUMNS), *(["", *reasons] if reasons else [])]
     none = _("There is no stream yet; add one: manage.py resourcepool_streams add NAME")
@@ -141,8 +141,10 @@ def _added(name: str, options: dict[str, Any]) -> str:
 
 
 def _known(name: str) -> str:
-    found: list[StreamStatus] = streams(name)
-    return found[0].name
+    rows = Stream.objects.using(_using()).filter(pk=name)
+    if not retrying(connections[_using()], rows.exists):
+        raise BadOption("stream", name, "a stream that exists")
+    return name
 
 
 def _using() -> str:
