@@ -17,6 +17,7 @@ from resourcepool.exceptions import BadOption
 from resourcepool.status.alarm import ABOUT_STREAMS, Alarm, Kind
 from resourcepool.status.durations import duration
 from resourcepool.taskqueue.models import Stream, Task
+from resourcepool.taskqueue.submitting import names_of_streams
 
 MOST_STREAMS = 200
 MOST_COUNTED = 10_000  # tasks; more would keep the database busy for too long
@@ -93,7 +94,7 @@ def streams(name: str | None = None) -> list[StreamStatus]:
     rows = rows.annotate(left=MicrosUntil("busy_before"), began=MicrosUntil("elected_at"))
     found = retrying(connection, lambda: list(rows[:MOST_STREAMS]))
     if name is not None and not found:
-        raise BadOption("stream", name, "a stream that exists")
+        raise BadOption("stream", name, names_of_streams(using))
     return [retrying(connection, partial(_status, using, row)) for row in found]
 
 
