@@ -20,6 +20,7 @@ from resourcepool.exceptions import BadOption
 from resourcepool.status.alarm import ABOUT_STREAMS, Alarm, Kind
 from resourcepool.status.durations import duration
 from resourcepool.taskqueue.models import Stream, Task
+from resourcepool.taskqueue.submitting import names_of_streams
 from resourcepool.waiting.models import Ticket
 
 MOST_STREAMS = 200
@@ -94,7 +95,7 @@ def streams(*names: str) -> list[StreamStatus]:
     connection = connections[router.db_for_read(Stream)]
     found = retrying(connection, partial(_read, connection, names))
     if missing := sorted(set(names) - {one.name for one in found}):
-        raise BadOption("stream", missing[0], "a stream that exists")
+        raise BadOption("stream", missing[0], names_of_streams(connection.alias))
     return found
 
 

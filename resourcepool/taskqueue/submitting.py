@@ -151,12 +151,17 @@ def _address(using: str, stream: str) -> int:
     wanted = streams.filter(pk=options.text("stream", stream, most=MAX_KEY)).values_list("address", flat=True)
     address = retrying(connections[using], wanted.first)
     if address is None:
-        names = list(streams.order_by("pk").values_list("pk", flat=True)[: NAMED + 1])
-        some = ", ".join(names[:NAMED]) + (" .." if len(names) > NAMED else "")
-        raise BadOption(
-            "stream", stream, f"one of {some}" if names else "none exists yet: add one in the admin"
-        )
+        raise BadOption("stream", stream, names_of_streams(using))
     return int(address)
+
+
+def names_of_streams(using: str) -> str:
+    """Return what to say to somebody who has named a stream that does not exist."""
+    found = Stream.objects.using(using).order_by("pk").values_list("pk", flat=True)
+    names = retrying(connections[using], lambda: list(found[: NAMED + 1]))
+    if not names:
+        return "a stream that exists; add one: manage.py resourcepool_streams add NAME, or in the admin"
+    return "one of " + ", ".join(names[:NAMED]) + (" .." if len(names) > NAMED else "")
 
 
 def _tell(using: str, address: int) -> None:

@@ -64,9 +64,13 @@ class StreamAdmin(AskingByRows):
     def standing(self, row: Any) -> str:
         """Show whether it runs, and if not, why."""
         status = _status_of(row)
-        css, text = ("quarantined", gettext("stands still")) if status.because else ("free", gettext("at work"))
+        css, text = "free", gettext("at work")
         if row.is_paused:
             css, text = "draining", gettext("paused")
+        elif status.because:
+            css, text = "quarantined", gettext("stands still")
+        elif status.first is None:
+            css, text = "draining", gettext("nothing to do")
         state = format_html('<span class="resourcepool-state {}">{}</span>', css, text)
         return lines(state, status.because)
 

@@ -1,5 +1,6 @@
 """``manage.py resourcepool_streams``: how the streams stand, why nothing runs, and what operators change."""
 
+import argparse
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -20,6 +21,7 @@ from resourcepool.status.streams import streams
 from resourcepool.taskqueue.models import Stream, Task
 
 MOST_KEYS = 10_000
+NAMED = 5  # keys in an error
 STATES = [state for state in Task.State.values if state not in (Task.State.RUNNING, Task.State.DONE)]
 SETTINGS: dict[str, type] = {
     **dict.fromkeys(("retries", "most_deaths", "lanes"), int),
@@ -55,18 +57,15 @@ class Command(OperatorCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         """See ``BaseCommand``."""
-        parser.set_defaults(stream=None, watch=None, json=False)
+        watching.add_watch(parser)
         acts = parser.add_subparsers(dest="do", metavar="WHAT", parser_class=type(parser))
         show = acts.add_parser("show", help=_("the streams, or one (this is done, too, if nothing is said)"))
         show.add_argument("stream", nargs="?")
-        watching.add_watch(show)
+        watching.add_watch(show, default=argparse.SUPPRESS)
         add = acts.add_parser("add", help=_("add a stream"))
         add.add_argument("stream")
-        for name, kind in SETTINGS.items():
-            field = Stream._meta.get_field(name)
-            choices = Stream.OnFailure.values if name == "on_failure" else None
-            option = f"--{name.replace('_', '-')}"
-            add.add_argument(option, type=kind, choices=choices, help=str(field.help_text))  # type: ignore[union-attr]
+        for name in SETTINGS:
+            add.add_argument(f"--{name.replace('_', '-')}", **_asked(name))
         for one in (PAUSE, RESUME):
             acts.add_parser(one.name, help=str(one.title)).add_argument("stream")
         for one in (RETRY, DISCARD):
@@ -83,6 +82,8 @@ class Command(OperatorCommand):
     def run(self, **options: Any) -> None:
         """See ``OperatorCommand``."""
         does = options["do"] or "show"
+        if does != "show" and (options["json"] or options["watch"] is not None):
+            raise CommandError(_("--watch and --json are for show; nothing was changed"))
         if does == "show":
             watching.watch(self, lambda: _look(options.get("stream")), options)
         elif does == "add":
@@ -99,7 +100,12 @@ class Command(OperatorCommand):
             )
             if not 0 < len(keys) <= MOST_KEYS:
                 raise BadOption("key", f"{len(keys)} keys", f"1 to {MOST_KEYS} keys, or --state")
-            self._operate(operation, tasks.filter(key__in=keys), len(keys), entered)
+            found = self._found(tasks, keys)
+            self._operate(operation, tasks.filter(key__in=found), len(found), entered)
+            if unknown := sorted(keys - found):
+                some = ", ".join(unknown[:NAMED]) + (" .." if len(unknown) > NAMED else "")
+                told = {"stream": options["stream"], "keys": some}
+                raise CommandError(_("%(stream)s has no task with this key: %(keys)s") % told)
 
     def _of_a_state(self, tasks: Any, operation: Operation, options: dict[str, Any]) -> set[str]:
         """Return the keys of the tasks in a state, if the operator confirms it."""
@@ -112,12 +118,34 @@ class Command(OperatorCommand):
         self.ask(f"{operation.button}: {len(keys)}?", yes=options["yes"])
         return keys
 
+    def _found(self, tasks: Any, keys: set[str]) -> set[str]:
+        """Return those of these keys that there are."""
+        found = tasks.filter(key__in=keys).values_list("key", flat=True)
+        return set(retrying(connections[_using()], lambda: list(found)))
+
     def _operate(self, operation: Operation, rows: Any, asked: int, entered: dict[str, Any]) -> None:
         done = retrying(connections[_using()], lambda: operation.do(rows, actor=actor(), **entered))
         if done:
             self.stdout.write(operation.done % {"count": done})
         if asked > done:
             raise CommandError(operation.otherwise % {"count": asked - done})
+
+
+def _asked(name: str) -> dict[str, Any]:
+    """Return how ``add`` asks for this setting."""
+    field: Any = Stream._meta.get_field(name)
+    is_choice, is_whole = name == "on_failure", SETTINGS[name] is int
+    metavar = None if is_choice else "N" if is_whole else "SECONDS"
+    default = _("default: %s") % (field.default if is_choice else f"{field.default:g}")
+    about = f"{field.help_text} {default}"
+    choices = field.choices if is_choice else []
+    about = "; ".join([about, *(str(label) for _value, label in choices)])
+    return {
+        "type": SETTINGS[name],
+        "choices": [value for value, _label in choices] or None,
+        "metavar": metavar,
+        "help": about.replace("%", "%%"),
+    }
 
 
 def _look(name: str | None) -> watching.Look:
