@@ -12,11 +12,11 @@ from django.utils.translation import gettext as _
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbLater, MicrosUntil
 from resourcepool.elections.term import standbys
-from resourcepool.events import shown
+from resourcepool.events import Sentence, shown
 from resourcepool.exceptions import BadOption
 from resourcepool.status.alarm import ABOUT_STREAMS, Alarm, Kind
 from resourcepool.status.durations import duration
-from resourcepool.taskqueue.models import Stream, Task
+from resourcepool.taskqueue.models import NO_STREAM, Stream, Task
 
 MOST_STREAMS = 200
 MOST_COUNTED = 10_000  # tasks; more would keep the database busy for too long
@@ -93,7 +93,7 @@ def streams(name: str | None = None) -> list[StreamStatus]:
     rows = rows.annotate(left=MicrosUntil("busy_before"), began=MicrosUntil("elected_at"))
     found = retrying(connection, lambda: list(rows[:MOST_STREAMS]))
     if name is not None and not found:
-        raise BadOption("stream", name, "a stream that exists")
+        raise BadOption("stream", name, Sentence(NO_STREAM))
     return [retrying(connection, partial(_status, using, row)) for row in found]
 
 
@@ -109,7 +109,7 @@ def of_streams(found: Sequence[StreamStatus], oldest: float) -> Iterator[Alarm]:
             yield Alarm(Kind.BLOCKED, about, _("%s.") % one.because)
         elif one.first.age > oldest:
             told = {"key": one.first.key, "age": duration(one.first.age), "count": one.depth}
-            text = _("its first task, %(key)s, is %(age)s old; %(count)d are unfinished.") % told
+            text = _("its first task, %(key)s, is %(age)s old; unfinished: %(count)d.") % told
             yield Alarm(Kind.LATE_TASKS, about, f"{text} {one.because}".rstrip())
 
 
@@ -170,7 +170,7 @@ def _reasons(stream: StreamStatus) -> Iterator[str]:
     if first is None:
         return
     if not stream.leader:
-        yield _("no consumer leads it; start one: manage.py resourcepool_consume %s") % stream.name
+        yield _("no consumer leads it; start one: `manage.py resourcepool_consume %s`") % stream.name
     if stream.is_paused:
         yield _("it is paused")
     if first.state == State.BLOCKED and stream.lanes == 1:
@@ -178,4 +178,4 @@ def _reasons(stream: StreamStatus) -> Iterator[str]:
         yield _("task %(key)s blocks it: %(outcome)s. Retry or discard it") % told
     if first.waits:
         told = {"key": first.key, "time": duration(first.waits), "outcome": shown(first.outcome)}
-        yield _("task %(key)s is tried again in %(time)s: %(outcome)s") % told
+        yield _("task %(key)s will be retried in %(time)s; last error: %(outcome)s") % told

@@ -14,9 +14,10 @@ from resourcepool.database.retry import retrying
 from resourcepool.database.wakeup import Wakeup
 from resourcepool.elections.election import Election
 from resourcepool.elections.term import Term
+from resourcepool.events import Sentence
 from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable, LeaseLost
 from resourcepool.taskqueue.leading import Leading
-from resourcepool.taskqueue.models import MAX_KEY, Stream
+from resourcepool.taskqueue.models import MAX_KEY, NO_STREAM, Stream
 
 logger = logging.getLogger(__name__)
 
@@ -140,7 +141,7 @@ class Consumer:
         streams = Stream.objects.using(using)
         row: Stream | None = retrying(connections[using], streams.filter(pk=self.stream).first)
         if row is None:
-            raise BadOption("stream", self.stream, "a stream that exists; add it in the admin")
+            raise BadOption("stream", self.stream, Sentence(NO_STREAM))
         return row
 
     def _tell_address(self, term: Term) -> None:

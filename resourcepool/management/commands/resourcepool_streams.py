@@ -29,7 +29,7 @@ SETTINGS: dict[str, type] = {
 COLUMNS = (
     Column(gettext_lazy("stream"), lambda one: one.name),
     Column(gettext_lazy("leader"), lambda one: or_dash(one.leader)),
-    Column(gettext_lazy("since"), lambda one: or_dash(one.since, duration)),
+    Column(gettext_lazy("leading for"), lambda one: or_dash(one.since, duration)),
     Column(gettext_lazy("standbys"), lambda one: one.standbys, is_number=True),
     Column(gettext_lazy("unfinished"), lambda one: one.depth, is_number=True),
     Column(gettext_lazy("oldest"), lambda one: or_dash(one.first and one.first.age, duration)),
@@ -56,27 +56,27 @@ class Command(OperatorCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """See ``BaseCommand``."""
         parser.set_defaults(stream=None, watch=None, json=False)
-        acts = parser.add_subparsers(dest="do", metavar="WHAT", parser_class=type(parser))
-        show = acts.add_parser("show", help=_("the streams, or one (this is done, too, if nothing is said)"))
-        show.add_argument("stream", nargs="?")
+        about = _("one of these; each has a --help of its own")
+        acts = parser.add_subparsers(dest="do", metavar="WHAT", title=_("what to do"), help=about)
+        show = acts.add_parser("show", help=_("shows all streams, or one; the default"))
+        show.add_argument("stream", nargs="?", help=_("only this one"))
         watching.add_watch(show)
-        add = acts.add_parser("add", help=_("add a stream"))
-        add.add_argument("stream")
+        add = acts.add_parser("add", help=_("adds a stream"))
+        add.add_argument("stream", help=_("the name of a stream"))
         for name, kind in SETTINGS.items():
             field = Stream._meta.get_field(name)
             choices = Stream.OnFailure.values if name == "on_failure" else None
             option = f"--{name.replace('_', '-')}"
             add.add_argument(option, type=kind, choices=choices, help=str(field.help_text))  # type: ignore[union-attr]
         for one in (PAUSE, RESUME):
-            acts.add_parser(one.name, help=str(one.title)).add_argument("stream")
+            act = acts.add_parser(one.name, help=str(one.title))
+            act.add_argument("stream", help=_("the name of a stream"))
         for one in (RETRY, DISCARD):
             act = acts.add_parser(one.name, help=str(one.title))
-            act.add_argument("stream")
-            act.add_argument("key", nargs="*", help=_("the keys of its tasks"))
+            act.add_argument("stream", help=_("the name of a stream"))
+            act.add_argument("key", nargs="*", help=_("keys of tasks"))
             act.add_argument("--state", choices=STATES, help=_("all tasks in this state, up to 10,000"))
-            act.add_argument(
-                "--yes", action="store_true", help=_("do not ask before doing it to a whole state")
-            )
+            act.add_argument("--yes", action="store_true", help=_("do not ask"))
             for line in one.fields:
                 act.add_argument(f"--{line.name}", required=True, help=str(line.help))
 
@@ -98,18 +98,19 @@ class Command(OperatorCommand):
                 set(options["key"]) if options["state"] is None else self._of_a_state(tasks, operation, options)
             )
             if not 0 < len(keys) <= MOST_KEYS:
-                raise BadOption("key", f"{len(keys)} keys", f"1 to {MOST_KEYS} keys, or --state")
+                raise BadOption("key", len(keys), _("1 to %s keys, or --state") % f"{MOST_KEYS:,}")
             self._operate(operation, tasks.filter(key__in=keys), len(keys), entered)
 
     def _of_a_state(self, tasks: Any, operation: Operation, options: dict[str, Any]) -> set[str]:
         """Return the keys of the tasks in a state, if the operator confirms it."""
         if options["key"]:
-            raise BadOption("key", options["key"], "keys or --state, not both")
+            raise BadOption("key", options["key"], _("keys or --state, not both"))
         found = tasks.filter(state=options["state"]).in_order().values_list("key", flat=True)[:MOST_KEYS]
         keys = set(retrying(connections[_using()], lambda: list(found)))
         if not keys:
             raise CommandError(_("no task of %(stream)s is in that state") % {"stream": options["stream"]})
-        self.ask(f"{operation.button}: {len(keys)}?", yes=options["yes"])
+        told = {"act": operation.button, "count": f"{len(keys):,}"}
+        self.ask(_("%(act)s all %(count)s?") % told, yes=options["yes"])
         return keys
 
     def _operate(self, operation: Operation, rows: Any, asked: int, entered: dict[str, Any]) -> None:
@@ -124,7 +125,7 @@ def _look(name: str | None) -> watching.Look:
     found = streams(name)
     reasons = [f"{one.name}: {one.because}" for one in found if one.because]
     parts: list[Any] = [table(found, COLUMNS), *(["", *reasons] if reasons else [])]
-    none = _("There is no stream yet; add one: manage.py resourcepool_streams add NAME")
+    none = _("There is no stream yet; add one: `manage.py resourcepool_streams add NAME`")
     return {"streams": found}, parts if found else [none]
 
 
