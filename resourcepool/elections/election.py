@@ -88,7 +88,8 @@ class Election:
             AcquireTimeout: others led all that time, or until ``stop``.
             ClaimInTransaction: a transaction is open.
         """
-        return self._begin(acquire(self, self._request(timeout), stop))
+        request = self._request(timeout)
+        return self._begin(acquire(self, request, stop), request, stop)
 
     async def acampaign(self, timeout: object = None) -> Term:
         """``campaign`` for asyncio; waiting occupies no thread."""
@@ -101,8 +102,9 @@ class Election:
             ClaimInTransaction: a transaction is open.
             DatabaseUnavailable: it was not decided.
         """
-        leases = try_now(self, self._request(0.0))
-        return None if leases is None else self._begin(leases)
+        request = self._request(0.0)
+        leases = try_now(self, request)
+        return None if leases is None else self._begin(leases, request, lambda: False)
 
     async def atry_now(self) -> Term | None:
         """``try_now`` for asyncio."""
@@ -132,16 +134,20 @@ class Election:
         terms = Terms(self._ttl, default_holder(), holder_is_unique=True, on_lost=self._on_lost)
         return Request(terms, timeout=wait, selector=selector(self.name))
 
-    def _begin(self, leases: list[Any]) -> Term:
+    def _begin(self, leases: list[Any], request: Request, stop: Callable[[], bool]) -> Term:
         term: Term = leases[0]
         try:
-            over_at = self._note(term)
-            while term.is_leader and (left := over_at - monotonic()) > 0:
-                term.lost.wait(min(left, NAP))
+            self._wait_until(self._note(term), term, request, stop)
             return self._deliver(term)
         except BaseException:
             term.abandon()
             raise
+
+    def _wait_until(self, over_at: float, term: Term, request: Request, stop: Callable[[], bool]) -> None:
+        while term.is_leader and (left := over_at - monotonic()) > 0:
+            if stop():
+                raise self.timed_out(request, term.holder, None)
+            term.lost.wait(min(left, NAP))
 
     async def _abegin(self, leases: list[Any]) -> Term:
         term: Term = leases[0]
@@ -159,7 +165,6 @@ class Election:
         mine = verbs.rows_of(connection, self.model).filter(pk=term.pk, fence=term.fence)
         before = (0, 0)
         if self._lock_delay:
-            term.is_noted = True
             columns = mine.values_list("elected_term", "resigned_term")
             before = retrying(connection, lambda: columns.first() or before)
         retrying(connection, lambda: mine.update(elected_at=DbNow(), elected_term=term.fence))
@@ -168,6 +173,9 @@ class Election:
 
     def _deliver(self, term: Term) -> Term:
         term.ensure_held()
+        term.is_noted = (
+            self._lock_delay > 0
+        )  # not before: who gives up in the lock-delay leaves it to the next one
         delivered([term])
         if self._on_elected is not None:
             self._on_elected(term)

@@ -4,7 +4,7 @@ import datetime
 from typing import Any, cast
 
 import pytest
-from django.db import transaction
+from django.db import IntegrityError, transaction
 
 from resourcepool.exceptions import BadOption
 from resourcepool.models import Task
@@ -96,3 +96,14 @@ def test_one_type_has_one_handler() -> None:
         handler("note")(other)
     with pytest.raises(BadOption, match="max_runtime"):
         handler("other", max_runtime=-1)
+
+
+def test_an_error_that_is_not_about_the_key_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream()
+
+    def refuse(*_: object, **__: object) -> None:
+        raise IntegrityError("another constraint")
+
+    monkeypatch.setattr(Task, "save", refuse)
+    with pytest.raises(IntegrityError, match="another constraint"):
+        submit("oracle", "note", key="a")
