@@ -255,6 +255,13 @@ SUBMITTED = (
         "",
         (*EACH_ATTEMPT, *SUBMITS),
     ),
+    Mutation(
+        "streams: a key that came in between is left",
+        "taskqueue/table.py",
+        "ops.insert_statement(on_conflict=OnConflict.IGNORE)",
+        "ops.insert_statement()",
+        SUBMITS,
+    ),
     Mutation("streams: submitted twice is told", SUBMITTING, "return False", "return True", SUBMITS),
     Mutation(
         "streams: another error is none",
