@@ -105,6 +105,20 @@ LEADERS = (
         EACH_TURN,
     ),
     Mutation(
+        "streams: what is sent again is looked for again",
+        LEADING,
+        "heads, self._due = self._due, []",
+        "heads = self._due",
+        EACH_TURN,
+    ),
+    Mutation(
+        "streams: what was seen is not looked for again",
+        LEADING,
+        "heads, self._due = self._due, []",
+        "heads, self._due = [], []",
+        EACH_TURN,
+    ),
+    Mutation(
         "streams: who kills its process is not begun",
         LEADING,
         "after_death(policy, head.deaths) if head.deaths else None",

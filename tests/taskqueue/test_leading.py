@@ -118,6 +118,47 @@ def test_in_a_strict_stream_only_the_first_task_is_looked_at(gate: Gate, stateme
     assert all("LIMIT 1" in one and "LIMIT 16" not in one for one in looks)
 
 
+def test_a_task_that_begins_at_once_was_looked_for_once(gate: Gate, statements: list[Statement]) -> None:
+    leading = leads()
+    submit("oracle", "gate", key="a")
+    statements.clear()
+    assert turned(leading) == {"a": "running"}
+    assert len([one for one in statements if one.sql.startswith("SELECT") and "attempts" in one.sql]) == 1
+
+
+def test_a_task_that_changes_after_it_was_seen_does_not_begin(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leading = leads()
+    submit("oracle", "gate", key="a")
+    look = leading._look
+
+    def then_discard(*args: Any) -> Any:
+        seen = look(*args)
+        Task.objects.all().discard()
+        return seen
+
+    monkeypatch.setattr(leading, "_look", then_discard)
+    assert turned(leading) == {"a": "discarded"}
+    assert not gate.tasks
+
+
+def test_a_beginning_whose_answer_was_lost_is_looked_for_again(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leading = leads()
+    submit("oracle", "gate", key="a")
+    guarded = leading._guarded
+
+    def twice(send: Any) -> Any:
+        guarded(send)  # it was committed, and nobody heard of it
+        return guarded(send)
+
+    monkeypatch.setattr(leading, "_guarded", twice)
+    assert turned(leading) == {"a": "running"}
+    assert [one.attempt for one in leading.in_hand.values()] == [2]
+
+
 def test_a_lane_that_waits_holds_up_no_other_one_and_is_not_passed(gate: Gate) -> None:
     leading = leads(lanes=2)
     for key, lane in (("a1", "a"), ("a2", "a"), ("b1", "b"), ("b2", "b")):
