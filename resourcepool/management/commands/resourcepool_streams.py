@@ -19,6 +19,7 @@ from resourcepool.operations.streams import DISCARD, PAUSE, RESUME, RETRY
 from resourcepool.status.durations import duration
 from resourcepool.status.streams import streams
 from resourcepool.taskqueue.models import Stream, Task
+from resourcepool.taskqueue.submitting import names_of_streams
 
 MOST_KEYS = 10_000
 NAMED = 5  # keys in an error
@@ -172,7 +173,7 @@ def _added(name: str, options: dict[str, Any]) -> str:
 def _known(name: str) -> str:
     rows = Stream.objects.using(_using()).filter(pk=name)
     if not retrying(connections[_using()], rows.exists):
-        raise BadOption("stream", name, "a stream that exists")
+        raise BadOption("stream", name, names_of_streams(_using()))
     return name
 
 
