@@ -20,7 +20,7 @@ from django_celery_beat.schedulers import DatabaseScheduler
 
 from resourcepool.daemon import Daemon
 from resourcepool.elections.term import Term
-from resourcepool.exceptions import ResourcePoolError
+from resourcepool.exceptions import BadOption, ResourcePoolError
 from resourcepool.taskqueue import Consumer, RunningTask, handler, submit
 from resourcepool.taskqueue.models import MOST_LANES, MOST_RETRIES, Stream
 
@@ -49,6 +49,8 @@ class LeasedDatabaseScheduler(DatabaseScheduler):  # type: ignore[misc]  # it ha
     Not promised: that the broker gets a task only once: a beat that dies between sending and noting it has it sent
     again, under the same Celery task id.
     """
+
+    producer = None  # the consumer sends: no tick waits for the broker
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self._term: Term | None = None
@@ -82,7 +84,7 @@ class LeasedDatabaseScheduler(DatabaseScheduler):  # type: ignore[misc]  # it ha
         key = f"{model.pk} {model.last_run_at.isoformat()}"
         with transaction.atomic(using=term.using), term.guard():
             if rows.update(last_run_at=model.last_run_at, total_run_count=F("total_run_count") + 1):
-                submit(STREAM, SEND, _sendable(entry, key), key=key, lane=entry.name[:200])
+                _submit(entry, key)
                 return
         self._read_again()  # somebody has changed it
 
@@ -129,10 +131,20 @@ def send(task: RunningTask) -> str:
     return str(wanted["id"])
 
 
+def _submit(entry: Any, key: str) -> None:
+    try:
+        submit(STREAM, SEND, _sendable(entry, key), key=key, lane=str(entry.model.pk))
+    except BadOption as error:  # else it would be due for ever, and hold up the others
+        logger.error("celery beat: %r cannot be sent and is passed over: %s", entry.name, error)  # noqa: TRY400
+
+
 def _sendable(entry: Any, key: str) -> dict[str, Any]:
+    options = dict(entry.options)
+    if isinstance(seconds := options.get("expires"), int):  # from now on, however long the broker is away
+        options["expires"] = entry.model.last_run_at + datetime.timedelta(seconds=seconds)
     options = {
         name: value.isoformat() if isinstance(value, datetime.datetime) else value
-        for name, value in entry.options.items()
+        for name, value in options.items()
     }
     celery_id = str(uuid.uuid5(ENTRIES, key))
     return {"task": entry.task, "id": celery_id, "args": entry.args, "kwargs": entry.kwargs, "options": options}
