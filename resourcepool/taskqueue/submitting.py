@@ -12,12 +12,14 @@ from typing import Any, NamedTuple
 from django.conf import settings
 from django.db import IntegrityError, connections, router, transaction
 from django.utils import timezone
+from django.utils.translation import gettext_noop as _
 
 from resourcepool import hints, options
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbNow
+from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
-from resourcepool.taskqueue.models import MAX_KEY, MAX_TYPE, Stream, Task
+from resourcepool.taskqueue.models import MAX_KEY, MAX_TYPE, NO_STREAM, Stream, Task
 
 MAX_PARAMS = 65_536  # bytes of JSON
 BATCH = 500
@@ -143,13 +145,14 @@ def _address(using: str, stream: str) -> int:
     return int(address)
 
 
-def names_of_streams(using: str) -> str:
+def names_of_streams(using: str) -> Sentence:
     """Return what to say to somebody who has named a stream that does not exist."""
     found = Stream.objects.using(using).order_by("pk").values_list("pk", flat=True)
     names = retrying(connections[using], lambda: list(found[: NAMED + 1]))
     if not names:
-        return "a stream that exists; add one: manage.py resourcepool_streams add NAME, or in the admin"
-    return "one of " + ", ".join(names[:NAMED]) + (" .." if len(names) > NAMED else "")
+        return Sentence(NO_STREAM)
+    some = ", ".join(names[:NAMED]) + (" .." if len(names) > NAMED else "")
+    return Sentence(_("one of %(names)s"), names=some)
 
 
 def _tell(address: int) -> None:
@@ -159,14 +162,16 @@ def _tell(address: int) -> None:
 
 def _json(params: object) -> str:
     if not isinstance(params, Mapping):
-        raise BadOption("params", params, "a dict of JSON values")
+        raise BadOption("params", params, Sentence(_("a JSON object")))
     try:
         text = json.dumps(dict(params), allow_nan=False, ensure_ascii=False)
         size = len(text.encode())
     except (TypeError, ValueError, RecursionError) as error:
-        raise BadOption("params", params, f"a dict of JSON values ({error})") from None
+        raise BadOption("params", params, Sentence(_("a JSON object (%(error)s)"), error=str(error))) from None
     if size > MAX_PARAMS:
-        raise BadOption("params", f"{size} bytes of JSON", f"at most {MAX_PARAMS} bytes of JSON")
+        raise BadOption(
+            "params", f"{size} bytes", Sentence(_("at most %(count)s bytes of JSON"), count=MAX_PARAMS)
+        )
     return text
 
 

@@ -31,7 +31,7 @@ SETTINGS: dict[str, type] = {
 COLUMNS = (
     Column(gettext_lazy("stream"), lambda one: one.name),
     Column(gettext_lazy("leader"), lambda one: or_dash(one.leader)),
-    Column(gettext_lazy("since"), lambda one: or_dash(one.since, duration)),
+    Column(gettext_lazy("leading for"), lambda one: or_dash(one.since, duration)),
     Column(gettext_lazy("standbys"), lambda one: one.standbys, is_number=True),
     Column(gettext_lazy("unfinished"), lambda one: one.depth, is_number=True),
     Column(gettext_lazy("oldest"), lambda one: or_dash(one.first and one.first.age, duration)),
@@ -58,24 +58,24 @@ class Command(OperatorCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """See ``BaseCommand``."""
         watching.add_watch(parser)
-        acts = parser.add_subparsers(dest="do", metavar="WHAT", parser_class=type(parser))
-        show = acts.add_parser("show", help=_("the streams, or one (this is done, too, if nothing is said)"))
-        show.add_argument("stream", nargs="?")
+        about = _("one of these; each has a --help of its own")
+        acts = parser.add_subparsers(dest="do", metavar="WHAT", title=_("what to do"), help=about)
+        show = acts.add_parser("show", help=_("shows all streams, or one; the default"))
+        show.add_argument("stream", nargs="?", help=_("only this one"))
         watching.add_watch(show, default=argparse.SUPPRESS)
-        add = acts.add_parser("add", help=_("add a stream"))
-        add.add_argument("stream")
+        add = acts.add_parser("add", help=_("adds a stream"))
+        add.add_argument("stream", help=_("the name of a stream"))
         for name in SETTINGS:
             add.add_argument(f"--{name.replace('_', '-')}", **_asked(name))
         for one in (PAUSE, RESUME):
-            acts.add_parser(one.name, help=str(one.title)).add_argument("stream")
+            act = acts.add_parser(one.name, help=str(one.title))
+            act.add_argument("stream", help=_("the name of a stream"))
         for one in (RETRY, DISCARD):
             act = acts.add_parser(one.name, help=str(one.title))
-            act.add_argument("stream")
-            act.add_argument("key", nargs="*", help=_("the keys of its tasks"))
+            act.add_argument("stream", help=_("the name of a stream"))
+            act.add_argument("key", nargs="*", help=_("keys of tasks"))
             act.add_argument("--state", choices=STATES, help=_("all tasks in this state, up to 10,000"))
-            act.add_argument(
-                "--yes", action="store_true", help=_("do not ask before doing it to a whole state")
-            )
+            act.add_argument("--yes", action="store_true", help=_("do not ask"))
             for line in one.fields:
                 act.add_argument(f"--{line.name}", required=True, help=str(line.help))
 
@@ -99,23 +99,21 @@ class Command(OperatorCommand):
                 set(options["key"]) if options["state"] is None else self._of_a_state(tasks, operation, options)
             )
             if not 0 < len(keys) <= MOST_KEYS:
-                raise BadOption("key", f"{len(keys)} keys", f"1 to {MOST_KEYS} keys, or --state")
+                raise BadOption("key", len(keys), _("1 to %s keys, or --state") % f"{MOST_KEYS:,}")
             found = self._found(tasks, keys)
-            self._operate(operation, tasks.filter(key__in=found), len(found), entered)
-            if unknown := sorted(keys - found):
-                some = ", ".join(unknown[:NAMED]) + (" .." if len(unknown) > NAMED else "")
-                told = {"stream": options["stream"], "keys": some}
-                raise CommandError(_("%(stream)s has no task with this key: %(keys)s") % told)
+            told = _unknown(options["stream"], sorted(keys - found))
+            self._operate(operation, tasks.filter(key__in=found), len(found), entered, told)
 
     def _of_a_state(self, tasks: Any, operation: Operation, options: dict[str, Any]) -> set[str]:
         """Return the keys of the tasks in a state, if the operator confirms it."""
         if options["key"]:
-            raise BadOption("key", options["key"], "keys or --state, not both")
+            raise BadOption("key", options["key"], _("keys or --state, not both"))
         found = tasks.filter(state=options["state"]).in_order().values_list("key", flat=True)[:MOST_KEYS]
         keys = set(retrying(connections[_using()], lambda: list(found)))
         if not keys:
             raise CommandError(_("no task of %(stream)s is in that state") % {"stream": options["stream"]})
-        self.ask(f"{operation.button}: {len(keys)}?", yes=options["yes"])
+        told = {"act": operation.button, "count": f"{len(keys):,}"}
+        self.ask(_("%(act)s all %(count)s?") % told, yes=options["yes"])
         return keys
 
     def _found(self, tasks: Any, keys: set[str]) -> set[str]:
@@ -123,12 +121,22 @@ class Command(OperatorCommand):
         found = tasks.filter(key__in=keys).values_list("key", flat=True)
         return set(retrying(connections[_using()], lambda: list(found)))
 
-    def _operate(self, operation: Operation, rows: Any, asked: int, entered: dict[str, Any]) -> None:
+    def _operate(
+        self, operation: Operation, rows: Any, asked: int, entered: dict[str, Any], told: str = ""
+    ) -> None:
         done = retrying(connections[_using()], lambda: operation.do(rows, actor=actor(), **entered))
         if done:
             self.stdout.write(operation.done % {"count": done})
-        if asked > done:
-            raise CommandError(operation.otherwise % {"count": asked - done})
+        left = operation.otherwise % {"count": asked - done} if asked > done else ""
+        if left or told:
+            raise CommandError(" ".join(filter(None, (left, told))))
+
+
+def _unknown(stream: str, keys: list[str]) -> str:
+    if not keys:
+        return ""
+    some = ", ".join(keys[:NAMED]) + (" .." if len(keys) > NAMED else "")
+    return _("%(stream)s has no task with this key: %(keys)s") % {"stream": stream, "keys": some}
 
 
 def _asked(name: str) -> dict[str, Any]:
@@ -152,7 +160,7 @@ def _look(name: str | None) -> watching.Look:
     found = streams(name)
     reasons = [f"{one.name}: {one.because}" for one in found if one.because]
     parts: list[Any] = [table(found, COLUMNS), *(["", *reasons] if reasons else [])]
-    none = _("There is no stream yet; add one: manage.py resourcepool_streams add NAME")
+    none = _("There is no stream yet; add one: `manage.py resourcepool_streams add NAME`")
     return {"streams": found}, parts if found else [none]
 
 
