@@ -40,6 +40,8 @@ def test_submitting_again_under_the_same_key_changes_nothing_and_says_so() -> No
         (("unknown", "note"), "stream='unknown'"),
         (("oracle", "note", "{n: 1}"), "params="),
         (("oracle", "note", "[1]"), "params="),
+        (("oracle", "note", "[" * 100_000), "params="),
+        (("oracle", "note", '{"n": NaN}'), "params="),
         (("oracle", "note", "--task-time", "tomorrow"), "--task-time='tomorrow'"),
         (
             ("oracle", "note", "--task-time", "2026-12-01T02:00"),
@@ -190,7 +192,7 @@ def test_a_consumer_that_is_killed_is_followed_and_no_task_is_lost_or_out_of_ord
     log = tmp_path / "log"
     submit_many("oracle", [NewTask("note", key=str(number)) for number in range(20)])
     first = spawn(consume, str(log), "10")
-    eventually(lambda: states()["10"] == "running", SOON, states)
+    eventually(lambda: log.exists() and "10 1\n" in log.read_text(), SOON, states)
     second = spawn(consume, str(log))
     first.kill()
     finished(20)

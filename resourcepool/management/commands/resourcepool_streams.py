@@ -13,12 +13,13 @@ from resourcepool.database.retry import retrying
 from resourcepool.exceptions import BadOption
 from resourcepool.management import watching
 from resourcepool.management.base import OperatorCommand, actor
-from resourcepool.management.layout import Column, or_dash, table
+from resourcepool.management.layout import Column, or_dash, plain, table
 from resourcepool.operations.operation import Operation
 from resourcepool.operations.streams import DISCARD, PAUSE, RESUME, RETRY
 from resourcepool.status.durations import duration
-from resourcepool.status.streams import StreamStatus, streams
+from resourcepool.status.streams import streams
 from resourcepool.taskqueue.models import Stream, Task
+from resourcepool.taskqueue.submitting import names_of_streams
 
 MOST_KEYS = 10_000
 NAMED = 5  # keys in an error
@@ -157,8 +158,8 @@ def _asked(name: str) -> dict[str, Any]:
 
 
 def _look(name: str | None) -> watching.Look:
-    found = streams(name)
-    reasons = [f"{one.name}: {one.because}" for one in found if one.because]
+    found = streams(*([name] if name else []))
+    reasons = [plain(f"{one.name}: {one.because}", None) for one in found if one.because]
     parts: list[Any] = [table(found, COLUMNS), *(["", *reasons] if reasons else [])]
     none = _("There is no stream yet; add one: `manage.py resourcepool_streams add NAME`")
     return {"streams": found}, parts if found else [none]
@@ -177,8 +178,10 @@ def _added(name: str, options: dict[str, Any]) -> str:
 
 
 def _known(name: str) -> str:
-    found: list[StreamStatus] = streams(name)
-    return found[0].name
+    rows = Stream.objects.using(_using()).filter(pk=name)
+    if not retrying(connections[_using()], rows.exists):
+        raise BadOption("stream", name, names_of_streams(_using()))
+    return name
 
 
 def _using() -> str:

@@ -52,7 +52,7 @@ class Command(OperatorCommand):
 def _params(text: str) -> Any:
     try:
         return json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BadOption("params", text, _("a JSON object (%s)") % error) from None
 
 
