@@ -143,15 +143,14 @@ def _address(using: str, stream: str) -> int:
     return int(address)
 
 
-def names_of_streams(using: str) -> str:
+def names_of_streams(using: str) -> Sentence:
     """Return what to say to somebody who has named a stream that does not exist."""
     found = Stream.objects.using(using).order_by("pk").values_list("pk", flat=True)
     names = retrying(connections[using], lambda: list(found[: NAMED + 1]))
     if not names:
         return Sentence(NO_STREAM)
-    return Sentence(
-        _("one of %(names)s"), names=", ".join(names[:NAMED]) + (" .." if len(names) > NAMED else "")
-    )
+    some = ", ".join(names[:NAMED]) + (" .." if len(names) > NAMED else "")
+    return Sentence(_("one of %(names)s"), names=some)
 
 
 def _tell(using: str, address: int) -> None:

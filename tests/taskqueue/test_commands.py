@@ -67,7 +67,7 @@ def test_what_cannot_be_submitted_is_refused_with_a_sentence(words: tuple[str, .
 )
 def test_who_mistypes_a_stream_is_told_which_there_are_or_how_to_add_one(words: tuple[str, ...]) -> None:
     out = StringIO()
-    with pytest.raises(CommandError, match="resourcepool_streams add NAME"):
+    with pytest.raises(CommandError, match="resourcepool_streams add"):
         call_command(*words, stdout=out)
     stream()
     with pytest.raises(CommandError, match="stream='orcale' is not allowed: one of oracle"):
@@ -103,6 +103,8 @@ def test_keys_that_do_not_exist_are_named_and_the_others_are_done() -> None:
     with pytest.raises(CommandError, match="oracle has no task with this key: b, c"):
         said("resourcepool_streams", "discard", "oracle", "c", "a", "b", "--reason", "typo")
     assert states() == {"a": "discarded"}
+    with pytest.raises(CommandError, match=r"1 was left alone: .* oracle has no task with this key: b"):
+        said("resourcepool_streams", "discard", "oracle", "a", "b", "--reason", "typo")
 
 
 def test_a_stream_is_added_shown_paused_and_resumed() -> None:

@@ -102,11 +102,8 @@ class Command(OperatorCommand):
             if not 0 < len(keys) <= MOST_KEYS:
                 raise BadOption("key", len(keys), _("1 to %s keys, or --state") % f"{MOST_KEYS:,}")
             found = self._found(tasks, keys)
-            self._operate(operation, tasks.filter(key__in=found), len(found), entered)
-            if unknown := sorted(keys - found):
-                some = ", ".join(unknown[:NAMED]) + (" .." if len(unknown) > NAMED else "")
-                told = {"stream": options["stream"], "keys": some}
-                raise CommandError(_("%(stream)s has no task with this key: %(keys)s") % told)
+            told = _unknown(options["stream"], sorted(keys - found))
+            self._operate(operation, tasks.filter(key__in=found), len(found), entered, told)
 
     def _of_a_state(self, tasks: Any, operation: Operation, options: dict[str, Any]) -> set[str]:
         """Return the keys of the tasks in a state, if the operator confirms it."""
@@ -125,12 +122,22 @@ class Command(OperatorCommand):
         found = tasks.filter(key__in=keys).values_list("key", flat=True)
         return set(retrying(connections[_using()], lambda: list(found)))
 
-    def _operate(self, operation: Operation, rows: Any, asked: int, entered: dict[str, Any]) -> None:
+    def _operate(
+        self, operation: Operation, rows: Any, asked: int, entered: dict[str, Any], told: str = ""
+    ) -> None:
         done = retrying(connections[_using()], lambda: operation.do(rows, actor=actor(), **entered))
         if done:
             self.stdout.write(operation.done % {"count": done})
-        if asked > done:
-            raise CommandError(operation.otherwise % {"count": asked - done})
+        left = operation.otherwise % {"count": asked - done} if asked > done else ""
+        if left or told:
+            raise CommandError(" ".join(filter(None, (left, told))))
+
+
+def _unknown(stream: str, keys: list[str]) -> str:
+    if not keys:
+        return ""
+    some = ", ".join(keys[:NAMED]) + (" .." if len(keys) > NAMED else "")
+    return _("%(stream)s has no task with this key: %(keys)s") % {"stream": stream, "keys": some}
 
 
 def _asked(name: str) -> dict[str, Any]:
