@@ -4,11 +4,11 @@ import django.core.validators
 import django.db.models.deletion
 from django.db import migrations, models
 
+import resourcepool.database.columns
 import resourcepool.dialect
 import resourcepool.dialect.expressions
 import resourcepool.events.field
 import resourcepool.leases.models
-import resourcepool.taskqueue.models
 
 
 class Migration(migrations.Migration):
@@ -104,7 +104,7 @@ class Migration(migrations.Migration):
                         default=10.0,
                         help_text="So long it waits before; the tasks after it wait, too.",
                         validators=[
-                            resourcepool.taskqueue.models.check_finite,
+                            resourcepool.database.columns.check_finite,
                             django.core.validators.MinValueValidator(0.0),
                             django.core.validators.MaxValueValidator(86400.0),
                         ],
@@ -141,7 +141,7 @@ class Migration(migrations.Migration):
                         default=15.0,
                         help_text="So long after the consumer has died another one follows.",
                         validators=[
-                            resourcepool.taskqueue.models.check_finite,
+                            resourcepool.database.columns.check_finite,
                             django.core.validators.MinValueValidator(1.0),
                             django.core.validators.MaxValueValidator(86400.0),
                         ],
@@ -154,7 +154,7 @@ class Migration(migrations.Migration):
                         default=0.0,
                         help_text="So long that one waits in addition, unless the last one ended in good order.",
                         validators=[
-                            resourcepool.taskqueue.models.check_finite,
+                            resourcepool.database.columns.check_finite,
                             django.core.validators.MinValueValidator(0.0),
                             django.core.validators.MaxValueValidator(86400.0),
                         ],
@@ -167,7 +167,7 @@ class Migration(migrations.Migration):
                         default=604800.0,
                         help_text="So long a finished task is kept; 0: it is deleted at once, and its key may be used again.",
                         validators=[
-                            resourcepool.taskqueue.models.check_finite,
+                            resourcepool.database.columns.check_finite,
                             django.core.validators.MinValueValidator(0.0),
                             django.core.validators.MaxValueValidator(315360000.0),
                         ],

@@ -6,7 +6,8 @@ from typing import Any
 from django.db.models import F
 
 from resourcepool.dialect import DbLater, DbNow, MicrosUntil
-from resourcepool.taskqueue.models import DAY, Stream, Task
+from resourcepool.options import DAY
+from resourcepool.taskqueue.models import Stream, Task
 from resourcepool.taskqueue.order import Head
 from resourcepool.taskqueue.policy import Policy, Verdict
 

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from resourcepool import options
 from resourcepool.exceptions import BadOption
-from resourcepool.taskqueue.models import DAY, MAX_TYPE
+from resourcepool.taskqueue.models import MAX_TYPE
 
 Run = TypeVar("Run", bound=Callable[[Any], Any])
 
@@ -40,7 +40,7 @@ def handler(task_type: str, *, max_runtime: object = None) -> Callable[[Run], Ru
         BadOption: the type has another handler already, or a value is not allowed.
     """
     name = options.text("task_type", task_type, most=MAX_TYPE)
-    limit = None if max_runtime is None else options.seconds("max_runtime", max_runtime, least=0.1, most=DAY)
+    limit = None if max_runtime is None else options.seconds("max_runtime", max_runtime, least=0.1)
 
     def register(run: Run) -> Run:
         known = _known.get(name)

@@ -1,41 +1,23 @@
 """Streams, and the tasks in them (document 002: R2.1-R2.4)."""
 
-import math
 from typing import Any, ClassVar, Self
 
-from django.core.exceptions import ValidationError
-from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import F
 from django.utils.translation import gettext_lazy as _
 
+from resourcepool.database.columns import seconds, whole
 from resourcepool.dialect import DbNow, KeyField
 from resourcepool.elections.models import AbstractElection
 from resourcepool.events import SentenceField, say
 from resourcepool.leases.models import AbstractLease, LeaseQuerySet
+from resourcepool.options import DAY
 
 MAX_KEY = 200
 MAX_TYPE = 100
 MAX_OUTCOME = 2_000
 MOST_LANES = 64
 MOST_RETRIES = 1_000
-DAY = 86_400.0
-
-
-def check_finite(value: float) -> None:
-    """Refuse NaN and infinity; raises ValidationError."""
-    if not math.isfinite(value):
-        raise ValidationError(_("Enter a number of seconds."))
-
-
-def _seconds(name: Any, default: float, help_text: Any, least: float = 0.0, most: float = DAY) -> Any:
-    limits: list[Any] = [check_finite, MinValueValidator(least), MaxValueValidator(most)]
-    return models.FloatField(name, default=default, validators=limits, help_text=help_text)
-
-
-def _whole(name: Any, default: int, help_text: Any, least: int, most: int) -> Any:
-    limits: list[Any] = [MinValueValidator(least), MaxValueValidator(most)]
-    return models.PositiveIntegerField(name, default=default, validators=limits, help_text=help_text)
 
 
 class StreamQuerySet(LeaseQuerySet):
@@ -65,25 +47,25 @@ class Stream(AbstractElection):
         default=OnFailure.BLOCK,
         help_text=_("What becomes of a task that has failed after all its retries."),
     )
-    retries = _whole(_("retries"), 0, _("So often a failed task is tried again."), 0, MOST_RETRIES)
-    retry_delay = _seconds(
+    retries = whole(_("retries"), 0, _("So often a failed task is tried again."), 0, MOST_RETRIES)
+    retry_delay = seconds(
         _("retry delay (s)"), 10.0, _("So long it waits before; the tasks after it wait, too.")
     )
-    most_deaths = _whole(
+    most_deaths = whole(
         _("deaths allowed"), 3, _("A task in which its process has died so often has failed for good."), 1, 100
     )
-    lanes = _whole(
+    lanes = whole(
         _("lanes"), 1, _("So many tasks run at a time; in order are then those of one lane."), 1, MOST_LANES
     )
-    term_ttl = _seconds(
+    term_ttl = seconds(
         _("term lasts (s)"), 15.0, _("So long after the consumer has died another one follows."), 1.0
     )
-    lock_delay = _seconds(
+    lock_delay = seconds(
         _("lock-delay (s)"),
         0.0,
         _("So long that one waits in addition, unless the last one ended in good order."),
     )
-    done_kept = _seconds(
+    done_kept = seconds(
         _("kept (s)"),
         7 * DAY,
         _("So long a finished task is kept; 0: it is deleted at once, and its key may be used again."),
