@@ -29,7 +29,7 @@ def handler(task_type: str, *, max_runtime: object = None) -> Callable[[Run], Ru
         def create(task): ...
 
     It is called with a ``RunningTask``. The task is done when it returns, and has failed when it returns False or
-    raises. What else it returns is kept as the result, as JSON.
+    raises. What else it returns is kept as the result, if that is JSON of at most 2,000 characters.
 
     Args:
         task_type: a line of 1 to 100 characters.
