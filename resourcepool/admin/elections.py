@@ -37,7 +37,7 @@ class LeadershipAdmin(ReadOnlyAdmin):
     def led_by(self, row: Any) -> str:
         """Show who leads, and since when."""
         if not row.holder or row.left <= 0:
-            return gettext("nobody")
+            return gettext("no leader")
         is_noted = row.elected_term == row.fence and row.began is not None
         return lines(
             row.holder, gettext("for %s") % duration(max(0.0, -row.began / 1_000_000)) if is_noted else ""
@@ -48,6 +48,4 @@ class LeadershipAdmin(ReadOnlyAdmin):
         """Show who leads next, and after that."""
         line = standbys(row._state.db, Leadership, row.name).order_by("priority", "pk")
         holders = list(line.values_list("holder", flat=True)[: SHOWN + 1])
-        return (
-            lines("", *holders[:SHOWN], ".." if len(holders) > SHOWN else "") if holders else gettext("nobody")
-        )
+        return lines("", *holders[:SHOWN], ".." if len(holders) > SHOWN else "") if holders else gettext("none")

@@ -52,7 +52,7 @@ TEMPLATES = {
     # What became of a task
     "no_handler": _("no handler for type '%(name)s' in the consumer's process"),
     "returned_false": _("the handler returned False"),
-    "process_died": _("its process ended %(count)s times while it ran"),
+    "process_died": _("its process died while running it (deaths: %(count)s)"),
     "ran_too_long": _("it ran longer than its max_runtime of %(seconds)s s"),
     "discarded": _("discarded by %(name)s: %(why)s"),
     # The end of a lease

@@ -77,8 +77,11 @@ class Migration(migrations.Migration):
                     models.CharField(
                         choices=[
                             ("block", "block: nothing after it runs until an operator retries or discards it"),
-                            ("skip", "skip: it is over, the next one runs"),
-                            ("dead-letter", "dead-letter: it is put aside for an operator, the next one runs"),
+                            ("skip", "skip: it is given up, and the next one runs"),
+                            (
+                                "dead-letter",
+                                "dead-letter: it is set aside for an operator, and the next one runs",
+                            ),
                         ],
                         default="block",
                         help_text="What becomes of a task that has failed after all its retries.",
@@ -90,7 +93,7 @@ class Migration(migrations.Migration):
                     "retries",
                     models.PositiveIntegerField(
                         default=0,
-                        help_text="So often a failed task is tried again.",
+                        help_text="How many times a failed task is tried again.",
                         validators=[
                             django.core.validators.MinValueValidator(0),
                             django.core.validators.MaxValueValidator(1000),
@@ -102,7 +105,7 @@ class Migration(migrations.Migration):
                     "retry_delay",
                     models.FloatField(
                         default=10.0,
-                        help_text="So long it waits before; the tasks after it wait, too.",
+                        help_text="The time before each retry; the tasks after it in its lane wait, too.",
                         validators=[
                             resourcepool.database.columns.check_finite,
                             django.core.validators.MinValueValidator(0.0),
@@ -115,19 +118,19 @@ class Migration(migrations.Migration):
                     "most_deaths",
                     models.PositiveIntegerField(
                         default=3,
-                        help_text="A task in which its process has died so often has failed for good.",
+                        help_text="A task whose process has died this many times has failed for good.",
                         validators=[
                             django.core.validators.MinValueValidator(1),
                             django.core.validators.MaxValueValidator(100),
                         ],
-                        verbose_name="deaths allowed",
+                        verbose_name="deaths until failed",
                     ),
                 ),
                 (
                     "lanes",
                     models.PositiveIntegerField(
                         default=1,
-                        help_text="So many tasks run at a time; in order are then those of one lane.",
+                        help_text="How many tasks run at a time; with several lanes only the tasks of one lane keep their order.",
                         validators=[
                             django.core.validators.MinValueValidator(1),
                             django.core.validators.MaxValueValidator(64),
@@ -139,20 +142,20 @@ class Migration(migrations.Migration):
                     "term_ttl",
                     models.FloatField(
                         default=15.0,
-                        help_text="So long after the consumer has died another one follows.",
+                        help_text="When a consumer has died, the time until another one leads.",
                         validators=[
                             resourcepool.database.columns.check_finite,
                             django.core.validators.MinValueValidator(1.0),
                             django.core.validators.MaxValueValidator(86400.0),
                         ],
-                        verbose_name="term lasts (s)",
+                        verbose_name="ttl of a term (s)",
                     ),
                 ),
                 (
                     "lock_delay",
                     models.FloatField(
                         default=0.0,
-                        help_text="So long that one waits in addition, unless the last one ended in good order.",
+                        help_text="Additional time until a new leader begins, unless the last one resigned.",
                         validators=[
                             resourcepool.database.columns.check_finite,
                             django.core.validators.MinValueValidator(0.0),
@@ -165,19 +168,19 @@ class Migration(migrations.Migration):
                     "done_kept",
                     models.FloatField(
                         default=604800.0,
-                        help_text="So long a finished task is kept; 0: it is deleted at once, and its key may be used again.",
+                        help_text="How long finished tasks and their keys are kept, dead-letters excepted; 0: deleted as soon as done.",
                         validators=[
                             resourcepool.database.columns.check_finite,
                             django.core.validators.MinValueValidator(0.0),
                             django.core.validators.MaxValueValidator(315360000.0),
                         ],
-                        verbose_name="kept (s)",
+                        verbose_name="finished tasks kept (s)",
                     ),
                 ),
                 (
                     "is_paused",
                     models.BooleanField(
-                        default=False, help_text="No task of it is begun.", verbose_name="paused"
+                        default=False, help_text="No more tasks are begun.", verbose_name="paused"
                     ),
                 ),
                 (
@@ -297,14 +300,15 @@ class Migration(migrations.Migration):
                 ("failures", models.PositiveIntegerField(default=0, editable=False, verbose_name="failures")),
                 (
                     "deaths",
-                    models.PositiveIntegerField(
-                        default=0, editable=False, verbose_name="deaths of its process"
-                    ),
+                    models.PositiveIntegerField(default=0, editable=False, verbose_name="process deaths"),
                 ),
                 (
                     "term",
                     models.BigIntegerField(
-                        default=0, editable=False, help_text="Of the leader that ran it.", verbose_name="term"
+                        default=0,
+                        editable=False,
+                        help_text="The term in which it ran last.",
+                        verbose_name="term",
                     ),
                 ),
                 ("started_at", models.DateTimeField(editable=False, null=True, verbose_name="started at")),

@@ -20,6 +20,7 @@ from resourcepool.exceptions import BadOption
 from resourcepool.status.alarm import ABOUT_STREAMS, Alarm, Kind
 from resourcepool.status.durations import duration
 from resourcepool.taskqueue.models import Stream, Task
+from resourcepool.taskqueue.submitting import names_of_streams
 from resourcepool.waiting.models import Ticket
 
 MOST_STREAMS = 200
@@ -94,7 +95,7 @@ def streams(*names: str) -> list[StreamStatus]:
     connection = connections[router.db_for_read(Stream)]
     found = retrying(connection, partial(_read, connection, names))
     if missing := sorted(set(names) - {one.name for one in found}):
-        raise BadOption("stream", missing[0], "a stream that exists")
+        raise BadOption("stream", missing[0], names_of_streams(connection.alias))
     return found
 
 
@@ -110,7 +111,7 @@ def of_streams(found: Sequence[StreamStatus], oldest: float) -> Iterator[Alarm]:
             yield Alarm(Kind.BLOCKED, about, _("%s.") % one.because)
         elif one.first.age > oldest:
             told = {"key": one.first.key, "age": duration(one.first.age), "count": one.depth}
-            text = _("its first task, %(key)s, is %(age)s old; %(count)d are unfinished.") % told
+            text = _("its first task, %(key)s, is %(age)s old; unfinished: %(count)d.") % told
             yield Alarm(Kind.LATE_TASKS, about, f"{text} {one.because}".rstrip())
 
 
@@ -190,7 +191,7 @@ def _reasons(stream: StreamStatus) -> Iterator[str]:
     if first is None:
         return
     if not stream.leader:
-        yield _("no consumer leads it; start one: manage.py resourcepool_consume %s") % stream.name
+        yield _("no consumer leads it; start one: `manage.py resourcepool_consume %s`") % stream.name
     if stream.is_paused:
         yield _("it is paused")
     if first.state == State.BLOCKED and stream.lanes == 1:
@@ -198,4 +199,4 @@ def _reasons(stream: StreamStatus) -> Iterator[str]:
         yield _("task %(key)s blocks it: %(outcome)s. Retry or discard it") % told
     if first.waits:
         told = {"key": first.key, "time": duration(first.waits), "outcome": shown(first.outcome)}
-        yield _("task %(key)s is tried again in %(time)s: %(outcome)s") % told
+        yield _("task %(key)s will be retried in %(time)s; last error: %(outcome)s") % told

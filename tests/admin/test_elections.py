@@ -20,7 +20,7 @@ def test_the_list_and_the_page_say_who_leads_and_who_stands_by(admin_client: Cli
     (standby,) = eventually(Election("reports").standbys, 30)
     shown = admin_client.get(reverse("admin:resourcepool_leadership_changelist")).content.decode()
     assert term.holder in shown
-    assert "nobody" in shown
+    assert "no leader" in shown
     address = reverse("admin:resourcepool_leadership_change", args=["reports"])
     assert standby in admin_client.get(address).content.decode()
     term.resign()

@@ -36,7 +36,7 @@ def test_tasks_that_nobody_runs_are_explained_by_the_missing_consumer() -> None:
     assert one.depth == 1
     assert one.first is not None
     assert (one.first.key, one.first.state, one.first.runs) == ("a", "ready", None)
-    assert one.because == "no consumer leads it; start one: manage.py resourcepool_consume oracle"
+    assert one.because == "no consumer leads it; start one: `manage.py resourcepool_consume oracle`"
 
 
 def test_a_blocked_stream_names_the_task_and_its_error() -> None:
@@ -58,7 +58,7 @@ def test_a_task_that_waits_for_its_next_try_says_when() -> None:
     granted(made(), "web-1")
     submit("oracle", "note", key="a")
     change(Task.objects.get(), outcome="no answer", busy_before=timezone.now() + datetime.timedelta(hours=2))
-    assert streams()[0].because.startswith("task a is tried again in ")
+    assert streams()[0].because.startswith("task a will be retried in ")
 
 
 def test_what_has_finished_is_counted_by_its_outcome() -> None:
@@ -127,7 +127,7 @@ def test_tasks_without_a_consumer_are_an_alarm_that_says_what_to_start() -> None
     (alarm,) = of_streams(streams(), 600)
     assert (alarm.kind, alarm.is_severe) == (Kind.NO_CONSUMER, True)
     assert str(alarm) == (
-        "stream: oracle: no consumer leads it; start one: manage.py resourcepool_consume oracle."
+        "stream: oracle: no consumer leads it; start one: `manage.py resourcepool_consume oracle`."
     )
 
 
@@ -151,4 +151,4 @@ def test_an_old_first_task_is_an_alarm() -> None:
     Task.objects.update(submitted_at=timezone.now() - datetime.timedelta(hours=1))
     (alarm,) = of_streams(streams(), 600)
     assert alarm.kind is Kind.LATE_TASKS
-    assert alarm.text == "its first task, a, is 60 min old; 1 are unfinished."
+    assert alarm.text == "its first task, a, is 60 min old; unfinished: 1."

@@ -209,7 +209,7 @@ def test_a_task_that_kills_its_process_again_and_again_is_put_aside() -> None:
     with consuming():
         finished(1)
     assert states() == {"a": "dead"}
-    assert task("a").outcome == "its process ended 2 times while it ran"
+    assert task("a").outcome == "its process died while running it (deaths: 2)"
 
 
 def test_a_handler_that_is_to_stop_may_give_its_task_back() -> None:
