@@ -20,7 +20,7 @@ from django_celery_beat.schedulers import DatabaseScheduler
 
 from resourcepool.daemon import Daemon
 from resourcepool.elections.term import Term
-from resourcepool.exceptions import ResourcePoolError
+from resourcepool.exceptions import BadOption, ResourcePoolError
 from resourcepool.taskqueue import Consumer, RunningTask, handler, submit
 from resourcepool.taskqueue.models import MOST_LANES, MOST_RETRIES, Stream
 
@@ -72,7 +72,10 @@ class LeasedDatabaseScheduler(DatabaseScheduler):  # type: ignore[misc]  # it ha
             return STANDBY
 
     def apply_entry(self, entry: Any, producer: Any = None) -> None:
-        """Note that the entry is run, and submit its Celery task; nothing happens when another beat was faster."""
+        """Note that the entry is run, and submit its Celery task; nothing happens when another beat was faster.
+
+        One whose parameters no stream takes is noted, too, and logged: all others would have to wait for it.
+        """
         model, term = entry.model, self._term
         if term is None:
             return
@@ -82,7 +85,7 @@ class LeasedDatabaseScheduler(DatabaseScheduler):  # type: ignore[misc]  # it ha
         key = f"{model.pk} {model.last_run_at.isoformat()}"
         with transaction.atomic(using=term.using), term.guard():
             if rows.update(last_run_at=model.last_run_at, total_run_count=F("total_run_count") + 1):
-                submit(STREAM, SEND, _sendable(entry, key), key=key, lane=entry.name[:200])
+                _submit(entry, key)
                 return
         self._read_again()  # somebody has changed it
 
@@ -127,6 +130,15 @@ def send(task: RunningTask) -> str:
     else:
         current_app.send_task(wanted["task"], args, kwargs, task_id=wanted["id"], **options)
     return str(wanted["id"])
+
+
+def _submit(entry: Any, key: str) -> None:
+    try:
+        submit(STREAM, SEND, _sendable(entry, key), key=key, lane=str(entry.model.pk))
+    except BadOption as error:
+        if error.name != "params":
+            raise
+        logger.error("celery beat: %s is not sent, because it never could be: %s", entry.name, error)  # noqa: TRY400
 
 
 def _sendable(entry: Any, key: str) -> dict[str, Any]:

@@ -81,14 +81,16 @@ class Election:
         """Return the term of this process as the leader, after waiting in line for up to ``timeout``.
 
         Args:
-            timeout: seconds or timedelta; None: as long as it takes.
-            stop: asked now and then; True ends the wait.
+            timeout: seconds or timedelta; None: as long as it takes. A lock-delay comes on top of it.
+            stop: asked now and then; True ends the wait, and the lock-delay.
 
         Raises:
             AcquireTimeout: others led all that time, or until ``stop``.
             ClaimInTransaction: a transaction is open.
+            LeaseLost: the term was lost before it began, for example in the lock-delay.
         """
-        return self._begin(acquire(self, self._request(timeout), stop))
+        request = self._request(timeout)
+        return self._begin(acquire(self, request, stop), request, stop)
 
     async def acampaign(self, timeout: object = None) -> Term:
         """``campaign`` for asyncio; waiting occupies no thread."""
@@ -101,8 +103,9 @@ class Election:
             ClaimInTransaction: a transaction is open.
             DatabaseUnavailable: it was not decided.
         """
-        leases = try_now(self, self._request(0.0))
-        return None if leases is None else self._begin(leases)
+        request = self._request(0.0)
+        leases = try_now(self, request)
+        return None if leases is None else self._begin(leases, request)
 
     async def atry_now(self) -> Term | None:
         """``try_now`` for asyncio."""
@@ -132,16 +135,20 @@ class Election:
         terms = Terms(self._ttl, default_holder(), holder_is_unique=True, on_lost=self._on_lost)
         return Request(terms, timeout=wait, selector=selector(self.name))
 
-    def _begin(self, leases: list[Any]) -> Term:
+    def _begin(self, leases: list[Any], request: Request, stop: Callable[[], bool] = lambda: False) -> Term:
         term: Term = leases[0]
         try:
-            over_at = self._note(term)
-            while term.is_leader and (left := over_at - monotonic()) > 0:
-                term.lost.wait(min(left, NAP))
+            self._keep_lock_delay(term, self._note(term), request, stop)
             return self._deliver(term)
         except BaseException:
             term.abandon()
             raise
+
+    def _keep_lock_delay(self, term: Term, over_at: float, request: Request, stop: Callable[[], bool]) -> None:
+        while term.is_leader and (left := over_at - monotonic()) > 0:
+            if stop():
+                raise self.timed_out(request, term.holder, None)
+            term.lost.wait(min(left, NAP))
 
     async def _abegin(self, leases: list[Any]) -> Term:
         term: Term = leases[0]
@@ -159,7 +166,6 @@ class Election:
         mine = verbs.rows_of(connection, self.model).filter(pk=term.pk, fence=term.fence)
         before = (0, 0)
         if self._lock_delay:
-            term.is_noted = True
             columns = mine.values_list("elected_term", "resigned_term")
             before = retrying(connection, lambda: columns.first() or before)
         retrying(connection, lambda: mine.update(elected_at=DbNow(), elected_term=term.fence))
@@ -168,6 +174,8 @@ class Election:
 
     def _deliver(self, term: Term) -> Term:
         term.ensure_held()
+        # Only now: a term that ends before, for example in the lock-delay, leaves that to the next one.
+        term.is_noted = bool(self._lock_delay)
         delivered([term])
         if self._on_elected is not None:
             self._on_elected(term)

@@ -7,11 +7,13 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import F, Min, Value
 from django.db.models.functions import Least
 
+from resourcepool import options
 from resourcepool.async_threads import in_thread
 from resourcepool.database.retry import retrying
 from resourcepool.elections.models import selector
 from resourcepool.exceptions import BadOption
 from resourcepool.leases import verbs
+from resourcepool.leases.terms import MAX_LENGTH
 from resourcepool.waiting.lease import AwaitedLease
 from resourcepool.waiting.models import Ticket
 
@@ -47,11 +49,11 @@ class Term(AwaitedLease):
 
         Raises:
             LeaseLost: it was lost before.
-            BadOption: nobody of that name stands by; the term goes on.
+            BadOption: nobody of that name stands by, or it is no name; the term goes on.
         """
         if to is not None:
             self.ensure_held()
-            self._move_to_front(to)
+            self._move_to_front(options.text("to", to, most=MAX_LENGTH))
         self.release()
 
     async def aresign(self, to: str | None = None) -> None:

@@ -3,7 +3,8 @@
 from collections.abc import Collection
 from typing import Any
 
-from django.db.models import F
+from django.db.models import F, Q, Window
+from django.db.models.functions import FirstValue, RowNumber
 
 from resourcepool.dialect import DbLater, DbNow, MicrosUntil
 from resourcepool.taskqueue.models import DAY, Stream, Task
@@ -25,12 +26,32 @@ def unfinished(using: str, stream: str) -> Any:
     return Task.objects.using(using).filter(stream_id=stream).unfinished()
 
 
-def heads(using: str, stream: str, without: Collection[str], most: int) -> list[Head]:
-    """Return the first ``most`` unfinished tasks in order, but for those of the lanes ``without``."""
+def heads(
+    using: str, stream: str, without: Collection[str], most: int, *, only_due: bool = False
+) -> list[Head]:
+    """Return the first ``most`` unfinished tasks in order, but for those of the lanes ``without``.
+
+    Args:
+        only_due: leave out each lane whose first task may not begin now, and all but the first task of the others. This
+            reads all unfinished tasks.
+    """
     rows = unfinished(using, stream).in_order()
+    if only_due:
+        rows = _first_and_due(rows)
     if without:
         rows = rows.exclude(lane__in=without)
     return [Head(*row) for row in rows.values_list(*COLUMNS, MicrosUntil("busy_before"))[:most]]
+
+
+def _first_and_due(rows: Any) -> Any:
+    line: dict[str, Any] = {"partition_by": "lane", "order_by": ["task_time", "pk"]}
+    places = rows.annotate(
+        place=Window(RowNumber(), **line),
+        first_state=Window(FirstValue("state"), **line),
+        first_from=Window(FirstValue("busy_before"), **line),
+    )
+    is_due = Q(first_state=State.READY, first_from__lte=DbNow()) | Q(first_state=State.RUNNING)
+    return places.filter(is_due, place=1)
 
 
 def take_over(using: str, stream: str, term: int) -> int:

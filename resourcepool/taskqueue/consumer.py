@@ -10,14 +10,14 @@ from django.db import connections, router
 
 from resourcepool import hints, options
 from resourcepool.database.clock import monotonic
-from resourcepool.database.retry import retrying
+from resourcepool.database.retry import answer_timeout, retrying
 from resourcepool.database.wakeup import Wakeup
 from resourcepool.elections.election import Election
 from resourcepool.elections.term import Term
-from resourcepool.events import Sentence
 from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable, LeaseLost
-from resourcepool.taskqueue.leading import Leading
-from resourcepool.taskqueue.models import MAX_KEY, NO_STREAM, Stream
+from resourcepool.taskqueue.leading import Leading, MustEnd
+from resourcepool.taskqueue.models import MAX_KEY, Stream
+from resourcepool.taskqueue.submitting import names_of_streams
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +56,8 @@ class Consumer:
             stream: the name of a stream that exists.
             drain_within: seconds or timedelta for which ``stop`` lets the handlers finish.
             die: ends the process; called with a reason when a handler must not go on and cannot be stopped: it ran for
-                longer than its ``max_runtime``, or than ``drain_within`` after ``stop``, or the lead was lost.
+                longer than its ``max_runtime``, or than ``drain_within`` after ``stop``, or the lead was lost, or the
+                consumer itself has failed.
 
         Raises:
             BadOption: a value is not allowed.
@@ -79,7 +80,7 @@ class Consumer:
             BadOption: there is no such stream.
             ClaimInTransaction: a transaction is open.
         """
-        self._look_up()
+        self.look_up()
         hints.listen(self._wakeup.ring)
         while not self._stopping.is_set():
             try:
@@ -89,8 +90,9 @@ class Consumer:
                 self._stopping.wait(PAUSE_AFTER_FAILURE)
 
     def _serve_one_term(self) -> None:
-        row = self._look_up()
-        election = Election(self.stream, Stream, ttl=row.term_ttl, lock_delay=row.lock_delay)
+        row = self.look_up()
+        terms = {"ttl": row.term_ttl, "lock_delay": row.lock_delay}
+        election = Election(self.stream, Stream, **terms, on_lost=lambda _: self._wakeup.ring())
         try:
             term = election.campaign(stop=self._stopping.is_set)
         except AcquireTimeout:
@@ -104,19 +106,23 @@ class Consumer:
             self.term = None
 
     def _lead(self, term: Term) -> None:
-        leading = Leading(self.stream, term, self._wakeup, self._die)
+        leading = Leading(self.stream, term, self._wakeup)
         logger.info("stream %s: leads, term %d", self.stream, term.fence)
         try:
             self._turn_until_stopped(leading)
-        except LeaseLost as lost:
+        except MustEnd as error:
+            self._die(str(error))
+        except BaseException as error:  # also the second Ctrl-C: nobody may lead while the tasks run on
             if leading.in_hand:
-                self._die(f"{lost}, and {len(leading.in_hand)} tasks are running")
+                said = str(error) or type(error).__name__
+                self._die(f"{said}, and {len(leading.in_hand)} tasks are running")
             raise
         finally:
             leading.close()
 
     def _turn_until_stopped(self, leading: Leading) -> None:
-        leading.start()
+        with answer_timeout():
+            leading.start()
         ends_at: float | None = None
         while ends_at is None or leading.in_hand:
             self._wakeup.reset()
@@ -125,23 +131,25 @@ class Consumer:
                 ends_at = now + self._drain_within
                 leading.stop()
             try:
-                look_at = leading.turn(may_begin=ends_at is None)
+                with answer_timeout():
+                    look_at = leading.turn(may_begin=ends_at is None)
             except DatabaseUnavailable as error:
                 logger.warning("stream %s: %s", self.stream, error)
                 look_at = now + PAUSE_AFTER_FAILURE
             if ends_at is not None and leading.in_hand:
                 if now > ends_at:
-                    self._die(f"{len(leading.in_hand)} tasks did not end within {self._drain_within:g} s")
+                    raise MustEnd(f"{len(leading.in_hand)} tasks did not end within {self._drain_within:g} s")
                 look_at = min(look_at, ends_at)
             if ends_at is None or leading.in_hand:
                 self._wakeup.sleep_until(look_at)
 
-    def _look_up(self) -> Stream:
+    def look_up(self) -> Stream:
+        """Return the row of its stream. Raises BadOption if there is none, DatabaseUnavailable."""
         using = router.db_for_write(Stream)
         streams = Stream.objects.using(using)
         row: Stream | None = retrying(connections[using], streams.filter(pk=self.stream).first)
         if row is None:
-            raise BadOption("stream", self.stream, Sentence(NO_STREAM))
+            raise BadOption("stream", self.stream, names_of_streams(using))
         return row
 
     def _tell_address(self, term: Term) -> None:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from functools import partial
 from queue import Empty, SimpleQueue
-from typing import Never, TypeVar
+from typing import TypeVar
 
 from django.db import connections, transaction
 
@@ -15,7 +15,7 @@ from resourcepool.database.retry import retrying
 from resourcepool.database.wakeup import Wakeup
 from resourcepool.elections.term import Term
 from resourcepool.events import say
-from resourcepool.exceptions import LeaseLost
+from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
 from resourcepool.taskqueue import attempts, handlers
 from resourcepool.taskqueue.models import Task
 from resourcepool.taskqueue.order import Head, choose
@@ -31,23 +31,22 @@ SOONEST, LATEST = 0.02, 2.5  # seconds between two looks
 OF_IDLE = 0.1  # of the time for which there was nothing to do
 LEAVE_ME = Verdict(Task.State.READY)
 
-MOST_WAITS = 1_000  # lanes that are passed over
+MOST_WAITS = 1_000  # lanes that are passed over by name
 GIVEN_BACK = Result("", is_given_back=True)
 
 Answer = TypeVar("Answer")
 
 
+class MustEnd(Exception):
+    """A handler must not go on, and cannot be stopped: only the end of the process ends it."""
+
+
 class Leading:
     """One term of a consumer. All statements are those of the thread that calls ``turn``."""
 
-    def __init__(self, stream: str, term: Term, wakeup: Wakeup, die: Callable[[str], Never]) -> None:
-        """Begin.
-
-        Args:
-            wakeup: is rung when a task has ended.
-            die: ends the process at once; called when a task has run for too long.
-        """
-        self._stream, self._term, self._die = stream, term, die
+    def __init__(self, stream: str, term: Term, wakeup: Wakeup) -> None:
+        """Begin; ``wakeup`` is rung when a task has ended."""
+        self._stream, self._term = stream, term
         self._using, self._connection = term.using, connections[term.using]
         self._wakeup = wakeup
         self._ended: SimpleQueue[tuple[RunningTask, Result]] = SimpleQueue()
@@ -74,8 +73,10 @@ class Leading:
 
         Raises:
             LeaseLost: this process does not lead any more.
+            MustEnd: a task has run for too long.
             DatabaseUnavailable: nothing was done; call it again.
         """
+        self._term.ensure_held()  # while a task runs there may be nothing to be written
         now = monotonic()
         self._read_policy(now)
         policy = self._policy
@@ -124,12 +125,13 @@ class Leading:
         """Return the tasks that may begin now, and take note of the lanes that have to wait."""
         by_lane, now = policy.lanes > 1, monotonic()
         most = LOOKED_AT * policy.lanes if by_lane else 1
-        without = self._lanes_passed_over(now) if by_lane else set()
-        look = partial(attempts.heads, self._using, self._stream, without, most)
+        only_due = len(self._waits) >= MOST_WAITS
+        without = self._lanes_passed_over(math.inf if only_due else now) if by_lane else set()
+        look = partial(attempts.heads, self._using, self._stream, without, most, only_due=only_due)
         heads = retrying(self._connection, look)
         begin, waits = choose(heads, {task.pk for task in self._running}, by_lane=by_lane, free=free)
         self._waits.update({lane: now + seconds for lane, seconds in waits.items()})
-        self._sees_more = bool(waits) and len(heads) == most > 1 and len(self._waits) < MOST_WAITS
+        self._sees_more = bool(waits) and len(heads) == most > 1 and not only_due
         return begin
 
     def _lanes_passed_over(self, now: float) -> set[str]:
@@ -192,8 +194,9 @@ class Leading:
             return
         late = {task: Result("", say("ran_too_long", seconds=task.max_runtime)) for task in overdue}
         self._unwritten.update({task: late.get(task, GIVEN_BACK) for task in self._running})
-        self._guarded(lambda: self._send(policy, 0))
-        self._die("; ".join(f"{task}: {result.error}" for task, result in late.items()))
+        with contextlib.suppress(LeaseLost, DatabaseUnavailable):  # the next leader finds them running
+            self._guarded(lambda: self._send(policy, 0))
+        raise MustEnd("; ".join(f"{task}: {result.error}" for task, result in late.items()))
 
     def _next_look(self, now: float) -> float:
         idle = now - self._active_at

@@ -1,6 +1,7 @@
 """A task in the hands of its handler."""
 
 import contextlib
+import inspect
 import json
 import logging
 import threading
@@ -11,7 +12,7 @@ from django.db import connections
 from django.db.models import F
 
 from resourcepool.database.clock import monotonic
-from resourcepool.database.open_transaction import rolled_back_on_error
+from resourcepool.database.open_transaction import limit_silence, rolled_back_on_error
 from resourcepool.database.retry import retrying
 from resourcepool.elections.term import Term
 from resourcepool.events import say
@@ -47,7 +48,8 @@ class RunningTask:
 
     def __init__(self, stream: str, head: Head, term: Term, handler: Handler | None) -> None:
         self.stream, self.key, self.type, self.lane = stream, head.key, head.type, head.lane
-        self.params: dict[str, Any] = json.loads(head.params)
+        self.params: dict[str, Any] = {}
+        self._params = head.params
         self.attempt, self.fence = head.attempts + 1, head.fence + 1
         self.failures = head.failures
         self.pk, self._term, self._handler = head.pk, term, handler
@@ -75,7 +77,8 @@ class RunningTask:
         """Let the caller's open transaction commit only while this attempt is the current one.
 
         The task's row is locked until then, so no later attempt begins before the commit. It must be a transaction on
-        the database of the tasks.
+        the database of the tasks. A session that is silent in it for the length of a term (5 s at least) is ended by
+        the server, so that a process which stands still does not hold up the next leader.
 
         Raises:
             LeaseLost: it is not; the innermost ``atomic`` block rolls back, also if the error is caught inside it.
@@ -89,6 +92,7 @@ class RunningTask:
                     f"guard() protects an open transaction on database {using!r}; there is none. "
                     "Write: with transaction.atomic(), task.guard(): ..."
                 )
+            limit_silence(connections[using], self._term.terms.ttl)
             self._write(holder=F("holder"))
         yield self
 
@@ -112,15 +116,19 @@ class RunningTask:
         if self._handler is None:
             return Result("", say("no_handler", name=self.type))
         try:
+            self.ensure_held()
+            self.params = json.loads(self._params)
             returned = self._handler.run(self)
             if returned is False:
                 return Result("", say("returned_false"))
+            if inspect.isawaitable(returned) or inspect.isgenerator(returned) or inspect.isasyncgen(returned):
+                return Result("", f"the handler has not run: it returned a {type(returned).__name__}")
             return Result(_outcome(returned))
         except GivenBack:
             return Result("", is_given_back=True)
         except BaseException as error:  # also SystemExit: it is the handler's end, not the consumer's
             logger.warning("task %s failed in attempt %d", self, self.attempt, exc_info=True)
-            return Result("", _line(f"{type(error).__name__}: {error}"))
+            return Result("", _line(f"{type(error).__name__}: {_said(error)}"))
 
     def __str__(self) -> str:
         return f"{self.stream}/{self.key}"
@@ -135,6 +143,13 @@ def _outcome(returned: Any) -> str:
     except (TypeError, ValueError, RecursionError):
         return ""  # what cannot be written is no result
     return text if len(text) <= MAX_OUTCOME else ""
+
+
+def _said(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 (it is the handler's own)
+        return "its text cannot be read"
 
 
 def _line(text: str) -> str:

@@ -3,10 +3,9 @@
 import datetime
 import json
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice
 from typing import Any, NamedTuple
 
 from django.conf import settings
@@ -19,10 +18,11 @@ from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbNow
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
-from resourcepool.taskqueue.models import MAX_KEY, MAX_TYPE, NO_STREAM, Stream, Task
+from resourcepool.taskqueue.models import MAX_KEY, MAX_TYPE, Stream, Task
 
 MAX_PARAMS = 65_536  # bytes of JSON
-BATCH = 500
+BATCH, BATCH_PARAMS = 500, 2_000_000  # tasks, characters: servers refuse statements of more than some megabytes
+EARLIEST, LATEST = 1900, 9998  # years that every database has, in every time zone
 NAMED = 5  # streams in an error
 
 
@@ -47,10 +47,10 @@ class NewTask:
         """Return the row for this task; raises BadOption."""
         return Task(
             stream_id=stream,
-            key=uuid.uuid4().hex if self.key is None else options.text("key", self.key, most=MAX_KEY),
+            key=uuid.uuid4().hex if self.key is None else _name("key", self.key),
             type=options.text("type", self.type, most=MAX_TYPE),
             params=_json(self.params),
-            lane=options.text("lane", self.lane, most=MAX_KEY) if self.lane != "" else "",
+            lane=_name("lane", self.lane) if self.lane != "" else "",
             task_time=_moment(self.task_time),
             submitted_at=DbNow(),
         )
@@ -94,12 +94,12 @@ def submit(
         return True
 
     is_new = retrying(connections[using], send)
-    transaction.on_commit(partial(_tell, address), using=using)
+    _tell(using, address)
     return Submitted(row.key, is_new)
 
 
 def submit_many(stream: str, tasks: Iterable[NewTask]) -> int:
-    """Add many tasks, in this order, in statements of 500; returns how many keys were new.
+    """Add many tasks, in this order, in statements of up to 500; returns how many keys were new.
 
     Nothing is added if one of them is not allowed. Outside a transaction of the caller each statement commits by
     itself: after an error, repeat the call with the same keys.
@@ -110,11 +110,23 @@ def submit_many(stream: str, tasks: Iterable[NewTask]) -> int:
     """
     rows = [_numbered(number, task, stream) for number, task in enumerate(tasks)]
     using = router.db_for_write(Task)
-    address, added, left = _address(using, stream), 0, iter(rows)
-    while batch := list(islice(left, BATCH)):
+    address, added = _address(using, stream), 0
+    for batch in _batches(rows):
         added += retrying(connections[using], partial(_add, using, stream, batch))
-    transaction.on_commit(partial(_tell, address), using=using)
+    _tell(using, address)
     return added
+
+
+def _batches(rows: list[Task]) -> Iterator[list[Task]]:
+    batch, size = list[Task](), 0
+    for row in rows:
+        if batch and (len(batch) == BATCH or size + len(row.params) > BATCH_PARAMS):
+            yield batch
+            batch, size = [], 0
+        batch.append(row)
+        size += len(row.params)
+    if batch:
+        yield batch
 
 
 def _add(using: str, stream: str, batch: list[Task]) -> int:
@@ -141,17 +153,37 @@ def _address(using: str, stream: str) -> int:
     wanted = streams.filter(pk=options.text("stream", stream, most=MAX_KEY)).values_list("address", flat=True)
     address = retrying(connections[using], wanted.first)
     if address is None:
-        names = list(streams.order_by("pk").values_list("pk", flat=True)[: NAMED + 1])
-        some = ", ".join(names[:NAMED]) + (" .." if len(names) > NAMED else "")
-        raise BadOption(
-            "stream", stream, Sentence(_("one of %(names)s"), names=some) if names else Sentence(NO_STREAM)
-        )
+        raise BadOption("stream", stream, names_of_streams(using))
     return int(address)
 
 
-def _tell(address: int) -> None:
-    if address:
-        hints.send(address)
+def names_of_streams(using: str) -> str:
+    """Return what to say to somebody who has named a stream that does not exist."""
+    found = Stream.objects.using(using).order_by("pk").values_list("pk", flat=True)
+    names = retrying(connections[using], lambda: list(found[: NAMED + 1]))
+    if not names:
+        return Sentence(
+            _("an existing stream; add one: `manage.py resourcepool_streams add NAME`, or in the admin")
+        )
+    some = ", ".join(names[:NAMED]) + (" .." if len(names) > NAMED else "")
+    return Sentence(_("one of %(names)s"), names=some)
+
+
+def _tell(using: str, address: int) -> None:
+    connection = connections[using]
+    if address and (
+        connection.in_atomic_block or connection.get_autocommit()
+    ):  # else nobody tells of the commit
+        transaction.on_commit(partial(hints.send, address), using=using)
+
+
+def _name(option: str, value: object) -> str:
+    name = options.text(option, value, most=MAX_KEY)
+    if name != name.strip():  # MariaDB takes no notice of spaces at the end
+        raise BadOption(
+            option, value, Sentence(_("one line of text that neither begins nor ends with a space"))
+        )
+    return name
 
 
 def _json(params: object) -> str:
@@ -178,5 +210,11 @@ def _moment(moment: object) -> Any:
         which = "with" if settings.USE_TZ else "without"
         raise BadOption(
             "task_time", moment, f"a datetime {which} a time zone, such as django.utils.timezone.now()"
+        )
+    if not EARLIEST <= moment.year <= LATEST:
+        raise BadOption(
+            "task_time",
+            moment,
+            Sentence(_("a moment from the year %(first)s to %(last)s"), first=str(EARLIEST), last=str(LATEST)),
         )
     return moment

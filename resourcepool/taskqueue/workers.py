@@ -1,11 +1,15 @@
 """The threads in which a consumer runs its handlers."""
 
+import contextlib
+import os
 import queue
 import threading
 from collections.abc import Callable
 
-from django.db import close_old_connections, connections
+from django.db import DatabaseError, InterfaceError, close_old_connections, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
 
+from resourcepool import dialect
 from resourcepool.taskqueue.running import Result, RunningTask
 
 IDLE = 5.0  # seconds after which a thread's connections are looked after before its next task
@@ -17,7 +21,7 @@ class Workers:
     def __init__(self, ended: Callable[[RunningTask, Result], object]) -> None:
         """Take note of what is called, from a worker, when a task has ended."""
         self._tasks: queue.SimpleQueue[RunningTask | None] = queue.SimpleQueue()
-        self._ended, self._threads = ended, 0
+        self._ended, self._threads, self._pid = ended, 0, os.getpid()
 
     def run(self, tasks: list[RunningTask], most: int) -> None:
         """Have these run, in ``most`` threads at most."""
@@ -38,9 +42,9 @@ class Workers:
         try:
             while (task := self._next()) is not None:
                 result = task.run()
-                if result.error is not None:
-                    close_old_connections()
-                self._ended(task, result)
+                if os.getpid() != self._pid:
+                    os._exit(0)  # a child that the handler forked: no second consumer
+                self._ended(task, _tidied(result))
         finally:
             connections.close_all()
 
@@ -48,5 +52,26 @@ class Workers:
         try:
             return self._tasks.get(timeout=IDLE)
         except queue.Empty:
-            close_old_connections()
+            with contextlib.suppress(DatabaseError, InterfaceError):  # the driver may have closed one already
+                close_old_connections()
             return self._tasks.get()
+
+
+def _tidied(result: Result) -> Result:
+    """Return the result, after nothing of what the task left in its connections is left to the next one."""
+    for connection in connections.all(initialized_only=True):
+        if _is_open(connection):
+            dialect.close_quietly(connection)
+            del connections[connection.alias]  # and what Django thinks is open in it
+            if result.error is None and not result.is_given_back:
+                left = f"the handler left a transaction open on {connection.alias!r}; it is rolled back"
+                result = Result("", left)
+    if result.error is not None:  # perhaps that of a connection
+        for connection in connections.all(initialized_only=True):
+            dialect.close_quietly(connection)
+    return result
+
+
+def _is_open(connection: BaseDatabaseWrapper) -> bool:
+    is_usual = connection.autocommit == connection.settings_dict["AUTOCOMMIT"]
+    return connection.in_atomic_block or (connection.connection is not None and not is_usual)

@@ -1,9 +1,12 @@
 """Elections: one leads, everybody can see who, and the next one follows."""
 
 import asyncio
+import threading
 import time
+from typing import Any
 
 import pytest
+from asgiref.sync import sync_to_async
 from django.db import connection, transaction
 
 from resourcepool.elections import Election, Leader, Term
@@ -176,6 +179,61 @@ def test_after_a_term_that_was_not_resigned_the_next_leader_waits_for_the_lock_d
     lead()
     assert waited[2] >= 0.5
     assert Leadership.objects.get().resigned_term < Leadership.objects.get().elected_term
+
+
+def _dead_leader() -> None:
+    Election("reports", lock_delay=3_600).campaign()
+    expire(row())
+
+
+def test_whoever_is_stopped_in_the_lock_delay_stops_at_once_and_leaves_it_to_the_next_one() -> None:
+    _dead_leader()
+    is_to_stop = threading.Event()
+    election = Election("reports", lock_delay=3_600)
+    waiting = InBackground(lambda: election.campaign(stop=is_to_stop.is_set))
+    eventually(lambda: row().elected_term == row().fence, 30)
+    is_to_stop.set()
+    with pytest.raises(AcquireTimeout):
+        waiting.result(30)
+    assert Election("reports").leader() is None, "it is given up"
+    _waits_for_the_lock_delay()
+
+
+def _waits_for_the_lock_delay() -> None:
+    is_to_stop = threading.Event()
+    election, before = Election("reports", lock_delay=3_600), row().elected_term
+    waiting = InBackground(lambda: election.campaign(stop=is_to_stop.is_set))
+    eventually(lambda: row().elected_term > before, 30)
+    waiting.join(0.1)
+    assert waiting.is_alive(), "the one that died may still be at work"
+    is_to_stop.set()
+    with pytest.raises(AcquireTimeout):
+        waiting.result(30)
+
+
+async def _cancelled_in_the_lock_delay() -> None:
+    campaign = asyncio.create_task(Election("reports", lock_delay=3_600).acampaign())
+    before = await sync_to_async(row)()
+    while (await sync_to_async(row)()).elected_term == before.elected_term:
+        await asyncio.sleep(0.01)
+    campaign.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await campaign
+
+
+def test_so_does_one_under_asyncio_that_is_cancelled() -> None:
+    _dead_leader()
+    asyncio.run(_cancelled_in_the_lock_delay())
+    assert Election("reports").leader() is None
+    _waits_for_the_lock_delay()
+
+
+@pytest.mark.parametrize("name", ["", "a\x00b", "\ud800", "x" * 100_000, 7, "'; DROP TABLE x; --", "名"])
+def test_nobody_has_a_hostile_name(name: Any) -> None:
+    with Election("reports").campaign() as term:
+        with pytest.raises(BadOption, match="to="):
+            term.resign(to=name)
+        assert term.is_leader
 
 
 def test_none_is_waited_for_after_a_term_that_was_resigned() -> None:

@@ -40,7 +40,13 @@ def test_submitting_again_under_the_same_key_changes_nothing_and_says_so() -> No
         (("unknown", "note"), "stream='unknown'"),
         (("oracle", "note", "{n: 1}"), "params="),
         (("oracle", "note", "[1]"), "params="),
+        (("oracle", "note", "[" * 100_000), "params="),
+        (("oracle", "note", '{"n": NaN}'), "params="),
         (("oracle", "note", "--task-time", "tomorrow"), "--task-time='tomorrow'"),
+        (
+            ("oracle", "note", "--task-time", "2026-12-01T02:00"),
+            r"--task-time='2026-12-01T02:00' .*02:00:00\+00:00",
+        ),
     ],
 )
 def test_what_cannot_be_submitted_is_refused_with_a_sentence(words: tuple[str, ...], named: str) -> None:
@@ -50,9 +56,53 @@ def test_what_cannot_be_submitted_is_refused_with_a_sentence(words: tuple[str, .
     assert not Task.objects.exists()
 
 
-def test_a_consumer_of_an_unknown_stream_says_so() -> None:
-    with pytest.raises(CommandError, match="stream='unknown' is not allowed"):
-        said("resourcepool_consume", "unknown")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("resourcepool_consume", "orcale"),
+        ("resourcepool_submit", "orcale", "note"),
+        ("resourcepool_streams", "show", "orcale"),
+        ("resourcepool_streams", "pause", "orcale"),
+    ],
+)
+def test_who_mistypes_a_stream_is_told_which_there_are_or_how_to_add_one(words: tuple[str, ...]) -> None:
+    out = StringIO()
+    with pytest.raises(CommandError, match="resourcepool_streams add NAME"):
+        call_command(*words, stdout=out)
+    stream()
+    with pytest.raises(CommandError, match="stream='orcale' is not allowed: one of oracle"):
+        call_command(*words, stdout=out)
+    assert out.getvalue() == ""
+
+
+def test_all_streams_are_shown_as_json_without_the_word_show() -> None:
+    stream()
+    assert [one["name"] for one in json.loads(said("resourcepool_streams", "--json"))["streams"]] == ["oracle"]
+    with pytest.raises(CommandError, match="are for show"):
+        said("resourcepool_streams", "--json", "pause", "oracle")
+    assert not Stream.objects.get().is_paused
+
+
+def test_add_tells_the_unit_the_default_and_what_each_policy_does(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        said("resourcepool_streams", "add", "--help")
+    shown = " ".join(capsys.readouterr().out.split())
+    for part in (
+        "--term-ttl SECONDS",
+        "default: 15",
+        "--retries N",
+        "block: nothing after it runs",
+        "default: block",
+    ):
+        assert part in shown
+
+
+def test_keys_that_do_not_exist_are_named_and_the_others_are_done() -> None:
+    stream()
+    submit("oracle", "note", key="a")
+    with pytest.raises(CommandError, match="oracle has no task with this key: b, c"):
+        said("resourcepool_streams", "discard", "oracle", "c", "a", "b", "--reason", "typo")
+    assert states() == {"a": "discarded"}
 
 
 def test_a_stream_is_added_shown_paused_and_resumed() -> None:
@@ -140,7 +190,7 @@ def test_a_consumer_that_is_killed_is_followed_and_no_task_is_lost_or_out_of_ord
     log = tmp_path / "log"
     submit_many("oracle", [NewTask("note", key=str(number)) for number in range(20)])
     first = spawn(consume, str(log), "10")
-    eventually(lambda: states()["10"] == "running", SOON, states)
+    eventually(lambda: log.exists() and "10 1\n" in log.read_text(), SOON, states)
     second = spawn(consume, str(log))
     first.kill()
     finished(20)

@@ -10,8 +10,7 @@ from django.utils import timezone
 
 from resourcepool.exceptions import BadOption, LeaseLost
 from resourcepool.models import Stream, Task
-from resourcepool.taskqueue import Consumer, handler, submit
-from resourcepool.taskqueue.running import GivenBack
+from resourcepool.taskqueue import Consumer, GivenBack, handler, submit
 from tests.app.rows import change, steal
 from tests.eventually import InBackground, eventually
 from tests.taskqueue.consuming import WITHIN, Gate, consuming, finished, states, stream, task

@@ -1,5 +1,6 @@
 """Submitting: one INSERT, safe to repeat, checked before anything is written."""
 
+import contextlib
 import datetime
 from typing import Any, cast
 
@@ -10,7 +11,7 @@ from resourcepool.exceptions import BadOption
 from resourcepool.models import Task
 from resourcepool.taskqueue import NewTask, handler, submit, submit_many
 from tests.eventually import at_once
-from tests.taskqueue.consuming import states, stream
+from tests.taskqueue.consuming import states, stream, task
 
 
 def test_submitting_twice_under_one_key_is_one_task() -> None:
@@ -53,6 +54,50 @@ def test_many_tasks_are_added_in_order_and_those_that_are_there_are_left_alone()
     assert list(states())[:4] == ["3", "0", "1", "2"]
 
 
+def test_many_large_tasks_are_added_in_one_call() -> None:
+    stream()
+    tasks = [NewTask("note", {"text": "名" * 20_000}, key=str(n)) for n in range(400)]
+    assert submit_many("oracle", tasks) == 400
+    assert list(states()) == [str(n) for n in range(400)]
+
+
+def test_of_many_tasks_with_one_key_there_is_the_first() -> None:
+    stream()
+    assert submit_many("oracle", [NewTask("note", {"n": n}, key="same") for n in range(1_200)]) == 1
+    assert task("same").params == '{"n": 0}'
+
+
+@pytest.mark.parametrize("key", ["x" * 200, "😀" * 200, "a" * 199 + "A", "%s%%"])
+def test_every_key_of_one_line_is_found_again(key: str) -> None:
+    stream()
+    assert submit("oracle", "note", key=key, lane=key).is_new
+    assert not submit("oracle", "note", key=key).is_new
+    assert submit_many("oracle", [NewTask("note", key=key)]) == 0
+
+
+def test_what_is_rolled_back_to_a_savepoint_was_not_submitted() -> None:
+    stream()
+    with transaction.atomic():
+        submit("oracle", "note", key="a")
+        with contextlib.suppress(ZeroDivisionError), transaction.atomic():
+            submit("oracle", "note", key="b")
+            raise ZeroDivisionError
+        assert submit("oracle", "note", key="b").is_new
+    assert states() == {"a": "ready", "b": "ready"}
+
+
+def test_a_task_may_be_submitted_while_autocommit_is_off() -> None:
+    stream(address=1)
+    transaction.set_autocommit(False)
+    try:
+        submit("oracle", "note", key="a")
+        submit_many("oracle", [NewTask("note", key="b")])
+        transaction.commit()
+    finally:
+        transaction.set_autocommit(True)
+    assert states() == {"a": "ready", "b": "ready"}
+
+
 def test_of_many_tasks_none_is_added_when_one_is_not_allowed() -> None:
     stream()
     with pytest.raises(BadOption, match=r"tasks\[1\]\.type"):
@@ -71,7 +116,20 @@ def test_of_many_tasks_none_is_added_when_one_is_not_allowed() -> None:
         ({"key": ""}, "key"),
         ({"key": "x" * 201}, "key"),
         ({"key": "a\nb"}, "key"),
+        ({"key": "a "}, "key"),
+        ({"key": "a\0b"}, "key"),
+        ({"key": "\ud800"}, "key"),
         ({"lane": 7}, "lane"),
+        ({"lane": " a"}, "lane"),
+        (
+            {
+                "task_time": datetime.datetime.max.replace(
+                    tzinfo=datetime.timezone(-datetime.timedelta(hours=12))
+                )
+            },
+            "task_time",
+        ),
+        ({"task_time": datetime.datetime.min.replace(tzinfo=datetime.UTC)}, "task_time"),
         ({"task_time": "now"}, "task_time"),
         ({"task_time": datetime.datetime(2026, 1, 1)}, "task_time"),  # noqa: DTZ001
     ],

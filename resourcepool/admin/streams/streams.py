@@ -52,8 +52,9 @@ class StreamAdmin(AskingByRows):
 
     def note(self, rows: Any) -> None:
         """Read how each of these stands."""
+        found = {one.name: one for one in streams(*(row.name for row in rows))} if rows else {}
         for row in rows:
-            row.status = _status_of(row)
+            row.status = found[row.name]
 
     def called(self, row: Any) -> str:
         """Return its name."""
@@ -63,9 +64,13 @@ class StreamAdmin(AskingByRows):
     def standing(self, row: Any) -> str:
         """Show whether it runs, and if not, why."""
         status = _status_of(row)
-        css, text = ("quarantined", gettext("not running")) if status.because else ("free", gettext("at work"))
+        css, text = "free", gettext("at work")
         if row.is_paused:
             css, text = "draining", gettext("paused")
+        elif status.because:
+            css, text = "quarantined", gettext("not running")
+        elif status.first is None:
+            css, text = "draining", gettext("nothing to do")
         state = format_html('<span class="resourcepool-state {}">{}</span>', css, text)
         return lines(state, status.because)
 

@@ -37,6 +37,7 @@ class Command(OperatorCommand):
         """Consume until SIGTERM or Ctrl-C; a second one ends it as usual."""
         autodiscover_modules("task_handlers")
         consumer = Consumer(options["stream"], drain_within=options["drain_within"])
+        consumer.look_up()  # a typing error is told before anything else
 
         def stop(number: int, frame: object) -> None:
             consumer.stop()

@@ -3,7 +3,9 @@
 import json
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import CommandParser
+from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -11,6 +13,8 @@ from django.utils.translation import gettext_lazy
 from resourcepool.exceptions import BadOption
 from resourcepool.management.base import OperatorCommand
 from resourcepool.taskqueue import submit
+
+EXAMPLES = {True: "2026-12-01T02:00:00+00:00", False: "2026-12-01T02:00:00"}
 
 
 class Command(OperatorCommand):
@@ -48,7 +52,7 @@ class Command(OperatorCommand):
 def _params(text: str) -> Any:
     try:
         return json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BadOption("params", text, _("a JSON object (%s)") % error) from None
 
 
@@ -59,6 +63,6 @@ def _moment(text: str | None) -> Any:
         moment = parse_datetime(text)
     except ValueError:
         moment = None
-    if moment is None:
-        raise BadOption("--task-time", text, _("a time such as %s") % "2026-12-01T02:00:00+00:00")
+    if moment is None or settings.USE_TZ is timezone.is_naive(moment):
+        raise BadOption("--task-time", text, _("a time such as %s") % EXAMPLES[settings.USE_TZ])
     return moment

@@ -1,0 +1,48 @@
+"""Lanes are independent, however many of them wait."""
+
+from typing import Any
+
+import pytest
+
+from resourcepool.models import Task
+from resourcepool.taskqueue import NewTask, handler, leading, submit, submit_many
+from tests.eventually import eventually
+from tests.taskqueue.consuming import WITHIN, consuming, stream, task
+
+
+def test_more_blocked_lanes_than_can_be_named_hold_up_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leading, "MOST_WAITS", 100)
+    monkeypatch.setattr(leading, "SOONEST", leading.POLICY_READ + 0.1)  # as after a long rest
+    monkeypatch.setattr(leading, "LATEST", leading.POLICY_READ + 0.1)
+    stream(lanes=2)
+    submit_many("oracle", [NewTask("note", key=f"{n}", lane=f"lane {n}") for n in range(300)])
+    Task.objects.update(state="blocked")
+    submit_many("oracle", [NewTask("note", key=f"after {n}", lane=f"lane {n}") for n in range(300)])
+    ran: list[str] = []
+    handler("note")(lambda one: ran.append(one.key))
+    submit("oracle", "note", key="a1", lane="another")
+    submit("oracle", "note", key="a2", lane="another")
+    with consuming():
+        eventually(lambda: ran == ["a1", "a2"], WITHIN, lambda: ran)
+        Task.objects.filter(key="299").retry()
+        eventually(lambda: ran == ["a1", "a2", "299", "after 299"], WITHIN, lambda: ran)
+
+
+def test_of_so_many_lanes_each_is_still_in_order_and_is_tried_again_in_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(leading, "MOST_WAITS", 10)
+    stream(lanes=4, retries=1, retry_delay=0.2)
+    ran: dict[str, list[str]] = {}
+
+    @handler("twice")
+    def twice(one: Any) -> bool:
+        ran.setdefault(one.lane, []).append(one.key)
+        return one.attempt == 2
+
+    lanes = [f"lane {n}" for n in range(40)]
+    submit_many("oracle", [NewTask("twice", key=f"{lane} {n}", lane=lane) for n in range(2) for lane in lanes])
+    with consuming():
+        eventually(lambda: Task.objects.filter(state="done").count() == 80, WITHIN, lambda: ran)
+    assert all(keys == [f"{lane} 0"] * 2 + [f"{lane} 1"] * 2 for lane, keys in ran.items())
+    assert task("lane 0 0").attempts == 2
