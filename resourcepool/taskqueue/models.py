@@ -8,6 +8,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import F
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext_noop
 
 from resourcepool.dialect import DbNow, KeyField
 from resourcepool.elections.models import AbstractElection
@@ -20,6 +21,7 @@ MAX_OUTCOME = 2_000
 MOST_LANES = 64
 MOST_RETRIES = 1_000
 DAY = 86_400.0
+NO_STREAM = gettext_noop("an existing stream; `manage.py resourcepool_streams add` adds one")
 
 
 def check_finite(value: float) -> None:

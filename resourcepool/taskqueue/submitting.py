@@ -18,7 +18,7 @@ from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbNow
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
-from resourcepool.taskqueue.models import MAX_KEY, MAX_TYPE, Stream, Task
+from resourcepool.taskqueue.models import MAX_KEY, MAX_TYPE, NO_STREAM, Stream, Task
 
 MAX_PARAMS = 65_536  # bytes of JSON
 BATCH, BATCH_PARAMS = 500, 2_000_000  # tasks, characters: servers refuse statements of more than some megabytes
@@ -162,11 +162,10 @@ def names_of_streams(using: str) -> str:
     found = Stream.objects.using(using).order_by("pk").values_list("pk", flat=True)
     names = retrying(connections[using], lambda: list(found[: NAMED + 1]))
     if not names:
-        return Sentence(
-            _("an existing stream; add one: `manage.py resourcepool_streams add NAME`, or in the admin")
-        )
-    some = ", ".join(names[:NAMED]) + (" .." if len(names) > NAMED else "")
-    return Sentence(_("one of %(names)s"), names=some)
+        return Sentence(NO_STREAM)
+    return Sentence(
+        _("one of %(names)s"), names=", ".join(names[:NAMED]) + (" .." if len(names) > NAMED else "")
+    )
 
 
 def _tell(using: str, address: int) -> None:
