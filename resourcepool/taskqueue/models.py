@@ -21,7 +21,7 @@ MAX_OUTCOME = 2_000
 MOST_LANES = 64
 MOST_RETRIES = 1_000
 DAY = 86_400.0
-NO_STREAM = gettext_noop("an existing stream; `manage.py resourcepool_streams add` adds one")
+NO_STREAM = gettext_noop("an existing stream; `manage.py resourcepool_streams add NAME` adds one")
 
 
 def check_finite(value: float) -> None:

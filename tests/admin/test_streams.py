@@ -47,7 +47,7 @@ def test_only_a_stream_with_a_leader_and_tasks_is_called_at_work(admin_client: C
     assert "nothing to do" in (shown := page(admin_client, "stream", "changelist"))
     assert "at work" not in shown
     submit_many("idle", [NewTask("note")])
-    assert "stands still" in page(admin_client, "stream", "changelist")
+    assert "not running" in page(admin_client, "stream", "changelist")
     granted(row, "web-1")
     assert "at work" in (shown := page(admin_client, "stream", "changelist"))
     assert "nothing to do" not in shown
