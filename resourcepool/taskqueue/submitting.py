@@ -164,7 +164,9 @@ def _tell(using: str, address: int) -> None:
 def _name(option: str, value: object) -> str:
     name = options.text(option, value, most=MAX_KEY)
     if name != name.strip():  # MariaDB takes no notice of spaces at the end
-        raise BadOption(option, value, "one line of text that neither begins nor ends with a space")
+        raise BadOption(
+            option, value, Sentence(_("one line of text that neither begins nor ends with a space"))
+        )
     return name
 
 
@@ -194,5 +196,9 @@ def _moment(moment: object) -> datetime.datetime | None:
             "task_time", moment, f"a datetime {which} a time zone, such as django.utils.timezone.now()"
         )
     if not EARLIEST <= moment.year <= LATEST:
-        raise BadOption("task_time", moment, f"a moment from the year {EARLIEST} to {LATEST}")
+        raise BadOption(
+            "task_time",
+            moment,
+            Sentence(_("a moment from the year %(first)s to %(last)s"), first=str(EARLIEST), last=str(LATEST)),
+        )
     return moment
