@@ -19,7 +19,7 @@ MAX_TYPE = 100
 MAX_OUTCOME = 2_000
 MOST_LANES = 64
 MOST_RETRIES = 1_000
-NO_STREAM = gettext_noop("an existing stream; `manage.py resourcepool_streams add` adds one")
+NO_STREAM = gettext_noop("an existing stream; `manage.py resourcepool_streams add NAME` adds one")
 
 
 class StreamQuerySet(LeaseQuerySet):
