@@ -138,6 +138,8 @@ def _submit(entry: Any, key: str) -> None:
     try:
         submit(STREAM, SEND, _sendable(entry, key), key=key, lane=str(entry.model.pk))
     except BadOption as error:  # else it would be due for ever, and hold up the others
+        if error.name != "params":  # the stream is gone: it is sent when that is back
+            raise
         logger.error("celery beat: %r cannot be sent and is passed over: %s", entry.name, error)  # noqa: TRY400
 
 
