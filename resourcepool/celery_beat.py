@@ -74,7 +74,10 @@ class LeasedDatabaseScheduler(DatabaseScheduler):  # type: ignore[misc]  # it ha
             return STANDBY
 
     def apply_entry(self, entry: Any, producer: Any = None) -> None:
-        """Note that the entry is run, and submit its Celery task; nothing happens when another beat was faster."""
+        """Note that the entry is run, and submit its Celery task; nothing happens when another beat was faster.
+
+        One whose parameters no stream takes is noted, too, and logged: all others would have to wait for it.
+        """
         model, term = entry.model, self._term
         if term is None:
             return
@@ -134,8 +137,10 @@ def send(task: RunningTask) -> str:
 def _submit(entry: Any, key: str) -> None:
     try:
         submit(STREAM, SEND, _sendable(entry, key), key=key, lane=str(entry.model.pk))
-    except BadOption as error:  # else it would be due for ever, and hold up the others
-        logger.error("celery beat: %r cannot be sent and is passed over: %s", entry.name, error)  # noqa: TRY400
+    except BadOption as error:
+        if error.name != "params":
+            raise
+        logger.error("celery beat: %s is not sent, because it never could be: %s", entry.name, error)  # noqa: TRY400
 
 
 def _sendable(entry: Any, key: str) -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from resourcepool.events import say
+
 
 class ResourcePoolError(Exception):
     """The root of every error raised by resourcepool."""
@@ -18,8 +20,10 @@ class BadOption(ResourcePoolError, ValueError):
     """A value that is not allowed; says which one, what was given, unless that is ``Hidden``, and what is allowed."""
 
     def __init__(self, name: str, value: object, allowed: str) -> None:
-        given = name if isinstance(value, Hidden) else f"{name}={_shown(value)} is not allowed"
-        super().__init__(f"{given}: {allowed}")
+        if isinstance(value, Hidden):
+            super().__init__(say("about", name=name, why=allowed))
+        else:
+            super().__init__(say("not_allowed", name=name, value=_shown(value), why=allowed))
         self.name, self.value, self.allowed = name, value, allowed
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.db import DatabaseError, InterfaceError, connections, models
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext_noop
 
 from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import retrying
@@ -13,14 +14,15 @@ from resourcepool.dialect import DbNow
 from resourcepool.elections.election import Election
 from resourcepool.elections.models import AbstractElection
 from resourcepool.elections.term import Term
+from resourcepool.events import Sentence, SentenceField, say
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.leases import verbs
 
 # What the jobs are called, in their rows and wherever they are shown.
-SWEEP, PRUNE, STATISTICS = "sweep", "prune history", "statistics"
+SWEEP, PRUNE, STATISTICS = gettext_noop("sweep"), gettext_noop("prune history"), gettext_noop("statistics")
 CHECK = "check "  # and the label of the pool that is checked
 
-MAX_RESULT = 200
+MAX_RESULT = 2_000  # characters, as it is stored
 TROUBLE = (DatabaseError, InterfaceError, ResourcePoolError)
 
 logger = logging.getLogger(__name__)
@@ -34,7 +36,7 @@ class Job(AbstractElection):
 
     done_at = models.DateTimeField(_("done at"), null=True, editable=False)
     seconds = models.FloatField(_("took"), null=True, editable=False)
-    result = models.CharField(_("result"), max_length=MAX_RESULT, default="", editable=False)
+    result = SentenceField(_("result"), max_length=MAX_RESULT, default="", editable=False)
     memory = models.TextField(default="", editable=False, help_text=_("What it has to know next time."))
     failed_at = models.DateTimeField(_("failed at"), null=True, editable=False)
 
@@ -68,21 +70,17 @@ def run(name: str, work: Callable[[Term], str]) -> str | None:
             result = work(term)
         except Exception as error:
             try:
-                note(failed_at=DbNow(), result=_line(f"{type(error).__name__}: {error}"))
+                note(failed_at=DbNow(), result=_failure(error))
             except TROUBLE as trouble:  # what ``work`` has met matters more
                 logger.warning("that the job %r failed was not written down: %s", name, trouble)
             raise
-        note(done_at=DbNow(), failed_at=None, seconds=monotonic() - began_at, result=_line(result))
+        note(done_at=DbNow(), failed_at=None, seconds=monotonic() - began_at, result=result)
     return result
 
 
-def _line(text: str) -> str:
-    """Return ``text`` as one line for the row: of a list that is too long the items that fit, and how many do not."""
-    plain = " ".join(text.split())
-    items = plain.split("; ")
-    for kept in range(min(len(items), MAX_RESULT), 0, -1):
-        left_out = len(items) - kept
-        line = "; ".join([*items[:kept], *([f"and {left_out} more"] if left_out else [])])
-        if len(line) <= MAX_RESULT:
-            return line
-    return f"{plain[: MAX_RESULT - 3]}..."
+def _failure(error: Exception) -> str:
+    """Return what the row says of ``error``: its kind and, in one line, its text."""
+    why = str(error)
+    return say(
+        "about", name=type(error).__name__, why=why if isinstance(why, Sentence) else " ".join(why.split())
+    )

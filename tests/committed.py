@@ -52,10 +52,10 @@ def forget_everything() -> None:
         one.outcome.give_up()
     for looking in list(waiting.waiters._loops.values()):
         looking.wakeup.ring()
-    eventually(lambda: not any(each.waiters for each in lines.values()), within=10)
+    eventually(lambda: not any(each.waiters for each in lines.values()))
     lines.clear()
     for memory in (contention.acquiring, contention.releasing):
-        memory._until.clear()
+        memory.until.clear()
     contention._speeds.clear()
     contention.upkeep._done_at.clear()  # by a clock that a test may have moved
     for model in leased_models():

@@ -50,6 +50,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     running.begin()
+    if item.get_closest_marker("alone") and everywhere.vendors(item) != {"mysql"}:
+        pytest.fail("what runs alone runs on MariaDB alone: see tests/run.py", pytrace=False)
     mark = item.get_closest_marker("only")
     if mark is None:
         return

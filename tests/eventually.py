@@ -11,9 +11,9 @@ Result = TypeVar("Result")
 
 
 def eventually(
-    predicate: Callable[[], Result], within: float = 5, because: Callable[[], object] = str
+    predicate: Callable[[], Result], within: float = 30, because: Callable[[], object] = str
 ) -> Result:
-    """Return what ``predicate`` returns as soon as it is true; fail when it is not ``within`` seconds."""
+    """Return what ``predicate`` returns as soon as it is true; fail when it is not ``within`` seconds, for it hangs."""
     deadline = time.monotonic() + within
     while True:
         result = predicate()
@@ -69,7 +69,7 @@ class InBackground(threading.Thread):
         except BaseException as error:  # noqa: BLE001 (raised where it is asked for)
             self._error = error
 
-    def result(self, timeout: float = 10) -> Any:
+    def result(self, timeout: float = 30) -> Any:
         self.join(max(0.0, timeout))
         assert not self.is_alive(), f"still running after {timeout} s"
         if self._error is not None:

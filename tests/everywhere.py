@@ -1,7 +1,7 @@
 """The tests that depend on the database: ``make test`` runs them on every one, and all others on SQLite alone.
 
-Listed is what sends statements of its own, or depends on locks, clocks, sessions or answers of the server. What works
-on top of that (handles, loops, pages, commands, arithmetic) behaves the same everywhere and is tested once.
+Listed, with what differs, is what sends statements of its own, or depends on locks, clocks, sessions or answers of the
+server. What works on top of that (handles, loops, arithmetic) behaves the same everywhere and is tested once.
 """
 
 import functools
@@ -13,117 +13,117 @@ import pytest
 SERVERS = frozenset({"mysql", "postgresql"})
 EVERYWHERE = (
     # The verbs, the guard, and replies that were lost
-    "tests/leases/test_any_order.py",
-    "tests/leases/test_contract.py",
-    "tests/leases/test_contract_in_time.py",
-    "tests/leases/test_guard.py",
-    "tests/leases/test_lock_holders.py",
-    "tests/leases/test_made_again.py",
-    "tests/leases/test_several_databases.py",
-    "tests/leases/test_silence.py",
-    "tests/leases/test_skip_locked.py",
-    "tests/leases/test_unsettled.py",
-    "tests/database/test_answers.py",
-    "tests/database/test_background.py",
-    "tests/database/test_open_transaction.py",
-    "tests/dialect",
-    "tests/encryption/test_field_bound.py::test_however_it_was_stored_it_is_nothing_to_another_row",
-    "tests/encryption/test_field_bound.py::test_what_the_database_stores_alike_is_alike",
+    "tests/leases/test_any_order.py",  # the verbs in every order
+    "tests/leases/test_contract.py",  # each verb's statement and its row count, for keys that are UUIDs and texts
+    "tests/leases/test_contract_in_time.py",  # the server's clock, and its sessions' time zones
+    "tests/leases/test_guard.py",  # row locks of an open transaction
+    "tests/leases/test_lock_holders.py",  # a lock that somebody else holds
+    "tests/leases/test_made_again.py",  # the default that the database computes for a new row's fence
+    "tests/leases/test_several_databases.py",  # two connections of one process
+    "tests/leases/test_silence.py",  # what ends a session that is silent
+    "tests/leases/test_skip_locked.py",  # SKIP LOCKED
+    "tests/leases/test_unsettled.py",  # replies that are lost on the wire
+    "tests/database/test_answers.py",  # an answer that does not come
+    "tests/database/test_background.py",  # a connection of a thread's own
+    "tests/database/test_open_transaction.py",  # what a transaction shows and locks
+    "tests/dialect",  # the differences themselves
+    "tests/elections",  # a claim of a row that may have to be made first
+    "tests/taskqueue/test_consumer.py",  # claims, guards and takeovers in one transaction with the leader's row
+    "tests/taskqueue/test_submit.py",  # unique keys in and out of a transaction
+    "tests/encryption/test_field_bound.py::test_however_it_was_stored_it_is_nothing_to_another_row",  # types of columns
+    "tests/encryption/test_field_bound.py::test_what_the_database_stores_alike_is_alike",  # types of columns
     # Tickets
-    "tests/waiting/test_acquire.py",
-    "tests/waiting/test_giving_out.py",
-    "tests/waiting/test_handover.py",
-    "tests/waiting/test_handover_locked.py",
-    "tests/waiting/test_handover_lost_replies.py",
-    "tests/waiting/test_large_tickets.py",
-    "tests/waiting/test_line.py",
-    "tests/waiting/test_line_several.py",
-    "tests/waiting/test_order.py",
-    "tests/waiting/test_sessions.py",
-    "tests/waiting/test_tickets.py",
+    "tests/waiting/test_acquire.py",  # which statements a caller sends
+    "tests/waiting/test_giving_out.py",  # locks and the order of rows
+    "tests/waiting/test_handover.py",  # two rows in one transaction
+    "tests/waiting/test_handover_locked.py",  # a row that is locked meanwhile
+    "tests/waiting/test_handover_lost_replies.py",  # a lost COMMIT
+    "tests/waiting/test_large_tickets.py",  # how much a column takes
+    "tests/waiting/test_line.py",  # order and locks
+    "tests/waiting/test_line_several.py",  # order and locks
+    "tests/waiting/test_order.py",  # NULLs, collations, priorities
+    "tests/waiting/test_sessions.py",  # how many sessions are used
+    "tests/waiting/test_tickets.py",  # each statement on them
     # Pools: statements, choice and what operators change
-    "tests/resources/test_any_order.py",
-    "tests/resources/test_choice.py",
-    "tests/resources/test_document_000.py",
-    "tests/resources/test_locked_rows.py",
-    "tests/resources/test_operating.py",
-    "tests/resources/test_outages.py",
-    "tests/resources/test_pool.py",
-    "tests/resources/test_pool_adopt.py",
-    "tests/resources/test_pool_statements.py",
-    "tests/resources/test_selectors.py",
-    "tests/resources/test_service.py",
-    "tests/resources/test_silent_operators.py",
-    "tests/resources/test_statements.py",
-    "tests/resources/test_strategy.py",
-    "tests/proxies/test_importing.py",
+    "tests/resources/test_any_order.py",  # all calls of a pool in every order
+    "tests/resources/test_registry.py",  # ORDER BY, LIMIT and random numbers
+    "tests/resources/test_locked_rows.py",  # locks that operators meet
+    "tests/resources/test_operating.py",  # updates that compute one column from another
+    "tests/resources/test_outages.py",  # what each driver says of a server that is away
+    "tests/resources/test_pool.py",  # row counts of each call
+    "tests/resources/test_pool_adopt.py",  # row counts of each call
+    "tests/resources/test_pool_statements.py",  # which statements there are
+    "tests/resources/test_selectors.py",  # JSON, collations and types in WHERE
+    "tests/resources/test_service.py",  # updates beside a running lease
+    "tests/resources/test_silent_operators.py",  # a session that is silent
+    "tests/resources/test_statements.py",  # what a statement costs while others run
+    "tests/resources/test_strategy.py",  # ORDER BY
+    "tests/proxies/test_importing.py",  # inserts that may conflict
     # Queues
-    "tests/queues/test_any_order.py",
-    "tests/queues/test_guard.py",
-    "tests/queues/test_handing_over.py",
-    "tests/queues/test_locked_rows.py",
-    "tests/queues/test_lost_replies.py",
-    "tests/queues/test_move_log.py",
-    "tests/queues/test_moving.py",
-    "tests/queues/test_operating.py",
-    "tests/queues/test_outages.py",
-    "tests/queues/test_reassigning.py",
-    "tests/queues/serving/test_membership.py",
-    "tests/queues/serving/test_membership_judged_dead.py",
-    "tests/queues/serving/test_snapshot.py",
+    "tests/queues/test_any_order.py",  # all that servers do, in every order
+    "tests/queues/test_guard.py",  # row locks of an open transaction
+    "tests/queues/test_handing_over.py",  # fences in UPDATE
+    "tests/queues/test_locked_rows.py",  # locks
+    "tests/queues/test_lost_replies.py",  # lost replies
+    "tests/queues/test_move_log.py",  # which rows a transaction writes
+    "tests/queues/test_moving.py",  # one UPDATE for many rows
+    "tests/queues/test_reassigning.py",  # many who plan at once
+    "tests/queues/serving/test_membership.py",  # joining and renewing
+    "tests/queues/serving/test_membership_judged_dead.py",  # joining again
+    "tests/queues/serving/test_snapshot.py",  # one read of everything
     # Readings, the history, periodic work
-    "tests/status/test_collations.py",
-    "tests/status/test_grid.py",
-    "tests/status/test_pools.py",
-    "tests/status/test_search.py",
-    "tests/status/test_trend.py",
-    "tests/status/test_waiting.py",
-    "tests/status/test_why.py",
-    "tests/status/queues/test_stuck.py",
-    "tests/status/queues/test_task_types.py",
-    "tests/history/test_recorder.py",
-    "tests/elections",
-    "tests/taskqueue",
-    "tests/jobs",
-    "tests/sweeps/test_locked_rows.py",
-    "tests/sweeps/test_sweep.py",
-    "tests/validity/test_check.py",
+    "tests/status/test_collations.py",  # collations
+    "tests/status/test_grid.py",  # aggregates
+    "tests/status/test_pools.py",  # aggregates
+    "tests/status/test_search.py",  # LIKE and numbers out of range
+    "tests/status/test_trend.py",  # moments that are grouped
+    "tests/status/test_waiting.py",  # aggregates
+    "tests/status/test_why.py",  # moments of the server
+    "tests/status/queues/test_stuck.py",  # intervals
+    "tests/status/queues/test_task_types.py",  # aggregates
+    "tests/history/test_recorder.py",  # inserts by a thread of its own
+    "tests/sweeps/test_locked_rows.py",  # locks
+    "tests/sweeps/test_sweep.py",  # deletes in batches
+    "tests/jobs",  # elections of periodic work
     # Plans, and whether a server is safe
-    "tests/checks/test_database.py",
-    "tests/checks/test_unsafe_servers.py",
-    "tests/safety/test_measuring.py",
-    "tests/safety/test_plans.py",
-    # Every page and every command; what lists find, and what they cost
-    "tests/canary/test_commands.py::test_it_shows_none",
-    "tests/canary/test_pages.py::test_a_page_shows_none",
-    "tests/admin/test_lists.py::test_at_most_ten_queries_however_many_rows",
-    "tests/admin/test_lists.py::test_more_words_than_a_database_compares_at_once_find_nothing",
-    "tests/admin/test_lists.py::test_no_query_counts_the_table",
-    "tests/admin/test_lists.py::test_the_filter_by_state_agrees_with_the_states",
-    "tests/admin/test_lists.py::test_what_the_filters_and_the_search_find",
-    "tests/admin/test_locked_rows.py",
-    "tests/admin/test_records.py::test_a_key_that_no_database_can_hold_is_not_there",
-    "tests/admin/test_records.py::test_what_the_filters_find",
-    "tests/admin/queues/test_lists.py::test_what_the_filters_find",
-    "tests/management/test_locked_rows.py",
-    "tests/management/test_resourcepool_doctor.py",
-    "tests/management/test_unmigrated.py",
-    # Real processes
-    "tests/concurrency/test_clean_up.py",
-    "tests/concurrency/test_counter.py",
-    "tests/concurrency/test_crashes.py",
-    "tests/concurrency/test_endings.py",
-    "tests/concurrency/test_forks.py",
-    "tests/concurrency/test_frozen_server.py",
-    "tests/concurrency/test_line.py",
-    "tests/concurrency/test_lost_replies.py",
-    "tests/concurrency/test_many.py",
-    "tests/concurrency/test_pauses.py",
-    "tests/concurrency/test_queues_outage.py",
-    "tests/concurrency/test_restarts.py",
-    "tests/concurrency/test_threads.py",
-    "tests/concurrency/test_transient.py",
-    "tests/concurrency/test_vanished_host.py",
+    "tests/checks/test_database.py",  # its version, settings and tables
+    "tests/checks/test_unsafe_servers.py",  # servers with unsafe settings
+    "tests/safety/test_measuring.py",  # what is measured on it
+    "tests/safety/test_plans.py",  # EXPLAIN
+    # Every page and every command sends its statements once; what lists find, and what they cost
+    "tests/canary/test_commands.py::test_it_shows_none",  # each command
+    "tests/canary/test_pages.py::test_a_page_shows_none",  # each page
+    "tests/admin/test_lists.py::test_at_most_ten_queries_however_many_rows",  # prefetching
+    "tests/admin/test_lists.py::test_more_words_than_a_database_compares_at_once_find_nothing",  # limits of a statement
+    "tests/admin/test_lists.py::test_no_query_counts_the_table",  # estimates of counts
+    "tests/admin/test_lists.py::test_the_filter_by_state_agrees_with_the_states",  # moments of the server
+    "tests/admin/test_lists.py::test_what_the_filters_and_the_search_find",  # LIKE, JSON, collations
+    "tests/admin/test_locked_rows.py",  # locks
+    "tests/admin/test_records.py::test_a_key_that_no_database_can_hold_is_not_there",  # numbers out of range
+    "tests/admin/test_records.py::test_what_the_filters_find",  # JSON and moments
+    "tests/admin/queues/test_lists.py::test_what_the_filters_find",  # moments of the server
+    "tests/management/test_locked_rows.py",  # locks
+    "tests/management/test_resourcepool_doctor.py",  # what it says of each server
+    "tests/management/test_unmigrated.py",  # how each says that a table is missing
+    # Real processes; how a process ends, and most of what forks and lines do, is the same everywhere
+    "tests/concurrency/test_counter.py",  # mutual exclusion
+    "tests/concurrency/test_crashes.py",  # kills in the middle of statements
+    # a driver's session in a child:
+    "tests/concurrency/test_forks.py::test_the_parents_connection_and_lease_outlive_a_child_that_used_the_database",
+    "tests/concurrency/test_frozen_server.py",  # a server that hangs
+    # tickets that run out:
+    "tests/concurrency/test_line.py::test_six_processes_are_served_as_they_came_and_a_dead_one_drops_out",
+    # tickets that run out:
+    "tests/concurrency/test_line.py::test_the_living_behind_the_dead_are_served_in_order_on_two_rows",
+    "tests/concurrency/test_line.py::test_a_newcomer_who_does_not_wait_never_overtakes",  # isolation
+    "tests/concurrency/test_lost_replies.py",  # lost replies
+    "tests/concurrency/test_many.py",  # deadlocks
+    "tests/concurrency/test_pauses.py",  # locks of a process that is stopped
+    "tests/concurrency/test_queues_outage.py",  # a wire that is cut
+    "tests/concurrency/test_restarts.py",  # a server that restarts
+    "tests/concurrency/test_threads.py",  # mutual exclusion
+    "tests/concurrency/test_transient.py",  # each server's own errors
+    "tests/concurrency/test_vanished_host.py",  # a host that is gone without a word
 )
 # What a file looks like that has tests for servers: the mark, or a name that stands for it (tests/queues/crew.py).
 MENTION = re.compile(r'only\("(?:mysql|postgresql)"|has_a_server')

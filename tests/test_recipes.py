@@ -32,6 +32,7 @@ import {modules}
     ("page", "recipe", "modules"),
     [
         ("history.md", "CELERY_BROKER_URL", "celery.app.base, kombu.transport.redis, django_celery_beat"),
+        ("streams.md", "CELERY_BEAT_SCHEDULER", "celery.app.base, django_celery_beat"),
         ("hints.md", "amqp://", "kombu.transport.pyamqp"),
         ("hints.md", "redis://", "redis"),
         ("validity.md", "CHECKS", "httpcore, certifi, resourcepool.proxies.checking.deadline"),

@@ -1,6 +1,7 @@
 """The admin pages."""
 
 from resourcepool.admin.dashboard_link import DashboardAdmin
+from resourcepool.admin.elections import LeadershipAdmin
 from resourcepool.admin.generic import ReadOnlyAdmin
 from resourcepool.admin.queues.queues import QueueAdmin
 from resourcepool.admin.queues.servers import ServerAdmin
@@ -15,6 +16,7 @@ __all__ = [
     "DashboardAdmin",
     "EventAdmin",
     "JobAdmin",
+    "LeadershipAdmin",
     "MoveAdmin",
     "ProxyAdmin",
     "QueueAdmin",

@@ -21,9 +21,9 @@ from django.utils.translation import gettext as _
 
 from resourcepool.admin.paging import NUL, CappedList, CappedPaginator
 from resourcepool.database.short_statements import brief, row_locked
+from resourcepool.events import shown
 from resourcepool.exceptions import RowLocked
 from resourcepool.leases.lock_holders import sentence
-from resourcepool.phrases import shown
 
 # Django's classes as the type checker wants them; they take no type parameters at run time.
 if TYPE_CHECKING:
@@ -38,7 +38,6 @@ class Admin(ModelAdmin):
 
     list_per_page = 50
     show_full_result_count = False
-    show_facets = admin.ShowFacets.NEVER
     paginator = CappedPaginator
 
     class Media:
@@ -138,6 +137,7 @@ class ReadOnlyAdmin(Admin):
     """Nobody adds, changes or deletes here."""
 
     actions: Any = None
+    show_facets = admin.ShowFacets.NEVER  # events and moves are too many to be counted for each filter
     sortable_by: ClassVar[Any] = ()  # there is no index for it
     ordering: ClassVar[tuple[str, ...]] = ("-pk",)
 

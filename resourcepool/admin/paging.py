@@ -56,9 +56,9 @@ class CappedPaginator(Paginator):
 class CappedList(DjangoChangeList):
     """A list that never counts the whole table, and finds nothing for what no row can have."""
 
-    def get_queryset(self, request: HttpRequest, *args: Any) -> Any:
+    def get_queryset(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         """Return what the filters and the search find."""
-        rows = super().get_queryset(request, *args)
+        rows = super().get_queryset(request, *args, **kwargs)
         asked = (text for texts in request.GET.lists() for text in texts[1])
         return rows.none() if any(NUL in text or len(text) > LONGEST for text in asked) else rows
 

@@ -12,7 +12,7 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 
 from resourcepool.admin.countdown import countdown
-from resourcepool.phrases import shown
+from resourcepool.events import shown
 from resourcepool.resources.state import State, Status, Verdict, standing_of
 from resourcepool.signals import What
 from resourcepool.status.durations import duration

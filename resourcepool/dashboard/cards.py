@@ -105,7 +105,7 @@ def overview(
 
     Args:
         is_with_queues: how the task types stand, too: seven queries more, one if there is none.
-        is_with_streams: how the streams stand, too: one query more, and four for each stream.
+        is_with_streams: how the streams stand, too: five queries more, one if there is none.
 
     Raises:
         DatabaseError, DatabaseUnavailable: the database does not answer.

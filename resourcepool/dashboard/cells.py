@@ -8,7 +8,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from resourcepool.phrases import shown
+from resourcepool.events import shown
 from resourcepool.resources.state import State
 from resourcepool.status.durations import duration
 from resourcepool.status.grid import Cell

@@ -26,7 +26,7 @@ class StreamRow:
 
 
 def stream_rows(links: Links) -> list[StreamRow]:
-    """Return a line for each stream: one query, and four for each."""
+    """Return a line for each stream: five queries, one if there is none."""
     return [
         StreamRow(
             f"rps{number}",

@@ -29,6 +29,7 @@ from resourcepool.daemon import Daemon
 from resourcepool.database.clock import monotonic
 from resourcepool.database.wakeup import Wakeup
 from resourcepool.dialect import Trouble
+from resourcepool.events import say
 from resourcepool.exceptions import DatabaseUnavailable, NotMigrated, ResourcePoolError
 
 logger = logging.getLogger(__name__)
@@ -99,9 +100,9 @@ def _raise_if_final(
     connection: BaseDatabaseWrapper, error: Exception, trouble: Trouble | None, this: "Try", *, is_last: bool
 ) -> None:
     """Raise, unless the statement may be sent again."""
-    said = _said(connection, error, this)
+    said = _said("database", connection, error, this)
     if trouble is Trouble.NOT_MIGRATED:
-        raise NotMigrated(f"{said}; run `manage.py migrate`") from error
+        raise NotMigrated(_said("not_migrated", connection, error, this)) from error
     if trouble is None or connection.in_atomic_block:
         raise error
     if trouble is Trouble.DISCONNECTED:
@@ -116,11 +117,11 @@ def rows_read(connection: BaseDatabaseWrapper, sql: str, params: Sequence[Any]) 
     return retrying(connection, partial(dialect.run, connection, sql, params, dialect.all_rows))
 
 
-def _said(connection: BaseDatabaseWrapper, error: Exception, this: "Try") -> str:
+def _said(code: str, connection: BaseDatabaseWrapper, error: Exception, this: "Try") -> str:
     """Return the database and its error message, without the excerpt of the statement that PostgreSQL adds."""
     said, _, _ = str(error).partition("\nLINE ")
     late = f" (no answer within {this.limit:g} s)" if this.is_over else ""
-    return f"database {connection.alias!r}: {said}{late}"
+    return say(code, alias=repr(connection.alias), error=f"{said}{late}")
 
 
 class Watched:

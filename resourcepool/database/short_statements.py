@@ -7,6 +7,7 @@ from django.db import DatabaseError, connections
 
 from resourcepool import dialect
 from resourcepool.dialect import Trouble, brief_transaction
+from resourcepool.events import say
 from resourcepool.exceptions import RowLocked
 
 
@@ -30,18 +31,15 @@ def brief(using: str) -> Iterator[None]:
 
 def row_locked(using: str, told: str = "") -> RowLocked:
     """Return the error for a locked row; ``told``: who has it locked."""
-    return RowLocked(
-        f"database {using!r}: a row is locked by somebody's transaction, perhaps its holder's (guard); try again in"
-        " a moment" + (f": {told}" if told else "")
-    )
+    return RowLocked(_with(told, say("row_locked", alias=repr(using))))
 
 
 def rows_locked(using: str, locked: int, done: int, told: str = "") -> RowLocked:
     """Return the error that says how many rows are locked, and how many others were changed."""
     if locked == 1 and not done:
         return row_locked(using, told)
-    return RowLocked(
-        f"database {using!r}: {locked} locked by somebody's transaction, perhaps the holder's (guard); {done} done;"
-        " try again in a moment" + (f": {told}" if told else ""),
-        done,
-    )
+    return RowLocked(_with(told, say("rows_locked", alias=repr(using), count=locked, count_done=done)), done)
+
+
+def _with(told: str, said: str) -> str:
+    return say("about", name=said, why=told) if told else said

@@ -97,8 +97,10 @@ def know_socket(connection: BaseDatabaseWrapper) -> None:
 
 def is_socket_known(connection: Any) -> bool:
     """Whether the next statement goes to a session that is there already, and whose socket is known."""
-    is_alive = connection.health_check_done or not connection.health_check_enabled
-    return bool(is_alive and _socket_of(connection) is not None)
+    known = connection.__dict__.get(SOCKET)  # not by ``_socket_of``: every statement asks this
+    if known is None or known.driver is not connection.connection:
+        return False
+    return bool(connection.health_check_done or not connection.health_check_enabled)
 
 
 def may_connect(connection: Any) -> bool:

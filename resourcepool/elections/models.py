@@ -13,7 +13,8 @@ from resourcepool.database.where import ANYWHERE, Where
 from resourcepool.dialect import KeyField
 from resourcepool.exceptions import BadOption
 from resourcepool.leases.models import AbstractLease
-from resourcepool.leases.table import key, table_of
+from resourcepool.leases.table import table_of
+from resourcepool.leases.verbs import key
 
 MAX_NAME = 200
 

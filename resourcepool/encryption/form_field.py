@@ -1,4 +1,4 @@
-"""How a secret is entered into a form: it goes in and never comes out; what is left empty stays as it is stored."""
+"""The form field of a secret: the stored one is never shown, and stays where the field is left empty."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,8 +9,8 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.debug import sensitive_variables
 
 from resourcepool.encryption.sealed import Sealed, seal
+from resourcepool.events import shown
 from resourcepool.exceptions import SecretUnreadable
-from resourcepool.phrases import shown
 
 TRIED = ("tried",)  # and thrown away
 MOVED = Sealed("")  # stands for a stored one that belongs to other values than those that were entered

@@ -11,6 +11,7 @@ from django.views.decorators.debug import sensitive_variables
 
 from resourcepool.encryption.field import EncryptedTextField
 from resourcepool.encryption.sealed import Sealed, seal
+from resourcepool.events import say
 from resourcepool.exceptions import RowLocked, SecretUnreadable
 from resourcepool.leases.short_transactions import briefly
 
@@ -81,4 +82,4 @@ def _anew(field: Any, row: Any) -> Sealed:
 
 def naming(row: Any, error: SecretUnreadable) -> SecretUnreadable:
     """Return the same error with the row that it is about."""
-    return SecretUnreadable(f"{row._meta.label} {row.pk}: {error}")
+    return SecretUnreadable(say("about", name=f"{row._meta.label} {row.pk}", why=str(error)))

@@ -1,6 +1,6 @@
-"""What is encrypted with the keys in RESOURCEPOOL["SECRET_KEYS"]: the first one encrypts, every one decrypts.
+"""Encryption with the keys in RESOURCEPOOL["SECRET_KEYS"]: the first one encrypts, every one decrypts.
 
-Each purpose has keys of its own, derived from these: what was sealed for one cannot be opened for another.
+Each purpose has keys of its own, derived from these: a secret sealed for one purpose cannot be opened for another.
 """
 
 import base64
@@ -8,9 +8,11 @@ import hmac
 import json
 from typing import Any
 
+from django.utils.translation import gettext_noop as _
 from django.views.decorators.debug import sensitive_variables
 
 from resourcepool.conf import setting
+from resourcepool.events import Sentence
 from resourcepool.exceptions import SecretUnreadable
 
 Purpose = tuple[str, ...]
@@ -21,10 +23,7 @@ ANY: Purpose = ()
 
 ENCODING = ("utf-8", "surrogatepass")  # an error about half a character would show the whole secret
 
-_HINT = (
-    "put a key first in the list RESOURCEPOOL['SECRET_KEYS']; make one with: "
-    'python -c "from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())"'
-)
+_COMMAND = 'python -c "from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())"'
 
 
 class Sealed:
@@ -47,8 +46,12 @@ class Sealed:
             except InvalidToken:
                 continue
         raise SecretUnreadable(
-            "none of the keys in RESOURCEPOOL['SECRET_KEYS'] decrypts this secret: was a key removed, or was it stored"
-            " for another row?"
+            Sentence(
+                _(
+                    "none of the keys in RESOURCEPOOL['SECRET_KEYS'] decrypts this secret: was a key removed, or was it"
+                    " stored for another row?"
+                )
+            )
         )
 
     @sensitive_variables()
@@ -60,7 +63,7 @@ class Sealed:
             try:
                 return seal(self.open(*others), purpose)
             except SecretUnreadable:
-                pass  # the key is lost, or it belongs to another row: whoever reads it is told
+                pass  # the key is lost, or it belongs to another row: reading it raises
         return self
 
 
@@ -77,12 +80,27 @@ def _cipher(purpose: Purpose) -> Any:
 
     keys = setting("SECRET_KEYS")
     if not isinstance(keys, list | tuple) or not keys:
-        raise SecretUnreadable(f"there is no key for secrets: {_HINT}")
+        raise SecretUnreadable(
+            Sentence(
+                _(
+                    "there is no key for secrets: put a key first in the list RESOURCEPOOL['SECRET_KEYS'];"
+                    " make one with: %(command)s"
+                ),
+                command=_COMMAND,
+            )
+        )
     try:
         ciphers = [Fernet(key) for key in keys]
     except (ValueError, TypeError):
         raise SecretUnreadable(
-            f"one of the {len(keys)} keys for secrets is not a Fernet key: {_HINT}"
+            Sentence(
+                _(
+                    "one of the %(count)s keys for secrets is not a Fernet key: put a key first in the list"
+                    " RESOURCEPOOL['SECRET_KEYS']; make one with: %(command)s"
+                ),
+                count=len(keys),
+                command=_COMMAND,
+            )
         ) from None
     return MultiFernet([Fernet(_derived(key, purpose)) for key in keys] if purpose else ciphers)
 

@@ -7,6 +7,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from resourcepool.dialect import DbLater, KeyField, MicrosUntil
+from resourcepool.events import SentenceField
 from resourcepool.signals import What
 
 # How a lease ends that its holder gives back while it is still the holder's: nobody else tells of its end.
@@ -64,7 +65,7 @@ class Event(models.Model):
     fence = models.BigIntegerField(_("fence"), default=0)
     holder = models.CharField(_("holder"), max_length=MAX_TEXT, default="")
     actor = models.CharField(_("by"), max_length=MAX_ACTOR, default="")
-    reason = models.CharField(_("reason"), max_length=MAX_TEXT, default="")
+    reason = SentenceField(_("reason"), default="")
     seconds = models.FloatField(_("seconds"), null=True)
     ttl = models.FloatField(_("good after each renewal for (s)"), null=True)
     host = models.CharField(_("host"), max_length=80, default="")

@@ -14,6 +14,8 @@ from resourcepool import dialect
 from resourcepool.clock import monotonic
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbLater
+from resourcepool.events import say
+from resourcepool.events.field import stored
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.history.held import grant, held
 from resourcepool.history.merging import Entry
@@ -56,7 +58,7 @@ def write(entries: Sequence[Entry]) -> None:
 
 def write_gap(count: int) -> None:
     """Say in the history that so many events of this process are missing; raises DatabaseUnavailable."""
-    reason = f"{count} events of this process were not written down: too many waited"
+    reason = say("not_written", count=count)
     gap = Event(at=DbLater(0), what=What.LOST, reason=reason, host=_host, pid=os.getpid())
     using = router.db_for_write(Event)
     retrying(connections[using], partial(gap.save, using=using, force_insert=True))
@@ -109,7 +111,7 @@ def _texts(fact: Fact, texts: list[object]) -> str:
         storable(fact.pk, MAX_ROW),
         storable(fact.holder, MAX_TEXT),
         storable(fact.actor, MAX_ACTOR),
-        storable(fact.reason, MAX_TEXT),
+        stored(fact.reason),
         _host,
     )
     texts += filter(None, found)

@@ -22,6 +22,7 @@ from resourcepool.database.clock import monotonic
 from resourcepool.database.loop import PAUSE_AFTER_FAILURE, Loop
 from resourcepool.database.retry import retrying
 from resourcepool.database.wakeup import Wakeup
+from resourcepool.events import say
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.leases import shutdown, verbs
 from resourcepool.leases.leaks import forgotten
@@ -143,13 +144,13 @@ class Keeper:
     def _look_for_leaks(self, using: str) -> None:
         for lease in forgotten(self._kept_on(using)):
             if lease.is_delivered:
-                _report_leak(lease, "nobody has its handle any more")
+                _report_leak(lease, say("no_handle"))
             else:  # the thread that should have got it was interrupted
                 self.let_go(lease)
         now = monotonic()
         for lease in self._kept_on(using):
             if lease.leaks_at <= now:
-                _report_leak(lease, f"held for more than {lease.terms.leak_after:g} s")
+                _report_leak(lease, say("held_long", seconds=lease.terms.leak_after))
 
     def _renew(self, using: str, batch: list[Renewable]) -> float:
         """Renew one batch, whatever happens to the other batches; return when to look again."""

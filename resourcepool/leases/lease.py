@@ -19,6 +19,7 @@ from resourcepool.database import background
 from resourcepool.database.clock import monotonic
 from resourcepool.database.open_transaction import OpenTransaction, limit_silence, rolled_back_on_error
 from resourcepool.database.retry import answer_timeout
+from resourcepool.events import say
 from resourcepool.exceptions import (
     DatabaseUnavailable,
     GuardOutsideTransaction,
@@ -79,17 +80,16 @@ class Lease:
     def _take(self, grant: Grant, connection: BaseDatabaseWrapper) -> None:
         self.pk, self.fence, self.holder = grant.pk, grant.fence, grant.holder
         self._pid = os.getpid()
-        self._note_transaction(connection)  # invisible to the keeper until it commits
+        # Invisible to the keeper until it commits.
+        self._transaction = self._opened(connection) if connection.atomic_blocks else None
         is_proven = self._transaction is None
         self.trust = Trust(self.terms, grant.sent_at, is_proven=is_proven, first_ttl=grant.ttl)
         self._state = Ending()  # last: a thread that sees a running lease sees all of the above
         keeper.keep(self)
 
-    def _note_transaction(self, connection: BaseDatabaseWrapper) -> None:
-        self._transaction = None
-        if connection.atomic_blocks:
-            limit_silence(connection, self.terms.ttl)
-            self._transaction = OpenTransaction(connection)
+    def _opened(self, connection: BaseDatabaseWrapper) -> OpenTransaction:
+        limit_silence(connection, self.terms.ttl)
+        return OpenTransaction(connection)
 
     @property
     def lost(self) -> threading.Event:
@@ -256,9 +256,10 @@ class Lease:
         if self._is_leak_told:
             return
         self._is_leak_told = True
-        where = f", acquired at {written(self._acquired_at)}" if self._acquired_at else ""
-        logger.warning("%s may be leaked: %s%s", self, why, where)
-        self._tell(What.LEAKED, self._connection, f"{why}{where}")
+        if self._acquired_at:
+            why = say("acquired_at", why=why, place=written(self._acquired_at))
+        logger.warning("%s may be leaked: %s", self, why)
+        self._tell(What.LEAKED, self._connection, why)
 
     def was_released(self) -> None:
         """Note that it has been released together with others."""
@@ -302,7 +303,7 @@ class Lease:
     def _renew(self) -> None:
         # Of this grant: another thread may ``fix()`` the handle meanwhile, which then has another row.
         sent_at, trust = monotonic(), self.trust
-        self._note_transaction(self._connection)
+        self._transaction = self._opened(self._connection) if self._connection.atomic_blocks else None
         held = [(self.pk, self.fence)]
         with answer_timeout():
             is_held = verbs.renew(self._connection, self.model, held, trust.next_ttl(sent_at))

@@ -7,6 +7,7 @@ from typing import Any
 from django.db import DatabaseError, InterfaceError, connections, models
 
 from resourcepool.dialect.inspection import Session, inspector
+from resourcepool.events import say
 
 AnyModel = type[models.Model]
 
@@ -28,13 +29,13 @@ class Locked:
     session: Session | None
 
     def __str__(self) -> str:
-        one = self.session
+        one, row = self.session, f"{self.pool} {self.id}"
         if one is None:
-            who = "a session that this database user may not see (MariaDB, MySQL: GRANT PROCESS)"
-            return f"{self.pool} {self.id} is locked by {who}"
-        does = "busy" if one.idle is None else f"idle for {one.idle:.0f} s"
-        who = f"session {one.number} from {one.client or 'the same host'}, {does}, ended by: {one.command}"
-        return f"{self.pool} {self.id} is locked by {who}"
+            return say("locked_by_unseen", row=row)
+        who = {"session": one.number, "client": one.client or "the same host", "command": one.command}
+        if one.idle is None:
+            return say("locked_by_busy", row=row, **who)
+        return say("locked_by", row=row, count=round(one.idle), **who)
 
 
 def lockers(using: str, model: AnyModel, pks: Collection[Any]) -> list[Locked]:

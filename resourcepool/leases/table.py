@@ -1,7 +1,5 @@
 """Quoted names and fixed conditions of a leased table, for the SQL in ``verbs`` and ``search``."""
 
-from typing import Any
-
 from django.db import models
 from django.db.backends.base.base import BaseDatabaseWrapper
 
@@ -63,11 +61,3 @@ def table_of(connection: BaseDatabaseWrapper, model: Model) -> Table:
     if which not in _tables:
         _tables[which] = Table(connection, model)
     return _tables[which]
-
-
-def key(connection: BaseDatabaseWrapper, model: Model, pk: Any) -> Any:
-    """Return a primary key as the driver wants it (a UUID is text on MySQL)."""
-    if type(pk) is int:
-        return pk
-    assert model._meta.pk is not None  # noqa: S101
-    return model._meta.pk.get_db_prep_value(pk, connection)

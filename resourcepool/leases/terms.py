@@ -13,6 +13,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, NamedTuple, TypeVar
 
+from resourcepool.events import say
 from resourcepool.exceptions import LeaseLost, LeaseReleased
 
 MIN_TTL = 0.1  # seconds
@@ -164,8 +165,8 @@ class Trust:
     def why_over(self, now: float) -> str:
         """Return why it is over ``now``, in words."""
         if self._terms.max_hold is not None and now >= self._held_until:
-            return f"held for max_hold={self._terms.max_hold:g} s"
-        return f"not renewed within {'ttl=' if self.lasts == self._terms.ttl else ''}{self.lasts:g} s"
+            return say("max_hold", seconds=self._terms.max_hold)
+        return say("not_renewed_in_ttl" if self.lasts == self._terms.ttl else "not_renewed", seconds=self.lasts)
 
     @property
     def _held_until(self) -> float:

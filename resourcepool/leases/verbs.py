@@ -17,8 +17,9 @@ from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import Unsettled, retrying
 from resourcepool.database.where import ANYWHERE, Where
 from resourcepool.dialect import DbNow, micros
+from resourcepool.events import say
 from resourcepool.leases.models import LeaseQuerySet
-from resourcepool.leases.table import Model, key, table_of
+from resourcepool.leases.table import Model, table_of
 from resourcepool.leases.terms import Grant, Terms, default_holder
 
 Held = Sequence[tuple[Any, int]]  # (primary key, fence) pairs
@@ -26,7 +27,7 @@ Spans = float | Sequence[float]  # seconds: for all of them, or for each
 
 BATCH = 1_000
 MOST_TEXTS = 10_000  # remembered
-TAKEN = "another holder or an operator took it, or it ran out"
+TAKEN = say("taken")
 
 
 def claim(
@@ -209,6 +210,14 @@ def live_fences(
 def rows_of(connection: BaseDatabaseWrapper, model: Model) -> LeaseQuerySet:
     """Return all rows of ``model`` on this connection's database, whatever its default manager hides."""
     return LeaseQuerySet(model=model, using=connection.alias)
+
+
+def key(connection: BaseDatabaseWrapper, model: Model, pk: Any) -> Any:
+    """Return a primary key as the driver wants it (a UUID is text on MySQL)."""
+    if type(pk) is int:
+        return pk
+    assert model._meta.pk is not None  # noqa: S101
+    return model._meta.pk.get_db_prep_value(pk, connection)
 
 
 def _change(

@@ -40,29 +40,16 @@ def limit(text: str) -> int:
 
 def add_limit(parser: CommandParser, default: int) -> None:
     """Add ``--limit``."""
-    parser.add_argument(
-        "--limit",
-        type=limit,
-        default=default,
-        metavar="N",
-        help=_("list at most so many; default: %d") % default,
-    )
+    about = _("list at most so many; default: %d") % default
+    parser.add_argument("--limit", type=limit, default=default, metavar="N", help=about)
 
 
 def add_selection(parser: CommandParser) -> None:
     """Add ``--tag`` and ``--where``; ``wishes`` reads them."""
-    parser.add_argument(
-        "--tag", action="append", default=[], help=_("only with this tag; may be repeated: all of them")
-    )
-    parser.add_argument(
-        "--where",
-        action="append",
-        default=[],
-        metavar="FIELD=VALUE",
-        help=_(
-            "only where a field has this value, as in pool.acquire; the same field again: any of the values"
-        ),
-    )
+    about = _("only with this tag; may be repeated: all of them")
+    parser.add_argument("--tag", action="append", default=[], help=about)
+    about = _("only where a field has this value, as in pool.acquire; the same field again: any of the values")
+    parser.add_argument("--where", action="append", default=[], metavar="FIELD=VALUE", help=about)
 
 
 def fields_of(operations: Iterable[Operation]) -> list[Field]:
@@ -107,7 +94,7 @@ def wishes(model: Any, tags: Sequence[str], conditions: Sequence[str]) -> dict[s
     for condition in conditions:
         name, equals, value = condition.partition("=")
         if not name or not equals:
-            raise BadOption("--where", condition.split("=")[0], "FIELD=VALUE, such as country=US")
+            raise BadOption("--where", condition.split("=")[0], _("FIELD=VALUE, such as country=US"))
         if name in ("tag", "tags"):
             found["tags"] = [*found.get("tags", []), *value.split(",")]
         else:

@@ -16,10 +16,10 @@ from django.utils.translation import gettext_lazy
 
 from resourcepool import dialect
 from resourcepool.dialect import Trouble
+from resourcepool.events import shown
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.management.layout import console, rendered
 from resourcepool.management.translated import TranslatedCommand
-from resourcepool.phrases import shown
 from resourcepool.status.reading import as_data
 
 INTERRUPTED = 130  # what shells call a process that Ctrl-C has ended

@@ -4,16 +4,15 @@ import json
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
+from django.utils.translation import gettext, gettext_lazy
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from resourcepool.conf import setting
+from resourcepool.events import shown
 from resourcepool.exceptions import BadOption, CheckerBroken, Hidden
 from resourcepool.management.base import OperatorCommand, actor
 from resourcepool.management.layout import plain
-from resourcepool.phrases import shown
-from resourcepool.resources.choice import chosen, key
-from resourcepool.resources.registry import resource_model
+from resourcepool.resources.registry import chosen, key, resource_model
 from resourcepool.resources.state import Verdict
 from resourcepool.sweeps.validity import check_pool
 from resourcepool.validity.check import Wishes, check
@@ -88,7 +87,7 @@ def _models(label: str | None) -> list[Any]:
     labels = [label] if label else sorted(setting("CHECKS"))
     if not labels:
         raise BadOption(
-            "RESOURCEPOOL['CHECKS']", Hidden(), "nothing says how to check them; see docs/validity.md"
+            "RESOURCEPOOL['CHECKS']", Hidden(), _("nothing says how to check them; see docs/validity.md")
         )
     return [resource_model(one) for one in labels]
 
@@ -100,11 +99,9 @@ def _as_text(checked: Checked) -> str:
         parts.append(f"{checked.seconds:.2f} s")
     if checked.why:
         parts.append(plain(shown(checked.why), 150))
-    line = "  ".join(parts)
+    line, done = "  ".join(parts), str(checked.done)
     return (
-        f"{line} -> {shown(checked.done)}"
-        if checked.done in (Done.QUARANTINED, Done.RETURNED, Done.LOST)
-        else line
+        f"{line} -> {gettext(done)}" if checked.done in (Done.QUARANTINED, Done.RETURNED, Done.LOST) else line
     )
 
 

@@ -15,7 +15,9 @@ from resourcepool.queues.models import MAX_NAME, MOST_WEIGHT
 from resourcepool.queues.planning.assignment import Member
 from resourcepool.queues.planning.strategies import STRATEGIES
 
-SPANS = {"heartbeat_every": "--heartbeat", "judge_dead_after": "--judge-dead"} | {
+SPANS = {
+    "heartbeat_every": "--heartbeat",
+    "judge_dead_after": "--judge-dead",
     "reload_every": "--reload",
     "drain_within": "--drain-within",
 }
@@ -45,7 +47,7 @@ def labels(words: Iterable[str], option: str = "--label") -> dict[str, str]:
     for word in words:
         key, equals, value = word.partition("=")
         if not equals or key in found:
-            raise BadOption(option, word, "KEY=VALUE, such as zone=eu, each key once")
+            raise BadOption(option, word, _("KEY=VALUE, such as zone=eu, each key once"))
         found[key] = value
     return labels_of(found)
 
@@ -65,7 +67,7 @@ def _member(number: int, word: str, needed: dict[str, str]) -> Member:
     if not colon:
         name, weight = word, "1"
     if not re.fullmatch("[0-9]{1,9}", weight):
-        raise BadOption("--with", word, "NAME or NAME:WEIGHT, such as web-4:2")
+        raise BadOption("--with", word, _("NAME or NAME:WEIGHT, such as web-4:2"))
     name = options.text("--with", name, most=MAX_NAME)
     return Member(-number, name, options.whole("--with", int(weight), least=1, most=MOST_WEIGHT), needed)
 
@@ -78,18 +80,10 @@ def _add(subs: Any, name: str, about: str, **how: Any) -> CommandParser:
 
 def _add_plan(parser: CommandParser) -> None:
     help_without = _('without this server: "web-3" (all of that name) or "web-3 #17"; may be repeated')
-    parser.add_argument("--without", action="append", default=[], metavar="SERVER", help=help_without)
+    _add_many(parser, "--without", "SERVER", help_without)
     help_with = _("with one more server, such as web-4, or web-4:2 for weight 2; may be repeated")
-    parser.add_argument(
-        "--with", dest="joining", action="append", default=[], metavar="NAME[:WEIGHT]", help=help_with
-    )
-    parser.add_argument(
-        "--labels",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help=_("a label of the servers of --with; may be repeated"),
-    )
+    _add_many(parser, "--with", "NAME[:WEIGHT]", help_with, dest="joining")
+    _add_many(parser, "--labels", "KEY=VALUE", _("a label of the servers of --with; may be repeated"))
     arguments.add_limit(parser, 100)
 
 
@@ -97,13 +91,8 @@ def _add_add(parser: CommandParser) -> None:
     _add_queues(parser)
     parser.add_argument("--new", action="store_true", help=_("make the task type, too"))
     parser.add_argument("--parameter", default="", help=_("text that is given to the server of each"))
-    parser.add_argument(
-        "--label",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help=_("only servers with this label get them; may be repeated: all of the labels"),
-    )
+    help_label = _("only servers with this label get them; may be repeated: all of the labels")
+    _add_many(parser, "--label", "KEY=VALUE", help_label)
     abouts = {
         "heartbeat_every": _("with --new: how often a server renews itself, e.g. 1s"),
         "judge_dead_after": _("with --new: without a heartbeat for so long, a server has lost its queues"),
@@ -140,6 +129,11 @@ def _add_changes(subs: Any) -> None:
             _add_dry_run(sub)
     _add(subs, "pause", _("has the servers begin no more work; who has which queue stays"))
     _add(subs, "resume", _("ends pause"))
+
+
+def _add_many(parser: CommandParser, option: str, metavar: str, about: str, **how: Any) -> None:
+    """Add an option that may be repeated."""
+    parser.add_argument(option, action="append", default=[], metavar=metavar, help=about, **how)
 
 
 def _add_dry_run(parser: CommandParser) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from resourcepool.events import shown
 from resourcepool.management.layout import Column, ago, more, or_dash, plain, table
-from resourcepool.phrases import shown
 from resourcepool.queues.labels import spelled
 from resourcepool.queues.models import Server, TaskType
 from resourcepool.status.durations import duration

@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from django.utils.translation import gettext, gettext_lazy
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 from rich.text import Text
 
+from resourcepool.events import shown
 from resourcepool.management.layout import Column, ago, moment, plain, table
-from resourcepool.phrases import shown
 from resourcepool.resources.state import State
 from resourcepool.status.alarm import Alarm
 from resourcepool.status.durations import duration
@@ -50,7 +50,7 @@ def pools_as_text(pools: Sequence[PoolStatus]) -> list[Any]:
 
 def jobs_as_text(jobs: Mapping[str, JobStatus]) -> list[str]:
     """Return one line for each kind of periodic work."""
-    lines = [f"{plain(shown(job.name))}: {_done(job)}" for job in jobs.values()]
+    lines = [f"{plain(gettext(name))}: {_done(job)}" for name, job in jobs.items()]
     return lines or [_("No periodic job has ever run.")]
 
 

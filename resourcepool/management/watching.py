@@ -13,21 +13,21 @@ from rich.console import Group
 from rich.live import Live
 
 from resourcepool import options as checked
+from resourcepool.events import shown
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.management.base import OperatorCommand
 from resourcepool.management.layout import local, printable
-from resourcepool.phrases import shown
 
 Look = tuple[Any, Iterable[Any]]
 """A reading, and the same as tables and lines."""
 
 
-def add_watch(parser: CommandParser) -> None:
-    """Add ``--watch`` and ``--json``; ``watch`` obeys them."""
+def add_watch(parser: CommandParser, **default: Any) -> None:
+    """Add ``--watch`` and ``--json``; ``watch`` obeys them. ``default``: see ``add_argument``."""
     about = _("repeat until Ctrl-C; default: every 2 s")
-    parser.add_argument("--watch", nargs="?", type=float, const=2.0, metavar="SECONDS", help=about)
+    parser.add_argument("--watch", nargs="?", type=float, const=2.0, metavar="SECONDS", help=about, **default)
     about = _("print one JSON object; with --watch, one a line")
-    parser.add_argument("--json", action="store_true", help=about)
+    parser.add_argument("--json", action="store_true", help=about, **default)
 
 
 def watch(command: OperatorCommand, look: Callable[[], Look], options: dict[str, Any]) -> None:

@@ -7,9 +7,9 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from resourcepool.events import shown
 from resourcepool.management.layout import Column, ago, facts, moment, or_dash, plain, table
 from resourcepool.management.status_report import holdings_as_text
-from resourcepool.phrases import shown
 from resourcepool.status.durations import duration
 from resourcepool.status.search import Matches
 from resourcepool.status.waiting import InLine, Waiting

@@ -43,7 +43,7 @@ def _check(rows: Any, actor: str) -> int:
 
 
 def _checkable(rows: Any) -> Any:
-    return rows.available() | rows.quarantined().filter(reason__startswith=OURS)
+    return rows.available() | rows.quarantined().filter(reason__code=OURS)
 
 
 _GONE = ngettext_lazy("%(count)d is not there any more.", "%(count)d are not there any more.", "count")

@@ -9,9 +9,14 @@ from collections.abc import Callable, Mapping
 from sys import intern  # the same few words in every line need be in memory but once
 from typing import Any
 
+from django.utils.translation import gettext_noop as _
+
+from resourcepool.events import Sentence, say
 from resourcepool.exceptions import ResourcePoolError
-from resourcepool.resources.tags import ALLOWED as TAGS_ALLOWED
 from resourcepool.resources.tags import words
+
+IDENTITY = ("scheme", "host", "port", "username")
+DETAILS = ("password", "country", "tags", "weight", "notes")
 
 SCHEMES = ("http", "https", "socks5", "socks5h")
 MAX_HOST, MAX_PORT, MAX_WEIGHT = 253, 65_535, 1_000_000
@@ -29,7 +34,7 @@ class BadField(ResourcePoolError, ValueError):
     """A value that is not allowed: which field, and why; never the value itself."""
 
     def __init__(self, field: str, reason: str) -> None:
-        super().__init__(f"{field}: {reason}")
+        super().__init__(say("about", name=field, why=reason))
         self.field, self.reason = field, reason
 
 
@@ -37,7 +42,7 @@ def scheme(text: str) -> str:
     """Return the scheme in lower case; http when there is none."""
     found = text.lower() or "http"
     if found not in SCHEMES:
-        raise BadField("scheme", f"not one of {', '.join(SCHEMES)}")
+        raise BadField("scheme", Sentence(_("not one of %(names)s"), names=", ".join(SCHEMES)))
     return intern(found)
 
 
@@ -45,9 +50,9 @@ def host(text: str) -> str:
     """Return a host name or an IP address in the one form it is stored in: lower case, IPv6 without brackets."""
     name = text[1:-1] if text.startswith("[") and text.endswith("]") else text
     if not name:
-        raise BadField("host", "missing")
+        raise BadField("host", Sentence(_("missing")))
     if not name.isascii():
-        raise BadField("host", "not ASCII; write an international name in its xn-- form")
+        raise BadField("host", Sentence(_("not ASCII; write an international name in its xn-- form")))
     name = name.lower().removesuffix(".")
     if _LIKE_IPV6.fullmatch(name):  # without "%eth0", which is a network card on some machine
         return _ip(ipaddress.IPv6Address, name)
@@ -55,14 +60,17 @@ def host(text: str) -> str:
         return _ip(ipaddress.IPv4Address, name)
     labels = name.split(".")
     if len(name) > MAX_HOST or labels[-1].isdigit() or not all(map(_LABEL.fullmatch, labels)):
-        raise BadField("host", f"not a host name or an IP address (at most {MAX_HOST} characters)")
+        raise BadField(
+            "host",
+            Sentence(_("not a host name or an IP address (at most %(count)s characters)"), count=MAX_HOST),
+        )
     return name
 
 
 def port(text: str) -> int:
     """Return the port."""
     if not text:
-        raise BadField("port", "missing")
+        raise BadField("port", Sentence(_("missing")))
     return _whole("port", text, MAX_PORT)
 
 
@@ -71,7 +79,10 @@ def username(text: str) -> str:
     # One of MySQL's ways to compare text takes "me " for "me".
     if len(text) > MAX_USERNAME or not text.isprintable() or text != text.strip():
         raise BadField(
-            "username", f"not at most {MAX_USERNAME} printable characters without blanks around them"
+            "username",
+            Sentence(
+                _("not at most %(count)s printable characters without blanks around them"), count=MAX_USERNAME
+            ),
         )
     return text
 
@@ -79,14 +90,17 @@ def username(text: str) -> str:
 def password(text: str) -> str:
     """Return the password; may be empty."""
     if len(text) > MAX_PASSWORD or _CONTROL.search(text):
-        raise BadField("password", f"not at most {MAX_PASSWORD} characters without control characters")
+        raise BadField(
+            "password",
+            Sentence(_("not at most %(count)s characters without control characters"), count=MAX_PASSWORD),
+        )
     return text
 
 
 def country(text: str) -> str:
     """Return the country in upper case; may be empty."""
     if text and not _TWO_LETTERS.fullmatch(text):
-        raise BadField("country", "not two letters such as US")
+        raise BadField("country", Sentence(_("not two letters such as US")))
     return intern(text.upper())
 
 
@@ -95,9 +109,11 @@ def tags(text: str) -> str:
     try:
         found = " ".join(words(text))
     except ValueError:
-        raise BadField("tags", f"not {TAGS_ALLOWED}") from None
+        raise BadField(
+            "tags", Sentence(_("not words of 1 to 50 of the characters a-z 0-9 . _ : / = -"))
+        ) from None
     if len(found) > MAX_TAGS:
-        raise BadField("tags", f"longer than {MAX_TAGS} characters in all")
+        raise BadField("tags", Sentence(_("longer than %(count)s characters in all"), count=MAX_TAGS))
     return intern(found)
 
 
@@ -109,7 +125,9 @@ def weight(text: str) -> int:
 def notes(text: str) -> str:
     """Return the notes; may be empty, may have several lines."""
     if len(text) > MAX_NOTES or _CONTROL_IN_TEXT.search(text):
-        raise BadField("notes", f"not at most {MAX_NOTES} characters without control characters")
+        raise BadField(
+            "notes", Sentence(_("not at most %(count)s characters without control characters"), count=MAX_NOTES)
+        )
     return text
 
 
@@ -121,7 +139,7 @@ CHECKS: Mapping[str, Callable[[str], Any]] = {
 def _whole(field: str, text: str, most: int) -> int:
     number = int(text) if _DIGITS.fullmatch(text) else 0
     if not 1 <= number <= most:
-        raise BadField(field, f"not a whole number from 1 to {most}")
+        raise BadField(field, Sentence(_("not a whole number from 1 to %(count)s"), count=most))
     return number
 
 
@@ -129,4 +147,6 @@ def _ip(kind: type[ipaddress.IPv4Address | ipaddress.IPv6Address], text: str) ->
     try:
         return kind(text).compressed
     except ValueError:
-        raise BadField("host", f"not an {kind.__name__.removesuffix('Address')} address") from None
+        raise BadField(
+            "host", Sentence(_("not an %(kind)s address"), kind=kind.__name__.removesuffix("Address"))
+        ) from None

@@ -3,11 +3,13 @@
 import csv
 from collections.abc import Iterable, Iterator
 
+from django.utils.translation import gettext_noop as _
+
+from resourcepool.events import Sentence
 from resourcepool.exceptions import ImportRefused
 from resourcepool.proxies.address import address
-from resourcepool.proxies.fields import BadField
+from resourcepool.proxies.fields import DETAILS, IDENTITY, BadField
 from resourcepool.proxies.models import Proxy
-from resourcepool.proxies.row import DETAILS, IDENTITY
 
 COLUMNS = (*IDENTITY, *DETAILS)
 ADDRESS_COLUMNS = frozenset({*IDENTITY, "password"})  # what a column "url" stands for
@@ -66,15 +68,28 @@ class Csv:
                 if any(cells) and not (self._has_comments and cells[0].startswith("#")):
                     yield line, cells
         except csv.Error as error:
-            raise ImportRefused(f"line {begins}: the quotes of this CSV row do not match ({error})") from None
+            raise ImportRefused(
+                Sentence(
+                    _("line %(count)s: the quotes of this CSV row do not match (%(error)s)"),
+                    count=begins,
+                    error=error,
+                )
+            ) from None
 
     def cells(self, record: list[str]) -> dict[str, str]:
         """Return a row as {column: text}; raises BadField."""
         if len(record) != len(self.columns):
             raise BadField(
                 "columns",
-                f"{len(record)} cells, but the header has {len(self.columns)}"
-                f" (a cell with a {self.delimiter!r} in it needs quotes)",
+                Sentence(
+                    _(
+                        "%(count)s cells, but the header has %(count_columns)s (a cell with a %(delimiter)s in it needs"
+                        " quotes)"
+                    ),
+                    count=len(record),
+                    count_columns=len(self.columns),
+                    delimiter=repr(self.delimiter),
+                ),
             )
         found = dict(zip(self.columns, record, strict=True))
         if "url" in found:
@@ -112,15 +127,23 @@ def _check_header(names: list[str]) -> None:
         exported = {field.name for field in Proxy._meta.concrete_fields} | {"state"}
         # With many others the line may be no header, but a proxy with a password.
         if 2 * len(unknown) > len(names) and not exported.issuperset(unknown):
-            raise ImportRefused(f"the header has unknown columns; there are: {known}")
+            raise ImportRefused(
+                Sentence(_("the header has unknown columns; there are: %(known)s"), known=known)
+            )
         named = ", ".join(map(repr, unknown))
-        raise ImportRefused(f"the header has unknown columns: {named}; there are: {known}")
+        raise ImportRefused(
+            Sentence(
+                _("the header has unknown columns: %(names)s; there are: %(known)s"), names=named, known=known
+            )
+        )
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise ImportRefused(f"the header has a column twice: {', '.join(twice)}")
+        raise ImportRefused(Sentence(_("the header has a column twice: %(names)s"), names=", ".join(twice)))
     doubled = sorted(ADDRESS_COLUMNS.intersection(names)) if "url" in names else []
     if doubled:
-        raise ImportRefused(f"the header has url and {', '.join(doubled)}, which url already says")
+        raise ImportRefused(
+            Sentence(_("the header has url and %(names)s, which url already says"), names=", ".join(doubled))
+        )
     missing = [] if "url" in names else [name for name in ("host", "port") if name not in names]
     if missing:
-        raise ImportRefused(f"the header lacks {' and '.join(missing)} (or url)")
+        raise ImportRefused(Sentence(_("the header lacks %(names)s (or url)"), names=" and ".join(missing)))

@@ -6,9 +6,9 @@ from typing import Any
 
 from resourcepool.encryption.sealed import Purpose, Sealed, seal
 from resourcepool.exceptions import SecretUnreadable
+from resourcepool.proxies.fields import IDENTITY
 from resourcepool.proxies.models import Proxy
-from resourcepool.proxies.reading import Reading, Tell
-from resourcepool.proxies.row import IDENTITY, BadLine, Identity, Row
+from resourcepool.proxies.reading import BadLine, Identity, Reading, Row, Tell
 from resourcepool.resources.state import Status
 
 CHUNK = 5_000

@@ -5,13 +5,14 @@ from pathlib import Path
 from typing import BinaryIO
 
 from django.db import connections
+from django.utils.translation import gettext_noop as _
 
 from resourcepool.database.retry import retrying
+from resourcepool.events import Sentence, say
 from resourcepool.exceptions import ImportRefused
 from resourcepool.proxies.import_plan import Imported, make_plan
 from resourcepool.proxies.models import Proxy
-from resourcepool.proxies.reading import Reading, Tell, read, silent
-from resourcepool.proxies.row import BadLine
+from resourcepool.proxies.reading import BadLine, Reading, Tell, read, silent
 from resourcepool.proxies.source import label, lines_of
 from resourcepool.proxies.storing import store
 
@@ -20,10 +21,9 @@ class BadLines(ImportRefused):
     """The file has bad lines; ``bad`` are the first of them, ``bad_count`` is how many there are."""
 
     def __init__(self, reading: Reading) -> None:
-        super().__init__(
-            f"nothing was imported; bad lines: {reading.bad_count:,}\n{listed(reading.bad, reading.bad_count)}"
-        )
         self.bad, self.bad_count = reading.bad, reading.bad_count
+        text = _("nothing was imported; bad lines: %(count)s\n%(lines)s")
+        super().__init__(Sentence(text, count=f"{self.bad_count:,}", lines=listed(self.bad, self.bad_count)))
 
 
 def import_proxies(
@@ -63,7 +63,7 @@ def import_proxies(
         if reading.bad and not (skip_bad and reading.rows):
             raise BadLines(reading)
     except ImportRefused as error:
-        error.args = (f"{label(name)}: {error}",)
+        error.args = (say("about", name=label(name), why=str(error)),)
         raise
     plan = retrying(
         connections[using],
@@ -72,11 +72,11 @@ def import_proxies(
         ),
     )
     if not dry_run:
-        plan.counts.retired = store(plan, using, f"not in {Path(label(name)).name}", tell, actor)
+        plan.counts.retired = store(plan, using, say("not_in_file", file=Path(label(name)).name), tell, actor)
     return plan.counts
 
 
-def listed(bad: Sequence[BadLine], count: int) -> str:
+def listed(bad: Sequence[BadLine], count: int) -> Sentence:
     """Return the bad lines for people: a line each, and how many more there are."""
-    more = [f"and {count - len(bad):,} more"] if count > len(bad) else []
-    return "\n".join(f"  {line}" for line in [*bad, *more])
+    more = [Sentence(_("and %(count)s more"), count=f"{count - len(bad):,}")] if count > len(bad) else []
+    return Sentence("%(lines)s", lines=(*map(str, bad), *more))

@@ -8,14 +8,15 @@ from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext_noop
 from django.views.decorators.debug import sensitive_variables
 
 from resourcepool.dialect import KeyField
 from resourcepool.encryption.field import EncryptedTextField, as_stored
+from resourcepool.events import Sentence, shown
 from resourcepool.exceptions import BadOption
-from resourcepool.phrases import shown
 from resourcepool.proxies import fields
-from resourcepool.proxies.row import IDENTITY
+from resourcepool.proxies.fields import IDENTITY
 from resourcepool.resources.models import PERMISSIONS, AbstractResource
 
 _ADDRESS = frozenset({*IDENTITY, "password"})
@@ -84,7 +85,11 @@ class Proxy(AbstractResource):
         changed = [name for name in left if self._moves([name])]
         if changed and self.__dict__.get("password"):
             missing = ", ".join(changed)
-            raise BadOption("update_fields", sorted(names or ()), f"name {missing}, too: changed here")
+            raise BadOption(
+                "update_fields",
+                sorted(names or ()),
+                Sentence(gettext_noop("name %(columns)s, too: changed here"), columns=missing),
+            )
 
     def _moves(self, names: Iterable[str]) -> bool:
         """Tell whether one of these columns has another value than the one that was read; "80" is 80."""

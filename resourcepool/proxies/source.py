@@ -6,6 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from django.utils.translation import gettext_noop as _
+
+from resourcepool.events import Sentence
 from resourcepool.exceptions import ImportRefused
 
 MAX_LINES = 500_000  # which take about half a gigabyte of memory
@@ -36,12 +39,12 @@ def lines_of(name: str, stream: BinaryIO | None = None) -> Iterator[tuple[int, s
                 stream or (_stdin() if name == "-" else stack.enter_context(Path(name).open("rb")))
             )
     except OSError as error:
-        raise ImportRefused(f"cannot be read: {error.strerror or error}") from error
+        raise ImportRefused(Sentence(_("cannot be read: %(error)s"), error=error.strerror or error)) from error
 
 
 def _stdin() -> BinaryIO:
     if sys.stdin is None:
-        raise ImportRefused("closed")
+        raise ImportRefused(Sentence(_("closed")))
     return sys.stdin.buffer
 
 
@@ -50,10 +53,14 @@ def _lines(stream: BinaryIO) -> Iterator[tuple[int, str]]:
     while raw := stream.readline(MAX_LINE + 1):
         number, size = number + 1, size + len(raw)
         if number == 1 and raw.startswith(_UTF16):
-            raise ImportRefused("UTF-16 text; save it as UTF-8")
+            raise ImportRefused(Sentence(_("UTF-16 text; save it as UTF-8")))
         if number > MAX_LINES or size > MAX_BYTES:
             raise ImportRefused(
-                f"too large: at most {MAX_LINES:,} lines and {MAX_BYTES // 1_000_000} MB; split it"
+                Sentence(
+                    _("too large: at most %(count_lines)s lines and %(count_bytes)s MB; split it"),
+                    count_lines=f"{MAX_LINES:,}",
+                    count_bytes=MAX_BYTES // 1000000,
+                )
             )
         text = _text(raw, number)
         yield number, text.removeprefix(_BOM) if number == 1 else text
@@ -61,19 +68,41 @@ def _lines(stream: BinaryIO) -> Iterator[tuple[int, str]]:
 
 def _text(raw: bytes, number: int) -> str:
     if b"\0" in raw:
-        raise ImportRefused(f"line {number}, byte {raw.index(0) + 1} is a NUL: this is a binary file, not text")
+        raise ImportRefused(
+            Sentence(
+                _("line %(count)s, byte %(count_byte)s is a NUL: this is a binary file, not text"),
+                count=number,
+                count_byte=raw.index(0) + 1,
+            )
+        )
     if len(raw) > MAX_LINE:
-        raise ImportRefused(f"line {number} is longer than {MAX_LINE:,} bytes: this is no list of proxies")
+        raise ImportRefused(
+            Sentence(
+                _("line %(count)s is longer than %(count_most)s bytes: this is no list of proxies"),
+                count=number,
+                count_most=f"{MAX_LINE:,}",
+            )
+        )
     try:
         text = raw.decode()
     except UnicodeDecodeError as error:
         # Not chained: the error carries the whole line.
         raise ImportRefused(
-            f"line {number}, byte {error.start + 1}: 0x{raw[error.start]:02x} is not UTF-8; save the file as UTF-8"
+            Sentence(
+                _("line %(count)s, byte %(count_byte)s: %(byte)s is not UTF-8; save the file as UTF-8"),
+                count=number,
+                count_byte=error.start + 1,
+                byte=f"0x{raw[error.start]:02x}",
+            )
         ) from None
     text = text.removesuffix("\n").removesuffix("\r")
     if "\r" in text:
         raise ImportRefused(
-            f"line {number} has a carriage return in the middle; save the file with Unix or Windows line ends"
+            Sentence(
+                _(
+                    "line %(count)s has a carriage return in the middle; save the file with Unix or Windows line ends"
+                ),
+                count=number,
+            )
         )
     return text

@@ -4,7 +4,10 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
+from django.utils.translation import gettext_noop as _
+
 from resourcepool import options
+from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
 from resourcepool.queues.labels import printable
 from resourcepool.queues.models import MAX_QUEUE_ID
@@ -25,7 +28,7 @@ def queue_ids(words: Iterable[str]) -> list[str]:
     for word in words:
         found += _expanded(word)
         if len(found) > MOST_AT_ONCE:
-            raise BadOption("queue", word, f"at most {MOST_AT_ONCE} at once")
+            raise BadOption("queue", word, Sentence(_("at most %(count)s at once"), count=MOST_AT_ONCE))
     return found
 
 
@@ -35,9 +38,9 @@ def _expanded(word: str) -> list[str]:
         return [word]
     prefix, first, last = match["prefix"], match["first"], match["last"]
     if int(last) < int(first):
-        raise BadOption("queue", word, "a range that goes up, such as 0..63")
+        raise BadOption("queue", word, Sentence(_("a range that goes up, such as 0..63")))
     if int(last) - int(first) >= MOST_AT_ONCE:
-        raise BadOption("queue", word, f"at most {MOST_AT_ONCE} at once")
+        raise BadOption("queue", word, Sentence(_("at most %(count)s at once"), count=MOST_AT_ONCE))
     width = len(first) if first.startswith("0") else 1
     return [f"{prefix}{number:0{width}d}" for number in range(int(first), int(last) + 1)]
 
@@ -46,15 +49,17 @@ def checked_ids(queue_ids: Sequence[str]) -> list[str]:
     """Return these ids if each is valid and occurs once; raises BadOption."""
     checked = [options.text("queue", each, most=MAX_QUEUE_ID) for each in queue_ids]
     if twice := sorted(each for each, count in Counter(checked).items() if count > 1):
-        raise BadOption("queue", twice[:MOST_SHOWN], "each queue once")
+        raise BadOption("queue", twice[:MOST_SHOWN], Sentence(_("each queue once")))
     if len(checked) > MOST_AT_ONCE:
-        raise BadOption("queue", f"{len(checked)} of them", f"at most {MOST_AT_ONCE} at once")
+        allowed = Sentence(_("at most %(count)s at once"), count=MOST_AT_ONCE)
+        raise BadOption("queue", f"{len(checked)} of them", allowed)
     return checked
 
 
 def known(task_type: str, queue_ids: Sequence[str], there: Mapping[str, int]) -> list[int]:
     """Return the keys of these queues; raises BadOption, which names missing ones."""
     if missing := [each for each in queue_ids if each not in there]:
-        ending = "" if len(missing) == 1 else "s"
-        raise BadOption("queue", missing[:MOST_SHOWN], f"{printable(task_type)} has no such queue{ending}")
+        one = Sentence(_("%(task_type)s has no such queue"), task_type=printable(task_type))
+        several = Sentence(_("%(task_type)s has no such queues"), task_type=printable(task_type))
+        raise BadOption("queue", missing[:MOST_SHOWN], one if len(missing) == 1 else several)
     return [there[each] for each in queue_ids]

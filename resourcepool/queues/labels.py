@@ -5,7 +5,9 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext_noop
 
+from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
 
 MOST = 20
@@ -28,7 +30,9 @@ def labels_of(value: Mapping[str, str] | None) -> dict[str, str]:
         found = dict(value or {})
         check_labels(found)
     except (TypeError, ValueError):
-        raise BadOption("labels", value, 'a dict of texts, e.g. {"zone": "eu"}') from None
+        raise BadOption(
+            "labels", value, Sentence(gettext_noop('a dict of texts, e.g. {"zone": "eu"}'))
+        ) from None
     except ValidationError as error:
         raise BadOption("labels", value, " ".join(error.messages)) from None
     return found

@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from resourcepool.database.open_transaction import limit_silence
 from resourcepool.database.short_statements import brief
 from resourcepool.dialect import DbNow, FenceField, KeyField, MicrosUntil
+from resourcepool.events import SentenceField
 from resourcepool.leases.models import AbstractLease, LeaseQuerySet
 from resourcepool.leases.terms import MIN_TTL
 from resourcepool.queues.labels import check_labels
@@ -20,7 +21,6 @@ MAX_NAME = 100
 MAX_SERVER = MAX_NAME + 22  # its name and its key
 MAX_QUEUE_ID = 100
 MAX_PARAMETER = 2_000
-MAX_REASON = 200
 MAX_BY = 150
 MOST_WEIGHT = 1_000
 DAY = 86_400.0
@@ -270,7 +270,7 @@ class Move(models.Model):
     from_server = models.CharField(_("from"), max_length=MAX_SERVER, default="")
     to_server = models.CharField(_("to"), max_length=MAX_SERVER, default="")
     fence = models.BigIntegerField(_("fence"))
-    reason = models.CharField(_("reason"), max_length=MAX_REASON, default="")
+    reason = SentenceField(_("reason"), default="")
     at = models.DateTimeField(_("at"))
 
     class Meta:

@@ -14,9 +14,10 @@ from django.db.models.functions import Coalesce
 
 from resourcepool import dialect
 from resourcepool.dialect import BRIEF, DbLater, DbNow, MicrosUntil
+from resourcepool.events.field import stored
 from resourcepool.exceptions import ClaimInTransaction
 from resourcepool.leases.short_transactions import briefly
-from resourcepool.queues.models import MAX_REASON, Move, Queue, Server, TaskType
+from resourcepool.queues.models import Move, Queue, Server, TaskType
 from resourcepool.queues.planning import changes as planning
 from resourcepool.queues.planning.changes import Change, What
 from resourcepool.queues.planning.strategies import STRATEGIES
@@ -209,7 +210,7 @@ def record(
             (
                 *(task_type.name, generation, change.queue.pk, change.queue.queue_id, change.what.value),
                 *(known.get(change.queue.cur, ""), known.get(change.to, "")),
-                *(change.queue.fence + change.changes_owner, change.reason[:MAX_REASON]),
+                *(change.queue.fence + change.changes_owner, stored(change.reason)),
             )
             for change in some
         ]

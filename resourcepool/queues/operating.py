@@ -13,10 +13,12 @@ from django.core.exceptions import ValidationError
 from django.db import connections, router, transaction
 from django.db.models import F
 from django.db.models.functions import Coalesce
+from django.utils.translation import gettext_noop as _
 
 from resourcepool import options
 from resourcepool.database.retry import Unsettled, retrying
 from resourcepool.dialect import DbMicros, DbNow
+from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
 from resourcepool.leases.short_transactions import locked_row
 from resourcepool.queues import moving
@@ -79,8 +81,9 @@ def add_queues(
         ids = [queue.queue_id for queue in added]
         there_are = rows.filter(task_type=locked, queue_id__in=ids).values_list("queue_id", flat=True)
         if there := sorted(there_are):
-            them = "it" if len(there) == 1 else "them"
-            raise BadOption("queue", there[:MOST_SHOWN], f"{printable(locked.name)} has {them} already")
+            one = Sentence(_("%(task_type)s has it already"), task_type=printable(locked.name))
+            several = Sentence(_("%(task_type)s has them already"), task_type=printable(locked.name))
+            raise BadOption("queue", there[:MOST_SHOWN], one if len(there) == 1 else several)
         rows.bulk_create(added)
         keys[:] = rows.filter(task_type=locked, queue_id__in=ids).values_list("pk", flat=True)
 
@@ -105,7 +108,9 @@ def change_queues(
     if parameter is not None:
         changed["parameter"] = _parameter(parameter)
     if not changed:
-        raise BadOption("queue", list(queue_ids)[:MOST_SHOWN], "with another parameter or other labels")
+        raise BadOption(
+            "queue", list(queue_ids)[:MOST_SHOWN], Sentence(_("with another parameter or other labels"))
+        )
     _change(task_type, by, lambda using, locked: _found(using, locked, queue_ids).update(**changed))
     return len(queue_ids)
 
@@ -134,7 +139,7 @@ def pin(task_type: str, queue_ids: Sequence[str], server: str, *, by: str = "") 
     """
     name = server and options.text("server", server, most=MAX_NAME)
     if alone := name_of_run(name):
-        raise BadOption("server", name, f"its name alone, without the number: {alone}")
+        raise BadOption("server", name, Sentence(_("its name alone, without the number: %(name)s"), name=alone))
     _change(task_type, by, lambda using, locked: _found(using, locked, queue_ids).update(pin=name))
     return len(queue_ids)
 
@@ -215,7 +220,7 @@ def _validate(task_type: TaskType, using: str) -> None:
         for name, messages in error.message_dict.items():
             raise BadOption(name, getattr(task_type, name, ""), " ".join(messages)) from None
     if TaskType.objects.using(using).filter(name=task_type.name).exists():
-        raise BadOption("task_type", task_type.name, "there is one of this name already")
+        raise BadOption("task_type", task_type.name, Sentence(_("there is one of this name already")))
 
 
 def _new_queues(
@@ -224,7 +229,7 @@ def _new_queues(
     """Return new, unsaved queues of a task type whose row is locked; raises BadOption."""
     ids, needed = checked_ids(queue_ids), labels_of(labels)
     if ranges := [each for each in ids if ".." in each]:
-        allowed = "no two dots in it; a range is such as 0..63 or eu-00..15"
+        allowed = Sentence(_("no two dots in it; a range is such as 0..63 or eu-00..15"))
         raise BadOption("queue", ranges[:MOST_SHOWN], allowed)
     # Higher than any fence of a removed queue of the same name: by the clock also if its task type was created
     # again, by the generation also where the clock stands still between two changes.
@@ -235,7 +240,9 @@ def _new_queues(
 
 def _parameter(parameter: str) -> str:
     if len(parameter) > MAX_PARAMETER:
-        raise BadOption("parameter", parameter, f"text of at most {MAX_PARAMETER} characters")
+        raise BadOption(
+            "parameter", parameter, Sentence(_("text of at most %(count)s characters"), count=MAX_PARAMETER)
+        )
     return parameter
 
 
@@ -283,7 +290,11 @@ def _named(workers: Sequence[Worker], names: Sequence[str]) -> dict[int, str]:
         so_called = {member.pk: str(member) for member in living if name in (member.name, str(member))}
         if not so_called:
             there_are = sorted({member.name for member in living})
-            allowed = f"one of {listed(there_are)}" if living else "there is no server now"
+            allowed = (
+                Sentence(_("one of %(names)s"), names=listed(there_are))
+                if living
+                else Sentence(_("there is no server now"))
+            )
             raise BadOption("server", name, allowed)
         found |= so_called
     return found

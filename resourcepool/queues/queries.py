@@ -4,8 +4,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from django.db.models import Q
+from django.utils.translation import gettext_noop as _
 
 from resourcepool.dialect import MicrosUntil
+from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
 from resourcepool.queues.labels import MOST_LISTED, listed
 from resourcepool.queues.models import Queue, Server, TaskType
@@ -25,9 +27,13 @@ def find_task_type(name: str, using: str) -> TaskType:
     if found is None:
         known = TaskType.objects.using(using).order_by("name").values_list("name", flat=True)
         there_are = list(known[: MOST_LISTED + 1])
-        allowed = f"one of {listed(there_are)}" if there_are else "there is none yet"
         add = "`manage.py resourcepool_queues add <task type> <queue> .. --new`"
-        raise BadOption("task_type", name, f"{allowed}; {add} makes one")
+        allowed = Sentence(_("there is none yet; %(command)s makes one"), command=add)
+        if there_are:
+            allowed = Sentence(
+                _("one of %(names)s; %(command)s makes one"), names=listed(there_are), command=add
+            )
+        raise BadOption("task_type", name, allowed)
     return found
 
 

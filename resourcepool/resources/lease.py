@@ -11,6 +11,7 @@ from resourcepool import options
 from resourcepool.async_threads import in_thread
 from resourcepool.database.retry import answer_timeout, retrying
 from resourcepool.dialect import DbLater, DbNow
+from resourcepool.events import SentenceField, say
 from resourcepool.exceptions import LeaseLost
 from resourcepool.leases import verbs
 from resourcepool.leases.terms import Grant
@@ -21,7 +22,7 @@ from resourcepool.waiting.acquire import aacquire, acquire
 from resourcepool.waiting.lease import AwaitedLease
 from resourcepool.waiting.request import Request, Source, refuse_open_transaction
 
-DELETED = "its row was deleted"
+DELETED = say("row_deleted")
 
 
 class Origin(Source, Protocol):
@@ -131,7 +132,7 @@ class ResourceLease(AwaitedLease):
             fence=models.F("fence") + 1,
             holder="",
             status=_unless_out("status", models.Value("quarantined")),
-            reason=_unless_out("reason", models.Value(reason)),
+            reason=_unless_out("reason", models.Value(reason, SentenceField())),
             until=_unless_out("until", DbLater(seconds)),
             strikes=strikes,
             struck_at=DbNow(),

@@ -9,11 +9,12 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils.translation import gettext_lazy as _
 
 from resourcepool.database.where import Where
+from resourcepool.events import SentenceField
 from resourcepool.leases.models import AbstractLease
 from resourcepool.resources import selectors
 from resourcepool.resources.pool import Pool
 from resourcepool.resources.queryset import ResourceQuerySet
-from resourcepool.resources.state import MAX_REASON, STATE_COLUMNS, Status, Verdict
+from resourcepool.resources.state import STATE_COLUMNS, Status, Verdict
 from resourcepool.resources.tags import TagsField
 
 # Besides Django's own: permission to free, quarantine, drain, reserve and return.
@@ -49,7 +50,7 @@ class AbstractResource(AbstractLease):
     status = models.CharField(
         _("status"), max_length=20, choices=Status.choices, default=Status.IN_SERVICE, editable=False
     )
-    reason = models.CharField(_("reason"), max_length=MAX_REASON, default="", blank=True, editable=False)
+    reason = SentenceField(_("reason"), default="", blank=True, editable=False)
     until = models.DateTimeField(_("until"), null=True, blank=True, editable=False)
     strikes = models.PositiveIntegerField(_("strikes"), default=0, editable=False)
     struck_at = models.DateTimeField(_("last strike"), null=True, blank=True, editable=False)

@@ -10,12 +10,14 @@ from django.core.exceptions import ValidationError
 from django.db import DatabaseError, InterfaceError, connections, router
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Count, Q
+from django.utils.translation import gettext_noop
 
 from resourcepool import options
 from resourcepool.clock import monotonic
 from resourcepool.conf import POOL_OPTIONS, pool_setting
 from resourcepool.database.retry import A_LITTLE, answer_timeout, retrying
 from resourcepool.dialect import DbNow
+from resourcepool.events import Sentence
 from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable, LeaseLost, ResourcePoolError
 from resourcepool.leases import verbs
 from resourcepool.leases.keeper import keeper
@@ -157,7 +159,9 @@ class Pool:
         try:
             pk = field.to_python(pk)
         except ValidationError:
-            raise BadOption("pk", pk, f"a primary key of {self.model._meta.label}") from None
+            raise BadOption(
+                "pk", pk, Sentence(gettext_noop("a primary key of %(pool)s"), pool=self.model._meta.label)
+            ) from None
         refuse_open_transaction(connections[self.using], asked)
         if keeper.holds(self.model, self.using, pk, fence):
             raise BadOption(
@@ -285,7 +289,7 @@ class Pool:
         return None if grant is None else [grant]
 
     def _acquire(self, count: int, wait: bool, wishes: Mapping[str, Any]) -> list[ResourceLease] | None:
-        request = self.request(count, wishes)
+        request = self._requests.request(count, wishes)
         return acquire(self, request) if wait else try_now(self, request)
 
     async def _aacquire(self, count: int, wait: bool, wishes: Mapping[str, Any]) -> list[ResourceLease] | None:

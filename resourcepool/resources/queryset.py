@@ -10,6 +10,7 @@ from django.db import connections, models, transaction
 from resourcepool import options
 from resourcepool.database.retry import Unsettled, retrying
 from resourcepool.dialect import DbLater, DbNow
+from resourcepool.events import say
 from resourcepool.exceptions import RowLocked
 from resourcepool.leases import verbs
 from resourcepool.leases.models import LeaseQuerySet
@@ -21,6 +22,7 @@ from resourcepool.waiting.giving_out import give_out_quietly
 
 CHUNK = 500  # rows in one transaction; for lists of 1,000 MariaDB makes a table, and locks rows in no order
 LONGEST = 30 * options.DAY  # seconds: the longest time for which a resource may be put away
+RETIRED, DELETED = say("retired"), say("deleted_while_held")
 BACK = {"in_service": True, "status": Status.IN_SERVICE, "reason": "", "until": None, "strikes": 0}
 
 ChangeRows = Callable[[Any], int]  # makes the change to these rows
@@ -69,7 +71,7 @@ class ResourceQuerySet(LeaseQuerySet):
         reason = options.text("reason", reason, most=MAX_REASON - len(name) - 2)
         return self._put_away(What.RESERVED, Status.RESERVED, f"{name}: {reason}", duration, actor)
 
-    def retire(self, reason: str = "retired", *, actor: str = "") -> int:
+    def retire(self, reason: str = RETIRED, *, actor: str = "") -> int:
         """Take these out of service for good; their rows stay."""
         return self._put_away(What.DRAINED, Status.RETIRED, reason, None, actor)
 
@@ -144,7 +146,7 @@ class ResourceQuerySet(LeaseQuerySet):
                 pks = list(free.values_list("pk", flat=True))
             rows.filter(pk__in=pks).update(in_service=False)  # from here on nobody can claim them
             held = set(rows.filter(pk__in=pks).held().values_list("pk", flat=True))
-            why = (What.DRAINED, Status.RETIRED, "deleted while it was held", None, actor)
+            why = (What.DRAINED, Status.RETIRED, DELETED, None, actor)
             rows.filter(pk__in=held)._put_away(*why, skips=skips)
             # By their keys alone: with more conditions MariaDB may read the whole table, and wait for locked rows.
             ours = rows.filter(pk__in=[pk for pk in pks if pk not in held])

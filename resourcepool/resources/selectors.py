@@ -11,9 +11,11 @@ from django.core.exceptions import EmptyResultSet, FieldDoesNotExist, FieldError
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import connections
 from django.db.models import Field, Model, Q
+from django.utils.translation import gettext_noop as _
 
 from resourcepool.database.where import Where
 from resourcepool.encryption.field import EncryptedTextField
+from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption, Hidden
 from resourcepool.leases.models import LEASE_COLUMNS
 from resourcepool.resources.state import STATE_COLUMNS
@@ -42,12 +44,16 @@ def canonical(model: type[Model], wishes: Mapping[str, Any]) -> str:
         if field is None:
             # The value is not shown: people try url="http://joe:secret@.." and password=".." here.
             known = ", ".join(sorted(fields))
-            raise BadOption(name, Hidden(), f"no such selector; {model._meta.label} has: {known}")
+            raise BadOption(
+                name,
+                Hidden(),
+                Sentence(_("no such selector; %(pool)s has: %(fields)s"), pool=model._meta.label, fields=known),
+            )
         if isinstance(field, TagsField):
             clean[field.name] = sorted({*clean.get(field.name, []), *_tags(name, value)})
         elif isinstance(value, list | tuple | set | frozenset):
             if not 0 < len(value) <= MAX_VALUES:
-                raise BadOption(name, value, f"1 to {MAX_VALUES} values")
+                raise BadOption(name, value, Sentence(_("1 to %(count)s values"), count=MAX_VALUES))
             clean[field.name] = sorted({_value(field, one) for one in value}, key=str)
         else:
             clean[field.name] = _value(field, value)
@@ -123,7 +129,7 @@ def _value(field: Any, value: Any) -> Any:
             str(clean).encode()  # half a surrogate pair is text that no database accepts
     except (ValidationError, TypeError, ValueError):
         clean = None
-    choices = [choice for choice, _ in target.flatchoices] if target.choices else None
+    choices = [choice for choice, _label in target.flatchoices] if target.choices else None
     if (
         clean is None
         or isinstance(value, bool) != isinstance(clean, bool)
@@ -131,6 +137,8 @@ def _value(field: Any, value: Any) -> Any:
         or (isinstance(clean, str) and "\0" in clean)  # PostgreSQL accepts no such text
         or (choices and clean not in choices)
     ):
-        allowed = f"a value for {type(target).__name__} {target.name}"
-        raise BadOption(field.name, value, "one of " + ", ".join(map(repr, choices)) if choices else allowed)
+        allowed = Sentence(_("a value for %(field)s"), field=f"{type(target).__name__} {target.name}")
+        if choices:
+            allowed = Sentence(_("one of %(names)s"), names=", ".join(map(repr, choices)))
+        raise BadOption(field.name, value, allowed)
     return clean

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from django.core.exceptions import ValidationError
 from django.db import models
+from django.utils.translation import gettext_noop as _
 
-from resourcepool.phrases import shown
+from resourcepool.events import Sentence, shown
 
 TAG = re.compile(r"[a-z0-9][a-z0-9._:/=-]{0,49}")
-ALLOWED = "words of 1 to 50 of the characters a-z 0-9 . _ : / = -"
+ALLOWED = Sentence(_("words of 1 to 50 of the characters a-z 0-9 . _ : / = -"))
 
 
 def words(value: object) -> list[str]:
@@ -23,7 +24,9 @@ def words(value: object) -> list[str]:
     found = {str(part).strip().lower() for part in parts} - {""}
     for word in found:
         if not TAG.fullmatch(word):
-            raise ValueError(f"{word!r} is not a tag; allowed: {ALLOWED}")
+            raise ValueError(
+                Sentence(_("%(tag)s is not a tag; allowed: %(allowed)s"), tag=repr(word), allowed=ALLOWED)
+            )
     return sorted(found)
 
 
@@ -40,7 +43,7 @@ class TagsField(CharField):
         found = words(value or "")
         return f" {' '.join(found)} " if found else ""
 
-    def from_db_value(self, value: str | None, *_: Any) -> str | None:
+    def from_db_value(self, value: str | None, *_rest: Any) -> str | None:
         return None if value is None else value.strip()
 
     def to_python(self, value: Any) -> str:
@@ -50,5 +53,6 @@ class TagsField(CharField):
             raise ValidationError(shown(error)) from None
         longest = (self.max_length or 0) - 2  # the blanks around it
         if len(found) > longest:
-            raise ValidationError(shown(f"{len(found)} characters in all; at most {longest}"))
+            said = Sentence(_("%(count)s characters in all; at most %(most)s"), count=len(found), most=longest)
+            raise ValidationError(shown(said))
         return found

@@ -106,4 +106,4 @@ def _probe(alias: str) -> Iterator[BaseDatabaseWrapper]:
         yield connection
     finally:
         connections[alias] = usual
-        dialect.close_quietly(connection)
+        dialect.discard(connection)

@@ -1,6 +1,7 @@
 """How the database runs the statements that run all the time.
 
-Their text is not written again here: each is caught on its way to the database, from the function that sends it.
+Asked at run time, because it depends on the project: its own models and indexes, and how old the statistics are. The
+statements are not written again here: each is caught on its way to the database, from the function that sends it.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -72,7 +73,8 @@ def caught(connection: BaseDatabaseWrapper, send: Callable[[], object]) -> tuple
             send()
             transaction.set_rollback(True, using=connection.alias)
     except _Caught as statement:
-        return statement.sql, statement.params
+        sql, params = statement.args
+        return sql, params
     raise AssertionError(f"{send} sent nothing")
 
 
@@ -106,9 +108,7 @@ def _is_big(connection: BaseDatabaseWrapper, model: Model) -> bool:
 
 
 class _Caught(Exception):
-    def __init__(self, sql: str, params: Sequence[Any]) -> None:
-        super().__init__(sql)
-        self.sql, self.params = sql, params
+    pass
 
 
 def _catch(execute: Any, sql: str, params: Any, many: bool, context: Any) -> NoReturn:

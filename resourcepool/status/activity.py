@@ -3,13 +3,12 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from django.db import connections
 from django.db.models import Count, Q
 
-from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbLater
 from resourcepool.history.models import ACQUISITION, Event
 from resourcepool.signals import What
+from resourcepool.status.reading import fetched
 
 MINUTE, HOUR = 60.0, 3_600.0  # seconds
 RARE = (What.LOST, What.EXPIRED, What.FREED, What.LEAKED)
@@ -33,7 +32,7 @@ def happenings(labels: Iterable[str]) -> dict[str, Happenings]:
     events = Event.objects.filter(minute | hour, pool__in=[label.lower() for label in labels]).order_by()
     counts = events.values_list("pool", "what").annotate(Count("pk"))
     found: dict[str, dict[str, int]] = {}
-    for pool, what, count in retrying(connections[events.db], lambda: list(counts.all())):
+    for pool, what, count in fetched(counts):
         those = found.setdefault(pool, {})
         name = what if what in RARE else "acquired"  # or a short lease's end, which stands for it
         those[name] = those.get(name, 0) + count

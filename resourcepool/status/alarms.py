@@ -9,10 +9,10 @@ from django.utils.translation import ngettext
 
 from resourcepool import options
 from resourcepool.conf import setting
+from resourcepool.events import Sentence, shown
 from resourcepool.exceptions import BadOption, CheckerBroken, DatabaseUnavailable
 from resourcepool.history.leaks import open_leaks
 from resourcepool.jobs import CHECK, SWEEP
-from resourcepool.phrases import shown
 from resourcepool.resources.registry import resource_model
 from resourcepool.resources.state import State
 from resourcepool.status.alarm import Alarm, Kind
@@ -200,11 +200,19 @@ def _of_jobs(jobs: Iterable[JobStatus]) -> Iterator[Alarm]:
         if job.failed is not None and job.result.startswith(BROKEN):
             text = _("the checker or its target seems broken: %s")
             pool = job.name.removeprefix(CHECK)
-            yield Alarm(Kind.CHECKER_BROKEN, pool, text % shown(job.result.removeprefix(BROKEN)))
+            yield Alarm(Kind.CHECKER_BROKEN, pool, text % shown(_why_failed(job)))
         elif job.failed is not None:
             text = _("The job “%(name)s” failed %(ago)s ago: %(result)s")
-            numbers = {"name": shown(job.name), "ago": duration(job.failed), "result": shown(job.result)}
+            name = job.name
+            numbers = {"name": _(name), "ago": duration(job.failed), "result": shown(job.result)}
             yield Alarm(Kind.JOB_FAILED, "", text % numbers)
+
+
+def _why_failed(job: JobStatus) -> str:
+    """Return the result of a failed job without the kind of error."""
+    if isinstance(job.result, Sentence):
+        return str(job.result.parameters["why"])
+    return job.result.removeprefix(BROKEN)
 
 
 def _of_leaks(label: str, count: int) -> Alarm:

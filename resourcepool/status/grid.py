@@ -10,7 +10,6 @@ from django.db import DatabaseError, connections
 from django.db.models import CharField, DateTimeField, F, Subquery, Value
 from django.db.models.functions import Cast, Concat
 
-from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbNow
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.leases import verbs
@@ -18,6 +17,7 @@ from resourcepool.proxies.models import Proxy
 from resourcepool.resources.selectors import selectable
 from resourcepool.resources.state import State, standing_of
 from resourcepool.status.holders import beginning_of_outer, is_history_beside
+from resourcepool.status.reading import fetched
 
 MOST = 1_000  # cells of one pool
 
@@ -65,10 +65,9 @@ def grid(models: Sequence[Any]) -> dict[str, list[Cell]]:
 
 def _rows(models: Sequence[Any]) -> list[Any]:
     """Read all of them at once; if that fails, because one has no table, read each separately."""
-    connection = connections[models[0].pool.using]
     first, *rest = [_rows_of(model) for model in models]
     try:
-        return retrying(connection, lambda: list(first.union(*rest, all=True) if rest else first))
+        return fetched(first.union(*rest, all=True) if rest else first)
     except (ResourcePoolError, DatabaseError):
         return [row for model in models for row in _rows([model])] if rest else []
 

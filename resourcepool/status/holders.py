@@ -17,6 +17,7 @@ from resourcepool.leases.lock_holders import Locked, lockers
 from resourcepool.resources.queryset import ResourceQuerySet
 from resourcepool.signals import What
 from resourcepool.status.each_pool import of_each
+from resourcepool.status.reading import fetched
 from resourcepool.status.renewal import Renewal, renewal
 
 MOST_LOCKED = 100  # expired leases whose rows are checked for locks
@@ -77,7 +78,7 @@ def locked(model: Any, *, holder: str = "", host: str = "", pks: Iterable[Any] =
     rows = ResourceQuerySet(model=model, using=model.pool.using).expired()
     last = _of(rows, holder, host, pks).order_by("-busy_before").values_list("pk", flat=True)[:MOST_LOCKED]
     using = model.pool.using
-    return lockers(using, model, retrying(connections[using], lambda: list(last.all())))
+    return lockers(using, model, fetched(last))
 
 
 def _of(rows: ResourceQuerySet, holder: str, host: str, pks: Iterable[Any]) -> ResourceQuerySet:

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 from django.db import connections, router
 
-from resourcepool.database.retry import retrying
 from resourcepool.dialect import MicrosUntil
 from resourcepool.jobs import Job
 from resourcepool.leases import verbs
 from resourcepool.status.durations import ago
+from resourcepool.status.reading import fetched
 
 MOST = 200
 
@@ -45,5 +45,5 @@ def jobs() -> dict[str, JobStatus]:
             result=row.result,
             holder=row.holder if row.left > 0 else "",
         )
-        for row in retrying(connection, lambda: list(rows.order_by("name")[:MOST]))
+        for row in fetched(rows.order_by("name")[:MOST])
     }

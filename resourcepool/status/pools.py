@@ -19,12 +19,12 @@ from django.db.models import (
     When,
 )
 
-from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbNow, MicrosUntil
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.leases import verbs
 from resourcepool.resources.registry import resource_models
 from resourcepool.resources.state import PUT_AWAY, State, Status, Verdict, state
+from resourcepool.status.reading import fetched
 from resourcepool.waiting.models import Ticket, pool_name
 
 AWAY = (State.COOLING, State.QUARANTINED, State.DRAINING, State.OUT, State.RESERVED, State.RETIRED)
@@ -128,7 +128,7 @@ def _status(model: Any, waiters: int, oldest_wait: float, groups: list[Any] | No
     label, title = model._meta.label, str(model._meta.verbose_name_plural)
     if groups is None:
         try:
-            groups = retrying(connections[model.pool.using], lambda: list(_groups_of(model)))
+            groups = fetched(_groups_of(model))
         except ResourcePoolError as error:
             return PoolStatus(label, title, trouble=str(error))
     counts = dict.fromkeys(State, 0)
@@ -157,7 +157,7 @@ def _all_groups(using: str, models: Sequence[Any]) -> dict[str, list[Any]]:
     """
     first, *rest = [_groups_of(model) for model in models]
     try:
-        rows = retrying(connections[using], lambda: list(first.union(*rest, all=True) if rest else first))
+        rows = fetched(first.union(*rest, all=True) if rest else first)
     except (ResourcePoolError, DatabaseError):
         return {}
     groups: dict[str, list[Any]] = {model._meta.label: [] for model in models}
@@ -206,7 +206,7 @@ def _lines(using: str) -> dict[str, tuple[int, float]]:
     tickets = Ticket.objects.using(using).waiting().order_by()
     waited = Max(-1 * MicrosUntil("asked_at"))
     lines = tickets.values("pool").annotate(waiters=Count("pk"), waited=waited)
-    found = retrying(connections[using], lambda: list(lines.all()))
+    found = fetched(lines)
     return {line["pool"]: (line["waiters"], max(0.0, line["waited"] / 1_000_000)) for line in found}
 
 

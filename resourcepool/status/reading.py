@@ -1,13 +1,21 @@
-"""Readings as JSON: one function for the commands, and for every later surface."""
+"""What all readings share: how rows are read, and how a reading becomes JSON for the commands and later surfaces."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import Any
 
+from django.db import connections
 from django.db.models import Model
 
+from resourcepool.database.retry import retrying
+
 DIGITS = 6  # of seconds: microseconds
+
+
+def fetched(rows: Any) -> list[Any]:
+    """Return what a queryset has, with ``retrying``; raises DatabaseUnavailable or NotMigrated."""
+    return retrying(connections[rows.db], lambda: list(rows.all()))
 
 
 def as_data(reading: Any) -> Any:

@@ -7,16 +7,15 @@ from functools import partial
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.db import connections
 from django.db.models import CharField, IntegerField, Q
 
-from resourcepool.database.retry import retrying
 from resourcepool.proxies.address import address
 from resourcepool.proxies.fields import BadField
-from resourcepool.resources.choice import everything
+from resourcepool.resources.registry import everything
 from resourcepool.resources.selectors import selectable
 from resourcepool.resources.tags import TagsField
 from resourcepool.status.each_pool import of_each
+from resourcepool.status.reading import fetched
 from resourcepool.waiting.models import Ticket
 
 _WORDS = re.compile(r"\[[^\]]*\]|[^\s/@:\[\]]+")
@@ -80,28 +79,17 @@ def without_password(text: str) -> str:
 def _rows(model: Any, condition: Q | None, limit: int) -> list[Any]:
     if condition is None:
         return []
-    rows = everything(model).filter(condition).order_by("pk")[: limit + 1]
-    return retrying(connections[model.pool.using], lambda: list(rows.all()))
+    return fetched(everything(model).filter(condition).order_by("pk")[: limit + 1])
 
 
 def _holders(model: Any, condition: Q, limit: int) -> set[str]:
-    connection = connections[model.pool.using]
-    tickets = Ticket.objects.using(connection.alias).filter(is_waiting=True).for_rows_of(model)
-    return {
-        *_names(connection, everything(model), condition, limit),
-        *_names(connection, tickets, condition, limit),
-    }
+    tickets = Ticket.objects.using(model.pool.using).filter(is_waiting=True).for_rows_of(model)
+    return {name for rows in (everything(model), tickets) for name in _names(rows, condition, limit)}
 
 
-def _names(connection: Any, rows: Any, condition: Q, limit: int) -> list[str]:
-    names = (
-        rows.held()
-        .filter(condition)
-        .order_by("holder")
-        .values_list("holder", flat=True)
-        .distinct()[: limit + 1]
-    )
-    return retrying(connection, lambda: list(names.all()))
+def _names(rows: Any, condition: Q, limit: int) -> list[str]:
+    names = rows.held().filter(condition).order_by("holder").values_list("holder", flat=True)
+    return fetched(names.distinct()[: limit + 1])
 
 
 def _exactly(model: Any, text: str) -> Q | None:

@@ -1,21 +1,27 @@
 """How the streams stand: who leads, what waits, what went wrong, and why nothing runs."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
 from django.db import connections, router
-from django.db.models import Count, Q
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import Case, Count, OuterRef, Subquery, When
 from django.utils.translation import gettext as _
 
 from resourcepool.database.retry import retrying
+from resourcepool.database.tallies import tallies
 from resourcepool.dialect import DbLater, MicrosUntil
-from resourcepool.elections.term import standbys
+from resourcepool.elections.models import selector
+from resourcepool.events import shown
 from resourcepool.exceptions import BadOption
 from resourcepool.status.alarm import ABOUT_STREAMS, Alarm, Kind
 from resourcepool.status.durations import duration
 from resourcepool.taskqueue.models import Stream, Task
+from resourcepool.taskqueue.submitting import names_of_streams
+from resourcepool.waiting.models import Ticket
 
 MOST_STREAMS = 200
 MOST_COUNTED = 10_000  # tasks; more would keep the database busy for too long
@@ -77,23 +83,20 @@ class StreamStatus:
         return next(_reasons(self), "")
 
 
-def streams(name: str | None = None) -> list[StreamStatus]:
-    """Return how each stream stands, or the one of this name; at most ``MOST_STREAMS``.
+def streams(*names: str) -> list[StreamStatus]:
+    """Return how each stream stands, or each of these, by name: five statements, however many there are.
+
+    Of all streams the first ``MOST_STREAMS`` are returned; no more may be named.
 
     Raises:
         BadOption: there is no such stream.
         DatabaseUnavailable: they cannot be read.
     """
     connection = connections[router.db_for_read(Stream)]
-    using = connection.alias
-    rows = Stream.objects.using(using).order_by("pk")
-    if name is not None:
-        rows = rows.filter(pk=name)
-    rows = rows.annotate(left=MicrosUntil("busy_before"), began=MicrosUntil("elected_at"))
-    found = retrying(connection, lambda: list(rows[:MOST_STREAMS]))
-    if name is not None and not found:
-        raise BadOption("stream", name, "a stream that exists")
-    return [retrying(connection, partial(_status, using, row)) for row in found]
+    found = retrying(connection, partial(_read, connection, names))
+    if missing := sorted(set(names) - {one.name for one in found}):
+        raise BadOption("stream", missing[0], names_of_streams(connection.alias))
+    return found
 
 
 def of_streams(found: Sequence[StreamStatus], oldest: float) -> Iterator[Alarm]:
@@ -108,27 +111,44 @@ def of_streams(found: Sequence[StreamStatus], oldest: float) -> Iterator[Alarm]:
             yield Alarm(Kind.BLOCKED, about, _("%s.") % one.because)
         elif one.first.age > oldest:
             told = {"key": one.first.key, "age": duration(one.first.age), "count": one.depth}
-            text = _("its first task, %(key)s, is %(age)s old; %(count)d are unfinished.") % told
+            text = _("its first task, %(key)s, is %(age)s old; unfinished: %(count)d.") % told
             yield Alarm(Kind.LATE_TASKS, about, f"{text} {one.because}".rstrip())
 
 
-def _status(using: str, row: Any) -> StreamStatus:
-    tasks = Task.objects.using(using).filter(stream_id=row.pk)
-    unfinished = (
-        tasks.unfinished()
-        .in_order()[:MOST_COUNTED]
-        .aggregate(depth=Count("pk"), blocked=Count("pk", filter=Q(state=State.BLOCKED)))
-    )
-    recent = Q(finished_at__gt=DbLater(-RECENT))
-    finished = (
-        tasks.exclude(finished_at=None)
-        .order_by("-finished_at")[:MOST_COUNTED]
-        .aggregate(
-            dead=Count("pk", filter=Q(state=State.DEAD)),
-            done=Count("pk", filter=recent & Q(state=State.DONE)),
-            failed=Count("pk", filter=recent & Q(state__in=(State.SKIPPED, State.DEAD))),
-        )
-    )
+def _read(connection: BaseDatabaseWrapper, names: Sequence[str]) -> list[StreamStatus]:
+    using = connection.alias
+    tasks = Task.objects.using(using)
+    first = tasks.unfinished().in_order().filter(stream_id=OuterRef("pk")).values("pk")[:1]
+    chosen = Stream.objects.using(using).filter(pk__in=names) if names else Stream.objects.using(using)
+    moments = {"left": MicrosUntil("busy_before"), "began": MicrosUntil("elected_at")}
+    rows = list(chosen.annotate(first=Subquery(first), **moments).order_by("pk")[:MOST_STREAMS])
+    if not rows:
+        return []
+    firsts = _firsts(tasks.unfinished().filter(pk__in=[row.first for row in rows if row.first is not None]))
+    line = Ticket.objects.using(using).for_rows_of(Stream).waiting()
+    waiting = dict(line.order_by().values_list("selector").annotate(Count("pk")))
+    keys = [row.pk for row in rows]
+    unfinished = tallies(connection, [_unfinished(tasks, key) for key in keys], "state")
+    finished = tallies(connection, [_finished(tasks, key) for key in keys], "state", "is_recent")
+    return [
+        _status(row, firsts.get(row.pk), waiting.get(selector(row.pk), 0), *counts)
+        for row, *counts in zip(rows, unfinished, finished, strict=True)
+    ]
+
+
+def _unfinished(tasks: Any, stream: str) -> Any:
+    return tasks.unfinished().in_order().filter(stream_id=stream).values_list("state")[:MOST_COUNTED]
+
+
+def _finished(tasks: Any, stream: str) -> Any:
+    recent = When(finished_at__gt=DbLater(-RECENT), then=1)
+    rows = tasks.filter(stream_id=stream).exclude(finished_at=None).order_by("-finished_at")
+    return rows.annotate(is_recent=Case(recent, default=0)).values_list("state", "is_recent")[:MOST_COUNTED]
+
+
+def _status(
+    row: Any, first: FirstTask | None, standbys: int, unfinished: Counter[Any], finished: Counter[Any]
+) -> StreamStatus:
     is_led = bool(row.holder) and row.left > 0
     is_noted = row.elected_term == row.fence and row.began is not None
     return StreamStatus(
@@ -136,23 +156,25 @@ def _status(using: str, row: Any) -> StreamStatus:
         leader=row.holder if is_led else "",
         term=row.fence,
         since=max(0.0, -row.began / 1_000_000) if is_led and is_noted else None,
-        standbys=standbys(using, Stream, row.pk).count(),
+        standbys=standbys,
         is_paused=row.is_paused,
         lanes=row.lanes,
-        first=_first(tasks),
-        **unfinished,
-        **finished,
+        depth=unfinished.total(),
+        first=first,
+        blocked=unfinished[State.BLOCKED,],
+        dead=finished[State.DEAD, 0] + finished[State.DEAD, 1],
+        done=finished[State.DONE, 1],
+        failed=finished[State.SKIPPED, 1] + finished[State.DEAD, 1],
     )
 
 
-def _first(tasks: Any) -> FirstTask | None:
-    columns = ("key", "type", "state", "outcome")
+def _firsts(tasks: Any) -> dict[str, FirstTask]:
+    columns = ("stream_id", "key", "type", "state", "outcome")
     moments = (MicrosUntil("submitted_at"), MicrosUntil("busy_before"), MicrosUntil("started_at"))
-    row = tasks.unfinished().in_order().values_list(*columns, *moments).first()
-    if row is None:
-        return None
-    key, kind, state, outcome, age, waits, began = row
-    is_running = state == State.RUNNING
+    return {stream: _first(*values) for stream, *values in tasks.values_list(*columns, *moments)}
+
+
+def _first(key: str, kind: str, state: str, outcome: str, age: int, waits: int, began: int | None) -> FirstTask:
     return FirstTask(
         key,
         kind,
@@ -160,7 +182,7 @@ def _first(tasks: Any) -> FirstTask | None:
         outcome,
         age=-age / 1_000_000,
         waits=max(0.0, waits / 1_000_000) if state == State.READY else 0.0,
-        runs=-began / 1_000_000 if is_running and began is not None else None,
+        runs=-began / 1_000_000 if state == State.RUNNING and began is not None else None,
     )
 
 
@@ -169,12 +191,12 @@ def _reasons(stream: StreamStatus) -> Iterator[str]:
     if first is None:
         return
     if not stream.leader:
-        yield _("no consumer leads it; start one: manage.py resourcepool_consume %s") % stream.name
+        yield _("no consumer leads it; start one: `manage.py resourcepool_consume %s`") % stream.name
     if stream.is_paused:
         yield _("it is paused")
     if first.state == State.BLOCKED and stream.lanes == 1:
-        told = {"key": first.key, "outcome": first.outcome}
+        told = {"key": first.key, "outcome": shown(first.outcome)}
         yield _("task %(key)s blocks it: %(outcome)s. Retry or discard it") % told
     if first.waits:
-        told = {"key": first.key, "time": duration(first.waits), "outcome": first.outcome}
-        yield _("task %(key)s is tried again in %(time)s: %(outcome)s") % told
+        told = {"key": first.key, "time": duration(first.waits), "outcome": shown(first.outcome)}
+        yield _("task %(key)s will be retried in %(time)s; last error: %(outcome)s") % told

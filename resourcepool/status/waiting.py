@@ -13,11 +13,12 @@ from django.utils.translation import ngettext
 
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbNow, MicrosUntil
-from resourcepool.resources.choice import everything
+from resourcepool.resources.registry import everything
 from resourcepool.resources.selectors import wanted
 from resourcepool.resources.state import State
 from resourcepool.status.durations import ago, duration
 from resourcepool.status.pools import in_state
+from resourcepool.status.reading import fetched
 from resourcepool.waiting.models import Ticket
 
 SHOWN = 5  # of those in front
@@ -139,7 +140,7 @@ def _waiting(model: Any, row: Any) -> Waiting:
     return Waiting(
         **place,
         ahead=retrying(connection, in_front.count),
-        in_front=[InLine(**_place(one)) for one in retrying(connection, lambda: list(in_front[:SHOWN]))],
+        in_front=[InLine(**_place(one)) for one in fetched(in_front[:SHOWN])],
         matching={state: found.get(f"n_{state.value}", 0) for state in State},
         next_free_in=None if next_free is None else next_free / 1_000_000,
     )

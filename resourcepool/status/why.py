@@ -10,14 +10,15 @@ from django.utils.translation import gettext as _
 
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbNow, MicrosUntil
+from resourcepool.events import shown
 from resourcepool.history.models import Event
 from resourcepool.leases.lock_holders import Locked, lockers
-from resourcepool.phrases import shown
-from resourcepool.resources.choice import everything
+from resourcepool.resources.registry import everything
 from resourcepool.resources.state import State, Status, standing_of, state_of
 from resourcepool.signals import What
 from resourcepool.status.durations import ago, duration
 from resourcepool.status.holders import Holding, counts, holdings
+from resourcepool.status.reading import fetched
 from resourcepool.status.waiting import Waiting, waiting
 
 ENDINGS = (
@@ -132,7 +133,7 @@ def endings(row: Any) -> list[Ending]:
     ended = Event.objects.using(using).of(row).filter(what__in=ENDINGS)
     events = ended.exclude(what=What.QUARANTINED, holder="").with_age()  # an operator's ends no lease
     last = events.order_by("-fence", "-pk")[:LAST]
-    found = retrying(connections[using], lambda: list(last.all()))
+    found = fetched(last)
     return [_ending(event) for event in found]
 
 

@@ -7,6 +7,7 @@ from django.db.models import Exists, OuterRef
 
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import MicrosUntil
+from resourcepool.events import say
 from resourcepool.history.held import ran_out
 from resourcepool.history.models import Event
 from resourcepool.history.recorder import recorder
@@ -35,7 +36,7 @@ def clear_expired(model: Any) -> int:
     skips = connection.features.has_select_for_update_skip_locked
     cleared = end_leases(verbs.rows_of(connection, model), rows, skips=skips)
     for pk, fence, holder, left in cleared:
-        reason = f"found {-left / 1_000_000:.0f} s after it ran out"
+        reason = say("found_late", seconds=round(-left / 1_000_000))
         seconds = lasted.get((pk, fence))
         tell(Fact(What.EXPIRED, model, using, pk, fence, holder, reason, seconds=seconds))
     return len(cleared)
@@ -58,6 +59,6 @@ def tell_overtaken(model: Any) -> int:
     lost = begun.filter(Exists(successor), ~Exists(told)).order_by("pk")
     found = retrying(connections[using], lambda: list(lost.values_list("row", "fence", "holder")[:MOST]))
     for row, fence, holder in found:
-        tell(Fact(What.EXPIRED, model, using, row, fence, holder, "somebody else has acquired it since"))
+        tell(Fact(What.EXPIRED, model, using, row, fence, holder, say("acquired_since")))
     recorder.flush()
     return len(found)

@@ -4,7 +4,7 @@ from functools import partial
 from typing import Any
 
 from django.db import connections, router
-from django.db.models import Max
+from django.db.models import Max, Q
 
 from resourcepool import options
 from resourcepool.conf import setting
@@ -47,10 +47,10 @@ def prune_history(lease: Lease | None = None) -> int:
 
 def prune_tasks(lease: Lease | None = None) -> int:
     """Remove tasks that finished longer ago than their streams keep them, but for dead-letters; returns how many."""
-    using, over = router.db_for_write(Stream), (State.DONE, State.SKIPPED, State.DISCARDED)
+    using, over = router.db_for_write(Stream), Q(state__in=(State.DONE, State.SKIPPED, State.DISCARDED))
     kept = Stream.objects.using(using).values_list("pk", "done_kept")
     return sum(
-        _remove(Task, lease, stream_id=name, finished_at__lt=DbLater(-seconds), state__in=over)
+        _remove(Task, lease, over, stream_id=name, finished_at__lt=DbLater(-seconds))
         for name, seconds in retrying(connections[using], lambda: list(kept))
     )
 
@@ -61,16 +61,17 @@ def _newest(model: Any) -> int:
     return found["newest"] or 0
 
 
-def _remove(model: Any, lease: Lease | None, **old: Any) -> int:
+def _remove(model: Any, lease: Lease | None, still: Q = Q(), **old: Any) -> int:  # noqa: B008 (never changed)
+    """Remove the rows that are ``old``; ``still``: what has to be true also when they are locked."""
     using, removed = router.db_for_write(model), 0
     rows, connection = model.objects.using(using), connections[using]
     while True:
         if lease is not None:
             lease.ensure_held()
         # By primary key, because a range on the other index would lock what is just being added.
-        pks = retrying(connection, lambda: list(rows.filter(**old).values_list("pk", flat=True)[:BATCH]))
+        pks = retrying(connection, lambda: list(rows.filter(still, **old).values_list("pk", flat=True)[:BATCH]))
         # Locked rows are removed next time; if only those are left, this run is done.
-        found = briefly(using, partial(_delete_unlocked, rows, pks)) if pks else 0
+        found = briefly(using, partial(_delete_unlocked, rows.filter(still), pks)) if pks else 0
         if not found:
             return removed
         removed += found

@@ -8,12 +8,14 @@ from typing import Any
 
 from django.apps import apps
 from django.db import connections, transaction
+from django.utils.translation import gettext_noop as _
 
 from resourcepool.database.retry import retrying
+from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption, Hidden
 from resourcepool.validity.rules import intervals
 
-MINUTE, HOUR = 60, 3_600  # seconds
+MINUTE = 60  # seconds
 NOTE = "By resourcepool_beat --install, every {every} s. What you change here is kept."
 
 
@@ -91,7 +93,12 @@ def found() -> dict[str, InstalledEntry]:
     ours = _model("PeriodicTask").objects.filter(name__startswith="resourcepool: ").select_related("interval")
     tasks = retrying(connections[ours.db], lambda: list(ours.all()))
     return {
-        task.name: InstalledEntry(_seconds(task.interval), task.enabled, task.description) for task in tasks
+        task.name: InstalledEntry(
+            int(task.interval.schedule.run_every.total_seconds()) if task.interval else 0,
+            task.enabled,
+            task.description,
+        )
+        for task in tasks
     }
 
 
@@ -120,13 +127,12 @@ def _write(entry: Entry) -> None:
     )
 
 
-def _seconds(interval: Any) -> int:
-    sizes = {"seconds": 1, "minutes": MINUTE, "hours": HOUR, "days": 24 * HOUR}
-    return int(interval.every * sizes.get(interval.period, 0)) if interval else 0
-
-
 def _model(name: str) -> Any:
     if not apps.is_installed("django_celery_beat"):
-        what = "without django_celery_beat; add it, and run `pip install django-celery-beat` and `manage.py migrate`"
+        what = Sentence(
+            _(
+                "without django_celery_beat; add it, and run `pip install django-celery-beat` and `manage.py migrate`"
+            )
+        )
         raise BadOption("INSTALLED_APPS", Hidden(), what)
     return apps.get_model("django_celery_beat", name)

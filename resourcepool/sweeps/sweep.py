@@ -1,6 +1,7 @@
 """The sweep: everything that should be looked at every minute or so, one thing after the other."""
 
 from resourcepool.elections.term import Term
+from resourcepool.events import joined, say
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.jobs import PRUNE, STATISTICS, SWEEP, run
 from resourcepool.resources.queryset import ResourceQuerySet
@@ -10,7 +11,7 @@ from resourcepool.sweeps.expired import clear_expired, tell_overtaken
 from resourcepool.sweeps.pruning import prune_history, prune_tasks
 from resourcepool.sweeps.samples import take_samples
 
-ONE = {"leases ran out": "lease ran out", "alarms": "alarm", "samples": "sample"}
+ONE = {"leases_ran_out": "lease_ran_out", "alarms": "alarm", "samples": "sample"}
 
 
 def sweep() -> str | None:
@@ -24,7 +25,7 @@ def sweep() -> str | None:
 
 def prune() -> str | None:
     """Remove what is old from the history and from streams; see ``sweep`` for what it returns."""
-    return run(PRUNE, lambda term: f"{prune_history(term) + prune_tasks(term)} removed")
+    return run(PRUNE, lambda term: say("removed", count=prune_history(term) + prune_tasks(term)))
 
 
 def refresh_statistics() -> str | None:
@@ -32,20 +33,20 @@ def refresh_statistics() -> str | None:
     return run(STATISTICS, lambda term: _counted(take_samples(), "samples"))
 
 
-def _counted(count: int, what: str) -> str:
-    return f"{count} {ONE.get(what, what) if count == 1 else what}"
+def _counted(count: int, code: str) -> str:
+    return say(ONE.get(code, code) if count == 1 else code, count=count)
 
 
 def _sweep(term: Term) -> str:
-    counts: dict[str, int] = {"returned to service": 0, "leases ran out": 0, "of these overtaken": 0}
+    counts: dict[str, int] = {"returned": 0, "leases_ran_out": 0, "overtaken": 0}
     broken: list[str] = []
     for model in resource_models():
         term.ensure_held()
         try:
-            counts["returned to service"] += ResourceQuerySet(model=model, using=model.pool.using).return_due()
-            counts["leases ran out"] += clear_expired(model)
-            counts["of these overtaken"] += tell_overtaken(model)
+            counts["returned"] += ResourceQuerySet(model=model, using=model.pool.using).return_due()
+            counts["leases_ran_out"] += clear_expired(model)
+            counts["overtaken"] += tell_overtaken(model)
         except ResourcePoolError as error:  # one pool in trouble must not keep the others from being swept
-            broken.append(f"{model._meta.label}: {error}")
+            broken.append(say("about", name=model._meta.label, why=str(error)))
     counts["alarms"] = tell_alarms(term)
-    return "; ".join([", ".join(_counted(count, what) for what, count in counts.items()), *broken])
+    return joined([joined([_counted(count, code) for code, count in counts.items()], "and"), *broken])

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from resourcepool.elections.term import Term
+from resourcepool.events import joined, say
 from resourcepool.jobs import CHECK, run
 from resourcepool.resources.queryset import ResourceQuerySet
 from resourcepool.resources.registry import resource_model
@@ -28,7 +29,7 @@ def check_pool(model: Any, wishes: Wishes, tell: Callable[[Checked], object] = l
         tally = Tally(tell)
         check(model, wishes=wishes, tell=tally, go_on=term.ensure_held)
         in_use = ResourceQuerySet(model=model, using=model.pool.using).held().filter(in_service=True).count()
-        return f"{tally}; {in_use} in use" if in_use else str(tally)
+        return joined([str(tally), say("used", count=in_use)]) if in_use else str(tally)
 
     return run(f"{CHECK}{model._meta.label}", work)
 

@@ -7,11 +7,12 @@ if TYPE_CHECKING:
     from resourcepool.taskqueue.consumer import Consumer
     from resourcepool.taskqueue.handlers import handler
     from resourcepool.taskqueue.models import Stream, Task
-    from resourcepool.taskqueue.running import RunningTask
+    from resourcepool.taskqueue.running import GivenBack, RunningTask
     from resourcepool.taskqueue.submitting import NewTask, Submitted, submit, submit_many
 
 WHERE = {
     "Consumer": "consumer",
+    "GivenBack": "running",
     "NewTask": "submitting",
     "RunningTask": "running",
     "Stream": "models",
@@ -23,6 +24,7 @@ WHERE = {
 }
 __all__ = [
     "Consumer",
+    "GivenBack",
     "NewTask",
     "RunningTask",
     "Stream",

@@ -17,6 +17,7 @@ from resourcepool.elections.term import Term
 from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable, LeaseLost
 from resourcepool.taskqueue.leading import Leading, MustEnd
 from resourcepool.taskqueue.models import MAX_KEY, Stream
+from resourcepool.taskqueue.submitting import names_of_streams
 
 logger = logging.getLogger(__name__)
 
@@ -79,7 +80,7 @@ class Consumer:
             BadOption: there is no such stream.
             ClaimInTransaction: a transaction is open.
         """
-        self._look_up()
+        self.look_up()
         hints.listen(self._wakeup.ring)
         while not self._stopping.is_set():
             try:
@@ -89,7 +90,7 @@ class Consumer:
                 self._stopping.wait(PAUSE_AFTER_FAILURE)
 
     def _serve_one_term(self) -> None:
-        row = self._look_up()
+        row = self.look_up()
         terms = {"ttl": row.term_ttl, "lock_delay": row.lock_delay}
         election = Election(self.stream, Stream, **terms, on_lost=lambda _: self._wakeup.ring())
         try:
@@ -142,12 +143,13 @@ class Consumer:
             if ends_at is None or leading.in_hand:
                 self._wakeup.sleep_until(look_at)
 
-    def _look_up(self) -> Stream:
+    def look_up(self) -> Stream:
+        """Return the row of its stream. Raises BadOption if there is none, DatabaseUnavailable."""
         using = router.db_for_write(Stream)
         streams = Stream.objects.using(using)
         row: Stream | None = retrying(connections[using], streams.filter(pk=self.stream).first)
         if row is None:
-            raise BadOption("stream", self.stream, "a stream that exists; add it in the admin")
+            raise BadOption("stream", self.stream, names_of_streams(using))
         return row
 
     def _tell_address(self, term: Term) -> None:

@@ -14,6 +14,7 @@ from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import retrying
 from resourcepool.database.wakeup import Wakeup
 from resourcepool.elections.term import Term
+from resourcepool.events import say
 from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
 from resourcepool.taskqueue import attempts, handlers
 from resourcepool.taskqueue.models import Task
@@ -51,6 +52,7 @@ class Leading:
         self._ended: SimpleQueue[tuple[RunningTask, Result]] = SimpleQueue()
         self._workers = Workers(self._note_end)
         self._unwritten: dict[RunningTask, Result] = {}
+        self._due: list[Head] = []  # seen in this turn
         self._waits: dict[str, float] = {}
         self._sees_more = False
         self._policy: Policy | None = None
@@ -85,7 +87,8 @@ class Leading:
         self._stop_overdue(policy, now)
         free = policy.lanes - len(self._running) if may_begin and not policy.is_paused else 0
         self._sees_more = False
-        if self._unwritten or (free > 0 and self._look(policy, free)):
+        self._due = self._look(policy, free) if free > 0 and not self._unwritten else []
+        if self._unwritten or self._due:
             self._write_and_begin(policy, free)
             self._active_at = now
         return self._next_look(now)
@@ -149,14 +152,17 @@ class Leading:
     def _send(self, policy: Policy, free: int) -> list[RunningTask]:
         for task, result in self._unwritten.items():
             self._end(policy, task, result)
-        heads = self._look(policy, free) if free > 0 else []
+        # What was just seen may begin as long as its fence matches; where this is sent again, that is over.
+        heads, self._due = self._due, []
+        if free > 0 and not heads:
+            heads = self._look(policy, free)
         begun = [self._begin(policy, head) for head in heads]
         return [task for task in begun if task is not None]
 
     def _begin(self, policy: Policy, head: Head) -> RunningTask | None:
         verdict = after_death(policy, head.deaths) if head.deaths else None
         if verdict is not None:
-            died = f"its process ended {head.deaths} times while it ran"
+            died = say("process_died", count=head.deaths)
             attempts.end(self._using, head.pk, head.fence, verdict, died)
             return None
         if not attempts.begin(self._using, head, self._term.fence, self._term.holder):
@@ -191,12 +197,11 @@ class Leading:
         overdue = [task for task in self._running if task.overdue_at is not None and task.overdue_at <= now]
         if not overdue:
             return
-        why = "; ".join(f"{task} ran longer than its max_runtime of {task.max_runtime:g} s" for task in overdue)
-        results = {task: Result("", why) if task in overdue else GIVEN_BACK for task in self._running}
-        self._unwritten.update(results)
+        late = {task: Result("", say("ran_too_long", seconds=task.max_runtime)) for task in overdue}
+        self._unwritten.update({task: late.get(task, GIVEN_BACK) for task in self._running})
         with contextlib.suppress(LeaseLost, DatabaseUnavailable):  # the next leader finds them running
             self._guarded(lambda: self._send(policy, 0))
-        raise MustEnd(why)
+        raise MustEnd("; ".join(f"{task}: {result.error}" for task, result in late.items()))
 
     def _next_look(self, now: float) -> float:
         idle = now - self._active_at

@@ -8,9 +8,11 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import F
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext_noop
 
 from resourcepool.dialect import DbNow, KeyField
 from resourcepool.elections.models import AbstractElection
+from resourcepool.events import SentenceField, say
 from resourcepool.leases.models import AbstractLease, LeaseQuerySet
 
 MAX_KEY = 200
@@ -19,6 +21,7 @@ MAX_OUTCOME = 2_000
 MOST_LANES = 64
 MOST_RETRIES = 1_000
 DAY = 86_400.0
+NO_STREAM = gettext_noop("an existing stream; `manage.py resourcepool_streams add NAME` adds one")
 
 
 def check_finite(value: float) -> None:
@@ -54,8 +57,8 @@ class Stream(AbstractElection):
 
     class OnFailure(models.TextChoices):
         BLOCK = "block", _("block: nothing after it runs until an operator retries or discards it")
-        SKIP = "skip", _("skip: it is over, the next one runs")
-        DEAD_LETTER = "dead-letter", _("dead-letter: it is put aside for an operator, the next one runs")
+        SKIP = "skip", _("skip: it is given up, and the next one runs")
+        DEAD_LETTER = "dead-letter", _("dead-letter: it is set aside for an operator, and the next one runs")
 
     on_failure = models.CharField(
         _("on failure"),
@@ -64,31 +67,41 @@ class Stream(AbstractElection):
         default=OnFailure.BLOCK,
         help_text=_("What becomes of a task that has failed after all its retries."),
     )
-    retries = _whole(_("retries"), 0, _("So often a failed task is tried again."), 0, MOST_RETRIES)
+    retries = _whole(_("retries"), 0, _("How many times a failed task is tried again."), 0, MOST_RETRIES)
     retry_delay = _seconds(
-        _("retry delay (s)"), 10.0, _("So long it waits before; the tasks after it wait, too.")
+        _("retry delay (s)"), 10.0, _("The time before each retry; the tasks after it in its lane wait, too.")
     )
     most_deaths = _whole(
-        _("deaths allowed"), 3, _("A task in which its process has died so often has failed for good."), 1, 100
+        _("deaths until failed"),
+        3,
+        _("A task whose process has died this many times has failed for good."),
+        1,
+        100,
     )
     lanes = _whole(
-        _("lanes"), 1, _("So many tasks run at a time; in order are then those of one lane."), 1, MOST_LANES
+        _("lanes"),
+        1,
+        _("How many tasks run at a time; with several lanes only the tasks of one lane keep their order."),
+        1,
+        MOST_LANES,
     )
     term_ttl = _seconds(
-        _("term lasts (s)"), 15.0, _("So long after the consumer has died another one follows."), 1.0
+        _("ttl of a term (s)"), 15.0, _("When a consumer has died, the time until another one leads."), 1.0
     )
     lock_delay = _seconds(
         _("lock-delay (s)"),
         0.0,
-        _("So long that one waits in addition, unless the last one ended in good order."),
+        _("Additional time until a new leader begins, unless the last one resigned."),
     )
     done_kept = _seconds(
-        _("kept (s)"),
+        _("finished tasks kept (s)"),
         7 * DAY,
-        _("So long a finished task is kept; 0: it is deleted at once, and its key may be used again."),
+        _(
+            "How long finished tasks and their keys are kept, dead-letters excepted; 0: deleted as soon as done."
+        ),
         most=3_650 * DAY,
     )
-    is_paused = models.BooleanField(_("paused"), default=False, help_text=_("No task of it is begun."))
+    is_paused = models.BooleanField(_("paused"), default=False, help_text=_("No more tasks are begun."))
     address = models.PositiveIntegerField(
         default=0, editable=False, help_text=_("Of the consumer's process, to which hints are sent.")
     )
@@ -135,13 +148,12 @@ class TaskQuerySet(LeaseQuerySet):
 
     def discard(self, actor: str = "", reason: str = "") -> int:
         """Finish tasks without running them; returns how many. Running ones are left alone."""
-        said = "discarded" + (f" by {actor}" if actor else "") + (f": {reason}" if reason else "")
         return self.discardable().update(
             state=Task.State.DISCARDED,
             fence=F("fence") + 1,
             busy_before=DbNow(),
             finished_at=DbNow(),
-            outcome=said[:MAX_OUTCOME],
+            outcome=say("discarded", name=actor or "?", why=reason or "?"),
         )
 
 
@@ -178,14 +190,18 @@ class Task(AbstractLease):
     )
     attempts = models.PositiveIntegerField(_("attempts"), default=0, editable=False)
     failures = models.PositiveIntegerField(_("failures"), default=0, editable=False)
-    deaths = models.PositiveIntegerField(_("deaths of its process"), default=0, editable=False)
+    deaths = models.PositiveIntegerField(_("process deaths"), default=0, editable=False)
     term = models.BigIntegerField(
-        _("term"), default=0, editable=False, help_text=_("Of the leader that ran it.")
+        _("term"), default=0, editable=False, help_text=_("The term in which it ran last.")
     )
     started_at = models.DateTimeField(_("started at"), null=True, editable=False)
     finished_at = models.DateTimeField(_("finished at"), null=True, editable=False)
-    outcome = models.TextField(
-        _("outcome"), default="", editable=False, help_text=_("Its result as JSON, its progress, or its error.")
+    outcome = SentenceField(
+        _("outcome"),
+        max_length=MAX_OUTCOME,
+        default="",
+        editable=False,
+        help_text=_("Its result as JSON, its progress, or its error."),
     )
 
     objects: ClassVar[Any] = TaskQuerySet.as_manager()

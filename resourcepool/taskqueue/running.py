@@ -15,6 +15,7 @@ from resourcepool.database.clock import monotonic
 from resourcepool.database.open_transaction import limit_silence, rolled_back_on_error
 from resourcepool.database.retry import retrying
 from resourcepool.elections.term import Term
+from resourcepool.events import say
 from resourcepool.exceptions import GuardOutsideTransaction, LeaseLost, ResourcePoolError
 from resourcepool.taskqueue.handlers import Handler
 from resourcepool.taskqueue.models import MAX_OUTCOME, Task
@@ -113,13 +114,13 @@ class RunningTask:
     def run(self) -> Result:
         """Call the handler; never raises."""
         if self._handler is None:
-            return Result("", f"no handler for type {self.type!r} in the consumer's process")
+            return Result("", say("no_handler", name=self.type))
         try:
             self.ensure_held()
             self.params = json.loads(self._params)
             returned = self._handler.run(self)
             if returned is False:
-                return Result("", "the handler returned False")
+                return Result("", say("returned_false"))
             if inspect.isawaitable(returned) or inspect.isgenerator(returned) or inspect.isasyncgen(returned):
                 return Result("", f"the handler has not run: it returned a {type(returned).__name__}")
             return Result(_outcome(returned))

@@ -3,7 +3,7 @@
 import datetime
 import json
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
@@ -11,15 +11,17 @@ from typing import Any, NamedTuple
 from django.conf import settings
 from django.db import IntegrityError, connections, router, transaction
 from django.utils import timezone
+from django.utils.translation import gettext_noop as _
 
 from resourcepool import hints, options
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbNow
+from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
-from resourcepool.taskqueue.models import MAX_KEY, MAX_TYPE, Stream, Task
+from resourcepool.taskqueue.models import MAX_KEY, MAX_TYPE, NO_STREAM, Stream, Task
+from resourcepool.taskqueue.table import Row, batches, insert
 
 MAX_PARAMS = 65_536  # bytes of JSON
-BATCH, BATCH_PARAMS = 500, 2_000_000  # tasks, characters: servers refuse statements of more than some megabytes
 EARLIEST, LATEST = 1900, 9998  # years that every database has, in every time zone
 NAMED = 5  # streams in an error
 
@@ -41,16 +43,14 @@ class NewTask:
     lane: str = ""
     task_time: datetime.datetime | None = None
 
-    def row(self, stream: str) -> Task:
-        """Return the row for this task; raises BadOption."""
-        return Task(
-            stream_id=stream,
+    def row(self) -> Row:
+        """Return what is stored of this task; raises BadOption."""
+        return Row(
             key=uuid.uuid4().hex if self.key is None else _name("key", self.key),
             type=options.text("type", self.type, most=MAX_TYPE),
             params=_json(self.params),
             lane=_name("lane", self.lane) if self.lane != "" else "",
             task_time=_moment(self.task_time),
-            submitted_at=DbNow(),
         )
 
 
@@ -77,7 +77,8 @@ def submit(
         BadOption: there is no such stream (names some that exist), or a value is not allowed.
         DatabaseUnavailable: it is unknown whether it was added; repeat it with the same key.
     """
-    row = NewTask(type, {} if params is None else params, key, lane, task_time).row(stream)
+    given = NewTask(type, {} if params is None else params, key, lane, task_time).row()._asdict()
+    row = Task(stream_id=stream, **{**given, "task_time": given["task_time"] or DbNow()})
     using = router.db_for_write(Task)
     address = _address(using, stream)
 
@@ -97,7 +98,7 @@ def submit(
 
 
 def submit_many(stream: str, tasks: Iterable[NewTask]) -> int:
-    """Add many tasks, in this order, in statements of up to 500; returns how many keys were new.
+    """Add many tasks, in this order, in statements of up to 1,000; returns how many keys were new.
 
     Nothing is added if one of them is not allowed. Outside a transaction of the caller each statement commits by
     itself: after an error, repeat the call with the same keys.
@@ -106,41 +107,28 @@ def submit_many(stream: str, tasks: Iterable[NewTask]) -> int:
         BadOption: as ``submit``; says which task.
         DatabaseUnavailable: some may have been added.
     """
-    rows = [_numbered(number, task, stream) for number, task in enumerate(tasks)]
+    rows = [_numbered(number, task) for number, task in enumerate(tasks)]
     using = router.db_for_write(Task)
     address, added = _address(using, stream), 0
-    for batch in _batches(rows):
+    for batch in batches(rows):
         added += retrying(connections[using], partial(_add, using, stream, batch))
     _tell(using, address)
     return added
 
 
-def _batches(rows: list[Task]) -> Iterator[list[Task]]:
-    batch, size = list[Task](), 0
-    for row in rows:
-        if batch and (len(batch) == BATCH or size + len(row.params) > BATCH_PARAMS):
-            yield batch
-            batch, size = [], 0
-        batch.append(row)
-        size += len(row.params)
-    if batch:
-        yield batch
+def _add(using: str, stream: str, batch: list[Row]) -> int:
+    # Looked up first, because an insertion that finds its key keeps it locked until the end of the transaction.
+    rows = Task.objects.using(using).filter(stream_id=stream, key__in=[row.key for row in batch])
+    known = set(rows.values_list("key", flat=True))
+    new = [row for row in batch if row.key not in known]
+    return insert(connections[using], stream, new) if new else 0
 
 
-def _add(using: str, stream: str, batch: list[Task]) -> int:
-    tasks = Task.objects.using(using)
-    keys = {row.key for row in batch}
-    known = set(tasks.filter(stream_id=stream, key__in=keys).values_list("key", flat=True))
-    if new := [row for row in batch if row.key not in known]:
-        tasks.bulk_create(new, ignore_conflicts=True)
-    return len(keys - known)
-
-
-def _numbered(number: int, task: NewTask, stream: str) -> Task:
+def _numbered(number: int, task: NewTask) -> Row:
     if not isinstance(task, NewTask):
         raise BadOption(f"tasks[{number}]", task, "a NewTask")
     try:
-        return task.row(stream)
+        return task.row()
     except BadOption as error:
         raise BadOption(f"tasks[{number}].{error.name}", error.value, error.allowed) from error
 
@@ -151,12 +139,19 @@ def _address(using: str, stream: str) -> int:
     wanted = streams.filter(pk=options.text("stream", stream, most=MAX_KEY)).values_list("address", flat=True)
     address = retrying(connections[using], wanted.first)
     if address is None:
-        names = list(streams.order_by("pk").values_list("pk", flat=True)[: NAMED + 1])
-        some = ", ".join(names[:NAMED]) + (" .." if len(names) > NAMED else "")
-        raise BadOption(
-            "stream", stream, f"one of {some}" if names else "none exists yet: add one in the admin"
-        )
+        raise BadOption("stream", stream, names_of_streams(using))
     return int(address)
+
+
+def names_of_streams(using: str) -> str:
+    """Return what to say to somebody who has named a stream that does not exist."""
+    found = Stream.objects.using(using).order_by("pk").values_list("pk", flat=True)
+    names = retrying(connections[using], lambda: list(found[: NAMED + 1]))
+    if not names:
+        return Sentence(NO_STREAM)
+    return Sentence(
+        _("one of %(names)s"), names=", ".join(names[:NAMED]) + (" .." if len(names) > NAMED else "")
+    )
 
 
 def _tell(using: str, address: int) -> None:
@@ -176,20 +171,22 @@ def _name(option: str, value: object) -> str:
 
 def _json(params: object) -> str:
     if not isinstance(params, Mapping):
-        raise BadOption("params", params, "a dict of JSON values")
+        raise BadOption("params", params, Sentence(_("a JSON object")))
     try:
         text = json.dumps(dict(params), allow_nan=False, ensure_ascii=False)
         size = len(text.encode())
     except (TypeError, ValueError, RecursionError) as error:
-        raise BadOption("params", params, f"a dict of JSON values ({error})") from None
+        raise BadOption("params", params, Sentence(_("a JSON object (%(error)s)"), error=str(error))) from None
     if size > MAX_PARAMS:
-        raise BadOption("params", f"{size} bytes of JSON", f"at most {MAX_PARAMS} bytes of JSON")
+        raise BadOption(
+            "params", f"{size} bytes", Sentence(_("at most %(count)s bytes of JSON"), count=MAX_PARAMS)
+        )
     return text
 
 
-def _moment(moment: object) -> Any:
+def _moment(moment: object) -> datetime.datetime | None:
     if moment is None:
-        return DbNow()
+        return None
     if not isinstance(moment, datetime.datetime):
         raise BadOption("task_time", moment, "a datetime")
     if settings.USE_TZ is timezone.is_naive(moment):

@@ -6,7 +6,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from resourcepool.phrases import shown
+from resourcepool.events import shown
 from resourcepool.queues.models import Move
 from resourcepool.status.durations import duration
 

@@ -1,1 +1,1 @@
-"""Validity checks (R0.7): is each resource still usable? It is leased while it is looked at, like by anybody else."""
+"""Validity checks (R0.7): is each resource still usable? The check leases it, like any other holder."""

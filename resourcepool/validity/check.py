@@ -1,4 +1,4 @@
-"""Checks resources: leases each, has it looked at, and acts on what was found."""
+"""Checks resources: leases each, runs the checker on it, and acts on the finding."""
 
 import contextlib
 import logging
@@ -7,15 +7,16 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
+from resourcepool.events import say
 from resourcepool.exceptions import CheckerBroken, LeaseLost
 from resourcepool.resources.state import Verdict
 from resourcepool.validity.checker import Finding
-from resourcepool.validity.common_cause import Evidence, blame
+from resourcepool.validity.common_cause import common_cause
 from resourcepool.validity.due import OURS, DueResource, due, why_not
 from resourcepool.validity.lease import CheckLease, take
 from resourcepool.validity.outcome import Checked, Done
 from resourcepool.validity.rules import Rules, rules_of
-from resourcepool.validity.workers import Crew
+from resourcepool.validity.workers import CheckerPool
 
 BATCH = 100  # resources that are judged together, at most; the bad ones stay leased until then
 TURNS = 5  # of as many as are checked at once, in one batch
@@ -25,15 +26,15 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """What is to be done about what is found.
+    """What to check, and what to do about the findings.
 
     Attributes:
-        dry_run: change nothing; the resources are leased and looked at all the same.
-        every_quarantine: look also at what operators and crawlers have put in quarantine, not only checks, and return
-            it if it is good.
-        unless_within: leave out what was checked within the last so many seconds.
+        dry_run: change nothing; the resources are leased and checked all the same.
+        every_quarantine: check also resources that operators and crawlers have put in quarantine, and return the good
+            ones to service.
+        unless_within: skip resources that were checked within the last so many seconds.
         believe: never blame the checker, however many fail.
-        actor: the operator who wishes it, as the history tells; "": a program.
+        actor: the operator, for the history; "": a program.
     """
 
     dry_run: bool = False
@@ -53,16 +54,16 @@ def check(
 ) -> None:
     """Check resources of ``model``: quarantine the bad ones, and return to service what a check had put there.
 
-    Each is leased while it is looked at; what somebody holds, or is out of service, is left alone, and what is free
-    is first given to those who stand in line for it. No verdict shortens a quarantine that somebody else decided.
+    Each resource is leased while it is checked. Held and out-of-service resources are skipped, and a free one that a
+    waiter is entitled to goes to the waiter. No verdict shortens a quarantine that no check decided.
 
     Args:
         pks: only these, as the model has them; None: all.
-        tell: called with what came of each, as soon as that is known.
-        go_on: called now and then; what it raises ends the checks.
+        tell: called with the outcome of each, as soon as it is known.
+        go_on: called now and then; an exception from it ends the checks.
 
     Raises:
-        CheckerBroken: too many failed together. Nothing was changed about these, and the rest was not looked at.
+        CheckerBroken: too many failed together. These were not changed, and the others not checked.
         BadOption: the settings do not say how to check them, or are wrong.
     """
     rules = rules_of(model)
@@ -75,64 +76,62 @@ def check(
         _Batch(model, rules, wishes, tell, go_on).check(found[start : start + size])
 
 
+@dataclass
 class _Batch:
     """Resources that are judged together."""
 
-    def __init__(
-        self,
-        model: Any,
-        rules: Rules,
-        wishes: Wishes,
-        tell: Callable[[Checked], object],
-        go_on: Callable[[], object],
-    ) -> None:
-        self._model, self._rules, self._wishes, self._tell, self._go_on = model, rules, wishes, tell, go_on
-        self._crew = Crew(rules.checker)
-        self._evidence: list[Evidence] = []
+    model: Any
+    rules: Rules
+    wishes: Wishes
+    tell: Callable[[Checked], object]
+    go_on: Callable[[], object]
+
+    def __post_init__(self) -> None:
+        self._pool = CheckerPool(self.rules.checker)
+        self._findings: list[tuple[Finding, bool]] = []  # and whether it was bad before
         self._failed: list[tuple[CheckLease, Finding]] = []
         self._skipped: list[Any] = []  # primary keys
 
     def check(self, candidates: list[DueResource]) -> None:
-        """Look at these, act on what is found; whatever happens, no lease is left behind."""
+        """Check these and act on the findings; whatever happens, no lease is left behind."""
         try:
             self._look_at(deque(candidates))
-            _tell_skipped(self._model, self._skipped, self._tell)
+            _tell_skipped(self.model, self._skipped, self.tell)
             self._refuse_to_believe()
             while self._failed:
                 self._settle(*self._failed.pop())
         finally:
-            self._crew.wait()
-            _give_back([*self._crew.leases, *(lease for lease, _ in self._failed)])
+            self._pool.wait()
+            _give_back([*(check.lease for check in self._pool.running), *(lease for lease, _ in self._failed)])
 
     def _look_at(self, candidates: deque[DueResource]) -> None:
-        while candidates or len(self._crew):
-            self._go_on()
-            while candidates and len(self._crew) < self._rules.at_once:
+        while candidates or self._pool.running:
+            self.go_on()
+            while candidates and len(self._pool.running) < self.rules.at_once:
                 self._begin(candidates.popleft())
-            for lease, finding in self._crew.finished():
+            for lease, finding in self._pool.finished():
                 self._failed.append((lease, finding))  # first, so that it is never forgotten
-                was_bad = lease.candidate.was_bad
-                self._evidence.append(Evidence(finding.verdict, was_bad, finding.why))
+                self._findings.append((finding, lease.candidate.was_bad))
                 if finding.verdict is Verdict.OK:
                     self._settle(*self._failed.pop())
 
     def _begin(self, candidate: DueResource) -> None:
-        lease = take(self._model, candidate, self._wishes.actor)
+        lease = take(self.model, candidate, self.wishes.actor)
         if lease is None:
             self._skipped.append(candidate.pk)
             return
         try:
-            self._crew.begin(lease)
+            self._pool.begin(lease)
         except LeaseLost:  # deleted just now: no reason to say that the whole job was taken over
             self._skipped.append(candidate.pk)
 
     def _refuse_to_believe(self) -> None:
-        why = "" if self._wishes.believe else blame(self._evidence, self._rules.suspicious)
+        why = "" if self.wishes.believe else common_cause(self._findings, self.rules.suspicious)
         if not why:
             return
         for lease, finding in self._failed:
-            self._tell(_checked(lease, finding, Done.NOTHING))
-        raise CheckerBroken(f"{why}; nothing was changed about these")
+            self.tell(_checked(lease, finding, Done.NOTHING))
+        raise CheckerBroken(say("nothing_changed", why=why))
 
     def _settle(self, lease: CheckLease, finding: Finding) -> None:
         try:
@@ -142,18 +141,18 @@ class _Batch:
         except BaseException:
             _give_back([lease])
             raise
-        self._tell(_checked(lease, finding, done))
+        self.tell(_checked(lease, finding, done))
 
     def _act(self, lease: CheckLease, finding: Finding) -> Done:
-        if self._wishes.dry_run:
+        if self.wishes.dry_run:
             lease.put_back()
             return Done.NOTHING
         if not lease.note(finding):
             _give_back([lease])
             return Done.LOST
-        # Whoever decided a quarantine has said for how long, and why.
+        # A quarantine that was decided elsewhere keeps its length and its reason.
         if finding.verdict is Verdict.BAD and not lease.candidate.is_theirs:
-            lease.quarantine(f"{OURS}{finding.why or 'bad'}")
+            lease.quarantine(say(OURS, why=finding.why or say("bad")))
             return Done.QUARANTINED
         is_back = finding.verdict is Verdict.OK and lease.candidate.is_parked and lease.return_to_service()
         if is_back:
@@ -164,7 +163,7 @@ class _Batch:
 
 
 def _give_back(leases: list[CheckLease]) -> None:
-    """Give these back as they were found, without a word; what the database does not take back lapses."""
+    """Give these back as they were found, without an event; a lease that cannot be given back runs out."""
     for lease in leases:
         lease.let_go()  # all of them first: what interrupts one does not keep the others
     for number, lease in enumerate(leases):
@@ -181,6 +180,6 @@ def _checked(lease: CheckLease, finding: Finding, done: Done) -> Checked:
 
 
 def _tell_skipped(model: Any, pks: list[Any], tell: Callable[[Checked], object]) -> None:
-    """Tell why these were not looked at: all of them are read at once, because of a large pool most may be in use."""
+    """Tell why these were not checked; they are read together, as most of a large pool may be in use."""
     for pk, why in why_not(model, pks).items() if pks else ():
         tell(Checked(pk, f"{model._meta.verbose_name} {pk}", None, None, why, Done.SKIPPED))

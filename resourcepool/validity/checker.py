@@ -1,4 +1,4 @@
-"""What tells whether a resource is usable; derive your own from ``Checker``."""
+"""The base class of checkers, which find out whether a resource is usable."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,8 +11,8 @@ class Finding:
     """What a check found.
 
     Attributes:
-        verdict: ok; bad: the resource's own fault; unknown: anybody else's.
-        seconds: how long it took to answer; None: that says nothing.
+        verdict: ok; bad: the resource's own fault; unknown: the fault may be elsewhere.
+        seconds: how long it took to answer; None: not known.
         why: one line for people, without secrets.
     """
 

@@ -11,20 +11,21 @@ from django.db.models import Q
 
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbLater, DbNow
-from resourcepool.resources.choice import everything
+from resourcepool.events import say
 from resourcepool.resources.queryset import ResourceQuerySet
+from resourcepool.resources.registry import everything
 from resourcepool.resources.state import State, Verdict, state_of
 
-OURS = "check: "  # how the reason of a quarantine begins that a check decided
+OURS = "check"  # the reason of a quarantine that a check decided
 WHY_NOT = {
-    State.FREE: "busy for a moment",
-    State.LEASED: "in use",
-    State.COOLING: "cooling down",
-    State.QUARANTINED: "in a quarantine that no check decided",
-    State.DRAINING: "in use",
-    State.OUT: "out of service",
-    State.RESERVED: "reserved",
-    State.RETIRED: "retired",
+    State.FREE: say("busy_for_a_moment"),
+    State.LEASED: say("in_use"),
+    State.COOLING: say("cooling"),
+    State.QUARANTINED: say("not_quarantined_by_check"),
+    State.DRAINING: say("in_use"),
+    State.OUT: say("out_of_service"),
+    State.RESERVED: say("reserved"),
+    State.RETIRED: say("retired"),
 }
 
 
@@ -65,7 +66,7 @@ def due(
         rows = rows.filter(Q(checked_at=None) | Q(checked_at__lte=DbLater(-unless_within)))
     parked = rows.quarantined()
     if not every_quarantine:
-        parked = parked.filter(reason__startswith=OURS)
+        parked = parked.filter(reason__code=OURS)
     found = [*_read(rows.available(), is_parked=False), *_read(parked, is_parked=True)]
     random.shuffle(found)
     return found
@@ -76,7 +77,7 @@ def why_not(model: Any, pks: Collection[Any]) -> dict[Any, str]:
     rows = everything(model).filter(pk__in=pks).annotate(db_now=DbNow())
     read = retrying(connections[model.pool.using], lambda: list(rows.all()))
     states = {row.pk: state_of(row, row.db_now) for row in read}
-    return {pk: WHY_NOT[states[pk]] if pk in states else "not there any more" for pk in pks}
+    return {pk: WHY_NOT[states[pk]] if pk in states else say("not_there") for pk in pks}
 
 
 def _read(rows: ResourceQuerySet, *, is_parked: bool) -> list[DueResource]:
@@ -88,7 +89,7 @@ def _read(rows: ResourceQuerySet, *, is_parked: bool) -> list[DueResource]:
             fence,
             holder,
             is_parked,
-            is_theirs=is_parked and not reason.startswith(OURS),
+            is_theirs=is_parked and getattr(reason, "code", "") != OURS,
             was_bad=is_parked or verdict == Verdict.BAD,
             until=until,
         )

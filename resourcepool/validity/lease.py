@@ -1,4 +1,4 @@
-"""The lease under which a resource is looked at, and what is done with the resource afterwards."""
+"""The lease that a check takes on a resource, and how the check gives the resource back."""
 
 import dataclasses
 import datetime
@@ -11,6 +11,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from resourcepool.clock import monotonic
 from resourcepool.database.retry import Unsettled, retrying
 from resourcepool.dialect import DbLater, DbNow
+from resourcepool.events import say
 from resourcepool.leases import verbs
 from resourcepool.leases.terms import Grant, Terms, default_holder
 from resourcepool.resources.lease import ResourceLease
@@ -27,7 +28,7 @@ TTL = 60.0  # seconds after which what a dead checker held is free, or was befor
 
 
 class CheckLease(ResourceLease):
-    """Held while a resource is checked. It tells of the check in place of an acquisition and a release."""
+    """Held while a resource is checked. Its event is the check, in place of an acquisition and a release."""
 
     candidate: DueResource
 
@@ -47,7 +48,7 @@ class CheckLease(ResourceLease):
         if not self._update(parked, **BACK):
             return False
         who = (self.model, self.using, self.pk, self.fence)
-        tell(Fact(What.RETURNED, *who, reason="the check found it good", actor=self.actor))
+        tell(Fact(What.RETURNED, *who, reason=say("good_again"), actor=self.actor))
         return True
 
     def put_back(self) -> None:
@@ -70,7 +71,8 @@ class CheckLease(ResourceLease):
         return int(retrying(self._connection, lambda: rows.update(**values)))
 
     def _tell_check(self, finding: Finding) -> None:
-        reason = f"{finding.verdict}: {finding.why}" if finding.why else str(finding.verdict)
+        verdict = say(finding.verdict)
+        reason = say("about", name=verdict, why=finding.why) if finding.why else verdict
         who = (self.model, self.using, self.pk, self.fence, self.holder)
         tell(Fact(What.CHECKED, *who, reason=reason, actor=self.actor, seconds=finding.seconds))
 
@@ -105,7 +107,7 @@ def take(model: Any, candidate: DueResource, actor: str = "") -> CheckLease | No
     # Nobody has told of the end of that lease, and from now on nobody else will.
     if candidate.holder and grant.fence == candidate.fence + 1:
         who = (model, pool.using, candidate.pk, candidate.fence, candidate.holder)
-        tell(Fact(What.EXPIRED, *who, "somebody else has acquired it since"))
+        tell(Fact(What.EXPIRED, *who, say("acquired_since")))
     lease = CheckLease(pool, pool.using, grant, asked)
     lease.candidate, lease.actor = candidate, actor
     return lease

@@ -1,4 +1,4 @@
-"""What came of checks: of one, and of many together."""
+"""The outcome of one check, and of many together."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from django.utils.translation import gettext_noop as _
+
+from resourcepool.events import joined, say
 from resourcepool.resources.state import Verdict
 
 
@@ -13,15 +16,15 @@ class Done(StrEnum):
     """What was done about a resource."""
 
     NOTHING = "nothing"
-    QUARANTINED = "quarantined"
-    RETURNED = "returned"  # to service
+    QUARANTINED = _("quarantined")
+    RETURNED = _("returned")  # to service
     SKIPPED = "skipped"  # somebody holds it, or it is out of service
-    LOST = "lost"  # an operator took it away from the check
+    LOST = _("lost")  # an operator took it away from the check
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What came of one resource; ``verdict`` is None when it was not looked at."""
+    """The outcome for one resource; ``verdict`` is None when it was not checked."""
 
     pk: Any
     name: str
@@ -32,7 +35,7 @@ class Checked:
 
 
 class Tally:
-    """Counts what is told, and tells it on."""
+    """Counts outcomes and passes them on."""
 
     def __init__(self, tell: Callable[[Checked], object] = lambda _: None) -> None:
         self.verdicts: Counter[Verdict] = Counter()
@@ -51,13 +54,11 @@ class Tally:
 
     def __str__(self) -> str:
         """Say "38 ok, 2 bad, 1 unknown; 2 quarantined, 1 returned to service, 4 skipped: in use"."""
-        verdicts = ", ".join(f"{self.verdicts[verdict]} {verdict.value}" for verdict in Verdict)
-        words = {
-            Done.QUARANTINED: "quarantined",
-            Done.RETURNED: "returned to service",
-            Done.LOST: "taken away meanwhile",
-        }
-        done = [f"{self.done[what]} {text}" for what, text in words.items() if self.done[what]]
+        verdicts = say("verdicts", **{f"count_{verdict.value}": self.verdicts[verdict] for verdict in Verdict})
+        codes = {Done.QUARANTINED: "quarantined", Done.RETURNED: "returned", Done.LOST: "taken_meanwhile"}
+        done = joined(
+            [say(code, count=self.done[what]) for what, code in codes.items() if self.done[what]], "and"
+        )
         skipped = sorted(self.skipped.items(), key=lambda pair: (-pair[1], pair[0]))
-        left_alone = [f"{number} skipped: {why}" for why, number in skipped]
-        return "; ".join([verdicts, *([", ".join(done)] if done else []), *left_alone])
+        left_alone = [say("skipped", count=number, why=why) for why, number in skipped]
+        return joined([verdicts, *filter(None, [done]), *left_alone])

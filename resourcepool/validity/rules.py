@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.utils.module_loading import import_string
+from django.utils.translation import gettext_noop as _
 
 from resourcepool import options
 from resourcepool.conf import setting
+from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption, Hidden
 from resourcepool.validity.checker import Checker
 
@@ -22,7 +24,7 @@ class Rules:
     Attributes:
         every: how often each should be checked, in seconds.
         at_once: how many are checked at the same time.
-        suspicious: from how many failures on the checker may be blamed, see ``blame``.
+        suspicious: from how many failures on the checker may be blamed, see ``common_cause``.
     """
 
     checker: Checker
@@ -40,7 +42,7 @@ def rules_of(model: Any) -> Rules:
     where = f"RESOURCEPOOL['CHECKS'][{model._meta.label!r}]"
     chosen = setting("CHECKS").get(model._meta.label)
     if chosen is None:
-        raise BadOption(where, Hidden(), "nothing says how to check them; see docs/validity.md")
+        raise BadOption(where, Hidden(), Sentence(_("nothing says how to check them; see docs/validity.md")))
     every = _every(where, chosen)
     return Rules(
         checker=_checker(model, where, chosen),
@@ -60,7 +62,7 @@ def intervals() -> dict[str, int]:
 
 def _every(where: str, chosen: Any) -> int:
     if not isinstance(chosen, Mapping):
-        raise BadOption(where, chosen, "a dict")
+        raise BadOption(where, chosen, Sentence(_("a dict")))
     return options.whole(f"{where}['every']", chosen.get("every", 600), least=10, most=WEEK)
 
 

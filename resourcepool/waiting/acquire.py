@@ -45,10 +45,11 @@ def acquire(source: Source, request: Request, stop: Callable[[], bool] = lambda:
     """
     waiter: Leases | Waiter | None = None
     leases: Leases | None = None
-    had_session = connections[source.using].connection is not None
+    connection = connections[source.using]
+    had_session = connection.connection is not None
     try:
         with _limited(request):
-            waiter = _begin(source, request)
+            waiter = _begin(connection, source, request)
         if not isinstance(waiter, Waiter):
             return waiter
         with _limited(request):
@@ -80,7 +81,7 @@ def try_now(source: Source, request: Request) -> Leases | None:
 
 async def aacquire(source: Source, request: Request) -> Leases:
     """``acquire`` for asyncio; waiting occupies no thread."""
-    waiter: Leases | Waiter = await in_thread(_loaded, _begin, source, request, undo=_undo)
+    waiter: Leases | Waiter = await in_thread(_loaded, _begin_here, source, request, undo=_undo)
     if not isinstance(waiter, Waiter):
         return waiter
     try:
@@ -109,9 +110,12 @@ def _limited(request: Request) -> answer_timeout:
     return answer_timeout(min(LONGEST, request.timeout + A_LITTLE))
 
 
-def _begin(source: Source, request: Request) -> Leases | Waiter:
+def _begin_here(source: Source, request: Request) -> Leases | Waiter:
+    return _begin(connections[source.using], source, request)
+
+
+def _begin(connection: BaseDatabaseWrapper, source: Source, request: Request) -> Leases | Waiter:
     """Return leases of free rows, or a waiter in line for them."""
-    connection = connections[source.using]
     if not request.timeout or connection.in_atomic_block:
         # In a transaction one may not wait: the line is served on a connection that cannot see it.
         if (leases := try_now(source, request)) is None:
@@ -120,9 +124,8 @@ def _begin(source: Source, request: Request) -> Leases | Waiter:
     if not connection.autocommit:
         refuse_open_transaction(connection, request)
     began, alias, trouble, grants = monotonic(), connection.alias, None, None
-    if not acquiring.is_likely(source.model, alias) and (
-        not waiters.in_trouble or waiters.trouble(alias) is None
-    ):
+    has_to_wait = acquiring.until and acquiring.is_likely(source.model, alias)
+    if not has_to_wait and not (waiters.in_trouble and waiters.trouble(alias)):
         try:
             grants = _at_once(connection, source, request)
         except DatabaseUnavailable as error:

@@ -31,21 +31,25 @@ SLOW = (0.25, 0.2, 2.0)  # minimum, share of the wait, maximum between two looks
 
 
 class Contention:
-    """Remembers for a moment that a caller had to wait."""
+    """Remembers for a moment that a caller had to wait.
+
+    Attributes:
+        until: {(model, database): when that is forgotten}. Empty where nobody waits, so look here before you ask.
+    """
 
     def __init__(self) -> None:
-        self._until: dict[tuple[Model, str], float] = {}
+        self.until: dict[tuple[Model, str], float] = {}
 
     def note(self, model: Model, using: str, *, had_to_wait: bool) -> None:
         """Note whether a caller has just had to wait."""
         if had_to_wait:
-            self._until[model, using] = monotonic() + LATELY
-        elif self._until:
-            self._until.pop((model, using), None)
+            self.until[model, using] = monotonic() + LATELY
+        else:
+            self.until.pop((model, using), None)
 
     def is_likely(self, model: Model, using: str, within: float = LATELY) -> bool:
         """Tell whether the next caller is likely to wait, because one waited in the last ``within`` seconds."""
-        return bool(self._until) and self._until.get((model, using), 0.0) > monotonic() + LATELY - within
+        return self.until.get((model, using), 0.0) > monotonic() + LATELY - within
 
 
 class Upkeep:

@@ -13,7 +13,8 @@ from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import rows_read
 from resourcepool.dialect import RowUpdate
 from resourcepool.leases import verbs
-from resourcepool.leases.table import Model, key, table_of
+from resourcepool.leases.table import Model, table_of
+from resourcepool.leases.verbs import key
 from resourcepool.waiting import tickets
 from resourcepool.waiting.allot import WaitingTicket, allot
 from resourcepool.waiting.contention import releasing, speed_of
@@ -92,7 +93,7 @@ def _of(connection: BaseDatabaseWrapper, model: Model) -> _Texts:
 def release(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int) -> bool:
     """Give the row to the first in line that it fits, otherwise free it; False: it was lost before. In one try."""
     row = (connection, model, pk, fence)
-    if releasing.is_likely(model, connection.alias):
+    if releasing.until and releasing.is_likely(model, connection.alias):
         return _to_first(*row) or _if_nobody_waits(*row) or _to_fitting(*row)
     return _if_nobody_waits(*row) or _to_first(*row) or _to_fitting(*row)
 
@@ -122,7 +123,8 @@ def _if_nobody_waits(connection: BaseDatabaseWrapper, model: Model, pk: Any, fen
     texts = _of(connection, model)
     params = {"pk": key(connection, model, pk), "fence": fence, "pool": texts.pool}
     done = dialect.run(connection, texts.release_unless_awaited, params, dialect.row_count) > 0
-    releasing.note(model, connection.alias, had_to_wait=not done)
+    if not done or releasing.until:
+        releasing.note(model, connection.alias, had_to_wait=not done)
     return done
 
 

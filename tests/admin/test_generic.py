@@ -90,18 +90,27 @@ def test_a_regular_expression_is_refused_and_never_tried(viewer: Client, proxy: 
         assert viewer.get(LIST, {lookup: r"^(.+)+\x01"}).status_code == 400
 
 
+def telling_fields(model: Any) -> list[Any]:
+    """Return the fields that a filter of the list is for, and one of each other kind: Django treats those alike."""
+    filters: Any = admin.site._registry[model].list_filter
+    filtered = {one if isinstance(one, str) else getattr(one, "parameter_name", one) for one in filters}
+    kinds = {type(field): field for field in model._meta.concrete_fields}
+    return [field for field in model._meta.concrete_fields if field.name in filtered or field in kinds.values()]
+
+
 @pytest.mark.parametrize("model", lists(), ids=lambda model: model.__name__)
 def test_a_list_takes_columns_that_are_equal_to_something_and_refuses_the_rest(
     model: Any, client: Client
 ) -> None:
     if model is Proxy:
         event(new(Proxy))
+    telling = telling_fields(model)
     for field in model._meta.concrete_fields:
-        for lookup in LOOKUPS:
+        for lookup in LOOKUPS if field in telling else LOOKUPS[:1]:
             if f"{field.name}__{lookup}" != "state__isnull":  # which a filter of the list of servers asks for
                 answer = client.get(address(model), {f"{field.name}__{lookup}": "1"})
                 assert answer.status_code == 400, (field, lookup)
-        for value in VALUES:
+        for value in VALUES if field in telling else VALUES[:1]:
             answer = client.get(address(model), {f"{field.name}{'__exact' * (value == '1')}": value})
             assert answer.status_code in {200, 400}, (field, value)
     assert client.get(address(model), {"nonsense": "1"}).status_code == 400

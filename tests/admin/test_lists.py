@@ -54,6 +54,19 @@ def test_a_row_that_was_put_away_says_why(viewer: Client, proxy: Proxy) -> None:
     assert "smells &lt;b&gt;odd" in text(viewer.get(LIST))
 
 
+def test_how_many_each_filter_would_find_is_counted_when_asked_for(viewer: Client, proxy: Proxy) -> None:
+    Proxy.objects.filter(pk=new(Proxy, host="b.example").pk).drain("x")
+    assert "free (" not in text(viewer.get(LIST))
+    page = text(viewer.get(f"{LIST}?_facets=True"))
+    for said in ("free (1)", "out of service (1)", "leased (0)", "never checked (2)"):
+        assert said in page
+
+
+@pytest.mark.parametrize("records", ["event", "move", "sample"])
+def test_long_tables_are_never_counted_for_a_filter(viewer: Client, records: str) -> None:
+    assert "(0)" not in text(viewer.get(f"/admin/resourcepool/{records}/?_facets=True"))
+
+
 def test_a_lease_that_ran_out_is_told_from_one_that_runs(viewer: Client, proxy: Proxy) -> None:
     lease(proxy, "crawler 7", seconds=-5)
     page = text(viewer.get(LIST))

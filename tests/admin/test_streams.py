@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from resourcepool.models import Stream, Task
 from resourcepool.taskqueue import NewTask, submit_many
-from tests.app.rows import change
+from tests.app.rows import change, granted
 
 pytestmark = pytest.mark.django_db
 
@@ -38,8 +38,19 @@ def operate(client: Client, model: str, action: str, keys: list[Any], **entered:
 def test_the_list_of_streams_says_why_nothing_runs(admin_client: Client, oracle: Stream) -> None:
     shown = page(admin_client, "stream", "changelist")
     assert "no consumer leads it" in shown
-    assert "nobody" in shown
+    assert "no leader" in shown
     assert "oracle" in page(admin_client, "stream", "change", "oracle")
+
+
+def test_only_a_stream_with_a_leader_and_tasks_is_called_at_work(admin_client: Client) -> None:
+    row = Stream.objects.create(name="idle")
+    assert "nothing to do" in (shown := page(admin_client, "stream", "changelist"))
+    assert "at work" not in shown
+    submit_many("idle", [NewTask("note")])
+    assert "not running" in page(admin_client, "stream", "changelist")
+    granted(row, "web-1")
+    assert "at work" in (shown := page(admin_client, "stream", "changelist"))
+    assert "nothing to do" not in shown
 
 
 def test_saving_a_form_writes_what_was_edited_and_not_what_the_leader_wrote(

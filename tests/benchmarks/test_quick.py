@@ -43,7 +43,6 @@ def test_a_quick_bench_measures_every_part_and_no_caller_sees_an_error(tmp_path:
     assert all(one["grants"] == 2 and one["p50"] <= one["p99"] for one in measured["grant"])
     assert measured["grant"][0]["contestant"] == "resourcepool, spread"
     assert measured["waiters"]["waiters"] == 50
-    assert measured["waiters"]["statements_per_second"] < 100
     assert measured["keeper"]["held_at_the_end"] == measured["keeper"]["leases"] == 1_000
     assert measured["keeper"]["statements_per_beat"] <= 2
     written = page.read_text()

@@ -10,7 +10,19 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from resourcepool.history.recorder import recorder
-from resourcepool.models import Event, Job, Move, Proxy, Queue, Sample, Server, TaskType
+from resourcepool.models import (
+    Event,
+    Job,
+    Leadership,
+    Move,
+    Proxy,
+    Queue,
+    Sample,
+    Server,
+    Stream,
+    Task,
+    TaskType,
+)
 from tests.canary.planted import DATABASE_URLS, TARGET, found_in, plant
 from tests.committed import transactional_db
 from tests.proxies.checking.servers import closed_port
@@ -37,7 +49,7 @@ def _secrets(settings: Any, transactional_db: None) -> Iterator[None]:
     settings.DATABASE_URL = DATABASE_URLS["mysql"]
     yield
     recorder.flush()
-    for model in (Event, Sample, Job, Move, Queue, Server, TaskType, LogEntry, User):
+    for model in (Event, Sample, Job, Move, Queue, Server, TaskType, Task, Stream, Leadership, LogEntry, User):
         model.objects.all().delete()
 
 

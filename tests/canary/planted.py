@@ -5,7 +5,19 @@ import io
 from typing import Any
 
 from resourcepool.dialect import DbLater, DbNow
-from resourcepool.models import Event, Job, Move, Proxy, Queue, Sample, Server, TaskType
+from resourcepool.models import (
+    Event,
+    Job,
+    Leadership,
+    Move,
+    Proxy,
+    Queue,
+    Sample,
+    Server,
+    Stream,
+    Task,
+    TaskType,
+)
 from tests.app.rows import change, expire, granted, new
 from tests.waiting.waiters import ticket
 
@@ -58,6 +70,12 @@ def plant_queues() -> None:
     texts = {"parameter": HOSTILE, "pin": HOSTILE, "labels": labels}
     Queue.objects.create(task_type=kind, queue_id=HOSTILE, cur_server=server, since=DbNow(), **texts)
     about = {"generation": 1, "queue_pk": 1, "fence": 1, "what": Move.What.ASSIGNED, "at": DbNow()}
+    stream = Stream.objects.create(name=HOSTILE, elected_at=DbNow())
+    change(stream, holder=HOSTILE)
+    change(Leadership.objects.create(name=HOSTILE, elected_at=DbNow()), holder=HOSTILE)
+    said = dict.fromkeys(("key", "type", "lane", "params", "outcome", "holder"), HOSTILE)
+    Task.objects.create(stream=stream, state=Task.State.BLOCKED, **said)
+
     names = dict.fromkeys(("task_type", "queue_id", "from_server", "to_server", "reason"), HOSTILE)
     Move.objects.create(**about, **names)
 

@@ -41,6 +41,7 @@ LINES: dict[str, list[list[str]]] = {
         ["proxy", "nonsense", *WHY],
         ["--all", *WHY, "--yes"],
     ],
+    "consume": [["nowhere"], [HOSTILE, "--drain-within", "-1"]],
     "doctor": [[], ["--json"], ["--no-write"], ["--database", "default"], ["--database", "nowhere"]],
     "drain": [
         ["proxy", "--all", *WHY, "--dry-run", "--json"],
@@ -113,6 +114,28 @@ LINES: dict[str, list[list[str]]] = {
         ["--host", "x"],
         [PASSWORD],
     ],
+    "streams": [
+        [],
+        ["show", "--json"],
+        ["show", HOSTILE],
+        ["show", SCRIPT],
+        ["add", HOSTILE],
+        ["add", "one", "--retries", "1", "--retry-delay", "1", "--most-deaths", "1", "--lanes", "2"],
+        ["add", "two", "--term-ttl", "1", "--lock-delay", "1", "--done-kept", "1", "--on-failure", "skip"],
+        ["add", "three", "--lanes", "0"],
+        ["pause", HOSTILE],
+        ["resume", HOSTILE],
+        ["resume", SCRIPT],
+        ["retry", HOSTILE, HOSTILE],
+        ["retry", HOSTILE, "--state", "blocked", "--yes"],
+        ["discard", HOSTILE, HOSTILE, *WHY],
+    ],
+    "submit": [
+        [HOSTILE, SCRIPT],
+        ["nowhere", HOSTILE],
+        [HOSTILE, SCRIPT, HOSTILE],
+        [HOSTILE, SCRIPT, "{{}}", "--key", "k", "--lane", SCRIPT, "--task-time", "2026-12-01T02:00:00Z"],
+    ],
     "sweep": [[]],
     "why": [
         ["held.example"],
@@ -126,7 +149,12 @@ LINES: dict[str, list[list[str]]] = {
     ],
 }
 CONTROLS = set("\x1b\x07\u202e")
-FOR_EVER = {"queues": {"--watch"}, "status": {"--watch"}, "sweep": {"--every"}}  # these do the same again
+FOR_EVER = {
+    "queues": {"--watch"},
+    "status": {"--watch"},
+    "streams": {"--watch"},
+    "sweep": {"--every"},
+}  # these do the same again
 THEIR_WORDS = {"holder", "host", "close", "status"}  # what a person types is said again: it is theirs
 COMMANDS = sorted(name.removeprefix("resourcepool_") for name in get_commands() if "resourcepool_" in name)
 

@@ -27,7 +27,7 @@ QUERIES = ("", "?q=held", "?q=script", "?held_by==1", "?on_host=x", "?tag=a", "?
 QUERIES += (f"?task_type={SCRIPT}", "?standing=asked", "?standing=pinned", "?what=requested")
 # What else may stand in an address, and which values are tried.
 PARTS = {
-    "name": [*OPERATIONS, "pause", "resume", "drain", "undrain", "pin", "unpin"],
+    "name": [*OPERATIONS, "pause", "resume", "drain", "undrain", "pin", "unpin", "retry", "discard"],
     "app_label": ["resourcepool"],
     "url": ["nowhere"],
 }
@@ -75,9 +75,9 @@ def key_in(name: str, rows: dict[str, Any]) -> str:
 @pytest.fixture
 def rows(planted: Proxy) -> dict[str, Any]:
     """One row of each of our models, by the name of the model."""
-    from resourcepool.models import Move, Queue, Sample, Server, TaskType, Ticket
+    from resourcepool.models import Leadership, Move, Queue, Sample, Server, Stream, Task, TaskType, Ticket
 
-    models = (Event, Job, Move, Queue, Sample, Server, TaskType, Ticket)
+    models = (Event, Job, Leadership, Move, Queue, Sample, Server, Stream, Task, TaskType, Ticket)
     return {"proxy": planted, **{model._meta.model_name: model.objects.first() for model in models}}
 
 

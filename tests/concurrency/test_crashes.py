@@ -61,15 +61,15 @@ def test_processes_that_are_killed_while_holding_never_share_a_row(spawn: Spawne
         return spawn(work, str(tmp_path))
 
     children = {child.pid: child for child in [start() for _ in range(PROCESSES)]}
-    eventually(lambda: len({event.pid for event in log.events()}) == PROCESSES, within=20)
+    eventually(lambda: len({event.pid for event in log.events()}) == PROCESSES)
     while killed_while_holding(judge(log.events())) < KILLS:
-        pid = eventually(lambda: a_holder(log), within=10)
+        pid = eventually(lambda: a_holder(log))
         children[pid].kill()
         log.killed(pid)
         replacement = start()
         children[replacement.pid] = replacement
     eventually(lambda: not judge(log.events()).stranded, within=10 * TTL)
-    eventually(lambda: len(judge(log.events()).uses) > 4 * KILLS, within=30)
+    eventually(lambda: len(judge(log.events()).uses) > 4 * KILLS)
     (tmp_path / "stop").touch()
     for child in children.values():
         assert child.wait(20) in (0, -9), child.output

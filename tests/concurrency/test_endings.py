@@ -157,7 +157,7 @@ def test_a_waiter_that_is_asked_to_leave_does_so_at_once(spawn: Spawner, sign: i
         child.line("waiting")
         eventually(in_line)
         child.send(sign)
-        child.wait(timeout=5)
+        child.wait()
         assert in_line() == [], child.output
 
 

@@ -27,7 +27,7 @@ def wait_for_turn(folder: str, name: str, wishes: dict[str, Any], ticket_ttl: fl
     lapse_after(ticket_ttl)
     log = Log(Path(folder, "log"))
     print("ready", flush=True)
-    eventually(Path(folder, name).exists, within=30)
+    eventually(Path(folder, name).exists)
     with Proxy.pool.lease(timeout=40, holder=name, **wishes) as lease:
         log.note("acquired", lease)
         time.sleep(HOLD)
@@ -57,12 +57,12 @@ class Queue:
         """Let them join in this order, each after the one before has got its ticket."""
         for name in names:
             (self._folder / name).touch()
-            eventually(lambda name=name: name in in_line(), within=10)
+            eventually(lambda name=name: name in in_line())
 
-    def served(self, *, within: float) -> list[str]:
+    def served(self) -> list[str]:
         """Wait until all who live have ended; return their names in the order of service."""
         for child in self.children.values():
-            assert child.wait(within) in (0, -9), child.output
+            assert child.wait() in (0, -9), child.output
         names = {child.pid: name for name, child in self.children.items()}
         return [names[event.pid] for event in self.acquired()]
 
@@ -96,7 +96,7 @@ def test_six_processes_are_served_as_they_came_and_a_dead_one_drops_out(queue: Q
         queue.join(*names)
         assert in_line() == names
         queue.children["third"].kill()
-    assert queue.served(within=15) == ["first", "second", "fourth", "fifth", "sixth"]
+    assert queue.served() == ["first", "second", "fourth", "fifth", "sixth"]
     assert judge(queue.events()).overlaps == []
 
 
@@ -108,9 +108,9 @@ def test_who_is_stopped_in_line_does_not_believe_in_what_it_was_given_once_that_
         queue.join("sleeper", "second", "third")
         queue.children["sleeper"].send(signal.SIGSTOP)
     assert columns(row)["holder"] == "sleeper"
-    eventually(lambda: len(queue.acquired()) == 2, within=10)
+    eventually(lambda: len(queue.acquired()) == 2)
     queue.children["sleeper"].send(signal.SIGCONT)
-    assert queue.served(within=15) == ["second", "third", "sleeper"]
+    assert queue.served() == ["second", "third", "sleeper"]
     assert judge(queue.events()).overlaps == []
 
 
@@ -120,10 +120,10 @@ def test_who_was_stopped_until_its_ticket_ran_out_stands_in_line_anew(queue: Que
     with Proxy.pool.lease():
         queue.join("sleeper", "second")
         queue.children["sleeper"].send(signal.SIGSTOP)
-        eventually(lambda: in_line() == ["second"], within=10)
+        eventually(lambda: in_line() == ["second"])
         queue.children["sleeper"].send(signal.SIGCONT)
-        eventually(lambda: in_line() == ["second", "sleeper"], within=10)
-    assert queue.served(within=15) == ["second", "sleeper"]
+        eventually(lambda: in_line() == ["second", "sleeper"])
+    assert queue.served() == ["second", "sleeper"]
     assert columns(row)["holder"] == ""
 
 
@@ -137,7 +137,7 @@ def test_the_dead_in_line_cost_a_row_their_tickets_life_once(queue: Queue) -> No
         for name in dead:
             queue.children[name].kill()
     assert columns(row)["holder"] == "dead 1"
-    assert queue.served(within=20) == living
+    assert queue.served() == living
     first = queue.events()[0]
     assert first.fence == lease.fence + 2, "one hand-over to the dead, one to the living"
     assert judge(queue.events()).overlaps == []
@@ -152,7 +152,7 @@ def test_the_living_behind_the_dead_are_served_in_order_on_two_rows(queue: Queue
         queue.join(*dead, *living)
         for name in dead:
             queue.children[name].kill()
-    assert sorted(queue.served(within=20)) == living
+    assert sorted(queue.served()) == living
     # By fence: who was given a row first need not be the first to notice.
     # And one may have had its row and given it up before the other row lapses.
     for by_fence in queue.served_by_row():
@@ -174,7 +174,7 @@ def test_who_wants_several_collects_them_one_by_one_before_those_behind_it(queue
     assert {lease.pk for lease in leases} == {row.pk for row in rows}
     assert queue.acquired() == []
     leases[0].release()
-    assert queue.served(within=15) == ["behind"]
+    assert queue.served() == ["behind"]
     leases[1].release()
 
 
@@ -184,7 +184,7 @@ def test_priority_comes_before_arrival(queue: Queue) -> None:
     with Proxy.pool.lease():
         queue.join("late", "usual", "usual_too", "urgent")
         assert in_line() == ["urgent", "usual", "usual_too", "late"]
-    assert queue.served(within=15) == ["urgent", "usual", "usual_too", "late"]
+    assert queue.served() == ["urgent", "usual", "usual_too", "late"]
 
 
 def test_waiters_for_something_else_are_not_held_up(queue: Queue) -> None:
@@ -196,12 +196,12 @@ def test_waiters_for_something_else_are_not_held_up(queue: Queue) -> None:
     held = [Proxy.pool.acquire(country=country) for country in ("US", "DE")]
     queue.join("american", "american_too", "german", "anything")
     held[1].release()
-    eventually(lambda: in_line() == ["american", "american_too"], within=5)
+    eventually(lambda: in_line() == ["american", "american_too"])
     # A row that nobody in line may have is not kept for them.
-    newcomer: Any = eventually(lambda: Proxy.pool.acquire(wait=False), within=5)
+    newcomer: Any = eventually(lambda: Proxy.pool.acquire(wait=False))
     assert newcomer.pk == german.pk
     held[0].release()
-    assert queue.served(within=15) == ["german", "anything", "american", "american_too"]
+    assert queue.served() == ["german", "anything", "american", "american_too"]
     newcomer.release()
     assert {event.pk for event in queue.events()[-4:]} == {us.pk}
 
@@ -219,4 +219,4 @@ def test_a_newcomer_who_does_not_wait_never_overtakes(queue: Queue) -> None:
             lease.release()
         assert set(waiting) <= set(names)
     assert overtook == []
-    assert queue.served(within=15) == names
+    assert queue.served() == names

@@ -12,6 +12,7 @@ from resourcepool.models import Move, Server
 from resourcepool.queues import QueueServer
 from tests.concurrency.wire import Wire
 from tests.eventually import eventually
+from tests.forks import Forks
 from tests.queues.crew import NAME, made, table
 from tests.spawned import Child, Spawner
 
@@ -39,9 +40,11 @@ def wires() -> Iterator[list[Wire]]:
 def spawn_through(wires: list[Wire], database_url: str) -> Iterator[Spawner]:
     url = urlsplit(database_url)
     far_end = f"{url.netloc.rpartition('@')[0]}@127.0.0.1:{wires[0].port}"
-    spawner = Spawner(url._replace(netloc=far_end).geturl())
+    forks = Forks()
+    spawner = Spawner(url._replace(netloc=far_end).geturl(), forks)
     yield spawner
     spawner.close()
+    forks.close()
 
 
 def cut_off(wires: list[Wire], children: list[Child]) -> Callable[[], object]:

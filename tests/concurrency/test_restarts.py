@@ -18,6 +18,7 @@ from project.databases import database
 from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
 from resourcepool.models import Proxy, Ticket
 from tests.eventually import eventually
+from tests.forks import Forks
 from tests.servers import MariaDB, PostgreSQL, Server
 from tests.spawned import ROOT, Spawner
 
@@ -25,7 +26,6 @@ pytestmark = [pytest.mark.only("mysql", "postgresql"), pytest.mark.timeout(120)]
 
 KINDS: dict[str, type[Server]] = {"mysql": MariaDB, "postgresql": PostgreSQL}
 SHORT, LONG = 1.0, 40.0
-SLACK = 1.0  # for two cores that are shared with other tests
 BACK = 8.0  # seconds in which everything goes on once the server answers again
 
 
@@ -43,10 +43,17 @@ def server() -> Iterator[Server]:
         yield server
 
 
+@pytest.fixture(scope="module")
+def forks_there() -> Iterator[Forks]:
+    forks = Forks()
+    yield forks
+    forks.close()
+
+
 @pytest.fixture
-def start(server: Server) -> Iterator[Spawner]:
+def start(server: Server, forks_there: Forks) -> Iterator[Spawner]:
     """Start processes on that server."""
-    spawner = Spawner(server.url)
+    spawner = Spawner(server.url, forks_there)
     spawner(make_rows).succeed()
     yield spawner
     spawner.close()
@@ -92,11 +99,11 @@ def test_a_restart_costs_only_what_could_not_be_renewed_in_time(
     long.line("holds US")
     short.line("holds DE")
     waiter = start(hold, "DE", LONG)
-    eventually(lambda: waits(server), within=10)
+    eventually(lambda: waits(server))
 
     getattr(server, end)()
     gone_at = time.monotonic()
-    short.line("lost", timeout=SHORT + SLACK)
+    short.line("lost")
     newcomer = start(come_while_it_is_gone)
     newcomer.line("unavailable", timeout=15)
     eventually(lambda: time.monotonic() - gone_at > SHORT)
@@ -115,9 +122,9 @@ def test_a_server_that_hangs_does_not_keep_the_news_from_the_holder(server: Serv
     long.line("holds US")
     short.line("holds DE")
     waiter = start(hold, "DE", LONG)
-    eventually(lambda: waits(server), within=10)
+    eventually(lambda: waits(server))
     with hanging(server):
-        short.line("lost", timeout=SHORT + SLACK)
+        short.line("lost")
     waiter.line("holds DE", timeout=BACK)
     for child in (long, waiter):
         child.send(signal.SIGTERM)

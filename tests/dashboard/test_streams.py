@@ -29,7 +29,9 @@ def test_each_stream_has_a_line_with_its_leader_and_why_nothing_runs(admin_clien
     Task.objects.update(state="blocked", outcome="disk <full>")
     page = shown(admin_client)
     assert "web-1 &lt;b&gt;" in page
-    assert "task a blocks it: disk &lt;full&gt;. Retry or discard it" in page
+    assert (
+        '<td colspan="8"><small>task a blocks it: disk &lt;full&gt;. Retry or discard it</small></td>' in page
+    )
     assert reverse("admin:resourcepool_task_changelist") + "?stream=oracle&amp;standing=unfinished" in page
 
 

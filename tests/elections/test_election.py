@@ -62,7 +62,7 @@ def test_a_term_that_has_just_begun_does_not_borrow_the_beginning_of_the_last_on
 def test_whoever_waits_follows_at_once_when_the_leader_resigns() -> None:
     first = Election("reports").campaign()
     waiting = InBackground(lambda: Election("reports").campaign(timeout=60).fence)
-    eventually(Ticket.objects.exists, within=30)
+    eventually(Ticket.objects.exists)
     Election("another").campaign().resign()  # is not what it waits for
     assert Ticket.objects.filter(is_waiting=True).exists()
     first.resign()
@@ -89,7 +89,7 @@ def test_whoever_waits_follows_a_leader_that_died() -> None:
     Election("reports").campaign().resign()
     steal(row(), holder="dead")
     waiting = InBackground(lambda: Election("reports").campaign(timeout=60))
-    eventually(Ticket.objects.exists, within=30)
+    eventually(Ticket.objects.exists)
     expire(row())
     assert waiting.result().is_leader
 
@@ -97,9 +97,9 @@ def test_whoever_waits_follows_a_leader_that_died() -> None:
 def test_those_who_wait_for_different_elections_stand_in_one_line_and_get_what_they_wait_for() -> None:
     first, second = Election("a").campaign(), Election("b").campaign()
     for_a = InBackground(lambda: Election("a").campaign(timeout=60))
-    eventually(lambda: Ticket.objects.count() == 1, within=30)
+    eventually(lambda: Ticket.objects.count() == 1)
     for_b = InBackground(lambda: Election("b").campaign(timeout=60))
-    eventually(lambda: Ticket.objects.count() == 2, within=30)
+    eventually(lambda: Ticket.objects.count() == 2)
     second.resign()
     assert for_b.result().pk == "b"
     first.resign()
@@ -131,6 +131,25 @@ def test_a_term_whose_beginning_cannot_be_written_down_is_given_up() -> None:
 
     with pytest.raises(KeyboardInterrupt), connection.execute_wrapper(refuse):
         Election("reports").campaign()
+    assert Election("reports").leader() is None
+
+
+def test_nor_does_one_under_asyncio_go_on_that_was_not_written_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(Election, "_note", refuse)
+    with pytest.raises(ZeroDivisionError):
+        asyncio.run(Election("reports").acampaign(timeout=30))
+    assert Election("reports").leader() is None
+
+
+def test_a_term_ends_whose_beginning_the_program_refuses() -> None:
+    def refuse(_: Term) -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        Election("reports", on_elected=refuse).campaign()
     assert Election("reports").leader() is None
 
 
@@ -239,6 +258,19 @@ def test_nobody_has_a_hostile_name(name: Any) -> None:
 def test_none_is_waited_for_after_a_term_that_was_resigned() -> None:
     Election("reports", lock_delay=3_600).campaign().resign()
     assert InBackground(Election("reports", lock_delay=3_600).campaign).result(30).is_leader
+
+
+def test_who_does_not_want_to_lead_any_more_does_not_wait_for_the_end_of_the_lock_delay() -> None:
+    election = Election("reports", lock_delay=3_600)
+    Election("reports").campaign().resign()  # nothing says that it ended in good order
+    wanted = threading.Event()
+    waiting = InBackground(lambda: election.campaign(stop=wanted.is_set))
+    eventually(lambda: election.leader() is not None, 30)
+    wanted.set()
+    with pytest.raises(AcquireTimeout):
+        waiting.result(30)
+    assert election.leader() is None
+    assert row().resigned_term < row().elected_term, "the next one waits for it"
 
 
 def test_a_program_is_told_that_it_is_elected_and_that_it_has_lost() -> None:

@@ -92,7 +92,7 @@ CHECKING = (
         "proxies/checking/checker.py",
         "except NotPublic as fault:\n            raise CheckerBroken",
         "except NotPublic as fault:\n            return\n            raise CheckerBroken",
-        ("tests/validity",),
+        CHECKS,
     ),
     Mutation(
         "a check tells of an end that is not one",

@@ -14,6 +14,6 @@ class Mutation(NamedTuple):
 
 
 CONTRACT = ("tests/leases/test_contract.py", "tests/leases/test_contract_in_time.py")
-CHECKS = ("tests/validity",)
+CHECKS = ("tests/validity", "tests/proxies/checking")
 VERBS, LEASE, TERMS = "leases/verbs.py", "leases/lease.py", "leases/terms.py"
 LINE = "waiting/line.py"

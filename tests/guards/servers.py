@@ -223,8 +223,8 @@ QUEUE_SERVERS = (
     Mutation(
         "queues: what was ended by mistake is had again",
         MEMBERSHIP,
-        "if queue.is_over]",
-        "if False]",
+        "elif queue.is_over:",
+        "elif False:",
         MEMBERS,
     ),
     Mutation(

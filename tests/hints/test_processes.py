@@ -3,14 +3,15 @@
 import os
 import queue
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from resourcepool import hints
+from tests.forks import Forks
 from tests.hints.ends import LONG, End
 from tests.hints.services import Service
-from tests.spawned import Child, Spawner
+from tests.spawned import Spawner
 
 HERE = 0x5EED  # an address
 
@@ -61,24 +62,33 @@ def send_and_end() -> None:
     hints.send(HERE)
 
 
-def spawned(spawn: Spawner, service: Service, work: Callable[..., None], *arguments: str) -> Child:
-    environment = {"RESOURCEPOOL_HINTS": service.hints_of_children, **service.environment}
-    return spawn(work, *arguments, **environment)
+@pytest.fixture(scope="module")
+def forks_there(running: Service) -> Iterator[Forks]:
+    forks = Forks()
+    yield forks
+    forks.close()
+
+
+@pytest.fixture
+def spawn(database_url: str, forks_there: Forks, lasting: Service) -> Iterator[Spawner]:
+    """Start processes that are told by this service."""
+    spawner = Spawner(database_url, forks_there)
+    spawner.environment |= {"RESOURCEPOOL_HINTS": lasting.hints_of_children, **lasting.environment}
+    yield spawner
+    spawner.close()
 
 
 @pytest.mark.timeout(120)
 class TestProcesses:
     @pytest.mark.parametrize("how", ["_exit", "sys.exit"])
     def test_a_forked_child_has_its_own_address_and_leaves_the_parents_sessions_alone(
-        self, lasting: Service, spawn: Spawner, how: str
+        self, spawn: Spawner, how: str
     ) -> None:
-        said = spawned(spawn, lasting, fork, how).succeed(timeout=60)
+        said = spawn(fork, how).succeed(timeout=60)
         assert "fine" in said
         assert "WARNING" not in said
 
-    def test_a_hint_sent_just_before_the_end_arrives(
-        self, lasting: Service, spawn: Spawner, end: Callable[[str], End]
-    ) -> None:
+    def test_a_hint_sent_just_before_the_end_arrives(self, spawn: Spawner, end: Callable[[str], End]) -> None:
         here = end(f"{HERE:08x}").connected()
-        spawned(spawn, lasting, send_and_end).succeed(timeout=60)
+        spawn(send_and_end).succeed(timeout=60)
         here.woken()

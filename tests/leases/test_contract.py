@@ -16,6 +16,7 @@ from tests.app.rows import (
     columns,
     expire,
     granted,
+    lasts,
     new,
     several,
     steal,
@@ -29,7 +30,7 @@ class TestClaim:
         assert (grant.pk, grant.fence) == (row.pk, 1)
         after = columns(row)
         assert (after["fence"], after["holder"]) == (1, "me")
-        assert 59 < busy_for(row) <= 60
+        assert lasts(row, 60)
 
     def test_notes_when_it_was_sent(self, row: Any) -> None:
         before = verbs.monotonic()
@@ -86,7 +87,7 @@ class TestRenew:
     def test_extends_the_lease_under_the_same_fence(self, row: Any) -> None:
         grant = granted(row, ttl=10)
         assert verbs.renew(connection, type(row), [(row.pk, grant.fence)], 60) == 1
-        assert 59 < busy_for(row) <= 60
+        assert lasts(row, 60)
         assert (columns(row)["fence"], columns(row)["holder"]) == (grant.fence, "me")
 
     def test_never_shortens_a_lease(self, row: Any) -> None:
@@ -114,7 +115,7 @@ class TestRenew:
         assert verbs.renew(connection, model, held, 60) == 2
         for number, row in enumerate(rows):
             if number in (0, 4):
-                assert 59 < busy_for(row) <= 60
+                assert lasts(row, 60)
             else:
                 assert columns(row) == before[row.pk]
 
@@ -134,7 +135,7 @@ class TestRenew:
         steal(rows[2])
         assert verbs.renew_unless_locked(connection, model, held, ttls) == 5
         for row, ttl in zip(rows, [20, 10, 60, 40.5, 10, 60], strict=True):
-            assert ttl - 3 < busy_for(row) <= ttl
+            assert lasts(row, ttl)
 
 
 class TestRelease:
@@ -146,7 +147,7 @@ class TestRelease:
 
     def test_with_a_cool_down_lets_the_row_rest(self, row: Any) -> None:
         verbs.release(connection, type(row), row.pk, granted(row).fence, 20)
-        assert 19 < busy_for(row) <= 20
+        assert lasts(row, 20)
         assert columns(row)["holder"] == ""
         assert claim(row) is None
         expire(row)
@@ -180,7 +181,7 @@ class TestRelease:
         held = [(row.pk, granted(row).fence) for row in rows]
         assert verbs.release_all(connection, model, held, [0, 20, 600]) == 3
         for row, rests in zip(rows, [0, 20, 600], strict=True):
-            assert rests - 3 < busy_for(row) <= rests
+            assert lasts(row, rests)
 
 
 class TestSettlingARelease:
@@ -221,7 +222,7 @@ class TestHandOver:
         grant = granted(row, ttl=600)
         assert verbs.hand_over(connection, type(row), row.pk, grant.fence, to="heir", ttl=20)
         assert (columns(row)["fence"], columns(row)["holder"]) == (grant.fence + 1, "heir")
-        assert 19 < busy_for(row) <= 20
+        assert lasts(row, 20)
         assert claim(row, "somebody in between") is None
         assert verbs.renew(connection, type(row), [(row.pk, grant.fence + 1)], 60) == 1
 
@@ -233,7 +234,7 @@ class TestAdopt:
         assert adopted is not None
         assert (adopted.pk, adopted.fence, adopted.holder) == (row.pk, grant.fence + 1, "heir")
         assert (columns(row)["fence"], columns(row)["holder"]) == (grant.fence + 1, "heir")
-        assert 19 < busy_for(row) <= 20
+        assert lasts(row, 20)
 
     def test_happens_once(self, row: Any) -> None:
         grant = granted(row)
@@ -258,7 +259,7 @@ class TestClaimAll:
         assert {grant.pk: grant.fence for grant in grants} == dict.fromkeys([row.pk for row in rows], 1)
         for row in rows:
             assert (columns(row)["fence"], columns(row)["holder"]) == (1, "me")
-            assert 59 < busy_for(row) <= 60
+            assert lasts(row, 60)
 
     def test_takes_none_when_one_of_them_is_held(self, model: Model) -> None:
         rows = several(model, 3)

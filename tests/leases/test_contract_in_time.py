@@ -10,23 +10,13 @@ from django.db import connection, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils import timezone
 
-from resourcepool.dialect import DbLater
+from resourcepool.dialect import DbLater, read_clock
 from resourcepool.leases import verbs
-from tests.app.rows import (
-    Model,
-    busy_for,
-    change,
-    claim,
-    columns,
-    expire,
-    granted,
-    several,
-    steal,
-    wanted,
-)
+from tests.app.rows import Model, change, claim, columns, expire, granted, lasts, several, steal, wanted
 from tests.eventually import at_once
 
 ROUNDS = 25
+ROUNDED = datetime.timedelta(milliseconds=1)  # as SQLite's clock is
 
 
 # What somebody may try on a row under a fence that is not the row's any more.
@@ -91,10 +81,10 @@ class TestTime:
         clock = time.time
         monkeypatch.setattr(time, "time", lambda: clock() + 3600 * hours)
         grant = granted(row, ttl=60)
-        assert 59 < busy_for(row) <= 60
+        assert lasts(row, 60)
         assert claim(row) is None
         assert verbs.renew(connection, type(row), [(row.pk, grant.fence)], 90) == 1
-        assert 89 < busy_for(row) <= 90
+        assert lasts(row, 90)
         expire(row)
         assert verbs.renew(connection, type(row), [(row.pk, grant.fence)], 90) == 0
         assert granted(row, "next").fence == 2
@@ -108,20 +98,25 @@ class TestTime:
             )
         grant = verbs.claim(other, type(row), row.pk, wanted(ttl=60))
         assert grant is not None
-        assert 59 < busy_for(row) <= 60
+        assert lasts(row, 60)
         assert verbs.renew(other, type(row), [(row.pk, grant.fence)], 90) == 1
-        assert 89 < busy_for(row) <= 90
+        assert lasts(row, 90)
         expire(row)
         assert verbs.claim(other, type(row), row.pk, wanted()) is not None
 
     def test_fractions_of_a_second_count(self, row: Any) -> None:
         change(row, busy_before=DbLater(0.9))
-        assert claim(row) is None
+        until = columns(row)["busy_before"]
+        assert claim(row) is None or read_clock(connection) >= until
         change(row, busy_before=DbLater(-0.002))
-        grant = granted(row, ttl=0.8)
-        assert 0.5 < busy_for(row) <= 0.8
-        assert verbs.renew(connection, type(row), [(row.pk, grant.fence)], 2.5) == 1
-        assert 2.2 < busy_for(row) <= 2.5
+        for verb, seconds in (("claim", 60.8), ("renew", 90.5)):
+            before = read_clock(connection)
+            if verb == "claim":
+                grant = granted(row, ttl=seconds)
+            else:
+                assert verbs.renew(connection, type(row), [(row.pk, grant.fence)], seconds) == 1
+            given = columns(row)["busy_before"] - datetime.timedelta(seconds=seconds)
+            assert before - ROUNDED <= given <= read_clock(connection) + ROUNDED, verb
 
     def test_a_moment_is_stored_as_finely_as_the_databases_clock_counts(self, row: Any) -> None:
         seen = set()

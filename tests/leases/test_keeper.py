@@ -13,7 +13,7 @@ from resourcepool.leases import shutdown, verbs
 from resourcepool.leases.keeper import keeper
 from resourcepool.models import Proxy
 from tests.app.models import Bare, Device
-from tests.app.rows import busy_for, change, columns, expire, hold, new, several, steal
+from tests.app.rows import busy_for, change, columns, expire, hold, lasts, new, several, steal
 from tests.committed import Clock, Statement
 from tests.eventually import eventually
 from tests.leases.outage import Outage, renewed
@@ -76,7 +76,7 @@ class TestBeat:
         short.release()
         process_clock.advance(190)
         eventually(renewed([long], process_clock))
-        assert 599 < busy_for(Bare.objects.get(pk=long.pk)) <= 600
+        assert lasts(Bare.objects.get(pk=long.pk), 600)
 
     def test_renews_in_one_statement_what_lasts_differently(
         self, process_clock: Clock, statements: list[Statement]
@@ -225,7 +225,7 @@ class TestTheEnd:
         shutdown.release_everything(leases)
         assert len([one for one in statements if one.sql.startswith("UPDATE")]) == 1
         for number, lease in enumerate(leases):
-            assert 10 * number - 3 < busy_for(Bare.objects.get(pk=lease.pk)) <= 10 * number
+            assert lasts(Bare.objects.get(pk=lease.pk), 10 * number)
 
 
 class TestWhatOneLeaseRaises:

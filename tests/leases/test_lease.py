@@ -14,7 +14,7 @@ from resourcepool.leases.lease import Lease
 from resourcepool.leases.terms import Terms, margin
 from resourcepool.models import Proxy
 from tests.app.models import Bare
-from tests.app.rows import busy_for, change, columns, expire, granted, hold, new, steal
+from tests.app.rows import busy_for, change, columns, expire, granted, hold, lasts, new, steal
 from tests.committed import Clock
 
 
@@ -64,7 +64,7 @@ class TestRenew:
         process_clock.ahead += 15
         change(row, busy_before=DbLater(45))
         lease.renew()
-        assert 59 < busy_for(row) <= 60
+        assert lasts(row, 60)
         assert lease.remaining > 57
 
     def test_of_a_stolen_lease_is_a_loss_and_changes_nothing(self, row: Any) -> None:
@@ -142,7 +142,7 @@ class TestRelease:
 
     def test_lets_the_row_rest_for_its_cool_down(self, row: Any) -> None:
         hold(row, cooldown=20).release()
-        assert 19 < busy_for(row) <= 20
+        assert lasts(row, 20)
 
     def test_twice_is_an_error_of_its_own(self, row: Any) -> None:
         lease = hold(row)

@@ -11,7 +11,7 @@ from resourcepool.exceptions import BadOption, DatabaseUnavailable, LeaseLost, L
 from resourcepool.leases import verbs
 from resourcepool.leases.keeper import keeper
 from tests.app.models import Bare
-from tests.app.rows import busy_for, columns, hold, new, steal
+from tests.app.rows import busy_for, columns, hold, lasts, new, steal
 from tests.committed import Clock
 from tests.eventually import eventually
 from tests.leases.test_lease import unavailable
@@ -156,14 +156,14 @@ class TestHandOver:
         fence = lease.hand_over("the next process", ttl=datetime.timedelta(seconds=20))
         assert fence == lease.fence + 1
         assert (columns(row)["fence"], columns(row)["holder"]) == (fence, "the next process")
-        assert 19 < busy_for(row) <= 20
+        assert lasts(row, 20)
         assert not keeper.is_kept(lease)
         with pytest.raises(LeaseReleased, match="was handed over to the next process before"):
             lease.renew()
 
     def test_leaves_the_successor_the_same_ttl_unless_told_otherwise(self, row: Any) -> None:
         hold(row, ttl=600).hand_over("the next process")
-        assert 599 < busy_for(row) <= 600
+        assert lasts(row, 600)
 
     def test_of_a_stolen_lease_is_a_loss_and_changes_nothing(self, row: Any) -> None:
         lease = hold(row)

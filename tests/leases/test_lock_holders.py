@@ -43,7 +43,7 @@ class TestALockedRow:
             send(beside, sql, row)
         ((number,),) = send(beside, SESSION[beside.vendor], row)
         found = lockers("default", type(row), [row.pk, *type(row).objects.values_list("pk", flat=True)])
-        assert [one.pk for one in found] == [row.pk], "the other one is not locked"
+        assert [one.id for one in found] == [row.pk], "the other one is not locked"
         session = found[0].session
         assert session
         assert f"{row.pk} is locked by session {number} from 127.0.0.1:" in str(found[0])
@@ -83,7 +83,7 @@ class TestALockedRow:
         finally:
             with connection.cursor() as cursor:
                 cursor.execute("DROP USER blind@'%'")
-        assert (found.pk, found.session) == (row.pk, None)
+        assert (found.id, found.session) == (row.pk, None)
 
     def test_that_cannot_be_seen_is_said_to_be_so(self) -> None:
         assert str(Locked("app.Thing", 7, None)).startswith("app.Thing 7 is locked by a session that")

@@ -99,7 +99,7 @@ class TestATableThatIsLocked:
     ) -> None:
         locked, works = leases
         process_clock.advance(25)
-        eventually(renewed([works], process_clock), within=10)
+        eventually(renewed([works], process_clock))
         sent = [one.sql for one in statements if one.thread == "resourcepool-beat-default"]
         assert len([sql for sql in sent if locked_table in sql]) == 2
         assert locked.is_held, "and is tried again"

@@ -7,6 +7,7 @@ import pytest
 from django.test import Client
 
 from resourcepool.dialect import DbLater, DbNow
+from resourcepool.events import say
 from resourcepool.models import Event, Job, Proxy
 from resourcepool.resources.state import Status
 from resourcepool.signals import What
@@ -88,24 +89,28 @@ def test_what_came_of_it_is_said_in_chinese_and_written_down_as_it_was_entered(
 
 
 def test_what_the_program_wrote_is_translated_and_what_people_wrote_is_not(client: Client, held: Proxy) -> None:
-    event(held, What.EXPIRED, reason="found 12 s after it ran out")
+    event(held, What.EXPIRED, reason=say("found_late", seconds=12))
     event(held, What.FREED, reason="hangs since 3 am")
     for url in (f"{LIST}{held.pk}/change/", "/admin/resourcepool/event/"):
         page = said(client, url, **CHINESE)
         assert "在到期 12 秒后被发现" in page
         assert "hangs since 3 am" in page
         assert "found 12 s after it ran out" in said(client, url)
-    assert Event.objects.filter(reason__startswith="found").exists()
+    assert Event.objects.filter(reason__code="found_late").exists()
 
 
 def test_the_result_of_a_job_is_translated(client: Client) -> None:
-    Job.objects.create(name="prune history", done_at=DbNow(), result="7 removed")
+    Job.objects.create(name="prune history", done_at=DbNow(), result=say("removed", count=7))
     assert "删除 7 条" in said(client, "/admin/resourcepool/job/", **CHINESE)
     assert "7 removed" in said(client, "/admin/resourcepool/job/")
 
 
 def test_the_dashboard_says_in_chinese_what_is_wrong(client: Client) -> None:
-    parked = {"status": Status.QUARANTINED, "reason": "check: no answer in time", "until": DbLater(600)}
+    parked = {
+        "status": Status.QUARANTINED,
+        "reason": say("check", why=say("no_answer_in_time")),
+        "until": DbLater(600),
+    }
     Proxy.objects.create(host="b.example", port=80, busy_before=DbLater(600), **parked)
     Job.objects.create(name="statistics", failed_at=DbNow(), result="DatabaseUnavailable: database 'x': gone")
     page = said(client, "/admin/resourcepool/dashboard/", **CHINESE)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import pytest
 from django.core.management import CommandError, call_command
 
+from resourcepool import events
 from resourcepool.dialect import DbLater
 from resourcepool.jobs import run as run_job
 from resourcepool.models import Job, Proxy
@@ -138,7 +139,10 @@ def test_a_broken_checker_changes_nothing_ends_with_2_and_raises_an_alarm() -> N
 
 
 def test_fix_returns_what_others_have_put_away_and_check_does_not() -> None:
-    ours, theirs = parked("check: refused the connection"), parked("403 from the shop")
+    ours, theirs = (
+        parked(events.say("check", why=events.say("connection_refused"))),
+        parked("403 from the shop"),
+    )
     assert "1 returned to service" in say("resourcepool_check").out
     assert [columns(row)["status"] for row in (ours, theirs)] == ["in_service", "quarantined"]
     said = say("resourcepool_fix", "proxy", str(theirs.pk))

@@ -12,9 +12,11 @@ from tests.spawned import Spawner
 WORDS = {
     "check": ["proxy"],
     "close": ["--all", "--reason", "x", "--yes"],
+    "consume": ["oracle"],
     "drain": ["proxy", "--all", "--reason", "x", "--yes"],
     "fix": ["proxy", "17"],
     "operate": ["free", "proxy", "--all", "--reason", "x", "--yes"],
+    "submit": ["oracle", "note"],
     "why": ["17"],
 }
 COMMANDS = sorted(name.removeprefix("resourcepool_") for name in get_commands() if "resourcepool_" in name)

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from resourcepool.models import Proxy
 from resourcepool.proxies import fields
-from resourcepool.proxies.fields import CHECKS, BadField
-from resourcepool.proxies.row import DETAILS, IDENTITY, BadLine, Row, row
+from resourcepool.proxies.fields import CHECKS, DETAILS, IDENTITY, BadField
+from resourcepool.proxies.reading import BadLine, Row, row
 
 LABEL_63 = "a" * 63
 

@@ -11,7 +11,7 @@ from resourcepool.exceptions import DatabaseUnavailable, ImportRefused
 from resourcepool.models import Proxy
 from resourcepool.proxies import import_plan, importing, storing
 from resourcepool.proxies.importing import BadLines
-from resourcepool.proxies.table import ProxyTable
+from resourcepool.proxies.storing import ProxyTable
 from tests.app.rows import new
 from tests.proxies.imported import ALL, JOE, Import, hosts, numbers, rows
 

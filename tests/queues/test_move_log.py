@@ -17,7 +17,7 @@ def test_a_move_is_written_down_as_it_is_named() -> None:
     queue = QueueSnapshot(7, ODD, cur=2, fence=4)
     changes = [
         Change(queue, Move.What.HANDED_OVER, 3, ODD),
-        Change(queue, Move.What.FREED, None, "x" * 300),
+        Change(queue, Move.What.FREED, None, "x" * 600),
         Change(queue, Move.What.REQUESTED, 3, ""),
     ]
     moving.record("default", TaskType(name=ODD), 9, changes, {2: f"{ODD} #2", 3: "B #3"})
@@ -35,7 +35,7 @@ def test_a_move_is_written_down_as_it_is_named() -> None:
         "to_server": "B #3",
         "reason": ODD,
     }
-    assert (freed["to_server"], freed["reason"]) == ("", "x" * 200)
+    assert (freed["to_server"], freed["reason"]) == ("", "x" * 499 + "…")
     assert (asked["to_server"], asked["fence"], asked["reason"]) == ("B #3", 4, "")
 
 

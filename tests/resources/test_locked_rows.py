@@ -8,9 +8,9 @@ from django.db import connection
 
 from resourcepool.dialect import DbLater
 from resourcepool.encryption.rotation import rotate_secrets
+from resourcepool.events import shown
 from resourcepool.exceptions import RowLocked
 from resourcepool.models import Proxy
-from resourcepool.phrases import shown
 from resourcepool.resources import queryset
 from resourcepool.resources.state import Status
 from resourcepool.signals import Fact

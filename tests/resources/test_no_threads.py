@@ -77,7 +77,7 @@ def test_what_a_waiter_is_given_is_given_back_and_the_waiter_is_told(no_threads:
         lease.release()
     with pytest.raises(RuntimeError, match=REFUSED):
         waiting.result()
-    eventually(lambda: not Ticket.objects.exists(), within=10)
+    eventually(lambda: not Ticket.objects.exists())
     assert_free(rows)
 
 

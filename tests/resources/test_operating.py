@@ -81,11 +81,11 @@ class TestFree:
         one, other = new(Proxy), new(Proxy)
         for row in (one, other):
             granted(row, "crawler")
-        free = queryset.end_leases
+        end = queryset.end_leases
 
         def meanwhile(*arguments: Any, **options: Any) -> Any:
             steal(other, "next")
-            return free(*arguments, **options)
+            return end(*arguments, **options)
 
         monkeypatch.setattr(queryset, "end_leases", meanwhile)
         assert Proxy.objects.free("stuck") == 1

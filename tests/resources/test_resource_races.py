@@ -32,7 +32,7 @@ class Crawler(Resource):
 class Patient(Crawler):
     """Waits long for another one."""
 
-    acquire_timeout = 5
+    acquire_timeout = 60
 
 
 @pytest.fixture
@@ -251,7 +251,7 @@ def test_the_end_does_not_wait_for_a_search_that_takes_long(start: Any, end: str
     crawler = start(Patient)
     thief = steal(proxy)
     eventually(crawler.lease.lost.is_set)
-    InBackground(getattr(crawler, end)).result(timeout=1)
+    InBackground(getattr(crawler, end)).result()
     assert columns(proxy)["fence"] == thief.fence
     new(Proxy)  # ends the search
 

@@ -1,4 +1,4 @@
-"""The short form: some thousand schedules, that a seed repeats, and that the judge objects when a guard is missing.
+"""The short form: some hundred schedules, that a seed repeats, and that the judge objects when a guard is missing.
 
 The simulation replaces clocks and threads for its whole process, so it runs in one of its own.
 """
@@ -15,7 +15,7 @@ from tests.simulation.prove import all_guards
 
 pytestmark = [pytest.mark.only("sqlite"), pytest.mark.timeout(300)]
 
-SEEDS = 2_000
+SEEDS = 500
 
 
 def simulation(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -43,16 +43,13 @@ def test_a_seed_is_a_schedule_statement_by_statement() -> None:
 
 
 def test_a_seed_is_the_same_schedule_whatever_was_played_before() -> None:
-    both = counted("--seeds=60")
+    both = counted("--seeds=16")
     assert both == [
-        sum(pair) for pair in zip(counted("--seeds=30"), counted("--seeds=30", "--from=30"), strict=True)
+        sum(pair) for pair in zip(counted("--seeds=8"), counted("--seeds=8", "--from=8"), strict=True)
     ]
 
 
-@pytest.mark.parametrize(
-    "guard",
-    ["expiry out of claim", "fence out of release alone", "the renewal out of guard", "settling out of claim"],
-)
+@pytest.mark.parametrize("guard", ["expiry out of claim", "settling out of claim"])  # --prove: all of them
 def test_a_missing_guard_is_noticed_and_the_command_repeats_it(guard: str) -> None:
     found = simulation("--seeds=1000", f"--without={guard}")
     assert found.returncode == 1, found.stdout + found.stderr

@@ -1,15 +1,18 @@
 """How a stream stands, and why nothing runs."""
 
 import datetime
+from typing import Any
 
 import pytest
 from django.utils import timezone
 
+from resourcepool.elections.models import selector
 from resourcepool.exceptions import BadOption
-from resourcepool.models import Stream, Task
+from resourcepool.models import Stream, Task, Ticket
 from resourcepool.status.alarm import Kind
-from resourcepool.status.streams import MOST_COUNTED, of_streams, streams
+from resourcepool.status.streams import MOST_COUNTED, MOST_STREAMS, of_streams, streams
 from resourcepool.taskqueue import NewTask, submit, submit_many
+from resourcepool.waiting.models import pool_name
 from tests.app.rows import change, granted
 
 pytestmark = pytest.mark.django_db
@@ -33,7 +36,7 @@ def test_tasks_that_nobody_runs_are_explained_by_the_missing_consumer() -> None:
     assert one.depth == 1
     assert one.first is not None
     assert (one.first.key, one.first.state, one.first.runs) == ("a", "ready", None)
-    assert one.because == "no consumer leads it; start one: manage.py resourcepool_consume oracle"
+    assert one.because == "no consumer leads it; start one: `manage.py resourcepool_consume oracle`"
 
 
 def test_a_blocked_stream_names_the_task_and_its_error() -> None:
@@ -55,7 +58,7 @@ def test_a_task_that_waits_for_its_next_try_says_when() -> None:
     granted(made(), "web-1")
     submit("oracle", "note", key="a")
     change(Task.objects.get(), outcome="no answer", busy_before=timezone.now() + datetime.timedelta(hours=2))
-    assert streams()[0].because.startswith("task a is tried again in ")
+    assert streams()[0].because.startswith("task a will be retried in ")
 
 
 def test_what_has_finished_is_counted_by_its_outcome() -> None:
@@ -79,6 +82,44 @@ def test_an_unknown_stream_is_refused_by_name() -> None:
         streams("unknown")
 
 
+def test_many_streams_are_read_with_as_many_statements_as_one(django_assert_num_queries: Any) -> None:
+    with django_assert_num_queries(1):
+        assert streams() == []
+    for number in range(MOST_STREAMS):
+        Stream.objects.create(name=f"{number:03d}")
+    submit("007", "note", key="a")
+    granted(Stream.objects.get(name="007"), "web-1")
+    with django_assert_num_queries(5):
+        found = streams()
+    assert len(found) == MOST_STREAMS
+    assert [(one.name, one.leader, one.first and one.first.key) for one in found if one.depth] == [
+        ("007", "web-1", "a")
+    ]
+
+
+def test_each_stream_has_what_is_its_own_and_only_those_that_are_named_are_read() -> None:
+    for name in ("a", "b", "c"):
+        Stream.objects.create(name=name)
+        submit_many(
+            name, [NewTask("note", key=f"{name}{number}") for number in range(ord(name) - ord("a") + 1)]
+        )
+    Task.objects.filter(key="c2").update(state="done", finished_at=timezone.now())
+    ticket = Ticket.objects.create(pool=pool_name(Stream), selector=selector("b"), asked_at=timezone.now())
+    granted(ticket, "web-2")
+    b, c = streams("c", "b")
+    assert (b.name, b.depth, b.done, b.standbys, b.first and b.first.key) == ("b", 2, 0, 1, "b0")
+    assert (c.name, c.depth, c.done, c.standbys, c.first and c.first.key) == ("c", 2, 1, 0, "c0")
+
+
+def test_no_more_are_counted_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("resourcepool.status.streams.MOST_COUNTED", 2)
+    made()
+    submit_many("oracle", [NewTask("note", key=str(number)) for number in range(6)])
+    Task.objects.filter(key__lt="3").update(state="done", finished_at=timezone.now())
+    (one,) = streams()
+    assert (one.depth, one.done) == (2, 2)
+
+
 def test_tasks_without_a_consumer_are_an_alarm_that_says_what_to_start() -> None:
     made()
     assert list(of_streams(streams(), 600)) == []
@@ -86,7 +127,7 @@ def test_tasks_without_a_consumer_are_an_alarm_that_says_what_to_start() -> None
     (alarm,) = of_streams(streams(), 600)
     assert (alarm.kind, alarm.is_severe) == (Kind.NO_CONSUMER, True)
     assert str(alarm) == (
-        "stream: oracle: no consumer leads it; start one: manage.py resourcepool_consume oracle."
+        "stream: oracle: no consumer leads it; start one: `manage.py resourcepool_consume oracle`."
     )
 
 
@@ -110,4 +151,4 @@ def test_an_old_first_task_is_an_alarm() -> None:
     Task.objects.update(submitted_at=timezone.now() - datetime.timedelta(hours=1))
     (alarm,) = of_streams(streams(), 600)
     assert alarm.kind is Kind.LATE_TASKS
-    assert alarm.text == "its first task, a, is 60 min old; 1 are unfinished."
+    assert alarm.text == "its first task, a, is 60 min old; unfinished: 1."

@@ -1,10 +1,13 @@
 """Finished tasks are removed when their stream keeps them no longer."""
 
 import datetime
+from typing import Any
 
+import pytest
 from django.utils import timezone
 
 from resourcepool.models import Stream, Task
+from resourcepool.sweeps import pruning
 from resourcepool.sweeps.pruning import prune_tasks
 from resourcepool.taskqueue import NewTask, submit_many
 
@@ -23,3 +26,18 @@ def test_what_finished_long_ago_goes_and_dead_letters_and_unfinished_tasks_stay(
     assert Task.objects.filter(stream_id="week").count() == len(STATES)
     left = set(Task.objects.filter(stream_id="hour").values_list("key", flat=True))
     assert left == {"ready", "running", "blocked", "dead"}
+
+
+def test_a_task_that_is_retried_just_before_it_is_removed_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    Stream.objects.create(name="hour", done_kept=3_600)
+    submit_many("hour", [NewTask("note", key="skipped")])
+    Task.objects.update(state="skipped", finished_at=timezone.now() - datetime.timedelta(days=1))
+    remove = pruning.briefly
+
+    def retried_first(*args: Any, **kwargs: Any) -> Any:
+        Task.objects.retry()
+        return remove(*args, **kwargs)
+
+    monkeypatch.setattr(pruning, "briefly", retried_first)
+    assert prune_tasks() == 0
+    assert Task.objects.get().state == "ready"

@@ -8,7 +8,10 @@ import pytest
 import redis
 from django_celery_beat.models import IntervalSchedule, PeriodicTask
 
-from resourcepool.celery_beat import STREAM
+from project.celery import app
+from resourcepool.celery_beat import STREAM, LeasedDatabaseScheduler
+from resourcepool.elections import Election
+from resourcepool.exceptions import BadOption
 from resourcepool.models import Stream, Task
 from tests.eventually import eventually
 from tests.servers.redis import redis_server
@@ -80,3 +83,47 @@ def test_each_due_entry_is_started_once_by_three_beats_of_which_the_leader_is_ki
     ids = sent(broker)
     assert len(set(ids)) == ran()
     assert len(ids) - len(set(ids)) <= 1, "only what was being sent just when the leader was killed"
+
+
+@pytest.fixture
+def scheduler() -> Iterator[LeasedDatabaseScheduler]:
+    """A beat that leads, without a consumer."""
+    Stream.objects.create(name=STREAM)
+    made = LeasedDatabaseScheduler(app=app, lazy=True)
+    with Election(STREAM, Stream).campaign() as made._term:
+        yield made
+
+
+def entry(scheduler: LeasedDatabaseScheduler, **values: Any) -> Any:
+    every = IntervalSchedule.objects.create(every=1, period=IntervalSchedule.DAYS)
+    model = PeriodicTask.objects.create(task="reports.make", interval=every, **values)
+    return scheduler.Entry(model, app=app)
+
+
+def runs(name: str) -> int:
+    return int(PeriodicTask.objects.get(name=name).total_run_count)
+
+
+def test_any_name_of_an_entry_will_do(scheduler: LeasedDatabaseScheduler) -> None:
+    name = "every\u00a0day\n" + "名" * 150
+    scheduler.apply_entry(entry(scheduler, name=name))
+    assert (runs(name), Task.objects.count()) == (1, 1)
+
+
+def test_an_entry_that_no_stream_takes_is_noted_as_run_so_that_the_others_go_on(
+    scheduler: LeasedDatabaseScheduler, caplog: pytest.LogCaptureFixture
+) -> None:
+    scheduler.apply_entry(entry(scheduler, name="large", args=json.dumps(["x" * 70_000])))
+    assert (runs("large"), Task.objects.count()) == (1, 0)
+    assert "large is not sent" in caplog.text
+
+
+def test_an_entry_is_not_noted_as_run_when_the_stream_is_gone(
+    scheduler: LeasedDatabaseScheduler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = entry(scheduler, name="daily")
+
+    monkeypatch.setattr("resourcepool.celery_beat.STREAM", "removed")
+    with pytest.raises(BadOption, match="stream='removed'"):
+        scheduler.apply_entry(one)
+    assert runs("daily") == 0

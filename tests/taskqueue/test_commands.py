@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.utils import timezone
 
 from resourcepool.models import Stream, Task
 from resourcepool.taskqueue import Consumer, handler, submit, submit_many
@@ -42,6 +43,10 @@ def test_submitting_again_under_the_same_key_changes_nothing_and_says_so() -> No
         (("oracle", "note", "[" * 100_000), "params="),
         (("oracle", "note", '{"n": NaN}'), "params="),
         (("oracle", "note", "--task-time", "tomorrow"), "--task-time='tomorrow'"),
+        (
+            ("oracle", "note", "--task-time", "2026-12-01T02:00"),
+            r"--task-time='2026-12-01T02:00' .*02:00:00\+00:00",
+        ),
     ],
 )
 def test_what_cannot_be_submitted_is_refused_with_a_sentence(words: tuple[str, ...], named: str) -> None:
@@ -51,9 +56,53 @@ def test_what_cannot_be_submitted_is_refused_with_a_sentence(words: tuple[str, .
     assert not Task.objects.exists()
 
 
-def test_a_consumer_of_an_unknown_stream_says_so() -> None:
-    with pytest.raises(CommandError, match="stream='unknown' is not allowed"):
-        said("resourcepool_consume", "unknown")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("resourcepool_consume", "orcale"),
+        ("resourcepool_submit", "orcale", "note"),
+        ("resourcepool_streams", "show", "orcale"),
+        ("resourcepool_streams", "pause", "orcale"),
+    ],
+)
+def test_who_mistypes_a_stream_is_told_which_there_are_or_how_to_add_one(words: tuple[str, ...]) -> None:
+    out = StringIO()
+    with pytest.raises(CommandError, match="resourcepool_streams add NAME"):
+        call_command(*words, stdout=out)
+    stream()
+    with pytest.raises(CommandError, match="stream='orcale' is not allowed: one of oracle"):
+        call_command(*words, stdout=out)
+    assert out.getvalue() == ""
+
+
+def test_all_streams_are_shown_as_json_without_the_word_show() -> None:
+    stream()
+    assert [one["name"] for one in json.loads(said("resourcepool_streams", "--json"))["streams"]] == ["oracle"]
+    with pytest.raises(CommandError, match="are for show"):
+        said("resourcepool_streams", "--json", "pause", "oracle")
+    assert not Stream.objects.get().is_paused
+
+
+def test_add_tells_the_unit_the_default_and_what_each_policy_does(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        said("resourcepool_streams", "add", "--help")
+    shown = " ".join(capsys.readouterr().out.split())
+    for part in (
+        "--term-ttl SECONDS",
+        "default: 15",
+        "--retries N",
+        "block: nothing after it runs",
+        "default: block",
+    ):
+        assert part in shown
+
+
+def test_keys_that_do_not_exist_are_named_and_the_others_are_done() -> None:
+    stream()
+    submit("oracle", "note", key="a")
+    with pytest.raises(CommandError, match="oracle has no task with this key: b, c"):
+        said("resourcepool_streams", "discard", "oracle", "c", "a", "b", "--reason", "typo")
+    assert states() == {"a": "discarded"}
 
 
 def test_a_stream_is_added_shown_paused_and_resumed() -> None:
@@ -86,9 +135,23 @@ def test_tasks_are_retried_and_discarded_by_their_keys() -> None:
     assert states() == {"a": "ready"}
 
 
+def test_all_tasks_in_a_state_are_retried_if_somebody_confirms_it() -> None:
+    stream()
+    submit_many("oracle", [NewTask("note", key=key) for key in "abc"])
+    Task.objects.filter(key__in="ab").update(state="dead", finished_at=timezone.now())
+    with pytest.raises(CommandError, match="Nobody is here to be asked"):
+        said("resourcepool_streams", "retry", "oracle", "--state", "dead")
+    assert said("resourcepool_streams", "retry", "oracle", "--state", "dead", "--yes") == "2 are ready again."
+    assert set(states().values()) == {"ready"}
+    with pytest.raises(CommandError, match="no task of oracle is in that state"):
+        said("resourcepool_streams", "retry", "oracle", "--state", "dead", "--yes")
+
+
 @pytest.mark.parametrize(
     "words",
     [
+        ("retry", "known"),
+        ("retry", "known", "a", "--state", "dead"),
         ("add", "oracle", "--lanes", "0"),
         ("add", "oracle", "--term-ttl", "nan"),
         ("add", "known"),

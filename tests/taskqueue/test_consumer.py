@@ -10,8 +10,7 @@ from django.utils import timezone
 
 from resourcepool.exceptions import BadOption, LeaseLost
 from resourcepool.models import Stream, Task
-from resourcepool.taskqueue import Consumer, handler, submit
-from resourcepool.taskqueue.running import GivenBack
+from resourcepool.taskqueue import Consumer, GivenBack, handler, submit
 from tests.app.rows import change, steal
 from tests.eventually import InBackground, eventually
 from tests.taskqueue.consuming import WITHIN, Gate, consuming, finished, states, stream, task
@@ -210,7 +209,7 @@ def test_a_task_that_kills_its_process_again_and_again_is_put_aside() -> None:
     with consuming():
         finished(1)
     assert states() == {"a": "dead"}
-    assert task("a").outcome == "its process ended 2 times while it ran"
+    assert task("a").outcome == "its process died while running it (deaths: 2)"
 
 
 def test_a_handler_that_is_to_stop_may_give_its_task_back() -> None:
@@ -246,9 +245,9 @@ def test_a_task_that_runs_for_too_long_has_failed_and_its_process_ends() -> None
     with pytest.raises(SystemExit):
         running.result(WITHIN)
     gate.may_end.set()
-    assert died == ["oracle/a ran longer than its max_runtime of 0.2 s"]
+    assert died == ["oracle/a: it ran longer than its max_runtime of 0.2 s"]
     assert states() == {"a": "dead"}
-    assert task("a").outcome == died[0]
+    assert task("a").outcome == "it ran longer than its max_runtime of 0.2 s"
 
 
 def test_a_leader_that_is_replaced_in_mid_task_ends_its_process() -> None:

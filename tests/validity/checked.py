@@ -3,6 +3,7 @@
 from typing import Any
 
 from resourcepool.dialect import DbLater
+from resourcepool.events import say
 from resourcepool.leases.keeper import keeper
 from resourcepool.models import Proxy
 from resourcepool.resources.state import Status
@@ -18,7 +19,7 @@ def checked(*rows: Any, **wishes: Any) -> dict[Any, Checked]:
     return {one.pk: one for one in found}
 
 
-def parked(reason: str = "check: refused the connection", **fields: Any) -> Any:
+def parked(reason: str = say("check", why=say("connection_refused")), **fields: Any) -> Any:
     away = {"status": Status.QUARANTINED, "reason": reason, "until": DbLater(1_000), "strikes": 3}
     return new(Proxy, busy_before=DbLater(1_000), fence=7, **{**away, **fields})
 

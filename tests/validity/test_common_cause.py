@@ -3,7 +3,8 @@
 import pytest
 
 from resourcepool.resources.state import Verdict
-from resourcepool.validity.common_cause import Evidence, blame
+from resourcepool.validity.checker import Finding
+from resourcepool.validity.common_cause import common_cause
 
 OK, BAD, UNKNOWN = Verdict.OK, Verdict.BAD, Verdict.UNKNOWN
 
@@ -28,19 +29,20 @@ OK, BAD, UNKNOWN = Verdict.OK, Verdict.BAD, Verdict.UNKNOWN
     ],
 )
 def test_the_checker_is_blamed_when(ok: int, news: list[Verdict], no_news: int, is_blamed: bool) -> None:
-    findings = [Evidence(OK, was_bad=False)] * ok + [Evidence(BAD, was_bad=True)] * no_news
-    findings += [Evidence(verdict, was_bad=False) for verdict in news]
-    assert bool(blame(findings, suspicious=5)) is is_blamed
+    findings = [(Finding(OK), False)] * ok + [(Finding(BAD), True)] * no_news
+    findings += [(Finding(verdict), False) for verdict in news]
+    assert bool(common_cause(findings, suspicious=5)) is is_blamed
 
 
 def test_one_that_has_recovered_speaks_for_the_checker() -> None:
-    failed = [Evidence(BAD, was_bad=False)] * 5
-    assert blame(failed + [Evidence(OK, was_bad=True)] * 5, suspicious=5) == ""
+    failed = [(Finding(BAD), False)] * 5
+    assert common_cause(failed + [(Finding(OK), True)] * 5, suspicious=5) == ""
 
 
 def test_the_words_name_how_many_and_the_commonest_reason() -> None:
-    findings = [Evidence(BAD, False, "refused the connection")] * 4 + [Evidence(UNKNOWN, False, "a 503")] * 2
+    findings = [(Finding(BAD, why="refused the connection"), False)] * 4
+    findings += [(Finding(UNKNOWN, why="a 503"), False)] * 2
     assert (
-        blame([*findings, Evidence(OK, False)], suspicious=5)
+        common_cause([*findings, (Finding(OK), False)], suspicious=5)
         == "6 of 7 failed together (4 times: refused the connection)"
     )

@@ -6,20 +6,20 @@ import pytest
 
 from resourcepool.models import Proxy
 from resourcepool.validity.check import check
-from resourcepool.validity.workers import Crew
+from resourcepool.validity.workers import CheckerPool
 from tests.app.rows import columns, several
 
 
 @pytest.mark.usefixtures("scripted")
 def test_is_passed_over_and_the_others_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
-    rows, begin = several(Proxy, 3), Crew.begin
+    rows, begin = several(Proxy, 3), CheckerPool.begin
 
-    def deleted_before(crew: Crew, lease: Any) -> None:
+    def deleted_before(pool: CheckerPool, lease: Any) -> None:
         if lease.pk == rows[1].pk:
             Proxy.objects.filter(pk=lease.pk)._raw_delete("default")
-        begin(crew, lease)
+        begin(pool, lease)
 
-    monkeypatch.setattr(Crew, "begin", deleted_before)
+    monkeypatch.setattr(CheckerPool, "begin", deleted_before)
     seen: dict[Any, Any] = {}
     check(Proxy, tell=lambda one: seen.update({one.pk: one.verdict}))
     assert seen == {rows[0].pk: "ok", rows[1].pk: None, rows[2].pk: "ok"}

@@ -6,6 +6,7 @@ from typing import Any
 from django.db import connections
 
 from resourcepool.dialect import DbLater
+from resourcepool.events import say
 from resourcepool.models import Proxy
 from resourcepool.resources.state import Status
 from resourcepool.validity.lease import TTL
@@ -25,7 +26,11 @@ def checking(port: int) -> None:
 
 
 def rows_on(port: int) -> list[Any]:
-    away = {"status": Status.QUARANTINED, "reason": "check: refused the connection", "until": DbLater(1_000)}
+    away = {
+        "status": Status.QUARANTINED,
+        "reason": say("check", why=say("connection_refused")),
+        "until": DbLater(1_000),
+    }
     free = new(Proxy, host="127.0.0.1", port=port)
     parked = new(Proxy, host="127.0.0.1", port=port, username="x", busy_before=DbLater(1_000), **away)
     connections.close_all()
@@ -36,7 +41,7 @@ def test_ctrl_c_gives_everything_back_as_it_was(spawn: Any) -> None:
     with servers.serving(servers.silent) as (port, seen):
         rows = rows_on(port)
         child = spawn(checking, port)
-        eventually(lambda: len(seen.heads) == 2, within=30, because=lambda: child.output)
+        eventually(lambda: len(seen.heads) == 2, because=lambda: child.output)
         assert [columns(row)["holder"].endswith("/check") for row in rows] == [True, True]
         child.send(signal.SIGINT)
         seen.is_over.set()  # it waits for those that look at the moment; they see the end of it now
@@ -54,6 +59,6 @@ def test_a_crash_strands_nothing(spawn: Any) -> None:
     with servers.serving(servers.silent) as (port, seen):
         rows = rows_on(port)
         child = spawn(checking, port)
-        eventually(lambda: len(seen.heads) == 2, within=30, because=lambda: child.output)
+        eventually(lambda: len(seen.heads) == 2, because=lambda: child.output)
         child.kill()
     assert max(busy_for(row) for row in rows) <= TTL

@@ -34,8 +34,8 @@ def test_twenty_threads_that_wait_occupy_none_of_their_own() -> None:
     held = hold(new(Proxy))
     before = asked(COUNT[connection.vendor])
     waiting = [InBackground(acquire_and_release) for _ in range(20)]
-    eventually(lambda: len(in_line()) == 20, within=20)
-    eventually(lambda: asked(COUNT[connection.vendor]) <= before + BACKGROUND, within=20)
+    eventually(lambda: len(in_line()) == 20)
+    eventually(lambda: asked(COUNT[connection.vendor]) <= before + BACKGROUND)
     held.release()
     for one in waiting:
         one.result()
@@ -58,7 +58,7 @@ def test_who_had_one_before_keeps_it(begun_by: str) -> None:
         acquire_and_release()
 
     waiting, other = InBackground(wait), InBackground(wait_without)
-    eventually(lambda: len(in_line()) == 2, within=20)
+    eventually(lambda: len(in_line()) == 2)
     eventually(
         lambda: own[0].connection is None, within=20
     )  # by then the first one would have given up its own, too

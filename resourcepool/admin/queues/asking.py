@@ -12,10 +12,10 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext_lazy as _
 
 from resourcepool.admin.operated import Operated
+from resourcepool.events import say, shown
 from resourcepool.exceptions import BadOption, DatabaseUnavailable, ResourcePoolError
 from resourcepool.operations import Operation
 from resourcepool.operations.queues import task_type_of
-from resourcepool.phrases import shown
 from resourcepool.queues.ids import MOST_AT_ONCE
 from resourcepool.queues.labels import listed
 
@@ -26,7 +26,6 @@ MOST_TOLD = 80  # characters of what was refused
 class Asking(Operated):
     """A list whose actions ask first; so do the buttons on the page of a row."""
 
-    confirmation_template = "resourcepool/admin/queues/ask.html"
     change_form_template = "resourcepool/admin/queues/page.html"
     sortable_by: ClassVar[Any] = ()
 
@@ -62,7 +61,9 @@ class Asking(Operated):
         except ResourcePoolError as error:
             self.message_user(request, told(error), messages.ERROR)
         except (DatabaseError, InterfaceError) as error:
-            unknown = DatabaseUnavailable(f"database {self.get_queryset(request).db!r}: {error}")
+            unknown = DatabaseUnavailable(
+                say("database", alias=repr(self.get_queryset(request).db), error=str(error))
+            )
             self.message_user(request, shown(unknown), messages.ERROR)
         else:
             return True
@@ -95,5 +96,6 @@ def told(error: ResourcePoolError) -> str:
     if not isinstance(error, BadOption):
         return shown(error)
     values = error.value if isinstance(error.value, list) else [error.value]
-    name, value = error.name, listed([str(each) for each in values])[:MOST_TOLD]
-    return shown(f"{name}={value} is not allowed: {error.allowed}").replace(f"{name}={value}", f"“{value}”", 1)
+    value = listed([str(each) for each in values])[:MOST_TOLD]
+    said = shown(say("not_allowed", name=error.name, value=value, why=error.allowed))
+    return said.replace(f"{error.name}={value}", f"“{value}”", 1)

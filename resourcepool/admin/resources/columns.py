@@ -1,4 +1,4 @@
-"""The columns of a list of resources."""
+"""The columns of a list of resources, and lines of the page of one."""
 
 from typing import Any
 
@@ -11,9 +11,9 @@ from django.utils.translation import gettext_lazy as _
 from resourcepool.admin import words
 from resourcepool.admin.countdown import countdown
 from resourcepool.admin.generic import Admin
-from resourcepool.phrases import shown
+from resourcepool.events import shown
 from resourcepool.resources.models import AbstractResource
-from resourcepool.resources.state import State, standing_of, state_of
+from resourcepool.resources.state import Standing, State, Status, standing_of, state_of
 from resourcepool.status.durations import duration
 from resourcepool.status.holders import beginnings, origin
 
@@ -103,3 +103,33 @@ def lines(first: str, *rest: str) -> SafeString:
         if small
         else format_html("{}", first)
     )
+
+
+# Lines of a resource's page that say only what still holds: of a quarantine that is over, the row keeps the reason.
+
+
+@admin.display(description=_("status"))
+def status(resource: Any) -> str:
+    """Show why it is where it is."""
+    now = _standing(resource)
+    return str(Status(now.status).label) if now else ""
+
+
+@admin.display(description=_("reason"))
+def reason(resource: Any) -> str:
+    """Show what was said when it was put away."""
+    now = _standing(resource)
+    return shown(now.reason) if now else ""
+
+
+@admin.display(description=_("until"))
+def until(resource: Any) -> str:
+    """Show for how long it is put away."""
+    now = _standing(resource)
+    return words.moment(now.until) if now and now.until else ""
+
+
+def _standing(resource: Any) -> Standing | None:
+    """Return how it stands by the database's clock, which a row that is just being added has not."""
+    now = getattr(resource, "db_now", None)
+    return None if now is None else standing_of(resource, now)

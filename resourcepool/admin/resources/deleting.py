@@ -16,9 +16,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from resourcepool.admin.operated import Operated
+from resourcepool.events import shown
 from resourcepool.exceptions import RowLocked
-from resourcepool.phrases import shown
-from resourcepool.resources.choice import everything
+from resourcepool.resources.registry import everything
 from resourcepool.resources.state import Status
 
 CHUNK = 500  # as many as a queryset deletes in one transaction

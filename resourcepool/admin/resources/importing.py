@@ -27,8 +27,8 @@ from resourcepool.admin.resources.operating import Operating
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import read_clock
 from resourcepool.encryption.sealed import Sealed, seal
+from resourcepool.events import shown
 from resourcepool.exceptions import ResourcePoolError, SecretUnreadable
-from resourcepool.phrases import shown
 from resourcepool.proxies.formats import COLUMNS
 from resourcepool.proxies.import_plan import Imported
 from resourcepool.proxies.importing import BadLines, import_proxies

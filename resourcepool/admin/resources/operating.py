@@ -1,29 +1,85 @@
 """Doing things to resources: what is shown of those that are chosen, and what is said of them afterwards."""
 
 import contextlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import messages
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.db import DatabaseError, InterfaceError
+from django.db.models import Q
 from django.http import HttpRequest
+from django.utils.html import format_html
 from django.utils.translation import ngettext_lazy
 
 from resourcepool.admin.operated import Operated
-from resourcepool.admin.resources.selection import Selection
 from resourcepool.admin.words import named
+from resourcepool.events import say, shown
 from resourcepool.exceptions import DatabaseUnavailable, ResourcePoolError, RowLocked
 from resourcepool.operations import OPERATIONS, Operation
 from resourcepool.operations.checking import Unfinished
-from resourcepool.phrases import shown
+from resourcepool.resources.queryset import ResourceQuerySet
 from resourcepool.resources.state import state_of
 
+NAMED = 200  # grants that are named one by one
+SHOWN = 20
+CHUNK = 500  # as many as a queryset changes at once: all of them or none
 _LOCKED = ngettext_lazy("%(count)d was left as it is.", "%(count)d were left as they are.", "count")
 _UNKNOWN = ngettext_lazy(
     "%(count)d not done, or not known to be; the list shows how it stands.",
     "%(count)d not done, or not known to be; the list shows how they stand.",
     "count",
 )
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The chosen rows, up to a limit.
+
+    Attributes:
+        grants: (primary key, fence) of each.
+        held: how many of them are held.
+        shown: the first of them, to be listed.
+        is_cut: whether more were chosen.
+    """
+
+    model: Any
+    grants: list[tuple[Any, int]]
+    held: int
+    shown: list[Any]
+    is_cut: bool
+
+    @classmethod
+    def of(cls, rows: Any, most: int) -> "Selection":
+        """Read up to ``most`` of the chosen ``rows``, which are annotated with ``db_now``."""
+        columns = rows.values_list("pk", "fence", "holder", "busy_before", "db_now")
+        found = list(columns[: most + 1])
+        chosen = found[:most]
+        held = sum(1 for _, _, holder, busy_before, now in chosen if holder and busy_before > now)
+        grants = [(pk, fence) for pk, fence, *_ in chosen]
+        return cls(rows.model, grants, held, list(rows[: min(SHOWN, most)]), len(found) > most)
+
+    @property
+    def named(self) -> list[str]:
+        """The grants for the form, if they are few: what is done is then done to no later one."""
+        return [f"{pk}:{fence}" for pk, fence in self.grants] if len(self.grants) <= NAMED else []
+
+    def chunks(self, seen: Iterable[str] = ()) -> Iterator[Any]:
+        """Yield querysets over the chosen rows; with ``seen``, only over those that still have the fence of then."""
+        rows = ResourceQuerySet(model=self.model, using=self.model.pool.using)
+        only = set(seen)
+        if only:
+            same = [grant for grant in self.grants if f"{grant[0]}:{grant[1]}" in only]
+            for start in range(0, len(same), NAMED):
+                one_of = Q()
+                for pk, fence in same[start : start + NAMED]:
+                    one_of |= Q(pk=pk, fence=fence)
+                yield rows.filter(one_of)
+            return
+        pks = [pk for pk, _ in self.grants]
+        for start in range(0, len(pks), CHUNK):
+            yield rows.filter(pk__in=pks[start : start + CHUNK])
 
 
 class Operating(Operated):
@@ -42,9 +98,13 @@ class Operating(Operated):
     def about(self, request: HttpRequest, chosen: Selection, operation: Operation) -> dict[str, Any]:
         """See ``Operated``; what was seen at first is still known when it is asked again."""
         return {
-            "selection": chosen,
-            "limit": operation.most,
-            "listed": [(named(row), self.state(row), row.holder) for row in chosen.shown],
+            "count": len(chosen.grants),
+            "held": chosen.held,
+            "most": operation.most if chosen.is_cut else 0,
+            "listed": [
+                format_html("{} {} {}", named(row), self.state(row), row.holder) for row in chosen.shown
+            ],
+            "more": len(chosen.grants) - len(chosen.shown),
             "seen": request.POST.getlist("grant") or chosen.named,
         }
 
@@ -96,7 +156,7 @@ def _attempt(
     except ResourcePoolError as error:
         return concerned, 0, error
     except (DatabaseError, InterfaceError) as error:
-        return concerned, 0, DatabaseUnavailable(f"database {rows.db!r}: {error}")
+        return concerned, 0, DatabaseUnavailable(say("database", alias=repr(rows.db), error=str(error)))
 
 
 def _held(operation: Operation, rows: Any) -> int:

@@ -12,8 +12,8 @@ from resourcepool.admin.resources.columns import lines
 from resourcepool.admin.resources.filters import CountryFilter
 from resourcepool.admin.resources.importing import Importing
 from resourcepool.admin.resources.resource import ResourceAdmin
+from resourcepool.events import shown
 from resourcepool.exceptions import SecretUnreadable
-from resourcepool.phrases import shown
 from resourcepool.proxies import fields
 from resourcepool.proxies.fields import BadField
 from resourcepool.proxies.models import Proxy

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 from django.contrib import admin
 from django.http import HttpRequest
 from django.utils.html import format_html
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from resourcepool.admin.queues.links import to_list
@@ -52,8 +52,9 @@ class StreamAdmin(AskingByRows):
 
     def note(self, rows: Any) -> None:
         """Read how each of these stands."""
+        found = {one.name: one for one in streams(*(row.name for row in rows))} if rows else {}
         for row in rows:
-            row.status = _status_of(row)
+            row.status = found[row.name]
 
     def called(self, row: Any) -> str:
         """Return its name."""
@@ -63,9 +64,13 @@ class StreamAdmin(AskingByRows):
     def standing(self, row: Any) -> str:
         """Show whether it runs, and if not, why."""
         status = _status_of(row)
-        css, text = ("quarantined", gettext("stands still")) if status.because else ("free", gettext("at work"))
+        css, text = "free", gettext("at work")
         if row.is_paused:
             css, text = "draining", gettext("paused")
+        elif status.because:
+            css, text = "quarantined", gettext("not running")
+        elif status.first is None:
+            css, text = "draining", gettext("nothing to do")
         state = format_html('<span class="resourcepool-state {}">{}</span>', css, text)
         return lines(state, status.because)
 
@@ -74,8 +79,10 @@ class StreamAdmin(AskingByRows):
         """Show who runs its tasks, since when, and who stands by."""
         status = _status_of(row)
         since = "" if status.since is None else gettext("for %s") % duration(status.since)
-        standbys = gettext("%d stand by") % status.standbys if status.standbys else ""
-        return lines(status.leader or gettext("nobody"), since, standbys)
+        standbys = (
+            ngettext("%d standby", "%d standbys", status.standbys) % status.standbys if status.standbys else ""
+        )
+        return lines(status.leader or gettext("no leader"), since, standbys)
 
     @admin.display(description=_("unfinished"))
     def unfinished(self, row: Any) -> str:

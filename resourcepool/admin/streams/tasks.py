@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from resourcepool.admin.filters import choice, typed
 from resourcepool.admin.generic import ReadOnlyAdmin
 from resourcepool.admin.streams.asking import AskingByRows
-from resourcepool.admin.words import moments
+from resourcepool.admin.words import moments, reasons
 from resourcepool.operations.operation import by_name
 from resourcepool.operations.streams import DISCARD, RETRY
 from resourcepool.taskqueue.models import FAILED, Task
@@ -33,11 +33,22 @@ class TaskAdmin(ReadOnlyAdmin, AskingByRows):
     """The newest tasks first; of one stream with the filter."""
 
     list_display = (
-        *("key", "stream", "type", "lane", "colored", "attempts", "outcome"),
+        *("key", "stream", "type", "lane", "colored", "attempts", reasons("outcome", _("outcome"))),
         *(moments("submitted_at", _("submitted at")), moments("finished_at", _("finished at"))),
     )
     fields = (
-        *("stream", "key", "type", "lane", "params", "colored", "outcome", "attempts", "failures", "deaths"),
+        *(
+            "stream",
+            "key",
+            "type",
+            "lane",
+            "params",
+            "colored",
+            list_display[6],
+            "attempts",
+            "failures",
+            "deaths",
+        ),
         *(moments("task_time", _("task time")), moments("submitted_at", _("submitted at"))),
         *(moments("started_at", _("started at")), moments("finished_at", _("finished at"))),
         *("holder", "term", "fence"),

@@ -7,6 +7,7 @@ from django.core.management.base import CommandError, CommandParser
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from resourcepool.events import shown as in_words
 from resourcepool.exceptions import RowLocked
 from resourcepool.leases.lock_holders import Locked
 from resourcepool.management import arguments
@@ -14,8 +15,7 @@ from resourcepool.management.base import OperatorCommand, actor
 from resourcepool.management.layout import more, plain
 from resourcepool.management.status_report import holdings_as_text
 from resourcepool.operations import OPERATIONS
-from resourcepool.phrases import shown as in_words
-from resourcepool.resources.choice import everything, key
+from resourcepool.resources.registry import everything, key
 from resourcepool.status.each_pool import of_each
 from resourcepool.status.holders import Holding, counts, holdings, locked, running
 

@@ -14,29 +14,30 @@ from resourcepool.taskqueue.consumer import DRAIN_WITHIN, Consumer
 
 class Command(OperatorCommand):
     about = gettext_lazy(
-        "Runs the tasks of a stream in order while this process is elected, and stands by while another one is. Start"
-        " it on several hosts. It imports the module task_handlers of each installed app. SIGTERM and Ctrl-C end it"
-        " when the tasks in hand have ended."
+        "Runs the tasks of a stream in order while this process leads, and stands by while another one does. Start it"
+        " on several hosts. It finds handlers in the module task_handlers of each installed app. SIGTERM or Ctrl-C ends"
+        " it once the running tasks have ended."
     )
     example = "manage.py resourcepool_consume oracle\nmanage.py resourcepool_consume oracle --drain-within 120"
     codes: Any = gettext_lazy(
-        "Exit codes: 0 stopped; 1 refused; 2 not understood; 75 a task had to be cut off: start it again."
+        "Exit codes: 0 stopped; 1 refused; 2 not understood; 75 a running task was cut off: start it again."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("stream")
+        parser.add_argument("stream", help=_("the name of a stream"))
         parser.add_argument(
             "--drain-within",
             type=float,
             default=DRAIN_WITHIN,
             metavar="SECONDS",
-            help=_("how long SIGTERM lets the tasks in hand go on; default: %(default)g"),
+            help=_("how long running tasks may go on after SIGTERM; default: %(default)g"),
         )
 
     def run(self, **options: Any) -> None:
         """Consume until SIGTERM or Ctrl-C; a second one ends it as usual."""
         autodiscover_modules("task_handlers")
         consumer = Consumer(options["stream"], drain_within=options["drain_within"])
+        consumer.look_up()  # a typing error is told before anything else
 
         def stop(number: int, frame: object) -> None:
             consumer.stop()

@@ -9,13 +9,13 @@ from django.utils.translation import gettext_lazy
 
 from resourcepool import options as checked
 from resourcepool.database.clock import monotonic
+from resourcepool.events import shown
 from resourcepool.leases.lock_holders import MOST, Locked
 from resourcepool.management import arguments
 from resourcepool.management.commands import resourcepool_operate
 from resourcepool.management.layout import plain, rendered
 from resourcepool.management.status_report import holdings_as_text
 from resourcepool.operations import OPERATIONS, Operation
-from resourcepool.phrases import shown
 from resourcepool.resources.state import Status
 from resourcepool.status.holders import holdings, locked
 

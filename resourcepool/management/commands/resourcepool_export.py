@@ -15,7 +15,7 @@ from resourcepool.management import arguments, writing
 from resourcepool.management.base import OperatorCommand, actor
 from resourcepool.management.layout import plain, printable
 from resourcepool.models import Proxy
-from resourcepool.resources.choice import chosen
+from resourcepool.resources.registry import chosen
 from resourcepool.status.export import records
 from resourcepool.status.export.cells import harmless
 

@@ -10,10 +10,10 @@ from django.utils.text import format_lazy
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from resourcepool.events import shown
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.management.base import INTERRUPTED, actor
 from resourcepool.management.translated import TranslatedCommand
-from resourcepool.phrases import shown
 from resourcepool.proxies.formats import COLUMNS
 from resourcepool.proxies.import_plan import Imported
 from resourcepool.proxies.importing import BadLines, import_proxies, listed
@@ -77,6 +77,15 @@ class Command(TranslatedCommand):
             self.stdout.write("\n".join(_sentences(done, sync=sync, dry_run=dry_run)))
 
 
+_PROGRESS = {
+    "read": gettext_lazy("read %(count)s"),
+    "compared": gettext_lazy("compared %(count)s"),
+    "encrypted": gettext_lazy("encrypted %(count)s of %(count_all)s"),
+    "stored": gettext_lazy("stored %(count)s of %(count_all)s"),
+    "changed": gettext_lazy("changed %(count)s of %(count_all)s"),
+}
+
+
 class _Progress:
     """Says on standard error how far an import is, if it takes long."""
 
@@ -88,8 +97,8 @@ class _Progress:
     def __call__(self, what: str, done: int, total: int | None) -> None:
         if self._stderr and time.monotonic() >= self._due:
             self._due = time.monotonic() + self.every
-            of = "" if total is None else f" of {total:,}"
-            self._stderr.write(shown(f"{what} {done:,}{of}"), style_func=str)
+            said = _PROGRESS[what] % {"count": f"{done:,}", "count_all": f"{total or 0:,}"}
+            self._stderr.write(said, style_func=str)
 
 
 def _sentences(done: Imported, *, sync: bool, dry_run: bool) -> list[str]:

@@ -10,8 +10,7 @@ from resourcepool.management import arguments
 from resourcepool.management.base import OperatorCommand, actor
 from resourcepool.management.layout import more, plain
 from resourcepool.operations import OPERATIONS, Operation
-from resourcepool.resources.choice import chosen
-from resourcepool.resources.registry import resource_model
+from resourcepool.resources.registry import chosen, resource_model
 
 
 class Command(OperatorCommand):

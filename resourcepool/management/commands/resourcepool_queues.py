@@ -70,7 +70,7 @@ class Command(OperatorCommand):
         elif settings:
             option = next(told.SPANS.get(one, "--strategy") for one in settings)
             raise BadOption(
-                option, options[next(iter(settings))], "only with --new; later the admin changes it"
+                option, options[next(iter(settings))], _("only with --new; later the admin changes it")
             )
         else:
             operating.add_queues(name, ids, by=actor(), **of_each)
@@ -79,11 +79,11 @@ class Command(OperatorCommand):
     def _change(self, options: dict[str, Any]) -> None:
         ids, needed = queue_ids(options["queue"]), told.labels(options["label"] or [])
         if options["no_label"] and needed:
-            raise BadOption("--no-label", options["label"], "without --label")
+            raise BadOption("--no-label", options["label"], _("without --label"))
         labels = needed if needed or options["no_label"] else None
         about = {"parameter": options["parameter"], "labels": labels}
         if about == {"parameter": None, "labels": None}:
-            raise BadOption("change", options["task_type"], "with --parameter, --label or --no-label")
+            raise BadOption("change", options["task_type"], _("with --parameter, --label or --no-label"))
         operating.change_queues(options["task_type"], ids, by=actor(), **about)
         text = ngettext("Changed %s queue.", "Changed %s queues.", len(ids))
         self._say_how_many(text, len(ids))
@@ -104,7 +104,7 @@ class Command(OperatorCommand):
     def _pin(self, options: dict[str, Any]) -> None:
         to, ids = options.get("to", ""), queue_ids(options["queue"])
         if options["do"] == "pin" and not to:
-            raise BadOption("--to", to, "a server's name; `unpin` ends a pin")
+            raise BadOption("--to", to, _("a server's name; `unpin` ends a pin"))
         was_pinned = to or any(queue.pin for queue in queues_named(task_type(options["task_type"]), ids))
         count = operating.pin(options["task_type"], ids, to, by=actor())
         if not was_pinned:

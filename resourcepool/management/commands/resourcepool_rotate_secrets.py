@@ -7,9 +7,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from resourcepool.encryption.rotation import rotate_secrets
+from resourcepool.events import shown
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.management.base import OperatorCommand
-from resourcepool.phrases import shown
 
 
 class Command(OperatorCommand):

@@ -1,5 +1,6 @@
 """``manage.py resourcepool_streams``: how the streams stand, why nothing runs, and what operators change."""
 
+import argparse
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -12,14 +13,17 @@ from resourcepool.database.retry import retrying
 from resourcepool.exceptions import BadOption
 from resourcepool.management import watching
 from resourcepool.management.base import OperatorCommand, actor
-from resourcepool.management.layout import Column, or_dash, table
+from resourcepool.management.layout import Column, or_dash, plain, table
 from resourcepool.operations.operation import Operation
 from resourcepool.operations.streams import DISCARD, PAUSE, RESUME, RETRY
 from resourcepool.status.durations import duration
-from resourcepool.status.streams import StreamStatus, streams
+from resourcepool.status.streams import streams
 from resourcepool.taskqueue.models import Stream, Task
+from resourcepool.taskqueue.submitting import names_of_streams
 
-MOST_KEYS = 1_000
+MOST_KEYS = 10_000
+NAMED = 5  # keys in an error
+STATES = [state for state in Task.State.values if state not in (Task.State.RUNNING, Task.State.DONE)]
 SETTINGS: dict[str, type] = {
     **dict.fromkeys(("retries", "most_deaths", "lanes"), int),
     **dict.fromkeys(("retry_delay", "term_ttl", "lock_delay", "done_kept"), float),
@@ -28,7 +32,7 @@ SETTINGS: dict[str, type] = {
 COLUMNS = (
     Column(gettext_lazy("stream"), lambda one: one.name),
     Column(gettext_lazy("leader"), lambda one: or_dash(one.leader)),
-    Column(gettext_lazy("since"), lambda one: or_dash(one.since, duration)),
+    Column(gettext_lazy("leading for"), lambda one: or_dash(one.since, duration)),
     Column(gettext_lazy("standbys"), lambda one: one.standbys, is_number=True),
     Column(gettext_lazy("unfinished"), lambda one: one.depth, is_number=True),
     Column(gettext_lazy("oldest"), lambda one: or_dash(one.first and one.first.age, duration)),
@@ -48,35 +52,39 @@ class Command(OperatorCommand):
         "manage.py resourcepool_streams add oracle --retries 3 --on-failure dead-letter\n"
         "manage.py resourcepool_streams pause oracle\n"
         "manage.py resourcepool_streams retry oracle req-42\n"
+        "manage.py resourcepool_streams retry oracle --state dead\n"
         "manage.py resourcepool_streams discard oracle req-42 --reason 'no such disk'"
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         """See ``BaseCommand``."""
-        parser.set_defaults(stream=None, watch=None, json=False)
-        acts = parser.add_subparsers(dest="do", metavar="WHAT", parser_class=type(parser))
-        show = acts.add_parser("show", help=_("the streams, or one (this is done, too, if nothing is said)"))
-        show.add_argument("stream", nargs="?")
-        watching.add_watch(show)
-        add = acts.add_parser("add", help=_("add a stream"))
-        add.add_argument("stream")
-        for name, kind in SETTINGS.items():
-            field = Stream._meta.get_field(name)
-            choices = Stream.OnFailure.values if name == "on_failure" else None
-            option = f"--{name.replace('_', '-')}"
-            add.add_argument(option, type=kind, choices=choices, help=str(field.help_text))  # type: ignore[union-attr]
+        watching.add_watch(parser)
+        about = _("one of these; each has a --help of its own")
+        acts = parser.add_subparsers(dest="do", metavar="WHAT", title=_("what to do"), help=about)
+        show = acts.add_parser("show", help=_("shows all streams, or one; the default"))
+        show.add_argument("stream", nargs="?", help=_("only this one"))
+        watching.add_watch(show, default=argparse.SUPPRESS)
+        add = acts.add_parser("add", help=_("adds a stream"))
+        add.add_argument("stream", help=_("the name of a stream"))
+        for name in SETTINGS:
+            add.add_argument(f"--{name.replace('_', '-')}", **_asked(name))
         for one in (PAUSE, RESUME):
-            acts.add_parser(one.name, help=str(one.title)).add_argument("stream")
+            act = acts.add_parser(one.name, help=str(one.title))
+            act.add_argument("stream", help=_("the name of a stream"))
         for one in (RETRY, DISCARD):
             act = acts.add_parser(one.name, help=str(one.title))
-            act.add_argument("stream")
-            act.add_argument("key", nargs="+", help=_("the keys of its tasks"))
+            act.add_argument("stream", help=_("the name of a stream"))
+            act.add_argument("key", nargs="*", help=_("keys of tasks"))
+            act.add_argument("--state", choices=STATES, help=_("all tasks in this state, up to 10,000"))
+            act.add_argument("--yes", action="store_true", help=_("do not ask"))
             for line in one.fields:
                 act.add_argument(f"--{line.name}", required=True, help=str(line.help))
 
     def run(self, **options: Any) -> None:
         """See ``OperatorCommand``."""
         does = options["do"] or "show"
+        if does != "show" and (options["json"] or options["watch"] is not None):
+            raise CommandError(_("--watch and --json are for show; nothing was changed"))
         if does == "show":
             watching.watch(self, lambda: _look(options.get("stream")), options)
         elif does == "add":
@@ -86,12 +94,36 @@ class Command(OperatorCommand):
             self._operate({PAUSE.name: PAUSE, RESUME.name: RESUME}[does], these, 1, {})
         else:
             operation = {RETRY.name: RETRY, DISCARD.name: DISCARD}[does]
-            keys = set(options["key"])
-            if len(keys) > MOST_KEYS:
-                raise BadOption("key", f"{len(keys)} keys", f"at most {MOST_KEYS} at once")
-            rows = Task.objects.using(_using()).filter(stream_id=_known(options["stream"]), key__in=keys)
             entered = {line.name: line.checked(options[line.name]) for line in operation.fields}
-            self._operate(operation, rows, len(keys), entered)
+            tasks = Task.objects.using(_using()).filter(stream_id=_known(options["stream"]))
+            keys = (
+                set(options["key"]) if options["state"] is None else self._of_a_state(tasks, operation, options)
+            )
+            if not 0 < len(keys) <= MOST_KEYS:
+                raise BadOption("key", len(keys), _("1 to %s keys, or --state") % f"{MOST_KEYS:,}")
+            found = self._found(tasks, keys)
+            self._operate(operation, tasks.filter(key__in=found), len(found), entered)
+            if unknown := sorted(keys - found):
+                some = ", ".join(unknown[:NAMED]) + (" .." if len(unknown) > NAMED else "")
+                told = {"stream": options["stream"], "keys": some}
+                raise CommandError(_("%(stream)s has no task with this key: %(keys)s") % told)
+
+    def _of_a_state(self, tasks: Any, operation: Operation, options: dict[str, Any]) -> set[str]:
+        """Return the keys of the tasks in a state, if the operator confirms it."""
+        if options["key"]:
+            raise BadOption("key", options["key"], _("keys or --state, not both"))
+        found = tasks.filter(state=options["state"]).in_order().values_list("key", flat=True)[:MOST_KEYS]
+        keys = set(retrying(connections[_using()], lambda: list(found)))
+        if not keys:
+            raise CommandError(_("no task of %(stream)s is in that state") % {"stream": options["stream"]})
+        told = {"act": operation.button, "count": f"{len(keys):,}"}
+        self.ask(_("%(act)s all %(count)s?") % told, yes=options["yes"])
+        return keys
+
+    def _found(self, tasks: Any, keys: set[str]) -> set[str]:
+        """Return those of these keys that there are."""
+        found = tasks.filter(key__in=keys).values_list("key", flat=True)
+        return set(retrying(connections[_using()], lambda: list(found)))
 
     def _operate(self, operation: Operation, rows: Any, asked: int, entered: dict[str, Any]) -> None:
         done = retrying(connections[_using()], lambda: operation.do(rows, actor=actor(), **entered))
@@ -101,11 +133,28 @@ class Command(OperatorCommand):
             raise CommandError(operation.otherwise % {"count": asked - done})
 
 
+def _asked(name: str) -> dict[str, Any]:
+    """Return how ``add`` asks for this setting."""
+    field: Any = Stream._meta.get_field(name)
+    is_choice, is_whole = name == "on_failure", SETTINGS[name] is int
+    metavar = None if is_choice else "N" if is_whole else "SECONDS"
+    default = _("default: %s") % (field.default if is_choice else f"{field.default:g}")
+    about = f"{field.help_text} {default}"
+    choices = field.choices if is_choice else []
+    about = "; ".join([about, *(str(label) for _value, label in choices)])
+    return {
+        "type": SETTINGS[name],
+        "choices": [value for value, _label in choices] or None,
+        "metavar": metavar,
+        "help": about.replace("%", "%%"),
+    }
+
+
 def _look(name: str | None) -> watching.Look:
-    found = streams(name)
-    reasons = [f"{one.name}: {one.because}" for one in found if one.because]
+    found = streams(*([name] if name else []))
+    reasons = [plain(f"{one.name}: {one.because}", None) for one in found if one.because]
     parts: list[Any] = [table(found, COLUMNS), *(["", *reasons] if reasons else [])]
-    none = _("There is no stream yet; add one: manage.py resourcepool_streams add NAME")
+    none = _("There is no stream yet; add one: `manage.py resourcepool_streams add NAME`")
     return {"streams": found}, parts if found else [none]
 
 
@@ -122,8 +171,10 @@ def _added(name: str, options: dict[str, Any]) -> str:
 
 
 def _known(name: str) -> str:
-    found: list[StreamStatus] = streams(name)
-    return found[0].name
+    rows = Stream.objects.using(_using()).filter(pk=name)
+    if not retrying(connections[_using()], rows.exists):
+        raise BadOption("stream", name, names_of_streams(_using()))
+    return name
 
 
 def _using() -> str:

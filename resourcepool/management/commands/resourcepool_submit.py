@@ -3,7 +3,9 @@
 import json
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import CommandParser
+from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -12,10 +14,13 @@ from resourcepool.exceptions import BadOption
 from resourcepool.management.base import OperatorCommand
 from resourcepool.taskqueue import submit
 
+EXAMPLES = {True: "2026-12-01T02:00:00+00:00", False: "2026-12-01T02:00:00"}
+
 
 class Command(OperatorCommand):
     about = gettext_lazy(
-        "Adds a task to a stream and returns at once. With a key it is safe to repeat: submitted twice, it is one task."
+        "Adds a task to a stream and returns at once. With a key it is safe to repeat: submitted twice, it is still"
+        " one task."
     )
     example = (
         "manage.py resourcepool_submit oracle CreateTableSpace '{\"initSize\": 8000}' --key req-42\n"
@@ -23,8 +28,8 @@ class Command(OperatorCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("stream")
-        parser.add_argument("type")
+        parser.add_argument("stream", help=_("the name of a stream"))
+        parser.add_argument("type", help=_("the type of the task; the consumers have a handler for it"))
         parser.add_argument("params", nargs="?", default="{}", help=_("a JSON object; default: {}"))
         parser.add_argument("--key", help=_("unique in the stream; default: a random one"))
         parser.add_argument("--lane", default="", help=_("tasks of one lane run in order"))
@@ -48,7 +53,7 @@ def _params(text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise BadOption("params", text, f"a JSON object ({error})") from None
+        raise BadOption("params", text, _("a JSON object (%s)") % error) from None
 
 
 def _moment(text: str | None) -> Any:
@@ -58,6 +63,6 @@ def _moment(text: str | None) -> Any:
         moment = parse_datetime(text)
     except ValueError:
         moment = None
-    if moment is None:
-        raise BadOption("--task-time", text, "a time such as 2026-12-01T02:00:00+00:00")
+    if moment is None or settings.USE_TZ is timezone.is_naive(moment):
+        raise BadOption("--task-time", text, _("a time such as %s") % EXAMPLES[settings.USE_TZ])
     return moment

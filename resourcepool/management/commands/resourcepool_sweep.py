@@ -5,15 +5,15 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 from django.db import DatabaseError, InterfaceError
+from django.utils.translation import gettext, gettext_lazy
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from resourcepool import options as checked
+from resourcepool.events import shown
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.jobs import PRUNE, STATISTICS, SWEEP
 from resourcepool.management.base import OperatorCommand
 from resourcepool.management.layout import printable
-from resourcepool.phrases import shown
 from resourcepool.sweeps import sweep as sweeps
 
 JOBS = ((SWEEP, sweeps.sweep), (STATISTICS, sweeps.refresh_statistics), (PRUNE, sweeps.prune))
@@ -48,4 +48,5 @@ class Command(OperatorCommand):
     def _sweep(self) -> None:
         for name, job in JOBS:
             done = job()
-            self.stdout.write(f"{shown(name)}: {shown('being done elsewhere' if done is None else done)}")
+            result = _("being done elsewhere") if done is None else shown(done)
+            self.stdout.write(f"{gettext(name)}: {result}")

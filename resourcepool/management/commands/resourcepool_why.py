@@ -39,7 +39,7 @@ class Command(OperatorCommand):
     def run(self, **options: Any) -> None:
         """See ``OperatorCommand``."""
         if not options["what"].strip():
-            raise BadOption("what", options["what"], "a resource or a holder")
+            raise BadOption("what", options["what"], _("a resource or a holder"))
         label = options["pool"] or options["in_pool"]
         models = arguments.pools(label)
         found = _found(options["what"], models, options["limit"], by_key=label is not None)

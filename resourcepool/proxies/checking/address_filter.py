@@ -1,6 +1,6 @@
 """Keeps checks from being sent into this host's own network (server-side request forgery).
 
-Whoever may add a proxy could otherwise have this server speak to its metadata service, its database or a printer.
+Otherwise a user who may add a proxy could make this server connect to its metadata service, its database or a printer.
 """
 
 import contextlib
@@ -9,6 +9,7 @@ import re
 import socket
 from collections.abc import Sequence
 
+from resourcepool.events import say
 from resourcepool.exceptions import BadOption
 from resourcepool.proxies import fields
 from resourcepool.proxies.checking.fault import Fault, NotPublic
@@ -26,7 +27,7 @@ _WITH_PORT = re.compile(r"(?:\[(?P<bracketed>[^\[\]]+)\]|(?P<plain>[^:\[\]]+))(?
 class Guard:
     """Refuses addresses that are not public, unless ``allow`` has their network or the host's name.
 
-    What stands there with a port is allowed on that port alone.
+    An entry with a port allows that port only.
     """
 
     def __init__(self, allow: Sequence[str] = ()) -> None:
@@ -37,7 +38,7 @@ class Guard:
         self._allowed = [_allowed(entry) for entry in allow]
 
     def resolve(self, host: str, port: int) -> list[tuple[socket.AddressFamily, str]]:
-        """Look ``host`` up, once, and return its addresses: connect to these, for the next answer may differ.
+        """Look ``host`` up once and return its addresses: connect to these, as the next answer may differ.
 
         Raises:
             Fault: one of them is refused, or there is none.
@@ -46,10 +47,10 @@ class Guard:
             found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except socket.gaierror as error:
             if error.errno in (socket.EAI_NONAME, getattr(socket, "EAI_NODATA", None)):
-                raise Fault(Verdict.BAD, f"there is no host {host}") from None
-            raise Fault(Verdict.UNKNOWN, f"the name {host} could not be looked up") from None
+                raise Fault(Verdict.BAD, say("no_such_host", host=host)) from None
+            raise Fault(Verdict.UNKNOWN, say("host_not_looked_up", host=host)) from None
         except (UnicodeError, OSError):
-            raise Fault(Verdict.BAD, f"{host} is no host's name") from None
+            raise Fault(Verdict.BAD, say("not_a_host_name", host=host)) from None
         addresses: list[tuple[socket.AddressFamily, str]]
         addresses = list(dict.fromkeys((family, str(where[0])) for family, _, _, _, where in found))
         for _, address in addresses:
@@ -57,13 +58,12 @@ class Guard:
         return addresses
 
     def check(self, host: str, address: str, port: int) -> None:
-        """Raise NotPublic if ``port`` of ``address``, which ``host`` stands for, must not be spoken to."""
+        """Raise NotPublic unless connections to ``port`` of ``address``, which ``host`` resolved to, are allowed."""
         plain = ipaddress.ip_address(address.partition("%")[0])
         if is_public(plain) or self._is_allowed(_name(host), plain, port):
             return
         what = host if host == address else f"{host} ({address})"
-        allowed = "allow it in RESOURCEPOOL['CHECKS'] if that is meant"
-        raise NotPublic(Verdict.UNKNOWN, f"{what} is not a public address; {allowed}")
+        raise NotPublic(Verdict.UNKNOWN, say("not_public", host=what))
 
     def _is_allowed(self, host: str, address: Address, port: int) -> bool:
         for where, on_port in self._allowed:

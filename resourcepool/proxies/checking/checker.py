@@ -1,6 +1,5 @@
 """Is a proxy usable? One request through it to a page that you name."""
 
-import ipaddress
 import ssl
 from collections.abc import Collection, Sequence
 from functools import cached_property
@@ -12,6 +11,7 @@ from urllib.parse import urlsplit
 from django.utils.encoding import iri_to_uri, punycode
 
 from resourcepool.database.clock import monotonic
+from resourcepool.events import say
 from resourcepool.exceptions import BadOption, CheckerBroken, SecretUnreadable
 from resourcepool.proxies.checking.address_filter import Guard
 from resourcepool.proxies.checking.deadline import Deadline
@@ -47,15 +47,19 @@ class ProxyChecker(Checker):
         self._url, self._host, self._port = _target(url)
         self._status, self._text, self._ca = _statuses(status), _text(text), _file(ca)
         self._guard = Guard(allow)
-        if _is_address(self._host):
-            self._refuse_target()
+        try:
+            self._guard.check(self._host, self._host, self._port)
+        except Fault as fault:
+            raise BadOption("url", _without_secrets(url), fault.why) from None
+        except ValueError:
+            return  # a name: looked up by prepare()
 
     def prepare(self) -> None:
         """Look once where the target is: not inside, unless allowed. Proxies may resolve its name differently."""
         try:
             self._guard.resolve(self._host, self._port)
         except NotPublic as fault:
-            raise CheckerBroken(f"the target: {fault.why}") from None
+            raise CheckerBroken(say("target", why=fault.why)) from None
         except Fault:
             return  # a host that knows no names may have proxies that do
 
@@ -67,7 +71,7 @@ class ProxyChecker(Checker):
         except Fault as fault:
             return Finding(fault.verdict, monotonic() - began_at, fault.why)
         except SecretUnreadable:
-            return Finding(Verdict.UNKNOWN, why="its password cannot be decrypted")
+            return Finding(Verdict.UNKNOWN, why=say("password_unreadable"))
         return Finding(Verdict.OK, monotonic() - began_at)
 
     def _ask(self, proxy: Any) -> None:
@@ -77,25 +81,19 @@ class ProxyChecker(Checker):
         with Deadline(self.timeout) as deadline:
             answer = get(self._url, Route(proxy, self._guard, deadline), deadline, self._tls)
         if answer.status == 407:
-            raise Fault(Verdict.BAD, "refused our login (407)")
+            raise Fault(Verdict.BAD, say("login_refused_407"))
         if answer.status not in self._status:
             is_targets_fault = answer.status == TARGETS_FAULT or answer.status >= 500
             verdict = Verdict.UNKNOWN if is_targets_fault else Verdict.BAD
-            raise Fault(verdict, f"the answer was {answer.status}")
+            raise Fault(verdict, say("wrong_status", count=answer.status))
         if self._text.encode() not in answer.body:
-            raise Fault(Verdict.BAD, "the answer does not have the text it should have")
+            raise Fault(Verdict.BAD, say("wrong_text"))
 
     @cached_property
     def _tls(self) -> ssl.SSLContext:
         from resourcepool.proxies.checking.request import trusting
 
         return trusting(self._ca)
-
-    def _refuse_target(self) -> None:
-        try:
-            self._guard.check(self._host, self._host, self._port)
-        except Fault as fault:
-            raise BadOption("url", _without_secrets(self._url), fault.why) from None
 
 
 def _target(url: object) -> tuple[str, str, int]:
@@ -139,11 +137,3 @@ def _file(path: object) -> str:
     if path and not Path(str(path)).is_file():
         raise BadOption("ca", path, "the path of a file with certificates")
     return str(path or "")
-
-
-def _is_address(host: str) -> bool:
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True

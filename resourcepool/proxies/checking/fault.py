@@ -1,10 +1,10 @@
-"""Why a check did not go well."""
+"""Why a check failed."""
 
 from resourcepool.resources.state import Verdict
 
 
 class Fault(Exception):
-    """What went wrong and whose fault it was; ``why`` is in our own words, because others' may carry secrets."""
+    """What went wrong and whose fault it was; ``why`` is in our own words, as a library's may carry secrets."""
 
     def __init__(self, verdict: Verdict, why: str) -> None:
         super().__init__(why)
@@ -12,4 +12,4 @@ class Fault(Exception):
 
 
 class NotPublic(Fault):
-    """An address that must not be spoken to unless the settings allow it."""
+    """An address that is only connected to if the settings allow it."""

@@ -1,7 +1,7 @@
 """Which addresses belong to the public internet, by a list of our own.
 
-``ipaddress`` has one as well, and every version of Python another one. This is IANA's list of special-purpose addresses
-(2025), and what clouds and old tunnels have made special besides.
+The list of ``ipaddress`` differs from one version of Python to the next. This one is IANA's list of special-purpose
+addresses (2025), and those that clouds and old tunnels use besides.
 """
 
 import ipaddress
@@ -9,46 +9,42 @@ from collections.abc import Iterator
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
-NOT_PUBLIC_4 = tuple(
-    map(
-        ipaddress.IPv4Network,
-        (
-            "0.0.0.0/8",
-            "10.0.0.0/8",
-            "100.64.0.0/10",  # carrier-grade NAT; 100.100.100.200: Alibaba's metadata
-            "127.0.0.0/8",
-            "168.63.129.16/32",  # Azure's host service
-            "169.254.0.0/16",
-            "172.16.0.0/12",
-            "192.0.0.0/24",  # 192.0.0.192: Oracle's metadata
-            "192.0.2.0/24",
-            "192.31.196.0/24",
-            "192.52.193.0/24",
-            "192.88.99.0/24",
-            "192.168.0.0/16",
-            "192.175.48.0/24",
-            "198.18.0.0/15",
-            "198.51.100.0/24",
-            "203.0.113.0/24",
-            "224.0.0.0/4",
-            "240.0.0.0/4",
-        ),
+NOT_PUBLIC_4 = [
+    ipaddress.IPv4Network(network)
+    for network in (
+        "0.0.0.0/8",
+        "10.0.0.0/8",
+        "100.64.0.0/10",  # carrier-grade NAT; 100.100.100.200: Alibaba's metadata
+        "127.0.0.0/8",
+        "168.63.129.16/32",  # Azure's host service
+        "169.254.0.0/16",
+        "172.16.0.0/12",
+        "192.0.0.0/24",  # 192.0.0.192: Oracle's metadata
+        "192.0.2.0/24",
+        "192.31.196.0/24",
+        "192.52.193.0/24",
+        "192.88.99.0/24",
+        "192.168.0.0/16",
+        "192.175.48.0/24",
+        "198.18.0.0/15",
+        "198.51.100.0/24",
+        "203.0.113.0/24",
+        "224.0.0.0/4",
+        "240.0.0.0/4",
     )
-)
+]
 GLOBAL_UNICAST = ipaddress.IPv6Network("2000::/3")  # all that IANA has given to the internet so far
-NOT_PUBLIC_6 = tuple(
-    map(
-        ipaddress.IPv6Network,
-        (
-            "2001::/23",  # Teredo among them
-            "2001:db8::/32",
-            "2002::/16",  # 6to4
-            "2620:4f:8000::/48",
-            "3ffe::/16",
-            "3fff::/20",
-        ),
+NOT_PUBLIC_6 = [
+    ipaddress.IPv6Network(network)
+    for network in (
+        "2001::/23",  # Teredo among them
+        "2001:db8::/32",
+        "2002::/16",  # 6to4
+        "2620:4f:8000::/48",
+        "3ffe::/16",
+        "3fff::/20",
     )
-)
+]
 MAPPED = ipaddress.IPv6Network("::ffff:0:0/96")
 NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 NOWHERE = NOT_PUBLIC_4[0]
@@ -58,7 +54,7 @@ _LOW_32, _LOW_56 = (1 << 32) - 1, (1 << 56) - 1
 
 
 def is_public(address: Address) -> bool:
-    """Tell whether an address, and whatever IPv4 address may be meant by it, belongs to the public internet."""
+    """Tell whether an address, and every IPv4 address it may stand for, belongs to the public internet."""
     if isinstance(address, ipaddress.IPv4Address):
         return not any(address in net for net in NOT_PUBLIC_4)
     plain = meant(address)
@@ -77,14 +73,12 @@ def meant(address: Address) -> Address:
 
 
 def _perhaps_meant(address: ipaddress.IPv6Address) -> Iterator[ipaddress.IPv4Address]:
-    """Yield the IPv4 addresses to which somebody's router may send an IPv6 one: ISATAP, and NAT64 of one's own."""
+    """Yield the IPv4 addresses that an IPv6 address may be translated to: by ISATAP, or by a local NAT64."""
     bits = int(address)
     before, last = (bits >> 32) & _LOW_32, bits & _LOW_32
     if before in _ISATAP:
         yield ipaddress.IPv4Address(last)
-    found = {
-        _behind(bits, zeros) for zeros in (56, 48, 40, 32, 24)
-    }  # networks of 32, 40, 48, 56, 64 bits (RFC 6052)
+    found = {_behind(bits, zeros) for zeros in (56, 48, 40, 32, 24)}  # networks of 32 to 64 bits (RFC 6052)
     if before == 0:
         found.add(last)  # of 96 bits, the last ones zero
     # A small number in the end, as in ::1, is the number of a host.

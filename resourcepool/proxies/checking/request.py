@@ -10,12 +10,13 @@ from typing import Any
 import certifi
 import httpcore
 
+from resourcepool.events import say
 from resourcepool.proxies.checking.deadline import Deadline
 from resourcepool.proxies.checking.fault import Fault
 from resourcepool.proxies.checking.route import Route
 from resourcepool.resources.state import Verdict
 
-TOO_LATE = "no answer in time"
+TOO_LATE = say("no_answer_in_time")
 MOST_BYTES = 64 * 1024  # of the answer that are read
 HEADERS = [("User-Agent", "resourcepool-check"), ("Accept-Encoding", "identity"), ("Connection", "close")]
 TIMEOUTS = (httpcore.TimeoutException, TimeoutError)
@@ -88,10 +89,10 @@ def _get(url: str, route: Route, deadline: Deadline, tls: ssl.SSLContext) -> Ans
 def _why(error: Exception) -> str:
     if isinstance(error, httpcore.ProxyError):  # such as "502 Bad Gateway"
         status = str(error)[:3]
-        return "refused our login (407)" if status == "407" else f"would not connect us ({status})"
+        return say("login_refused_407") if status == "407" else say("not_tunnelled", count=status)
     if any(isinstance(cause, ssl.SSLError) for cause in _causes(error)):
-        return "TLS failed: a wrong certificate, or none"
-    return f"no proper answer ({type(error).__name__})"
+        return say("tls_failed")
+    return say("no_proper_answer", error=type(error).__name__)
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:

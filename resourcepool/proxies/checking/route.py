@@ -9,13 +9,14 @@ from typing import Any
 import httpcore
 from django.views.decorators.debug import sensitive_variables
 
+from resourcepool.events import say
 from resourcepool.proxies.checking import socks5
 from resourcepool.proxies.checking.address_filter import Guard
 from resourcepool.proxies.checking.deadline import Deadline
 from resourcepool.proxies.checking.fault import Fault
 from resourcepool.resources.state import Verdict
 
-TOO_LATE = "no connection in time"
+TOO_LATE = say("no_connection_in_time")
 MOST_ADDRESSES = 4  # of one host that are tried
 OURS = {
     *(errno.ENETUNREACH, errno.ENETDOWN, errno.EADDRNOTAVAIL, errno.EMFILE, errno.ENFILE),
@@ -86,7 +87,7 @@ def _fault(error: BaseException | None) -> Fault:
     if isinstance(error, TimeoutError):
         return Fault(Verdict.BAD, TOO_LATE)
     if isinstance(error, ConnectionRefusedError):
-        return Fault(Verdict.BAD, "refused the connection")
+        return Fault(Verdict.BAD, say("connection_refused"))
     if number in OURS:
-        return Fault(Verdict.UNKNOWN, f"this host could not connect ({errno.errorcode[number]})")
-    return Fault(Verdict.BAD, f"no connection ({errno.errorcode.get(number, 'broken off')})")
+        return Fault(Verdict.UNKNOWN, say("host_not_connected", error=errno.errorcode[number]))
+    return Fault(Verdict.BAD, say("no_connection", error=errno.errorcode.get(number, "broken off")))

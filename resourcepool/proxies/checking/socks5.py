@@ -9,6 +9,7 @@ import socket
 
 from django.views.decorators.debug import sensitive_variables
 
+from resourcepool.events import say
 from resourcepool.proxies.checking.fault import Fault
 from resourcepool.resources.state import Verdict
 
@@ -30,13 +31,13 @@ def connect(sock: socket.socket, host: str, port: int, username: bytes, password
     sock.sendall(bytes([5, len(methods), *methods]))
     version, method = _read(sock, 2)
     if version != 5:
-        raise Fault(Verdict.BAD, "does not speak SOCKS5")
+        raise Fault(Verdict.BAD, say("no_socks"))
     if method not in methods or (method == LOGIN and not _logs_in(sock, username, password)):
-        raise Fault(Verdict.BAD, "refused our login")
+        raise Fault(Verdict.BAD, say("login_refused"))
     sock.sendall(b"\x05\x01\x00" + _address(host) + port.to_bytes(2, "big"))
     _, reply, _, kind = _read(sock, 4)
     if reply:
-        raise Fault(Verdict.BAD, "could not reach the target, or would not")
+        raise Fault(Verdict.BAD, say("target_not_reached"))
     _read(sock, (SIZES.get(kind) or _read(sock, 1)[0]) + 2)
 
 

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from resourcepool.events import Sentence, say
 from resourcepool.queues.models import Move
 from resourcepool.queues.planning.assignment import Member, QueueInput, Strategy
 from resourcepool.queues.planning.strategies import with_room
@@ -77,7 +78,7 @@ class Change:
     queue: QueueSnapshot
     what: Move.What
     to: int | None
-    reason: str
+    reason: Sentence
 
     @property
     def changes_owner(self) -> bool:
@@ -137,18 +138,18 @@ def hand_over(
     on.
     """
     takers = {worker.member.pk: worker.member for worker in workers if worker.gets_queues}
-    found, is_finished = [], "its owner had finished its work on it"
+    found, is_finished = [], say("work_finished")
     for queue in queues:
         if queue.is_retiring:
             found.append(Change(queue, What.REMOVED, None, is_finished))
         elif queue.req in takers:
             found.append(Change(queue, What.HANDED_OVER, queue.req, is_finished))
         elif queue.pk in doubtful:
-            found.append(Change(queue, What.FREED, None, "given up, without an answer from the database"))
+            found.append(Change(queue, What.FREED, None, say("given_up")))
         elif queue.req is None and queue.asked_ago is not None:
             found.append(Change(queue, What.FREED, None, is_finished))
         elif queue.req is not None:
-            found.append(Change(queue, What.CANCELLED, None, "whoever asked for it is gone"))
+            found.append(Change(queue, What.CANCELLED, None, say("asker_gone")))
     return found
 
 
@@ -197,55 +198,56 @@ def _is_overdue(
 
 @dataclass(frozen=True, slots=True)
 class _Reasons:
-    """The reasons why queues move, in words for operators."""
+    """The reasons why queues move."""
 
     workers: Mapping[int, Worker]
     leaving: Collection[int]
     counts: Counter[int | None]
     overflow: Collection[int]
 
-    def of(self, queue: QueueSnapshot, what: Move.What, target: int | None) -> str:
+    def of(self, queue: QueueSnapshot, what: Move.What, target: int | None) -> Sentence:
         """Return why ``queue`` takes this step."""
         owner = self.workers.get(queue.cur or 0)
         is_there = owner is not None and owner.is_there and queue.cur not in self.leaving
         if what is What.TAKEN_OVER or (what is What.FREED and is_there):
-            return f"{self._name(queue.cur)} did not finish its work on it in time"
+            return say("work_not_finished", server=self._name(queue.cur))
         if queue.is_retiring:
-            return "it is being removed"
+            return say("being_removed")
         if what is What.CANCELLED:
-            return f"{self._name(queue.cur)} keeps it"
+            return say("keeps", server=self._name(queue.cur))
         if what is What.REQUESTED:
             return self._why_asked(queue, target)
         return self._why_free(queue)
 
-    def _why_free(self, queue: QueueSnapshot) -> str:
+    def _why_free(self, queue: QueueSnapshot) -> Sentence:
         if queue.cur is None:
-            return self._why_not_pinned(queue) or "nobody had it"
+            return self._why_not_pinned(queue) or say("had_nobody")
         if queue.cur in self.leaving:
-            return f"{self._name(queue.cur)} left"
+            return say("left", server=self._name(queue.cur))
         worker = self.workers.get(queue.cur)
         if worker is None:
-            return "its server is gone"
-        return f"{worker.member} was judged dead: no heartbeat for {worker.ttl:g} s"
+            return say("server_gone")
+        return say("judged_dead", server=str(worker.member), seconds=worker.ttl)
 
-    def _why_asked(self, queue: QueueSnapshot, target: int | None) -> str:
+    def _why_asked(self, queue: QueueSnapshot, target: int | None) -> Sentence:
         worker = self.workers[queue.cur or 0]
         missing = _lacking(queue, worker)
         if worker.is_draining and target is not None:
-            return f"{worker.member} is draining"
+            return say("draining", server=str(worker.member))
         if missing:
-            return f"{worker.member} lacks {', '.join(f'{key}={value}' for key, value in sorted(missing))}"
+            labels = ", ".join(f"{key}={value}" for key, value in sorted(missing))
+            return say("lacks", server=str(worker.member), labels=labels)
         if queue.pin and queue.pin == self.workers[target or 0].member.name:
-            return f"pinned to {queue.pin}"
+            return say("pinned", server=queue.pin)
         if no_room := self._why_not_pinned(queue):
             return no_room
-        had, has = self.counts[queue.cur], self.counts[target]
-        return f"evens out: {worker.member} had {had}, {self._name(target)} {has}"
+        counts = {"count": self.counts[queue.cur], "count_taker": self.counts[target]}
+        return say("evens_out", giver=str(worker.member), taker=self._name(target), **counts)
 
-    def _why_not_pinned(self, queue: QueueSnapshot) -> str:
+    def _why_not_pinned(self, queue: QueueSnapshot) -> Sentence | None:
         gets_queues = (worker.member.name for worker in self.workers.values() if worker.gets_queues)
         is_full = queue.pk in self.overflow and queue.pin in gets_queues
-        return f"pinned to {queue.pin}, which has no room" if is_full else ""
+        return say("no_room", server=queue.pin) if is_full else None
 
     def _name(self, pk: int | None) -> str:
         worker = self.workers.get(pk or 0)

@@ -115,7 +115,8 @@ def fair_shares(amounts: Mapping[Kind, int], members: Sequence[Member]) -> list[
             for index, share in level.items():
                 shares[index] = share
         else:
-            questions += [_within(asked, overloaded), _without(asked, group, overloaded)]
+            inside = {kind: amount for kind, amount in asked.items() if overloaded.issuperset(kind)}
+            questions += [(Counter(inside), overloaded), (_without(asked, overloaded), group - overloaded)]
     return shares
 
 
@@ -166,18 +167,9 @@ def _distribute(distribution: Distribution, kind: Kind, amount: int) -> int:
     return amount
 
 
-def _within(amounts: Mapping[Kind, int], overloaded: set[int]) -> tuple[Counter[Kind], set[int]]:
-    return Counter(
-        {kind: amount for kind, amount in amounts.items() if overloaded.issuperset(kind)}
-    ), overloaded
-
-
-def _without(
-    amounts: Mapping[Kind, int], group: set[int], overloaded: set[int]
-) -> tuple[Counter[Kind], set[int]]:
+def _without(amounts: Mapping[Kind, int], overloaded: set[int]) -> Counter[Kind]:
     rest: Counter[Kind] = Counter()
     for kind, amount in amounts.items():
-        others = tuple(index for index in kind if index not in overloaded)
-        if others:
+        if others := tuple(index for index in kind if index not in overloaded):
             rest[others] += amount
-    return rest, group - overloaded
+    return rest

@@ -227,8 +227,8 @@ class Membership:
                 if pk not in mine or mine[pk][0].fence != queue.fence:
                     del self._held[pk]
                     self._end(queue, LeaseLost(f"{queue} is lost: {TAKEN}"))
-            for pk in [pk for pk, queue in self._held.items() if queue.is_over]:
-                del self._held[pk]  # it was marked as lost for a reason that turned out wrong
+                elif queue.is_over:  # it was marked as lost for a reason that turned out wrong
+                    del self._held[pk]
             for pk, (one, parameter) in mine.items():
                 queue = self._held.setdefault(pk, HeldQueue(self, one, parameter))
                 queue.parameter = parameter

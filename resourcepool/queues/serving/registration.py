@@ -10,10 +10,12 @@ from typing import Any
 
 from django.db import connections
 from django.db.models import F
+from django.utils.translation import gettext_noop as _
 
 from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import Unsettled
 from resourcepool.dialect import DbLater, DbNow
+from resourcepool.events import Sentence, say
 from resourcepool.exceptions import BadOption, ClaimInTransaction, RowLocked
 from resourcepool.leases.lease import Lease
 from resourcepool.leases.terms import Grant, Terms, default_holder
@@ -63,10 +65,20 @@ def register(
     def insert(locked: TaskType) -> None:
         nonlocal grant, ttl
         if not Queue.objects.using(using).filter(task_type=locked).exists():
-            add = f"add some: `manage.py resourcepool_queues add {locked.name} <queue> ..`"
-            raise BadOption("task_type", locked.name, f"it has no queues; {add}")
+            add = f"`manage.py resourcepool_queues add {locked.name} <queue> ..`"
+            raise BadOption(
+                "task_type", locked.name, Sentence(_("it has no queues; add some: %(command)s"), command=add)
+            )
         sent_at, ttl = monotonic(), locked.judge_dead_after
-        row = _row(application, holder, locked)
+        row = Server(
+            task_type_id=locked.pk,  # a router may send leased rows elsewhere; this one stays with its task type
+            **asdict(application),
+            ttl=ttl,
+            holder=holder,
+            fence=FIRST_FENCE,
+            busy_before=DbLater(ttl),
+            **{moment: DbNow() for moment in ("registered_at", "idle_since", "stirred_at")},
+        )
         row.save(using=using, force_insert=True)
         if after is not None:
             _inherit(using, locked, after, row)
@@ -98,20 +110,6 @@ def _in_turn(work: Callable[[], None]) -> None:
                 raise
 
 
-def _row(application: Application, holder: str, task_type: TaskType) -> Server:
-    return Server(
-        task_type_id=task_type.pk,  # a router may send leased rows elsewhere; this one stays with its task type
-        **asdict(application),
-        ttl=task_type.judge_dead_after,
-        holder=holder,
-        fence=FIRST_FENCE,
-        busy_before=DbLater(task_type.judge_dead_after),
-        registered_at=DbNow(),
-        idle_since=DbNow(),
-        stirred_at=DbNow(),
-    )
-
-
 def _inherit(using: str, task_type: TaskType, old: int, new: Server) -> None:
     """Give ``new`` the queues of ``old``, the last run, under new fences, and its requests and its place in the order.
 
@@ -121,7 +119,7 @@ def _inherit(using: str, task_type: TaskType, old: int, new: Server) -> None:
     if last is None:
         return
     Server.objects.using(using).filter(pk=new.pk).update(registered_at=last.registered_at)
-    reason = f"{last} came back as {new}"
+    reason = say("came_back", server=str(last), taker=str(new))
     theirs = [queue for queue in read_queues(task_type, using, of_server(old)) if not queue.is_retiring]
     changes = [
         Change(queue, What.ASSIGNED if queue.cur == old else What.REQUESTED, new.pk, reason) for queue in theirs

@@ -2,13 +2,11 @@
 
 from dataclasses import dataclass
 
-from django.db import connections
-from django.db.models import Count, Exists, OuterRef, Subquery, Value
-from django.db.models.functions import Concat
+from django.db.models import Count, Exists, OuterRef, Q, Subquery
 
-from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbLater
 from resourcepool.queues.models import Move, Queue
+from resourcepool.status.reading import fetched
 
 MOST_RESTLESS = 10_000
 NEWEST = 50_000  # moves
@@ -36,12 +34,12 @@ def restless_of(using: str) -> dict[str, Restless]:
     newest = Subquery(Move.objects.order_by("-pk").values("pk")[:1])
     moves = Move.objects.using(using).filter(at__gt=DbLater(-LATELY), pk__gt=newest - NEWEST)
     is_there = Exists(Queue.objects.using(using).filter(pk=OuterRef("queue_pk")))
-    has_left = Concat("from_server", Value(" left"))  # in an orderly way, in the words of ``planning``
-    departures = moves.filter(is_there, what__in=DEPARTURES).exclude(from_server="").exclude(reason=has_left)
+    left = Q(from_server="") | Q(reason__code="left")  # in an orderly way
+    departures = moves.filter(~left, is_there, what__in=DEPARTURES)
     counted = departures.order_by().values_list("task_type", "queue_id").annotate(changes=Count("pk"))
     worst_first = counted.filter(changes__gt=RESTS).order_by("-changes", "queue_id")[:MOST_RESTLESS]
     found: dict[str, Restless] = {}
-    for name, queue_id, changes in retrying(connections[using], lambda: list(worst_first.all())):
+    for name, queue_id, changes in fetched(worst_first):
         worst = found.get(name, Restless(0, queue_id, changes))
         found[name] = Restless(worst.queues + 1, worst.worst, worst.changes)
     return found

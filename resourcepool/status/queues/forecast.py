@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from django.utils.translation import gettext as _
 
+from resourcepool.events import say
 from resourcepool.queues.models import Move
 from resourcepool.queues.operating import preview, using_of_queues
 from resourcepool.queues.planning.assignment import Member
@@ -139,7 +140,7 @@ def _asked_back(
     """Return the requests to living servers for the queues that are removed."""
     gone, what = {change.queue.pk for change in changes}, Move.What.REQUESTED
     asked = [queue for queue in queues if queue.queue_id in removing and queue.pk not in gone]
-    return [Change(queue, what, None, "it is being removed") for queue in asked]
+    return [Change(queue, what, None, say("being_removed")) for queue in asked]
 
 
 def _possible_owner(worker: Worker, has: int) -> PossibleOwner:
@@ -181,8 +182,6 @@ def _ends_at(queue: QueueSnapshot, step: Change | None) -> int | None:
 
 
 def _foreseen(change: Change, names: Mapping[int, str], joining: Iterable[Member]) -> Foreseen:
-    reason = change.reason
-    for member in joining:
-        reason = reason.replace(str(member), name_of(member))
+    reason = change.reason.replaced({str(member): name_of(member) for member in joining})
     ends = (names.get(change.queue.cur or 0, ""), names.get(change.to or 0, ""))
     return Foreseen(change.queue.queue_id, change.what, *ends, reason)

@@ -3,14 +3,13 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from django.db import connections
 from django.db.models import BigIntegerField, Count, Func, Max, Min, Subquery
 
-from resourcepool.database.retry import retrying
 from resourcepool.dialect import MicrosUntil
 from resourcepool.queues.models import Move, Queue
 from resourcepool.queues.operating import using_of_queues
 from resourcepool.status.durations import ago
+from resourcepool.status.reading import fetched
 
 NEWEST = 10_000  # moves that are read: a plan for the largest possible task type
 MOST_MOVES = 1_000  # entries
@@ -65,9 +64,7 @@ def cells(task_types: Collection[int]) -> dict[int, list[QueueCell]]:
         *("task_type", "pk", "queue_id", "cur_server", "req_server"),
         *(MicrosUntil("since"), MicrosUntil("requested_at"), "pin", "is_retiring"),
     )
-    for of, pk, queue_id, owner, asker, since, asked, *rest in retrying(
-        connections[using], lambda: list(rows.values_list(*columns))
-    ):
+    for of, pk, queue_id, owner, asker, since, asked, *rest in fetched(rows.values_list(*columns)):
         found[of].append(QueueCell(pk, queue_id, owner, asker, ago(since), ago(asked), *rest))
     return found
 
@@ -86,8 +83,8 @@ def latest_moves() -> dict[str, list[Moved]]:
         last=Max("pk"), count=Count("pk"), one=Min("queue_id"), micros=MicrosUntil(Max("at"))
     )
     found: dict[str, list[Moved]] = {}
-    for name, _generation, what, giver, taker, reason, _last, count, one, at in retrying(
-        connections[using], lambda: list(counted.order_by("-last")[:MOST_MOVES])
+    for name, _generation, what, giver, taker, reason, _last, count, one, at in fetched(
+        counted.order_by("-last")[:MOST_MOVES]
     ):
         moved = Moved(what, giver, taker, reason, count, one, ago(at) or 0.0)
         found.setdefault(name, []).append(moved)

@@ -3,10 +3,8 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from django.db import connections
 from django.db.models import Q
 
-from resourcepool.database.retry import retrying
 from resourcepool.dialect import MicrosUntil
 from resourcepool.queues.ids import MOST_AT_ONCE, known
 from resourcepool.queues.models import Move, Queue
@@ -15,6 +13,11 @@ from resourcepool.queues.queries import of_server
 from resourcepool.status.durations import ago
 from resourcepool.status.queues.no_owner import PossibleOwner, why_nobody
 from resourcepool.status.queues.task_types import TaskTypeStatus
+from resourcepool.status.reading import fetched
+
+# The fields that are columns.
+OF_QUEUE = ("pk", "queue_id", "parameter", "fence", "pin", "labels", "is_retiring")
+OF_MOVE = ("task_type", "generation", "queue_id", "from_server", "to_server", "fence", "reason")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +84,7 @@ def queues_of(
     if only is not None:
         rows = rows.filter(queue_id__in=only)
     page = rows.annotate(micros_asked=MicrosUntil("requested_at"), micros_since=MicrosUntil("since"))
-    found = retrying(connections[using], lambda: list(page[offset : offset + limit]))
+    found = fetched(page[offset : offset + limit])
     names = {one.pk: str(one) for one in task_type.servers}
     alive = {one.pk: one.as_possible_owner for one in task_type.alive}
     return [_queue(row, names, alive) for row in found]
@@ -104,41 +107,29 @@ def moves(task_type: str | None = None, *, of: Collection[int] | None = None, li
         rows = rows.filter(task_type=task_type).order_by("-generation", "-queue_pk")
     if of is not None:
         rows = rows.filter(queue_pk__in=of)
-    return [_moved(row) for row in retrying(connections[using], lambda: list(rows[:limit]))]
+    return [_moved(row) for row in fetched(rows[:limit])]
 
 
 def _queue(row: Queue, names: Mapping[int, str], alive: Mapping[int, PossibleOwner]) -> QueueStatus:
     owner, requester = row.cur_server_id, row.req_server_id
     is_owned = owner in alive
     return QueueStatus(
-        pk=row.pk,
-        queue_id=row.queue_id,
-        parameter=row.parameter,
+        **{name: getattr(row, name) for name in OF_QUEUE},
         owner=_name(owner, names),
         owner_pk=owner,
         is_owned=is_owned,
         requester=_name(requester, names),
         requester_pk=requester,
-        fence=row.fence,
-        pin=row.pin,
-        labels=row.labels,
         asked_for=ago(row.micros_asked),  # type: ignore[attr-defined]
         since=ago(row.micros_since),  # type: ignore[attr-defined]
-        is_retiring=row.is_retiring,
         why_unowned="" if is_owned else why_nobody(row.labels, alive.values(), row.pin),
     )
 
 
 def _moved(row: Move) -> Moved:
     return Moved(
-        task_type=row.task_type,
-        generation=row.generation,
-        queue_id=row.queue_id,
+        **{name: getattr(row, name) for name in OF_MOVE},
         what=Move.What(row.what),
-        from_server=row.from_server,
-        to_server=row.to_server,
-        fence=row.fence,
-        reason=row.reason,
         ago=ago(row.micros_at) or 0.0,  # type: ignore[attr-defined]
     )
 

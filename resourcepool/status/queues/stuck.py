@@ -2,31 +2,14 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any
 
-from django.db import connections
 from django.db.models import Min
 from django.utils.translation import gettext as _
 
-from resourcepool.database.retry import retrying
 from resourcepool.queues.models import Queue
-from resourcepool.status.queues.no_owner import PossibleOwner, why_nobody
-
-
-class LivingServer(Protocol):
-    """The part of a server that is used here; its ``str`` is its name."""
-
-    @property
-    def pk(self) -> int:
-        """Its primary key."""
-
-    @property
-    def stays(self) -> int:
-        """How many queues it should give up that nobody has asked for."""
-
-    @property
-    def as_possible_owner(self) -> PossibleOwner:
-        """The properties that decide which queues it may have."""
+from resourcepool.status.queues.no_owner import why_nobody
+from resourcepool.status.reading import fetched
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +22,11 @@ class Stuck:
     why: str
 
 
-def stuck_of(using: str, alive: Mapping[int, Iterable[LivingServer]]) -> dict[int, Stuck]:
+def stuck_of(using: str, alive: Mapping[int, Iterable[Any]]) -> dict[int, Stuck]:
     """Return {task type: queues that stay with its draining servers}; two statements, and only if there are any.
 
     Args:
-        alive: {primary key of a task type: its living servers}.
+        alive: {primary key of a task type: the ``ServerStatus`` of its living servers}.
     """
     stuck = {pk: [one for one in servers if one.stays] for pk, servers in alive.items()}
     drained = [one.pk for servers in stuck.values() for one in servers]
@@ -51,10 +34,10 @@ def stuck_of(using: str, alive: Mapping[int, Iterable[LivingServer]]) -> dict[in
         return {}
     theirs = Queue.objects.using(using).filter(cur_server__in=drained, requested_at=None).order_by()
     firsts = theirs.values("task_type").annotate(first=Min("pk")).values_list("first", flat=True)
-    keys = retrying(connections[using], lambda: list(firsts.all()))
+    keys = fetched(firsts)
     rows = theirs.filter(pk__in=keys).values_list("task_type", "cur_server", "queue_id", "labels", "pin")
     found = {}
-    for pk, owner, queue_id, labels, pin in retrying(connections[using], lambda: list(rows.all())):
+    for pk, owner, queue_id, labels, pin in fetched(rows):
         others = [one for one in alive[pk] if one.pk != owner]
         candidates = [one.as_possible_owner for one in others]
         why = why_nobody(labels, candidates, pin) if others else _("no other server is up")

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-from django.db import connections
 from django.db.models import Count, Exists, Min, OuterRef, Q
+from django.utils.translation import gettext_noop as _
 
-from resourcepool.database.retry import retrying
 from resourcepool.dialect import MicrosUntil
+from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
 from resourcepool.queues.models import Move, Queue, Server, TaskType
 from resourcepool.queues.operating import using_of_queues
@@ -21,9 +21,15 @@ from resourcepool.status.durations import ago
 from resourcepool.status.queues.flapping import Restless, restless_of
 from resourcepool.status.queues.no_owner import PossibleOwner, why_nobody
 from resourcepool.status.queues.stuck import Stuck, stuck_of
+from resourcepool.status.reading import fetched
 
 MOST_TASK_TYPES = 200
 MOST_SERVERS = 5_000  # of all task types together
+
+# The fields that are columns.
+OF_SERVER = ("pk", "name", "holder", "state", "weight", "labels", "limit", "ttl", "in_hand")
+INTERVALS = ("heartbeat_every", "judge_dead_after", "reload_every", "drain_within")
+OF_TASK_TYPE = ("pk", "name", "strategy", *INTERVALS, "is_paused", "generation", "assigned_by")
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +169,7 @@ def task_types(names: Iterable[str] | None = None) -> list[TaskTypeStatus]:
     rows = rows.annotate(was_served=was_served)
     if names is not None:
         rows = rows.filter(name__in=list(names))
-    found = retrying(connections[using], lambda: list(rows[:MOST_TASK_TYPES]))
+    found = fetched(rows[:MOST_TASK_TYPES])
     if not found:
         return []
     pks = [one.pk for one in found]
@@ -181,7 +187,7 @@ def task_type(name: str) -> TaskTypeStatus:
     """Return the state of one task type; raises BadOption, which names the existing ones."""
     found = task_types([find_task_type(name, using_of_queues()).name])
     if not found:  # it was deleted in between
-        raise BadOption("task_type", name, "it was there a moment ago")
+        raise BadOption("task_type", name, Sentence(_("it was there a moment ago")))
     return found[0]
 
 
@@ -195,17 +201,8 @@ def _status(
     was_served = row.was_served or bool(has)
     spans = [_unowned_for(group, known) for group in orphaned] if was_served or known else []
     return TaskTypeStatus(
-        pk=row.pk,
-        name=row.name,
-        strategy=row.strategy,
-        heartbeat_every=row.heartbeat_every,
-        judge_dead_after=row.judge_dead_after,
-        reload_every=row.reload_every,
-        drain_within=row.drain_within,
-        is_paused=row.is_paused,
-        generation=row.generation,
+        **{name: getattr(row, name) for name in OF_TASK_TYPE},
         assigned=ago(row.micros_assigned),
-        assigned_by=row.assigned_by,
         queues=sum(group.count for group in groups),
         retiring=sum(group.retiring for group in groups),
         unowned=sum(group.count for group in orphaned),
@@ -234,12 +231,9 @@ def _with_why(
     }
     if not firsts:
         return list(stand)
-    rows = (
-        Queue.objects.using(using)
-        .filter(pk__in=firsts.values())
-        .values_list("task_type", "queue_id", "labels", "pin")
-    )
-    about = {pk: rest for pk, *rest in retrying(connections[using], lambda: list(rows.all()))}
+    unowned = Queue.objects.using(using).filter(pk__in=firsts.values())
+    rows = unowned.values_list("task_type", "queue_id", "labels", "pin")
+    about = {pk: rest for pk, *rest in fetched(rows)}
     return [_told(one, *about[one.pk]) if one.pk in about else one for one in stand]
 
 
@@ -250,19 +244,11 @@ def _told(one: TaskTypeStatus, queue_id: str, labels: Mapping[str, str], pin: st
 
 def _server(row: Any, has: _Group | None, awaits: int) -> ServerStatus:
     return ServerStatus(
-        pk=row.pk,
-        name=row.name,
-        holder=row.holder,
-        state=row.state,
-        weight=row.weight,
-        labels=row.labels,
-        limit=row.limit,
-        ttl=row.ttl,
+        **{name: getattr(row, name) for name in OF_SERVER},
         expires_in=row.micros_left / 1_000_000,
         registered=ago(row.micros_registered) or 0.0,
         idle=ago(row.micros_idle),
         stirred=ago(row.micros_stirred),
-        in_hand=row.in_hand,
         queues=has.count if has else 0,
         asked_for=has.asked_for if has else 0,
         longest_asked=has.longest_asked if has else None,
@@ -281,7 +267,7 @@ def _groups(using: str, pks: Sequence[int]) -> dict[int, list[_Group]]:
         micros_asked=MicrosUntil(Min("requested_at")),
     )
     found: dict[int, list[_Group]] = {}
-    for row in retrying(connections[using], lambda: list(counted.all())):
+    for row in fetched(counted):
         counts = (row["n_all"], row["n_retiring"], row["first"], row["n_asked"])
         spans = (ago(row["micros_since"]), ago(row["micros_asked"]))
         found.setdefault(row["task_type"], []).append(_Group(row["cur_server"], *counts, *spans))
@@ -291,12 +277,12 @@ def _groups(using: str, pks: Sequence[int]) -> dict[int, list[_Group]]:
 def _awaits(using: str, pks: Sequence[int]) -> dict[int, int]:
     rows = Queue.objects.using(using).filter(task_type__in=pks, requested_at__isnull=False)
     counted = rows.exclude(req_server=None).order_by().values_list("req_server").annotate(Count("pk"))
-    return dict(retrying(connections[using], lambda: list(counted.all())))
+    return dict(fetched(counted))
 
 
 def _servers(using: str, pks: Sequence[int]) -> dict[int, list[Any]]:
     rows = Server.objects.using(using).filter(task_type__in=pks).with_ages().order_by("pk")[:MOST_SERVERS]
     found: dict[int, list[Any]] = {}
-    for row in retrying(connections[using], lambda: list(rows.all())):
+    for row in fetched(rows):
         found.setdefault(row.task_type_id, []).append(row)
     return found

@@ -10,7 +10,7 @@ from django.db import InterfaceError, OperationalError, connection
 from django.test import Client, override_settings
 from django.test.utils import CaptureQueriesContext
 
-from resourcepool.admin.resources import selection
+from resourcepool.admin.resources import operating
 from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
 from resourcepool.history.recorder import recorder
 from resourcepool.models import Event, Proxy
@@ -174,7 +174,7 @@ def test_all_that_match_are_meant_when_all_are_selected(operator: Client) -> Non
 
 def test_no_more_than_so_many_at_once(operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(OPERATIONS, "drain", replace(OPERATIONS["drain"], most=3))
-    monkeypatch.setattr(selection, "CHUNK", 2)
+    monkeypatch.setattr(operating, "CHUNK", 2)
     rows = several(Proxy, 5)
     assert "More were chosen" in text(ask(operator, "drain", rows))
     assert "3 were taken out of service." in do(operator, "drain", rows)
@@ -191,7 +191,7 @@ def test_what_was_done_before_the_database_failed_is_said_and_logged(
         return OPERATIONS_AS_THEY_ARE["drain"].do(rows, **entered)
 
     monkeypatch.setitem(OPERATIONS, "drain", replace(OPERATIONS["drain"], do=fails_later))
-    monkeypatch.setattr(selection, "CHUNK", 2)
+    monkeypatch.setattr(operating, "CHUNK", 2)
     rows = several(Proxy, 5)
     page = do(operator, "drain", rows)
     assert "2 were taken out of service." in page

@@ -109,6 +109,14 @@ def trickling(sock: socket.socket, seen: Seen) -> None:
         sock.sendall(b"x")
 
 
+def trickling_page(sock: socket.socket, seen: Seen) -> None:
+    """The same, after a good beginning: where it is cut off it looks whole, as it says no length."""
+    head(sock, seen)
+    sock.sendall(b"HTTP/1.1 200 OK\r\n\r\n" + PAGE)
+    while not seen.is_over.wait(0.02):
+        sock.sendall(b"x")
+
+
 def endless(sock: socket.socket, seen: Seen) -> None:
     """Sends without end."""
     head(sock, seen)

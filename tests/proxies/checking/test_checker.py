@@ -95,6 +95,10 @@ class TestBad:
         verdict, why = finding_of(behave, url=url, timeout=SOON)
         assert (verdict, why) in [(Verdict.BAD, request.TOO_LATE), (Verdict.BAD, route.TOO_LATE)]
 
+    def test_takes_too_long_to_send_the_page(self) -> None:
+        found = finding_of(servers.trickling_page, text=PAGE.decode(), timeout=SOON)
+        assert found == (Verdict.BAD, request.TOO_LATE)
+
     @pytest.mark.parametrize("scheme", ["https", "socks5h"])
     def test_takes_too_long_to_say_hello(self, scheme: str) -> None:
         verdict, why = finding_of(servers.silent, scheme=scheme, timeout=SOON)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from resourcepool.dialect import DbLater, DbNow
+from resourcepool.events import say
 from resourcepool.models import Move, Queue, Server, TaskType
 from resourcepool.queues import QueueServer
 from resourcepool.status.alarms import Kind, alarms
@@ -231,10 +232,10 @@ class TestOfThisDatabase:
     def test_what_a_server_gave_up_because_it_left_is_no_restlessness(self) -> None:
         orders(2)
         for fence in range(1, 9):
-            moved("1", Move.What.FREED, fence, reason="A #1 left")
+            moved("1", Move.What.FREED, fence, reason=say("left", server="A #1"))
         assert Kind.FLAPPING not in found()
         for fence in range(1, 5):
-            moved("0", Move.What.FREED, fence, reason="A #1 was judged dead: no heartbeat for 6 s")
+            moved("0", Move.What.FREED, fence, reason=say("judged_dead", server="A #1", seconds=6))
         assert "queue 0 (4 times)" in found()[Kind.FLAPPING]
 
 
@@ -277,7 +278,7 @@ def test_a_server_without_a_queue_is_noticed_after_ten_heartbeats_and_not_by_the
         fired.append(documents.call(now, len(idle.held), 0.1))
         return found().get(Kind.IDLE_SERVER)
 
-    told = eventually(is_told, within=20)
+    told = eventually(is_told)
     assert told.startswith(f"1 server has had no queue for more than 10 heartbeats: {idle.name}, for ")
     for _ in range(100):
         is_told()
@@ -287,7 +288,7 @@ def test_a_server_without_a_queue_is_noticed_after_ten_heartbeats_and_not_by_the
 
 def test_it_is_over_when_the_server_gets_a_queue(two_servers_for_one_queue: list[QueueServer]) -> None:
     busy, idle = two_servers_for_one_queue
-    eventually(lambda: Kind.IDLE_SERVER in found(), within=20)
+    eventually(lambda: Kind.IDLE_SERVER in found())
     busy.close()
-    eventually(lambda: len(idle.held) == 1, within=20)
+    eventually(lambda: len(idle.held) == 1)
     assert Kind.IDLE_SERVER not in found()

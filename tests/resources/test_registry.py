@@ -6,7 +6,7 @@ import pytest
 
 from resourcepool.exceptions import BadOption
 from resourcepool.models import Proxy
-from resourcepool.resources.choice import chosen, everything, key
+from resourcepool.resources.registry import chosen, everything, key
 from tests.app.models import Device
 from tests.app.rows import new, several
 

@@ -1,0 +1,109 @@
+"""`python -m examples.streams`, from the top of the repository: tasks in order, though their consumer is killed.
+
+A few seconds, in a database of its own that is removed afterwards. docs/streams.md says what happens and why.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+
+TASKS = 12
+
+
+def main() -> None:
+    """Submit tasks, start two consumers, kill the one that leads; then show who ran what."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ |= {
+            "DJANGO_SETTINGS_MODULE": "project.settings",
+            "DATABASE_URL": f"sqlite:///{folder}/streams.db",
+        }
+        prepare()
+        consumers: dict[int, subprocess.Popen[bytes]] = {}
+        try:
+            for _ in range(2):
+                consumer = subprocess.Popen([sys.executable, "-m", "examples.streams", "consume"])
+                consumers[consumer.pid] = consumer
+            kill_the_leader(consumers)
+            until(lambda: unfinished() == 0, "all tasks to be done")
+        finally:
+            for consumer in consumers.values():
+                consumer.terminate()
+                consumer.wait()
+        show()
+
+
+def prepare() -> None:
+    """Make the tables and the stream, and submit tasks."""
+    import django
+    from django.core.management import call_command
+
+    django.setup()
+    call_command("migrate", verbosity=0)
+    call_command("resourcepool_streams", "add", "oracle", "--term-ttl", "2")
+    from resourcepool.taskqueue import NewTask, submit, submit_many
+
+    submit_many("oracle", [NewTask("resize", {"step": step}, key=f"step-{step}") for step in range(TASKS)])
+    again = submit("oracle", "resize", {"step": 0}, key="step-0")
+    print(
+        f"submitted {TASKS} tasks; step-0 once more: {'new' if again.is_new else 'known, so nothing changed'}"
+    )
+
+
+def consume() -> None:
+    """Be a consumer, until SIGTERM."""
+    import django
+
+    django.setup()
+    from resourcepool.taskqueue import Consumer, RunningTask, handler
+
+    @handler("resize")
+    def resize(task: RunningTask) -> dict[str, int]:
+        time.sleep(0.2)  # the work: whatever belongs to task.params
+        return {"process": os.getpid(), "attempt": task.attempt}
+
+    consumer = Consumer("oracle")
+    signal.signal(signal.SIGTERM, lambda *_: consumer.stop())
+    consumer.run()
+
+
+def kill_the_leader(consumers: "dict[int, subprocess.Popen[bytes]]") -> None:
+    """Kill -9 the consumer that leads, in the middle of a task."""
+    from resourcepool.status.streams import streams
+
+    until(lambda: streams("oracle")[0].leader and unfinished() <= TASKS - 3, "three tasks to be done")
+    (stream,) = streams("oracle")
+    leader = next(pid for pid in consumers if f"/{pid}/" in stream.leader)
+    print(f"{stream.leader} leads, {stream.standbys} stands by; kill -9 {leader}")
+    consumers.pop(leader).kill()
+
+
+def unfinished() -> int:
+    """Return how many tasks are left."""
+    from resourcepool.models import Task
+
+    return int(Task.objects.unfinished().count())
+
+
+def until(is_so: Callable[[], object], what: str) -> None:
+    """Wait for it."""
+    began = time.monotonic()
+    while not is_so():
+        if time.monotonic() - began > 60:
+            sys.exit(f"waited a minute for {what}; is this machine very busy?")
+        time.sleep(0.05)
+
+
+def show() -> None:
+    """Print which process did which task."""
+    from resourcepool.models import Task
+
+    for task in Task.objects.in_order():
+        print(f"  {task.key:<8} {task.state}  {task.outcome}")
+
+
+if __name__ == "__main__":
+    consume() if len(sys.argv) > 1 else main()

@@ -1,0 +1,85 @@
+"""A sentence of the program: English as a text, and in the reader's language where it is shown.
+
+Logs, signals, errors and ``--json`` have the English text, so that they can be searched, compared and sent to somebody
+else. Text that people typed is an ordinary ``str``, and is shown as it is.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from typing import Any
+
+from django.utils.translation import gettext
+
+from resourcepool.events.codes import TEMPLATES
+
+
+class Sentence(str):
+    """English text that knows its template and its parameters::
+
+        raise BadOption("queue", word, Sentence(_("at most %(count)s at once"), count=10_000))  # _ is gettext_noop
+
+    Only one with a code (``say``) is still a sentence when it is read from a row; others are stored in English.
+
+    Attributes:
+        code: which of ``TEMPLATES`` it is; "": none of them.
+        parameters: numbers, texts, other sentences, and tuples of these, which are lines.
+    """
+
+    __slots__ = ("code", "parameters", "template")
+
+    template: str
+    code: str
+    parameters: Mapping[str, Any]
+
+    def __new__(cls, template: str, code: str = "", /, **parameters: Any) -> "Sentence":
+        """Make one; the ``parameters`` are those that ``template`` names."""
+        self = super().__new__(cls, template % _spelled(parameters))
+        self.template, self.code, self.parameters = template, code, parameters
+        return self
+
+    def __str__(self) -> str:
+        return self  # so that str() of an error that was made with it is a sentence, too
+
+    def __getnewargs_ex__(self) -> tuple[tuple[str, str], Mapping[str, Any]]:
+        return (self.template, self.code), self.parameters  # to other processes, as it was made
+
+    def replaced(self, others: Mapping[Any, Any]) -> "Sentence":
+        """Return it with other values in place of those parameters that are keys of ``others``."""
+        found = {name: others.get(value, value) for name, value in self.parameters.items()}
+        return Sentence(self.template, self.code, **found)
+
+    def in_words(self) -> str:
+        """Return it in the language of whoever reads it."""
+        return gettext(self.template) % _spelled({name: _shown(one) for name, one in self.parameters.items()})
+
+
+def say(code: str, /, **parameters: Any) -> Sentence:
+    """Return the sentence of this code, which may be stored; raises KeyError for an unknown code or parameter."""
+    return Sentence(TEMPLATES[code], code, **parameters)
+
+
+def joined(items: Sequence[str], code: str = "and_also") -> str:
+    """Return these as one sentence, separated by semicolons ("and_also") or commas ("and"); "" if there are none."""
+    return reduce(lambda rest, item: say(code, item=item, rest=rest), items[-2::-1], items[-1]) if items else ""
+
+
+def shown(text: object) -> str:
+    """Return a sentence, or an error made with one, in the language of whoever reads it; other text as it is."""
+    said = str(text)
+    return said.in_words() if isinstance(said, Sentence) else said
+
+
+def _shown(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(map(_shown, value))
+    return shown(value) if isinstance(value, str) else value
+
+
+def _spelled(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: _text(value) for name, value in parameters.items()}
+
+
+def _text(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return "\n".join(f"  {line}" for line in value)
+    return f"{value:g}" if isinstance(value, float) else value
