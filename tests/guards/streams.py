@@ -83,8 +83,8 @@ LEADERS = (
     Mutation(
         "streams: strict passes over no lane",
         LEADING,
-        "self._lanes_passed_over(now) if by_lane else set()",
-        "self._lanes_passed_over(now)",
+        "if only_due else now) if by_lane else set()",
+        "if only_due else now)",
         EACH_TURN,
     ),
     Mutation(
@@ -135,7 +135,7 @@ LEADERS = (
     Mutation(
         "streams: the lock-delay of the stream counts",
         CONSUMER,
-        ", lock_delay=row.lock_delay",
+        ', "lock_delay": row.lock_delay',
         "",
         CONSUMERS,
     ),
@@ -264,7 +264,7 @@ TASKS = (
 SUBMITTED = (
     Mutation(
         "streams: a key is unique in its stream",
-        "migrations/0013_streams.py",
+        "migrations/0014_streams.py",
         'models.UniqueConstraint(fields=("stream", "key"), name="resourcepool_task_key")',
         "",
         (*EACH_ATTEMPT, *SUBMITS),
