@@ -50,6 +50,8 @@ class LeasedDatabaseScheduler(DatabaseScheduler):  # type: ignore[misc]  # it ha
     again, under the same Celery task id.
     """
 
+    producer = None  # the consumer sends: no tick waits for the broker
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self._term: Term | None = None
         self._consumer: Consumer | None = None
@@ -135,16 +137,17 @@ def send(task: RunningTask) -> str:
 def _submit(entry: Any, key: str) -> None:
     try:
         submit(STREAM, SEND, _sendable(entry, key), key=key, lane=str(entry.model.pk))
-    except BadOption as error:
-        if error.name != "params":
-            raise
-        logger.error("celery beat: %s is not sent, because it never could be: %s", entry.name, error)  # noqa: TRY400
+    except BadOption as error:  # else it would be due for ever, and hold up the others
+        logger.error("celery beat: %r cannot be sent and is passed over: %s", entry.name, error)  # noqa: TRY400
 
 
 def _sendable(entry: Any, key: str) -> dict[str, Any]:
+    options = dict(entry.options)
+    if isinstance(seconds := options.get("expires"), int):  # from now on, however long the broker is away
+        options["expires"] = entry.model.last_run_at + datetime.timedelta(seconds=seconds)
     options = {
         name: value.isoformat() if isinstance(value, datetime.datetime) else value
-        for name, value in entry.options.items()
+        for name, value in options.items()
     }
     celery_id = str(uuid.uuid5(ENTRIES, key))
     return {"task": entry.task, "id": celery_id, "args": entry.args, "kwargs": entry.kwargs, "options": options}

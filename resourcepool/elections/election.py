@@ -99,6 +99,8 @@ class Election:
     def try_now(self) -> Term | None:
         """Return the term of this process as the leader; None when somebody else leads, or is next.
 
+        It waits for nobody, but for the lock-delay when it has won.
+
         Raises:
             ClaimInTransaction: a transaction is open.
             DatabaseUnavailable: it was not decided.

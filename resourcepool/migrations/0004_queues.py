@@ -4,10 +4,10 @@ import django.core.validators
 import django.db.models.deletion
 from django.db import migrations, models
 
+import resourcepool.database.columns
 import resourcepool.dialect
 import resourcepool.leases.models
 import resourcepool.queues.labels
-import resourcepool.queues.models
 
 
 class Migration(migrations.Migration):
@@ -44,7 +44,7 @@ class Migration(migrations.Migration):
                         default=1.0,
                         help_text="So often a server renews itself, and looks for changes.",
                         validators=[
-                            resourcepool.queues.models.check_finite,
+                            resourcepool.database.columns.check_finite,
                             django.core.validators.MinValueValidator(0.1),
                             django.core.validators.MaxValueValidator(86400.0),
                         ],
@@ -57,7 +57,7 @@ class Migration(migrations.Migration):
                         default=6.0,
                         help_text="A server without a heartbeat for so long has lost its queues; at least two heartbeats.",
                         validators=[
-                            resourcepool.queues.models.check_finite,
+                            resourcepool.database.columns.check_finite,
                             django.core.validators.MinValueValidator(0.1),
                             django.core.validators.MaxValueValidator(86400.0),
                         ],
@@ -70,7 +70,7 @@ class Migration(migrations.Migration):
                         default=0.2,
                         help_text="No server looks for changes more often than that.",
                         validators=[
-                            resourcepool.queues.models.check_finite,
+                            resourcepool.database.columns.check_finite,
                             django.core.validators.MinValueValidator(0.01),
                             django.core.validators.MaxValueValidator(86400.0),
                         ],
@@ -83,7 +83,7 @@ class Migration(migrations.Migration):
                         default=60.0,
                         help_text="So long a server may finish its work on a queue that is to go elsewhere; then it is taken over.",
                         validators=[
-                            resourcepool.queues.models.check_finite,
+                            resourcepool.database.columns.check_finite,
                             django.core.validators.MinValueValidator(0.1),
                             django.core.validators.MaxValueValidator(86400.0),
                         ],

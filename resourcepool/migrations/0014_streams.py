@@ -4,11 +4,11 @@ import django.core.validators
 import django.db.models.deletion
 from django.db import migrations, models
 
+import resourcepool.database.columns
 import resourcepool.dialect
 import resourcepool.dialect.expressions
 import resourcepool.events.field
 import resourcepool.leases.models
-import resourcepool.taskqueue.models
 
 
 class Migration(migrations.Migration):
@@ -107,7 +107,7 @@ class Migration(migrations.Migration):
                         default=10.0,
                         help_text="The time before each retry; the tasks after it in its lane wait, too.",
                         validators=[
-                            resourcepool.taskqueue.models.check_finite,
+                            resourcepool.database.columns.check_finite,
                             django.core.validators.MinValueValidator(0.0),
                             django.core.validators.MaxValueValidator(86400.0),
                         ],
@@ -144,7 +144,7 @@ class Migration(migrations.Migration):
                         default=15.0,
                         help_text="When a consumer has died, the time until another one leads.",
                         validators=[
-                            resourcepool.taskqueue.models.check_finite,
+                            resourcepool.database.columns.check_finite,
                             django.core.validators.MinValueValidator(1.0),
                             django.core.validators.MaxValueValidator(86400.0),
                         ],
@@ -157,7 +157,7 @@ class Migration(migrations.Migration):
                         default=0.0,
                         help_text="Additional time until a new leader begins, unless the last one resigned.",
                         validators=[
-                            resourcepool.taskqueue.models.check_finite,
+                            resourcepool.database.columns.check_finite,
                             django.core.validators.MinValueValidator(0.0),
                             django.core.validators.MaxValueValidator(86400.0),
                         ],
@@ -170,7 +170,7 @@ class Migration(migrations.Migration):
                         default=604800.0,
                         help_text="How long finished tasks and their keys are kept, dead-letters excepted; 0: deleted as soon as done.",
                         validators=[
-                            resourcepool.taskqueue.models.check_finite,
+                            resourcepool.database.columns.check_finite,
                             django.core.validators.MinValueValidator(0.0),
                             django.core.validators.MaxValueValidator(315360000.0),
                         ],

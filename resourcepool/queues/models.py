@@ -9,6 +9,7 @@ from django.db import connections, models, router
 from django.db.models import F
 from django.utils.translation import gettext_lazy as _
 
+from resourcepool.database.columns import seconds
 from resourcepool.database.open_transaction import limit_silence
 from resourcepool.database.short_statements import brief
 from resourcepool.dialect import DbNow, FenceField, KeyField, MicrosUntil
@@ -23,18 +24,6 @@ MAX_QUEUE_ID = 100
 MAX_PARAMETER = 2_000
 MAX_BY = 150
 MOST_WEIGHT = 1_000
-DAY = 86_400.0
-
-
-def check_finite(value: float) -> None:
-    """Refuse NaN and infinity; raises ValidationError."""
-    if not math.isfinite(value):
-        raise ValidationError(_("Enter a number of seconds."))
-
-
-def _seconds(name: Any, default: float, help_text: Any, least: float = 0.1) -> Any:
-    limits: list[Any] = [check_finite, MinValueValidator(least), MaxValueValidator(DAY)]
-    return models.FloatField(name, default=default, validators=limits, help_text=help_text)
 
 
 class Planned(models.Model):
@@ -68,19 +57,19 @@ class TaskType(Planned):
 
     name = KeyField(_("name"), max_length=MAX_NAME, unique=True)
     strategy = models.CharField(_("strategy"), max_length=20, choices=Strategy.choices, default=Strategy.STICKY)
-    heartbeat_every = _seconds(
-        _("heartbeat every (s)"), 1.0, _("So often a server renews itself, and looks for changes.")
+    heartbeat_every = seconds(
+        _("heartbeat every (s)"), 1.0, _("So often a server renews itself, and looks for changes."), 0.1
     )
-    judge_dead_after = _seconds(
+    judge_dead_after = seconds(
         _("judged dead after (s)"),
         6.0,
         _("A server without a heartbeat for so long has lost its queues; at least two heartbeats."),
         MIN_TTL,
     )
-    reload_every = _seconds(
+    reload_every = seconds(
         _("reload every (s)"), 0.2, _("No server looks for changes more often than that."), 0.01
     )
-    drain_within = _seconds(
+    drain_within = seconds(
         _("drained within (s)"),
         60.0,
         _("So long a server may finish its work on a queue that is to go elsewhere; then it is taken over."),

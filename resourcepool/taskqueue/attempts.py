@@ -7,7 +7,8 @@ from django.db.models import F, Q, Window
 from django.db.models.functions import FirstValue, RowNumber
 
 from resourcepool.dialect import DbLater, DbNow, MicrosUntil
-from resourcepool.taskqueue.models import DAY, Stream, Task
+from resourcepool.options import DAY
+from resourcepool.taskqueue.models import Stream, Task
 from resourcepool.taskqueue.order import Head
 from resourcepool.taskqueue.policy import Policy, Verdict
 

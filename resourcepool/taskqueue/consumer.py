@@ -2,7 +2,6 @@
 
 import logging
 import os
-import threading
 from collections.abc import Callable
 from typing import Never
 
@@ -65,12 +64,15 @@ class Consumer:
         self.stream = options.text("stream", stream, most=MAX_KEY)
         self._drain_within = options.seconds("drain_within", drain_within)
         self._die = die
-        self._wakeup, self._stopping = Wakeup(), threading.Event()
+        self._wakeup = Wakeup()
+        self._is_stopping = (
+            False  # not an Event: a signal handler that sets one may find it locked by its own thread
+        )
         self.term: Term | None = None  # of the lead that this consumer has now
 
     def stop(self) -> None:
         """Begin no more tasks; ``run`` returns when those in hand have ended. May be called by a signal handler."""
-        self._stopping.set()
+        self._is_stopping = True
         self._wakeup.ring()
 
     def run(self) -> None:
@@ -82,19 +84,21 @@ class Consumer:
         """
         self.look_up()
         hints.listen(self._wakeup.ring)
-        while not self._stopping.is_set():
+        while not self._is_stopping:
             try:
                 self._serve_one_term()
             except (LeaseLost, DatabaseUnavailable) as error:
                 logger.warning("stream %s: %s", self.stream, error)
-                self._stopping.wait(PAUSE_AFTER_FAILURE)
+                self._wakeup.reset()
+                if not self._is_stopping:
+                    self._wakeup.sleep_until(monotonic() + PAUSE_AFTER_FAILURE)
 
     def _serve_one_term(self) -> None:
         row = self.look_up()
         terms = {"ttl": row.term_ttl, "lock_delay": row.lock_delay}
         election = Election(self.stream, Stream, **terms, on_lost=lambda _: self._wakeup.ring())
         try:
-            term = election.campaign(stop=self._stopping.is_set)
+            term = election.campaign(stop=lambda: self._is_stopping)
         except AcquireTimeout:
             return  # it is to stop
         try:
@@ -127,7 +131,7 @@ class Consumer:
         while ends_at is None or leading.in_hand:
             self._wakeup.reset()
             now = monotonic()
-            if self._stopping.is_set() and ends_at is None:
+            if self._is_stopping and ends_at is None:
                 ends_at = now + self._drain_within
                 leading.stop()
             try:

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from resourcepool import options
 from resourcepool.exceptions import BadOption
-from resourcepool.taskqueue.models import DAY, MAX_TYPE
+from resourcepool.taskqueue.models import MAX_TYPE
 
 Run = TypeVar("Run", bound=Callable[[Any], Any])
 
@@ -29,7 +29,7 @@ def handler(task_type: str, *, max_runtime: object = None) -> Callable[[Run], Ru
         def create(task): ...
 
     It is called with a ``RunningTask``. The task is done when it returns, and has failed when it returns False or
-    raises. What else it returns is kept as the result, as JSON.
+    raises. What else it returns is kept as the result, if that is JSON of at most 2,000 characters.
 
     Args:
         task_type: a line of 1 to 100 characters.
@@ -40,7 +40,7 @@ def handler(task_type: str, *, max_runtime: object = None) -> Callable[[Run], Ru
         BadOption: the type has another handler already, or a value is not allowed.
     """
     name = options.text("task_type", task_type, most=MAX_TYPE)
-    limit = None if max_runtime is None else options.seconds("max_runtime", max_runtime, least=0.1, most=DAY)
+    limit = None if max_runtime is None else options.seconds("max_runtime", max_runtime, least=0.1)
 
     def register(run: Run) -> Run:
         known = _known.get(name)

@@ -52,6 +52,7 @@ class Leading:
         self._ended: SimpleQueue[tuple[RunningTask, Result]] = SimpleQueue()
         self._workers = Workers(self._note_end)
         self._unwritten: dict[RunningTask, Result] = {}
+        self._due: list[Head] = []  # seen in this turn
         self._waits: dict[str, float] = {}
         self._sees_more = False
         self._policy: Policy | None = None
@@ -86,7 +87,8 @@ class Leading:
         self._stop_overdue(now)
         free = policy.lanes - len(self._running) if may_begin and not policy.is_paused else 0
         self._sees_more = False
-        if self._unwritten or (free > 0 and self._look(policy, free)):
+        self._due = self._look(policy, free) if free > 0 and not self._unwritten else []
+        if self._unwritten or self._due:
             self._write_and_begin(policy, free)
             self._active_at = now
         return self._next_look(now)
@@ -150,7 +152,10 @@ class Leading:
     def _send(self, policy: Policy, free: int) -> list[RunningTask]:
         for task, result in self._unwritten.items():
             self._end(policy, task, result)
-        heads = self._look(policy, free) if free > 0 else []
+        # What was just seen may begin as long as its fence matches; where this is sent again, that is over.
+        heads, self._due = self._due, []
+        if free > 0 and not heads:
+            heads = self._look(policy, free)
         begun = [self._begin(policy, head) for head in heads]
         return [task for task in begun if task is not None]
 

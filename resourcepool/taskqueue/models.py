@@ -1,43 +1,25 @@
 """Streams, and the tasks in them (document 002: R2.1-R2.4)."""
 
-import math
 from typing import Any, ClassVar, Self
 
-from django.core.exceptions import ValidationError
-from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import F
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import gettext_noop
 
+from resourcepool.database.columns import seconds, whole
 from resourcepool.dialect import DbNow, KeyField
 from resourcepool.elections.models import AbstractElection
 from resourcepool.events import SentenceField, say
 from resourcepool.leases.models import AbstractLease, LeaseQuerySet
+from resourcepool.options import DAY
 
 MAX_KEY = 200
 MAX_TYPE = 100
 MAX_OUTCOME = 2_000
 MOST_LANES = 64
 MOST_RETRIES = 1_000
-DAY = 86_400.0
-NO_STREAM = gettext_noop("an existing stream; `manage.py resourcepool_streams add` adds one")
-
-
-def check_finite(value: float) -> None:
-    """Refuse NaN and infinity; raises ValidationError."""
-    if not math.isfinite(value):
-        raise ValidationError(_("Enter a number of seconds."))
-
-
-def _seconds(name: Any, default: float, help_text: Any, least: float = 0.0, most: float = DAY) -> Any:
-    limits: list[Any] = [check_finite, MinValueValidator(least), MaxValueValidator(most)]
-    return models.FloatField(name, default=default, validators=limits, help_text=help_text)
-
-
-def _whole(name: Any, default: int, help_text: Any, least: int, most: int) -> Any:
-    limits: list[Any] = [MinValueValidator(least), MaxValueValidator(most)]
-    return models.PositiveIntegerField(name, default=default, validators=limits, help_text=help_text)
+NO_STREAM = gettext_noop("an existing stream; `manage.py resourcepool_streams add NAME` adds one")
 
 
 class StreamQuerySet(LeaseQuerySet):
@@ -67,33 +49,33 @@ class Stream(AbstractElection):
         default=OnFailure.BLOCK,
         help_text=_("What becomes of a task that has failed after all its retries."),
     )
-    retries = _whole(_("retries"), 0, _("How many times a failed task is tried again."), 0, MOST_RETRIES)
-    retry_delay = _seconds(
+    retries = whole(_("retries"), 0, _("How many times a failed task is tried again."), 0, MOST_RETRIES)
+    retry_delay = seconds(
         _("retry delay (s)"), 10.0, _("The time before each retry; the tasks after it in its lane wait, too.")
     )
-    most_deaths = _whole(
+    most_deaths = whole(
         _("deaths until failed"),
         3,
         _("A task whose process has died this many times has failed for good."),
         1,
         100,
     )
-    lanes = _whole(
+    lanes = whole(
         _("lanes"),
         1,
         _("How many tasks run at a time; with several lanes only the tasks of one lane keep their order."),
         1,
         MOST_LANES,
     )
-    term_ttl = _seconds(
+    term_ttl = seconds(
         _("ttl of a term (s)"), 15.0, _("When a consumer has died, the time until another one leads."), 1.0
     )
-    lock_delay = _seconds(
+    lock_delay = seconds(
         _("lock-delay (s)"),
         0.0,
         _("Additional time until a new leader begins, unless the last one resigned."),
     )
-    done_kept = _seconds(
+    done_kept = seconds(
         _("finished tasks kept (s)"),
         7 * DAY,
         _(

@@ -3,7 +3,7 @@
 import datetime
 import json
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
@@ -19,9 +19,9 @@ from resourcepool.dialect import DbNow
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
 from resourcepool.taskqueue.models import MAX_KEY, MAX_TYPE, NO_STREAM, Stream, Task
+from resourcepool.taskqueue.table import Row, batches, insert
 
 MAX_PARAMS = 65_536  # bytes of JSON
-BATCH, BATCH_PARAMS = 500, 2_000_000  # tasks, characters: servers refuse statements of more than some megabytes
 EARLIEST, LATEST = 1900, 9998  # years that every database has, in every time zone
 NAMED = 5  # streams in an error
 
@@ -43,16 +43,14 @@ class NewTask:
     lane: str = ""
     task_time: datetime.datetime | None = None
 
-    def row(self, stream: str) -> Task:
-        """Return the row for this task; raises BadOption."""
-        return Task(
-            stream_id=stream,
+    def row(self) -> Row:
+        """Return what is stored of this task; raises BadOption."""
+        return Row(
             key=uuid.uuid4().hex if self.key is None else _name("key", self.key),
             type=options.text("type", self.type, most=MAX_TYPE),
             params=_json(self.params),
             lane=_name("lane", self.lane) if self.lane != "" else "",
             task_time=_moment(self.task_time),
-            submitted_at=DbNow(),
         )
 
 
@@ -79,7 +77,8 @@ def submit(
         BadOption: there is no such stream (names some that exist), or a value is not allowed.
         DatabaseUnavailable: it is unknown whether it was added; repeat it with the same key.
     """
-    row = NewTask(type, {} if params is None else params, key, lane, task_time).row(stream)
+    given = NewTask(type, {} if params is None else params, key, lane, task_time).row()._asdict()
+    row = Task(stream_id=stream, **{**given, "task_time": given["task_time"] or DbNow()})
     using = router.db_for_write(Task)
     address = _address(using, stream)
 
@@ -99,7 +98,7 @@ def submit(
 
 
 def submit_many(stream: str, tasks: Iterable[NewTask]) -> int:
-    """Add many tasks, in this order, in statements of up to 500; returns how many keys were new.
+    """Add many tasks, in this order, in statements of up to 1,000; returns how many keys were new.
 
     Nothing is added if one of them is not allowed. Outside a transaction of the caller each statement commits by
     itself: after an error, repeat the call with the same keys.
@@ -108,41 +107,28 @@ def submit_many(stream: str, tasks: Iterable[NewTask]) -> int:
         BadOption: as ``submit``; says which task.
         DatabaseUnavailable: some may have been added.
     """
-    rows = [_numbered(number, task, stream) for number, task in enumerate(tasks)]
+    rows = [_numbered(number, task) for number, task in enumerate(tasks)]
     using = router.db_for_write(Task)
     address, added = _address(using, stream), 0
-    for batch in _batches(rows):
+    for batch in batches(rows):
         added += retrying(connections[using], partial(_add, using, stream, batch))
     _tell(using, address)
     return added
 
 
-def _batches(rows: list[Task]) -> Iterator[list[Task]]:
-    batch, size = list[Task](), 0
-    for row in rows:
-        if batch and (len(batch) == BATCH or size + len(row.params) > BATCH_PARAMS):
-            yield batch
-            batch, size = [], 0
-        batch.append(row)
-        size += len(row.params)
-    if batch:
-        yield batch
+def _add(using: str, stream: str, batch: list[Row]) -> int:
+    # Looked up first, because an insertion that finds its key keeps it locked until the end of the transaction.
+    rows = Task.objects.using(using).filter(stream_id=stream, key__in=[row.key for row in batch])
+    known = set(rows.values_list("key", flat=True))
+    new = [row for row in batch if row.key not in known]
+    return insert(connections[using], stream, new) if new else 0
 
 
-def _add(using: str, stream: str, batch: list[Task]) -> int:
-    tasks = Task.objects.using(using)
-    keys = {row.key for row in batch}
-    known = set(tasks.filter(stream_id=stream, key__in=keys).values_list("key", flat=True))
-    if new := [row for row in batch if row.key not in known]:
-        tasks.bulk_create(new, ignore_conflicts=True)
-    return len(keys - known)
-
-
-def _numbered(number: int, task: NewTask, stream: str) -> Task:
+def _numbered(number: int, task: NewTask) -> Row:
     if not isinstance(task, NewTask):
         raise BadOption(f"tasks[{number}]", task, "a NewTask")
     try:
-        return task.row(stream)
+        return task.row()
     except BadOption as error:
         raise BadOption(f"tasks[{number}].{error.name}", error.value, error.allowed) from error
 
@@ -178,7 +164,9 @@ def _tell(using: str, address: int) -> None:
 def _name(option: str, value: object) -> str:
     name = options.text(option, value, most=MAX_KEY)
     if name != name.strip():  # MariaDB takes no notice of spaces at the end
-        raise BadOption(option, value, "one line of text that neither begins nor ends with a space")
+        raise BadOption(
+            option, value, Sentence(_("one line of text that neither begins nor ends with a space"))
+        )
     return name
 
 
@@ -197,9 +185,9 @@ def _json(params: object) -> str:
     return text
 
 
-def _moment(moment: object) -> Any:
+def _moment(moment: object) -> datetime.datetime | None:
     if moment is None:
-        return DbNow()
+        return None
     if not isinstance(moment, datetime.datetime):
         raise BadOption("task_time", moment, "a datetime")
     if settings.USE_TZ is timezone.is_naive(moment):
@@ -208,5 +196,9 @@ def _moment(moment: object) -> Any:
             "task_time", moment, f"a datetime {which} a time zone, such as django.utils.timezone.now()"
         )
     if not EARLIEST <= moment.year <= LATEST:
-        raise BadOption("task_time", moment, f"a moment from the year {EARLIEST} to {LATEST}")
+        raise BadOption(
+            "task_time",
+            moment,
+            Sentence(_("a moment from the year %(first)s to %(last)s"), first=str(EARLIEST), last=str(LATEST)),
+        )
     return moment

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from django.contrib.admin.models import LogEntry
 from django.test import Client
 from django.urls import reverse
 
@@ -100,6 +101,15 @@ def test_tasks_are_retried_and_discarded(admin_client: Client, oracle: Stream) -
     assert "2 were left alone: they have not failed." in shown
     assert "1 was discarded." in operate(admin_client, "task", "discard", pks[:1], reason="no such disk")
     assert Task.objects.get(key="a").outcome == "discarded by admin: no such disk"
+
+
+def test_the_log_of_the_admin_names_only_the_tasks_that_were_changed(
+    admin_client: Client, oracle: Stream
+) -> None:
+    operate(admin_client, "task", "retry", list(Task.objects.values_list("pk", flat=True)))
+    assert [entry.object_repr for entry in LogEntry.objects.all()] == ["oracle/a"]
+    operate(admin_client, "task", "retry", list(Task.objects.values_list("pk", flat=True)))
+    assert LogEntry.objects.count() == 1
 
 
 def test_who_may_only_look_changes_nothing(client: Client, django_user_model: Any, oracle: Stream) -> None:

@@ -134,6 +134,25 @@ def test_a_term_whose_beginning_cannot_be_written_down_is_given_up() -> None:
     assert Election("reports").leader() is None
 
 
+def test_nor_does_one_under_asyncio_go_on_that_was_not_written_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(Election, "_note", refuse)
+    with pytest.raises(ZeroDivisionError):
+        asyncio.run(Election("reports").acampaign(timeout=30))
+    assert Election("reports").leader() is None
+
+
+def test_a_term_ends_whose_beginning_the_program_refuses() -> None:
+    def refuse(_: Term) -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        Election("reports", on_elected=refuse).campaign()
+    assert Election("reports").leader() is None
+
+
 @pytest.mark.parametrize("name", ["", "x" * 201, "two\nlines", 7])
 def test_a_name_is_one_line(name: str) -> None:
     with pytest.raises(BadOption, match="name="):
@@ -239,6 +258,19 @@ def test_nobody_has_a_hostile_name(name: Any) -> None:
 def test_none_is_waited_for_after_a_term_that_was_resigned() -> None:
     Election("reports", lock_delay=3_600).campaign().resign()
     assert InBackground(Election("reports", lock_delay=3_600).campaign).result(30).is_leader
+
+
+def test_who_does_not_want_to_lead_any_more_does_not_wait_for_the_end_of_the_lock_delay() -> None:
+    election = Election("reports", lock_delay=3_600)
+    Election("reports").campaign().resign()  # nothing says that it ended in good order
+    wanted = threading.Event()
+    waiting = InBackground(lambda: election.campaign(stop=wanted.is_set))
+    eventually(lambda: election.leader() is not None, 30)
+    wanted.set()
+    with pytest.raises(AcquireTimeout):
+        waiting.result(30)
+    assert election.leader() is None
+    assert row().resigned_term < row().elected_term, "the next one waits for it"
 
 
 def test_a_program_is_told_that_it_is_elected_and_that_it_has_lost() -> None:

@@ -8,6 +8,7 @@ from tests.guards.queues import QUEUES
 from tests.guards.records import RECORDS
 from tests.guards.resources import RESOURCES
 from tests.guards.servers import QUEUE_SERVERS
+from tests.guards.streams import STREAMS
 from tests.guards.surfaces import SURFACES
 from tests.guards.waiting import WAITING
 
@@ -21,6 +22,7 @@ MUTATIONS = (
     *QUEUE_PLANS,
     *QUEUES,
     *QUEUE_SERVERS,
+    *STREAMS,
 )
 
 __all__ = ["MUTATIONS", "VERBS", "Mutation"]

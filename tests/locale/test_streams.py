@@ -103,6 +103,7 @@ def test_alarms_are_in_chinese(oracle: Stream) -> None:
     "words",
     [
         *((), ("show", "oracle"), ("show", "nix"), ("add", "new"), ("add", "new", "--lanes", "0")),
+        *(("pause", "nix"), ("retry", "oracle", "nix"), ("--watch", "9", "pause", "oracle")),
         *(("pause", "oracle"), ("resume", "oracle"), ("retry", "oracle", "0"), ("retry", "oracle", "2")),
         *(("retry", "oracle"), ("retry", "oracle", "0", "--state", "dead")),
         *(("retry", "oracle", "--state", "dead"), ("retry", "oracle", "--state", "skipped")),
@@ -112,7 +113,7 @@ def test_alarms_are_in_chinese(oracle: Stream) -> None:
 def test_the_command_of_streams_speaks_chinese(oracle: Stream, chinese: None, words: tuple[str, ...]) -> None:
     ran = run("streams", *words)
     assert CHINESE.search(ran.all)
-    assert not english(ran.all) - {"nix", "new", "lanes", "stream", "key", "dead", "yes"}
+    assert not english(ran.all) - {"nix", "new", "lanes", "stream", "key", "dead", "yes", "show"}
 
 
 @pytest.mark.parametrize(
@@ -120,13 +121,14 @@ def test_the_command_of_streams_speaks_chinese(oracle: Stream, chinese: None, wo
     [
         *(("oracle", "note", "--key", "new"), ("oracle", "note", "--key", "0"), ("nix", "note")),
         *(("oracle", "note", "[1]"), ("oracle", "note", "--task-time", "nix")),
+        *(("oracle", "note", "--key", "new "), ("oracle", "note", "--task-time", "9999-01-01T00:00:00+00:00")),
         ("oracle", "note", f'{{"n": "{70_000 * "9"}"}}'),
     ],
 )
 def test_submitting_is_answered_in_chinese(oracle: Stream, chinese: None, words: tuple[str, ...]) -> None:
     ran = run("submit", *words)
     assert CHINESE.search(ran.all)
-    assert not english(ran.all) - {"nix", "new", "stream", "params", "bytes"}
+    assert not english(ran.all) - {"nix", "new", "stream", "params", "bytes", "datetime", "timezone", "utc"}
 
 
 def test_a_consumer_of_an_unknown_stream_is_refused_in_chinese(committed: None, chinese: None) -> None:

@@ -8,7 +8,7 @@ import pytest
 from django.db import transaction
 from django.utils import timezone
 
-from resourcepool.exceptions import BadOption, LeaseLost
+from resourcepool.exceptions import BadOption, DatabaseUnavailable, LeaseLost
 from resourcepool.models import Stream, Task
 from resourcepool.taskqueue import Consumer, GivenBack, handler, submit
 from tests.app.rows import change, steal
@@ -296,6 +296,21 @@ def test_a_leader_that_is_replaced_in_mid_task_ends_its_process() -> None:
     with pytest.raises(SystemExit):
         running.result(WITHIN)
     assert states() == {"a": "running"}, "the next leader finds it"
+
+
+def test_a_consumer_that_pauses_after_a_failure_stops_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream()
+    tried: list[Consumer] = []
+
+    def fail(consumer: Consumer) -> None:
+        tried.append(consumer)
+        raise DatabaseUnavailable("down")
+
+    monkeypatch.setattr(Consumer, "_serve_one_term", fail)
+    monkeypatch.setattr("resourcepool.taskqueue.consumer.PAUSE_AFTER_FAILURE", 3_600)
+    with consuming():
+        eventually(lambda: tried, WITHIN)
+    assert len(tried) == 1
 
 
 def test_a_stream_that_does_not_exist_is_refused_by_name() -> None:

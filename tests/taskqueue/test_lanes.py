@@ -38,7 +38,7 @@ def test_of_so_many_lanes_each_is_still_in_order_and_is_tried_again_in_time(
     @handler("twice")
     def twice(one: Any) -> bool:
         ran.setdefault(one.lane, []).append(one.key)
-        return one.attempt == 2
+        return bool(one.attempt == 2)
 
     lanes = [f"lane {n}" for n in range(40)]
     submit_many("oracle", [NewTask("twice", key=f"{lane} {n}", lane=lane) for n in range(2) for lane in lanes])

@@ -5,11 +5,13 @@ import datetime
 from typing import Any, cast
 
 import pytest
-from django.db import transaction
+from django.db import IntegrityError, connection, transaction
+from django.utils import timezone
 
 from resourcepool.exceptions import BadOption
 from resourcepool.models import Task
 from resourcepool.taskqueue import NewTask, handler, submit, submit_many
+from tests.app.rows import columns
 from tests.eventually import at_once
 from tests.taskqueue.consuming import states, stream, task
 
@@ -98,6 +100,47 @@ def test_a_task_may_be_submitted_while_autocommit_is_off() -> None:
     assert states() == {"a": "ready", "b": "ready"}
 
 
+def test_many_tasks_are_added_as_they_would_be_one_by_one() -> None:
+    stream()
+    at = timezone.now() - datetime.timedelta(days=1, microseconds=7)
+    many = NewTask("note", {"名": "表 100%"}, key="many", lane="%s", task_time=at)
+    assert submit_many("oracle", [many]) == 1
+    submit("oracle", "note", {"名": "表 100%"}, key="single", lane="%s", task_time=at)
+    one, other = (columns(task(key)) for key in ("many", "single"))
+    assert one.pop("submitted_at") <= other.pop("submitted_at")
+    assert 0 < one.pop("fence") <= other.pop("fence")
+    assert other.pop("id") > one.pop("id")
+    assert (one.pop("key"), other.pop("key")) == ("many", "single")
+    assert one == other
+
+
+def test_a_key_that_another_one_adds_in_the_meantime_is_one_task_and_not_counted() -> None:
+    stream()
+    faster = ["b"]
+
+    def be_faster(send: Any, sql: str, *rest: Any) -> Any:
+        result = send(sql, *rest)
+        if faster and sql.startswith("SELECT") and Task._meta.db_table in sql:
+            submit("oracle", "first", key=faster.pop())
+        return result
+
+    with connection.execute_wrapper(be_faster):
+        assert submit_many("oracle", [NewTask("note", key=key) for key in "abc"]) == 2
+    assert {key: task(key).type for key in "abc"} == {"a": "note", "b": "first", "c": "note"}
+
+
+def test_one_key_several_times_is_one_task() -> None:
+    stream()
+    assert submit_many("oracle", [NewTask("first", key="a"), NewTask("second", key="a")]) == 1
+    assert Task.objects.get().type == "first"
+
+
+def test_many_large_tasks_are_more_than_one_statement() -> None:
+    stream()
+    tasks = [NewTask("note", {"text": "x" * 65_000}, key=str(n)) for n in range(300)]
+    assert submit_many("oracle", tasks) == 300
+
+
 def test_of_many_tasks_none_is_added_when_one_is_not_allowed() -> None:
     stream()
     with pytest.raises(BadOption, match=r"tasks\[1\]\.type"):
@@ -154,3 +197,14 @@ def test_one_type_has_one_handler() -> None:
         handler("note")(other)
     with pytest.raises(BadOption, match="max_runtime"):
         handler("other", max_runtime=-1)
+
+
+def test_an_error_that_is_not_about_the_key_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream()
+
+    def refuse(*_: object, **__: object) -> None:
+        raise IntegrityError("another constraint")
+
+    monkeypatch.setattr(Task, "save", refuse)
+    with pytest.raises(IntegrityError, match="another constraint"):
+        submit("oracle", "note", key="a")

@@ -20,17 +20,19 @@ class AskingByRows(Asking):
         """See ``Operated``."""
         rows, using = chosen[:MOST_AT_ONCE], router.db_for_write(self.model)
         those = self.model._default_manager.using(using).filter(pk__in=[row.pk for row in rows])
-        actor, done = request.user.get_username(), list[int]()
+        actor, concerned, count = request.user.get_username(), set[Any](), 0
 
         def do() -> None:
-            done.append(retrying(connections[using], lambda: operation.do(those, actor=actor, **entered)))
+            nonlocal concerned, count
+            concerned = set(operation.concerned(those).values_list("pk", flat=True))
+            count = retrying(connections[using], lambda: operation.do(those, actor=actor, **entered))
 
         if not self.attempt(request, do):
             return
-        said = f"{operation.title}: {entered['reason']}" if entered.get("reason") else str(operation.title)
-        LogEntry.objects.log_actions(request.user.pk, rows, CHANGE, said)  # type: ignore[arg-type]
-        (count,) = done
         if count:
+            said = f"{operation.title}: {entered['reason']}" if entered.get("reason") else str(operation.title)
+            changed = [row for row in rows if row.pk in concerned]
+            LogEntry.objects.log_actions(request.user.pk, changed, CHANGE, said)  # type: ignore[arg-type]
             self.message_user(request, operation.done % {"count": count}, messages.SUCCESS)
         if left := len(rows) - count:
             self.message_user(request, operation.otherwise % {"count": left}, messages.WARNING)

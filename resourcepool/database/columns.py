@@ -1,0 +1,29 @@
+"""Columns for numbers that people enter, with their limits."""
+
+import math
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from resourcepool.options import DAY
+
+
+def check_finite(value: float) -> None:
+    """Refuse NaN and infinity; raises ValidationError."""
+    if not math.isfinite(value):
+        raise ValidationError(_("Enter a number of seconds."))
+
+
+def seconds(name: Any, default: float, help_text: Any, least: float = 0.0, most: float = DAY) -> Any:
+    """Return a column for seconds from ``least`` to ``most``."""
+    limits: list[Any] = [check_finite, MinValueValidator(least), MaxValueValidator(most)]
+    return models.FloatField(name, default=default, validators=limits, help_text=help_text)
+
+
+def whole(name: Any, default: int, help_text: Any, least: int, most: int) -> Any:
+    """Return a column for whole numbers from ``least`` to ``most``."""
+    limits: list[Any] = [MinValueValidator(least), MaxValueValidator(most)]
+    return models.PositiveIntegerField(name, default=default, validators=limits, help_text=help_text)

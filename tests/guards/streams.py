@@ -1,0 +1,323 @@
+"""The guards of elections and streams: who leads, which task begins, and what a late attempt may write."""
+
+from tests.guards.mutation import Mutation
+
+ELECTION, TERM = "elections/election.py", "elections/term.py"
+ATTEMPTS, LEADING, RUNNING = "taskqueue/attempts.py", "taskqueue/leading.py", "taskqueue/running.py"
+CONSUMER = "taskqueue/consumer.py"
+MODELS, ORDER, POLICY = "taskqueue/models.py", "taskqueue/order.py", "taskqueue/policy.py"
+SUBMITTING, BEAT = "taskqueue/submitting.py", "celery_beat.py"
+
+CAMPAIGNS = ("tests/elections",)
+EACH_ATTEMPT, EACH_TURN = ("tests/taskqueue/test_attempts.py",), ("tests/taskqueue/test_leading.py",)
+CHOICE, JUDGEMENT = ("tests/taskqueue/test_order.py",), ("tests/taskqueue/test_policy.py",)
+SUBMITS, OPERATORS = ("tests/taskqueue/test_submit.py",), ("tests/taskqueue/test_operators.py",)
+COLUMNS, ENTRIES = ("tests/taskqueue/test_models.py",), ("tests/taskqueue/test_beat_entries.py",)
+CONSUMERS = ("tests/taskqueue/test_lock_delay.py",)
+
+ELECTIONS = (
+    Mutation(
+        "elections: the lock-delay",
+        ELECTION,
+        "self._lock_delay if resigned < elected else 0.0",
+        "0.0",
+        CAMPAIGNS,
+    ),
+    Mutation("elections: none after a clean end", ELECTION, "if resigned < elected else 0.0", "", CAMPAIGNS),
+    Mutation("elections: a clean end is marked", TERM, "if self.is_noted:", "if False:", CAMPAIGNS),
+    Mutation(
+        "elections: giving up in the delay is none",
+        ELECTION,
+        "            columns = mine.values_list(",
+        "            term.is_noted = True\n            columns = mine.values_list(",
+        CAMPAIGNS,
+    ),
+    Mutation(
+        "elections: who is to stop does not wait",
+        ELECTION,
+        "            if stop():\n",
+        "            if 0:\n",
+        CAMPAIGNS,
+    ),
+    Mutation(
+        "elections: a failed beginning is given up",
+        ELECTION,
+        "            term.abandon()\n",
+        "            pass\n",
+        CAMPAIGNS,
+    ),
+    Mutation(
+        "elections: the same under asyncio",
+        ELECTION,
+        "            await in_thread(term.abandon)\n",
+        "            pass\n",
+        CAMPAIGNS,
+    ),
+    Mutation(
+        "elections: since when is of this term",
+        ELECTION,
+        "if term == elected_term else None",
+        "if micros is not None else None",
+        CAMPAIGNS,
+    ),
+    Mutation(
+        "elections: a standby that is none is refused",
+        TERM,
+        "if not retrying(connection, lambda: line.filter(holder=holder).update(priority=front)):",
+        "if retrying(connection, lambda: line.filter(holder=holder).update(priority=front)) < 0:",
+        CAMPAIGNS,
+    ),
+    Mutation(
+        "elections: save leaves the leader's columns",
+        "elections/models.py",
+        "if name in self.written_by_leaders and not by_name:",
+        "if False:",
+        COLUMNS,
+    ),
+)
+
+LEADERS = (
+    Mutation("streams: the leader's guard", LEADING, ", self._term.guard():", ":", EACH_TURN),
+    Mutation("streams: paused begins nothing", LEADING, " and not policy.is_paused", "", EACH_TURN),
+    Mutation("streams: stopping begins nothing", LEADING, "if may_begin and not", "if not", EACH_TURN),
+    Mutation(
+        "streams: strict passes over no lane",
+        LEADING,
+        "self._lanes_passed_over(math.inf if only_due else now) if by_lane else set()",
+        "self._lanes_passed_over(math.inf if only_due else now)",
+        EACH_TURN,
+    ),
+    Mutation(
+        "streams: strict looks at one head",
+        LEADING,
+        "LOOKED_AT * policy.lanes if by_lane else 1",
+        "LOOKED_AT * policy.lanes",
+        EACH_TURN,
+    ),
+    Mutation(
+        "streams: strict is one lane", LEADING, "policy.lanes > 1, monotonic()", "True, monotonic()", EACH_TURN
+    ),
+    Mutation(
+        "streams: so many at a time as lanes",
+        LEADING,
+        "policy.lanes - len(self._running) if",
+        "policy.lanes if",
+        EACH_TURN,
+    ),
+    Mutation(
+        "streams: what is sent again is looked for again",
+        LEADING,
+        "heads, self._due = self._due, []",
+        "heads = self._due",
+        EACH_TURN,
+    ),
+    Mutation(
+        "streams: what was seen is not looked for again",
+        LEADING,
+        "heads, self._due = self._due, []",
+        "heads, self._due = [], []",
+        EACH_TURN,
+    ),
+    Mutation(
+        "streams: who kills its process is not begun",
+        LEADING,
+        "after_death(policy, head.deaths) if head.deaths else None",
+        "None",
+        EACH_TURN,
+    ),
+    Mutation(
+        "streams: a deleted stream ends its term",
+        LEADING,
+        "if policy is None:",
+        "if policy is None and (policy := Policy('skip', 0, 0, 1, 1, 1, False)) is None:",
+        EACH_TURN,
+    ),
+    Mutation(
+        "streams: the lock-delay of the stream counts",
+        CONSUMER,
+        ', "lock_delay": row.lock_delay',
+        "",
+        CONSUMERS,
+    ),
+    Mutation("streams: only the first of a lane", ORDER, "if lane in seen:", "if False:", CHOICE),
+    Mutation(
+        "streams: a strict stream is one lane", ORDER, 'head.lane if by_lane else ""', "head.lane", CHOICE
+    ),
+    Mutation(
+        "streams: nothing passes what is blocked",
+        ORDER,
+        " or head.state == Task.State.BLOCKED:",
+        ":",
+        CHOICE,
+    ),
+    Mutation("streams: what is in hand is not begun", ORDER, "head.pk in in_hand or ", "", CHOICE),
+    Mutation("streams: a delayed task waits", ORDER, "and head.due_in > 0:", "and False:", CHOICE),
+    Mutation("streams: no more than are free", ORDER, "elif len(choice.begin) < free:", "else:", CHOICE),
+)
+
+TASKS = (
+    Mutation(
+        "streams: taking over raises the fence",
+        ATTEMPTS,
+        'state=State.READY, fence=F("fence") + 1, holder',
+        "state=State.READY, holder",
+        EACH_ATTEMPT,
+    ),
+    Mutation("streams: taking over counts the death", ATTEMPTS, ', deaths=F("deaths") + 1', "", EACH_ATTEMPT),
+    Mutation("streams: not what this term runs", ATTEMPTS, ".exclude(term=term)", "", EACH_ATTEMPT),
+    Mutation("streams: not what is ready", ATTEMPTS, ".filter(state=State.RUNNING)", "", EACH_ATTEMPT),
+    Mutation(
+        "streams: begin matches the fence",
+        ATTEMPTS,
+        ".filter(pk=head.pk, fence=head.fence)",
+        ".filter(pk=head.pk)",
+        EACH_ATTEMPT,
+    ),
+    Mutation(
+        "streams: begin raises the fence",
+        ATTEMPTS,
+        'state=State.RUNNING,\n            fence=F("fence") + 1,',
+        "state=State.RUNNING,",
+        EACH_ATTEMPT,
+    ),
+    Mutation(
+        "streams: nothing finished is begun",
+        ATTEMPTS,
+        ".unfinished().filter(pk=head.pk",
+        ".filter(pk=head.pk",
+        EACH_ATTEMPT,
+    ),
+    Mutation(
+        "streams: end matches the fence",
+        ATTEMPTS,
+        ".filter(pk=pk, fence=fence)\n    return bool(\n",
+        ".filter(pk=pk)\n    return bool(\n",
+        EACH_ATTEMPT,
+    ),
+    Mutation(
+        "streams: end raises the fence",
+        ATTEMPTS,
+        'state=verdict.state,\n            fence=F("fence") + 1,',
+        "state=verdict.state,",
+        EACH_ATTEMPT,
+    ),
+    Mutation(
+        "streams: nothing finished is ended",
+        ATTEMPTS,
+        ".unfinished().filter(pk=pk, fence=fence)\n    return bool(\n",
+        ".filter(pk=pk, fence=fence)\n    return bool(\n",
+        EACH_ATTEMPT,
+    ),
+    Mutation(
+        "streams: delete matches the fence",
+        ATTEMPTS,
+        ".filter(pk=pk, fence=fence)\n    return bool(mine.delete",
+        ".filter(pk=pk)\n    return bool(mine.delete",
+        EACH_ATTEMPT,
+    ),
+    Mutation(
+        "streams: a task's writes match its fence",
+        RUNNING,
+        ".filter(pk=self.pk, fence=self.fence)",
+        ".filter(pk=self.pk)",
+        EACH_ATTEMPT,
+    ),
+    Mutation("streams: a task's guard", RUNNING, 'self._write(holder=F("holder"))', "pass", EACH_ATTEMPT),
+    Mutation(
+        "streams: it rolls back though it is caught",
+        RUNNING,
+        "with rolled_back_on_error(using):",
+        "if using:",
+        EACH_ATTEMPT,
+    ),
+    Mutation(
+        "streams: a guard needs a transaction",
+        RUNNING,
+        "if not connections[using].in_atomic_block:",
+        "if False:",
+        EACH_ATTEMPT,
+    ),
+    Mutation(
+        "streams: retries are counted",
+        POLICY,
+        "failures <= policy.retries",
+        "failures < policy.retries",
+        JUDGEMENT,
+    ),
+    Mutation("streams: a retry waits", POLICY, "State.READY, policy.retry_delay", "State.READY", JUDGEMENT),
+    Mutation(
+        "streams: deaths are counted",
+        POLICY,
+        "deaths < policy.most_deaths",
+        "deaths <= policy.most_deaths",
+        JUDGEMENT,
+    ),
+    Mutation(
+        "streams: who kills its process is kept",
+        POLICY,
+        "verdict if verdict.state is State.BLOCKED else Verdict(State.DEAD)",
+        "verdict",
+        JUDGEMENT,
+    ),
+)
+
+SUBMITTED = (
+    Mutation(
+        "streams: a key is unique in its stream",
+        "migrations/0014_streams.py",
+        'models.UniqueConstraint(fields=("stream", "key"), name="resourcepool_task_key")',
+        "",
+        (*EACH_ATTEMPT, *SUBMITS),
+    ),
+    Mutation(
+        "streams: a key that came in between is left",
+        "taskqueue/table.py",
+        "ops.insert_statement(on_conflict=OnConflict.IGNORE)",
+        "ops.insert_statement()",
+        SUBMITS,
+    ),
+    Mutation("streams: submitted twice is told", SUBMITTING, "return False", "return True", SUBMITS),
+    Mutation(
+        "streams: another error is none",
+        SUBMITTING,
+        "                raise\n            return False",
+        "                pass\n            return False",
+        SUBMITS,
+    ),
+    Mutation(
+        "streams: retry leaves the others alone", MODELS, "self.failed().update(", "self.update(", OPERATORS
+    ),
+    Mutation(
+        "streams: discard leaves the others alone",
+        MODELS,
+        "self.discardable().update(",
+        "self.update(",
+        OPERATORS,
+    ),
+    Mutation("streams: save leaves the address alone", MODELS, ' | {"address"}', "", COLUMNS),
+    Mutation(
+        "streams: dead-letters are not pruned",
+        "sweeps/pruning.py",
+        "State.SKIPPED, State.DISCARDED)",
+        "State.SKIPPED, State.DISCARDED, State.DEAD)",
+        ("tests/sweeps/test_pruning_tasks.py",),
+    ),
+    Mutation("beat: one run of an entry", BEAT, ", total_run_count=entry.total_run_count", "", ENTRIES),
+    Mutation(
+        "beat: the leader's guard",
+        BEAT,
+        "transaction.atomic(using=term.using), term.guard():",
+        "transaction.atomic(using=term.using):",
+        ENTRIES,
+    ),
+    Mutation("beat: not what is switched off", BEAT, "pk=model.pk, enabled=True,", "pk=model.pk,", ENTRIES),
+    Mutation(
+        "beat: noted and submitted, or neither",
+        BEAT,
+        "with transaction.atomic(using=term.using), term.guard():",
+        "if term.ensure_held() is None:",
+        ENTRIES,
+    ),
+)
+
+STREAMS = (*ELECTIONS, *LEADERS, *TASKS, *SUBMITTED)

@@ -1,0 +1,134 @@
+"""Each attempt at a task has a fence of its own, and every write on the task matches it."""
+
+import pytest
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from resourcepool.elections import Election
+from resourcepool.exceptions import GuardOutsideTransaction, LeaseLost
+from resourcepool.models import Stream, Task
+from resourcepool.taskqueue import attempts, submit
+from resourcepool.taskqueue.order import Head
+from resourcepool.taskqueue.policy import Verdict
+from resourcepool.taskqueue.running import RunningTask
+from tests.app.rows import change
+from tests.taskqueue.consuming import states, stream, task
+
+State = Task.State
+DONE, READY = Verdict(State.DONE), Verdict(State.READY)
+
+
+def head() -> Head:
+    """Return the first task, as a leader sees it."""
+    return attempts.heads("default", "oracle", (), 1)[0]
+
+
+def begun(term: int = 1) -> Head:
+    """Submit a task and begin it; return it as it was before."""
+    stream()
+    submit("oracle", "note", key="a")
+    seen = head()
+    assert attempts.begin("default", seen, term, "me")
+    return seen
+
+
+def running(seen: Head) -> RunningTask:
+    return RunningTask("oracle", seen, Election("oracle", Stream).campaign(), None)
+
+
+def test_a_task_is_begun_once_by_those_who_have_seen_it() -> None:
+    seen = begun()
+    assert not attempts.begin("default", seen, 2, "another")
+    assert (task("a").fence, task("a").attempts, task("a").holder) == (seen.fence + 1, 1, "me")
+
+
+def test_a_task_that_an_operator_has_finished_is_not_begun() -> None:
+    stream()
+    submit("oracle", "note", key="a")
+    seen = head()
+    change(task("a"), state=State.DISCARDED, finished_at=timezone.now())
+    assert not attempts.begin("default", seen, 1, "me")
+
+
+def test_an_attempt_ends_once() -> None:
+    seen = begun()
+    assert attempts.end("default", seen.pk, seen.fence + 1, READY, "given back")
+    assert not attempts.end("default", seen.pk, seen.fence + 1, DONE, "late")
+    assert states() == {"a": "ready"}
+
+
+def test_an_attempt_does_not_end_what_a_later_one_does() -> None:
+    seen = begun()
+    fence = seen.fence + 1
+    change(task("a"), fence=fence + 1)
+    assert not attempts.end("default", seen.pk, fence, DONE, "late")
+    assert not attempts.delete("default", seen.pk, fence)
+    assert states() == {"a": "running"}
+
+
+def test_an_attempt_does_not_end_what_is_finished() -> None:
+    seen = begun()
+    change(task("a"), state=State.DISCARDED, finished_at=timezone.now())
+    assert not attempts.end("default", seen.pk, seen.fence + 1, READY, "")
+    assert not attempts.delete("default", seen.pk, seen.fence + 1)
+    assert states() == {"a": "discarded"}
+
+
+def test_what_a_former_leader_ran_is_taken_from_it_and_its_death_is_counted() -> None:
+    seen = begun(term=1)
+    assert attempts.take_over("default", "oracle", 2) == 1
+    assert (task("a").deaths, states()) == (1, {"a": "ready"})
+    assert not attempts.end("default", seen.pk, seen.fence + 1, DONE, "late")
+    assert states() == {"a": "ready"}
+
+
+def test_taking_over_leaves_what_this_leader_runs_and_other_streams_alone() -> None:
+    begun(term=2)
+    assert attempts.take_over("default", "oracle", 2) == 0
+    stream("other")
+    assert attempts.take_over("default", "other", 3) == 0
+    assert states() == {"a": "running"}
+
+
+@pytest.mark.parametrize("state", ["ready", "blocked", "dead", "done"])
+def test_taking_over_leaves_what_does_not_run_alone(state: str) -> None:
+    begun(term=1)
+    change(task("a"), state=state)
+    assert attempts.take_over("default", "oracle", 2) == 0
+    assert (task("a").deaths, states()) == (0, {"a": state})
+
+
+def test_a_late_attempt_commits_nothing_and_shows_no_progress() -> None:
+    seen = begun()
+    late = running(seen)
+    change(task("a"), fence=seen.fence + 2, outcome="of the next one")
+    with pytest.raises(LeaseLost), transaction.atomic(), late.guard():
+        Stream.objects.update(retry_delay=99)
+    with pytest.raises(LeaseLost):
+        late.progress("half way")
+    assert Stream.objects.get().retry_delay != 99
+    assert task("a").outcome == "of the next one"
+
+
+def test_what_a_late_attempt_wrote_rolls_back_also_if_it_catches_the_error() -> None:
+    seen = begun()
+    late = running(seen)
+    change(task("a"), fence=seen.fence + 2)
+    with transaction.atomic():
+        Stream.objects.update(retry_delay=99)
+        with pytest.raises(LeaseLost), late.guard():
+            pass
+    assert Stream.objects.get().retry_delay != 99
+
+
+def test_a_guard_without_a_transaction_is_refused() -> None:
+    one = running(begun())
+    with pytest.raises(GuardOutsideTransaction), one.guard():
+        pass
+
+
+def test_a_key_is_unique_in_its_stream_whoever_writes_it() -> None:
+    stream()
+    Task.objects.create(stream_id="oracle", key="a", type="note")
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Task.objects.create(stream_id="oracle", key="a", type="note")

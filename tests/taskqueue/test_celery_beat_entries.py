@@ -1,0 +1,90 @@
+"""Entries of the leading beat that cannot be sent, expire, or were changed meanwhile hold up no other."""
+
+import datetime
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.utils import timezone
+from django_celery_beat.models import IntervalSchedule, PeriodicTask
+
+from project.celery import app
+from resourcepool.celery_beat import STREAM, LeasedDatabaseScheduler
+from resourcepool.elections import Election
+from resourcepool.models import Stream, Task
+
+LONG_AGO = timezone.now() - datetime.timedelta(hours=2)
+
+
+@pytest.fixture
+def beat(monkeypatch: pytest.MonkeyPatch) -> Iterator[LeasedDatabaseScheduler]:
+    """A beat that leads; what it submits stays in the stream."""
+    PeriodicTask.objects.all().delete()
+    Stream.objects.create(name=STREAM)
+    with Election(STREAM, Stream).campaign() as term:
+        scheduler = LeasedDatabaseScheduler(app=app, lazy=True)
+        monkeypatch.setattr(scheduler, "_term_of_this_beat", lambda: term)
+        yield scheduler
+    PeriodicTask.objects.all().delete()
+    IntervalSchedule.objects.all().delete()
+
+
+def entry(name: str, **options: Any) -> PeriodicTask:
+    hourly, _ = IntervalSchedule.objects.get_or_create(every=1, period=IntervalSchedule.HOURS)
+    made: PeriodicTask = PeriodicTask.objects.create(
+        name=name, task=name, interval=hourly, last_run_at=LONG_AGO, **options
+    )
+    return made
+
+
+def turned(beat: LeasedDatabaseScheduler) -> dict[str, Any]:
+    """Let it start whatever is due; return {Celery task: what is sent}."""
+    for _ in range(20):
+        beat.tick()
+    return {sent["task"]: sent for sent in map(json.loads, Task.objects.values_list("params", flat=True))}
+
+
+@pytest.mark.parametrize(
+    "bad", [{"kwargs": json.dumps({"text": "x" * 70_000})}, {"args": json.dumps(["x" * 70_000])}]
+)
+def test_an_entry_that_is_too_large_is_passed_over_and_the_others_are_started(
+    beat: LeasedDatabaseScheduler, bad: dict[str, str]
+) -> None:
+    entry("a bad one", **bad)
+    entry("a good one")
+    assert list(turned(beat)) == ["a good one"]
+    assert PeriodicTask.objects.get(name="a bad one").last_run_at > LONG_AGO
+
+
+@pytest.mark.parametrize("name", ["a\tb", " a ", "a\nb", "😀" * 200])
+def test_an_entry_may_have_any_name(beat: LeasedDatabaseScheduler, name: str) -> None:
+    entry(name)
+    assert list(turned(beat)) == [name]
+
+
+def test_seconds_until_an_entry_expires_count_from_when_it_was_due_not_from_when_the_broker_is_back(
+    beat: LeasedDatabaseScheduler,
+) -> None:
+    entry("soon over", expire_seconds=60)
+    expires = datetime.datetime.fromisoformat(turned(beat)["soon over"]["options"]["expires"])
+    ran_at = PeriodicTask.objects.get(name="soon over").last_run_at
+    assert expires == ran_at + datetime.timedelta(seconds=60)
+
+
+def test_a_disabled_or_deleted_entry_is_not_started_and_an_edited_one_once(
+    beat: LeasedDatabaseScheduler,
+) -> None:
+    disabled, deleted, edited = entry("disabled"), entry("deleted"), entry("edited")
+    assert len(beat.schedule) == 3
+    PeriodicTask.objects.filter(pk=disabled.pk).update(enabled=False)
+    PeriodicTask.objects.filter(pk=deleted.pk).delete()
+    PeriodicTask.objects.filter(pk=edited.pk).update(total_run_count=7)
+    assert list(turned(beat)) == ["edited"]
+    assert PeriodicTask.objects.get(name="edited").total_run_count == 8
+
+
+def test_an_entry_of_one_run_is_started_once(beat: LeasedDatabaseScheduler) -> None:
+    entry("once", one_off=True)
+    assert list(turned(beat)) == ["once"]
+    assert Task.objects.count() == 1

@@ -1,0 +1,192 @@
+"""One term of a consumer, turn by turn: all that it writes is written only while it leads."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from resourcepool.database.wakeup import Wakeup
+from resourcepool.elections import Election, Term
+from resourcepool.exceptions import LeaseLost
+from resourcepool.models import Stream, Task
+from resourcepool.taskqueue import handler, submit
+from resourcepool.taskqueue.leading import Leading
+from tests.app.rows import steal
+from tests.committed import Statement
+from tests.eventually import eventually
+from tests.taskqueue.consuming import WITHIN, Gate, states, stream, task
+
+
+@pytest.fixture
+def gate() -> Iterator[Gate]:
+    """Handle every task of type "gate"; let them end at the end of the test."""
+    gate = Gate()
+    handler("gate")(gate)
+    yield gate
+    gate.may_end.set()
+
+
+def leads(**options: Any) -> Leading:
+    """Return the term of a leader of a new stream."""
+    stream(**options)
+    return next_leader()
+
+
+def next_leader() -> Leading:
+    term: Term = Election("oracle", Stream).campaign()
+    return Leading("oracle", term, Wakeup())
+
+
+def turned(leading: Leading) -> dict[str, str]:
+    """Have it turn; return the states of the tasks."""
+    leading.turn(may_begin=True)
+    return states()
+
+
+def test_who_does_not_lead_any_more_begins_nothing(gate: Gate) -> None:
+    former = leads()
+    submit("oracle", "gate", key="a")
+    steal(Stream.objects.get(), holder="the next one")
+    with pytest.raises(LeaseLost):
+        former.turn(may_begin=True)
+    assert states() == {"a": "ready"}
+    assert not gate.tasks
+
+
+def test_who_does_not_lead_any_more_takes_nothing_over(gate: Gate) -> None:
+    former = leads()
+    submit("oracle", "gate", key="a")
+    Task.objects.update(state="running", term=1)
+    steal(Stream.objects.get(), holder="the next one")
+    with pytest.raises(LeaseLost):
+        former.start()
+    assert states() == {"a": "running"}
+
+
+def test_who_does_not_lead_any_more_ends_nothing(gate: Gate) -> None:
+    former = leads()
+    submit("oracle", "gate", key="a")
+    assert turned(former) == {"a": "running"}
+    steal(Stream.objects.get(), holder="the next one")
+    gate.may_end.set()
+    eventually(lambda: not former._ended.empty(), WITHIN)
+    with pytest.raises(LeaseLost):
+        former.turn(may_begin=True)
+    assert states() == {"a": "running"}
+
+
+def test_while_it_is_paused_nothing_begins(gate: Gate) -> None:
+    leading = leads(is_paused=True)
+    submit("oracle", "gate", key="a")
+    assert turned(leading) == {"a": "ready"}
+
+
+def test_who_is_to_stop_begins_nothing(gate: Gate) -> None:
+    leading = leads()
+    submit("oracle", "gate", key="a")
+    leading.turn(may_begin=False)
+    assert states() == {"a": "ready"}
+
+
+def test_in_a_strict_stream_no_task_passes_a_blocked_one_whatever_its_lane(gate: Gate) -> None:
+    leading = leads()
+    submit("oracle", "gate", key="a")
+    submit("oracle", "gate", key="b", lane="another")
+    Task.objects.filter(key="a").update(state="blocked")
+    for _ in range(3):
+        assert turned(leading) == {"a": "blocked", "b": "ready"}
+
+
+def test_in_a_strict_stream_no_task_passes_one_that_is_tried_again_later(gate: Gate) -> None:
+    leading = leads(retries=1, retry_delay=3_600)
+    handler("fail")(lambda _: False)
+    submit("oracle", "fail", key="a")
+    submit("oracle", "gate", key="b", lane="another")
+    eventually(lambda: turned(leading)["a"] == "ready" and task("a").failures, WITHIN, states)
+    for _ in range(3):
+        assert turned(leading) == {"a": "ready", "b": "ready"}
+
+
+def test_in_a_strict_stream_only_the_first_task_is_looked_at(gate: Gate, statements: list[Statement]) -> None:
+    leading = leads()
+    for key in "abc":
+        submit("oracle", "gate", key=key)
+    statements.clear()
+    turned(leading)
+    looks = [one.sql for one in statements if one.sql.startswith("SELECT") and "deaths" in one.sql]
+    assert [one for one in looks if "most_deaths" not in one]
+    assert all("LIMIT 1" in one and "LIMIT 16" not in one for one in looks)
+
+
+def test_a_task_that_begins_at_once_was_looked_for_once(gate: Gate, statements: list[Statement]) -> None:
+    leading = leads()
+    submit("oracle", "gate", key="a")
+    statements.clear()
+    assert turned(leading) == {"a": "running"}
+    assert len([one for one in statements if one.sql.startswith("SELECT") and "attempts" in one.sql]) == 1
+
+
+def test_a_task_that_changes_after_it_was_seen_does_not_begin(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leading = leads()
+    submit("oracle", "gate", key="a")
+    look = leading._look
+
+    def then_discard(*args: Any) -> Any:
+        seen = look(*args)
+        Task.objects.all().discard()
+        return seen
+
+    monkeypatch.setattr(leading, "_look", then_discard)
+    assert turned(leading) == {"a": "discarded"}
+    assert not gate.tasks
+
+
+def test_a_beginning_whose_answer_was_lost_is_looked_for_again(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leading = leads()
+    submit("oracle", "gate", key="a")
+    guarded = leading._guarded
+
+    def twice(send: Any) -> Any:
+        guarded(send)  # it was committed, and nobody heard of it
+        return guarded(send)
+
+    monkeypatch.setattr(leading, "_guarded", twice)
+    assert turned(leading) == {"a": "running"}
+    assert [one.attempt for one in leading.in_hand.values()] == [2]
+
+
+def test_a_lane_that_waits_holds_up_no_other_one_and_is_not_passed(gate: Gate) -> None:
+    leading = leads(lanes=2)
+    for key, lane in (("a1", "a"), ("a2", "a"), ("b1", "b"), ("b2", "b")):
+        submit("oracle", "gate", key=key, lane=lane)
+    Task.objects.filter(key="a1").update(state="blocked")
+    for _ in range(3):
+        assert turned(leading) == {"a1": "blocked", "a2": "ready", "b1": "running", "b2": "ready"}
+
+
+def test_no_more_tasks_run_at_a_time_than_there_are_lanes(gate: Gate) -> None:
+    leading = leads(lanes=2)
+    for key in "abc":
+        submit("oracle", "gate", key=key, lane=key)
+    for _ in range(3):
+        assert turned(leading) == {"a": "running", "b": "running", "c": "ready"}
+
+
+def test_a_task_whose_process_has_died_too_often_is_not_begun_again(gate: Gate) -> None:
+    leading = leads(most_deaths=2)
+    submit("oracle", "gate", key="a")
+    Task.objects.update(state="running", term=1, deaths=1)
+    leading.start()
+    assert turned(leading) == {"a": "blocked"}
+    assert not gate.tasks
+
+
+def test_a_stream_that_is_deleted_while_it_is_led_ends_the_term(gate: Gate) -> None:
+    leading = leads()
+    Stream.objects.all().delete()
+    with pytest.raises(LeaseLost, match="deleted"):
+        leading.turn(may_begin=True)

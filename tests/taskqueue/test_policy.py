@@ -1,0 +1,84 @@
+"""What becomes of a task that was not done."""
+
+from typing import Any
+
+import pytest
+
+from resourcepool.taskqueue.policy import Policy, Verdict, after_death, after_failure
+
+PLAIN = {
+    "on_failure": "block",
+    "retries": 0,
+    "retry_delay": 10.0,
+    "most_deaths": 3,
+    "lanes": 1,
+    "done_kept": 60.0,
+    "is_paused": False,
+}
+
+
+def policy(**changes: Any) -> Policy:
+    return Policy(**{**PLAIN, **changes})
+
+
+@pytest.mark.parametrize(
+    ("on_failure", "retries", "failures", "state"),
+    [
+        ("block", 0, 1, "blocked"),
+        ("skip", 0, 1, "skipped"),
+        ("dead-letter", 0, 1, "dead"),
+        ("skip", 2, 1, "ready"),
+        ("skip", 2, 2, "ready"),
+        ("skip", 2, 3, "skipped"),
+        ("skip", 2, 4, "skipped"),
+        ("block", 1, 2, "blocked"),
+        ("dead-letter", 1_000, 1_000, "ready"),
+        ("dead-letter", 1_000, 1_001, "dead"),
+    ],
+)
+def test_a_task_is_tried_again_as_often_as_the_stream_says_and_then_given_up(
+    on_failure: str, retries: int, failures: int, state: str
+) -> None:
+    assert after_failure(policy(on_failure=on_failure, retries=retries), failures).state == state
+
+
+def test_a_task_that_is_tried_again_waits_and_one_that_is_given_up_does_not() -> None:
+    assert after_failure(policy(retries=1), 1).delay == 10
+    assert after_failure(policy(retries=1), 2).delay == 0
+
+
+@pytest.mark.parametrize(
+    ("on_failure", "most_deaths", "deaths", "state"),
+    [
+        ("block", 3, 2, None),
+        ("block", 3, 3, "blocked"),
+        ("block", 3, 4, "blocked"),
+        ("block", 1, 1, "blocked"),
+        ("dead-letter", 3, 2, None),
+        ("dead-letter", 3, 3, "dead"),
+        ("skip", 2, 1, None),
+        ("skip", 2, 2, "dead"),
+    ],
+)
+def test_a_task_that_kills_its_process_is_run_a_number_of_times_and_then_put_aside_for_an_operator(
+    on_failure: str, most_deaths: int, deaths: int, state: str | None
+) -> None:
+    # Retries are for failures: they do not save a task from being put aside.
+    verdict = after_death(policy(on_failure=on_failure, most_deaths=most_deaths, retries=1_000), deaths)
+    assert (None if verdict is None else verdict.state) == state
+
+
+@pytest.mark.parametrize(
+    ("state", "is_finished"),
+    [
+        ("ready", False),
+        ("running", False),
+        ("blocked", False),
+        ("done", True),
+        ("skipped", True),
+        ("dead", True),
+        ("discarded", True),
+    ],
+)
+def test_what_is_run_or_blocks_its_stream_is_not_finished(state: Any, is_finished: bool) -> None:
+    assert Verdict(state).is_finished is is_finished
