@@ -138,7 +138,9 @@ def _submit(entry: Any, key: str) -> None:
     try:
         submit(STREAM, SEND, _sendable(entry, key), key=key, lane=str(entry.model.pk))
     except BadOption as error:  # else it would be due for ever, and hold up the others
-        logger.error("celery beat: %r cannot be sent and is passed over: %s", entry.name, error)  # noqa: TRY400
+        if error.name == "stream":
+            raise  # the stream is gone: nothing can be submitted, and nothing is noted as run
+        logger.error("celery beat: %s is not sent and is passed over: %s", entry.name, error)  # noqa: TRY400
 
 
 def _sendable(entry: Any, key: str) -> dict[str, Any]:
