@@ -142,7 +142,9 @@ class Consumer:
                 look_at = now + PAUSE_AFTER_FAILURE
             if ends_at is not None and leading.in_hand:
                 if now > ends_at:
-                    raise MustEnd(f"{len(leading.in_hand)} tasks did not end within {self._drain_within:g} s")
+                    why = f"{len(leading.in_hand)} tasks did not end within {self._drain_within:g} s"
+                    with answer_timeout():
+                        leading.cut_off(why)
                 look_at = min(look_at, ends_at)
             if ends_at is None or leading.in_hand:
                 self._wakeup.sleep_until(look_at)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from functools import partial
 from queue import Empty, SimpleQueue
-from typing import TypeVar
+from typing import Never, TypeVar
 
 from django.db import connections, transaction
 
@@ -84,7 +84,7 @@ class Leading:
         if policy is None:
             raise LeaseLost(f"stream {self._stream!r} has been deleted")
         self._collect()
-        self._stop_overdue(policy, now)
+        self._stop_overdue(now)
         free = policy.lanes - len(self._running) if may_begin and not policy.is_paused else 0
         self._sees_more = False
         self._due = self._look(policy, free) if free > 0 and not self._unwritten else []
@@ -114,7 +114,7 @@ class Leading:
         with contextlib.suppress(Empty):
             while True:
                 task, result = self._ended.get_nowait()
-                self._unwritten[task] = result
+                self._unwritten.setdefault(task, result)
 
     def _read_policy(self, now: float) -> None:
         if now - self._policy_at < POLICY_READ:
@@ -193,15 +193,23 @@ class Leading:
 
         return retrying(self._connection, once)
 
-    def _stop_overdue(self, policy: Policy, now: float) -> None:
+    def _stop_overdue(self, now: float) -> None:
         overdue = [task for task in self._running if task.overdue_at is not None and task.overdue_at <= now]
         if not overdue:
             return
         late = {task: Result("", say("ran_too_long", seconds=task.max_runtime)) for task in overdue}
-        self._unwritten.update({task: late.get(task, GIVEN_BACK) for task in self._running})
-        with contextlib.suppress(LeaseLost, DatabaseUnavailable):  # the next leader finds them running
-            self._guarded(lambda: self._send(policy, 0))
-        raise MustEnd("; ".join(f"{task}: {result.error}" for task, result in late.items()))
+        self._unwritten.update(late)
+        self.cut_off("; ".join(f"{task}: {result.error}" for task, result in late.items()))
+
+    def cut_off(self, why: str) -> Never:
+        """Give the running tasks back, which no thread can be stopped in, for the process to end. Raises MustEnd."""
+        self._collect()
+        self._unwritten.update(dict.fromkeys(self._running, GIVEN_BACK))
+        policy = self._policy
+        if policy is not None:
+            with contextlib.suppress(LeaseLost, DatabaseUnavailable):  # the next leader finds them running
+                self._guarded(lambda: self._send(policy, 0))
+        raise MustEnd(why)
 
     def _next_look(self, now: float) -> float:
         idle = now - self._active_at

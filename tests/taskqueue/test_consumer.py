@@ -250,6 +250,34 @@ def test_a_task_that_runs_for_too_long_has_failed_and_its_process_ends() -> None
     assert task("a").outcome == "it ran longer than its max_runtime of 0.2 s"
 
 
+def test_a_task_that_is_cut_off_by_a_stop_is_given_back_and_its_process_has_not_died_in_it() -> None:
+    stream(lanes=2)
+    gates = {"a": Gate(), "b": Gate()}
+    handler("gate")(lambda one: gates[one.key](one))
+    for key in gates:
+        submit("oracle", "gate", key=key, lane=key)
+    died: list[str] = []
+
+    def die(why: str) -> Any:
+        died.append(why)
+        raise SystemExit
+
+    consumer = Consumer("oracle", drain_within=0.1, die=die)
+    running = InBackground(consumer.run)
+    for gate in gates.values():
+        assert gate.began.wait(WITHIN)
+    consumer.stop()
+    with pytest.raises(SystemExit):
+        running.result(WITHIN)
+    assert died == ["2 tasks did not end within 0.1 s"]
+    assert states() == {"a": "ready", "b": "ready"}
+    for key, gate in gates.items():
+        assert (task(key).attempts, task(key).deaths, task(key).failures) == (1, 0, 0)
+        with pytest.raises(LeaseLost), transaction.atomic(), gate.tasks[0].guard():
+            pass
+        gate.may_end.set()
+
+
 def test_a_leader_that_is_replaced_in_mid_task_ends_its_process() -> None:
     row = stream(term_ttl=60)
     gate = Gate()

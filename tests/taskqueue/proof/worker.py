@@ -28,7 +28,7 @@ class Worker:
         handler(TYPE)(self.run)
         consumer = Consumer(STREAM, drain_within=GRACE)
         signal.signal(signal.SIGTERM, lambda *_: consumer.stop())
-        while not consumer._stopping.is_set():
+        while not consumer._is_stopping:
             try:
                 consumer.run()
             except Exception as error:  # noqa: BLE001 (the judge decides what may be raised)
