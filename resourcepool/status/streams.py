@@ -99,6 +99,14 @@ def streams(*names: str) -> list[StreamStatus]:
     return found
 
 
+def stream_of(name: str) -> StreamStatus | None:
+    """Return how the stream of this name stands; None: there is none. Raises DatabaseUnavailable."""
+    connection = connections[router.db_for_read(Stream)]
+    if not name.isprintable():  # no stream has such a name, and no database can be asked for each
+        return None
+    return next(iter(retrying(connection, partial(_read, connection, (name,)))), None)
+
+
 def of_streams(found: Sequence[StreamStatus], oldest: float) -> Iterator[Alarm]:
     """Yield what is wrong with these; ``oldest``: the age in seconds from which the first task is late."""
     for one in found:

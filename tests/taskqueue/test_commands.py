@@ -126,6 +126,15 @@ def test_a_stream_is_added_shown_paused_and_resumed() -> None:
     assert (one["name"], one["depth"], one["because"][:11]) == ("oracle", 1, "no consumer")
 
 
+def test_why_says_of_a_stream_why_nothing_runs() -> None:
+    stream()
+    submit("oracle", "note")
+    assert "oracle: no consumer leads it" in said("resourcepool_why", "oracle")
+    assert json.loads(said("resourcepool_why", "oracle", "--json"))["because"].startswith("no consumer")
+    with pytest.raises(CommandError, match="or stream is called"):
+        said("resourcepool_why", "orcale")
+
+
 def test_tasks_are_retried_and_discarded_by_their_keys() -> None:
     stream()
     submit("oracle", "note", key="a")

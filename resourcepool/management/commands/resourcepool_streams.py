@@ -13,10 +13,9 @@ from resourcepool.database.retry import retrying
 from resourcepool.exceptions import BadOption
 from resourcepool.management import watching
 from resourcepool.management.base import OperatorCommand, actor
-from resourcepool.management.layout import Column, or_dash, plain, table
+from resourcepool.management.streams_report import streams_as_text
 from resourcepool.operations.operation import Operation
 from resourcepool.operations.streams import DISCARD, PAUSE, RESUME, RETRY
-from resourcepool.status.durations import duration
 from resourcepool.status.streams import streams
 from resourcepool.taskqueue.models import Stream, Task
 from resourcepool.taskqueue.submitting import names_of_streams
@@ -29,17 +28,6 @@ SETTINGS: dict[str, type] = {
     **dict.fromkeys(("retry_delay", "term_ttl", "lock_delay", "done_kept"), float),
     "on_failure": str,
 }
-COLUMNS = (
-    Column(gettext_lazy("stream"), lambda one: one.name),
-    Column(gettext_lazy("leader"), lambda one: or_dash(one.leader)),
-    Column(gettext_lazy("leading for"), lambda one: or_dash(one.since, duration)),
-    Column(gettext_lazy("standbys"), lambda one: one.standbys, is_number=True),
-    Column(gettext_lazy("unfinished"), lambda one: one.depth, is_number=True),
-    Column(gettext_lazy("oldest"), lambda one: or_dash(one.first and one.first.age, duration)),
-    Column(gettext_lazy("done/min"), lambda one: one.done, is_number=True),
-    Column(gettext_lazy("failed/min"), lambda one: one.failed, is_number=True),
-    Column(gettext_lazy("dead-letter"), lambda one: one.dead, is_number=True),
-)
 
 
 class Command(OperatorCommand):
@@ -159,10 +147,7 @@ def _asked(name: str) -> dict[str, Any]:
 
 def _look(name: str | None) -> watching.Look:
     found = streams(*([name] if name else []))
-    reasons = [plain(f"{one.name}: {one.because}", None) for one in found if one.because]
-    parts: list[Any] = [table(found, COLUMNS), *(["", *reasons] if reasons else [])]
-    none = _("There is no stream yet; add one: `manage.py resourcepool_streams add NAME`")
-    return {"streams": found}, parts if found else [none]
+    return {"streams": found}, streams_as_text(found)
 
 
 def _added(name: str, options: dict[str, Any]) -> str:
