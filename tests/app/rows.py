@@ -21,6 +21,8 @@ from resourcepool.models import (
     Leadership,
     Proxy,
     Server,
+    Stream,
+    Task,
     TaskType,
     Ticket,
 )
@@ -42,6 +44,8 @@ _FIELDS: dict[Model, Callable[[int], dict[str, Any]]] = {
     Proxy: lambda number: {"host": f"proxy{number}.example", "port": 3128},
     Job: lambda number: {"name": f"job {number}"},
     Leadership: lambda number: {"name": f"leadership {number}"},
+    Stream: lambda number: {"name": f"stream {number}"},
+    Task: lambda number: {"stream_id": "of no account", "key": f"task {number}", "type": "note"},
     Ticket: lambda number: {"pool": "testapp.nothing", "asked_at": DbNow()},
     Server: lambda number: {"task_type": _some_task_type(), "ttl": 60, "registered_at": DbNow()},
 }
