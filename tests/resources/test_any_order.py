@@ -45,6 +45,9 @@ class APool(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
+        # What the pool remembers of the last example decides what it tries first, and so what can happen in this one.
+        for memory in ("_last_held", "_last_seen"):
+            vars(Proxy.pool).pop(memory, None)
         self.things = [Thing(row) for row in several(Proxy, 3)]
         self.holdings: list[Holding] = []
         self.over: list[Any] = []
@@ -297,6 +300,9 @@ class APool(RuleBasedStateMachine):
 
 
 @pytest.mark.timeout(1_200)  # the long form takes minutes
-def test_a_pool_is_never_anything_else(other: BaseDatabaseWrapper, process_clock: Clock) -> None:
+def test_a_pool_is_never_anything_else(
+    other: BaseDatabaseWrapper, process_clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("resourcepool.resources.strategy.FRESH", 1e9)  # an example that is slow is the same one
     both = (connections["default"], other)
     check(type("APool", (APool,), {"connections": both, "clock": process_clock}), steps=50)
