@@ -154,9 +154,9 @@ class Leading:
             self._end(policy, task, result)
         # What was just seen may begin as long as its fence matches; where this is sent again, that is over.
         heads, self._due = self._due, []
-        if free > 0 and not heads:
-            heads = self._look(policy, free)
-        begun = [self._begin(policy, head) for head in heads]
+        if free <= 0:
+            return []  # what was seen in an earlier turn, and could not be begun then, is not begun any more
+        begun = [self._begin(policy, head) for head in heads or self._look(policy, free)]
         return [task for task in begun if task is not None]
 
     def _begin(self, policy: Policy, head: Head) -> RunningTask | None:

@@ -7,10 +7,10 @@ import pytest
 
 from resourcepool.database.wakeup import Wakeup
 from resourcepool.elections import Election, Term
-from resourcepool.exceptions import LeaseLost
+from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
 from resourcepool.models import Stream, Task
 from resourcepool.taskqueue import handler, submit
-from resourcepool.taskqueue.leading import Leading
+from resourcepool.taskqueue.leading import Leading, MustEnd
 from tests.app.rows import steal
 from tests.committed import Statement
 from tests.eventually import eventually
@@ -190,3 +190,21 @@ def test_a_stream_that_is_deleted_while_it_is_led_ends_the_term(gate: Gate) -> N
     Stream.objects.all().delete()
     with pytest.raises(LeaseLost, match="deleted"):
         leading.turn(may_begin=True)
+
+
+def test_what_could_not_be_begun_is_not_begun_by_the_end_of_the_process(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leading = leads()
+    submit("oracle", "gate", key="a")
+
+    def away(send: Any) -> Any:
+        raise DatabaseUnavailable("away")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(leading, "_guarded", away)
+        with pytest.raises(DatabaseUnavailable):
+            leading.turn(may_begin=True)
+    with pytest.raises(MustEnd):
+        leading.cut_off("it is to end")
+    assert states() == {"a": "ready"}
