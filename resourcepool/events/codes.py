@@ -51,6 +51,8 @@ TEMPLATES = {
     "not_there": _("not there any more"),
     # What became of a task
     "no_handler": _("no handler for type '%(name)s' in the consumer's process"),
+    "has_not_run": _("the handler has not run: it returned a %(name)s"),
+    "transaction_left": _("the handler left a transaction open on %(alias)s; it is rolled back"),
     "returned_false": _("the handler returned False"),
     "process_died": _("its process died while running it (deaths: %(count)s)"),
     "ran_too_long": _("it ran longer than its max_runtime of %(seconds)s s"),

@@ -65,9 +65,8 @@ class Consumer:
         self._drain_within = options.seconds("drain_within", drain_within)
         self._die = die
         self._wakeup = Wakeup()
-        self._is_stopping = (
-            False  # not an Event: a signal handler that sets one may find it locked by its own thread
-        )
+        # Not an Event: a signal handler that sets one may find it locked by its own thread.
+        self._is_stopping = False
         self.term: Term | None = None  # of the lead that this consumer has now
 
     def stop(self) -> None:

@@ -122,7 +122,7 @@ class RunningTask:
             if returned is False:
                 return Result("", say("returned_false"))
             if inspect.isawaitable(returned) or inspect.isgenerator(returned) or inspect.isasyncgen(returned):
-                return Result("", f"the handler has not run: it returned a {type(returned).__name__}")
+                return Result("", say("has_not_run", name=type(returned).__name__))
             return Result(_outcome(returned))
         except GivenBack:
             return Result("", is_given_back=True)

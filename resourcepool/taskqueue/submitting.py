@@ -155,9 +155,8 @@ def names_of_streams(using: str) -> Sentence:
 
 def _tell(using: str, address: int) -> None:
     connection = connections[using]
-    if address and (
-        connection.in_atomic_block or connection.get_autocommit()
-    ):  # else nobody tells of the commit
+    is_commit_told = connection.in_atomic_block or connection.get_autocommit()
+    if address and is_commit_told:
         transaction.on_commit(partial(hints.send, address), using=using)
 
 

@@ -10,6 +10,7 @@ from django.db import DatabaseError, InterfaceError, close_old_connections, conn
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import dialect
+from resourcepool.events import say
 from resourcepool.taskqueue.running import Result, RunningTask
 
 IDLE = 5.0  # seconds after which a thread's connections are looked after before its next task
@@ -64,8 +65,7 @@ def _tidied(result: Result) -> Result:
             dialect.close_quietly(connection)
             del connections[connection.alias]  # and what Django thinks is open in it
             if result.error is None and not result.is_given_back:
-                left = f"the handler left a transaction open on {connection.alias!r}; it is rolled back"
-                result = Result("", left)
+                result = Result("", say("transaction_left", alias=repr(connection.alias)))
     if result.error is not None:  # perhaps that of a connection
         for connection in connections.all(initialized_only=True):
             dialect.close_quietly(connection)

@@ -104,6 +104,7 @@ LEADERS = (
         "policy.lanes if",
         EACH_TURN,
     ),
+    Mutation("streams: the end of a process begins nothing", LEADING, "if free <= 0:", "if False:", EACH_TURN),
     Mutation(
         "streams: what is sent again is looked for again",
         LEADING,
