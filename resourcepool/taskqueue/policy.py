@@ -40,6 +40,14 @@ class Verdict(NamedTuple):
         return self.state not in UNFINISHED
 
 
+class End(NamedTuple):
+    """How an attempt ends: ``verdict`` None: its task is deleted; ``failures`` None: their count stays."""
+
+    verdict: Verdict | None
+    outcome: str
+    failures: int | None = None
+
+
 def after_failure(policy: Policy, failures: int) -> Verdict:
     """Judge a task that has failed ``failures`` times, this time included."""
     if failures <= policy.retries:

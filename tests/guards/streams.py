@@ -4,7 +4,7 @@ from tests.guards.mutation import Mutation
 
 ELECTION, TERM = "elections/election.py", "elections/term.py"
 ATTEMPTS, LEADING, RUNNING = "taskqueue/attempts.py", "taskqueue/leading.py", "taskqueue/running.py"
-CONSUMER = "taskqueue/consumer.py"
+CONSUMER, STATEMENTS = "taskqueue/consumer.py", "taskqueue/statements.py"
 MODELS, ORDER, POLICY = "taskqueue/models.py", "taskqueue/order.py", "taskqueue/policy.py"
 SUBMITTING, BEAT = "taskqueue/submitting.py", "celery_beat.py"
 
@@ -168,52 +168,66 @@ TASKS = (
     Mutation("streams: not what this term runs", ATTEMPTS, ".exclude(term=term)", "", EACH_ATTEMPT),
     Mutation("streams: not what is ready", ATTEMPTS, ".filter(state=State.RUNNING)", "", EACH_ATTEMPT),
     Mutation(
-        "streams: begin matches the fence",
-        ATTEMPTS,
-        ".filter(pk=head.pk, fence=head.fence)",
-        ".filter(pk=head.pk)",
+        "streams: an attempt matches its fence",
+        STATEMENTS,
+        "= %s AND {self._fence} = %s AND",
+        "= %s AND %s > 0 AND",
+        EACH_ATTEMPT,
+    ),
+    Mutation(
+        "streams: each of several matches its fence",
+        STATEMENTS,
+        "AND {self._fence} = {fences} AND",
+        "AND 0 < {fences} AND",
+        EACH_ATTEMPT,
+    ),
+    Mutation(
+        "streams: nothing finished begins or ends",
+        STATEMENTS,
+        '= %s AND {self._unfinished}", list',
+        '= %s", list',
+        EACH_ATTEMPT,
+    ),
+    Mutation(
+        "streams: nor does it beside others",
+        STATEMENTS,
+        "{fences} AND {self._unfinished}",
+        "{fences}",
         EACH_ATTEMPT,
     ),
     Mutation(
         "streams: begin raises the fence",
-        ATTEMPTS,
-        'state=State.RUNNING,\n            fence=F("fence") + 1,',
-        "state=State.RUNNING,",
-        EACH_ATTEMPT,
-    ),
-    Mutation(
-        "streams: nothing finished is begun",
-        ATTEMPTS,
-        ".unfinished().filter(pk=head.pk",
-        ".filter(pk=head.pk",
-        EACH_ATTEMPT,
-    ),
-    Mutation(
-        "streams: end matches the fence",
-        ATTEMPTS,
-        ".filter(pk=pk, fence=fence)\n    return bool(\n",
-        ".filter(pk=pk)\n    return bool(\n",
+        STATEMENTS,
+        "= %s, {fence} = {fence} + 1, {name['holder']} = %s, ",
+        "= %s, {name['holder']} = %s, ",
         EACH_ATTEMPT,
     ),
     Mutation(
         "streams: end raises the fence",
-        ATTEMPTS,
-        'state=verdict.state,\n            fence=F("fence") + 1,',
-        "state=verdict.state,",
+        STATEMENTS,
+        "= %s, {fence} = {fence} + 1, {name['holder']} = '', ",
+        "= %s, {name['holder']} = '', ",
         EACH_ATTEMPT,
     ),
     Mutation(
-        "streams: nothing finished is ended",
+        "streams: of several those run that were begun",
         ATTEMPTS,
-        ".unfinished().filter(pk=pk, fence=fence)\n    return bool(\n",
-        ".filter(pk=pk, fence=fence)\n    return bool(\n",
+        "if count == len(heads):",
+        "if count:",
         EACH_ATTEMPT,
     ),
     Mutation(
-        "streams: delete matches the fence",
+        "streams: begun means begun by this term",
         ATTEMPTS,
-        ".filter(pk=pk, fence=fence)\n    return bool(mine.delete",
-        ".filter(pk=pk)\n    return bool(mine.delete",
+        ", state=State.RUNNING, term=term)",
+        ", state=State.RUNNING)",
+        EACH_ATTEMPT,
+    ),
+    Mutation(
+        "streams: begun means running",
+        ATTEMPTS,
+        ", state=State.RUNNING, term=term)",
+        ", term=term)",
         EACH_ATTEMPT,
     ),
     Mutation(

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.db import connection
 
 from resourcepool.database.wakeup import Wakeup
 from resourcepool.elections import Election, Term
@@ -124,6 +125,33 @@ def test_a_task_that_begins_at_once_was_looked_for_once(gate: Gate, statements: 
     statements.clear()
     assert turned(leading) == {"a": "running"}
     assert len([one for one in statements if one.sql.startswith("SELECT") and "attempts" in one.sql]) == 1
+
+
+def test_tasks_that_end_alike_are_written_and_the_next_ones_begun_by_one_statement_each(
+    gate: Gate, statements: list[Statement]
+) -> None:
+    leading = leads(lanes=3)
+    for key in "abcdef":
+        submit("oracle", "gate", key=key, lane=key)
+    turned(leading)
+    gate.may_end.set()
+    eventually(lambda: leading._ended.qsize() == 3, WITHIN)
+    statements.clear()
+    assert turned(leading) == {**dict.fromkeys("abc", "done"), **dict.fromkeys("def", "running")}
+    table = connection.ops.quote_name(Task._meta.db_table)
+    assert len([one for one in statements if one.sql.startswith(f"UPDATE {table}")]) == 2
+    eventually(lambda: leading._ended.qsize() == 3, WITHIN)
+
+
+def test_a_task_that_failed_and_one_that_is_done_end_in_one_turn_each_in_its_own_way(gate: Gate) -> None:
+    leading = leads(lanes=3, on_failure="dead-letter")
+    handler("fail")(lambda task: task.key == "done" or False)
+    for key in ("failed", "done"):
+        submit("oracle", "fail", key=key, lane=key)
+    turned(leading)
+    eventually(lambda: leading._ended.qsize() == 2, WITHIN)
+    assert turned(leading) == {"failed": "dead", "done": "done"}
+    assert (task("failed").failures, task("done").failures) == (1, 0)
 
 
 def test_a_task_that_changes_after_it_was_seen_does_not_begin(
