@@ -19,7 +19,7 @@ from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
 from resourcepool.taskqueue import attempts, handlers
 from resourcepool.taskqueue.models import Task
 from resourcepool.taskqueue.order import Head, choose
-from resourcepool.taskqueue.policy import End, Policy, Verdict, after_death, after_failure
+from resourcepool.taskqueue.policy import End, Policy, Verdict, after_death, after_failure, deaths_left
 from resourcepool.taskqueue.running import Result, RunningTask
 from resourcepool.taskqueue.workers import Workers
 
@@ -131,7 +131,8 @@ class Leading:
         without = self._lanes_passed_over(math.inf if only_due else now) if by_lane else set()
         look = partial(attempts.heads, self._using, self._stream, without, most, only_due=only_due)
         heads = retrying(self._connection, look)
-        begin, waits = choose(heads, {task.pk for task in self._running}, by_lane=by_lane, free=free)
+        in_hand = {task.pk: task.deaths for task in self._running}
+        begin, waits = choose(heads, in_hand, by_lane=by_lane, free=free, most_deaths=policy.most_deaths)
         self._waits.update({lane: now + seconds for lane, seconds in waits.items()})
         self._sees_more = bool(waits) and len(heads) == most > 1 and not only_due
         return begin
@@ -184,7 +185,8 @@ class Leading:
     def _end_failed(self, policy: Policy, task: RunningTask, error: str) -> None:
         failures = task.failures + 1
         verdict = after_failure(policy, failures)
-        if attempts.end(self._using, [(task.pk, task.fence)], End(verdict, error, failures)):
+        end = End(verdict, error, (failures, deaths_left(policy, task.deaths)))
+        if attempts.end(self._using, [(task.pk, task.fence)], end):
             logger.warning("task %s: %s after attempt %d: %s", task, verdict.state, task.attempt, error)
 
     def _guarded(self, send: Callable[[], Answer]) -> Answer:

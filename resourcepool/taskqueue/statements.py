@@ -45,7 +45,7 @@ class Texts:
             f"{busy} = {speaks.later}, {name['outcome']} = %s"
         )
         self._finished = f", {name['finished_at']} = {now}"
-        self._failed = f", {name['failures']} = %s"
+        self._failed = f", {name['failures']} = %s, {name['deaths']} = %s"
         self._delete = f"DELETE FROM {table} WHERE "  # noqa: S608
 
     def heads(self, stream: str, without: Sequence[str], most: int) -> tuple[str, list[Any]]:
@@ -67,9 +67,9 @@ class Texts:
         sql = self._end
         if end.verdict.is_finished:
             sql += self._finished
-        if end.failures is not None:
+        if end.counts is not None:
             sql += self._failed
-            changes.append(end.failures)
+            changes += end.counts
         return f"{sql} WHERE {match}", [*changes, *params]
 
     def _current(self, attempts: Sequence[Attempt]) -> tuple[str, list[int]]:

@@ -153,7 +153,34 @@ LEADERS = (
     ),
     Mutation("streams: what is in hand is not begun", ORDER, "head.pk in in_hand or ", "", CHOICE),
     Mutation("streams: a delayed task waits", ORDER, "and head.due_in > 0:", "and False:", CHOICE),
-    Mutation("streams: no more than are free", ORDER, "elif len(choice.begin) < free:", "else:", CHOICE),
+    Mutation("streams: who has died begins alone", ORDER, "if in_hand or choice.begin:", "if False:", CHOICE),
+    Mutation(
+        "streams: who has died and is doomed is none",
+        ORDER,
+        "0 < head.deaths < most_deaths",
+        "head.deaths",
+        CHOICE,
+    ),
+    Mutation("streams: nothing passes who has died", ORDER, "may_begin = False", "pass", CHOICE),
+    Mutation("streams: nothing begins beside who has died", ORDER, "not any(in_hand.values())", "True", CHOICE),
+    Mutation(
+        "streams: the leader knows who has died",
+        LEADING,
+        "{task.pk: task.deaths for",
+        "{task.pk: 0 for",
+        EACH_TURN,
+    ),
+    Mutation(
+        "streams: one death is forgiven",
+        POLICY,
+        "0 if policy.lanes > 1 and deaths == 1 else deaths",
+        "deaths",
+        EACH_TURN,
+    ),
+    Mutation("streams: not the second", POLICY, "deaths == 1 else deaths", "deaths else deaths", EACH_TURN),
+    Mutation(
+        "streams: no more than are free", ORDER, "may_begin and len(choice.begin) < free:", "may_begin:", CHOICE
+    ),
 )
 
 TASKS = (

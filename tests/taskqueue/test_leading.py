@@ -236,3 +236,32 @@ def test_what_could_not_be_begun_is_not_begun_by_the_end_of_the_process(
     with pytest.raises(MustEnd):
         leading.cut_off("it is to end")
     assert states() == {"a": "ready"}
+
+
+def test_a_task_whose_process_has_died_runs_alone(gate: Gate) -> None:
+    leading, suspect = leads(lanes=3), Gate()
+    handler("suspect")(suspect)
+    for key, kind in (("a", "gate"), ("b", "suspect"), ("c", "gate")):
+        submit("oracle", kind, key=key, lane=key)
+    Task.objects.filter(key="b").update(deaths=1)
+    for _ in range(3):
+        assert turned(leading) == {"a": "running", "b": "ready", "c": "ready"}
+    gate.may_end.set()
+    eventually(lambda: not leading._ended.empty(), WITHIN)
+    for _ in range(3):
+        assert turned(leading) == {"a": "done", "b": "running", "c": "ready"}
+    suspect.may_end.set()
+    eventually(lambda: not leading._ended.empty(), WITHIN)
+    assert turned(leading) == {"a": "done", "b": "done", "c": "running"}
+
+
+@pytest.mark.parametrize(("lanes", "before", "after"), [(2, 1, 0), (2, 2, 2), (1, 1, 1)])
+def test_a_death_that_may_have_been_a_neighbours_is_forgiven_when_the_task_fails_by_itself(
+    lanes: int, before: int, after: int
+) -> None:
+    leading = leads(lanes=lanes, retries=5, retry_delay=3_600)
+    handler("fail")(lambda _: False)
+    submit("oracle", "fail", key="a")
+    Task.objects.update(deaths=before)
+    eventually(lambda: turned(leading) and task("a").failures == 1, WITHIN, states)
+    assert task("a").deaths == after
