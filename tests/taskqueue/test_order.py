@@ -115,7 +115,8 @@ def test_whatever_is_there_and_ends_when_it_likes_every_task_comes_to_its_turn_i
     while left:
         free = (lanes if by_lane else 1) - len(in_hand)
         choice = choose(left, in_hand, by_lane=by_lane, free=free, most_deaths=3).begin
-        first = next((one for one in left if one.pk not in in_hand), None)
+        lanes_in_hand = {tasks[pk][0] for pk in in_hand}
+        first = next((one for one in left if by_lane and one.lane not in lanes_in_hand), None)
         if in_hand and first is not None and 0 < first.deaths < 3:
             assert not choice, "else the first one would never be alone"
         begun += choice
