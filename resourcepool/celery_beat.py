@@ -17,11 +17,12 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, InterfaceError, router, transaction
 from django.db.models import F
 from django_celery_beat.schedulers import DatabaseScheduler
+from kombu.exceptions import OperationalError
 
 from resourcepool.daemon import Daemon
 from resourcepool.elections.term import Term
 from resourcepool.exceptions import BadOption, ResourcePoolError
-from resourcepool.taskqueue import Consumer, RunningTask, handler, submit
+from resourcepool.taskqueue import Consumer, GivenBack, RunningTask, handler, submit
 from resourcepool.taskqueue.models import MOST_LANES, MOST_RETRIES, Stream
 
 logger = logging.getLogger(__name__)
@@ -37,6 +38,8 @@ DEFAULTS = {
     "on_failure": Stream.OnFailure.SKIP,
     "done_kept": 86_400.0,
 }
+ASK_AGAIN = 5.0  # seconds after which a broker that was away is tried again
+AWAY = (OperationalError, OSError)
 MOMENTS = ("expires", "eta")
 ENTRIES = uuid.UUID("6f0d27c4-7a2c-4a0c-9d5e-8a4f4f8f2b11")
 
@@ -119,7 +122,7 @@ class LeasedDatabaseScheduler(DatabaseScheduler):  # type: ignore[misc]  # it ha
 
 @handler(SEND)
 def send(task: RunningTask) -> str:
-    """Hand a Celery task to the broker; returns its id."""
+    """Hand a Celery task to the broker; returns its id. While that is away the task waits, however long."""
     wanted = task.params
     options: dict[str, Any] = {
         name: datetime.datetime.fromisoformat(value) if name in MOMENTS and isinstance(value, str) else value
@@ -127,10 +130,14 @@ def send(task: RunningTask) -> str:
     }
     known = current_app.tasks.get(wanted["task"])
     args, kwargs = wanted["args"], wanted["kwargs"]
-    if known is not None:
-        known.apply_async(args, kwargs, task_id=wanted["id"], **options)
-    else:
-        current_app.send_task(wanted["task"], args, kwargs, task_id=wanted["id"], **options)
+    try:
+        if known is not None:
+            known.apply_async(args, kwargs, task_id=wanted["id"], **options)
+        else:
+            current_app.send_task(wanted["task"], args, kwargs, task_id=wanted["id"], **options)
+    except AWAY as error:  # no failure: after so many of them it would be given up
+        logger.warning("celery beat: task %s waits for the broker: %s", task, error)
+        raise GivenBack(f"{type(error).__name__}: {error}", after=ASK_AGAIN) from error
     return str(wanted["id"])
 
 

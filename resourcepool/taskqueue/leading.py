@@ -176,7 +176,7 @@ class Leading:
         alike: dict[End, list[RunningTask]] = {}
         for task, result in self._unwritten.items():
             if result.error is None:
-                alike.setdefault(_without_failure(policy, result), []).append(task)
+                alike.setdefault(_without_failure(policy, task, result), []).append(task)
             else:
                 self._end_failed(policy, task, result.error)
         for end, tasks in alike.items():
@@ -223,7 +223,10 @@ class Leading:
         return min([now + pace, *overdue, *(until for until in self._waits.values() if until > now)])
 
 
-def _without_failure(policy: Policy, result: Result) -> End:
-    if result.is_given_back:
+def _without_failure(policy: Policy, task: RunningTask, result: Result) -> End:
+    if result is GIVEN_BACK:
         return LEAVE_ME
+    if result.is_given_back:  # by its handler, which ended without killing its process
+        counts = task.failures, deaths_left(policy, task.deaths)
+        return End(Verdict(Task.State.READY, result.delay), result.outcome, counts)
     return End(Verdict(Task.State.DONE) if policy.done_kept else None, result.outcome)

@@ -13,6 +13,7 @@ EACH_ATTEMPT, EACH_TURN = ("tests/taskqueue/test_attempts.py",), ("tests/taskque
 CHOICE, JUDGEMENT = ("tests/taskqueue/test_order.py",), ("tests/taskqueue/test_policy.py",)
 SUBMITS, OPERATORS = ("tests/taskqueue/test_submit.py",), ("tests/taskqueue/test_operators.py",)
 COLUMNS, ENTRIES = ("tests/taskqueue/test_models.py",), ("tests/taskqueue/test_beat_entries.py",)
+BROKERS = ("tests/taskqueue/test_celery_beat.py",)
 CONSUMERS = ("tests/taskqueue/test_lock_delay.py",)
 
 ELECTIONS = (
@@ -169,6 +170,9 @@ LEADERS = (
         "{task.pk: task.deaths for",
         "{task.pk: 0 for",
         EACH_TURN,
+    ),
+    Mutation(
+        "streams: given back for later is not begun now", LEADING, "READY, result.delay", "READY", EACH_TURN
     ),
     Mutation(
         "streams: one death is forgiven",
@@ -344,6 +348,7 @@ SUBMITTED = (
         "State.SKIPPED, State.DISCARDED, State.DEAD)",
         ("tests/sweeps/test_pruning_tasks.py",),
     ),
+    Mutation("beat: a broker that is away is no failure", BEAT, "except AWAY as", "except () as", BROKERS),
     Mutation("beat: one run of an entry", BEAT, ", total_run_count=entry.total_run_count", "", ENTRIES),
     Mutation(
         "beat: the leader's guard",

@@ -10,7 +10,7 @@ from resourcepool.database.wakeup import Wakeup
 from resourcepool.elections import Election, Term
 from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
 from resourcepool.models import Stream, Task
-from resourcepool.taskqueue import handler, submit
+from resourcepool.taskqueue import GivenBack, handler, submit
 from resourcepool.taskqueue.leading import Leading, MustEnd
 from tests.app.rows import steal
 from tests.committed import Statement
@@ -253,6 +253,41 @@ def test_a_task_whose_process_has_died_runs_alone(gate: Gate) -> None:
     suspect.may_end.set()
     eventually(lambda: not leading._ended.empty(), WITHIN)
     assert turned(leading) == {"a": "done", "b": "done", "c": "running"}
+
+
+def test_a_task_that_its_handler_gives_back_for_later_waits_with_its_lane_and_has_not_failed(
+    gate: Gate,
+) -> None:
+    leading = leads(lanes=2, most_deaths=5)
+
+    @handler("away")
+    def give_back(_: object) -> None:
+        raise GivenBack("no\nbroker", after=3_600)
+
+    for key, kind, lane in (("a1", "away", "a"), ("a2", "gate", "a"), ("b1", "gate", "b")):
+        submit("oracle", kind, key=key, lane=lane)
+    Task.objects.filter(key="a1").update(deaths=1)
+    turned(leading)
+    eventually(lambda: not leading._ended.empty(), WITHIN)
+    for _ in range(3):
+        assert turned(leading) == {"a1": "ready", "a2": "ready", "b1": "running"}
+    given = task("a1")
+    assert (given.attempts, given.failures, given.deaths, given.outcome) == (1, 0, 0, "no broker")
+
+
+@pytest.mark.parametrize("after", [-1, 100_000_000, "soon"])
+def test_a_task_that_is_given_back_for_a_time_that_is_none_has_failed(after: object) -> None:
+    leading = leads()
+
+    @handler("wrong")
+    def give_back(_: object) -> None:
+        raise GivenBack(after=after)
+
+    submit("oracle", "wrong", key="a")
+    turned(leading)
+    eventually(lambda: not leading._ended.empty(), WITHIN)
+    assert turned(leading) == {"a": "blocked"}
+    assert "BadOption" in task("a").outcome
 
 
 @pytest.mark.parametrize(("lanes", "before", "after"), [(2, 1, 0), (2, 2, 2), (1, 1, 1)])
