@@ -26,6 +26,7 @@ from resourcepool.dialect.expressions import (
     FenceField,
     KeyField,
     MicrosUntil,
+    NullInOrder,
     read_clock,
 )
 from resourcepool.dialect.statement import all_rows, row_count, run
@@ -41,6 +42,7 @@ __all__ = [
     "FenceField",
     "KeyField",
     "MicrosUntil",
+    "NullInOrder",
     "RowUpdate",
     "Trouble",
     "abandon_inherited_connections",

@@ -63,6 +63,18 @@ class MicrosUntil(expressions.Func):
         return of(connection).micros_until.format(moment=sql), tuple(params)
 
 
+class NullInOrder(expressions.Func):
+    """In ``order_by``, a column of an index that is NULL in all rows that are found: they are read along the index.
+
+    PostgreSQL does that only if each of the index's columns is named, and MariaDB only if this one is not.
+    """
+
+    def as_sql(self, compiler: Any, connection: BaseDatabaseWrapper, *_: Any, **__: Any) -> Any:
+        (column,) = self.get_source_expressions()
+        sql, params = compiler.compile(column)
+        return of(connection).null_in_order.format(column=sql), tuple(params)
+
+
 def read_clock(connection: BaseDatabaseWrapper) -> datetime.datetime:
     """Return the database's now as Django reads moments from it: with a time zone if USE_TZ is on.
 

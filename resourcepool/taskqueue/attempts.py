@@ -36,7 +36,7 @@ def heads(
         only_due: leave out each lane whose first task may not begin now, and all but the first task of the others. This
             reads all unfinished tasks.
     """
-    rows = unfinished(using, stream).in_order()
+    rows = Task.objects.using(using).filter(stream_id=stream).in_line()
     if only_due:
         rows = _first_and_due(rows)
     if without:
