@@ -27,6 +27,7 @@ from resourcepool.dialect.expressions import (
     KeyField,
     MicrosUntil,
     NullInOrder,
+    in_columns,
     read_clock,
 )
 from resourcepool.dialect.statement import all_rows, row_count, run
@@ -54,6 +55,7 @@ __all__ = [
     "connecting_within",
     "discard",
     "hang_up",
+    "in_columns",
     "is_socket_known",
     "know_socket",
     "limit_idle",

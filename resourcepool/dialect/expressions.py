@@ -7,6 +7,7 @@ from django.conf import settings
 from django.db import connection, models
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import expressions
+from django.utils import timezone
 
 from resourcepool.dialect.base import micros
 from resourcepool.dialect.supported import of
@@ -89,6 +90,13 @@ def read_clock(connection: BaseDatabaseWrapper) -> datetime.datetime:
     if not settings.USE_TZ:
         return plain
     return plain.replace(tzinfo=datetime.UTC if moment.tzinfo else connection.timezone)
+
+
+def in_columns(moment: datetime.datetime, connection: BaseDatabaseWrapper) -> datetime.datetime:
+    """Return a moment of the project's as a column has it: without USE_TZ it is one of TIME_ZONE, but text is UTC."""
+    if settings.USE_TZ or connection.features.supports_timezones:
+        return moment
+    return timezone.make_aware(moment).astimezone(datetime.UTC).replace(tzinfo=None)
 
 
 class KeyField(CharField):
