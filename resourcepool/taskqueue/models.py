@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import gettext_noop
 
 from resourcepool.database.columns import seconds, whole
-from resourcepool.dialect import DbNow, KeyField
+from resourcepool.dialect import DbNow, KeyField, NullInOrder
 from resourcepool.elections.models import AbstractElection
 from resourcepool.events import SentenceField, say
 from resourcepool.leases.models import AbstractLease, LeaseQuerySet
@@ -108,6 +108,10 @@ class TaskQuerySet(LeaseQuerySet):
     def in_order(self) -> Self:
         """The order in which the tasks of a stream are run."""
         return self.order_by("task_time", "pk")
+
+    def in_line(self) -> Self:
+        """Unfinished tasks in the order in which they are run."""
+        return self.unfinished().order_by(NullInOrder("finished_at"), "task_time", "pk")
 
     def failed(self) -> Self:
         """Tasks that are not run unless somebody retries them."""
