@@ -16,11 +16,13 @@ from resourcepool.database.wakeup import Wakeup
 from resourcepool.elections.term import Term
 from resourcepool.events import say
 from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
+from resourcepool.signals import Fact, What, tell
 from resourcepool.taskqueue import attempts, handlers
 from resourcepool.taskqueue.models import Task
 from resourcepool.taskqueue.order import Head, choose
 from resourcepool.taskqueue.policy import Policy, Verdict, after_death, after_failure
 from resourcepool.taskqueue.running import Result, RunningTask
+from resourcepool.taskqueue.telling import of_task
 from resourcepool.taskqueue.workers import Workers
 
 logger = logging.getLogger(__name__)
@@ -163,7 +165,8 @@ class Leading:
         verdict = after_death(policy, head.deaths) if head.deaths else None
         if verdict is not None:
             died = say("process_died", count=head.deaths)
-            attempts.end(self._using, head.pk, head.fence, verdict, died)
+            if attempts.end(self._using, head.pk, head.fence, verdict, died):
+                self._tell_given_up(verdict, head.pk, head.fence, head.key, died)
             return None
         if not attempts.begin(self._using, head, self._term.fence, self._term.holder):
             return None
@@ -179,10 +182,16 @@ class Leading:
                 logger.warning(
                     "task %s: %s after attempt %d: %s", task, verdict.state, task.attempt, result.error
                 )
+                if verdict.state is not Task.State.READY:
+                    self._tell_given_up(verdict, task.pk, task.fence, task.key, result.error)
         elif policy.done_kept:
             attempts.end(self._using, task.pk, task.fence, Verdict(Task.State.DONE), result.outcome)
         else:
             attempts.delete(self._using, task.pk, task.fence)
+
+    def _tell_given_up(self, verdict: Verdict, pk: int, fence: int, key: str, error: str) -> None:
+        reason = of_task(self._stream, key, error)
+        tell(Fact(What(verdict.state.value), Task, self._using, pk, fence, self._term.holder, reason))
 
     def _guarded(self, send: Callable[[], Answer]) -> Answer:
         """Run ``send`` in a transaction that commits only while this process leads; it may be sent again."""
