@@ -13,6 +13,8 @@ from resourcepool.elections.models import AbstractElection
 from resourcepool.events import SentenceField, say
 from resourcepool.leases.models import AbstractLease, LeaseQuerySet
 from resourcepool.options import DAY
+from resourcepool.signals import What
+from resourcepool.taskqueue.telling import changed
 
 MAX_KEY = 200
 MAX_TYPE = 100
@@ -27,11 +29,11 @@ class StreamQuerySet(LeaseQuerySet):
 
     def pause(self, actor: str = "") -> int:
         """Have their consumers begin no more tasks, within 3 s; returns how many were not paused."""
-        return self.filter(is_paused=False).update(is_paused=True)
+        return changed(self.filter(is_paused=False), What.PAUSED, actor, "", is_paused=True)
 
     def resume(self, actor: str = "") -> int:
         """End a pause; returns how many were paused."""
-        return self.filter(is_paused=True).update(is_paused=False)
+        return changed(self.filter(is_paused=True), What.RESUMED, actor, "", is_paused=False)
 
 
 class Stream(AbstractElection):
@@ -123,7 +125,8 @@ class TaskQuerySet(LeaseQuerySet):
 
     def retry(self, actor: str = "", reason: str = "") -> int:
         """Make failed tasks ready again, each in its old place, as if they had not failed; returns how many."""
-        return self.failed().update(
+        return changed(
+            *(self.failed(), What.RETRIED, actor, reason),
             state=Task.State.READY,
             fence=F("fence") + 1,
             busy_before=DbNow(),
@@ -134,7 +137,8 @@ class TaskQuerySet(LeaseQuerySet):
 
     def discard(self, actor: str = "", reason: str = "") -> int:
         """Finish tasks without running them; returns how many. Running ones are left alone."""
-        return self.discardable().update(
+        return changed(
+            *(self.discardable(), What.DISCARDED, actor, reason),
             state=Task.State.DISCARDED,
             fence=F("fence") + 1,
             busy_before=DbNow(),
@@ -145,8 +149,6 @@ class TaskQuerySet(LeaseQuerySet):
 
 class Task(AbstractLease):
     """A unit of work in a stream: data, never code. Every attempt has a fence of its own."""
-
-    is_told: ClassVar[bool] = False
 
     class State(models.TextChoices):
         READY = "ready", _("ready")
