@@ -197,8 +197,7 @@ class Leading:
     def _tell_given_up(self, task: Head | RunningTask, end: End) -> None:
         assert end.verdict is not None  # noqa: S101 (for the type checker: a failed task is not deleted)
         what, reason = What(end.verdict.state.value), of_task(self._stream, task.key, end.outcome)
-        fact = Fact(what, Task, self._using, task.pk, task.fence, self._term.holder, reason)
-        transaction.on_commit(partial(tell, fact), using=self._using)
+        tell(Fact(what, Task, self._using, task.pk, task.fence, self._term.holder, reason))
 
     def _guarded(self, send: Callable[[], Answer]) -> Answer:
         """Run ``send`` in a transaction that commits only while this process leads; it may be sent again."""
