@@ -39,7 +39,9 @@ def heads(
             reads all unfinished tasks.
     """
     if only_due:
-        rows = _first_and_due(unfinished(using, stream).in_order()).exclude(lane__in=without)
+        rows = _first_and_due(Task.objects.using(using).filter(stream_id=stream).in_line()).exclude(
+            lane__in=without
+        )
         return [Head(*row) for row in rows.values_list(*COLUMNS, MicrosUntil("busy_before"))[:most]]
     sql, params = texts_of(connections[using]).heads(stream, list(without), most)
     return [Head(*row) for row in dialect.run(connections[using], sql, params, dialect.all_rows)]

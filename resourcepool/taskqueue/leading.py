@@ -16,11 +16,13 @@ from resourcepool.database.wakeup import Wakeup
 from resourcepool.elections.term import Term
 from resourcepool.events import say
 from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
+from resourcepool.signals import Fact, What, tell
 from resourcepool.taskqueue import attempts, handlers
 from resourcepool.taskqueue.models import Task
 from resourcepool.taskqueue.order import Head, choose
 from resourcepool.taskqueue.policy import End, Policy, Verdict, after_death, after_failure, deaths_left
 from resourcepool.taskqueue.running import Result, RunningTask
+from resourcepool.taskqueue.telling import of_task
 from resourcepool.taskqueue.workers import Workers
 
 logger = logging.getLogger(__name__)
@@ -166,7 +168,8 @@ class Leading:
                 may_run.append(head)
             else:
                 died = End(verdict, say("process_died", count=head.deaths))
-                attempts.end(self._using, [(head.pk, head.fence)], died)
+                if attempts.end(self._using, [(head.pk, head.fence)], died):
+                    self._tell_given_up(head, died)
         if not may_run:
             return []
         begun = attempts.begin(self._using, may_run, self._term.fence, self._term.holder)
@@ -188,6 +191,13 @@ class Leading:
         end = End(verdict, error, (failures, deaths_left(policy, task.deaths)))
         if attempts.end(self._using, [(task.pk, task.fence)], end):
             logger.warning("task %s: %s after attempt %d: %s", task, verdict.state, task.attempt, error)
+            if verdict.state is not Task.State.READY:
+                self._tell_given_up(task, end)
+
+    def _tell_given_up(self, task: Head | RunningTask, end: End) -> None:
+        assert end.verdict is not None  # noqa: S101 (for the type checker: a failed task is not deleted)
+        what, reason = What(end.verdict.state.value), of_task(self._stream, task.key, end.outcome)
+        tell(Fact(what, Task, self._using, task.pk, task.fence, self._term.holder, reason))
 
     def _guarded(self, send: Callable[[], Answer]) -> Answer:
         """Run ``send`` in a transaction that commits only while this process leads; it may be sent again."""

@@ -34,7 +34,8 @@ class Texts:
         self._heads = (
             f"SELECT {columns}, {until} FROM {table} WHERE {name['stream']} = %s AND {self._unfinished}"  # noqa: S608
         )
-        self._in_order = f" ORDER BY {name['task_time']}, {name['pk']} LIMIT "
+        finished = speaks.null_in_order.format(column=name["finished_at"])
+        self._in_order = f" ORDER BY {finished}, {name['task_time']}, {name['pk']} LIMIT "
         self._begin = (
             f"UPDATE {table} SET {name['state']} = %s, {fence} = {fence} + 1, {name['holder']} = %s, "  # noqa: S608
             f"{busy} = {speaks.later}, {name['attempts']} = {name['attempts']} + 1, {name['term']} = %s, "

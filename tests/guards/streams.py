@@ -330,14 +330,12 @@ SUBMITTED = (
         "                pass\n            return False",
         SUBMITS,
     ),
-    Mutation(
-        "streams: retry leaves the others alone", MODELS, "self.failed().update(", "self.update(", OPERATORS
-    ),
+    Mutation("streams: retry leaves the others alone", MODELS, "*(self.failed(), ", "*(self, ", OPERATORS),
     Mutation(
         "streams: discard leaves the others alone",
         MODELS,
-        "self.discardable().update(",
-        "self.update(",
+        "*(self.discardable(), ",
+        "*(self, ",
         OPERATORS,
     ),
     Mutation("streams: save leaves the address alone", MODELS, ' | {"address"}', "", COLUMNS),
