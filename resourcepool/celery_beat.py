@@ -13,11 +13,11 @@ import uuid
 from typing import Any
 
 from celery import current_app
+from celery.exceptions import OperationalError
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, InterfaceError, router, transaction
 from django.db.models import F
 from django_celery_beat.schedulers import DatabaseScheduler
-from kombu.exceptions import OperationalError
 
 from resourcepool.daemon import Daemon
 from resourcepool.elections.term import Term
