@@ -26,7 +26,8 @@ class Notes:
 
     def begun(self) -> dict[str, float]:
         """Return {key: moment} of the tasks that have begun."""
-        lines = (line.rsplit(" ", 1) for line in self.path.read_text().splitlines())
+        whole, _, _ = self.path.read_text().rpartition("\n")  # the last line may be being written
+        lines = (line.rsplit(" ", 1) for line in whole.splitlines())
         return {key: float(moment) for key, moment in lines}
 
     def after_submitting(self, stream: str, key: str, pause: float) -> float:

@@ -126,7 +126,7 @@ def of_streams(found: Sequence[StreamStatus], oldest: float) -> Iterator[Alarm]:
 def _read(connection: BaseDatabaseWrapper, names: Sequence[str]) -> list[StreamStatus]:
     using = connection.alias
     tasks = Task.objects.using(using)
-    first = tasks.unfinished().in_order().filter(stream_id=OuterRef("pk")).values("pk")[:1]
+    first = tasks.in_line().filter(stream_id=OuterRef("pk")).values("pk")[:1]
     chosen = Stream.objects.using(using).filter(pk__in=names) if names else Stream.objects.using(using)
     moments = {"left": MicrosUntil("busy_before"), "began": MicrosUntil("elected_at")}
     rows = list(chosen.annotate(first=Subquery(first), **moments).order_by("pk")[:MOST_STREAMS])
@@ -145,7 +145,7 @@ def _read(connection: BaseDatabaseWrapper, names: Sequence[str]) -> list[StreamS
 
 
 def _unfinished(tasks: Any, stream: str) -> Any:
-    return tasks.unfinished().in_order().filter(stream_id=stream).values_list("state")[:MOST_COUNTED]
+    return tasks.in_line().filter(stream_id=stream).values_list("state")[:MOST_COUNTED]
 
 
 def _finished(tasks: Any, stream: str) -> Any:

@@ -14,6 +14,7 @@ from resourcepool.database.wakeup import Wakeup
 from resourcepool.elections.election import Election
 from resourcepool.elections.term import Term
 from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable, LeaseLost
+from resourcepool.signals import last_words
 from resourcepool.taskqueue.leading import Leading, MustEnd
 from resourcepool.taskqueue.models import MAX_KEY, Stream
 from resourcepool.taskqueue.submitting import names_of_streams
@@ -22,6 +23,7 @@ logger = logging.getLogger(__name__)
 
 DRAIN_WITHIN = 30.0  # seconds
 PAUSE_AFTER_FAILURE = 0.5  # seconds
+LAST_WORDS = 1.0  # seconds
 EXIT_CODE = 75  # EX_TEMPFAIL: start it again
 
 
@@ -113,7 +115,9 @@ class Consumer:
         logger.info("stream %s: leads, term %d", self.stream, term.fence)
         try:
             self._turn_until_stopped(leading)
-        except MustEnd as error:
+        except MustEnd as error:  # it still leads: nothing is lost by a moment for what is to be written down
+            for say in last_words:
+                say(LAST_WORDS)
             self._die(str(error))
         except BaseException as error:  # also the second Ctrl-C: nobody may lead while the tasks run on
             if leading.in_hand:

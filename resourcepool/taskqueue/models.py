@@ -8,11 +8,13 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import gettext_noop
 
 from resourcepool.database.columns import seconds, whole
-from resourcepool.dialect import DbNow, KeyField
+from resourcepool.dialect import DbNow, KeyField, NullInOrder
 from resourcepool.elections.models import AbstractElection
 from resourcepool.events import SentenceField, say
 from resourcepool.leases.models import AbstractLease, LeaseQuerySet
 from resourcepool.options import DAY
+from resourcepool.signals import What
+from resourcepool.taskqueue.telling import changed
 
 MAX_KEY = 200
 MAX_TYPE = 100
@@ -27,11 +29,11 @@ class StreamQuerySet(LeaseQuerySet):
 
     def pause(self, actor: str = "") -> int:
         """Have their consumers begin no more tasks, within 3 s; returns how many were not paused."""
-        return self.filter(is_paused=False).update(is_paused=True)
+        return changed(self.filter(is_paused=False), What.PAUSED, actor, "", is_paused=True)
 
     def resume(self, actor: str = "") -> int:
         """End a pause; returns how many were paused."""
-        return self.filter(is_paused=True).update(is_paused=False)
+        return changed(self.filter(is_paused=True), What.RESUMED, actor, "", is_paused=False)
 
 
 class Stream(AbstractElection):
@@ -109,6 +111,10 @@ class TaskQuerySet(LeaseQuerySet):
         """The order in which the tasks of a stream are run."""
         return self.order_by("task_time", "pk")
 
+    def in_line(self) -> Self:
+        """Unfinished tasks in the order in which they are run."""
+        return self.unfinished().order_by(NullInOrder("finished_at"), "task_time", "pk")
+
     def failed(self) -> Self:
         """Tasks that are not run unless somebody retries them."""
         return self.filter(state__in=FAILED)
@@ -119,7 +125,8 @@ class TaskQuerySet(LeaseQuerySet):
 
     def retry(self, actor: str = "", reason: str = "") -> int:
         """Make failed tasks ready again, each in its old place, as if they had not failed; returns how many."""
-        return self.failed().update(
+        return changed(
+            *(self.failed(), What.RETRIED, actor, reason),
             state=Task.State.READY,
             fence=F("fence") + 1,
             busy_before=DbNow(),
@@ -130,7 +137,8 @@ class TaskQuerySet(LeaseQuerySet):
 
     def discard(self, actor: str = "", reason: str = "") -> int:
         """Finish tasks without running them; returns how many. Running ones are left alone."""
-        return self.discardable().update(
+        return changed(
+            *(self.discardable(), What.DISCARDED, actor, reason),
             state=Task.State.DISCARDED,
             fence=F("fence") + 1,
             busy_before=DbNow(),
@@ -141,8 +149,6 @@ class TaskQuerySet(LeaseQuerySet):
 
 class Task(AbstractLease):
     """A unit of work in a stream: data, never code. Every attempt has a fence of its own."""
-
-    is_told: ClassVar[bool] = False
 
     class State(models.TextChoices):
         READY = "ready", _("ready")

@@ -3,6 +3,8 @@
 from typing import Any, ClassVar
 
 from django.contrib import admin
+from django.db import router
+from django.db.models import Exists, OuterRef
 from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.translation import gettext, ngettext
@@ -11,8 +13,10 @@ from django.utils.translation import gettext_lazy as _
 from resourcepool.admin.queues.links import to_list
 from resourcepool.admin.resources.columns import lines
 from resourcepool.admin.streams.asking import AskingByRows
+from resourcepool.admin.timeline import Timelined
 from resourcepool.operations.operation import by_name
 from resourcepool.operations.streams import PAUSE, RESUME
+from resourcepool.signals import Fact, What, tell
 from resourcepool.status.durations import duration
 from resourcepool.status.streams import StreamStatus, streams
 from resourcepool.taskqueue.models import Stream, Task
@@ -25,7 +29,7 @@ STANDING = ("standing", "led_by", "unfinished", "finished")
 
 
 @admin.register(Stream)
-class StreamAdmin(AskingByRows):
+class StreamAdmin(Timelined, AskingByRows):
     """Settings are edited; tasks have a list of their own."""
 
     list_display = ("name", *STANDING)
@@ -49,6 +53,19 @@ class StreamAdmin(AskingByRows):
             super().save_model(request, obj, form, change)
         elif edited:
             obj.save(update_fields=edited)
+        if change and "is_paused" in edited:
+            what = What.PAUSED if obj.is_paused else What.RESUMED
+            tell(Fact(what, Stream, obj._state.db, obj.pk, obj.fence, actor=request.user.get_username()))
+
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        """Return what Django asks about; one that has tasks is not deleted, and they may be too many to be listed."""
+        rows = Stream.objects.using(router.db_for_write(Stream)).filter(pk__in=[one.pk for one in objs])
+        used = rows.filter(Exists(Task.objects.filter(stream_id=OuterRef("pk")))).values_list("pk", flat=True)
+        if kept := [
+            to_list(self.admin_site, Task, gettext("%s has tasks") % name, stream=name) for name in used
+        ]:
+            return [], {}, set(), kept
+        return super().get_deleted_objects(objs, request)
 
     def note(self, rows: Any) -> None:
         """Read how each of these stands."""
