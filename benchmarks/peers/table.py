@@ -4,11 +4,15 @@ import statistics
 from typing import Any
 
 from benchmarks.fleet import quantile
-from benchmarks.peers.contestants import ELECTION, QUEUE, Peer
+from benchmarks.peers.contestants import DURABLE, ELECTION, QUEUE, Peer
 
 HEADS = {
     QUEUE: ("tasks/s, 1", "tasks/s, 8", "submit/s", "submit/s, 10,000 at once", "submit to start, p50 / p99"),
     ELECTION: ("after kill -9, median (longest)", "after a clean stop, median (longest)"),
+}
+OURS = {
+    QUEUE: f"{DURABLE}; one leader, 1 or 8 lanes; in order, and fenced; many: `submit_many`",
+    ELECTION: f"{DURABLE}; terms of 2 s; until the next leader begins a task",
 }
 
 
@@ -23,7 +27,7 @@ def table(kind: str, ours: dict[str, Any], on: str, theirs: list[tuple[Peer, dic
     rows = [["", "on", *HEADS[kind], "as it comes"]]
     rows.append(["---", "---", *("--:" for _ in HEADS[kind]), "---"])
     if ours:
-        rows.append(["resourcepool", on, *_cells(kind, ours), "each commit durable; 1 or 8 lanes"])
+        rows.append(["resourcepool", on, *_cells(kind, ours), OURS[kind]])
     rows += [
         [f"{peer.name} {figures['version']}", peer.server, *_cells(kind, figures), peer.note]
         for peer, figures in theirs
