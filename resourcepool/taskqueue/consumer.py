@@ -142,7 +142,8 @@ class Consumer:
                     look_at = leading.turn(may_begin=ends_at is None)
             except DatabaseUnavailable as error:
                 logger.warning("stream %s: %s", self.stream, error)
-                look_at = now + PAUSE_AFTER_FAILURE
+                leading.renew_if_due()
+                look_at = monotonic() + PAUSE_AFTER_FAILURE  # from now on: the turn may have waited for a lock
             if ends_at is not None and leading.in_hand:
                 if now > ends_at:
                     why = f"{len(leading.in_hand)} tasks did not end within {self._drain_within:g} s"

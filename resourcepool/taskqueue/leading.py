@@ -11,7 +11,7 @@ from typing import Never, TypeVar
 from django.db import connections, transaction
 
 from resourcepool.database.clock import monotonic
-from resourcepool.database.retry import retrying
+from resourcepool.database.retry import answer_timeout, retrying
 from resourcepool.database.wakeup import Wakeup
 from resourcepool.elections.term import Term
 from resourcepool.events import say
@@ -30,6 +30,7 @@ logger = logging.getLogger(__name__)
 LOOKED_AT = 16  # tasks for each lane
 POLICY_READ = 2.5  # seconds after which a change of the stream counts
 SOONEST, LATEST = 0.02, 2.5  # seconds between two looks
+RENEWED_WITHIN = 1.0  # seconds, if the database answers
 OF_IDLE = 0.1  # of the time for which there was nothing to do
 LEAVE_ME = End(Verdict(Task.State.READY), "")
 
@@ -94,6 +95,18 @@ class Leading:
             self._write_and_begin(policy, free)
             self._active_at = now
         return self._next_look(now)
+
+    def renew_if_due(self) -> None:
+        """Renew the term after a turn that failed: the keeper could not while its transaction was open.
+
+        A task's row may be locked by somebody else for longer than a term lasts.
+
+        Raises:
+            LeaseLost: this process does not lead any more.
+        """
+        if self._term.trust.due_at <= monotonic():
+            with contextlib.suppress(DatabaseUnavailable), answer_timeout(RENEWED_WITHIN):
+                self._term.renew()
 
     def stop(self) -> None:
         """Ask the handlers to stop."""
