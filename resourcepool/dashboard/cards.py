@@ -100,12 +100,14 @@ def overview(
     *,
     is_with_queues: bool = False,
     is_with_streams: bool = False,
+    is_with_tasks: bool = False,
 ) -> Overview:
     """Return how the pools of ``models`` stand: six queries if they are all in one database.
 
     Args:
         is_with_queues: how the task types stand, too: seven queries more, one if there is none.
         is_with_streams: how the streams stand, too: five queries more, one if there is none.
+        is_with_tasks: with the keys and errors of their tasks.
 
     Raises:
         DatabaseError, DatabaseUnavailable: the database does not answer.
@@ -129,7 +131,7 @@ def overview(
         for number, (model, pool) in enumerate(zip(models, standing, strict=True))
     ]
     queues = panel(links) if is_with_queues else None
-    flows = stream_rows(links) if is_with_streams else []
+    flows = stream_rows(links, is_with_tasks=is_with_tasks) if is_with_streams else []
     statuses = [row.one for row in flows]
     alarms = alarms_of(standing, done, open_leaks(labels), queues.task_types if queues else (), statuses)
     found = [(alarm, links.problem(alarm)) for alarm in alarms[:MOST_ALARMS]]

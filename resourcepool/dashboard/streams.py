@@ -25,8 +25,13 @@ class StreamRow:
     dead: str
 
 
-def stream_rows(links: Links) -> list[StreamRow]:
-    """Return a line for each stream: five queries, one if there is none."""
+def stream_rows(links: Links, *, is_with_tasks: bool) -> list[StreamRow]:
+    """Return a line for each stream: five queries, one if there is none.
+
+    Args:
+        is_with_tasks: whether the keys and errors of tasks are for whoever asks.
+    """
+    found = streams()
     return [
         StreamRow(
             f"rps{number}",
@@ -36,5 +41,5 @@ def stream_rows(links: Links) -> list[StreamRow]:
             links.list(Task, stream=one.name, standing="unfinished"),
             links.list(Task, stream=one.name, standing=Task.State.DEAD.value),
         )
-        for number, one in enumerate(streams())
+        for number, one in enumerate(found if is_with_tasks else [one.without_task() for one in found])
     ]

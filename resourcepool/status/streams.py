@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -34,6 +34,7 @@ class FirstTask:
     """The task that is first in a stream; times in seconds.
 
     Attributes:
+        key, type, outcome: "" where they are not for whoever asks.
         waits: until it may be tried again; 0: it may now.
         runs: for how long it has been running; None: it is not.
     """
@@ -82,6 +83,14 @@ class StreamStatus:
         """Why nothing runs, in a sentence; "": something runs, or there is nothing to do."""
         return next(_reasons(self), "")
 
+    def without_task(self) -> "StreamStatus":
+        """Return what somebody may know of it who may not see tasks: neither a task's key nor its error."""
+        return (
+            self
+            if self.first is None
+            else replace(self, first=replace(self.first, key="", type="", outcome=""))
+        )
+
 
 def streams(*names: str) -> list[StreamStatus]:
     """Return how each stream stands, or each of these, by name: five statements, however many there are.
@@ -119,8 +128,10 @@ def of_streams(found: Sequence[StreamStatus], oldest: float) -> Iterator[Alarm]:
             yield Alarm(Kind.BLOCKED, about, _("%s.") % one.because)
         elif one.first.age > oldest:
             told = {"key": one.first.key, "age": duration(one.first.age), "count": one.depth}
-            text = _("its first task, %(key)s, is %(age)s old; unfinished: %(count)d.") % told
-            yield Alarm(Kind.LATE_TASKS, about, f"{text} {one.because}".rstrip())
+            text = _("its first task, %(key)s, is %(age)s old; unfinished: %(count)d.")
+            if not one.first.key:
+                text = _("its first task is %(age)s old; unfinished: %(count)d.")
+            yield Alarm(Kind.LATE_TASKS, about, f"{text % told} {one.because}".rstrip())
 
 
 def _read(connection: BaseDatabaseWrapper, names: Sequence[str]) -> list[StreamStatus]:
@@ -204,7 +215,9 @@ def _reasons(stream: StreamStatus) -> Iterator[str]:
         yield _("it is paused")
     if first.state == State.BLOCKED and stream.lanes == 1:
         told = {"key": first.key, "outcome": shown(first.outcome)}
-        yield _("task %(key)s blocks it: %(outcome)s. Retry or discard it") % told
+        text = _("task %(key)s blocks it: %(outcome)s. Retry or discard it")
+        yield (text if first.key else _("blocked by a task")) % told
     if first.waits:
         told = {"key": first.key, "time": duration(first.waits), "outcome": shown(first.outcome)}
-        yield _("task %(key)s will be retried in %(time)s; last error: %(outcome)s") % told
+        text = _("task %(key)s will be retried in %(time)s; last error: %(outcome)s")
+        yield (text if first.key else _("a task will be retried in %(time)s")) % told

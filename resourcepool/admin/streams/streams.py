@@ -3,6 +3,7 @@
 from typing import Any, ClassVar
 
 from django.contrib import admin
+from django.db.models import BooleanField, QuerySet, Value
 from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.translation import gettext, ngettext
@@ -12,6 +13,7 @@ from resourcepool.admin.queues.links import to_list
 from resourcepool.admin.resources.columns import lines
 from resourcepool.admin.streams.asking import AskingByRows
 from resourcepool.admin.timeline import Timelined
+from resourcepool.dashboard.access import sees_tasks
 from resourcepool.operations.operation import by_name
 from resourcepool.operations.streams import PAUSE, RESUME
 from resourcepool.signals import Fact, What, tell
@@ -55,11 +57,17 @@ class StreamAdmin(Timelined, AskingByRows):
             what = What.PAUSED if obj.is_paused else What.RESUMED
             tell(Fact(what, Stream, obj._state.db, obj.pk, obj.fence, actor=request.user.get_username()))
 
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        """Return the streams, each with whether the keys and errors of its tasks may be shown."""
+        tells = Value(sees_tasks(self.admin_site, request), BooleanField())
+        rows: QuerySet[Any] = super().get_queryset(request).annotate(tells_tasks=tells)
+        return rows
+
     def note(self, rows: Any) -> None:
         """Read how each of these stands."""
         found = {one.name: one for one in streams(*(row.name for row in rows))} if rows else {}
         for row in rows:
-            row.status = found[row.name]
+            row.status = _as_seen(row, found[row.name])
 
     def called(self, row: Any) -> str:
         """Return its name."""
@@ -108,6 +116,10 @@ class StreamAdmin(Timelined, AskingByRows):
 
 def _status_of(row: Any) -> StreamStatus:
     if not hasattr(row, "status"):
-        (row.status,) = streams(row.name)
+        row.status = _as_seen(row, *streams(row.name))
     found: StreamStatus = row.status
     return found
+
+
+def _as_seen(row: Any, status: StreamStatus) -> StreamStatus:
+    return status if getattr(row, "tells_tasks", False) else status.without_task()
