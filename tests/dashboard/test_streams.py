@@ -1,5 +1,6 @@
 """The panel of streams on the dashboard."""
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from django.urls import reverse
 
 from resourcepool.dialect import DbLater
 from resourcepool.models import Stream, Task
+from resourcepool.status.streams import page_of_streams
 from resourcepool.taskqueue import submit
 from tests.app.rows import granted
 
@@ -81,3 +83,16 @@ def test_who_may_see_streams_but_not_tasks_reads_neither_a_key_nor_an_error(
     assert "secret" not in discreet
     assert said in discreet
     assert "secret-key" in pages("view_stream", "view_task")
+
+
+def test_where_not_all_streams_are_shown_a_link_leads_to_the_list_of_all(
+    admin_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("resourcepool.dashboard.streams.page_of_streams", partial(page_of_streams, limit=2))
+    for name in ("a", "b"):
+        Stream.objects.create(name=name)
+    assert "rp-streams-every" not in shown(admin_client)
+    Stream.objects.create(name="c")
+    page = shown(admin_client)
+    assert "The first 2 by name." in page
+    assert reverse("admin:resourcepool_stream_changelist") in page

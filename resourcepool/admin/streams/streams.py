@@ -9,6 +9,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
+from resourcepool.admin.filters import choice
 from resourcepool.admin.queues.links import to_list
 from resourcepool.admin.resources.columns import lines
 from resourcepool.admin.streams.asking import AskingByRows
@@ -18,7 +19,7 @@ from resourcepool.operations.operation import by_name
 from resourcepool.operations.streams import PAUSE, RESUME
 from resourcepool.signals import Fact, What, tell
 from resourcepool.status.durations import duration
-from resourcepool.status.streams import StreamStatus, streams
+from resourcepool.status.streams import STANDINGS, StreamStatus, streams
 from resourcepool.taskqueue.models import Stream, Task
 
 SETTINGS = (
@@ -28,6 +29,19 @@ SETTINGS = (
 STANDING = ("standing", "led_by", "unfinished", "finished")
 
 
+StreamStandingFilter = choice(
+    "standing",
+    _("standing"),
+    lambda: [
+        ("no-consumer", _("tasks, but no consumer")),
+        ("blocked", _("blocked")),
+        ("paused", _("paused")),
+        ("busy", _("with unfinished tasks")),
+    ],
+    lambda rows, standing: STANDINGS[standing](rows) if standing in STANDINGS else rows,
+)
+
+
 @admin.register(Stream)
 class StreamAdmin(Timelined, AskingByRows):
     """Settings are edited; tasks have a list of their own."""
@@ -35,6 +49,8 @@ class StreamAdmin(Timelined, AskingByRows):
     list_display = ("name", *STANDING)
     search_fields = ("name",)
     ordering = ("name",)
+    list_filter = (StreamStandingFilter,)
+    show_facets = admin.ShowFacets.NEVER
     fields: ClassVar[Any] = ("name", *SETTINGS)
     operations = by_name(PAUSE, RESUME)
 
