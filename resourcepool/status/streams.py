@@ -186,7 +186,7 @@ def _read(connection: BaseDatabaseWrapper, names: Sequence[str]) -> list[StreamS
 def _page(connection: BaseDatabaseWrapper, chosen: Any, limit: int) -> Page:
     using = connection.alias
     tasks = Task.objects.using(using)
-    first = tasks.unfinished().in_order().filter(stream_id=OuterRef("pk")).values("pk")[:1]
+    first = tasks.in_line().filter(stream_id=OuterRef("pk")).values("pk")[:1]
     moments = {"left": MicrosUntil("busy_before"), "began": MicrosUntil("elected_at")}
     read = list(chosen.annotate(first=Subquery(first), **moments).order_by("pk")[: limit + 1])
     if not read:
@@ -206,7 +206,7 @@ def _page(connection: BaseDatabaseWrapper, chosen: Any, limit: int) -> Page:
 
 
 def _unfinished(tasks: Any, stream: str) -> Any:
-    return tasks.unfinished().in_order().filter(stream_id=stream).values_list("state")[:MOST_COUNTED]
+    return tasks.in_line().filter(stream_id=stream).values_list("state")[:MOST_COUNTED]
 
 
 def _finished(tasks: Any, stream: str) -> Any:

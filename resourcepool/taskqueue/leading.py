@@ -20,7 +20,7 @@ from resourcepool.signals import Fact, What, tell
 from resourcepool.taskqueue import attempts, handlers
 from resourcepool.taskqueue.models import Task
 from resourcepool.taskqueue.order import Head, choose
-from resourcepool.taskqueue.policy import Policy, Verdict, after_death, after_failure
+from resourcepool.taskqueue.policy import End, Policy, Verdict, after_death, after_failure, deaths_left
 from resourcepool.taskqueue.running import Result, RunningTask
 from resourcepool.taskqueue.telling import of_task
 from resourcepool.taskqueue.workers import Workers
@@ -31,7 +31,7 @@ LOOKED_AT = 16  # tasks for each lane
 POLICY_READ = 2.5  # seconds after which a change of the stream counts
 SOONEST, LATEST = 0.02, 2.5  # seconds between two looks
 OF_IDLE = 0.1  # of the time for which there was nothing to do
-LEAVE_ME = Verdict(Task.State.READY)
+LEAVE_ME = End(Verdict(Task.State.READY), "")
 
 MOST_WAITS = 1_000  # lanes that are passed over by name
 GIVEN_BACK = Result("", is_given_back=True)
@@ -133,7 +133,8 @@ class Leading:
         without = self._lanes_passed_over(math.inf if only_due else now) if by_lane else set()
         look = partial(attempts.heads, self._using, self._stream, without, most, only_due=only_due)
         heads = retrying(self._connection, look)
-        begin, waits = choose(heads, {task.pk for task in self._running}, by_lane=by_lane, free=free)
+        in_hand = {task.pk: task.deaths for task in self._running}
+        begin, waits = choose(heads, in_hand, by_lane=by_lane, free=free, most_deaths=policy.most_deaths)
         self._waits.update({lane: now + seconds for lane, seconds in waits.items()})
         self._sees_more = bool(waits) and len(heads) == most > 1 and not only_due
         return begin
@@ -152,46 +153,51 @@ class Leading:
         self._workers.run(begun, policy.lanes)
 
     def _send(self, policy: Policy, free: int) -> list[RunningTask]:
-        for task, result in self._unwritten.items():
-            self._end(policy, task, result)
+        self._end(policy)
         # What was just seen may begin as long as its fence matches; where this is sent again, that is over.
         heads, self._due = self._due, []
         if free <= 0:
             return []  # what was seen in an earlier turn, and could not be begun then, is not begun any more
-        begun = [self._begin(policy, head) for head in heads or self._look(policy, free)]
-        return [task for task in begun if task is not None]
+        return self._begin(policy, heads or self._look(policy, free))
 
-    def _begin(self, policy: Policy, head: Head) -> RunningTask | None:
-        verdict = after_death(policy, head.deaths) if head.deaths else None
-        if verdict is not None:
-            died = say("process_died", count=head.deaths)
-            if attempts.end(self._using, head.pk, head.fence, verdict, died):
-                self._tell_given_up(verdict, head.pk, head.fence, head.key, died)
-            return None
-        if not attempts.begin(self._using, head, self._term.fence, self._term.holder):
-            return None
-        return RunningTask(self._stream, head, self._term, handlers.find(head.type))
+    def _begin(self, policy: Policy, heads: list[Head]) -> list[RunningTask]:
+        may_run = []
+        for head in heads:
+            verdict = after_death(policy, head.deaths) if head.deaths else None
+            if verdict is None:
+                may_run.append(head)
+            else:
+                died = End(verdict, say("process_died", count=head.deaths))
+                if attempts.end(self._using, [(head.pk, head.fence)], died):
+                    self._tell_given_up(head, died)
+        if not may_run:
+            return []
+        begun = attempts.begin(self._using, may_run, self._term.fence, self._term.holder)
+        return [RunningTask(self._stream, head, self._term, handlers.find(head.type)) for head in begun]
 
-    def _end(self, policy: Policy, task: RunningTask, result: Result) -> None:
-        if result.is_given_back:
-            attempts.end(self._using, task.pk, task.fence, LEAVE_ME, "")
-        elif result.error is not None:
-            failures = task.failures + 1
-            verdict = after_failure(policy, failures)
-            if attempts.end(self._using, task.pk, task.fence, verdict, result.error, failures=failures):
-                logger.warning(
-                    "task %s: %s after attempt %d: %s", task, verdict.state, task.attempt, result.error
-                )
-                if verdict.state is not Task.State.READY:
-                    self._tell_given_up(verdict, task.pk, task.fence, task.key, result.error)
-        elif policy.done_kept:
-            attempts.end(self._using, task.pk, task.fence, Verdict(Task.State.DONE), result.outcome)
-        else:
-            attempts.delete(self._using, task.pk, task.fence)
+    def _end(self, policy: Policy) -> None:
+        alike: dict[End, list[RunningTask]] = {}
+        for task, result in self._unwritten.items():
+            if result.error is None:
+                alike.setdefault(_without_failure(policy, result), []).append(task)
+            else:
+                self._end_failed(policy, task, result.error)
+        for end, tasks in alike.items():
+            attempts.end(self._using, [(task.pk, task.fence) for task in tasks], end)
 
-    def _tell_given_up(self, verdict: Verdict, pk: int, fence: int, key: str, error: str) -> None:
-        reason = of_task(self._stream, key, error)
-        tell(Fact(What(verdict.state.value), Task, self._using, pk, fence, self._term.holder, reason))
+    def _end_failed(self, policy: Policy, task: RunningTask, error: str) -> None:
+        failures = task.failures + 1
+        verdict = after_failure(policy, failures)
+        end = End(verdict, error, (failures, deaths_left(policy, task.deaths)))
+        if attempts.end(self._using, [(task.pk, task.fence)], end):
+            logger.warning("task %s: %s after attempt %d: %s", task, verdict.state, task.attempt, error)
+            if verdict.state is not Task.State.READY:
+                self._tell_given_up(task, end)
+
+    def _tell_given_up(self, task: Head | RunningTask, end: End) -> None:
+        assert end.verdict is not None  # noqa: S101 (for the type checker: a failed task is not deleted)
+        what, reason = What(end.verdict.state.value), of_task(self._stream, task.key, end.outcome)
+        tell(Fact(what, Task, self._using, task.pk, task.fence, self._term.holder, reason))
 
     def _guarded(self, send: Callable[[], Answer]) -> Answer:
         """Run ``send`` in a transaction that commits only while this process leads; it may be sent again."""
@@ -225,3 +231,9 @@ class Leading:
         pace = 0.0 if self._sees_more else min(LATEST, max(SOONEST, idle * OF_IDLE))
         overdue = [task.overdue_at for task in self.in_hand.values() if task.overdue_at is not None]
         return min([now + pace, *overdue, *(until for until in self._waits.values() if until > now)])
+
+
+def _without_failure(policy: Policy, result: Result) -> End:
+    if result.is_given_back:
+        return LEAVE_ME
+    return End(Verdict(Task.State.DONE) if policy.done_kept else None, result.outcome)

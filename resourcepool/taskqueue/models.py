@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import gettext_noop
 
 from resourcepool.database.columns import seconds, whole
-from resourcepool.dialect import DbNow, KeyField
+from resourcepool.dialect import DbNow, KeyField, NullInOrder
 from resourcepool.elections.models import AbstractElection
 from resourcepool.events import SentenceField, say
 from resourcepool.leases.models import AbstractLease, LeaseQuerySet
@@ -44,7 +44,7 @@ class StreamQuerySet(LeaseQuerySet):
         return self.annotate(first_task=self._first("pk")).filter(first_task__isnull=False)
 
     def _first(self, column: str) -> Subquery:
-        tasks = Task.objects.unfinished().in_order().filter(stream_id=OuterRef("pk"))
+        tasks = Task.objects.in_line().filter(stream_id=OuterRef("pk"))
         return Subquery(tasks.values(column)[:1])
 
     def pause(self, actor: str = "") -> int:
@@ -130,6 +130,10 @@ class TaskQuerySet(LeaseQuerySet):
     def in_order(self) -> Self:
         """The order in which the tasks of a stream are run."""
         return self.order_by("task_time", "pk")
+
+    def in_line(self) -> Self:
+        """Unfinished tasks in the order in which they are run."""
+        return self.unfinished().order_by(NullInOrder("finished_at"), "task_time", "pk")
 
     def failed(self) -> Self:
         """Tasks that are not run unless somebody retries them."""

@@ -51,7 +51,7 @@ class RunningTask:
         self.params: dict[str, Any] = {}
         self._params = head.params
         self.attempt, self.fence = head.attempts + 1, head.fence + 1
-        self.failures = head.failures
+        self.failures, self.deaths = head.failures, head.deaths
         self.pk, self._term, self._handler = head.pk, term, handler
         limit = None if handler is None else handler.max_runtime
         self.max_runtime = limit

@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from resourcepool.models import Stream, Task
@@ -110,6 +112,31 @@ def test_the_log_of_the_admin_names_only_the_tasks_that_were_changed(
     assert [entry.object_repr for entry in LogEntry.objects.all()] == ["oracle/a"]
     operate(admin_client, "task", "retry", list(Task.objects.values_list("pk", flat=True)))
     assert LogEntry.objects.count() == 1
+
+
+@pytest.mark.parametrize("how", ["page", "action"])
+def test_a_stream_with_tasks_is_not_deleted_and_its_tasks_are_not_read_for_that(
+    admin_client: Client, oracle: Stream, how: str
+) -> None:
+    Stream.objects.create(name="empty")
+    with CaptureQueriesContext(connection) as sent:
+        if how == "page":
+            shown = page(admin_client, "stream", "delete", "oracle")
+            admin_client.post(reverse("admin:resourcepool_stream_delete", args=["oracle"]), {"post": "yes"})
+        else:
+            chosen = {"action": "delete_selected", "_selected_action": ["oracle", "empty"], "post": "yes"}
+            shown = admin_client.post(reverse("admin:resourcepool_stream_changelist"), chosen).content.decode()
+    assert "?stream=oracle" in shown
+    assert "oracle/a" not in shown
+    assert not [one["sql"] for one in sent if Task._meta.get_field("params").column in one["sql"]]
+    assert Stream.objects.filter(name="oracle").exists()
+    assert Task.objects.count() == 3
+
+
+def test_a_stream_without_tasks_is_deleted(admin_client: Client) -> None:
+    Stream.objects.create(name="empty")
+    admin_client.post(reverse("admin:resourcepool_stream_delete", args=["empty"]), {"post": "yes"})
+    assert not Stream.objects.exists()
 
 
 def test_who_may_only_look_changes_nothing(client: Client, django_user_model: Any, oracle: Stream) -> None:

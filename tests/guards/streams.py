@@ -4,7 +4,7 @@ from tests.guards.mutation import Mutation
 
 ELECTION, TERM = "elections/election.py", "elections/term.py"
 ATTEMPTS, LEADING, RUNNING = "taskqueue/attempts.py", "taskqueue/leading.py", "taskqueue/running.py"
-CONSUMER = "taskqueue/consumer.py"
+CONSUMER, STATEMENTS = "taskqueue/consumer.py", "taskqueue/statements.py"
 MODELS, ORDER, POLICY = "taskqueue/models.py", "taskqueue/order.py", "taskqueue/policy.py"
 SUBMITTING, BEAT = "taskqueue/submitting.py", "celery_beat.py"
 
@@ -153,7 +153,34 @@ LEADERS = (
     ),
     Mutation("streams: what is in hand is not begun", ORDER, "head.pk in in_hand or ", "", CHOICE),
     Mutation("streams: a delayed task waits", ORDER, "and head.due_in > 0:", "and False:", CHOICE),
-    Mutation("streams: no more than are free", ORDER, "elif len(choice.begin) < free:", "else:", CHOICE),
+    Mutation("streams: who has died begins alone", ORDER, "if in_hand or choice.begin:", "if False:", CHOICE),
+    Mutation(
+        "streams: who has died and is doomed is none",
+        ORDER,
+        "0 < head.deaths < most_deaths",
+        "head.deaths",
+        CHOICE,
+    ),
+    Mutation("streams: nothing passes who has died", ORDER, "may_begin = False", "pass", CHOICE),
+    Mutation("streams: nothing begins beside who has died", ORDER, "not any(in_hand.values())", "True", CHOICE),
+    Mutation(
+        "streams: the leader knows who has died",
+        LEADING,
+        "{task.pk: task.deaths for",
+        "{task.pk: 0 for",
+        EACH_TURN,
+    ),
+    Mutation(
+        "streams: one death is forgiven",
+        POLICY,
+        "0 if policy.lanes > 1 and deaths == 1 else deaths",
+        "deaths",
+        EACH_TURN,
+    ),
+    Mutation("streams: not the second", POLICY, "deaths == 1 else deaths", "deaths else deaths", EACH_TURN),
+    Mutation(
+        "streams: no more than are free", ORDER, "may_begin and len(choice.begin) < free:", "may_begin:", CHOICE
+    ),
 )
 
 TASKS = (
@@ -168,52 +195,66 @@ TASKS = (
     Mutation("streams: not what this term runs", ATTEMPTS, ".exclude(term=term)", "", EACH_ATTEMPT),
     Mutation("streams: not what is ready", ATTEMPTS, ".filter(state=State.RUNNING)", "", EACH_ATTEMPT),
     Mutation(
-        "streams: begin matches the fence",
-        ATTEMPTS,
-        ".filter(pk=head.pk, fence=head.fence)",
-        ".filter(pk=head.pk)",
+        "streams: an attempt matches its fence",
+        STATEMENTS,
+        "= %s AND {self._fence} = %s AND",
+        "= %s AND %s > 0 AND",
+        EACH_ATTEMPT,
+    ),
+    Mutation(
+        "streams: each of several matches its fence",
+        STATEMENTS,
+        "AND {self._fence} = {fences} AND",
+        "AND 0 < {fences} AND",
+        EACH_ATTEMPT,
+    ),
+    Mutation(
+        "streams: nothing finished begins or ends",
+        STATEMENTS,
+        '= %s AND {self._unfinished}", list',
+        '= %s", list',
+        EACH_ATTEMPT,
+    ),
+    Mutation(
+        "streams: nor does it beside others",
+        STATEMENTS,
+        "{fences} AND {self._unfinished}",
+        "{fences}",
         EACH_ATTEMPT,
     ),
     Mutation(
         "streams: begin raises the fence",
-        ATTEMPTS,
-        'state=State.RUNNING,\n            fence=F("fence") + 1,',
-        "state=State.RUNNING,",
-        EACH_ATTEMPT,
-    ),
-    Mutation(
-        "streams: nothing finished is begun",
-        ATTEMPTS,
-        ".unfinished().filter(pk=head.pk",
-        ".filter(pk=head.pk",
-        EACH_ATTEMPT,
-    ),
-    Mutation(
-        "streams: end matches the fence",
-        ATTEMPTS,
-        ".filter(pk=pk, fence=fence)\n    return bool(\n",
-        ".filter(pk=pk)\n    return bool(\n",
+        STATEMENTS,
+        "= %s, {fence} = {fence} + 1, {name['holder']} = %s, ",
+        "= %s, {name['holder']} = %s, ",
         EACH_ATTEMPT,
     ),
     Mutation(
         "streams: end raises the fence",
-        ATTEMPTS,
-        'state=verdict.state,\n            fence=F("fence") + 1,',
-        "state=verdict.state,",
+        STATEMENTS,
+        "= %s, {fence} = {fence} + 1, {name['holder']} = '', ",
+        "= %s, {name['holder']} = '', ",
         EACH_ATTEMPT,
     ),
     Mutation(
-        "streams: nothing finished is ended",
+        "streams: of several those run that were begun",
         ATTEMPTS,
-        ".unfinished().filter(pk=pk, fence=fence)\n    return bool(\n",
-        ".filter(pk=pk, fence=fence)\n    return bool(\n",
+        "if count == len(heads):",
+        "if count:",
         EACH_ATTEMPT,
     ),
     Mutation(
-        "streams: delete matches the fence",
+        "streams: begun means begun by this term",
         ATTEMPTS,
-        ".filter(pk=pk, fence=fence)\n    return bool(mine.delete",
-        ".filter(pk=pk)\n    return bool(mine.delete",
+        ", state=State.RUNNING, term=term)",
+        ", state=State.RUNNING)",
+        EACH_ATTEMPT,
+    ),
+    Mutation(
+        "streams: begun means running",
+        ATTEMPTS,
+        ", state=State.RUNNING, term=term)",
+        ", term=term)",
         EACH_ATTEMPT,
     ),
     Mutation(

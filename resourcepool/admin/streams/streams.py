@@ -3,7 +3,8 @@
 from typing import Any, ClassVar
 
 from django.contrib import admin
-from django.db.models import BooleanField, QuerySet, Value
+from django.db import router
+from django.db.models import BooleanField, Exists, OuterRef, QuerySet, Value
 from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.translation import gettext, ngettext
@@ -78,6 +79,16 @@ class StreamAdmin(Timelined, AskingByRows):
         tells = Value(sees_tasks(self.admin_site, request), BooleanField())
         rows: QuerySet[Any] = super().get_queryset(request).annotate(tells_tasks=tells)
         return rows
+
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        """Return what Django asks about; one that has tasks is not deleted, and they may be too many to be listed."""
+        rows = Stream.objects.using(router.db_for_write(Stream)).filter(pk__in=[one.pk for one in objs])
+        used = rows.filter(Exists(Task.objects.filter(stream_id=OuterRef("pk")))).values_list("pk", flat=True)
+        if kept := [
+            to_list(self.admin_site, Task, gettext("%s has tasks") % name, stream=name) for name in used
+        ]:
+            return [], {}, set(), kept
+        return super().get_deleted_objects(objs, request)
 
     def note(self, rows: Any) -> None:
         """Read how each of these stands."""
