@@ -69,6 +69,7 @@ class StreamStatus:
         depth: unfinished tasks, counted up to ``MOST_COUNTED``.
         first: the first of them; None: there is none.
         blocked, dead: how many wait for an operator among as many unfinished, and the last finished, tasks.
+        wrong: which settings have values that they must not have.
         done, failed: how many finished within the last minute, up to ``MOST_COUNTED``.
     """
 
@@ -85,6 +86,7 @@ class StreamStatus:
     dead: int
     done: int
     failed: int
+    wrong: str = ""
 
     ALSO: ClassVar = ("because",)
 
@@ -234,6 +236,7 @@ def _status(
         dead=finished[State.DEAD, 0] + finished[State.DEAD, 1],
         done=finished[State.DONE, 1],
         failed=finished[State.SKIPPED, 1] + finished[State.DEAD, 1],
+        wrong=row.wrong_settings(),
     )
 
 
@@ -257,6 +260,8 @@ def _first(key: str, kind: str, state: str, outcome: str, age: int, waits: int, 
 
 def _reasons(stream: StreamStatus) -> Iterator[str]:
     first = stream.first
+    if stream.wrong:
+        yield _("its settings are wrong: %s") % stream.wrong
     if first is None:
         return
     if not stream.leader:

@@ -2,6 +2,7 @@
 
 from typing import Any, ClassVar, Self
 
+from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import F, OuterRef, Q, Subquery
 from django.utils.translation import gettext_lazy as _
@@ -118,6 +119,21 @@ class Stream(AbstractElection):
         verbose_name = _("stream")
         verbose_name_plural = _("streams")
         default_permissions = ("add", "change", "delete", "view", "operate")
+
+    def wrong_settings(self) -> str:
+        """Return which settings have values that no form takes, written past it by ``update`` or SQL; "": none."""
+        try:
+            self.clean_fields(exclude={field.name for field in self._meta.fields} - CHECKED)
+        except ValidationError as error:
+            texts = error.message_dict.items()
+            return "; ".join(f"{name}={getattr(self, name)!r}: {' '.join(said)}" for name, said in texts)
+        return ""
+
+
+CHECKED = {
+    *("on_failure", "retries", "retry_delay", "most_deaths", "lanes"),
+    *("term_ttl", "lock_delay", "done_kept"),
+}
 
 
 class TaskQuerySet(LeaseQuerySet):
