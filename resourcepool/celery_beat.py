@@ -108,10 +108,11 @@ class LeasedDatabaseScheduler(DatabaseScheduler):  # type: ignore[misc]  # it ha
     def _term_of_this_beat(self) -> Term | None:
         if self._consumer is None:  # not before: the service may fork after it has made its scheduler
             _refuse_two_databases(self.Model)
-            Stream.objects.get_or_create(name=STREAM, defaults=DEFAULTS)
             self._consumer = Consumer(STREAM)
             self._thread = Daemon(STREAM, self._consumer.run)
         assert self._thread is not None  # noqa: S101 (for the type checker)
+        if not self._thread.is_alive:  # also when it ended because somebody has deleted the stream
+            Stream.objects.get_or_create(name=STREAM, defaults=DEFAULTS)
         self._thread.see_to()
         return self._consumer.term
 

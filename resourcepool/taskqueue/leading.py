@@ -4,11 +4,13 @@ import contextlib
 import logging
 import math
 from collections.abc import Callable
+from dataclasses import asdict, replace
 from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Never, TypeVar
 
 from django.db import connections, transaction
+from django.utils import translation
 
 from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import answer_timeout, retrying
@@ -18,11 +20,11 @@ from resourcepool.events import say
 from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
 from resourcepool.signals import Fact, What, tell
 from resourcepool.taskqueue import attempts, handlers
-from resourcepool.taskqueue.models import Task
+from resourcepool.taskqueue.models import Stream, Task
 from resourcepool.taskqueue.order import Head, choose
 from resourcepool.taskqueue.policy import End, Policy, Verdict, after_death, after_failure, deaths_left
 from resourcepool.taskqueue.running import Result, RunningTask
-from resourcepool.taskqueue.telling import of_task
+from resourcepool.taskqueue.telling import counted, of_task
 from resourcepool.taskqueue.workers import Workers
 
 logger = logging.getLogger(__name__)
@@ -59,6 +61,7 @@ class Leading:
         self._waits: dict[str, float] = {}
         self._sees_more = False
         self._policy: Policy | None = None
+        self._wrong = ""  # what is wrong with the settings that were read last
         self._policy_at = self._active_at = -math.inf
         self.in_hand: dict[int, RunningTask] = {}
 
@@ -67,7 +70,7 @@ class Leading:
         self._active_at = monotonic()
         taken = self._guarded(lambda: attempts.take_over(self._using, self._stream, self._term.fence))
         if taken:
-            logger.warning("stream %s: %d tasks were left by the last consumer", self._stream, taken)
+            logger.warning("stream %s: the last consumer left %s", self._stream, counted(taken))
 
     def turn(self, *, may_begin: bool) -> float:
         """Write down what has ended, and begin what is due; return when to look again.
@@ -135,8 +138,23 @@ class Leading:
         if now - self._policy_at < POLICY_READ:
             return
         read = partial(attempts.policy_of, self._using, self._stream)
-        self._policy, self._policy_at = retrying(self._connection, read), now
+        policy, self._policy_at = retrying(self._connection, read), now
+        self._policy = policy if policy is None else self._served(policy)
         self._waits.clear()  # an operator may have retried what blocked them
+
+    def _served(self, policy: Policy) -> Policy:
+        """Return it, or where it is wrong, the last one that was right: tasks run that must not be broken off."""
+        with translation.override("en"):
+            wrong = Stream(**asdict(policy)).wrong_settings()
+        is_new, self._wrong = wrong != self._wrong, wrong
+        if not wrong:
+            return policy
+        if self._policy is None:
+            raise LeaseLost(f"its settings are wrong: {wrong}")
+        if is_new:
+            text = "stream %s: its settings are wrong, the former ones still count: %s"
+            logger.error(text, self._stream, wrong)
+        return replace(self._policy, is_paused=policy.is_paused)
 
     def _look(self, policy: Policy, free: int) -> list[Head]:
         """Return the tasks that may begin now, and take note of the lanes that have to wait."""

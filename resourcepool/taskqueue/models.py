@@ -2,8 +2,9 @@
 
 from typing import Any, ClassVar, Self
 
+from django.core.exceptions import ValidationError
 from django.db import models
-from django.db.models import F
+from django.db.models import F, OuterRef, Q, Subquery
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import gettext_noop
 
@@ -25,7 +26,27 @@ NO_STREAM = gettext_noop("an existing stream; `manage.py resourcepool_streams ad
 
 
 class StreamQuerySet(LeaseQuerySet):
-    """What an operator does to streams."""
+    """Filters over streams, and what an operator does to them."""
+
+    def paused(self) -> Self:
+        """Streams that begin no tasks until somebody resumes them."""
+        return self.filter(is_paused=True)
+
+    def blocked(self) -> Self:
+        """Streams whose first unfinished task is blocked."""
+        return self.annotate(first_state=self._first("state")).filter(first_state=Task.State.BLOCKED)
+
+    def without_consumer(self) -> Self:
+        """Streams with unfinished tasks that nobody leads."""
+        return self.busy().filter(Q(holder="") | Q(busy_before__lte=DbNow()))
+
+    def busy(self) -> Self:
+        """Streams with unfinished tasks."""
+        return self.annotate(first_task=self._first("pk")).filter(first_task__isnull=False)
+
+    def _first(self, column: str) -> Subquery:
+        tasks = Task.objects.in_line().filter(stream_id=OuterRef("pk"))
+        return Subquery(tasks.values(column)[:1])
 
     def pause(self, actor: str = "") -> int:
         """Have their consumers begin no more tasks, within 3 s; returns how many were not paused."""
@@ -98,6 +119,21 @@ class Stream(AbstractElection):
         verbose_name = _("stream")
         verbose_name_plural = _("streams")
         default_permissions = ("add", "change", "delete", "view", "operate")
+
+    def wrong_settings(self) -> str:
+        """Return which settings have values that no form takes, written past it by ``update`` or SQL; "": none."""
+        try:
+            self.clean_fields(exclude={field.name for field in self._meta.fields} - CHECKED)
+        except ValidationError as error:
+            texts = error.message_dict.items()
+            return "; ".join(f"{name}={getattr(self, name)!r}: {' '.join(said)}" for name, said in texts)
+        return ""
+
+
+CHECKED = {
+    *("on_failure", "retries", "retry_delay", "most_deaths", "lanes"),
+    *("term_ttl", "lock_delay", "done_kept"),
+}
 
 
 class TaskQuerySet(LeaseQuerySet):

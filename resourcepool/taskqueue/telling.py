@@ -18,6 +18,11 @@ class _NotAll(Exception):
     """Some rows had changed meanwhile."""
 
 
+def counted(tasks: int) -> str:
+    """Return "1 task" or "7 tasks", for a log."""
+    return f"{tasks} task" if tasks == 1 else f"{tasks} tasks"
+
+
 def of_task(stream: str, key: str, why: str) -> str:
     """Return the reason of an event of a task: which one it is, and ``why``."""
     name = f"{stream}/{key}"

@@ -150,3 +150,28 @@ def test_who_may_only_look_changes_nothing(client: Client, django_user_model: An
     operate(client, "task", "discard", list(Task.objects.values_list("pk", flat=True)), reason="x")
     assert not Stream.objects.get().is_paused
     assert not Task.objects.filter(state="discarded").exists()
+
+
+def test_every_stream_is_on_some_page_of_the_list_and_a_page_costs_as_much_as_another(
+    admin_client: Client, django_assert_max_num_queries: Any
+) -> None:
+    Stream.objects.bulk_create([Stream(name=f"{number:03d}", is_paused=number == 220) for number in range(230)])
+    address, seen = reverse("admin:resourcepool_stream_changelist"), set[str]()
+    for number in range(1, 6):
+        with django_assert_max_num_queries(12):
+            answer = admin_client.get(address, {"p": number})
+        seen |= {row.name for row in answer.context["cl"].result_list}
+    assert len(seen) == 230
+    with django_assert_max_num_queries(12):
+        answer = admin_client.get(address, {"standing": "paused"})
+    assert [row.name for row in answer.context["cl"].result_list] == ["220"]
+
+
+@pytest.mark.parametrize(
+    ("standing", "count"), [("no-consumer", 1), ("blocked", 1), ("busy", 1), ("paused", 0), ("x", 1)]
+)
+def test_streams_are_filtered_by_how_they_stand(
+    admin_client: Client, oracle: Stream, standing: str, count: int
+) -> None:
+    answer = admin_client.get(reverse("admin:resourcepool_stream_changelist"), {"standing": standing})
+    assert len(answer.context["cl"].result_list) == count

@@ -11,7 +11,7 @@ from django.utils import timezone
 from django_celery_beat.models import IntervalSchedule, PeriodicTask
 
 from project.celery import app
-from resourcepool.celery_beat import STREAM, LeasedDatabaseScheduler
+from resourcepool.celery_beat import DEFAULTS, STREAM, LeasedDatabaseScheduler
 from resourcepool.elections import Election
 from resourcepool.exceptions import BadOption
 from resourcepool.models import Stream, Task
@@ -139,3 +139,15 @@ def test_an_entry_is_not_noted_as_run_when_the_stream_is_gone(
     with pytest.raises(BadOption, match="stream='removed'"):
         scheduler.apply_entry(one)
     assert runs("daily") == 0
+
+
+def test_a_stream_that_is_deleted_while_beat_runs_is_made_again_by_the_same_beat() -> None:
+    running = LeasedDatabaseScheduler(app=app, lazy=True)
+    try:
+        first = eventually(running._term_of_this_beat, SOON)
+        assert first is not None
+        Stream.objects.filter(pk=STREAM)._raw_delete("default")
+        eventually(lambda: running._term_of_this_beat() not in (None, first), SOON)
+        assert Stream.objects.get(pk=STREAM).done_kept == DEFAULTS["done_kept"]
+    finally:
+        running.close()
