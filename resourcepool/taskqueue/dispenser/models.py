@@ -1,0 +1,168 @@
+"""A dispenser, its tasks, and the buckets in which workers have them (document 003: R3.1-R3.6)."""
+
+from typing import Any, ClassVar, Self
+
+from django.core.validators import MinLengthValidator
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from resourcepool.database.columns import check_finite, seconds, whole
+from resourcepool.dialect import DbNow, FenceField, KeyField
+from resourcepool.leases.models import AbstractLease
+from resourcepool.options import DAY
+from resourcepool.taskqueue.abstract import AbstractWork, WorkQuerySet
+
+MAX_KEY = 200
+
+
+class DispenserQuerySet(models.QuerySet[Any]):
+    """What an operator does to dispensers."""
+
+    def pause(self, actor: str = "") -> int:
+        """Have them hand out no more tasks; returns how many were not paused."""
+        return self.filter(is_paused=False).update(is_paused=True)
+
+    def resume(self, actor: str = "") -> int:
+        """End a pause; returns how many were paused."""
+        return self.filter(is_paused=True).update(is_paused=False)
+
+
+class Dispenser(models.Model):
+    """A pool of tasks, lowest score first. Made when it is first used."""
+
+    name = KeyField(_("name"), max_length=MAX_KEY, primary_key=True, validators=[MinLengthValidator(1)])
+    most_expirations = whole(
+        _("expirations until failed"),
+        5,
+        _("A task whose bucket has expired this many times leaves the pool, for an operator to look at."),
+        1,
+        1_000,
+    )
+    done_kept = seconds(
+        _("finished tasks kept (s)"),
+        DAY,
+        _(
+            "How long finished keys are remembered, so that a rebuild does not bring them back; failed ones stay."
+        ),
+        most=3_650 * DAY,
+    )
+    is_paused = models.BooleanField(_("paused"), default=False, help_text=_("No more tasks are handed out."))
+    as_of = models.DateTimeField(
+        _("as of"),
+        null=True,
+        editable=False,
+        help_text=_("When the last rebuild's mapping began to be computed."),
+    )
+    rebuilt_at = models.DateTimeField(_("rebuilt at"), null=True, editable=False)
+
+    objects: ClassVar[Any] = DispenserQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = _("dispenser")
+        verbose_name_plural = _("dispensers")
+        default_permissions = ("change", "delete", "view", "operate")
+
+    def __str__(self) -> str:
+        return str(self.name)
+
+
+class Bucket(AbstractLease):
+    """The lease of one worker on all the tasks that it has of one dispenser; ``holder`` is the worker.
+
+    It is deleted when it has expired and its tasks are back in the pool.
+    """
+
+    is_told: ClassVar[bool] = False
+
+    dispenser = models.ForeignKey(
+        Dispenser,
+        models.PROTECT,
+        related_name="buckets",
+        verbose_name=_("dispenser"),
+        db_index=False,
+        db_constraint=False,
+    )
+    name = KeyField(_("name"), max_length=MAX_KEY)
+
+    class Meta:
+        verbose_name = _("bucket")
+        verbose_name_plural = _("buckets")
+        default_permissions = ("view", "operate")
+        constraints = [models.UniqueConstraint(fields=["dispenser", "name"], name="resourcepool_bucket_name")]
+        indexes = [models.Index(fields=["dispenser", "busy_before"], name="resourcepool_bucket_expires")]
+
+    def __str__(self) -> str:
+        return f"{self.dispenser_id}/{self.name}"
+
+
+class DispenserTaskQuerySet(WorkQuerySet):
+    """Filters over the tasks of dispensers."""
+
+    def in_order(self) -> Self:
+        """The order in which tasks are handed out."""
+        return self.order_by("score", "pk")
+
+
+class DispenserTask(AbstractWork):
+    """A task of a dispenser: a key and a score. Every time it is handed out it has a fence of its own."""
+
+    class State(models.TextChoices):
+        READY = "ready", _("ready")
+        ASSIGNED = "assigned", _("assigned")
+        DONE = "done", _("done")
+        FAILED = "failed", _("failed")
+        DISCARDED = "discarded", _("discarded")
+
+    ready_state = State.READY
+    failed_states = (State.FAILED, State.DISCARDED)
+    discardable_states = (State.READY, State.FAILED)
+    as_if_not_failed: ClassVar[dict[str, Any]] = {"expirations": 0}
+
+    dispenser = models.ForeignKey(
+        Dispenser,
+        models.PROTECT,
+        related_name="tasks",
+        verbose_name=_("dispenser"),
+        db_index=False,
+        db_constraint=False,
+    )
+    key = KeyField(_("key"), max_length=MAX_KEY)
+    score = models.FloatField(
+        _("score"), validators=[check_finite], help_text=_("The lowest score is handed out first.")
+    )
+    state = models.CharField(
+        _("state"), max_length=10, choices=State.choices, default=State.READY, editable=False
+    )
+    bucket = models.ForeignKey(
+        Bucket,
+        models.DO_NOTHING,
+        related_name="tasks",
+        verbose_name=_("bucket"),
+        null=True,
+        editable=False,
+        db_constraint=False,
+    )
+    fence = FenceField(_("fence"), default=0, editable=False)
+    expirations = models.PositiveIntegerField(_("expirations"), default=0, editable=False)
+    added_at = models.DateTimeField(_("added at"), default=DbNow, editable=False)
+    assigned_at = models.DateTimeField(_("assigned at"), null=True, editable=False)
+
+    objects: ClassVar[Any] = DispenserTaskQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = _("dispenser task")
+        verbose_name_plural = _("dispenser tasks")
+        default_permissions = ("view", "operate")
+        constraints = [models.UniqueConstraint(fields=["dispenser", "key"], name="resourcepool_dispensed_key")]
+        indexes = [
+            models.Index(fields=["dispenser", "state", "score", "id"], name="resourcepool_dispensed_order"),
+            models.Index(fields=["dispenser", "finished_at"], name="resourcepool_dispensed_old"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.dispenser_id}/{self.key}"
+
+    @classmethod
+    def nobodys(cls) -> dict[str, Any]:
+        """Return what to write so that no bucket has it."""
+        return {"bucket": None}
