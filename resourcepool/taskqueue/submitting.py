@@ -1,16 +1,13 @@
 """Submitting a task is one INSERT, safe to repeat under the same key (R2.1; document 002's left-over problem 1)."""
 
 import datetime
-import json
 import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
-from django.conf import settings
 from django.db import IntegrityError, connections, router, transaction
-from django.utils import timezone
 from django.utils.translation import gettext_noop as _
 
 from resourcepool import hints, options
@@ -18,11 +15,10 @@ from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbNow
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
+from resourcepool.taskqueue import checking
 from resourcepool.taskqueue.models import MAX_KEY, MAX_TYPE, NO_STREAM, Stream, Task
 from resourcepool.taskqueue.table import Row, batches, insert
 
-MAX_PARAMS = 65_536  # bytes of JSON
-EARLIEST, LATEST = 1900, 9998  # years that every database has, in every time zone
 NAMED = 5  # streams in an error
 
 
@@ -46,11 +42,11 @@ class NewTask:
     def row(self) -> Row:
         """Return what is stored of this task; raises BadOption."""
         return Row(
-            key=uuid.uuid4().hex if self.key is None else _name("key", self.key),
+            key=uuid.uuid4().hex if self.key is None else checking.name("key", self.key),
             type=options.text("type", self.type, most=MAX_TYPE),
-            params=_json(self.params),
-            lane=_name("lane", self.lane) if self.lane != "" else "",
-            task_time=_moment(self.task_time),
+            params=checking.json_object("params", self.params),
+            lane=checking.name("lane", self.lane) if self.lane != "" else "",
+            task_time=None if self.task_time is None else checking.moment("task_time", self.task_time),
         )
 
 
@@ -158,46 +154,3 @@ def _tell(using: str, address: int) -> None:
     is_commit_told = connection.in_atomic_block or connection.get_autocommit()
     if address and is_commit_told:
         transaction.on_commit(partial(hints.send, address), using=using)
-
-
-def _name(option: str, value: object) -> str:
-    name = options.text(option, value, most=MAX_KEY)
-    if name != name.strip():  # MariaDB takes no notice of spaces at the end
-        raise BadOption(
-            option, value, Sentence(_("one line of text that neither begins nor ends with a space"))
-        )
-    return name
-
-
-def _json(params: object) -> str:
-    if not isinstance(params, Mapping):
-        raise BadOption("params", params, Sentence(_("a JSON object")))
-    try:
-        text = json.dumps(dict(params), allow_nan=False, ensure_ascii=False)
-        size = len(text.encode())
-    except (TypeError, ValueError, RecursionError) as error:
-        raise BadOption("params", params, Sentence(_("a JSON object (%(error)s)"), error=str(error))) from None
-    if size > MAX_PARAMS:
-        raise BadOption(
-            "params", f"{size} bytes", Sentence(_("at most %(count)s bytes of JSON"), count=MAX_PARAMS)
-        )
-    return text
-
-
-def _moment(moment: object) -> datetime.datetime | None:
-    if moment is None:
-        return None
-    if not isinstance(moment, datetime.datetime):
-        raise BadOption("task_time", moment, "a datetime")
-    if settings.USE_TZ is timezone.is_naive(moment):
-        which = "with" if settings.USE_TZ else "without"
-        raise BadOption(
-            "task_time", moment, f"a datetime {which} a time zone, such as django.utils.timezone.now()"
-        )
-    if not EARLIEST <= moment.year <= LATEST:
-        raise BadOption(
-            "task_time",
-            moment,
-            Sentence(_("a moment from the year %(first)s to %(last)s"), first=str(EARLIEST), last=str(LATEST)),
-        )
-    return moment
