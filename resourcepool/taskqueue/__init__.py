@@ -1,35 +1,46 @@
-"""The task table: streams of ordered tasks, run one after the other by an elected consumer."""
+"""The task table: streams in order under an elected consumer, and dispensers for workers that come and go."""
 
 import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from resourcepool.taskqueue.consumer import Consumer
+    from resourcepool.taskqueue.dispenser.dispenser import Done, TaskDispenser
+    from resourcepool.taskqueue.dispenser.given import Assigned
+    from resourcepool.taskqueue.dispenser.pool import TaskPool
     from resourcepool.taskqueue.handlers import handler
     from resourcepool.taskqueue.models import Stream, Task
     from resourcepool.taskqueue.running import GivenBack, RunningTask
     from resourcepool.taskqueue.submitting import NewTask, Submitted, submit, submit_many
 
 WHERE = {
+    "Assigned": "dispenser.given",
     "Consumer": "consumer",
+    "Done": "dispenser.dispenser",
     "GivenBack": "running",
     "NewTask": "submitting",
     "RunningTask": "running",
     "Stream": "models",
     "Submitted": "submitting",
     "Task": "models",
+    "TaskDispenser": "dispenser.dispenser",
+    "TaskPool": "dispenser.pool",
     "handler": "handlers",
     "submit": "submitting",
     "submit_many": "submitting",
 }
 __all__ = [
+    "Assigned",
     "Consumer",
+    "Done",
     "GivenBack",
     "NewTask",
     "RunningTask",
     "Stream",
     "Submitted",
     "Task",
+    "TaskDispenser",
+    "TaskPool",
     "handler",
     "submit",
     "submit_many",

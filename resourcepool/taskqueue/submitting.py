@@ -117,7 +117,11 @@ def _add(using: str, stream: str, batch: list[Row]) -> int:
     rows = Task.objects.using(using).filter(stream_id=stream, key__in=[row.key for row in batch])
     known = set(rows.values_list("key", flat=True))
     new = [row for row in batch if row.key not in known]
-    return insert(connections[using], stream, new) if new else 0
+    if not new:
+        return 0
+    connection, to_store = connections[using], Task._meta.get_field("task_time").get_db_prep_save
+    told = [(*row[:-1], row.task_time and to_store(row.task_time, connection)) for row in new]
+    return insert(connection, Task(stream_id=stream), Row._fields, told)
 
 
 def _numbered(number: int, task: NewTask) -> Row:
