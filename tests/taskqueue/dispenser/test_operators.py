@@ -1,6 +1,7 @@
 """What operators do to dispensers, their buckets and tasks."""
 
 from resourcepool.models import Bucket, Dispenser, DispenserTask
+from resourcepool.taskqueue import Done, TaskDispenser
 from tests.taskqueue.dispensed import bucket, dispenser, failed, fence, states, tasks
 
 
@@ -57,3 +58,27 @@ def test_pausing_and_resuming_tell_how_many_changed() -> None:
     assert Dispenser.objects.all().pause() == 1
     assert Dispenser.objects.all().pause() == 0
     assert Dispenser.objects.all().resume() == 1
+
+
+def test_a_worker_whose_bucket_was_freed_is_told_so_and_the_next_one_gets_its_tasks() -> None:
+    reviews = TaskDispenser("reviews")
+    reviews.add_many({"a": 1.0, "b": 2.0})
+    lost = reviews.assign_tasks(2, "alice")
+    Bucket.objects.all().free("ann")
+    assert not reviews.check_tasks("alice", ["a", "b"])
+    assert [task.key for task in reviews.assign_tasks(1, "bob")] == ["a"]
+    assert set(reviews.tasks_done("alice", lost).values()) == {Done.STALE}
+    assert states() == {"a": "assigned", "b": "ready"}
+    assert [task.key for task in reviews.assign_tasks(2, "alice")] == ["b"]
+
+
+def test_nothing_is_handed_out_while_it_is_paused_and_what_was_can_be_finished() -> None:
+    reviews = TaskDispenser("reviews")
+    reviews.add_many({"a": 1.0, "b": 2.0})
+    had = reviews.assign_tasks(1, "alice")
+    Dispenser.objects.all().pause()
+    assert reviews.assign_tasks(2, "alice") == had
+    assert reviews.assign_tasks(2, "bob") == []
+    assert set(reviews.tasks_done("alice", had).values()) == {Done.DONE}
+    Dispenser.objects.all().resume()
+    assert [task.key for task in reviews.assign_tasks(2, "bob")] == ["b"]
