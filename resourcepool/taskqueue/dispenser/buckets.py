@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from django.db import connections, transaction
+from django.db import connections, router, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import F
 
@@ -16,6 +16,11 @@ from resourcepool.taskqueue.dispenser.models import Bucket, Dispenser, Dispenser
 
 TRIES = 5  # made anew after it has expired in the hands of the one who asks for it
 State = DispenserTask.State
+
+
+def database() -> str:
+    """Return the alias of the database of the dispensers."""
+    return str(router.db_for_write(DispenserTask))
 
 
 def refuse_open_transaction(connection: BaseDatabaseWrapper) -> None:
@@ -94,3 +99,20 @@ def live(using: str, dispenser: str, name: str) -> int | None:
     rows = Bucket.objects.using(using).filter(dispenser_id=dispenser, name=name, busy_before__gt=DbNow())
     found = retrying(connections[using], lambda: rows.values_list("pk", flat=True).first())
     return None if found is None else int(found)
+
+
+def emptied(using: str, bucket: int, *, is_removed: bool = False) -> int:
+    """Return all that a bucket has to the pool, and remove it if wanted; returns how many tasks it had."""
+    connection = connections[using]
+    row = Bucket.objects.using(using).filter(pk=bucket)
+
+    def once() -> int:
+        with transaction.atomic(using=using):
+            row.update(fence=F("fence") + 1)  # locks it
+            rows = statements.held(connection, bucket)
+            returned = statements.give_back(connection, bucket, rows) if rows else 0
+            if is_removed:
+                row._raw_delete(using)
+            return returned
+
+    return retrying(connection, once)

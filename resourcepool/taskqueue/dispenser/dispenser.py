@@ -7,8 +7,7 @@ from enum import StrEnum
 from functools import partial
 from typing import Any
 
-from django.db import connections, router, transaction
-from django.db.models import F
+from django.db import connections
 
 from resourcepool import options
 from resourcepool.database.retry import retrying
@@ -18,6 +17,7 @@ from resourcepool.taskqueue.dispenser import buckets, given, handing, statements
 from resourcepool.taskqueue.dispenser.given import Assigned
 from resourcepool.taskqueue.dispenser.models import Bucket, DispenserTask
 from resourcepool.taskqueue.dispenser.pool import MOST, TaskPool
+from resourcepool.taskqueue.dispenser.rebuild import Rebuilt, rebuild
 
 SHORTEST = 0.1  # seconds that a bucket lasts
 AT_ONCE = 1_000  # tasks in a statement
@@ -61,7 +61,7 @@ class TaskDispenser:
     @staticmethod
     def now() -> datetime.datetime:
         """Return the database's clock, for ``as_of`` of ``recreate_task_pool``."""
-        connection = connections[router.db_for_write(DispenserTask)]
+        connection = connections[buckets.database()]
         return retrying(connection, partial(read_clock, connection))
 
     def add(self, task: str | int, priority: float) -> bool:
@@ -79,6 +79,28 @@ class TaskDispenser:
     def size(self) -> int:
         """Return how many tasks wait."""
         return self.pool.size()
+
+    def recreate_task_pool(
+        self, mapping: Mapping[Any, float], *, as_of: datetime.datetime | None = None
+    ) -> Rebuilt:
+        """Make the pool what ``mapping`` says, {key: score}: a diff in one transaction; returns what it did.
+
+            started = d.now()
+            d.recreate_task_pool(computed(), as_of=started)
+
+        What workers have is left with them, what has failed stays failed. The pool is never empty meanwhile.
+
+        Args:
+            as_of: when computing the mapping began, by the database's clock. A key that finished since is ignored, one
+                that finished before is new work, and a mapping older than the last one changes nothing. Without it
+                every key is ignored that is remembered as finished (``done_kept`` of the dispenser). A transaction of
+                yours that calls ``tasks_done`` and commits after ``as_of`` counts from that call.
+
+        Raises:
+            BadOption: a value is not allowed; nothing was changed.
+            DatabaseUnavailable: it was done, or nothing was; call it again.
+        """
+        return rebuild(self._using, self.name, given.scores(mapping), as_of)
 
     def assign_tasks(self, limit: int, worker: str) -> list[Assigned]:
         """Have this worker hold exactly ``limit`` tasks, if there are; return them, lowest score first.
@@ -151,7 +173,7 @@ class TaskDispenser:
             give = partial(statements.give_back_by_key, connection, self.name, name)
             return sum(retrying(connection, partial(give, part)) for part in parts)
         bucket = buckets.live(self._using, self.name, name)
-        return 0 if bucket is None else emptied(self._using, bucket)
+        return 0 if bucket is None else buckets.emptied(self._using, bucket)
 
     def touch(self, worker: str) -> bool:
         """Have the worker's bucket expire ``bucket_ttl`` from now; False: it has expired, or there is none."""
@@ -160,19 +182,6 @@ class TaskDispenser:
         return bucket is not None and retrying(
             connection, partial(statements.touch, connection, bucket, self._ttl)
         )
-
-
-def emptied(using: str, bucket: int) -> int:
-    """Return all that a bucket has to the pool; returns how many it had."""
-    connection = connections[using]
-
-    def once() -> int:
-        with transaction.atomic(using=using):
-            Bucket.objects.using(using).filter(pk=bucket).update(fence=F("fence") + 1)  # locks it
-            rows = statements.held(connection, bucket)
-            return statements.give_back(connection, bucket, rows) if rows else 0
-
-    return retrying(connection, once)
 
 
 def _parts(fences: dict[str, int]) -> list[dict[str, int]]:

@@ -4,13 +4,12 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from django.db import connections, router, transaction
+from django.db import connections, transaction
 
 from resourcepool import options
 from resourcepool.database.retry import retrying
 from resourcepool.taskqueue import checking
-from resourcepool.taskqueue.dispenser import given, statements
-from resourcepool.taskqueue.dispenser.buckets import make_dispenser
+from resourcepool.taskqueue.dispenser import buckets, given, statements
 from resourcepool.taskqueue.dispenser.models import DispenserTask
 from resourcepool.taskqueue.dispenser.putting import Put, chunks, known, put
 from resourcepool.taskqueue.table import BATCH
@@ -34,7 +33,7 @@ class TaskPool:
             factory: makes of the text of a key what callers get, such as int.
         """
         self.key = checking.name("key", key)
-        self.using: str = router.db_for_write(DispenserTask)
+        self.using = buckets.database()
         self.factory = factory
 
     def add(self, task: str | int, priority: float) -> bool:
@@ -52,7 +51,7 @@ class TaskPool:
             DatabaseUnavailable: some may have been added; it can be repeated.
         """
         scores = given.scores(mapping)
-        make_dispenser(self.using, self.key)
+        buckets.make_dispenser(self.using, self.key)
         return sum((self._put(chunk).added for chunk in chunks(scores)), 0)
 
     def _put(self, scores: Mapping[str, float]) -> Put:
