@@ -12,7 +12,7 @@ from resourcepool.dashboard.cells import PLACE, bands, squares
 from resourcepool.dashboard.chart import Chart, Series, chart
 from resourcepool.dashboard.links import Links
 from resourcepool.dashboard.queues import Panel, panel
-from resourcepool.dashboard.streams import StreamRow, stream_rows
+from resourcepool.dashboard.streams import StreamPanel, stream_panel
 from resourcepool.history.leaks import open_leaks
 from resourcepool.jobs import SWEEP
 from resourcepool.proxies.models import Proxy
@@ -81,14 +81,14 @@ class Overview:
         alarms: what is wrong, each with the address of the list that shows it; "" when there is none.
         waiters: how many wait in all pools.
         queues: None: not for whoever asks.
-        streams: [] also where they are not for whoever asks.
+        streams: empty also where they are not for whoever asks.
     """
 
     alarms: list[tuple[Alarm, str]]
     waiters: int
     cards: list[Card]
     queues: Panel | None
-    streams: list[StreamRow]
+    streams: StreamPanel
     sweep: JobStatus | None
     span: Span
 
@@ -100,12 +100,14 @@ def overview(
     *,
     is_with_queues: bool = False,
     is_with_streams: bool = False,
+    is_with_tasks: bool = False,
 ) -> Overview:
     """Return how the pools of ``models`` stand: six queries if they are all in one database.
 
     Args:
         is_with_queues: how the task types stand, too: seven queries more, one if there is none.
         is_with_streams: how the streams stand, too: five queries more, one if there is none.
+        is_with_tasks: with the keys and errors of their tasks.
 
     Raises:
         DatabaseError, DatabaseUnavailable: the database does not answer.
@@ -129,8 +131,8 @@ def overview(
         for number, (model, pool) in enumerate(zip(models, standing, strict=True))
     ]
     queues = panel(links) if is_with_queues else None
-    flows = stream_rows(links) if is_with_streams else []
-    statuses = [row.one for row in flows]
+    flows = stream_panel(links, is_with_tasks=is_with_tasks) if is_with_streams else StreamPanel()
+    statuses = [row.one for row in flows.rows]
     alarms = alarms_of(standing, done, open_leaks(labels), queues.task_types if queues else (), statuses)
     found = [(alarm, links.problem(alarm)) for alarm in alarms[:MOST_ALARMS]]
     return Overview(found, sum(pool.waiters for pool in standing), cards, queues, flows, done.get(SWEEP), span)

@@ -15,7 +15,7 @@ from django.utils.translation import gettext_noop as _
 
 from resourcepool import hints, options
 from resourcepool.database.retry import retrying
-from resourcepool.dialect import DbNow
+from resourcepool.dialect import DbNow, in_columns
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
 from resourcepool.taskqueue.models import MAX_KEY, MAX_TYPE, NO_STREAM, Stream, Task
@@ -71,7 +71,8 @@ def submit(
         key: unique in the stream, so that submitting twice, for example after an error that left it open whether it
             was committed, is one task; a random one if not given. Free again when the finished task is removed.
         lane: in a stream of several lanes, tasks of the same lane run in order.
-        task_time: its place in the order, before its arrival; now, by the database's clock, if not given.
+        task_time: its place in the order, before its arrival; now, by the database's clock, if not given. With USE_TZ =
+            False it is a moment in TIME_ZONE.
 
     Raises:
         BadOption: there is no such stream (names some that exist), or a value is not allowed.
@@ -200,4 +201,4 @@ def _moment(moment: object) -> datetime.datetime | None:
             moment,
             Sentence(_("a moment from the year %(first)s to %(last)s"), first=str(EARLIEST), last=str(LATEST)),
         )
-    return moment
+    return in_columns(moment, connections[router.db_for_write(Task)])
