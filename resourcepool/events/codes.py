@@ -56,6 +56,7 @@ TEMPLATES = {
     "returned_false": _("the handler returned False"),
     "process_died": _("its process died while running it (deaths: %(count)s)"),
     "ran_too_long": _("it ran longer than its max_runtime of %(seconds)s s"),
+    "bucket_expired": _("its bucket expired %(count)s times: its workers died, or took too long"),
     "discarded": _("discarded by %(name)s: %(why)s"),
     # The end of a lease
     "taken": _("another holder or an operator took it, or it ran out"),

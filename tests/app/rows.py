@@ -17,6 +17,7 @@ from resourcepool.leases.terms import Terms
 from resourcepool.models import (
     AbstractLease,
     AbstractResource,
+    Bucket,
     Job,
     Leadership,
     Proxy,
@@ -47,6 +48,7 @@ _FIELDS: dict[Model, Callable[[int], dict[str, Any]]] = {
     Stream: lambda number: {"name": f"stream {number}"},
     Task: lambda number: {"stream_id": "of no account", "key": f"task {number}", "type": "note"},
     Ticket: lambda number: {"pool": "testapp.nothing", "asked_at": DbNow()},
+    Bucket: lambda number: {"dispenser_id": "of no account", "name": f"bucket {number}"},
     Server: lambda number: {"task_type": _some_task_type(), "ttl": 60, "registered_at": DbNow()},
 }
 
