@@ -1,6 +1,9 @@
 """The admin pages."""
 
 from resourcepool.admin.dashboard_link import DashboardAdmin
+from resourcepool.admin.dispensers.buckets import BucketAdmin
+from resourcepool.admin.dispensers.dispensers import DispenserAdmin
+from resourcepool.admin.dispensers.tasks import DispenserTaskAdmin
 from resourcepool.admin.elections import LeadershipAdmin
 from resourcepool.admin.generic import ReadOnlyAdmin
 from resourcepool.admin.queues.queues import QueueAdmin
@@ -13,7 +16,10 @@ from resourcepool.admin.streams.streams import StreamAdmin
 from resourcepool.admin.streams.tasks import TaskAdmin
 
 __all__ = [
+    "BucketAdmin",
     "DashboardAdmin",
+    "DispenserAdmin",
+    "DispenserTaskAdmin",
     "EventAdmin",
     "JobAdmin",
     "LeadershipAdmin",

@@ -13,6 +13,7 @@ from resourcepool.jobs import CHECK
 from resourcepool.queues.models import TaskType
 from resourcepool.resources.registry import resource_models
 from resourcepool.status.jobs import JobStatus
+from resourcepool.taskqueue.dispenser.models import Dispenser
 from resourcepool.taskqueue.models import Stream, Task
 
 
@@ -34,6 +35,11 @@ def sees_streams(site: AdminSite, request: HttpRequest) -> bool:
 def sees_tasks(site: AdminSite, request: HttpRequest) -> bool:
     """Tell whether the user of ``request`` may see the tasks of streams, and with them their errors."""
     return may_view(site, request, Task)
+
+
+def sees_dispensers(site: AdminSite, request: HttpRequest) -> bool:
+    """Tell whether the user of ``request`` may see how the dispensers stand."""
+    return may_view(site, request, Dispenser)
 
 
 def may_view(site: AdminSite, request: HttpRequest, model: Any) -> bool:

@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 from resourcepool.dashboard.access import visible_jobs
 from resourcepool.dashboard.cells import PLACE, bands, squares
 from resourcepool.dashboard.chart import Chart, Series, chart
+from resourcepool.dashboard.dispensers import DispenserRow, dispenser_rows
 from resourcepool.dashboard.links import Links
 from resourcepool.dashboard.queues import Panel, panel
 from resourcepool.dashboard.streams import StreamPanel, stream_panel
@@ -81,7 +82,7 @@ class Overview:
         alarms: what is wrong, each with the address of the list that shows it; "" when there is none.
         waiters: how many wait in all pools.
         queues: None: not for whoever asks.
-        streams: empty also where they are not for whoever asks.
+        streams, dispensers: empty also where they are not for whoever asks.
     """
 
     alarms: list[tuple[Alarm, str]]
@@ -89,6 +90,7 @@ class Overview:
     cards: list[Card]
     queues: Panel | None
     streams: StreamPanel
+    dispensers: list[DispenserRow]
     sweep: JobStatus | None
     span: Span
 
@@ -101,6 +103,7 @@ def overview(
     is_with_queues: bool = False,
     is_with_streams: bool = False,
     is_with_tasks: bool = False,
+    is_with_dispensers: bool = False,
 ) -> Overview:
     """Return how the pools of ``models`` stand: six queries if they are all in one database.
 
@@ -108,6 +111,7 @@ def overview(
         is_with_queues: how the task types stand, too: seven queries more, one if there is none.
         is_with_streams: how the streams stand, too: five queries more, one if there is none.
         is_with_tasks: with the keys and errors of their tasks.
+        is_with_dispensers: how the dispensers stand, too: five queries more, one if there is none.
 
     Raises:
         DatabaseError, DatabaseUnavailable: the database does not answer.
@@ -132,10 +136,12 @@ def overview(
     ]
     queues = panel(links) if is_with_queues else None
     flows = stream_panel(links, is_with_tasks=is_with_tasks) if is_with_streams else StreamPanel()
-    statuses = [row.one for row in flows.rows]
-    alarms = alarms_of(standing, done, open_leaks(labels), queues.task_types if queues else (), statuses)
+    handed = dispenser_rows(links) if is_with_dispensers else []
+    statuses = [row.one for row in flows.rows], [row.one for row in handed]
+    alarms = alarms_of(standing, done, open_leaks(labels), queues.task_types if queues else (), *statuses)
     found = [(alarm, links.problem(alarm)) for alarm in alarms[:MOST_ALARMS]]
-    return Overview(found, sum(pool.waiters for pool in standing), cards, queues, flows, done.get(SWEEP), span)
+    waiters = sum(pool.waiters for pool in standing)
+    return Overview(found, waiters, cards, queues, flows, handed, done.get(SWEEP), span)
 
 
 def _card(

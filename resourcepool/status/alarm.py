@@ -7,6 +7,7 @@ from django.utils.translation import gettext as _
 
 ABOUT_QUEUES = "queues: "
 ABOUT_STREAMS = "stream: "
+ABOUT_DISPENSERS = "dispenser: "
 
 
 class Kind(StrEnum):
@@ -25,6 +26,7 @@ class Kind(StrEnum):
     CHECK_STALE = "check_stale"
     STALLED = "stalled"
     LATE_TASKS = "late_tasks"
+    FAILED_TASKS = "failed_tasks"
     DRAIN_OVERDUE = "drain_overdue"
     DRAIN_STUCK = "drain_stuck"
     FLAPPING = "flapping"
@@ -39,7 +41,8 @@ class Alarm:
     """One problem that exists now.
 
     Attributes:
-        pool: the label of its pool, "queues: <task type>" for queues, "stream: <name>" for streams, or "".
+        pool: the label of its pool, "queues: <task type>" for queues, "stream: <name>" for streams,
+            "dispenser: <name>" for dispensers, or "".
     """
 
     kind: Kind
@@ -56,6 +59,8 @@ class Alarm:
             return _("queues: %s") % self.pool.removeprefix(ABOUT_QUEUES)
         if self.pool.startswith(ABOUT_STREAMS):
             return _("stream: %s") % self.pool.removeprefix(ABOUT_STREAMS)
+        if self.pool.startswith(ABOUT_DISPENSERS):
+            return _("dispenser: %s") % self.pool.removeprefix(ABOUT_DISPENSERS)
         return self.pool
 
     @property

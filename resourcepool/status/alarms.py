@@ -16,6 +16,7 @@ from resourcepool.jobs import CHECK, SWEEP
 from resourcepool.resources.registry import resource_model
 from resourcepool.resources.state import State
 from resourcepool.status.alarm import Alarm, Kind
+from resourcepool.status.dispensers import DispenserStatus, dispensers, of_dispensers
 from resourcepool.status.durations import duration
 from resourcepool.status.jobs import JobStatus, jobs
 from resourcepool.status.pools import PoolStatus, pools
@@ -50,7 +51,8 @@ class Limits:
 def alarms() -> list[Alarm]:
     """Return the present alarms, the worst first."""
     standing = pools()
-    return alarms_of(standing, jobs(), open_leaks([pool.label for pool in standing]), task_types(), streams())
+    leaked = open_leaks([pool.label for pool in standing])
+    return alarms_of(standing, jobs(), leaked, task_types(), streams(), dispensers())
 
 
 def alarms_of(
@@ -59,11 +61,12 @@ def alarms_of(
     leaked: Mapping[str, int],
     task_types: Sequence[TaskTypeStatus] = (),
     streams: Sequence[StreamStatus] = (),
+    dispensers: Sequence[DispenserStatus] = (),
 ) -> list[Alarm]:
     """Return the alarms of these, judged by the settings; for the arguments see ``judge``."""
     limits = Limits.from_settings()
     because = {pool.label: _why(pool) for pool in pools if _waits(pool, limits)}
-    return judge(pools, jobs, leaked, limits, intervals(), task_types, because, streams)
+    return judge(pools, jobs, leaked, limits, intervals(), task_types, because, streams, dispensers)
 
 
 def judge(
@@ -75,6 +78,7 @@ def judge(
     task_types: Sequence[TaskTypeStatus] = (),
     because: Mapping[str, str] = MappingProxyType({}),
     streams: Sequence[StreamStatus] = (),
+    dispensers: Sequence[DispenserStatus] = (),
 ) -> list[Alarm]:
     """Return the alarms, the worst first.
 
@@ -90,6 +94,7 @@ def judge(
         *(_of_leaks(label, count) for label, count in leaked.items()),
         *of_queues(task_types),
         *of_streams(streams, limits.oldest_task),
+        *of_dispensers(dispensers, limits.oldest_task),
     ]
     for pool in pools:
         found += _of_pool(pool, limits, because.get(pool.label, ""))

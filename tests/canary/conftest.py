@@ -11,6 +11,9 @@ from django.test import Client
 
 from resourcepool.history.recorder import recorder
 from resourcepool.models import (
+    Bucket,
+    Dispenser,
+    DispenserTask,
     Event,
     Job,
     Leadership,
@@ -49,7 +52,8 @@ def _secrets(settings: Any, transactional_db: None) -> Iterator[None]:
     settings.DATABASE_URL = DATABASE_URLS["mysql"]
     yield
     recorder.flush()
-    for model in (Event, Sample, Job, Move, Queue, Server, TaskType, Task, Stream, Leadership, LogEntry, User):
+    ours = (Event, Sample, Job, Move, Queue, Server, TaskType, Task, Stream, Leadership)
+    for model in (*ours, DispenserTask, Bucket, Dispenser, LogEntry, User):
         model.objects.all().delete()
 
 

@@ -132,6 +132,24 @@ LINES: dict[str, list[list[str]]] = {
         ["retry", HOSTILE, "--state", "blocked", "--yes"],
         ["discard", HOSTILE, HOSTILE, *WHY],
     ],
+    "dispenser": [
+        [],
+        ["show", "--json"],
+        ["show", HOSTILE],
+        ["show", SCRIPT],
+        ["pause", HOSTILE],
+        ["resume", HOSTILE],
+        ["resume", SCRIPT],
+        ["add", HOSTILE, SCRIPT, "1"],
+        ["add", "films", SCRIPT, "1", "b", "2.5"],
+        ["add", "films", HOSTILE, SCRIPT],
+        ["free", HOSTILE, HOSTILE, SCRIPT],
+        ["retry", HOSTILE, HOSTILE],
+        ["retry", HOSTILE, "--state", "failed", "--yes"],
+        ["discard", HOSTILE, HOSTILE, *WHY],
+        ["clear", HOSTILE, "--yes"],
+        ["clear", SCRIPT],
+    ],
     "submit": [
         [HOSTILE, SCRIPT],
         ["nowhere", HOSTILE],
@@ -152,6 +170,7 @@ LINES: dict[str, list[list[str]]] = {
 }
 CONTROLS = set("\x1b\x07\u202e")
 FOR_EVER = {
+    "dispenser": {"--watch"},
     "queues": {"--watch"},
     "status": {"--watch"},
     "streams": {"--watch"},

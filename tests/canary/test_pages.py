@@ -75,9 +75,23 @@ def key_in(name: str, rows: dict[str, Any]) -> str:
 @pytest.fixture
 def rows(planted: Proxy) -> dict[str, Any]:
     """One row of each of our models, by the name of the model."""
-    from resourcepool.models import Leadership, Move, Queue, Sample, Server, Stream, Task, TaskType, Ticket
+    from resourcepool.models import (
+        Bucket,
+        Dispenser,
+        DispenserTask,
+        Leadership,
+        Move,
+        Queue,
+        Sample,
+        Server,
+        Stream,
+        Task,
+        TaskType,
+        Ticket,
+    )
 
     models = (Event, Job, Leadership, Move, Queue, Sample, Server, Stream, Task, TaskType, Ticket)
+    models += (Bucket, Dispenser, DispenserTask)
     return {"proxy": planted, **{model._meta.model_name: model.objects.first() for model in models}}
 
 

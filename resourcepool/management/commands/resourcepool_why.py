@@ -11,9 +11,11 @@ from resourcepool.exceptions import BadOption
 from resourcepool.management import arguments
 from resourcepool.management import why_report as report
 from resourcepool.management.base import OperatorCommand
+from resourcepool.management.dispenser_report import dispensers_as_text
 from resourcepool.management.layout import plain
 from resourcepool.management.streams_report import streams_as_text
 from resourcepool.status import why
+from resourcepool.status.dispensers import dispenser_of
 from resourcepool.status.search import Matches, find, without_password
 from resourcepool.status.streams import stream_of
 
@@ -23,7 +25,8 @@ class Command(OperatorCommand):
         "Says of a resource who has it, since when, for how long still, how its last leases ended, and why it is not"
         " handed out; of a holder what it has, and why it waits: its place in line, what it wants, who is in front."
         " A resource is known by id, name or address, a holder by name, host or host/pid; part of it will do. Of a"
-        " stream of tasks, known by its whole name, it says who leads and why nothing runs."
+        " stream of tasks, known by its whole name, it says who leads and why nothing runs; of a dispenser, what it"
+        " has and why nothing is handed out."
     )
     example = (
         "manage.py resourcepool_why 17\n"
@@ -35,7 +38,7 @@ class Command(OperatorCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("pool", nargs="?", help=_("look only there (app.Model, or Model)"))
-        parser.add_argument("what", help=_("a resource, a holder or a stream"))
+        parser.add_argument("what", help=_("a resource, a holder, a stream or a dispenser"))
         parser.add_argument("--pool", dest="in_pool", metavar="POOL", help=_("the same as the first word"))
         parser.add_argument("--json", action="store_true", help=_("print one JSON object"))
         arguments.add_limit(parser, 10)
@@ -43,16 +46,16 @@ class Command(OperatorCommand):
     def run(self, **options: Any) -> None:
         """See ``OperatorCommand``."""
         if not options["what"].strip():
-            raise BadOption("what", options["what"], _("a resource, a holder or a stream"))
+            raise BadOption("what", options["what"], _("a resource, a holder, a stream or a dispenser"))
         label = options["pool"] or options["in_pool"]
         models = arguments.pools(label)
         found = _found(options["what"], models, options["limit"], by_key=label is not None)
         said = plain(without_password(options["what"]), 120)
         if not found.resources and not found.holders:
-            if label is None and (stream := stream_of(options["what"].strip())):
-                self.show(stream, streams_as_text([stream]))
+            if label is None and self._is_of_tasks(options["what"].strip()):
                 return
-            raise CommandError(_("no resource, running lease, place in line or stream is called %r") % said)
+            text = _("no resource, running lease, place in line, stream or dispenser is called %r")
+            raise CommandError(text % said)
         if len(found.resources) + len(found.holders) > 1:
             self.show(found, report.candidates_as_text(found))
             told = _("%(said)r may be any of these; say which, for example: %(command)s")
@@ -64,6 +67,16 @@ class Command(OperatorCommand):
         else:
             holder = why.holder(found.holders[0], models, options["limit"])
             self.show(holder, report.holder_as_text(holder))
+
+    def _is_of_tasks(self, name: str) -> bool:
+        """Show the stream or the dispenser of this name, or both; tell whether there is one."""
+        stream, dispenser = stream_of(name), dispenser_of(name)
+        parts = [*(streams_as_text([stream]) if stream else []), *([""] if stream and dispenser else [])]
+        parts += dispensers_as_text([dispenser]) if dispenser else []
+        both = {"stream": stream, "dispenser": dispenser} if stream and dispenser else stream or dispenser
+        if both:
+            self.show(both, parts)
+        return bool(both)
 
 
 def _found(what: str, models: Sequence[Any], limit: int, *, by_key: bool) -> Matches:
