@@ -14,7 +14,7 @@ from resourcepool.queues.models import TaskType
 from resourcepool.resources.registry import resource_models
 from resourcepool.status.jobs import JobStatus
 from resourcepool.taskqueue.dispenser.models import Dispenser
-from resourcepool.taskqueue.models import Stream
+from resourcepool.taskqueue.models import Stream, Task
 
 
 def visible_models(site: AdminSite, request: HttpRequest) -> list[Any]:
@@ -30,6 +30,11 @@ def sees_queues(site: AdminSite, request: HttpRequest) -> bool:
 def sees_streams(site: AdminSite, request: HttpRequest) -> bool:
     """Tell whether the user of ``request`` may see how the streams stand."""
     return may_view(site, request, Stream)
+
+
+def sees_tasks(site: AdminSite, request: HttpRequest) -> bool:
+    """Tell whether the user of ``request`` may see the tasks of streams, and with them their errors."""
+    return may_view(site, request, Task)
 
 
 def sees_dispensers(site: AdminSite, request: HttpRequest) -> bool:

@@ -13,7 +13,7 @@ from resourcepool.dashboard.chart import Chart, Series, chart
 from resourcepool.dashboard.dispensers import DispenserRow, dispenser_rows
 from resourcepool.dashboard.links import Links
 from resourcepool.dashboard.queues import Panel, panel
-from resourcepool.dashboard.streams import StreamRow, stream_rows
+from resourcepool.dashboard.streams import StreamPanel, stream_panel
 from resourcepool.history.leaks import open_leaks
 from resourcepool.jobs import SWEEP
 from resourcepool.proxies.models import Proxy
@@ -82,14 +82,14 @@ class Overview:
         alarms: what is wrong, each with the address of the list that shows it; "" when there is none.
         waiters: how many wait in all pools.
         queues: None: not for whoever asks.
-        streams, dispensers: [] also where they are not for whoever asks.
+        streams, dispensers: empty also where they are not for whoever asks.
     """
 
     alarms: list[tuple[Alarm, str]]
     waiters: int
     cards: list[Card]
     queues: Panel | None
-    streams: list[StreamRow]
+    streams: StreamPanel
     dispensers: list[DispenserRow]
     sweep: JobStatus | None
     span: Span
@@ -102,6 +102,7 @@ def overview(
     *,
     is_with_queues: bool = False,
     is_with_streams: bool = False,
+    is_with_tasks: bool = False,
     is_with_dispensers: bool = False,
 ) -> Overview:
     """Return how the pools of ``models`` stand: six queries if they are all in one database.
@@ -109,6 +110,7 @@ def overview(
     Args:
         is_with_queues: how the task types stand, too: seven queries more, one if there is none.
         is_with_streams: how the streams stand, too: five queries more, one if there is none.
+        is_with_tasks: with the keys and errors of their tasks.
         is_with_dispensers: how the dispensers stand, too: five queries more, one if there is none.
 
     Raises:
@@ -133,9 +135,9 @@ def overview(
         for number, (model, pool) in enumerate(zip(models, standing, strict=True))
     ]
     queues = panel(links) if is_with_queues else None
-    flows = stream_rows(links) if is_with_streams else []
+    flows = stream_panel(links, is_with_tasks=is_with_tasks) if is_with_streams else StreamPanel()
     handed = dispenser_rows(links) if is_with_dispensers else []
-    statuses = [row.one for row in flows], [row.one for row in handed]
+    statuses = [row.one for row in flows.rows], [row.one for row in handed]
     alarms = alarms_of(standing, done, open_leaks(labels), queues.task_types if queues else (), *statuses)
     found = [(alarm, links.problem(alarm)) for alarm in alarms[:MOST_ALARMS]]
     waiters = sum(pool.waiters for pool in standing)

@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from resourcepool.dashboard.access import sees_dispensers, sees_queues, sees_streams, visible_models
+from resourcepool.dashboard.access import sees_dispensers, sees_queues, sees_streams, sees_tasks, visible_models
 from resourcepool.dashboard.cards import Overview, overview
 from resourcepool.dashboard.links import Links
 from resourcepool.exceptions import ResourcePoolError
@@ -91,7 +91,7 @@ def _overview(request: HttpRequest, site: AdminSite) -> Overview:
         raise PermissionDenied
     chosen = request.GET.get("span", "")
     span = Span(chosen) if chosen in list(Span) else Span.HOUR
-    return overview(models, span, Links(site, request), **also)
+    return overview(models, span, Links(site, request), **also, is_with_tasks=sees_tasks(site, request))
 
 
 def _context(shown: Overview) -> dict[str, Any]:

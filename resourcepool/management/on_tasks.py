@@ -69,7 +69,7 @@ def add_tasks(act: ArgumentParser, operation: Operation, states: Sequence[str]) 
     act.add_argument("--state", choices=states, help=_("all tasks in this state, up to 10,000"))
     act.add_argument("--yes", action="store_true", help=_("do not ask"))
     for line in operation.fields:
-        act.add_argument(f"--{line.name}", required=True, help=str(line.help))
+        act.add_argument(f"--{line.name}", required=line.is_needed, help=str(line.help))
 
 
 def _keys(tasks: Any) -> set[str]:

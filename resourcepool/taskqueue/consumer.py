@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Never
 
 from django.db import connections, router
+from django.utils import translation
 
 from resourcepool import hints, options
 from resourcepool.database.clock import monotonic
@@ -14,14 +15,23 @@ from resourcepool.database.wakeup import Wakeup
 from resourcepool.elections.election import Election
 from resourcepool.elections.term import Term
 from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable, LeaseLost
+from resourcepool.signals import last_words
 from resourcepool.taskqueue.leading import Leading, MustEnd
-from resourcepool.taskqueue.models import MAX_KEY, Stream
+from resourcepool.taskqueue.models import MAX_KEY, Stream, Task
 from resourcepool.taskqueue.submitting import names_of_streams
+from resourcepool.taskqueue.telling import counted
 
 logger = logging.getLogger(__name__)
 
 DRAIN_WITHIN = 30.0  # seconds
 PAUSE_AFTER_FAILURE = 0.5  # seconds
+SETTINGS_READ = 2.5  # seconds between two looks whether wrong settings were mended
+LAST_WORDS = 1.0  # seconds
+MOST_COUNTED = 10_000  # tasks
+LOGGED = (
+    *("on_failure", "retries", "retry_delay", "most_deaths", "lanes"),
+    *("term_ttl", "lock_delay", "done_kept", "is_paused"),
+)
 EXIT_CODE = 75  # EX_TEMPFAIL: start it again
 
 
@@ -67,6 +77,7 @@ class Consumer:
         self._wakeup = Wakeup()
         # Not an Event: a signal handler that sets one may find it locked by its own thread.
         self._is_stopping = False
+        self._wrong = ""
         self.term: Term | None = None  # of the lead that this consumer has now
 
     def stop(self) -> None:
@@ -81,7 +92,8 @@ class Consumer:
             BadOption: there is no such stream.
             ClaimInTransaction: a transaction is open.
         """
-        self.look_up()
+        row = self.look_up()
+        logger.info("stream %s: %s", row, ", ".join(f"{name}={getattr(row, name)}" for name in LOGGED))
         hints.listen(self._wakeup.ring)
         while not self._is_stopping:
             try:
@@ -94,6 +106,8 @@ class Consumer:
 
     def _serve_one_term(self) -> None:
         row = self.look_up()
+        if not self._may_serve(row):
+            return
         terms = {"ttl": row.term_ttl, "lock_delay": row.lock_delay}
         election = Election(self.stream, Stream, **terms, on_lost=lambda _: self._wakeup.ring())
         try:
@@ -108,20 +122,47 @@ class Consumer:
         finally:
             self.term = None
 
+    def _may_serve(self, row: Stream) -> bool:
+        """Tell whether the settings can be served; if not, say so once, and wait a moment for somebody to mend them."""
+        with translation.override("en"):
+            wrong = row.wrong_settings()
+        if wrong and wrong != self._wrong:
+            logger.error("stream %s: nothing runs until its settings are right: %s", self.stream, wrong)
+        self._wrong = wrong
+        if wrong:
+            self._wakeup.reset()
+            if not self._is_stopping:
+                self._wakeup.sleep_until(monotonic() + SETTINGS_READ)
+        return not wrong
+
     def _lead(self, term: Term) -> None:
         leading = Leading(self.stream, term, self._wakeup)
-        logger.info("stream %s: leads, term %d", self.stream, term.fence)
+        logger.info("stream %s: leads, term %d; waiting: %s", self.stream, term.fence, self._waiting(term))
         try:
             self._turn_until_stopped(leading)
-        except MustEnd as error:
+        except MustEnd as error:  # it still leads: nothing is lost by a moment for what is to be written down
+            for say in last_words:
+                say(LAST_WORDS)
             self._die(str(error))
         except BaseException as error:  # also the second Ctrl-C: nobody may lead while the tasks run on
             if leading.in_hand:
                 said = str(error) or type(error).__name__
-                self._die(f"{said}, and {len(leading.in_hand)} tasks are running")
+                self._die(f"{said}, while {counted(len(leading.in_hand))} ran")
             raise
         finally:
             leading.close()
+
+    def _waiting(self, term: Term) -> str:
+        """Return how many tasks wait, for the log; where nobody reads that, nobody counts."""
+        if not logger.isEnabledFor(logging.INFO):
+            return ""
+        rows = Task.objects.using(term.using).filter(stream_id=self.stream).unfinished()[:MOST_COUNTED]
+        try:
+            with answer_timeout():
+                count = retrying(connections[term.using], rows.count)
+        except DatabaseUnavailable:
+            return "not known"
+        return f"{count} tasks or more" if count == MOST_COUNTED else counted(count)
 
     def _turn_until_stopped(self, leading: Leading) -> None:
         with answer_timeout():
@@ -138,10 +179,11 @@ class Consumer:
                     look_at = leading.turn(may_begin=ends_at is None)
             except DatabaseUnavailable as error:
                 logger.warning("stream %s: %s", self.stream, error)
-                look_at = now + PAUSE_AFTER_FAILURE
+                leading.renew_if_due()
+                look_at = monotonic() + PAUSE_AFTER_FAILURE  # from now on: the turn may have waited for a lock
             if ends_at is not None and leading.in_hand:
                 if now > ends_at:
-                    why = f"{len(leading.in_hand)} tasks did not end within {self._drain_within:g} s"
+                    why = f"{counted(len(leading.in_hand))} did not end within {self._drain_within:g} s"
                     with answer_timeout():
                         leading.cut_off(why)
                 look_at = min(look_at, ends_at)

@@ -119,6 +119,8 @@ LINES: dict[str, list[list[str]]] = {
         ["show", "--json"],
         ["show", HOSTILE],
         ["show", SCRIPT],
+        ["show", "--standing", "blocked", "--limit", "1"],
+        ["show", "--containing", HOSTILE, "--after", SCRIPT],
         ["add", HOSTILE],
         ["add", "one", "--retries", "1", "--retry-delay", "1", "--most-deaths", "1", "--lanes", "2"],
         ["add", "two", "--term-ttl", "1", "--lock-delay", "1", "--done-kept", "1", "--on-failure", "skip"],

@@ -1,6 +1,7 @@
 """``manage.py resourcepool_streams``: how the streams stand, why nothing runs, and what operators change."""
 
 import argparse
+import shlex
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -15,7 +16,7 @@ from resourcepool.management import watching
 from resourcepool.management.on_tasks import TasksCommand, add_tasks
 from resourcepool.management.streams_report import streams_as_text
 from resourcepool.operations.streams import DISCARD, PAUSE, RESUME, RETRY
-from resourcepool.status.streams import streams
+from resourcepool.status.streams import MOST_STREAMS, STANDINGS, page_of_streams, streams
 from resourcepool.taskqueue.models import Stream, Task
 from resourcepool.taskqueue.submitting import names_of_streams
 
@@ -25,6 +26,8 @@ SETTINGS: dict[str, type] = {
     **dict.fromkeys(("retry_delay", "term_ttl", "lock_delay", "done_kept"), float),
     "on_failure": str,
 }
+
+PAGING = ("standing", "containing", "after", "limit")
 
 
 class Command(TasksCommand):
@@ -48,6 +51,13 @@ class Command(TasksCommand):
         acts = parser.add_subparsers(dest="do", metavar="WHAT", title=_("what to do"), help=about)
         show = acts.add_parser("show", help=_("shows all streams, or one; the default"))
         show.add_argument("stream", nargs="?", help=_("only this one"))
+        show.add_argument("--standing", choices=STANDINGS, help=_("only those that stand so"))
+        show.add_argument(
+            "--containing", default="", metavar="TEXT", help=_("only those with this in their name")
+        )
+        show.add_argument("--after", default="", metavar="NAME", help=_("the next page: those after this name"))
+        about = _("so many on a page; default: %d") % MOST_STREAMS
+        show.add_argument("--limit", type=int, default=MOST_STREAMS, metavar="N", help=about)
         watching.add_watch(show, default=argparse.SUPPRESS)
         add = acts.add_parser("add", help=_("adds a stream"))
         add.add_argument("stream", help=_("the name of a stream"))
@@ -67,7 +77,7 @@ class Command(TasksCommand):
         if does != "show" and (options["json"] or options["watch"] is not None):
             raise CommandError(_("--watch and --json are for show; nothing was changed"))
         if does == "show":
-            watching.watch(self, lambda: _look(options.get("stream")), options)
+            watching.watch(self, lambda: _look(options), options)
         elif does == "add":
             self.stdout.write(_("added %s") % _added(options["stream"], options))
         elif does in (PAUSE.name, RESUME.name):
@@ -96,9 +106,16 @@ def _asked(name: str) -> dict[str, Any]:
     }
 
 
-def _look(name: str | None) -> watching.Look:
-    found = streams(*([name] if name else []))
-    return {"streams": found}, streams_as_text(found)
+def _look(options: dict[str, Any]) -> watching.Look:
+    if name := options.get("stream"):
+        found = streams(name)
+        return {"streams": found}, streams_as_text(found)
+    chosen = {option: options[option] for option in PAGING if options.get(option) not in (None, "")}
+    page = page_of_streams(**chosen)
+    if chosen.keys() - {"limit"} and not page.streams:
+        return {"streams": [], "after": ""}, [_("No stream is so.")]
+    told = ["", _("There are more: --after %s") % shlex.quote(page.after)] if page.after else []
+    return {"streams": page.streams, "after": page.after}, [*streams_as_text(page.streams), *told]
 
 
 def _added(name: str, options: dict[str, Any]) -> str:
