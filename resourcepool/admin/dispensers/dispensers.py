@@ -91,7 +91,7 @@ class DispenserAdmin(AskingByRows):
         expired = ngettext("%d expired bucket", "%d expired buckets", status.expired) % status.expired
         return lines(
             link,
-            to_list(self.admin_site, Bucket, buckets, dispenser=row.name),
+            to_list(self.admin_site, Bucket, buckets, dispenser=row.name, standing="live"),
             to_list(self.admin_site, Bucket, expired, dispenser=row.name, standing="expired")
             if status.expired
             else "",
