@@ -14,7 +14,7 @@ import resourcepool.leases.models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("resourcepool", "0014_streams"),
+        ("resourcepool", "0015_stream_events"),
     ]
 
     operations = [
