@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from resourcepool.dashboard.access import visible_jobs
 from resourcepool.dashboard.cells import PLACE, bands, squares
 from resourcepool.dashboard.chart import Chart, Series, chart
-from resourcepool.dashboard.dispensers import DispenserRow, dispenser_rows
+from resourcepool.dashboard.dispensers import DispenserPanel, dispenser_panel
 from resourcepool.dashboard.links import Links
 from resourcepool.dashboard.queues import Panel, panel
 from resourcepool.dashboard.streams import StreamPanel, stream_panel
@@ -90,7 +90,7 @@ class Overview:
     cards: list[Card]
     queues: Panel | None
     streams: StreamPanel
-    dispensers: list[DispenserRow]
+    dispensers: DispenserPanel
     sweep: JobStatus | None
     span: Span
 
@@ -136,8 +136,8 @@ def overview(
     ]
     queues = panel(links) if is_with_queues else None
     flows = stream_panel(links, is_with_tasks=is_with_tasks) if is_with_streams else StreamPanel()
-    handed = dispenser_rows(links) if is_with_dispensers else []
-    statuses = [row.one for row in flows.rows], [row.one for row in handed]
+    handed = dispenser_panel(links) if is_with_dispensers else DispenserPanel()
+    statuses = [row.one for row in flows.rows], [row.one for row in handed.rows]
     alarms = alarms_of(standing, done, open_leaks(labels), queues.task_types if queues else (), *statuses)
     found = [(alarm, links.problem(alarm)) for alarm in alarms[:MOST_ALARMS]]
     waiters = sum(pool.waiters for pool in standing)

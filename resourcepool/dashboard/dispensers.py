@@ -1,9 +1,10 @@
 """What the dashboard shows of dispensers: a line for each."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from resourcepool.dashboard.links import Links
-from resourcepool.status.dispensers import DispenserStatus, dispensers
+from resourcepool.status.dispensers import DispenserStatus, page_of_dispensers
 from resourcepool.taskqueue.dispenser.models import Bucket, Dispenser, DispenserTask
 
 State = DispenserTask.State
@@ -29,9 +30,20 @@ class DispenserRow:
     buckets: str
 
 
-def dispenser_rows(links: Links) -> list[DispenserRow]:
-    """Return a line for each dispenser: five queries, one if there is none."""
-    return [_row(number, one, links) for number, one in enumerate(dispensers())]
+@dataclass(frozen=True, slots=True)
+class DispenserPanel:
+    """The first dispensers by name; ``every``: the address of the list of all, where not all are shown, else ""."""
+
+    rows: Sequence[DispenserRow] = ()
+    has_more: bool = False
+    every: str = ""
+
+
+def dispenser_panel(links: Links) -> DispenserPanel:
+    """Return a line for each of the first dispensers: five queries, one if there is none."""
+    found, after = page_of_dispensers()
+    rows = [_row(number, one, links) for number, one in enumerate(found)]
+    return DispenserPanel(rows, bool(after), links.list(Dispenser) if after else "")
 
 
 def _row(number: int, one: DispenserStatus, links: Links) -> DispenserRow:

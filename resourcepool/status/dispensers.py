@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from django.db import connections, router
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -12,6 +12,7 @@ from django.db.models import Case, When
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 
+from resourcepool import options
 from resourcepool.database.retry import retrying
 from resourcepool.database.tallies import least, tallies
 from resourcepool.dialect import DbLater, DbNow, MicrosUntil
@@ -19,7 +20,7 @@ from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
 from resourcepool.status.alarm import ABOUT_DISPENSERS, Alarm, Kind
 from resourcepool.status.durations import duration
-from resourcepool.taskqueue.dispenser.models import Bucket, Dispenser, DispenserTask
+from resourcepool.taskqueue.dispenser.models import MAX_KEY, Bucket, Dispenser, DispenserTask
 
 MOST_DISPENSERS = 200
 MOST_COUNTED = 10_000  # tasks, or buckets; more would keep the database busy for too long
@@ -63,6 +64,27 @@ class DispenserStatus:
         return _reason(self)
 
 
+class Page(NamedTuple):
+    """Some of the dispensers, by name; ``after``: what to ask for the next page with, "" at the end."""
+
+    dispensers: list[DispenserStatus]
+    after: str
+
+
+def page_of_dispensers(after: str = "") -> Page:
+    """Return how the first ``MOST_DISPENSERS`` stand whose names come after ``after``, in five statements.
+
+    Raises:
+        BadOption: ``after`` is no name.
+        DatabaseUnavailable: they cannot be read.
+    """
+    connection = connections[router.db_for_read(Dispenser)]
+    rows = Dispenser.objects.using(connection.alias)
+    if after:
+        rows = rows.filter(pk__gt=options.text("after", after, most=MAX_KEY))
+    return retrying(connection, partial(_read, connection, rows))
+
+
 def dispensers(*names: str) -> list[DispenserStatus]:
     """Return how each dispenser stands, or each of these, by name: five statements, however many there are.
 
@@ -73,7 +95,10 @@ def dispensers(*names: str) -> list[DispenserStatus]:
         DatabaseUnavailable: they cannot be read.
     """
     connection = connections[router.db_for_read(Dispenser)]
-    found = retrying(connection, partial(_read, connection, names))
+    rows = Dispenser.objects.using(connection.alias)
+    found = retrying(
+        connection, partial(_read, connection, rows.filter(pk__in=names) if names else rows)
+    ).dispensers
     if missing := sorted(set(names) - {one.name for one in found}):
         raise BadOption("dispenser", missing[0], names_of_dispensers(connection.alias))
     return found
@@ -84,7 +109,8 @@ def dispenser_of(name: str) -> DispenserStatus | None:
     connection = connections[router.db_for_read(Dispenser)]
     if not name.isprintable():  # no dispenser has such a name, and no database can be asked for each
         return None
-    return next(iter(retrying(connection, partial(_read, connection, (name,)))), None)
+    rows = Dispenser.objects.using(connection.alias).filter(pk=name)
+    return next(iter(retrying(connection, partial(_read, connection, rows)).dispensers), None)
 
 
 def names_of_dispensers(using: str) -> Sentence:
@@ -115,12 +141,12 @@ def of_dispensers(found: Sequence[DispenserStatus], oldest: float) -> Iterator[A
             yield Alarm(Kind.LATE_TASKS, about, f"{text} {because}".rstrip())
 
 
-def _read(connection: BaseDatabaseWrapper, names: Sequence[str]) -> list[DispenserStatus]:
+def _read(connection: BaseDatabaseWrapper, chosen: Any) -> Page:
     using = connection.alias
-    chosen = Dispenser.objects.using(using).filter(pk__in=names) if names else Dispenser.objects.using(using)
-    rows = list(chosen.annotate(built=MicrosUntil("rebuilt_at")).order_by("pk")[:MOST_DISPENSERS])
+    read = list(chosen.annotate(built=MicrosUntil("rebuilt_at")).order_by("pk")[: MOST_DISPENSERS + 1])
+    rows = read[:MOST_DISPENSERS]
     if not rows:
-        return []
+        return Page([], "")
     keys = [row.pk for row in rows]
     ready = least(connection, [_ready(using, key) for key in keys], "waits")
     buckets = tallies(connection, [_buckets(using, key) for key in keys], "is_live")
@@ -128,7 +154,7 @@ def _read(connection: BaseDatabaseWrapper, names: Sequence[str]) -> list[Dispens
     kept_counts = tallies(connection, kept, "state")
     done = tallies(connection, [_done(using, key) for key in keys], "state")
     by_row = zip(rows, ready, buckets, kept_counts[::2], kept_counts[1::2], done, strict=True)
-    return [_status(*one) for one in by_row]
+    return Page([_status(*one) for one in by_row], rows[-1].pk if len(read) > len(rows) else "")
 
 
 def _ready(using: str, dispenser: str) -> Any:

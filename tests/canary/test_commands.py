@@ -137,6 +137,7 @@ LINES: dict[str, list[list[str]]] = {
         ["show", "--json"],
         ["show", HOSTILE],
         ["show", SCRIPT],
+        ["show", "--after", HOSTILE],
         ["pause", HOSTILE],
         ["resume", HOSTILE],
         ["resume", SCRIPT],

@@ -69,3 +69,15 @@ def test_who_may_not_see_dispensers_sees_none_of_them(client: Client, django_use
     assert "secret-one" not in shown(client)
     user.user_permissions.add(Permission.objects.get(codename="view_dispenser"))
     assert "secret-one" in shown(client)
+
+
+def test_where_there_are_more_it_says_so_and_leads_to_all(
+    admin_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("resourcepool.status.dispensers.MOST_DISPENSERS", 1)
+    dispenser("a")
+    assert "All dispensers" not in panel(admin_client)
+    dispenser("b")
+    assert "The first 1 by name." in (said := panel(admin_client))
+    address = reverse("admin:resourcepool_dispenser_changelist")
+    assert f'href="{address}">All dispensers' in said

@@ -8,7 +8,13 @@ from resourcepool.dialect import DbLater, DbNow
 from resourcepool.exceptions import BadOption
 from resourcepool.models import Dispenser, DispenserTask
 from resourcepool.status.alarm import Kind
-from resourcepool.status.dispensers import MOST_DISPENSERS, dispenser_of, dispensers, of_dispensers
+from resourcepool.status.dispensers import (
+    MOST_DISPENSERS,
+    dispenser_of,
+    dispensers,
+    of_dispensers,
+    page_of_dispensers,
+)
 from tests.taskqueue.dispensed import bucket, dispenser, failed, tasks
 
 pytestmark = pytest.mark.django_db
@@ -116,3 +122,16 @@ def test_a_task_that_is_ready_for_too_long_is_an_alarm_unless_it_is_paused() -> 
     assert alarm.text == "a task has been ready for 2 h; ready: 2. no worker has a bucket."
     Dispenser.objects.update(is_paused=True)
     assert list(of_dispensers(dispensers(), 600)) == []
+
+
+def test_every_dispenser_is_on_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("resourcepool.status.dispensers.MOST_DISPENSERS", 2)
+    for name in "cab":
+        dispenser(name)
+    found, after = page_of_dispensers()
+    assert ([one.name for one in found], after) == (["a", "b"], "b")
+    found, after = page_of_dispensers(after)
+    assert ([one.name for one in found], after) == (["c"], "")
+    assert page_of_dispensers("c") == ([], "")
+    with pytest.raises(BadOption, match="after="):
+        page_of_dispensers("re\0views")

@@ -1,6 +1,7 @@
 """``manage.py resourcepool_dispenser``: how the dispensers stand, and what operators change."""
 
 import argparse
+import shlex
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
@@ -15,7 +16,7 @@ from resourcepool.management.dispenser_report import dispensers_as_text
 from resourcepool.management.on_tasks import TasksCommand, add_tasks
 from resourcepool.operations.dispensers import DISCARD, FREE, PAUSE, RESUME, RETRY
 from resourcepool.operations.operation import by_name
-from resourcepool.status.dispensers import dispensers, names_of_dispensers
+from resourcepool.status.dispensers import dispensers, names_of_dispensers, page_of_dispensers
 from resourcepool.taskqueue.dispenser.models import Bucket, Dispenser, DispenserTask
 from resourcepool.taskqueue.dispenser.pool import TaskPool
 
@@ -47,6 +48,7 @@ class Command(TasksCommand):
         acts = parser.add_subparsers(dest="do", metavar="WHAT", title=_("what to do"), help=about)
         show = acts.add_parser("show", help=_("shows all dispensers, or one; the default"))
         show.add_argument("dispenser", nargs="?", help=_("only this one"))
+        show.add_argument("--after", default="", metavar="NAME", help=_("the next page: those after this name"))
         watching.add_watch(show, default=argparse.SUPPRESS)
         told = {one.name: str(one.title) for one in (PAUSE, RESUME, FREE, RETRY, DISCARD)}
         told["add"] = _("adds tasks, and gives new scores to those that are ready")
@@ -68,7 +70,7 @@ class Command(TasksCommand):
         if does != "show" and (options["json"] or options["watch"] is not None):
             raise CommandError(_("--watch and --json are for show; nothing was changed"))
         if does == "show":
-            watching.watch(self, lambda: _look(name), options)
+            watching.watch(self, lambda: _look(name, options.get("after", "")), options)
         elif does == "add":
             count = TaskPool(str(name)).add_many(_scores(options["tasks"]))
             told = {"count": count, "others": len(options["tasks"]) // 2 - count}
@@ -94,9 +96,15 @@ class Command(TasksCommand):
         self.operate(FREE, rows, len(found), {}, missing)
 
 
-def _look(name: str | None) -> watching.Look:
-    found = dispensers(*([name] if name else []))
-    return {"dispensers": found}, dispensers_as_text(found)
+def _look(name: str | None, after: str) -> watching.Look:
+    if name:
+        found = dispensers(name)
+        return {"dispensers": found}, dispensers_as_text(found)
+    page = page_of_dispensers(after)
+    if after and not page.dispensers:
+        return {"dispensers": [], "after": ""}, [_("There are no more.")]
+    told = ["", _("There are more: --after %s") % shlex.quote(page.after)] if page.after else []
+    return {"dispensers": page.dispensers, "after": page.after}, [*dispensers_as_text(page.dispensers), *told]
 
 
 def _scores(words: list[str]) -> dict[str, float]:

@@ -29,6 +29,16 @@ def test_dispensers_are_shown_as_a_table_and_as_json() -> None:
     assert not Dispenser.objects.get().is_paused
 
 
+def test_the_next_page_is_shown_when_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("resourcepool.status.dispensers.MOST_DISPENSERS", 1)
+    dispenser("a b")
+    dispenser("c")
+    assert run().endswith("There are more: --after 'a b'")
+    assert "more" not in (shown := run("show", "--after", "a b"))
+    assert "c: it has no tasks" in shown
+    assert run("show", "--after", "c") == "There are no more."
+
+
 def test_it_is_paused_and_resumed() -> None:
     dispenser()
     assert run("pause", "reviews") == "1 was paused."
