@@ -2,13 +2,14 @@
 
 import django.core.validators
 import django.db.models.deletion
+from django.db import migrations, models
+
 import resourcepool.database.columns
 import resourcepool.dialect
 import resourcepool.dialect.expressions
 import resourcepool.events.field
 import resourcepool.labels
 import resourcepool.leases.models
-from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
