@@ -1,5 +1,7 @@
 """``manage.py resourcepool_timers``: handles timers that are due, beside all other nodes that do so."""
 
+import contextlib
+import importlib
 from typing import Any
 
 from django.core.management.base import CommandParser
@@ -58,6 +60,8 @@ class Command(ServingCommand):
 
     def run(self, **options: Any) -> None:
         """Handle timers until it is told to stop."""
+        with contextlib.suppress(ImportError):  # without Celery nobody sets such timers
+            importlib.import_module("resourcepool.celery_timers")
         autodiscover_modules("task_handlers", "timer_handlers")
         runner = TimerRunner(
             threads=options["threads"],
@@ -75,4 +79,4 @@ def _labels(given: list[str] | None) -> dict[str, str] | None:
     for one in given:
         if "=" not in one:
             raise BadOption("--label", one, "NAME=VALUE")
-    return dict(one.split("=", 1) for one in given)  # type: ignore[misc]  # two parts each
+    return dict(one.split("=", 1) for one in given)

@@ -10,7 +10,7 @@ from resourcepool import hints, options
 from resourcepool.conf import setting
 from resourcepool.database.clock import monotonic
 from resourcepool.database.wakeup import Wakeup
-from resourcepool.exceptions import ClaimInTransaction, DatabaseUnavailable
+from resourcepool.exceptions import BadOption, ClaimInTransaction, DatabaseUnavailable
 from resourcepool.labels import labels_of
 from resourcepool.taskqueue.consumer import end_process
 from resourcepool.taskqueue.timers.batches import Batches
@@ -71,9 +71,8 @@ class TimerRunner:
             BadOption: a value is not allowed.
         """
         self.threads = options.whole("threads", threads, least=1, most=MOST_THREADS)
-        self.labels = labels_of(setting("NODE_LABELS") if labels is None else labels)
-        chosen = setting("NODE_VERSION") if version is None else version
-        self.version = options.text("version", chosen, most=MAX_VERSION) if chosen else ""
+        self.labels = node_labels() if labels is None else labels_of(labels)
+        self.version = node_version() if version is None else _version("version", version)
         self._drain_within = options.seconds("drain_within", drain_within)
         self._late_rate = options.seconds("late_rate", late_rate, least=1.0, most=100_000.0)
         self._die, self._wakeup, self._is_stopping = die, Wakeup(), False
@@ -110,3 +109,20 @@ class TimerRunner:
                 raise
             finally:
                 batches.close()
+
+
+def node_labels() -> dict[str, str]:
+    """Return RESOURCEPOOL["NODE_LABELS"]; raises BadOption."""
+    try:
+        return labels_of(setting("NODE_LABELS"))
+    except BadOption as error:
+        raise BadOption("RESOURCEPOOL['NODE_LABELS']", error.value, error.allowed) from None
+
+
+def node_version() -> str:
+    """Return RESOURCEPOOL["NODE_VERSION"]; raises BadOption."""
+    return _version("RESOURCEPOOL['NODE_VERSION']", setting("NODE_VERSION"))
+
+
+def _version(option: str, value: object) -> str:
+    return "" if value == "" else options.text(option, value, most=MAX_VERSION)
