@@ -61,10 +61,9 @@ def apply_async_at(
         "args": list(args),
         "kwargs": dict(kwargs or {}),
     }
-    payload = {**told, "options": {**options, "task_id": str(uuid.uuid4())}}
-    return timers.schedule(
-        name or payload["options"]["task_id"], topic=TOPIC, at=at, after=after, payload=payload
-    )
+    task_id = str(uuid.uuid4())
+    payload = {**told, "options": {**options, "task_id": task_id}}
+    return timers.schedule(name or task_id, topic=TOPIC, at=at, after=after, payload=payload)
 
 
 @timers.on(TOPIC)
