@@ -29,6 +29,7 @@ EVERYWHERE = (
     "tests/dialect",  # the differences themselves
     "tests/elections",  # a claim of a row that may have to be made first
     "tests/taskqueue/test_consumer.py",  # claims, guards and takeovers in one transaction with the leader's row
+    "tests/taskqueue/timers/test_operators.py",  # updates that compute one column from another
     "tests/taskqueue/test_submit.py",  # unique keys in and out of a transaction
     "tests/encryption/test_field_bound.py::test_however_it_was_stored_it_is_nothing_to_another_row",  # types of columns
     "tests/encryption/test_field_bound.py::test_what_the_database_stores_alike_is_alike",  # types of columns
@@ -76,6 +77,7 @@ EVERYWHERE = (
     "tests/status/test_grid.py",  # aggregates
     "tests/status/test_pools.py",  # aggregates
     "tests/status/test_search.py",  # LIKE and numbers out of range
+    "tests/status/test_timers.py",  # aggregates, moments of the server
     "tests/status/test_trend.py",  # moments that are grouped
     "tests/status/test_waiting.py",  # aggregates
     "tests/status/test_why.py",  # moments of the server

@@ -14,6 +14,7 @@ from resourcepool.queues.models import TaskType
 from resourcepool.resources.registry import resource_models
 from resourcepool.status.jobs import JobStatus
 from resourcepool.taskqueue.models import Stream
+from resourcepool.taskqueue.timers.models import Topic
 
 
 def visible_models(site: AdminSite, request: HttpRequest) -> list[Any]:
@@ -29,6 +30,11 @@ def sees_queues(site: AdminSite, request: HttpRequest) -> bool:
 def sees_streams(site: AdminSite, request: HttpRequest) -> bool:
     """Tell whether the user of ``request`` may see how the streams stand."""
     return may_view(site, request, Stream)
+
+
+def sees_timers(site: AdminSite, request: HttpRequest) -> bool:
+    """Tell whether the user of ``request`` may see how the timers stand."""
+    return may_view(site, request, Topic)
 
 
 def may_view(site: AdminSite, request: HttpRequest, model: Any) -> bool:

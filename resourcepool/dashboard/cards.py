@@ -13,6 +13,7 @@ from resourcepool.dashboard.chart import Chart, Series, chart
 from resourcepool.dashboard.links import Links
 from resourcepool.dashboard.queues import Panel, panel
 from resourcepool.dashboard.streams import StreamRow, stream_rows
+from resourcepool.dashboard.timers import TopicRow, topic_rows
 from resourcepool.history.leaks import open_leaks
 from resourcepool.jobs import SWEEP
 from resourcepool.proxies.models import Proxy
@@ -81,7 +82,7 @@ class Overview:
         alarms: what is wrong, each with the address of the list that shows it; "" when there is none.
         waiters: how many wait in all pools.
         queues: None: not for whoever asks.
-        streams: [] also where they are not for whoever asks.
+        streams, timers: [] also where they are not for whoever asks.
     """
 
     alarms: list[tuple[Alarm, str]]
@@ -89,6 +90,7 @@ class Overview:
     cards: list[Card]
     queues: Panel | None
     streams: list[StreamRow]
+    timers: list[TopicRow]
     sweep: JobStatus | None
     span: Span
 
@@ -100,12 +102,14 @@ def overview(
     *,
     is_with_queues: bool = False,
     is_with_streams: bool = False,
+    is_with_timers: bool = False,
 ) -> Overview:
     """Return how the pools of ``models`` stand: six queries if they are all in one database.
 
     Args:
         is_with_queues: how the task types stand, too: seven queries more, one if there is none.
         is_with_streams: how the streams stand, too: five queries more, one if there is none.
+        is_with_timers: how the timers stand, too: five queries more, one if there is none.
 
     Raises:
         DatabaseError, DatabaseUnavailable: the database does not answer.
@@ -130,10 +134,18 @@ def overview(
     ]
     queues = panel(links) if is_with_queues else None
     flows = stream_rows(links) if is_with_streams else []
-    statuses = [row.one for row in flows]
-    alarms = alarms_of(standing, done, open_leaks(labels), queues.task_types if queues else (), statuses)
+    timers = topic_rows(links) if is_with_timers else []
+    alarms = alarms_of(
+        standing,
+        done,
+        open_leaks(labels),
+        queues.task_types if queues else (),
+        [row.one for row in flows],
+        [row.one for row in timers],
+    )
     found = [(alarm, links.problem(alarm)) for alarm in alarms[:MOST_ALARMS]]
-    return Overview(found, sum(pool.waiters for pool in standing), cards, queues, flows, done.get(SWEEP), span)
+    waiters = sum(pool.waiters for pool in standing)
+    return Overview(found, waiters, cards, queues, flows, timers, done.get(SWEEP), span)
 
 
 def _card(

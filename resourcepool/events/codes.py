@@ -57,6 +57,7 @@ TEMPLATES = {
     "process_died": _("its process died while running it (deaths: %(count)s)"),
     "ran_too_long": _("it ran longer than its max_runtime of %(seconds)s s"),
     "discarded": _("discarded by %(name)s: %(why)s"),
+    "cancelled": _("cancelled by %(name)s"),
     # The end of a lease
     "taken": _("another holder or an operator took it, or it ran out"),
     "row_deleted": _("its row was deleted"),

@@ -22,6 +22,9 @@ from resourcepool.models import (
     Stream,
     Task,
     TaskType,
+    Timer,
+    TimerNode,
+    Topic,
 )
 from tests.canary.planted import DATABASE_URLS, TARGET, found_in, plant
 from tests.committed import transactional_db
@@ -49,7 +52,10 @@ def _secrets(settings: Any, transactional_db: None) -> Iterator[None]:
     settings.DATABASE_URL = DATABASE_URLS["mysql"]
     yield
     recorder.flush()
-    for model in (Event, Sample, Job, Move, Queue, Server, TaskType, Task, Stream, Leadership, LogEntry, User):
+    for model in (
+        *(Event, Sample, Job, Move, Queue, Server, TaskType, Task, Stream, Leadership),
+        *(Timer, TimerNode, Topic, LogEntry, User),
+    ):
         model.objects.all().delete()
 
 

@@ -13,9 +13,11 @@ from resourcepool.management import why_report as report
 from resourcepool.management.base import OperatorCommand
 from resourcepool.management.layout import plain
 from resourcepool.management.streams_report import streams_as_text
+from resourcepool.management.timers_report import topics_as_text
 from resourcepool.status import why
 from resourcepool.status.search import Matches, find, without_password
 from resourcepool.status.streams import stream_of
+from resourcepool.status.timers import topic_of
 
 
 class Command(OperatorCommand):
@@ -23,19 +25,20 @@ class Command(OperatorCommand):
         "Says of a resource who has it, since when, for how long still, how its last leases ended, and why it is not"
         " handed out; of a holder what it has, and why it waits: its place in line, what it wants, who is in front."
         " A resource is known by id, name or address, a holder by name, host or host/pid; part of it will do. Of a"
-        " stream of tasks, known by its whole name, it says who leads and why nothing runs."
+        " stream of tasks or a topic of timers, known by its whole name, it says why nothing runs."
     )
     example = (
         "manage.py resourcepool_why 17\n"
         "manage.py resourcepool_why proxy 17\n"
         "manage.py resourcepool_why 198.51.100.7:3128\n"
         "manage.py resourcepool_why crawler3/4711 --json\n"
-        "manage.py resourcepool_why oracle"
+        "manage.py resourcepool_why oracle\n"
+        "manage.py resourcepool_why order.timeout"
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("pool", nargs="?", help=_("look only there (app.Model, or Model)"))
-        parser.add_argument("what", help=_("a resource, a holder or a stream"))
+        parser.add_argument("what", help=_("a resource, a holder, a stream or a topic"))
         parser.add_argument("--pool", dest="in_pool", metavar="POOL", help=_("the same as the first word"))
         parser.add_argument("--json", action="store_true", help=_("print one JSON object"))
         arguments.add_limit(parser, 10)
@@ -43,16 +46,22 @@ class Command(OperatorCommand):
     def run(self, **options: Any) -> None:
         """See ``OperatorCommand``."""
         if not options["what"].strip():
-            raise BadOption("what", options["what"], _("a resource, a holder or a stream"))
+            raise BadOption("what", options["what"], _("a resource, a holder, a stream or a topic"))
         label = options["pool"] or options["in_pool"]
         models = arguments.pools(label)
         found = _found(options["what"], models, options["limit"], by_key=label is not None)
         said = plain(without_password(options["what"]), 120)
         if not found.resources and not found.holders:
-            if label is None and (stream := stream_of(options["what"].strip())):
+            name = options["what"].strip()
+            if label is None and (stream := stream_of(name)):
                 self.show(stream, streams_as_text([stream]))
                 return
-            raise CommandError(_("no resource, running lease, place in line or stream is called %r") % said)
+            if label is None and (topic := topic_of(name)):
+                self.show(topic, topics_as_text([topic]))
+                return
+            raise CommandError(
+                _("no resource, running lease, place in line, stream or topic is called %r") % said
+            )
         if len(found.resources) + len(found.holders) > 1:
             self.show(found, report.candidates_as_text(found))
             told = _("%(said)r may be any of these; say which, for example: %(command)s")
