@@ -27,6 +27,7 @@ MOST_NODES = 1_000
 MOST_COUNTED = 10_000  # timers; more would keep the database busy for too long
 NAMED = 5  # nodes in a reason, topics in an error
 RECENT = 60.0  # seconds
+BY_INDEX = ("finished_at", "busy_before")  # PostgreSQL sorts all unfinished ones by the second alone
 State = Timer.State
 
 
@@ -145,7 +146,7 @@ def _read(connection: BaseDatabaseWrapper, names: Sequence[str]) -> list[TopicSt
     using = connection.alias
     timers = Timer.objects.using(using)
     to_begin = timers.unfinished().filter(Q(state=State.PENDING) | Q(busy_before__lte=DbNow()))
-    first = to_begin.order_by("busy_before").filter(topic_id=OuterRef("pk")).values("pk")[:1]
+    first = to_begin.order_by(*BY_INDEX).filter(topic_id=OuterRef("pk")).values("pk")[:1]
     chosen = Topic.objects.using(using).filter(pk__in=names) if names else Topic.objects.using(using)
     rows = list(chosen.annotate(first=Subquery(first)).order_by("pk")[:MOST_TOPICS])
     if not rows:
@@ -165,7 +166,7 @@ def _read(connection: BaseDatabaseWrapper, names: Sequence[str]) -> list[TopicSt
 def _unfinished(timers: Any, topic: str) -> Any:
     is_due = Case(When(busy_before__lte=DbNow(), then=1), default=0)
     again = When(~Q(schedule=""), started_at__gt=DbLater(-RECENT), state=State.PENDING, failures=0, then=1)
-    rows = timers.unfinished().filter(topic_id=topic).order_by("busy_before")
+    rows = timers.unfinished().filter(topic_id=topic).order_by(*BY_INDEX)
     noted = rows.annotate(is_due=is_due, has_fired=Case(again, default=0))
     return noted.values_list("state", "is_due", "has_fired")[:MOST_COUNTED]
 
