@@ -40,6 +40,9 @@ DEFAULTS: dict[str, Any] = {
     "HINTS": None,
     # Fernet keys for secrets at rest: the first encrypts, every one decrypts.
     "SECRET_KEYS": [],
+    # What this node is, for timers: labels such as {"zone": "eu"} or {"canary": "yes"}, and the version of your code.
+    "NODE_LABELS": {},
+    "NODE_VERSION": "",
     # Per model, e.g. {"resourcepool.Proxy": {"ttl": 30}}: ttl, timeout, cooldown, max_hold, strategy, history,
     # leak_after.
     "POOLS": {},

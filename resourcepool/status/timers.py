@@ -1,6 +1,5 @@
 """How the timers stand, topic by topic: what is due, what is late, which nodes are there, and why nothing fires."""
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,9 +18,9 @@ from resourcepool.exceptions import BadOption
 from resourcepool.labels import spelled
 from resourcepool.status.alarm import ABOUT_TIMERS, Alarm, Kind
 from resourcepool.status.durations import duration
+from resourcepool.taskqueue.timers.gate import CANARY, order
 from resourcepool.taskqueue.timers.models import Timer, TimerNode, Topic
 
-CANARY = "canary"  # the label
 MOST_TOPICS = 200
 MOST_NODES = 1_000
 MOST_COUNTED = 10_000  # timers; more would keep the database busy for too long
@@ -58,7 +57,7 @@ class TopicStatus:
         done, failed: how many ended within the last minute, up to ``MOST_COUNTED``; of recurring ones those that have
             fired, and wait again, are done.
         nodes: the live nodes that may handle its timers.
-        refused: (live node that has a handler for it, why it may not handle it).
+        refused: where no live node may, the first of them: (its name, why it may not).
     """
 
     name: str
@@ -191,7 +190,11 @@ def _status(
     unfinished: Counter[Any],
     finished: Counter[Any],
 ) -> TopicStatus:
-    verdicts = {node.name: refusal(row, node) for node in nodes if row.name in node.topics}
+    able = tuple(node.name for node in nodes if row.name in node.topics and not refusal(row, node))
+    others = [(node.name, refusal(row, node)) for node in nodes] if not able else []
+    refused = [
+        (name, why or _("has no handler for it")) for name, why in sorted(others, key=lambda one: not one[1])
+    ]
     due = sum(count for (_state, is_due, _fired), count in unfinished.items() if is_due)
     running = sum(
         count for (state, is_due, _fired), count in unfinished.items() if state == State.RUNNING and not is_due
@@ -207,8 +210,8 @@ def _status(
         dead=finished[State.DEAD, 0] + finished[State.DEAD, 1],
         done=finished[State.DONE, 1] + fired,
         failed=finished[State.DEAD, 1],
-        nodes=tuple(name for name, why in verdicts.items() if not why),
-        refused=tuple((name, why) for name, why in verdicts.items() if why),
+        nodes=able,
+        refused=tuple(refused[: NAMED + 1]),
     )
 
 
@@ -218,18 +221,10 @@ def refusal(topic: Any, node: Any) -> str:
         return _("a canary node, which this topic does not allow")
     if lacking := {key: value for key, value in topic.requires.items() if node.labels.get(key) != value}:
         return _("lacks %s") % spelled(lacking)
-    if _version(node.version) < _version(topic.least_version):
+    if topic.least_version and not (node.version and order(node.version) >= order(topic.least_version)):
         told = {"version": node.version or "-", "least": topic.least_version}
         return _("its version is %(version)s, and the topic needs %(least)s") % told
     return ""
-
-
-def _version(text: str) -> list[int]:
-    """Return what versions are compared by: 2.10 is later than 2.9, and 2.0 is 2."""
-    parts = [int(part) for part in re.findall(r"\d+", text)]
-    while parts and not parts[-1]:
-        parts.pop()
-    return parts
 
 
 def _reasons(topic: TopicStatus) -> Iterator[str]:
@@ -242,5 +237,5 @@ def _reasons(topic: TopicStatus) -> Iterator[str]:
     if topic.refused:
         some = "; ".join(f"{name}: {why}" for name, why in topic.refused[:NAMED])
         more = " .." if len(topic.refused) > NAMED else ""
-        yield _("no live node may handle it (%s)") % f"{some}{more}"
+        yield _("no live node handles it (%s)") % f"{some}{more}"
     yield _("no live node handles it; start one: `manage.py resourcepool_timers`")

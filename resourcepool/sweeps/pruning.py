@@ -1,4 +1,4 @@
-"""Removes what is old from the history and from streams, a little at a time."""
+"""Removes what is old from the history, from streams and of timers, a little at a time."""
 
 from functools import partial
 from typing import Any
@@ -15,6 +15,7 @@ from resourcepool.leases.lease import Lease
 from resourcepool.leases.short_transactions import briefly
 from resourcepool.queues.models import Move
 from resourcepool.taskqueue.models import Stream, Task
+from resourcepool.taskqueue.timers.models import Timer, Topic
 
 BATCH = 1_000  # rows removed in one statement: short locks, and nobody waits
 YEAR = 366 * options.DAY
@@ -51,6 +52,17 @@ def prune_tasks(lease: Lease | None = None) -> int:
     kept = Stream.objects.using(using).values_list("pk", "done_kept")
     return sum(
         _remove(Task, lease, over, stream_id=name, finished_at__lt=DbLater(-seconds))
+        for name, seconds in retrying(connections[using], lambda: list(kept))
+    )
+
+
+def prune_timers(lease: Lease | None = None) -> int:
+    """Remove timers that finished longer ago than their topics keep them, but for dead-letters; returns how many."""
+    using = router.db_for_write(Topic)
+    over = Q(state__in=(Timer.State.DONE, Timer.State.CANCELLED, Timer.State.DISCARDED))
+    kept = Topic.objects.using(using).values_list("pk", "done_kept")
+    return sum(
+        _remove(Timer, lease, over, topic_id=name, finished_at__lt=DbLater(-seconds))
         for name, seconds in retrying(connections[using], lambda: list(kept))
     )
 

@@ -21,6 +21,7 @@ from resourcepool.taskqueue.models import Task
 from resourcepool.taskqueue.order import Head, choose
 from resourcepool.taskqueue.policy import Policy, Verdict, after_death, after_failure
 from resourcepool.taskqueue.running import Result, RunningTask
+from resourcepool.taskqueue.turning import MustEnd
 from resourcepool.taskqueue.workers import Workers
 
 logger = logging.getLogger(__name__)
@@ -35,10 +36,6 @@ MOST_WAITS = 1_000  # lanes that are passed over by name
 GIVEN_BACK = Result("", is_given_back=True)
 
 Answer = TypeVar("Answer")
-
-
-class MustEnd(Exception):
-    """A handler must not go on, and cannot be stopped: only the end of the process ends it."""
 
 
 class Leading:

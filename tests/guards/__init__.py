@@ -10,6 +10,7 @@ from tests.guards.resources import RESOURCES
 from tests.guards.servers import QUEUE_SERVERS
 from tests.guards.streams import STREAMS
 from tests.guards.surfaces import SURFACES
+from tests.guards.timers import TIMERS
 from tests.guards.waiting import WAITING
 
 MUTATIONS = (
@@ -23,6 +24,7 @@ MUTATIONS = (
     *QUEUES,
     *QUEUE_SERVERS,
     *STREAMS,
+    *TIMERS,
 )
 
 __all__ = ["MUTATIONS", "VERBS", "Mutation"]

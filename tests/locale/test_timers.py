@@ -23,7 +23,7 @@ from tests.management.operated import run
 __all__ = ["chinese"]
 
 TOPICS, TIMERS, NODES = (f"/admin/resourcepool/{kind}/" for kind in ("topic", "timer", "timernode"))
-NAMES = {"orders", "idle", "web", "superuser", "zone", "eu", "canary", "JSON", "manage", "py"}
+NAMES = {"Ttl", "once", "orders", "idle", "web", "superuser", "zone", "eu", "canary", "JSON", "manage", "py"}
 
 
 def english(text: str) -> set[str]:
@@ -95,7 +95,7 @@ def test_what_came_of_it_is_said_in_chinese(client: Client, orders: Topic) -> No
 def test_alarms_are_in_chinese(orders: Topic) -> None:
     with translation.override("zh-hans"):
         dead, nobody = of_timers(topics(), 60)
-        assert str(nobody).startswith("定时器：orders: 没有存活的节点可以处理它")
+        assert str(nobody).startswith("定时器：orders: 没有存活的节点处理它")
         Topic.objects.update(on_canary=True, requires={})
         _dead, late = of_timers(topics(), 60)
         assert not english(f"{dead} {nobody} {late}")

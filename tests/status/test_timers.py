@@ -1,6 +1,7 @@
 """How a topic of timers stands, and why nothing fires."""
 
 import datetime
+import itertools
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from resourcepool.exceptions import BadOption
 from resourcepool.models import Timer, TimerNode, Topic
 from resourcepool.status.alarm import Kind
 from resourcepool.status.timers import MOST_TOPICS, of_timers, refusal, topics
+from resourcepool.taskqueue.timers.gate import Rule, may_handle
 from tests.app.rows import change, expire, granted
 
 pytestmark = pytest.mark.django_db
@@ -96,10 +98,12 @@ def test_what_has_ended_is_counted_by_its_outcome_and_recurring_ones_when_they_h
 def test_without_a_node_that_knows_the_topic_it_says_what_to_start() -> None:
     made()
     timer()
-    node(topics=("other",))
     expire(node("dead"))
     (one,) = topics()
     assert (one.nodes, one.refused, one.because) == ((), (), NOBODY)
+    node("web-1", topics=("other",))
+    (one,) = topics()
+    assert (one.nodes, one.because) == ((), "no live node handles it (web-1: has no handler for it)")
 
 
 def test_a_paused_topic_says_so_first() -> None:
@@ -116,23 +120,34 @@ def test_nodes_that_may_not_handle_it_are_named_with_the_reason() -> None:
     node("web-3", labels={"zone": "eu"}, version="2.9")
     (one,) = topics()
     assert one.because == (
-        "no live node may handle it (web-1: a canary node, which this topic does not allow; web-2: lacks zone=eu;"
+        "no live node handles it (web-1: a canary node, which this topic does not allow; web-2: lacks zone=eu;"
         " web-3: its version is 2.9, and the topic needs 2.10)"
     )
     node("web-4", labels={"zone": "eu"}, version="2.10.1")
     (one,) = topics()
-    assert (one.nodes, len(one.refused), one.because) == (("web-4",), 3, "")
+    assert (one.nodes, one.refused, one.because) == (("web-4",), (), "")
 
 
 @pytest.mark.parametrize(
     ("least", "has", "is_enough"),
     [
         *(("", "", True), ("2", "2.0", True), ("2.0", "2", True), ("2.10", "2.9", False)),
-        *(("2.9", "2.10", True), ("1", "", False), ("2.0", "v2.1", True)),
+        *(("2.9", "2.10", True), ("1", "", False), ("2.10", "2.10rc1", False)),
     ],
 )
 def test_versions_are_compared_by_their_numbers(least: str, has: str, is_enough: bool) -> None:
     assert (refusal(Topic(least_version=least), TimerNode(version=has)) == "") is is_enough
+
+
+def test_what_may_not_handle_a_topic_is_what_its_runner_says() -> None:
+    ways = itertools.product(({}, {"zone": "eu"}), (True, False), ("", "2.10"))
+    for requires, on_canary, least in ways:
+        topic = Topic(name="a", requires=requires, on_canary=on_canary, least_version=least)
+        rule = Rule(*(getattr(topic, name) for name in Rule._fields))
+        for labels in ({}, {"zone": "eu"}, {"zone": "us"}, {"canary": "", "zone": "eu"}):
+            for version in ("", "2.9", "2.10rc1", "2.10", "3"):
+                node = TimerNode(labels=labels, version=version)
+                assert (refusal(topic, node) == "") is may_handle(rule, labels, version), (topic, node)
 
 
 def test_a_canary_node_handles_what_is_for_canaries_too() -> None:

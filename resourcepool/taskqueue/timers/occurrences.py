@@ -68,9 +68,8 @@ class Cron(NamedTuple):
         start = start.astimezone(datetime.UTC)
         for local in CronSim(self.fields, start.astimezone(ZoneInfo(self.tz))):
             found = local.astimezone(datetime.UTC)
-            if (
-                found > start
-            ):  # the hour that comes twice has its fixed times in the past, when begun in the second
+            # Begun in the second of the two hours, it names the fixed times of the first one.
+            if found > start:
                 return found.replace(tzinfo=None) if timezone.is_naive(moment) else found
         return None
 

@@ -16,12 +16,13 @@ from resourcepool.dialect import DbNow
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption, DatabaseUnavailable
 from resourcepool.taskqueue import checking
-from resourcepool.taskqueue.timers import occurrences
+from resourcepool.taskqueue.timers import nodes, occurrences
 from resourcepool.taskqueue.timers.models import MAX_TOPIC, Timer, Topic
 
 State = Timer.State
 IF_EXISTS = ("replace", "keep", "error")
 MOST_AHEAD = 36_500 * options.DAY  # seconds
+SOON = datetime.timedelta(seconds=1.5)  # nodes look by themselves before that
 LOOKS = 5  # at a row that others change at the same time
 NAMED = 5  # topics in an error
 
@@ -110,13 +111,20 @@ def schedule(
     }
     using = router.db_for_write(Timer)
     tried: list[datetime.datetime] = []  # the due moments that were sent
+    is_soon = False
 
     def send() -> Scheduled:
-        due_at = when.due_at(_now(using, topic))
+        nonlocal is_soon
+        now = _now(using, topic)
+        due_at = when.due_at(now)
+        is_soon = due_at - now < SOON
         tried.append(due_at)
         return _put(using, name, topic, {**values, **_fresh(due_at)}, mode, tried[:-1])
 
-    return retrying(connections[using], send)
+    made = retrying(connections[using], send)
+    if is_soon:
+        nodes.tell_after_commit(using, topic)
+    return made
 
 
 def cancel(name: str, *, topic: str | None = None) -> Outcome:
@@ -284,6 +292,4 @@ def _change_once(rows: Any, done: Outcome, changes: Any, stops_recurring: bool) 
             not stops_recurring or not row["schedule"] or mine.update(schedule="")
         ):
             return Outcome.RUNNING
-    raise DatabaseUnavailable(
-        f"timer {row['topic_id']}/{row['name']} was changed by others {LOOKS} times meanwhile"
-    )
+    raise DatabaseUnavailable(f"a timer was changed by others {LOOKS} times meanwhile")

@@ -193,6 +193,21 @@ def test_a_cancel_and_a_handler_that_come_at_once_have_one_winner(monkeypatch: p
     assert timer().state == "running"
 
 
+def test_one_that_ends_while_it_is_cancelled_has_fired(monkeypatch: pytest.MonkeyPatch) -> None:
+    set_one()
+    update, raced = type(Timer.objects.all()).update, []
+
+    def after_its_end(rows: Any, **changes: Any) -> int:
+        if not raced:
+            raced.append(1)
+            change(timer(), state="done", finished_at=timezone.now(), busy_before=DbLater(-1), fence=9)
+        return update(rows, **changes)
+
+    monkeypatch.setattr(type(Timer.objects.all()), "update", after_its_end)
+    assert timers.cancel("a") is Outcome.FIRED
+    assert timer().state == "done"
+
+
 def test_two_that_set_the_same_name_at_once_make_one_timer() -> None:
     with transaction.atomic():
         set_one(payload={"v": 1})
