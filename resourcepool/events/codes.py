@@ -59,6 +59,7 @@ TEMPLATES = {
     "ran_too_long": _("it ran longer than its max_runtime of %(seconds)s s"),
     "bucket_expired": _("its bucket expired %(count)s times: its workers died, or took too long"),
     "discarded": _("discarded by %(name)s: %(why)s"),
+    "cancelled": _("cancelled by %(name)s"),
     # The end of a lease
     "taken": _("another holder or an operator took it, or it ran out"),
     "row_deleted": _("its row was deleted"),
