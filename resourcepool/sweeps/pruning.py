@@ -1,4 +1,4 @@
-"""Removes what is old from the history and from streams, a little at a time."""
+"""Removes what is old from the history, streams and dispensers, a little at a time."""
 
 from functools import partial
 from typing import Any
@@ -14,9 +14,11 @@ from resourcepool.history.models import Event, Sample
 from resourcepool.leases.lease import Lease
 from resourcepool.leases.short_transactions import briefly
 from resourcepool.queues.models import Move
+from resourcepool.taskqueue.dispenser.models import Dispenser, DispenserTask
 from resourcepool.taskqueue.models import Stream, Task
 
 BATCH = 1_000  # rows removed in one statement: short locks, and nobody waits
+UNDER_WAY = 600.0  # seconds in which a rebuild that was allowed still finds what had finished
 YEAR = 366 * options.DAY
 State = Task.State
 
@@ -51,6 +53,16 @@ def prune_tasks(lease: Lease | None = None) -> int:
     kept = Stream.objects.using(using).values_list("pk", "done_kept")
     return sum(
         _remove(Task, lease, over, stream_id=name, finished_at__lt=DbLater(-seconds))
+        for name, seconds in retrying(connections[using], lambda: list(kept))
+    )
+
+
+def prune_dispensed(lease: Lease | None = None) -> int:
+    """Remove tasks that finished longer ago than their dispensers remember, but for failed ones; returns how many."""
+    using, over = router.db_for_write(Dispenser), Q(state__in=("done", "discarded"))
+    kept = Dispenser.objects.using(using).values_list("pk", "done_kept")
+    return sum(
+        _remove(DispenserTask, lease, over, dispenser_id=name, finished_at__lt=DbLater(-seconds - UNDER_WAY))
         for name, seconds in retrying(connections[using], lambda: list(kept))
     )
 

@@ -8,10 +8,11 @@ from resourcepool.resources.queryset import ResourceQuerySet
 from resourcepool.resources.registry import resource_models
 from resourcepool.sweeps.alarming import tell_alarms
 from resourcepool.sweeps.expired import clear_expired, tell_overtaken
-from resourcepool.sweeps.pruning import prune_history, prune_tasks
+from resourcepool.sweeps.pruning import prune_dispensed, prune_history, prune_tasks
 from resourcepool.sweeps.samples import take_samples
 
 ONE = {"leases_ran_out": "lease_ran_out", "alarms": "alarm", "samples": "sample"}
+PRUNES = (prune_history, prune_tasks, prune_dispensed)
 
 
 def sweep() -> str | None:
@@ -25,7 +26,7 @@ def sweep() -> str | None:
 
 def prune() -> str | None:
     """Remove what is old from the history and from streams; see ``sweep`` for what it returns."""
-    return run(PRUNE, lambda term: say("removed", count=prune_history(term) + prune_tasks(term)))
+    return run(PRUNE, lambda term: say("removed", count=sum(prune(term) for prune in PRUNES)))
 
 
 def refresh_statistics() -> str | None:
