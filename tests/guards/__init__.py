@@ -1,6 +1,7 @@
 """The guards that can be taken out one at a time, and the tests that should miss them; by layer."""
 
 from tests.guards.checking import CHECKING
+from tests.guards.dispenser import DISPENSERS
 from tests.guards.leases import LEASES
 from tests.guards.mutation import VERBS, Mutation
 from tests.guards.queue_plans import QUEUE_PLANS
@@ -25,6 +26,7 @@ MUTATIONS = (
     *QUEUE_SERVERS,
     *STREAMS,
     *TIMERS,
+    *DISPENSERS,
 )
 
 __all__ = ["MUTATIONS", "VERBS", "Mutation"]

@@ -5,7 +5,7 @@ import datetime
 from django.utils import timezone
 
 from resourcepool.models import Timer, Topic
-from resourcepool.sweeps.pruning import prune_timers
+from resourcepool.sweeps.pruning import prune_finished
 from resourcepool.taskqueue import timers
 
 STATES = [state.value for state in Timer.State]
@@ -20,7 +20,7 @@ def test_what_finished_long_ago_goes_and_dead_letters_and_unfinished_timers_stay
     for state in STATES:
         at = None if state in ("pending", "running") else a_day_ago
         Timer.objects.filter(name=state).update(state=state, finished_at=at)
-    assert prune_timers() == 3
+    assert prune_finished() == 3
     assert Timer.objects.filter(topic_id="week").count() == len(STATES)
     left = set(Timer.objects.filter(topic_id="hour").values_list("name", flat=True))
     assert left == {"pending", "running", "dead"}
