@@ -14,6 +14,9 @@ from resourcepool.admin.resources.proxy import ProxyAdmin
 from resourcepool.admin.resources.resource import ResourceAdmin
 from resourcepool.admin.streams.streams import StreamAdmin
 from resourcepool.admin.streams.tasks import TaskAdmin
+from resourcepool.admin.timers.nodes import TimerNodeAdmin
+from resourcepool.admin.timers.timers import TimerAdmin
+from resourcepool.admin.timers.topics import TopicAdmin
 
 __all__ = [
     "BucketAdmin",
@@ -34,4 +37,7 @@ __all__ = [
     "TaskAdmin",
     "TaskTypeAdmin",
     "TicketAdmin",
+    "TimerAdmin",
+    "TimerNodeAdmin",
+    "TopicAdmin",
 ]

@@ -14,7 +14,7 @@ from resourcepool.admin.generic import ReadOnlyAdmin
 from resourcepool.admin.queues.filters import MoveFilter, NamedTaskTypeFilter
 from resourcepool.admin.queues.links import to_page
 from resourcepool.admin.words import OF_ELECTIONS, happened, moments, reasons, spans
-from resourcepool.dashboard.access import sees_tasks
+from resourcepool.dashboard.access import may_view
 from resourcepool.dialect import MicrosUntil
 from resourcepool.elections.models import election_models
 from resourcepool.history.models import Event, Sample
@@ -110,7 +110,7 @@ class EventAdmin(ReadOnlyAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """Return the events, but for those of tasks where these may not be seen: they have the tasks' errors."""
         events: QuerySet[Any] = super().get_queryset(request)
-        hidden = [] if sees_tasks(self.admin_site, request) else [Task._meta.label_lower]
+        hidden = [] if may_view(self.admin_site, request, Task) else [Task._meta.label_lower]
         return events.exclude(pool__in=hidden) if hidden else events
 
     def get_search_results(

@@ -19,6 +19,7 @@ from resourcepool.resources.requests import check_option
 from resourcepool.status.alarms import Limits
 from resourcepool.sweeps.pruning import history_kept, history_rows
 from resourcepool.taskqueue.models import Task
+from resourcepool.taskqueue.timers.runner import node_labels, node_version
 from resourcepool.validity.rules import rules_of
 
 
@@ -31,7 +32,8 @@ def check_settings(**_: Any) -> list[CheckMessage]:
         return [Error("RESOURCEPOOL is not a dict.", id="resourcepool.E001")]
     found = list(_unknown("RESOURCEPOOL", chosen, DEFAULTS))
     found += _check_options("RESOURCEPOOL", {name.upper(): setting(name.upper()) for name in POOL_OPTIONS})
-    for check in (ticket_ttl, history_kept, history_rows, Limits.from_settings, _check_quarantine, _check_keys):
+    of_rows, of_nodes = (ticket_ttl, history_kept, history_rows), (node_labels, node_version)
+    for check in (*of_rows, *of_nodes, Limits.from_settings, _check_quarantine, _check_keys):
         found += _wrong("", check)
     found += _check_hints()
     models: dict[str, Any] = {model._meta.label: model for model in resource_models()}

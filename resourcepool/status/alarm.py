@@ -8,6 +8,7 @@ from django.utils.translation import gettext as _
 ABOUT_QUEUES = "queues: "
 ABOUT_STREAMS = "stream: "
 ABOUT_DISPENSERS = "dispenser: "
+ABOUT_TIMERS = "timers: "
 
 
 class Kind(StrEnum):
@@ -17,6 +18,7 @@ class Kind(StrEnum):
     NOTHING_IN_SERVICE = "nothing_in_service"
     UNOWNED = "unowned"
     NO_CONSUMER = "no_consumer"
+    NO_NODE = "no_node"
     BLOCKED = "blocked"
     EXHAUSTED = "exhausted"
     STARVED = "starved"
@@ -27,6 +29,8 @@ class Kind(StrEnum):
     STALLED = "stalled"
     LATE_TASKS = "late_tasks"
     FAILED_TASKS = "failed_tasks"
+    LATE_TIMERS = "late_timers"
+    DEAD_TIMERS = "dead_timers"
     DRAIN_OVERDUE = "drain_overdue"
     DRAIN_STUCK = "drain_stuck"
     FLAPPING = "flapping"
@@ -42,7 +46,7 @@ class Alarm:
 
     Attributes:
         pool: the label of its pool, "queues: <task type>" for queues, "stream: <name>" for streams,
-            "dispenser: <name>" for dispensers, or "".
+            "dispenser: <name>" for dispensers, "timers: <topic>" for timers, or "".
     """
 
     kind: Kind
@@ -61,6 +65,8 @@ class Alarm:
             return _("stream: %s") % self.pool.removeprefix(ABOUT_STREAMS)
         if self.pool.startswith(ABOUT_DISPENSERS):
             return _("dispenser: %s") % self.pool.removeprefix(ABOUT_DISPENSERS)
+        if self.pool.startswith(ABOUT_TIMERS):
+            return _("timers: %s") % self.pool.removeprefix(ABOUT_TIMERS)
         return self.pool
 
     @property
@@ -71,9 +77,11 @@ class Alarm:
             Kind.NOTHING_IN_SERVICE,
             Kind.UNOWNED,
             Kind.NO_CONSUMER,
+            Kind.NO_NODE,
             Kind.BLOCKED,
             Kind.EXHAUSTED,
             Kind.STARVED,
             Kind.STALLED,
             Kind.LATE_TASKS,
+            Kind.LATE_TIMERS,
         )

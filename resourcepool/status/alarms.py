@@ -23,6 +23,7 @@ from resourcepool.status.pools import PoolStatus, pools
 from resourcepool.status.queues.alarms import of_queues
 from resourcepool.status.queues.task_types import TaskTypeStatus, task_types
 from resourcepool.status.streams import StreamStatus, of_streams, streams
+from resourcepool.status.timers import TopicStatus, of_timers, topics
 from resourcepool.status.waiting import why_longest_waits
 from resourcepool.validity.rules import intervals
 
@@ -37,6 +38,7 @@ class Limits:
 
     oldest_wait: float
     oldest_task: float
+    late_timer: float
     sweep: float
 
     @classmethod
@@ -52,7 +54,7 @@ def alarms() -> list[Alarm]:
     """Return the present alarms, the worst first."""
     standing = pools()
     leaked = open_leaks([pool.label for pool in standing])
-    return alarms_of(standing, jobs(), leaked, task_types(), streams(), dispensers())
+    return alarms_of(standing, jobs(), leaked, task_types(), streams(), dispensers(), topics())
 
 
 def alarms_of(
@@ -62,11 +64,12 @@ def alarms_of(
     task_types: Sequence[TaskTypeStatus] = (),
     streams: Sequence[StreamStatus] = (),
     dispensers: Sequence[DispenserStatus] = (),
+    topics: Sequence[TopicStatus] = (),
 ) -> list[Alarm]:
     """Return the alarms of these, judged by the settings; for the arguments see ``judge``."""
     limits = Limits.from_settings()
     because = {pool.label: _why(pool) for pool in pools if _waits(pool, limits)}
-    return judge(pools, jobs, leaked, limits, intervals(), task_types, because, streams, dispensers)
+    return judge(pools, jobs, leaked, limits, intervals(), task_types, because, streams, dispensers, topics)
 
 
 def judge(
@@ -79,6 +82,7 @@ def judge(
     because: Mapping[str, str] = MappingProxyType({}),
     streams: Sequence[StreamStatus] = (),
     dispensers: Sequence[DispenserStatus] = (),
+    topics: Sequence[TopicStatus] = (),
 ) -> list[Alarm]:
     """Return the alarms, the worst first.
 
@@ -95,6 +99,7 @@ def judge(
         *of_queues(task_types),
         *of_streams(streams, limits.oldest_task),
         *of_dispensers(dispensers, limits.oldest_task),
+        *of_timers(topics, limits.late_timer),
     ]
     for pool in pools:
         found += _of_pool(pool, limits, because.get(pool.label, ""))

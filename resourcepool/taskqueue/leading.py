@@ -25,6 +25,7 @@ from resourcepool.taskqueue.order import Head, choose
 from resourcepool.taskqueue.policy import End, Policy, Verdict, after_death, after_failure, deaths_left
 from resourcepool.taskqueue.running import Result, RunningTask
 from resourcepool.taskqueue.telling import counted, of_task
+from resourcepool.taskqueue.turning import MustEnd
 from resourcepool.taskqueue.workers import Workers
 
 logger = logging.getLogger(__name__)
@@ -40,10 +41,6 @@ MOST_WAITS = 1_000  # lanes that are passed over by name
 GIVEN_BACK = Result("", is_given_back=True)
 
 Answer = TypeVar("Answer")
-
-
-class MustEnd(Exception):
-    """A handler must not go on, and cannot be stopped: only the end of the process ends it."""
 
 
 class Leading:

@@ -25,6 +25,9 @@ from resourcepool.models import (
     Stream,
     Task,
     TaskType,
+    Timer,
+    TimerNode,
+    Topic,
 )
 from tests.canary.planted import DATABASE_URLS, TARGET, found_in, plant
 from tests.committed import transactional_db
@@ -53,7 +56,8 @@ def _secrets(settings: Any, transactional_db: None) -> Iterator[None]:
     yield
     recorder.flush()
     ours = (Event, Sample, Job, Move, Queue, Server, TaskType, Task, Stream, Leadership)
-    for model in (*ours, DispenserTask, Bucket, Dispenser, LogEntry, User):
+    others = (DispenserTask, Bucket, Dispenser, Timer, TimerNode, Topic, LogEntry, User)
+    for model in (*ours, *others):
         model.objects.all().delete()
 
 

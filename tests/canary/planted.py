@@ -20,6 +20,9 @@ from resourcepool.models import (
     Stream,
     Task,
     TaskType,
+    Timer,
+    TimerNode,
+    Topic,
 )
 from tests.app.rows import change, expire, granted, new
 from tests.waiting.waiters import ticket
@@ -56,6 +59,7 @@ def plant() -> Proxy:
     Job.objects.create(name="check resourcepool.Proxy", failed_at=DbNow(), result=HOSTILE, memory="")
     Job.objects.create(name=HOSTILE, done_at=DbNow(), result=HOSTILE, holder=HOSTILE)
     plant_queues()
+    plant_timers()
     ticket(Proxy, holder=HOSTILE)
     left = new(Proxy, username=SCRIPT, password=PASSWORD, notes="=1+1;=2\t=3\n;=4")
     granted(left, "dead")
@@ -92,6 +96,16 @@ def plant_dispenser() -> None:
     state = DispenserTask.State.FAILED
     about = {"key": HOSTILE, "outcome": HOSTILE, "finished_at": DbNow()}
     DispenserTask.objects.create(dispenser=dispenser, bucket=bucket, score=1, state=state, **about)
+
+
+def plant_timers() -> None:
+    """Make a topic with a timer and a node that may not handle it; every text is hostile."""
+    labels = {HOSTILE[:50]: HOSTILE[:50]}
+    topic = Topic.objects.create(name=HOSTILE, requires=labels, least_version="9")
+    said = dict.fromkeys(("name", "payload", "outcome", "holder"), HOSTILE)
+    Timer.objects.create(topic=topic, due_at=DbNow(), schedule=HOSTILE, **said)
+    node = TimerNode.objects.create(name=HOSTILE, labels=labels, version=HOSTILE[:50], topics=[HOSTILE])
+    granted(node, HOSTILE)
 
 
 def found_in(text: Any) -> list[str]:

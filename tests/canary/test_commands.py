@@ -158,6 +158,28 @@ LINES: dict[str, list[list[str]]] = {
         [HOSTILE, SCRIPT, "{{}}", "--key", "k", "--lane", SCRIPT, "--task-time", "2026-12-01T02:00:00Z"],
     ],
     "sweep": [[]],
+    "timers": [
+        ["--threads", "0"],
+        ["--label", HOSTILE],
+        ["--label", SCRIPT],
+        ["--node-version", HOSTILE],
+        ["--late-rate", "0"],
+        ["--drain-within", "-1"],
+    ],
+    "topics": [
+        [],
+        ["show", "--json"],
+        ["show", HOSTILE],
+        ["show", SCRIPT],
+        ["pause", HOSTILE],
+        ["resume", HOSTILE],
+        ["resume", SCRIPT],
+        ["fire", HOSTILE, HOSTILE],
+        ["cancel", HOSTILE, SCRIPT],
+        ["cancel", HOSTILE, "--state", "pending", "--yes"],
+        ["retry", HOSTILE, HOSTILE],
+        ["discard", HOSTILE, HOSTILE, *WHY],
+    ],
     "why": [
         ["held.example"],
         ["{pk}", "--pool", "proxy", "--json"],
@@ -176,6 +198,7 @@ FOR_EVER = {
     "status": {"--watch"},
     "streams": {"--watch"},
     "sweep": {"--every"},
+    "topics": {"--watch"},
 }  # these do the same again
 THEIR_WORDS = {"holder", "host", "close", "status"}  # what a person types is said again: it is theirs
 COMMANDS = sorted(name.removeprefix("resourcepool_") for name in get_commands() if "resourcepool_" in name)

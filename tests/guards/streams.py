@@ -342,8 +342,8 @@ SUBMITTED = (
     Mutation(
         "streams: dead-letters are not pruned",
         "sweeps/pruning.py",
-        "State.SKIPPED, State.DISCARDED)",
-        "State.SKIPPED, State.DISCARDED, State.DEAD)",
+        "Task.State.SKIPPED, Task.State.DISCARDED)",
+        "Task.State.SKIPPED, Task.State.DISCARDED, Task.State.DEAD)",
         ("tests/sweeps/test_pruning_tasks.py",),
     ),
     Mutation("beat: a broker that is away is no failure", BEAT, "except AWAY as", "except () as", BROKERS),

@@ -15,7 +15,7 @@ from resourcepool.admin.queues.links import to_list
 from resourcepool.admin.resources.columns import lines
 from resourcepool.admin.streams.asking import AskingByRows
 from resourcepool.admin.timeline import Timelined
-from resourcepool.dashboard.access import sees_tasks
+from resourcepool.dashboard.access import may_view
 from resourcepool.operations.operation import by_name
 from resourcepool.operations.streams import PAUSE, RESUME
 from resourcepool.signals import Fact, What, tell
@@ -76,7 +76,7 @@ class StreamAdmin(Timelined, AskingByRows):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """Return the streams, each with whether the keys and errors of its tasks may be shown."""
-        tells = Value(sees_tasks(self.admin_site, request), BooleanField())
+        tells = Value(may_view(self.admin_site, request, Task), BooleanField())
         rows: QuerySet[Any] = super().get_queryset(request).annotate(tells_tasks=tells)
         return rows
 

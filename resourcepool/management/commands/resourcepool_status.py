@@ -19,6 +19,7 @@ from resourcepool.status.jobs import jobs
 from resourcepool.status.pools import pools
 from resourcepool.status.queues.task_types import task_types
 from resourcepool.status.streams import streams
+from resourcepool.status.timers import topics
 
 Leases = list[tuple[list[Holding], int]]
 
@@ -62,7 +63,7 @@ class Command(OperatorCommand):
             self.leases = _leases(models, **options)
         stand, periodic = pools(models), jobs()
         leaks = open_leaks([pool.label for pool in stand])
-        others = () if is_one else (task_types(), streams(), dispensers())
+        others = () if is_one else (task_types(), streams(), dispensers(), topics())
         wrong = alarms_of(stand, periodic, leaks, *others)
         parts = [*report.pools_as_text(stand), *([] if is_one else ["", *report.jobs_as_text(periodic)])]
         parts += [*report.problems_as_text(wrong), *_leases_as_text(self.leases)]

@@ -1,13 +1,15 @@
 """Timers, their topics, and the nodes that handle them (document 004: R4.8-R4.9)."""
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from django.core.validators import MinLengthValidator
-from django.db import models
+from django.db import models, transaction
+from django.db.models import Case, F, Q, When
 from django.utils.translation import gettext_lazy as _
 
 from resourcepool.database.columns import seconds, whole
-from resourcepool.dialect import DbNow, KeyField
+from resourcepool.dialect import DbLater, DbNow, KeyField
+from resourcepool.events import say
 from resourcepool.labels import check_labels
 from resourcepool.leases.models import AbstractLease, LeaseQuerySet
 from resourcepool.options import DAY
@@ -16,6 +18,10 @@ from resourcepool.taskqueue.abstract import AbstractWork, WorkQuerySet
 MAX_NAME = 200
 MAX_TOPIC = 100
 MAX_SCHEDULE = 300
+LATE = 60.0  # seconds
+
+# Of one whose handler's process has died nobody is the holder, either.
+_NOBODYS = Q(state="pending") | Q(busy_before__lte=DbNow())
 
 
 class TopicQuerySet(models.QuerySet[Any]):
@@ -88,6 +94,44 @@ class Topic(models.Model):
 
 class TimerQuerySet(LeaseQuerySet, WorkQuerySet):  # type: ignore[override]  # as_manager of both
     """Filters over timers, and what an operator does to them."""
+
+    def pending(self) -> Self:
+        """Those that wait: for their moment, for a node, or to be tried again."""
+        return self.filter(state=Timer.State.PENDING, finished_at=None)
+
+    def due(self) -> Self:
+        """Those that a node may begin now; also those whose handler's process has died."""
+        return self.unfinished().filter(busy_before__lte=DbNow())
+
+    def late(self) -> Self:
+        """Those that should have been begun a minute ago."""
+        return self.unfinished().filter(busy_before__lt=DbLater(-LATE))
+
+    def waiting(self) -> Self:
+        """Those whose moment is still to come."""
+        return self.pending().filter(busy_before__gt=DbNow())
+
+    def cancellable(self) -> Self:
+        """Those that can be kept from firing, or from firing again."""
+        return self.unfinished().filter(_NOBODYS | ~Q(schedule=""))
+
+    def fire(self, actor: str = "") -> int:
+        """Make those that wait for their moment due at once; returns how many."""
+        is_ahead = When(due_at__gt=DbNow(), then=DbNow())
+        due_at = Case(is_ahead, default=F("due_at"))
+        return self.waiting().update(due_at=due_at, busy_before=DbNow(), fence=F("fence") + 1)
+
+    def cancel(self, actor: str = "") -> int:
+        """Keep them from firing, and recurring ones that run from firing again; returns how many."""
+        with transaction.atomic(using=self.db):
+            running = self.unfinished().exclude(_NOBODYS).exclude(schedule="").update(schedule="")
+            return running + self.unfinished().filter(_NOBODYS).update(
+                state=Timer.State.CANCELLED,
+                fence=F("fence") + 1,
+                finished_at=DbNow(),
+                outcome=say("cancelled", name=actor or "?"),
+                **Timer.nobodys(),
+            )
 
 
 class Timer(AbstractLease, AbstractWork):

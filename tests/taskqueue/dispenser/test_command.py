@@ -126,7 +126,7 @@ def test_why_says_of_a_dispenser_why_nothing_is_handed_out_also_where_a_stream_h
     dispenser()
     assert "reviews: it has no tasks" in said("resourcepool_why", "reviews")
     assert json.loads(said("resourcepool_why", "reviews", "--json"))["because"] == "it has no tasks"
-    with pytest.raises(CommandError, match="or dispenser is called"):
+    with pytest.raises(CommandError, match="dispenser or topic is called"):
         said("resourcepool_why", "rewievs")
     Stream.objects.create(name="reviews")
     assert "leader" in (shown := said("resourcepool_why", "reviews"))

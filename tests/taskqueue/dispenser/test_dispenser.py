@@ -31,6 +31,10 @@ def test_the_lowest_score_comes_first_and_of_equal_ones_what_came_first() -> Non
     assert [one.score for one in told] == [-3.0, 1.5, 1.5, 2.0]
 
 
+def test_the_first_of_the_pool_are_handed_out_and_not_the_oldest() -> None:
+    assert keys(dispenser({"c": 3, "b": 2, "a": 1}).assign_tasks(2, "alice")) == "ab"
+
+
 def test_no_task_is_handed_to_two_workers() -> None:
     d = dispenser(letters("abcdef"))
     assert keys(d.assign_tasks(4, "alice")) == "abcd"

@@ -95,6 +95,14 @@ def test_c_a_late_worker_finishes_nothing_that_was_handed_out_again() -> None:
     assert d.tasks_done("alice", again) == {"a": Done.DONE}
 
 
+def test_c_a_bucket_that_expires_while_it_is_filled_is_a_new_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    d = dispenser(letters("a"))
+    (late,) = d.assign_tasks(1, "alice")
+    after(monkeypatch, "look", lambda: run_out("alice"))
+    (again,) = d.assign_tasks(1, "alice")
+    assert again.fence > late.fence
+
+
 def test_d_the_document_finishes_what_was_never_done() -> None:
     theirs = Document(letters("abcd"))
     finish(theirs.assign(2, "alice"))
