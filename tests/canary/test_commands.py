@@ -137,6 +137,14 @@ LINES: dict[str, list[list[str]]] = {
         [HOSTILE, SCRIPT, "{{}}", "--key", "k", "--lane", SCRIPT, "--task-time", "2026-12-01T02:00:00Z"],
     ],
     "sweep": [[]],
+    "timers": [
+        ["--threads", "0"],
+        ["--label", HOSTILE],
+        ["--label", SCRIPT],
+        ["--node-version", HOSTILE],
+        ["--late-rate", "0"],
+        ["--drain-within", "-1"],
+    ],
     "topics": [
         [],
         ["show", "--json"],

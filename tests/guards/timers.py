@@ -9,7 +9,6 @@ OCCURRENCES, PRUNING = "taskqueue/timers/occurrences.py", "sweeps/pruning.py"
 SETS = ("tests/taskqueue/timers/test_scheduling.py",)
 RUNS = ("tests/taskqueue/timers/test_runner.py",)
 NODES, TIMES = ("tests/taskqueue/timers/test_gate.py",), ("tests/taskqueue/timers/test_occurrences.py",)
-PROCESSES = ("tests/taskqueue/timers/test_processes.py",)
 
 TIMERS = (
     Mutation(
@@ -93,13 +92,6 @@ TIMERS = (
         "pass",
         RUNS,
     ),
-    Mutation(
-        "timers: ends of locked rows are written later",
-        CLAIMING,
-        "return {pk for pk, fence in left if missing[pk] == fence}",
-        "return set()",
-        RUNS,
-    ),
     Mutation("timers: paused begins nothing", BATCHES, "if not rule.is_paused]", "]", RUNS),
     Mutation(
         "timers: those in time come first",
@@ -113,10 +105,10 @@ TIMERS = (
         BATCHES,
         "self._room() if may_begin else 0",
         "self._room()",
-        PROCESSES,
+        RUNS,
     ),
     Mutation(
-        "timers: what waits for a thread is given back", RUNNING, "if self.is_stopping:", "if False:", PROCESSES
+        "timers: what waits for a thread is given back", RUNNING, "if self.is_stopping:", "if False:", RUNS
     ),
     Mutation("timers: canaries", GATE, "if CANARY in labels and not rule.on_canary:", "if False:", NODES),
     Mutation("timers: required labels", GATE, "labels.get(key) != value for", "False for", NODES),

@@ -13,7 +13,8 @@ from resourcepool.exceptions import BadOption, ClaimInTransaction, LeaseLost
 from resourcepool.models import Timer, TimerNode
 from resourcepool.taskqueue import timers
 from resourcepool.taskqueue.running import GivenBack
-from resourcepool.taskqueue.timers import Outcome, TimerRunner
+from resourcepool.taskqueue.timers import Outcome, TimerRunner, claiming
+from resourcepool.taskqueue.timers.handling import find as handling_of
 from tests.app.rows import change, expire, now
 from tests.eventually import InBackground, eventually
 from tests.taskqueue.consuming import Gate
@@ -264,6 +265,30 @@ def test_a_handler_that_is_to_stop_may_give_its_timer_back() -> None:
         assert began.wait(WITHIN)
     assert states() == {"a": "pending"}
     assert (timer().failures, timer().deaths, timer().previous_end) == (0, 0, "revoked")
+
+
+def test_after_a_stop_nothing_is_begun() -> None:
+    gate = Gate()
+    timers.on("t")(gate)
+    due("a", ago=2)
+    due("b")
+    with handling(threads=1) as runner:
+        assert gate.began.wait(WITHIN)
+        runner.stop()
+        gate.may_end.set()
+    assert states() == {"a": "done", "b": "pending"}
+    assert timer("b").attempts == 0
+
+
+def test_one_that_waits_for_a_thread_when_its_node_stops_is_given_back_as_it_was(seen: list[Any]) -> None:
+    due()
+    found = claiming.look("default", ["t"], 1, 0)
+    ((claimed,), _) = claiming.exchange("default", [], found, claiming.rules("default", ["t"]), "this node")
+    one = timers.RunningTimer("default", claimed, handling_of("t"))
+    one.stop()
+    assert one.run().is_given_back
+    assert (one.has_begun, seen) == (False, [])
+    one.lease.abandon()
 
 
 def test_a_timer_that_runs_for_too_long_has_failed_and_its_process_ends() -> None:
