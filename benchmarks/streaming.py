@@ -1,29 +1,21 @@
 """What ``benchmarks.streams`` measures, with consumers in processes of their own."""
 
-import os
 import random
 import signal
 import statistics
-import subprocess
-import sys
-import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 
 from django.db import connection
 
+from benchmarks.consumers import WITHIN, consumers
 from benchmarks.consuming import TYPE, use_hints
 from benchmarks.fleet import quantile
-from benchmarks.places import ROOT
 from resourcepool.elections import Election
 from resourcepool.models import Stream
 from resourcepool.taskqueue import NewTask, submit, submit_many
 from tests.eventually import eventually
 
 TTL = 2.0  # seconds that a term lasts where failover is measured
-WITHIN = 120
 PAUSES = (0.5, 1.0)  # seconds between two submissions to an idle stream, drawn evenly
 SETTLED, COUNTED = 30.0, 20.0  # seconds
 LANES = (1, 8)
@@ -31,10 +23,11 @@ QUESTIONS = "SELECT variable_value FROM information_schema.global_status WHERE v
 
 
 class Streaming:
-    """Each part prints a line or two; ``times``: how thoroughly."""
+    """Each part prints a line or two; ``times``: how thoroughly; ``figures``: what is compared with others."""
 
     def __init__(self, times: int) -> None:
         self.times = times
+        self.figures: dict[str, float | list[float]] = {}
         use_hints()
 
     def submits(self) -> None:
@@ -45,12 +38,14 @@ class Streaming:
         while time.monotonic() < until:
             submit("submits", TYPE, {"n": count}, key=f"single {count}")
             count += 1
-        print(f"  submit: {count / (time.monotonic() - began):,.0f} tasks/s", flush=True)
+        self.figures["submit"] = count / (time.monotonic() - began)
+        print(f"  submit: {self.figures['submit']:,.0f} tasks/s", flush=True)
         for many in (10_000, 100_000)[: self.times]:
             tasks = [NewTask(TYPE, {"n": n}, key=f"{many} {n}") for n in range(many)]
             began = time.monotonic()
             submit_many("submits", tasks)
             took = time.monotonic() - began
+            self.figures.setdefault("submit_many", many / took)  # of 10,000, as many as others
             print(f"  submit_many of {many:,}: {took:.2f} s, {many / took:,.0f} tasks/s", flush=True)
 
     def done(self) -> None:
@@ -62,7 +57,8 @@ class Streaming:
             with consumers(name, 1) as (_, notes):
                 eventually(lambda notes=notes, many=many: len(notes.begun()) == many, WITHIN)  # type: ignore[misc]
                 moments = sorted(notes.begun().values())
-            print(f"  {lanes} lanes: {many / (moments[-1] - moments[0]):,.0f} tasks/s", flush=True)
+            self.figures[f"done {lanes}"] = speed = many / (moments[-1] - moments[0])
+            print(f"  {lanes} lanes: {speed:,.0f} tasks/s", flush=True)
 
     def start(self) -> None:
         """Submit now and then to a stream that has nothing to do."""
@@ -73,6 +69,7 @@ class Streaming:
                 notes.after_submitting("start", str(n), random.uniform(*PAUSES)) for n in range(12 * self.times)
             ]
         took.sort()
+        self.figures["start"] = took
         print(
             f"  submit to start: p50 {_ms(quantile(took, 0.5))}, p99 {_ms(quantile(took, 0.99))},"
             f" longest {_ms(took[-1])} of {len(took)}",
@@ -84,6 +81,7 @@ class Streaming:
         Stream.objects.create(name="failover", term_ttl=TTL)
         for what, sent in (("kill -9", signal.SIGKILL), ("clean stop", signal.SIGTERM)):
             took = [self._failover(sent, f"{what} {turn}") for turn in range(self.times)]
+            self.figures[what] = took
             median, longest = _ms(statistics.median(took)), _ms(max(took))
             print(f"  {what}, term of {TTL:g} s: next task after {median} (longest {longest})", flush=True)
 
@@ -114,43 +112,6 @@ class Streaming:
             time.sleep(COUNTED)
             asked = _questions() - before - 1
             print(f"  idle: {asked / (time.monotonic() - began):.2f} statements/s", flush=True)
-
-
-class Notes:
-    """What the consumers have noted."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        path.touch()
-
-    def begun(self) -> dict[str, float]:
-        """Return {key: moment} of the tasks that have begun."""
-        lines = (line.rsplit(" ", 1) for line in self.path.read_text().splitlines())
-        return {key: float(moment) for key, moment in lines}
-
-    def after_submitting(self, stream: str, key: str, pause: float) -> float:
-        """Submit a task; return how many seconds after that was committed it began."""
-        time.sleep(pause)
-        submit(stream, TYPE, key=key)
-        at = time.monotonic()
-        eventually(lambda: key in self.begun(), WITHIN)
-        return self.begun()[key] - at
-
-
-@contextmanager
-def consumers(stream: str, count: int) -> Iterator[tuple[list[subprocess.Popen[bytes]], Notes]]:
-    """Run consumers of this stream for the length of the block."""
-    with tempfile.TemporaryDirectory(prefix="resourcepool-bench-") as folder:
-        notes = Notes(Path(folder, "notes"))
-        command = [sys.executable, "-m", "benchmarks.consuming", stream, str(notes.path)]
-        started = [subprocess.Popen(command, cwd=ROOT, env={**os.environ}) for _ in range(count)]
-        try:
-            yield started, notes
-        finally:
-            for process in started:
-                process.terminate()
-            for process in started:
-                process.wait(WITHIN)
 
 
 def _leader(stream: str) -> str:

@@ -13,6 +13,7 @@ import uuid
 from typing import Any
 
 from celery import current_app
+from celery.exceptions import OperationalError
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, InterfaceError, router, transaction
 from django.db.models import F
@@ -21,7 +22,7 @@ from django_celery_beat.schedulers import DatabaseScheduler
 from resourcepool.daemon import Daemon
 from resourcepool.elections.term import Term
 from resourcepool.exceptions import BadOption, ResourcePoolError
-from resourcepool.taskqueue import Consumer, RunningTask, handler, submit
+from resourcepool.taskqueue import Consumer, GivenBack, RunningTask, handler, submit
 from resourcepool.taskqueue.models import MOST_LANES, MOST_RETRIES, Stream
 
 logger = logging.getLogger(__name__)
@@ -37,6 +38,8 @@ DEFAULTS = {
     "on_failure": Stream.OnFailure.SKIP,
     "done_kept": 86_400.0,
 }
+ASK_AGAIN = 5.0  # seconds after which a broker that was away is tried again
+AWAY = (OperationalError, OSError)
 MOMENTS = ("expires", "eta")
 ENTRIES = uuid.UUID("6f0d27c4-7a2c-4a0c-9d5e-8a4f4f8f2b11")
 
@@ -105,10 +108,11 @@ class LeasedDatabaseScheduler(DatabaseScheduler):  # type: ignore[misc]  # it ha
     def _term_of_this_beat(self) -> Term | None:
         if self._consumer is None:  # not before: the service may fork after it has made its scheduler
             _refuse_two_databases(self.Model)
-            Stream.objects.get_or_create(name=STREAM, defaults=DEFAULTS)
             self._consumer = Consumer(STREAM)
             self._thread = Daemon(STREAM, self._consumer.run)
         assert self._thread is not None  # noqa: S101 (for the type checker)
+        if not self._thread.is_alive:  # also when it ended because somebody has deleted the stream
+            Stream.objects.get_or_create(name=STREAM, defaults=DEFAULTS)
         self._thread.see_to()
         return self._consumer.term
 
@@ -119,7 +123,7 @@ class LeasedDatabaseScheduler(DatabaseScheduler):  # type: ignore[misc]  # it ha
 
 @handler(SEND)
 def send(task: RunningTask) -> str:
-    """Hand a Celery task to the broker; returns its id."""
+    """Hand a Celery task to the broker; returns its id. While that is away the task waits, however long."""
     wanted = task.params
     options: dict[str, Any] = {
         name: datetime.datetime.fromisoformat(value) if name in MOMENTS and isinstance(value, str) else value
@@ -127,10 +131,14 @@ def send(task: RunningTask) -> str:
     }
     known = current_app.tasks.get(wanted["task"])
     args, kwargs = wanted["args"], wanted["kwargs"]
-    if known is not None:
-        known.apply_async(args, kwargs, task_id=wanted["id"], **options)
-    else:
-        current_app.send_task(wanted["task"], args, kwargs, task_id=wanted["id"], **options)
+    try:
+        if known is not None:
+            known.apply_async(args, kwargs, task_id=wanted["id"], **options)
+        else:
+            current_app.send_task(wanted["task"], args, kwargs, task_id=wanted["id"], **options)
+    except AWAY as error:  # no failure: after so many of them it would be given up
+        logger.warning("celery beat: task %s waits for the broker: %s", task, error)
+        raise GivenBack(f"{type(error).__name__}: {error}", after=ASK_AGAIN) from error
     return str(wanted["id"])
 
 

@@ -1,4 +1,4 @@
-"""What has happened to leases and resources: Django signals, sent in the process in which it happened.
+"""What has happened to leases, resources, streams and tasks: Django signals, sent in the process in which it happened.
 
 Signals only notify (invariant 9): with every receiver removed, no row changes differently. They are sent after the
 commit. A receiver is called with ``sender``, the model, and ``fact``; it runs in whatever thread noticed, so it must
@@ -23,6 +23,7 @@ from django.dispatch import Signal
 from django.utils.translation import gettext_lazy as _
 
 from resourcepool.clock import monotonic
+from resourcepool.conf import pool_setting
 
 logger = logging.getLogger(__name__)
 
@@ -44,6 +45,13 @@ class What(models.TextChoices):
     CHECKED = "checked", _("checked")
     LEAKED = "leaked", _("leaked")
     ACKNOWLEDGED = "acknowledged", _("leak acknowledged")
+    PAUSED = "paused", _("paused")
+    RESUMED = "resumed", _("resumed")
+    BLOCKED = "blocked", _("blocked")
+    SKIPPED = "skipped", _("skipped")
+    DEAD = "dead", _("dead-letter")
+    RETRIED = "retried", _("retried")
+    DISCARDED = "discarded", _("discarded")
 
     def is_heard(self, model: type[models.Model]) -> bool:
         """Whether anybody listens to facts of this kind, or what happens to ``model`` is written down.
@@ -94,6 +102,11 @@ resource_quarantined = Signal()  # also by a fix
 resource_drained = Signal()  # also by a reservation
 resource_returned = Signal()
 resource_checked = Signal()
+stream_paused = Signal()
+stream_resumed = Signal()
+task_given_up = Signal()  # it is blocked, skipped or a dead-letter
+task_retried = Signal()  # by an operator
+task_discarded = Signal()
 
 alarm_raised = Signal()  # with ``alarm`` in place of ``fact``
 alarm_cleared = Signal()
@@ -113,11 +126,21 @@ SIGNALS: dict[What, Signal] = {
     What.RESERVED: resource_drained,
     What.RETURNED: resource_returned,
     What.CHECKED: resource_checked,
+    What.PAUSED: stream_paused,
+    What.RESUMED: stream_resumed,
+    What.BLOCKED: task_given_up,
+    What.SKIPPED: task_given_up,
+    What.DEAD: task_given_up,
+    What.RETRIED: task_retried,
+    What.DISCARDED: task_discarded,
 }
 
 
 # Called with every fact of a pool that keeps a history; no signal, because that would cost more than all the rest.
 recorders: list[Callable[[Fact], object]] = []
+
+# Called, with the seconds they may take, before a process ends in a way that leaves out the end of the interpreter.
+last_words: list[Callable[[float], object]] = []
 
 
 def tell(fact: Fact) -> None:
@@ -135,8 +158,11 @@ def tell_heard(fact: Fact, recorded: bool, connection: BaseDatabaseWrapper) -> N
 
 
 def is_recorded(model: type[models.Model]) -> bool:
-    """Whether what happens to the rows of ``model`` is written down, by its pool's settings of this moment."""
-    return getattr(getattr(model, "pool", None), "keeps_history", False)
+    """Whether what happens to the rows of ``model`` is written down, by the settings of this moment."""
+    pool: Any = getattr(model, "pool", None)
+    if pool is not None:
+        return getattr(pool, "keeps_history", False)
+    return getattr(model, "is_told", False) and pool_setting(model._meta.label, "history", {}) is True
 
 
 def _send(fact: Fact, recorded: bool) -> None:

@@ -1,6 +1,9 @@
 """The admin pages."""
 
 from resourcepool.admin.dashboard_link import DashboardAdmin
+from resourcepool.admin.dispensers.buckets import BucketAdmin
+from resourcepool.admin.dispensers.dispensers import DispenserAdmin
+from resourcepool.admin.dispensers.tasks import DispenserTaskAdmin
 from resourcepool.admin.elections import LeadershipAdmin
 from resourcepool.admin.generic import ReadOnlyAdmin
 from resourcepool.admin.queues.queues import QueueAdmin
@@ -16,7 +19,10 @@ from resourcepool.admin.timers.timers import TimerAdmin
 from resourcepool.admin.timers.topics import TopicAdmin
 
 __all__ = [
+    "BucketAdmin",
     "DashboardAdmin",
+    "DispenserAdmin",
+    "DispenserTaskAdmin",
     "EventAdmin",
     "JobAdmin",
     "LeadershipAdmin",

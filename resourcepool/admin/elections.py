@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from resourcepool.admin.generic import ReadOnlyAdmin
 from resourcepool.admin.resources.columns import lines
+from resourcepool.admin.timeline import Timelined
 from resourcepool.dialect import MicrosUntil
 from resourcepool.elections.models import Leadership
 from resourcepool.elections.term import standbys
@@ -19,7 +20,7 @@ SHOWN = 5  # standbys of one election
 
 
 @admin.register(Leadership)
-class LeadershipAdmin(ReadOnlyAdmin):
+class LeadershipAdmin(Timelined, ReadOnlyAdmin):
     """One row for each name that was ever campaigned for; streams and jobs have lists of their own."""
 
     list_display = ("name", "led_by", "fence")

@@ -6,19 +6,23 @@ from django.contrib import admin
 from django.contrib.admin.utils import quote
 from django.db.models import Max, QuerySet
 from django.http import HttpRequest
+from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
 from resourcepool.admin.filters import choice, typed
 from resourcepool.admin.generic import ReadOnlyAdmin
 from resourcepool.admin.queues.filters import MoveFilter, NamedTaskTypeFilter
 from resourcepool.admin.queues.links import to_page
-from resourcepool.admin.words import happened, moments, reasons, spans
+from resourcepool.admin.words import OF_ELECTIONS, happened, moments, reasons, spans
+from resourcepool.dashboard.access import may_view
 from resourcepool.dialect import MicrosUntil
+from resourcepool.elections.models import election_models
 from resourcepool.history.models import Event, Sample
 from resourcepool.jobs import Job
 from resourcepool.queues.models import Move
 from resourcepool.resources.registry import resource_models
 from resourcepool.signals import What
+from resourcepool.taskqueue.models import Task
 from resourcepool.waiting.models import Ticket
 
 NEWEST = 100_000  # events or moves that filters look at: no index serves every filter
@@ -35,8 +39,22 @@ def _of_a_kind(events: Any, what: str) -> Any:
     return events.acquisitions() if what == What.ACQUIRED else events.filter(what=what)
 
 
+def _pools_with_events() -> list[tuple[str, Any]]:
+    return [(model._meta.label_lower, model._meta.verbose_name_plural) for model in models_with_events()]
+
+
+def models_with_events() -> list[Any]:
+    """Return the models of whose rows the history tells."""
+    return [*resource_models(), *election_models(), Task]
+
+
 PoolFilter = choice("pool", _("pool"), _pools)
-WhatFilter = choice("what", _("what"), What.choices, _of_a_kind)
+EventPoolFilter = choice("pool", _("pool"), _pools_with_events)
+KINDS = [
+    (what.value, format_lazy("{}, {}", what.label, OF_ELECTIONS[what]) if what in OF_ELECTIONS else what.label)
+    for what in What
+]
+WhatFilter = choice("what", _("what"), KINDS, _of_a_kind)
 PastFilter = choice(
     "past",
     _("when"),
@@ -67,10 +85,11 @@ class EventAdmin(ReadOnlyAdmin):
         *(moments("at", _("at")), "happened", "pool", "row", "fence", "holder", "host", "pid"),
         *(moments("began_at", _("since")), spans("seconds", _("lasted")), "actor", list_display[-1]),
     )
-    list_filter = (PoolFilter, WhatFilter, PastFilter, EventHolderFilter, ActorFilter)
+    list_filter = (EventPoolFilter, WhatFilter, PastFilter, EventHolderFilter, ActorFilter)
     search_fields = ("row",)
     search_help_text = _(
-        "The number of a resource shows all of its events. Filters look at the newest 100,000 events."
+        "The number of a resource, the name of a stream or an election, or a stream and the key of a task"
+        " (oracle/req-42) shows all of its events. Filters look at the newest 100,000 events."
     )
 
     @admin.display(description=_("what"))
@@ -86,13 +105,23 @@ class EventAdmin(ReadOnlyAdmin):
 
     @property
     def _models(self) -> dict[str, Any]:
-        return {model._meta.label_lower: model for model in resource_models()}
+        return {model._meta.label_lower: model for model in models_with_events()}
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        """Return the events, but for those of tasks where these may not be seen: they have the tasks' errors."""
+        events: QuerySet[Any] = super().get_queryset(request)
+        hidden = [] if may_view(self.admin_site, request, Task) else [Task._meta.label_lower]
+        return events.exclude(pool__in=hidden) if hidden else events
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
         """Find a resource's events by its key, the way the index has them; without it, only the newest ones."""
         if term := search_term.strip():
+            stream, slash, key = term.partition("/")
+            task = Task.objects.filter(stream_id=stream, key=key).first() if slash else None
+            if task is not None:
+                return queryset.filter(pool=Task._meta.label_lower, row=str(task.pk)), False
             return queryset.filter(pool__in=[*self._models], row=term), False
         return newest(queryset), False
 

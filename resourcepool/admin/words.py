@@ -10,8 +10,10 @@ from django.contrib import admin
 from django.utils import timezone
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from resourcepool.admin.countdown import countdown
+from resourcepool.elections.models import election_models
 from resourcepool.events import shown
 from resourcepool.resources.state import State, Status, Verdict, standing_of
 from resourcepool.signals import What
@@ -21,6 +23,8 @@ from resourcepool.status.renewal import renewal
 
 HELD = (State.LEASED, State.DRAINING)
 AWAY = (State.DRAINING, State.OUT, State.RESERVED, State.RETIRED)
+# What is called otherwise where the lease is the term of a leader.
+OF_ELECTIONS = {What.ACQUIRED: gettext_lazy("elected"), What.RELEASED: gettext_lazy("resigned")}
 
 
 def named(resource: Any) -> str:
@@ -137,8 +141,14 @@ def lasted(seconds: float) -> str:
 
 
 def happened(event: Any) -> str:
-    """Return what an event tells: "released", or "acquired and released" where it tells of the whole lease."""
+    """Return what an event tells: "released", or "acquired and released" where it tells of the whole lease.
+
+    Of an election: "resigned", or "elected and resigned".
+    """
     what = str(event.get_what_display())
+    if any(event.pool == model._meta.label_lower for model in election_models()):
+        what = str(OF_ELECTIONS.get(event.what, what))
+        return _("elected and %s") % what if event.is_whole else what
     return _("acquired and %s") % what if event.is_whole else what
 
 

@@ -10,6 +10,7 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 
 from resourcepool.conf import DEFAULTS, POOL_OPTIONS, setting, ticket_ttl
+from resourcepool.elections.models import election_models
 from resourcepool.exceptions import BadOption
 from resourcepool.hints import choice
 from resourcepool.resources.quarantine import Policy
@@ -17,6 +18,7 @@ from resourcepool.resources.registry import resource_models
 from resourcepool.resources.requests import check_option
 from resourcepool.status.alarms import Limits
 from resourcepool.sweeps.pruning import history_kept, history_rows
+from resourcepool.taskqueue.models import Task
 from resourcepool.taskqueue.timers.runner import node_labels, node_version
 from resourcepool.validity.rules import rules_of
 
@@ -34,7 +36,8 @@ def check_settings(**_: Any) -> list[CheckMessage]:
     for check in (*of_rows, *of_nodes, Limits.from_settings, _check_quarantine, _check_keys):
         found += _wrong("", check)
     found += _check_hints()
-    models = {model._meta.label: model for model in resource_models()}
+    models: dict[str, Any] = {model._meta.label: model for model in resource_models()}
+    told: set[str] = {model._meta.label for model in election_models()} | {Task._meta.label}
     for name, check_model in (("POOLS", _check_pool), ("CHECKS", _check_checker)):
         broken = list(_wrong("", partial(setting, name)))
         found += broken
@@ -42,6 +45,8 @@ def check_settings(**_: Any) -> list[CheckMessage]:
             where = f"RESOURCEPOOL[{name!r}][{label!r}]"
             if label in models:
                 found += check_model(where, models[label], value)
+            elif label in told and name == "POOLS":
+                found += _check_told(where, value)
             else:
                 hint = f"There are: {', '.join(models)}."
                 found.append(Error(f"{where}: no such resource model.", hint=hint, id="resourcepool.E002"))
@@ -87,6 +92,14 @@ def _check_pool(where: str, model: Any, pool: Any) -> Iterator[CheckMessage]:
         return
     yield from _unknown(where, pool, POOL_OPTIONS)
     yield from _check_options(where, {name: pool[name] for name in pool.keys() & set(POOL_OPTIONS)})
+
+
+def _check_told(where: str, chosen: Any) -> Iterator[CheckMessage]:
+    if not isinstance(chosen, Mapping):
+        yield Error(f"{where} is not a dict.", id="resourcepool.E001")
+        return
+    yield from _unknown(where, chosen, ("history",))  # elections and tasks have no other
+    yield from _check_options(where, {name: chosen[name] for name in chosen.keys() & {"history"}})
 
 
 def _check_checker(where: str, model: Any, rules: Any) -> Iterator[CheckMessage]:

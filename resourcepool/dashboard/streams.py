@@ -1,9 +1,10 @@
 """What the dashboard shows of streams: a line for each."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from resourcepool.dashboard.links import Links
-from resourcepool.status.streams import StreamStatus, streams
+from resourcepool.status.streams import StreamStatus, page_of_streams
 from resourcepool.taskqueue.models import Stream, Task
 
 
@@ -25,9 +26,23 @@ class StreamRow:
     dead: str
 
 
-def stream_rows(links: Links) -> list[StreamRow]:
-    """Return a line for each stream: five queries, one if there is none."""
-    return [
+@dataclass(frozen=True, slots=True)
+class StreamPanel:
+    """The first streams by name; ``every``: the address of the list of all, where not all are shown, else ""."""
+
+    rows: Sequence[StreamRow] = ()
+    has_more: bool = False
+    every: str = ""
+
+
+def stream_panel(links: Links, *, is_with_tasks: bool) -> StreamPanel:
+    """Return a line for each of the first streams: five queries, one if there is none.
+
+    Args:
+        is_with_tasks: whether the keys and errors of tasks are for whoever asks.
+    """
+    found, after = page_of_streams()
+    rows = [
         StreamRow(
             f"rps{number}",
             one,
@@ -36,5 +51,6 @@ def stream_rows(links: Links) -> list[StreamRow]:
             links.list(Task, stream=one.name, standing="unfinished"),
             links.list(Task, stream=one.name, standing=Task.State.DEAD.value),
         )
-        for number, one in enumerate(streams())
+        for number, one in enumerate(found if is_with_tasks else [one.without_task() for one in found])
     ]
+    return StreamPanel(rows, bool(after), links.list(Stream) if after else "")

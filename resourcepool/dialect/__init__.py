@@ -26,6 +26,8 @@ from resourcepool.dialect.expressions import (
     FenceField,
     KeyField,
     MicrosUntil,
+    NullInOrder,
+    in_columns,
     read_clock,
 )
 from resourcepool.dialect.statement import all_rows, row_count, run
@@ -41,6 +43,7 @@ __all__ = [
     "FenceField",
     "KeyField",
     "MicrosUntil",
+    "NullInOrder",
     "RowUpdate",
     "Trouble",
     "abandon_inherited_connections",
@@ -52,6 +55,7 @@ __all__ = [
     "connecting_within",
     "discard",
     "hang_up",
+    "in_columns",
     "is_socket_known",
     "know_socket",
     "limit_idle",

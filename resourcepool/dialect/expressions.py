@@ -7,6 +7,7 @@ from django.conf import settings
 from django.db import connection, models
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import expressions
+from django.utils import timezone
 
 from resourcepool.dialect.base import micros
 from resourcepool.dialect.supported import of
@@ -63,6 +64,18 @@ class MicrosUntil(expressions.Func):
         return of(connection).micros_until.format(moment=sql), tuple(params)
 
 
+class NullInOrder(expressions.Func):
+    """In ``order_by``, a column of an index that is NULL in all rows that are found: they are read along the index.
+
+    PostgreSQL does that only if each of the index's columns is named, and MariaDB only if this one is not.
+    """
+
+    def as_sql(self, compiler: Any, connection: BaseDatabaseWrapper, *_: Any, **__: Any) -> Any:
+        (column,) = self.get_source_expressions()
+        sql, params = compiler.compile(column)
+        return of(connection).null_in_order.format(column=sql), tuple(params)
+
+
 def read_clock(connection: BaseDatabaseWrapper) -> datetime.datetime:
     """Return the database's now as Django reads moments from it: with a time zone if USE_TZ is on.
 
@@ -77,6 +90,13 @@ def read_clock(connection: BaseDatabaseWrapper) -> datetime.datetime:
     if not settings.USE_TZ:
         return plain
     return plain.replace(tzinfo=datetime.UTC if moment.tzinfo else connection.timezone)
+
+
+def in_columns(moment: datetime.datetime, connection: BaseDatabaseWrapper) -> datetime.datetime:
+    """Return a moment of the project's as a column has it: without USE_TZ it is one of TIME_ZONE, but text is UTC."""
+    if settings.USE_TZ or connection.features.supports_timezones:
+        return moment
+    return timezone.make_aware(moment).astimezone(datetime.UTC).replace(tzinfo=None)
 
 
 class KeyField(CharField):

@@ -21,6 +21,7 @@ from resourcepool.elections.term import Leader, Term, standbys
 from resourcepool.exceptions import AcquireTimeout, BadOption
 from resourcepool.leases import verbs
 from resourcepool.leases.terms import MIN_TTL, Grant, Terms, default_holder
+from resourcepool.signals import is_recorded
 from resourcepool.waiting.acquire import aacquire, acquire, atry_now, try_now
 from resourcepool.waiting.lease import delivered
 from resourcepool.waiting.request import Request
@@ -134,7 +135,10 @@ class Election:
 
     def _request(self, timeout: object) -> Request:
         wait = math.inf if timeout is None else options.seconds("timeout", timeout)
-        terms = Terms(self._ttl, default_holder(), holder_is_unique=True, on_lost=self._on_lost)
+        is_told = is_recorded(self.model)
+        terms = Terms(
+            self._ttl, default_holder(), holder_is_unique=True, on_lost=self._on_lost, is_recorded=is_told
+        )
         return Request(terms, timeout=wait, selector=selector(self.name))
 
     def _begin(self, leases: list[Any], request: Request, stop: Callable[[], bool] = lambda: False) -> Term:

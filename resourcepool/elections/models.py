@@ -1,8 +1,10 @@
 """One leased row for each election: whoever holds it leads, and the fence is the number of the term."""
 
 import json
+from itertools import filterfalse
 from typing import Any, ClassVar
 
+from django.apps import apps
 from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -13,7 +15,7 @@ from resourcepool.database.where import ANYWHERE, Where
 from resourcepool.dialect import KeyField
 from resourcepool.exceptions import BadOption
 from resourcepool.leases.models import AbstractLease
-from resourcepool.leases.table import table_of
+from resourcepool.leases.table import inherited_from, table_of
 from resourcepool.leases.verbs import key
 
 MAX_NAME = 200
@@ -24,10 +26,14 @@ def selector(name: str) -> str:
     return json.dumps({"name": name})
 
 
+def election_models() -> list[type["AbstractElection"]]:
+    """Return the models of elections of which the history tells, in the order of their labels."""
+    models = [model for model in apps.get_models() if issubclass(model, AbstractElection) and model.is_told]
+    return sorted(filterfalse(inherited_from, models), key=lambda model: model._meta.label_lower)
+
+
 class AbstractElection(AbstractLease):
     """An election, found by its name. A model of one's own keeps what a leader has to know or leaves behind."""
-
-    is_told: ClassVar[bool] = False
 
     name = KeyField(_("name"), max_length=MAX_NAME, primary_key=True)
     elected_at = models.DateTimeField(_("elected at"), null=True, editable=False)

@@ -14,6 +14,7 @@ from resourcepool.elections.models import selector
 from resourcepool.exceptions import BadOption
 from resourcepool.leases import verbs
 from resourcepool.leases.terms import MAX_LENGTH
+from resourcepool.signals import What
 from resourcepool.waiting.lease import AwaitedLease
 from resourcepool.waiting.models import Ticket
 
@@ -51,14 +52,19 @@ class Term(AwaitedLease):
             LeaseLost: it was lost before.
             BadOption: nobody of that name stands by, or it is no name; the term goes on.
         """
-        if to is not None:
-            self.ensure_held()
-            self._move_to_front(options.text("to", to, most=MAX_LENGTH))
-        self.release()
+        if to is None:
+            self.release()
+            return
+        self.ensure_held()
+        self._move_to_front(options.text("to", to, most=MAX_LENGTH))
+        self._give_up(What.HANDED_OVER, f"handed over to {to}", self._send_release, f"to {to}")
 
     async def aresign(self, to: str | None = None) -> None:
         """``resign`` for asyncio."""
         await in_thread(self.resign, to)
+
+    def report_leak(self, why: str) -> None:
+        """Report nothing: who leads as long as the process lives need not keep the handle."""
 
     def _move_to_front(self, holder: str) -> None:
         connection = connections[self.using]

@@ -9,7 +9,7 @@ from django.db import connections, router
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import MicrosUntil
 from resourcepool.history.models import MAX_ROW, Event, storable
-from resourcepool.signals import Fact, What
+from resourcepool.signals import Fact, What, is_recorded
 
 Grant = tuple[str, str, int]  # pool, row, fence
 
@@ -42,7 +42,7 @@ def ran_out(model: Any, leases: Collection[tuple[Any, int, float]]) -> dict[tupl
     Args:
         leases: (primary key, fence, how many seconds ago it ran out) of each.
     """
-    if not leases or not model.pool.keeps_history:
+    if not leases or not is_recorded(model):
         return {}
     names = {(pk, fence): _named(model, pk, fence) for pk, fence, _ in leases}
     using = router.db_for_write(Event)

@@ -34,7 +34,7 @@ class EventQuerySet(models.QuerySet[Any]):
 
     def of(self, row: models.Model) -> Self:
         """Return what happened to this one row."""
-        return self.filter(pool=row._meta.label_lower, row=str(row.pk))
+        return self.filter(pool=row._meta.label_lower, row=storable(row.pk, MAX_ROW))
 
     def acquisitions(self) -> Self:
         """Return those that tell of an acquisition, one for each lease."""

@@ -24,7 +24,7 @@ from resourcepool.history.merging import Entry, merged, taken_apart
 from resourcepool.history.models import Event
 from resourcepool.history.writing import write, write_gap
 from resourcepool.leases.shutdown import at_exit
-from resourcepool.signals import Fact, recorders
+from resourcepool.signals import Fact, last_words, recorders
 
 EVERY = 2.0  # seconds between two writes; a lease that lasts longer has an event of its acquisition
 ENOUGH = 5_000  # events that wait to be written; then it is done at once
@@ -95,6 +95,13 @@ class Recorder:
                 self._in_hand = 0
             if self.dropped:
                 self._own_up(self.dropped)
+
+    def flush_within(self, seconds: float) -> None:
+        """Write what waits, for a process that ends otherwise than usual; after ``seconds`` that is given up."""
+        if not self.is_idle:
+            thread = threading.Thread(target=self._last_flush, name="resourcepool-last-events", daemon=True)
+            thread.start()
+            thread.join(seconds)
 
     def _write(self, entries: Sequence[Entry]) -> None:
         for start in range(0, len(entries), BATCH):
@@ -184,6 +191,7 @@ def listen() -> None:
     """Have what is told in this process recorded."""
     if recorder.note not in recorders:
         recorders.append(recorder.note)
+        last_words.append(recorder.flush_within)
 
 
 def _after_fork() -> None:

@@ -1,5 +1,7 @@
 """Each act of an operator on streams and their tasks, declared once."""
 
+from dataclasses import replace
+
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext_lazy
 
@@ -36,6 +38,7 @@ RETRY = Operation(
     button=_("Retry"),
     title=_("Retry (run it again, in its old place)"),
     effect=_("It is ready again at once, with all of its retries. In a blocked stream it runs next."),
+    fields=(replace(REASON, is_needed=False),),
     do=TaskQuerySet.retry,
     concerned=TaskQuerySet.failed,
     is_offered=lambda task: task.state in FAILED,

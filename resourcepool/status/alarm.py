@@ -7,6 +7,7 @@ from django.utils.translation import gettext as _
 
 ABOUT_QUEUES = "queues: "
 ABOUT_STREAMS = "stream: "
+ABOUT_DISPENSERS = "dispenser: "
 ABOUT_TIMERS = "timers: "
 
 
@@ -27,6 +28,7 @@ class Kind(StrEnum):
     CHECK_STALE = "check_stale"
     STALLED = "stalled"
     LATE_TASKS = "late_tasks"
+    FAILED_TASKS = "failed_tasks"
     LATE_TIMERS = "late_timers"
     DEAD_TIMERS = "dead_timers"
     DRAIN_OVERDUE = "drain_overdue"
@@ -44,7 +46,7 @@ class Alarm:
 
     Attributes:
         pool: the label of its pool, "queues: <task type>" for queues, "stream: <name>" for streams,
-            "timers: <topic>" for timers, or "".
+            "dispenser: <name>" for dispensers, "timers: <topic>" for timers, or "".
     """
 
     kind: Kind
@@ -61,6 +63,8 @@ class Alarm:
             return _("queues: %s") % self.pool.removeprefix(ABOUT_QUEUES)
         if self.pool.startswith(ABOUT_STREAMS):
             return _("stream: %s") % self.pool.removeprefix(ABOUT_STREAMS)
+        if self.pool.startswith(ABOUT_DISPENSERS):
+            return _("dispenser: %s") % self.pool.removeprefix(ABOUT_DISPENSERS)
         if self.pool.startswith(ABOUT_TIMERS):
             return _("timers: %s") % self.pool.removeprefix(ABOUT_TIMERS)
         return self.pool

@@ -1,25 +1,27 @@
 """How the streams stand: who leads, what waits, what went wrong, and why nothing runs."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from django.db import connections, router
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Case, Count, OuterRef, Subquery, When
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
+from resourcepool import options
 from resourcepool.database.retry import retrying
 from resourcepool.database.tallies import tallies
 from resourcepool.dialect import DbLater, MicrosUntil
 from resourcepool.elections.models import selector
-from resourcepool.events import shown
+from resourcepool.events import Sentence, shown
 from resourcepool.exceptions import BadOption
 from resourcepool.status.alarm import ABOUT_STREAMS, Alarm, Kind
 from resourcepool.status.durations import duration
-from resourcepool.taskqueue.models import Stream, Task
+from resourcepool.taskqueue.models import MAX_KEY, Stream, StreamQuerySet, Task
 from resourcepool.taskqueue.submitting import names_of_streams
 from resourcepool.waiting.models import Ticket
 
@@ -27,6 +29,14 @@ MOST_STREAMS = 200
 MOST_COUNTED = 10_000  # tasks; more would keep the database busy for too long
 RECENT = 60.0  # seconds
 State = Task.State
+NAMES = gettext_noop("one of %(names)s")
+# How streams may stand: what is asked for, and the filter.
+STANDINGS: dict[str, Callable[[Any], Any]] = {
+    "no-consumer": StreamQuerySet.without_consumer,
+    "blocked": StreamQuerySet.blocked,
+    "paused": StreamQuerySet.paused,
+    "busy": StreamQuerySet.busy,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +44,7 @@ class FirstTask:
     """The task that is first in a stream; times in seconds.
 
     Attributes:
+        key, type, outcome: "" where they are not for whoever asks.
         waits: until it may be tried again; 0: it may now.
         runs: for how long it has been running; None: it is not.
     """
@@ -58,6 +69,7 @@ class StreamStatus:
         depth: unfinished tasks, counted up to ``MOST_COUNTED``.
         first: the first of them; None: there is none.
         blocked, dead: how many wait for an operator among as many unfinished, and the last finished, tasks.
+        wrong: which settings have values that they must not have.
         done, failed: how many finished within the last minute, up to ``MOST_COUNTED``.
     """
 
@@ -74,6 +86,7 @@ class StreamStatus:
     dead: int
     done: int
     failed: int
+    wrong: str = ""
 
     ALSO: ClassVar = ("because",)
 
@@ -81,6 +94,14 @@ class StreamStatus:
     def because(self) -> str:
         """Why nothing runs, in a sentence; "": something runs, or there is nothing to do."""
         return next(_reasons(self), "")
+
+    def without_task(self) -> "StreamStatus":
+        """Return what somebody may know of it who may not see tasks: neither a task's key nor its error."""
+        return (
+            self
+            if self.first is None
+            else replace(self, first=replace(self.first, key="", type="", outcome=""))
+        )
 
 
 def streams(*names: str) -> list[StreamStatus]:
@@ -97,6 +118,40 @@ def streams(*names: str) -> list[StreamStatus]:
     if missing := sorted(set(names) - {one.name for one in found}):
         raise BadOption("stream", missing[0], names_of_streams(connection.alias))
     return found
+
+
+class Page(NamedTuple):
+    """Some of the streams, by name; ``after``: what to ask for the next page with, "" at the end."""
+
+    streams: list[StreamStatus]
+    after: str
+
+
+def page_of_streams(
+    *, after: str = "", limit: int = MOST_STREAMS, standing: str = "", containing: str = ""
+) -> Page:
+    """Return how the streams stand whose names come after ``after``: five statements, however many there are.
+
+    Args:
+        limit: 1 to ``MOST_STREAMS``.
+        standing: one of ``STANDINGS``; "": all of them.
+        containing: a part of their names.
+
+    Raises:
+        BadOption: a value is not allowed.
+        DatabaseUnavailable: they cannot be read.
+    """
+    limit = options.whole("limit", limit, least=1, most=MOST_STREAMS)
+    if standing and standing not in STANDINGS:
+        raise BadOption("standing", standing, Sentence(NAMES, names=", ".join(STANDINGS)))
+    connection = connections[router.db_for_read(Stream)]
+    rows = Stream.objects.using(connection.alias)
+    if standing:
+        rows = STANDINGS[standing](rows)
+    for option, text, lookup in (("after", after, "pk__gt"), ("containing", containing, "pk__contains")):
+        if text:
+            rows = rows.filter(**{lookup: options.text(option, text, most=MAX_KEY)})
+    return retrying(connection, partial(_page, connection, rows, limit))
 
 
 def stream_of(name: str) -> StreamStatus | None:
@@ -119,33 +174,41 @@ def of_streams(found: Sequence[StreamStatus], oldest: float) -> Iterator[Alarm]:
             yield Alarm(Kind.BLOCKED, about, _("%s.") % one.because)
         elif one.first.age > oldest:
             told = {"key": one.first.key, "age": duration(one.first.age), "count": one.depth}
-            text = _("its first task, %(key)s, is %(age)s old; unfinished: %(count)d.") % told
-            yield Alarm(Kind.LATE_TASKS, about, f"{text} {one.because}".rstrip())
+            text = _("its first task, %(key)s, is %(age)s old; unfinished: %(count)d.")
+            if not one.first.key:
+                text = _("its first task is %(age)s old; unfinished: %(count)d.")
+            yield Alarm(Kind.LATE_TASKS, about, f"{text % told} {one.because}".rstrip())
 
 
 def _read(connection: BaseDatabaseWrapper, names: Sequence[str]) -> list[StreamStatus]:
+    rows = Stream.objects.using(connection.alias)
+    return _page(connection, rows.filter(pk__in=names) if names else rows, MOST_STREAMS).streams
+
+
+def _page(connection: BaseDatabaseWrapper, chosen: Any, limit: int) -> Page:
     using = connection.alias
     tasks = Task.objects.using(using)
-    first = tasks.unfinished().in_order().filter(stream_id=OuterRef("pk")).values("pk")[:1]
-    chosen = Stream.objects.using(using).filter(pk__in=names) if names else Stream.objects.using(using)
+    first = tasks.in_line().filter(stream_id=OuterRef("pk")).values("pk")[:1]
     moments = {"left": MicrosUntil("busy_before"), "began": MicrosUntil("elected_at")}
-    rows = list(chosen.annotate(first=Subquery(first), **moments).order_by("pk")[:MOST_STREAMS])
-    if not rows:
-        return []
+    read = list(chosen.annotate(first=Subquery(first), **moments).order_by("pk")[: limit + 1])
+    if not read:
+        return Page([], "")
+    rows = read[:limit]
     firsts = _firsts(tasks.unfinished().filter(pk__in=[row.first for row in rows if row.first is not None]))
     line = Ticket.objects.using(using).for_rows_of(Stream).waiting()
     waiting = dict(line.order_by().values_list("selector").annotate(Count("pk")))
     keys = [row.pk for row in rows]
     unfinished = tallies(connection, [_unfinished(tasks, key) for key in keys], "state")
     finished = tallies(connection, [_finished(tasks, key) for key in keys], "state", "is_recent")
-    return [
+    found = [
         _status(row, firsts.get(row.pk), waiting.get(selector(row.pk), 0), *counts)
         for row, *counts in zip(rows, unfinished, finished, strict=True)
     ]
+    return Page(found, found[-1].name if len(read) > limit else "")
 
 
 def _unfinished(tasks: Any, stream: str) -> Any:
-    return tasks.unfinished().in_order().filter(stream_id=stream).values_list("state")[:MOST_COUNTED]
+    return tasks.in_line().filter(stream_id=stream).values_list("state")[:MOST_COUNTED]
 
 
 def _finished(tasks: Any, stream: str) -> Any:
@@ -173,6 +236,7 @@ def _status(
         dead=finished[State.DEAD, 0] + finished[State.DEAD, 1],
         done=finished[State.DONE, 1],
         failed=finished[State.SKIPPED, 1] + finished[State.DEAD, 1],
+        wrong=row.wrong_settings(),
     )
 
 
@@ -196,6 +260,8 @@ def _first(key: str, kind: str, state: str, outcome: str, age: int, waits: int, 
 
 def _reasons(stream: StreamStatus) -> Iterator[str]:
     first = stream.first
+    if stream.wrong:
+        yield _("its settings are wrong: %s") % stream.wrong
     if first is None:
         return
     if not stream.leader:
@@ -204,7 +270,9 @@ def _reasons(stream: StreamStatus) -> Iterator[str]:
         yield _("it is paused")
     if first.state == State.BLOCKED and stream.lanes == 1:
         told = {"key": first.key, "outcome": shown(first.outcome)}
-        yield _("task %(key)s blocks it: %(outcome)s. Retry or discard it") % told
+        text = _("task %(key)s blocks it: %(outcome)s. Retry or discard it")
+        yield (text if first.key else _("blocked by a task")) % told
     if first.waits:
         told = {"key": first.key, "time": duration(first.waits), "outcome": shown(first.outcome)}
-        yield _("task %(key)s will be retried in %(time)s; last error: %(outcome)s") % told
+        text = _("task %(key)s will be retried in %(time)s; last error: %(outcome)s")
+        yield (text if first.key else _("a task will be retried in %(time)s")) % told

@@ -17,6 +17,8 @@ from resourcepool.signals import Fact, What, tell
 
 MOST = 1_000  # rows, or events, of one pool in one sweep
 LOOK_BACK = 900.0  # seconds
+# A release that gives the row straight to a waiter raises the fence by one, too.
+TOLD = (What.EXPIRED, What.RELEASED, What.HANDED_OVER, What.FREED)
 
 
 def clear_expired(model: Any) -> int:
@@ -24,7 +26,7 @@ def clear_expired(model: Any) -> int:
 
     They were free before and are free after it. The fence goes up as with a release, so a late holder finds out.
     """
-    using = model.pool.using
+    using = router.db_for_write(model)
     connection = connections[using]
     expired = verbs.rows_of(connection, model).expired().annotate(left=MicrosUntil("busy_before"))
     rows = retrying(connection, lambda: list(expired.values_list("pk", "fence", "holder", "left")[:MOST]))
@@ -45,7 +47,7 @@ def clear_expired(model: Any) -> int:
 def tell_overtaken(model: Any) -> int:
     """Tell of leases that the history saw begin but not end, and whose row another holder got under the next fence.
 
-    A release raises the fence, so two grants with fences that follow each other have no release between them.
+    A release to nobody raises the fence, so two grants with fences that follow each other have none between them.
     Returns how many. What it tells is written when it returns, so that the next sweep, wherever it runs, tells none of
     them again; raises DatabaseUnavailable.
     """
@@ -54,7 +56,7 @@ def tell_overtaken(model: Any) -> int:
     events = Event.objects.using(using).filter(pool=model._meta.label_lower)
     same_row = events.filter(row=OuterRef("row"))
     successor = same_row.acquisitions().filter(fence=OuterRef("fence") + 1)
-    told = same_row.filter(fence=OuterRef("fence"), what__in=(What.EXPIRED, What.HANDED_OVER, What.FREED))
+    told = same_row.filter(fence=OuterRef("fence"), what__in=TOLD)
     begun = events.filter(what=What.ACQUIRED).since(LOOK_BACK)
     lost = begun.filter(Exists(successor), ~Exists(told)).order_by("pk")
     found = retrying(connections[using], lambda: list(lost.values_list("row", "fence", "holder")[:MOST]))

@@ -1,9 +1,11 @@
 """The sweep: everything that should be looked at every minute or so, one thing after the other."""
 
+from resourcepool.elections.models import election_models
 from resourcepool.elections.term import Term
 from resourcepool.events import joined, say
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.jobs import PRUNE, STATISTICS, SWEEP, run
+from resourcepool.resources.models import AbstractResource
 from resourcepool.resources.queryset import ResourceQuerySet
 from resourcepool.resources.registry import resource_models
 from resourcepool.sweeps.alarming import tell_alarms
@@ -41,10 +43,11 @@ def _counted(count: int, code: str) -> str:
 def _sweep(term: Term) -> str:
     counts: dict[str, int] = {"returned": 0, "leases_ran_out": 0, "overtaken": 0}
     broken: list[str] = []
-    for model in resource_models():
+    for model in [*resource_models(), *election_models()]:
         term.ensure_held()
         try:
-            counts["returned"] += ResourceQuerySet(model=model, using=model.pool.using).return_due()
+            if issubclass(model, AbstractResource):
+                counts["returned"] += ResourceQuerySet(model=model, using=model.pool.using).return_due()
             counts["leases_ran_out"] += clear_expired(model)
             counts["overtaken"] += tell_overtaken(model)
         except ResourcePoolError as error:  # one pool in trouble must not keep the others from being swept

@@ -1,19 +1,21 @@
 """The statements that begin and end an attempt at a task. The leader's own transaction guards each of them."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
+from django.db import connections
 from django.db.models import F, Q, Window
 from django.db.models.functions import FirstValue, RowNumber
 
-from resourcepool.dialect import DbLater, DbNow, MicrosUntil
-from resourcepool.options import DAY
+from resourcepool import dialect
+from resourcepool.dialect import DbNow, MicrosUntil
 from resourcepool.taskqueue.models import Stream, Task
 from resourcepool.taskqueue.order import Head
-from resourcepool.taskqueue.policy import Policy, Verdict
+from resourcepool.taskqueue.policy import End, Policy
+from resourcepool.taskqueue.statements import COLUMNS, Attempt, texts_of
 
 State = Task.State
-COLUMNS = ["pk", "fence", "key", "type", "params", "lane", "state", "attempts", "failures", "deaths", "term"]
+OUTCOME: Any = Task._meta.get_field("outcome")
 
 
 def policy_of(using: str, stream: str) -> Policy | None:
@@ -36,12 +38,13 @@ def heads(
         only_due: leave out each lane whose first task may not begin now, and all but the first task of the others. This
             reads all unfinished tasks.
     """
-    rows = unfinished(using, stream).in_order()
     if only_due:
-        rows = _first_and_due(rows)
-    if without:
-        rows = rows.exclude(lane__in=without)
-    return [Head(*row) for row in rows.values_list(*COLUMNS, MicrosUntil("busy_before"))[:most]]
+        rows = _first_and_due(Task.objects.using(using).filter(stream_id=stream).in_line()).exclude(
+            lane__in=without
+        )
+        return [Head(*row) for row in rows.values_list(*COLUMNS, MicrosUntil("busy_before"))[:most]]
+    sql, params = texts_of(connections[using]).heads(stream, list(without), most)
+    return [Head(*row) for row in dialect.run(connections[using], sql, params, dialect.all_rows)]
 
 
 def _first_and_due(rows: Any) -> Any:
@@ -65,40 +68,25 @@ def take_over(using: str, stream: str, term: int) -> int:
     )
 
 
-def begin(using: str, head: Head, term: int, holder: str) -> bool:
-    """Begin an attempt at this task under ``head.fence + 1``; False when an operator was faster."""
-    mine = Task.objects.using(using).unfinished().filter(pk=head.pk, fence=head.fence)
-    return bool(
-        mine.update(
-            state=State.RUNNING,
-            fence=F("fence") + 1,
-            holder=holder,
-            busy_before=DbLater(DAY),
-            attempts=F("attempts") + 1,
-            term=term,
-            started_at=DbNow(),
-        )
-    )
+def begin(using: str, heads: Sequence[Head], term: int, holder: str) -> list[Head]:
+    """Begin an attempt at each of these tasks under ``head.fence + 1``; returns those of which no operator was faster.
+
+    Within a transaction; ``heads`` as the leader saw them after whatever it began before.
+    """
+    sql, params = texts_of(connections[using]).begin([(head.pk, head.fence) for head in heads], term, holder)
+    count = dialect.run(connections[using], sql, params, dialect.row_count)
+    if count == len(heads):
+        return list(heads)
+    if not count:
+        return []
+    mine = Task.objects.using(using).filter(pk__in=[head.pk for head in heads], state=State.RUNNING, term=term)
+    fences = dict(mine.values_list("pk", "fence"))
+    return [head for head in heads if fences.get(head.pk) == head.fence + 1]
 
 
-def end(using: str, pk: int, fence: int, verdict: Verdict, outcome: str, **counts: Any) -> bool:
-    """End the attempt with this fence; False when it is not this attempt's task any more."""
-    changes = {"finished_at": DbNow()} if verdict.is_finished else {}
-    mine = Task.objects.using(using).unfinished().filter(pk=pk, fence=fence)
-    return bool(
-        mine.update(
-            state=verdict.state,
-            fence=F("fence") + 1,
-            holder="",
-            busy_before=DbLater(verdict.delay),
-            outcome=outcome,
-            **changes,
-            **counts,
-        )
-    )
-
-
-def delete(using: str, pk: int, fence: int) -> bool:
-    """End the attempt with this fence by deleting its task, which is done."""
-    mine = Task.objects.using(using).unfinished().filter(pk=pk, fence=fence)
-    return bool(mine.delete()[0])
+def end(using: str, attempts: Sequence[Attempt], how: End) -> int:
+    """End these attempts, all in the same way; returns how many were still their tasks' attempts."""
+    connection = connections[using]
+    prepared = how._replace(outcome=OUTCOME.get_db_prep_save(how.outcome, connection))
+    sql, params = texts_of(connection).end(attempts, prepared)
+    return dialect.run(connection, sql, params, dialect.row_count)

@@ -6,17 +6,20 @@ from collections.abc import Callable
 from typing import Never
 
 from django.db import connections, router
+from django.utils import translation
 
 from resourcepool import hints, options
 from resourcepool.database.clock import monotonic
-from resourcepool.database.retry import retrying
+from resourcepool.database.retry import answer_timeout, retrying
 from resourcepool.database.wakeup import Wakeup
 from resourcepool.elections.election import Election
 from resourcepool.elections.term import Term
 from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable, LeaseLost
+from resourcepool.signals import last_words
 from resourcepool.taskqueue.leading import Leading
-from resourcepool.taskqueue.models import MAX_KEY, Stream
+from resourcepool.taskqueue.models import MAX_KEY, Stream, Task
 from resourcepool.taskqueue.submitting import names_of_streams
+from resourcepool.taskqueue.telling import counted
 from resourcepool.taskqueue.turning import (
     DRAIN_WITHIN,
     PAUSE_AFTER_FAILURE,
@@ -27,6 +30,13 @@ from resourcepool.taskqueue.turning import (
 
 logger = logging.getLogger(__name__)
 
+SETTINGS_READ = 2.5  # seconds between two looks whether wrong settings were mended
+LAST_WORDS = 1.0  # seconds
+MOST_COUNTED = 10_000  # tasks
+LOGGED = (
+    *("on_failure", "retries", "retry_delay", "most_deaths", "lanes"),
+    *("term_ttl", "lock_delay", "done_kept", "is_paused"),
+)
 EXIT_CODE = 75  # EX_TEMPFAIL: start it again
 
 
@@ -72,6 +82,7 @@ class Consumer:
         self._wakeup = Wakeup()
         # Not an Event: a signal handler that sets one may find it locked by its own thread.
         self._is_stopping = False
+        self._wrong = ""
         self.term: Term | None = None  # of the lead that this consumer has now
 
     def stop(self) -> None:
@@ -86,7 +97,8 @@ class Consumer:
             BadOption: there is no such stream.
             ClaimInTransaction: a transaction is open.
         """
-        self.look_up()
+        row = self.look_up()
+        logger.info("stream %s: %s", row, ", ".join(f"{name}={getattr(row, name)}" for name in LOGGED))
         hints.listen(self._wakeup.ring)
         while not self._is_stopping:
             try:
@@ -99,6 +111,8 @@ class Consumer:
 
     def _serve_one_term(self) -> None:
         row = self.look_up()
+        if not self._may_serve(row):
+            return
         terms = {"ttl": row.term_ttl, "lock_delay": row.lock_delay}
         election = Election(self.stream, Stream, **terms, on_lost=lambda _: self._wakeup.ring())
         try:
@@ -113,19 +127,46 @@ class Consumer:
         finally:
             self.term = None
 
+    def _may_serve(self, row: Stream) -> bool:
+        """Tell whether the settings can be served; if not, say so once, and wait a moment for somebody to mend them."""
+        with translation.override("en"):
+            wrong = row.wrong_settings()
+        if wrong and wrong != self._wrong:
+            logger.error("stream %s: nothing runs until its settings are right: %s", self.stream, wrong)
+        self._wrong = wrong
+        if wrong:
+            self._wakeup.reset()
+            if not self._is_stopping:
+                self._wakeup.sleep_until(monotonic() + SETTINGS_READ)
+        return not wrong
+
     def _lead(self, term: Term) -> None:
         leading = Leading(self.stream, term, self._wakeup)
-        logger.info("stream %s: leads, term %d", self.stream, term.fence)
+        logger.info("stream %s: leads, term %d; waiting: %s", self.stream, term.fence, self._waiting(term))
         try:
             name, is_stopping = f"stream {self.stream}", lambda: self._is_stopping
             turn_until_stopped(name, leading, self._wakeup, is_stopping, self._drain_within)
-        except MustEnd as error:
+        except MustEnd as error:  # it still leads: nothing is lost by a moment for what is to be written down
+            for say in last_words:
+                say(LAST_WORDS)
             self._die(str(error))
         except BaseException as error:  # also the second Ctrl-C: nobody may lead while the tasks run on
             end_if_in_hand(leading, error, self._die)
             raise
         finally:
             leading.close()
+
+    def _waiting(self, term: Term) -> str:
+        """Return how many tasks wait, for the log; where nobody reads that, nobody counts."""
+        if not logger.isEnabledFor(logging.INFO):
+            return ""
+        rows = Task.objects.using(term.using).filter(stream_id=self.stream).unfinished()[:MOST_COUNTED]
+        try:
+            with answer_timeout():
+                count = retrying(connections[term.using], rows.count)
+        except DatabaseUnavailable:
+            return "not known"
+        return f"{count} tasks or more" if count == MOST_COUNTED else counted(count)
 
     def look_up(self) -> Stream:
         """Return the row of its stream. Raises BadOption if there is none, DatabaseUnavailable."""

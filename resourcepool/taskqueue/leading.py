@@ -4,23 +4,27 @@ import contextlib
 import logging
 import math
 from collections.abc import Callable
+from dataclasses import asdict, replace
 from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Never, TypeVar
 
 from django.db import connections, transaction
+from django.utils import translation
 
 from resourcepool.database.clock import monotonic
-from resourcepool.database.retry import retrying
+from resourcepool.database.retry import answer_timeout, retrying
 from resourcepool.database.wakeup import Wakeup
 from resourcepool.elections.term import Term
 from resourcepool.events import say
 from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
+from resourcepool.signals import Fact, What, tell
 from resourcepool.taskqueue import attempts, handlers
-from resourcepool.taskqueue.models import Task
+from resourcepool.taskqueue.models import Stream, Task
 from resourcepool.taskqueue.order import Head, choose
-from resourcepool.taskqueue.policy import Policy, Verdict, after_death, after_failure
+from resourcepool.taskqueue.policy import End, Policy, Verdict, after_death, after_failure, deaths_left
 from resourcepool.taskqueue.running import Result, RunningTask
+from resourcepool.taskqueue.telling import counted, of_task
 from resourcepool.taskqueue.turning import MustEnd
 from resourcepool.taskqueue.workers import Workers
 
@@ -29,8 +33,9 @@ logger = logging.getLogger(__name__)
 LOOKED_AT = 16  # tasks for each lane
 POLICY_READ = 2.5  # seconds after which a change of the stream counts
 SOONEST, LATEST = 0.02, 2.5  # seconds between two looks
+RENEWED_WITHIN = 1.0  # seconds, if the database answers
 OF_IDLE = 0.1  # of the time for which there was nothing to do
-LEAVE_ME = Verdict(Task.State.READY)
+LEAVE_ME = End(Verdict(Task.State.READY), "")
 
 MOST_WAITS = 1_000  # lanes that are passed over by name
 GIVEN_BACK = Result("", is_given_back=True)
@@ -53,6 +58,7 @@ class Leading:
         self._waits: dict[str, float] = {}
         self._sees_more = False
         self._policy: Policy | None = None
+        self._wrong = ""  # what is wrong with the settings that were read last
         self._policy_at = self._active_at = -math.inf
         self.in_hand: dict[int, RunningTask] = {}
 
@@ -61,7 +67,7 @@ class Leading:
         self._active_at = monotonic()
         taken = self._guarded(lambda: attempts.take_over(self._using, self._stream, self._term.fence))
         if taken:
-            logger.warning("stream %s: %d tasks were left by the last consumer", self._stream, taken)
+            logger.warning("stream %s: the last consumer left %s", self._stream, counted(taken))
 
     def turn(self, *, may_begin: bool) -> float:
         """Write down what has ended, and begin what is due; return when to look again.
@@ -90,6 +96,18 @@ class Leading:
             self._active_at = now
         return self._next_look(now)
 
+    def renew_if_due(self) -> None:
+        """Renew the term after a turn that failed: the keeper could not while its transaction was open.
+
+        A task's row may be locked by somebody else for longer than a term lasts.
+
+        Raises:
+            LeaseLost: this process does not lead any more.
+        """
+        if self._term.trust.due_at <= monotonic():
+            with contextlib.suppress(DatabaseUnavailable), answer_timeout(RENEWED_WITHIN):
+                self._term.renew()
+
     def stop(self) -> None:
         """Ask the handlers to stop."""
         for task in self.in_hand.values():
@@ -117,8 +135,23 @@ class Leading:
         if now - self._policy_at < POLICY_READ:
             return
         read = partial(attempts.policy_of, self._using, self._stream)
-        self._policy, self._policy_at = retrying(self._connection, read), now
+        policy, self._policy_at = retrying(self._connection, read), now
+        self._policy = policy if policy is None else self._served(policy)
         self._waits.clear()  # an operator may have retried what blocked them
+
+    def _served(self, policy: Policy) -> Policy:
+        """Return it, or where it is wrong, the last one that was right: tasks run that must not be broken off."""
+        with translation.override("en"):
+            wrong = Stream(**asdict(policy)).wrong_settings()
+        is_new, self._wrong = wrong != self._wrong, wrong
+        if not wrong:
+            return policy
+        if self._policy is None:
+            raise LeaseLost(f"its settings are wrong: {wrong}")
+        if is_new:
+            text = "stream %s: its settings are wrong, the former ones still count: %s"
+            logger.error(text, self._stream, wrong)
+        return replace(self._policy, is_paused=policy.is_paused)
 
     def _look(self, policy: Policy, free: int) -> list[Head]:
         """Return the tasks that may begin now, and take note of the lanes that have to wait."""
@@ -128,7 +161,8 @@ class Leading:
         without = self._lanes_passed_over(math.inf if only_due else now) if by_lane else set()
         look = partial(attempts.heads, self._using, self._stream, without, most, only_due=only_due)
         heads = retrying(self._connection, look)
-        begin, waits = choose(heads, {task.pk for task in self._running}, by_lane=by_lane, free=free)
+        in_hand = {task.pk: task.deaths for task in self._running}
+        begin, waits = choose(heads, in_hand, by_lane=by_lane, free=free, most_deaths=policy.most_deaths)
         self._waits.update({lane: now + seconds for lane, seconds in waits.items()})
         self._sees_more = bool(waits) and len(heads) == most > 1 and not only_due
         return begin
@@ -147,39 +181,51 @@ class Leading:
         self._workers.run(begun, policy.lanes)
 
     def _send(self, policy: Policy, free: int) -> list[RunningTask]:
-        for task, result in self._unwritten.items():
-            self._end(policy, task, result)
+        self._end(policy)
         # What was just seen may begin as long as its fence matches; where this is sent again, that is over.
         heads, self._due = self._due, []
         if free <= 0:
             return []  # what was seen in an earlier turn, and could not be begun then, is not begun any more
-        begun = [self._begin(policy, head) for head in heads or self._look(policy, free)]
-        return [task for task in begun if task is not None]
+        return self._begin(policy, heads or self._look(policy, free))
 
-    def _begin(self, policy: Policy, head: Head) -> RunningTask | None:
-        verdict = after_death(policy, head.deaths) if head.deaths else None
-        if verdict is not None:
-            died = say("process_died", count=head.deaths)
-            attempts.end(self._using, head.pk, head.fence, verdict, died)
-            return None
-        if not attempts.begin(self._using, head, self._term.fence, self._term.holder):
-            return None
-        return RunningTask(self._stream, head, self._term, handlers.find(head.type))
+    def _begin(self, policy: Policy, heads: list[Head]) -> list[RunningTask]:
+        may_run = []
+        for head in heads:
+            verdict = after_death(policy, head.deaths) if head.deaths else None
+            if verdict is None:
+                may_run.append(head)
+            else:
+                died = End(verdict, say("process_died", count=head.deaths))
+                if attempts.end(self._using, [(head.pk, head.fence)], died):
+                    self._tell_given_up(head, died)
+        if not may_run:
+            return []
+        begun = attempts.begin(self._using, may_run, self._term.fence, self._term.holder)
+        return [RunningTask(self._stream, head, self._term, handlers.find(head.type)) for head in begun]
 
-    def _end(self, policy: Policy, task: RunningTask, result: Result) -> None:
-        if result.is_given_back:
-            attempts.end(self._using, task.pk, task.fence, LEAVE_ME, "")
-        elif result.error is not None:
-            failures = task.failures + 1
-            verdict = after_failure(policy, failures)
-            if attempts.end(self._using, task.pk, task.fence, verdict, result.error, failures=failures):
-                logger.warning(
-                    "task %s: %s after attempt %d: %s", task, verdict.state, task.attempt, result.error
-                )
-        elif policy.done_kept:
-            attempts.end(self._using, task.pk, task.fence, Verdict(Task.State.DONE), result.outcome)
-        else:
-            attempts.delete(self._using, task.pk, task.fence)
+    def _end(self, policy: Policy) -> None:
+        alike: dict[End, list[RunningTask]] = {}
+        for task, result in self._unwritten.items():
+            if result.error is None:
+                alike.setdefault(_without_failure(policy, task, result), []).append(task)
+            else:
+                self._end_failed(policy, task, result.error)
+        for end, tasks in alike.items():
+            attempts.end(self._using, [(task.pk, task.fence) for task in tasks], end)
+
+    def _end_failed(self, policy: Policy, task: RunningTask, error: str) -> None:
+        failures = task.failures + 1
+        verdict = after_failure(policy, failures)
+        end = End(verdict, error, (failures, deaths_left(policy, task.deaths)))
+        if attempts.end(self._using, [(task.pk, task.fence)], end):
+            logger.warning("task %s: %s after attempt %d: %s", task, verdict.state, task.attempt, error)
+            if verdict.state is not Task.State.READY:
+                self._tell_given_up(task, end)
+
+    def _tell_given_up(self, task: Head | RunningTask, end: End) -> None:
+        assert end.verdict is not None  # noqa: S101 (for the type checker: a failed task is not deleted)
+        what, reason = What(end.verdict.state.value), of_task(self._stream, task.key, end.outcome)
+        tell(Fact(what, Task, self._using, task.pk, task.fence, self._term.holder, reason))
 
     def _guarded(self, send: Callable[[], Answer]) -> Answer:
         """Run ``send`` in a transaction that commits only while this process leads; it may be sent again."""
@@ -213,3 +259,12 @@ class Leading:
         pace = 0.0 if self._sees_more else min(LATEST, max(SOONEST, idle * OF_IDLE))
         overdue = [task.overdue_at for task in self.in_hand.values() if task.overdue_at is not None]
         return min([now + pace, *overdue, *(until for until in self._waits.values() if until > now)])
+
+
+def _without_failure(policy: Policy, task: RunningTask, result: Result) -> End:
+    if result is GIVEN_BACK:
+        return LEAVE_ME
+    if result.is_given_back:  # by its handler, which ended without killing its process
+        counts = task.failures, deaths_left(policy, task.deaths)
+        return End(Verdict(Task.State.READY, result.delay), result.outcome, counts)
+    return End(Verdict(Task.State.DONE) if policy.done_kept else None, result.outcome)

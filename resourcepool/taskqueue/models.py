@@ -2,17 +2,20 @@
 
 from typing import Any, ClassVar, Self
 
+from django.core.exceptions import ValidationError
 from django.db import models
-from django.db.models import F
+from django.db.models import F, OuterRef, Q, Subquery
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import gettext_noop
 
 from resourcepool.database.columns import seconds, whole
-from resourcepool.dialect import DbNow, KeyField
+from resourcepool.dialect import DbNow, KeyField, NullInOrder
 from resourcepool.elections.models import AbstractElection
 from resourcepool.events import SentenceField, say
 from resourcepool.leases.models import AbstractLease, LeaseQuerySet
 from resourcepool.options import DAY
+from resourcepool.signals import What
+from resourcepool.taskqueue.telling import changed
 
 MAX_KEY = 200
 MAX_TYPE = 100
@@ -23,15 +26,35 @@ NO_STREAM = gettext_noop("an existing stream; `manage.py resourcepool_streams ad
 
 
 class StreamQuerySet(LeaseQuerySet):
-    """What an operator does to streams."""
+    """Filters over streams, and what an operator does to them."""
+
+    def paused(self) -> Self:
+        """Streams that begin no tasks until somebody resumes them."""
+        return self.filter(is_paused=True)
+
+    def blocked(self) -> Self:
+        """Streams whose first unfinished task is blocked."""
+        return self.annotate(first_state=self._first("state")).filter(first_state=Task.State.BLOCKED)
+
+    def without_consumer(self) -> Self:
+        """Streams with unfinished tasks that nobody leads."""
+        return self.busy().filter(Q(holder="") | Q(busy_before__lte=DbNow()))
+
+    def busy(self) -> Self:
+        """Streams with unfinished tasks."""
+        return self.annotate(first_task=self._first("pk")).filter(first_task__isnull=False)
+
+    def _first(self, column: str) -> Subquery:
+        tasks = Task.objects.in_line().filter(stream_id=OuterRef("pk"))
+        return Subquery(tasks.values(column)[:1])
 
     def pause(self, actor: str = "") -> int:
         """Have their consumers begin no more tasks, within 3 s; returns how many were not paused."""
-        return self.filter(is_paused=False).update(is_paused=True)
+        return changed(self.filter(is_paused=False), What.PAUSED, actor, "", is_paused=True)
 
     def resume(self, actor: str = "") -> int:
         """End a pause; returns how many were paused."""
-        return self.filter(is_paused=True).update(is_paused=False)
+        return changed(self.filter(is_paused=True), What.RESUMED, actor, "", is_paused=False)
 
 
 class Stream(AbstractElection):
@@ -97,6 +120,21 @@ class Stream(AbstractElection):
         verbose_name_plural = _("streams")
         default_permissions = ("add", "change", "delete", "view", "operate")
 
+    def wrong_settings(self) -> str:
+        """Return which settings have values that no form takes, written past it by ``update`` or SQL; "": none."""
+        try:
+            self.clean_fields(exclude={field.name for field in self._meta.fields} - CHECKED)
+        except ValidationError as error:
+            texts = error.message_dict.items()
+            return "; ".join(f"{name}={getattr(self, name)!r}: {' '.join(said)}" for name, said in texts)
+        return ""
+
+
+CHECKED = {
+    *("on_failure", "retries", "retry_delay", "most_deaths", "lanes"),
+    *("term_ttl", "lock_delay", "done_kept"),
+}
+
 
 class TaskQuerySet(LeaseQuerySet):
     """Filters over tasks, and what an operator does to them."""
@@ -109,6 +147,10 @@ class TaskQuerySet(LeaseQuerySet):
         """The order in which the tasks of a stream are run."""
         return self.order_by("task_time", "pk")
 
+    def in_line(self) -> Self:
+        """Unfinished tasks in the order in which they are run."""
+        return self.unfinished().order_by(NullInOrder("finished_at"), "task_time", "pk")
+
     def failed(self) -> Self:
         """Tasks that are not run unless somebody retries them."""
         return self.filter(state__in=FAILED)
@@ -119,7 +161,8 @@ class TaskQuerySet(LeaseQuerySet):
 
     def retry(self, actor: str = "", reason: str = "") -> int:
         """Make failed tasks ready again, each in its old place, as if they had not failed; returns how many."""
-        return self.failed().update(
+        return changed(
+            *(self.failed(), What.RETRIED, actor, reason),
             state=Task.State.READY,
             fence=F("fence") + 1,
             busy_before=DbNow(),
@@ -130,7 +173,8 @@ class TaskQuerySet(LeaseQuerySet):
 
     def discard(self, actor: str = "", reason: str = "") -> int:
         """Finish tasks without running them; returns how many. Running ones are left alone."""
-        return self.discardable().update(
+        return changed(
+            *(self.discardable(), What.DISCARDED, actor, reason),
             state=Task.State.DISCARDED,
             fence=F("fence") + 1,
             busy_before=DbNow(),
@@ -141,8 +185,6 @@ class TaskQuerySet(LeaseQuerySet):
 
 class Task(AbstractLease):
     """A unit of work in a stream: data, never code. Every attempt has a fence of its own."""
-
-    is_told: ClassVar[bool] = False
 
     class State(models.TextChoices):
         READY = "ready", _("ready")

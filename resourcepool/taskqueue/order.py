@@ -1,7 +1,7 @@
 """Which tasks may begin now: a pure decision."""
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from resourcepool.taskqueue.models import Task
@@ -31,16 +31,23 @@ class Choice(NamedTuple):
     waits: dict[str, float]
 
 
-def choose(heads: Sequence[Head], in_hand: Collection[int], *, by_lane: bool, free: int) -> Choice:
+def choose(
+    heads: Sequence[Head], in_hand: Mapping[int, int], *, by_lane: bool, free: int, most_deaths: int
+) -> Choice:
     """Choose up to ``free`` of these tasks, of each lane only the first one.
+
+    A task whose process has died runs alone: it waits until none is in hand, those after it wait for it, and nothing
+    begins beside it. So one that kills its process does so to no other, and one that does not is known to be innocent.
+    None waits for one that is not run again, because its process has died ``most_deaths`` times.
 
     Args:
         heads: unfinished tasks in order.
-        in_hand: the tasks that this consumer is running.
+        in_hand: the tasks that this consumer is running, {primary key: deaths}.
         by_lane: whether each lane has an order of its own; else the stream is one lane.
     """
     seen: set[str] = set()
     choice = Choice([], {})
+    may_begin = not any(in_hand.values())
     for head in heads:
         lane = head.lane if by_lane else ""
         if lane in seen:
@@ -50,6 +57,10 @@ def choose(heads: Sequence[Head], in_hand: Collection[int], *, by_lane: bool, fr
             choice.waits[lane] = math.inf
         elif head.state == Task.State.READY and head.due_in > 0:
             choice.waits[lane] = head.due_in / 1_000_000
-        elif len(choice.begin) < free:
+        elif may_begin and len(choice.begin) < free:
+            if 0 < head.deaths < most_deaths:
+                may_begin = False
+                if in_hand or choice.begin:
+                    continue
             choice.begin.append(head)
     return choice

@@ -40,6 +40,14 @@ class Verdict(NamedTuple):
         return self.state not in UNFINISHED
 
 
+class End(NamedTuple):
+    """How an attempt ends: ``verdict`` None: its task is deleted; ``counts``: failures and deaths, if they change."""
+
+    verdict: Verdict | None
+    outcome: str
+    counts: tuple[int, int] | None = None
+
+
 def after_failure(policy: Policy, failures: int) -> Verdict:
     """Judge a task that has failed ``failures`` times, this time included."""
     if failures <= policy.retries:
@@ -59,3 +67,11 @@ def after_death(policy: Policy, deaths: int) -> Verdict | None:
     verdict = given_up(policy)
     # A task that kills its process must not come first again, whatever the policy for failures is.
     return verdict if verdict.state is State.BLOCKED else Verdict(State.DEAD)
+
+
+def deaths_left(policy: Policy, deaths: int) -> int:
+    """Return how many deaths a task keeps whose attempt has failed, and not killed its process.
+
+    The first one may have been the work of a task in another lane. Every later one was its own: it ran alone.
+    """
+    return 0 if policy.lanes > 1 and deaths == 1 else deaths

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Self
 from django.db import connections
 from django.db.models import F
 
+from resourcepool import options
 from resourcepool.database.clock import monotonic
 from resourcepool.database.open_transaction import limit_silence, rolled_back_on_error
 from resourcepool.database.retry import retrying
@@ -25,15 +26,33 @@ logger = logging.getLogger(__name__)
 
 
 class GivenBack(ResourcePoolError):
-    """Raised by a handler that stops early (``task.is_stopping``): the task is ready again, and has not failed."""
+    """Raised by a handler that does not go on now: the task is ready again, and has not failed.
+
+    Its process is to stop (``task.is_stopping``), or what it needs is away: ``GivenBack("no broker", after=5)``.
+
+    Args:
+        why: shown as the task's outcome.
+        after: seconds or timedelta, up to a day, until it may begin again; what is behind it in its lane waits, too.
+
+    Raises:
+        BadOption: ``after`` is no such time.
+    """
+
+    def __init__(self, why: str = "", *, after: object = 0) -> None:
+        super().__init__(why)
+        self.after = options.seconds("after", after)
 
 
 class Result(NamedTuple):
-    """What came of an attempt; ``error`` is None when the task is done, ``is_given_back`` when it was not tried."""
+    """What came of an attempt; ``error`` is None when the task is done, ``is_given_back`` when it was not tried.
+
+    ``delay``: seconds until one that was given back may begin again.
+    """
 
     outcome: str
     error: str | None = None
     is_given_back: bool = False
+    delay: float = 0.0
 
 
 class Attempt:
@@ -83,8 +102,8 @@ class Attempt:
             if inspect.isawaitable(returned) or inspect.isgenerator(returned) or inspect.isasyncgen(returned):
                 return Result("", say("has_not_run", name=type(returned).__name__))
             return Result(_outcome(returned))
-        except GivenBack:
-            return Result("", is_given_back=True)
+        except GivenBack as given:
+            return Result(_line(_said(given)), is_given_back=True, delay=given.after)
         except BaseException as error:  # also SystemExit: it is the handler's end, not the process's
             logger.warning("%s failed in attempt %d", self, self.attempt, exc_info=True)
             return Result("", _line(f"{type(error).__name__}: {_said(error)}"))
@@ -105,7 +124,7 @@ class RunningTask(Attempt):
         super().__init__(head.type, head.params, handler)
         self.params: dict[str, Any] = {}
         self.attempt, self.fence = head.attempts + 1, head.fence + 1
-        self.failures = head.failures
+        self.failures, self.deaths = head.failures, head.deaths
         self.pk, self._term = head.pk, term
         self.overdue_at = None if self.max_runtime is None else monotonic() + self.max_runtime
 

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_noop as _
 
 from resourcepool import hints, options
 from resourcepool.database.retry import retrying
-from resourcepool.dialect import DbNow
+from resourcepool.dialect import DbNow, in_columns
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
 from resourcepool.taskqueue import checking
@@ -46,7 +46,7 @@ class NewTask:
             type=options.text("type", self.type, most=MAX_TYPE),
             params=checking.json_object("params", self.params),
             lane=checking.name("lane", self.lane) if self.lane != "" else "",
-            task_time=None if self.task_time is None else checking.moment("task_time", self.task_time),
+            task_time=None if self.task_time is None else _in_columns(self.task_time),
         )
 
 
@@ -67,7 +67,8 @@ def submit(
         key: unique in the stream, so that submitting twice, for example after an error that left it open whether it
             was committed, is one task; a random one if not given. Free again when the finished task is removed.
         lane: in a stream of several lanes, tasks of the same lane run in order.
-        task_time: its place in the order, before its arrival; now, by the database's clock, if not given.
+        task_time: its place in the order, before its arrival; now, by the database's clock, if not given. With USE_TZ =
+            False it is a moment in TIME_ZONE.
 
     Raises:
         BadOption: there is no such stream (names some that exist), or a value is not allowed.
@@ -117,7 +118,11 @@ def _add(using: str, stream: str, batch: list[Row]) -> int:
     rows = Task.objects.using(using).filter(stream_id=stream, key__in=[row.key for row in batch])
     known = set(rows.values_list("key", flat=True))
     new = [row for row in batch if row.key not in known]
-    return insert(connections[using], stream, new) if new else 0
+    if not new:
+        return 0
+    connection, to_store = connections[using], Task._meta.get_field("task_time").get_db_prep_save
+    told = [(*row[:-1], row.task_time and to_store(row.task_time, connection)) for row in new]
+    return insert(connection, Task(stream_id=stream), Row._fields, told)
 
 
 def _numbered(number: int, task: NewTask) -> Row:
@@ -154,3 +159,7 @@ def _tell(using: str, address: int) -> None:
     is_commit_told = connection.in_atomic_block or connection.get_autocommit()
     if address and is_commit_told:
         transaction.on_commit(partial(hints.send, address), using=using)
+
+
+def _in_columns(task_time: object) -> datetime.datetime:
+    return in_columns(checking.moment("task_time", task_time), connections[router.db_for_write(Task)])

@@ -8,6 +8,7 @@ from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import answer_timeout
 from resourcepool.database.wakeup import Wakeup
 from resourcepool.exceptions import DatabaseUnavailable
+from resourcepool.taskqueue.telling import counted
 
 logger = logging.getLogger(__name__)
 
@@ -31,6 +32,9 @@ class Turns(Protocol):
 
     def turn(self, *, may_begin: bool) -> float:
         """Write down what has ended, and begin what is due; return when to look again."""
+
+    def renew_if_due(self) -> None:
+        """Renew, after a turn that failed, what would have been renewed meanwhile."""
 
     def stop(self) -> None:
         """Ask the handlers to stop."""
@@ -60,10 +64,11 @@ def turn_until_stopped(
                 look_at = work.turn(may_begin=ends_at is None)
         except DatabaseUnavailable as error:
             logger.warning("%s: %s", name, error)
-            look_at = now + PAUSE_AFTER_FAILURE
+            work.renew_if_due()
+            look_at = monotonic() + PAUSE_AFTER_FAILURE  # from now on: the turn may have waited for a lock
         if ends_at is not None and work.in_hand:
             if now > ends_at:
-                why = f"{len(work.in_hand)} tasks did not end within {drain_within:g} s"
+                why = f"{counted(len(work.in_hand))} did not end within {drain_within:g} s"
                 with answer_timeout():
                     work.cut_off(why)
             look_at = min(look_at, ends_at)
@@ -75,4 +80,4 @@ def end_if_in_hand(work: Turns, error: BaseException, die: Callable[[str], objec
     """End the process if ``error`` would leave handlers without the loop that looks after them."""
     if work.in_hand:
         said = str(error) or type(error).__name__
-        die(f"{said}, and {len(work.in_hand)} tasks are running")
+        die(f"{said}, while {counted(len(work.in_hand))} ran")

@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from resourcepool.models import Stream, Task
@@ -112,6 +114,31 @@ def test_the_log_of_the_admin_names_only_the_tasks_that_were_changed(
     assert LogEntry.objects.count() == 1
 
 
+@pytest.mark.parametrize("how", ["page", "action"])
+def test_a_stream_with_tasks_is_not_deleted_and_its_tasks_are_not_read_for_that(
+    admin_client: Client, oracle: Stream, how: str
+) -> None:
+    Stream.objects.create(name="empty")
+    with CaptureQueriesContext(connection) as sent:
+        if how == "page":
+            shown = page(admin_client, "stream", "delete", "oracle")
+            admin_client.post(reverse("admin:resourcepool_stream_delete", args=["oracle"]), {"post": "yes"})
+        else:
+            chosen = {"action": "delete_selected", "_selected_action": ["oracle", "empty"], "post": "yes"}
+            shown = admin_client.post(reverse("admin:resourcepool_stream_changelist"), chosen).content.decode()
+    assert "?stream=oracle" in shown
+    assert "oracle/a" not in shown
+    assert not [one["sql"] for one in sent if Task._meta.get_field("params").column in one["sql"]]
+    assert Stream.objects.filter(name="oracle").exists()
+    assert Task.objects.count() == 3
+
+
+def test_a_stream_without_tasks_is_deleted(admin_client: Client) -> None:
+    Stream.objects.create(name="empty")
+    admin_client.post(reverse("admin:resourcepool_stream_delete", args=["empty"]), {"post": "yes"})
+    assert not Stream.objects.exists()
+
+
 def test_who_may_only_look_changes_nothing(client: Client, django_user_model: Any, oracle: Stream) -> None:
     from django.contrib.auth.models import Permission
 
@@ -123,3 +150,28 @@ def test_who_may_only_look_changes_nothing(client: Client, django_user_model: An
     operate(client, "task", "discard", list(Task.objects.values_list("pk", flat=True)), reason="x")
     assert not Stream.objects.get().is_paused
     assert not Task.objects.filter(state="discarded").exists()
+
+
+def test_every_stream_is_on_some_page_of_the_list_and_a_page_costs_as_much_as_another(
+    admin_client: Client, django_assert_max_num_queries: Any
+) -> None:
+    Stream.objects.bulk_create([Stream(name=f"{number:03d}", is_paused=number == 220) for number in range(230)])
+    address, seen = reverse("admin:resourcepool_stream_changelist"), set[str]()
+    for number in range(1, 6):
+        with django_assert_max_num_queries(12):
+            answer = admin_client.get(address, {"p": number})
+        seen |= {row.name for row in answer.context["cl"].result_list}
+    assert len(seen) == 230
+    with django_assert_max_num_queries(12):
+        answer = admin_client.get(address, {"standing": "paused"})
+    assert [row.name for row in answer.context["cl"].result_list] == ["220"]
+
+
+@pytest.mark.parametrize(
+    ("standing", "count"), [("no-consumer", 1), ("blocked", 1), ("busy", 1), ("paused", 0), ("x", 1)]
+)
+def test_streams_are_filtered_by_how_they_stand(
+    admin_client: Client, oracle: Stream, standing: str, count: int
+) -> None:
+    answer = admin_client.get(reverse("admin:resourcepool_stream_changelist"), {"standing": standing})
+    assert len(answer.context["cl"].result_list) == count

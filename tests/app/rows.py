@@ -17,6 +17,7 @@ from resourcepool.leases.terms import Terms
 from resourcepool.models import (
     AbstractLease,
     AbstractResource,
+    Bucket,
     Job,
     Leadership,
     Proxy,
@@ -51,6 +52,7 @@ _FIELDS: dict[Model, Callable[[int], dict[str, Any]]] = {
     Timer: lambda number: {"topic_id": "of no account", "name": f"timer {number}", "due_at": DbNow()},
     TimerNode: lambda number: {"name": f"node {number}"},
     Ticket: lambda number: {"pool": "testapp.nothing", "asked_at": DbNow()},
+    Bucket: lambda number: {"dispenser_id": "of no account", "name": f"bucket {number}"},
     Server: lambda number: {"task_type": _some_task_type(), "ttl": 60, "registered_at": DbNow()},
 }
 

@@ -11,6 +11,9 @@ from django.test import Client
 
 from resourcepool.history.recorder import recorder
 from resourcepool.models import (
+    Bucket,
+    Dispenser,
+    DispenserTask,
     Event,
     Job,
     Leadership,
@@ -52,10 +55,9 @@ def _secrets(settings: Any, transactional_db: None) -> Iterator[None]:
     settings.DATABASE_URL = DATABASE_URLS["mysql"]
     yield
     recorder.flush()
-    for model in (
-        *(Event, Sample, Job, Move, Queue, Server, TaskType, Task, Stream, Leadership),
-        *(Timer, TimerNode, Topic, LogEntry, User),
-    ):
+    ours = (Event, Sample, Job, Move, Queue, Server, TaskType, Task, Stream, Leadership)
+    others = (DispenserTask, Bucket, Dispenser, Timer, TimerNode, Topic, LogEntry, User)
+    for model in (*ours, *others):
         model.objects.all().delete()
 
 

@@ -6,6 +6,9 @@ from typing import Any
 
 from resourcepool.dialect import DbLater, DbNow
 from resourcepool.models import (
+    Bucket,
+    Dispenser,
+    DispenserTask,
     Event,
     Job,
     Leadership,
@@ -79,9 +82,20 @@ def plant_queues() -> None:
     change(Leadership.objects.create(name=HOSTILE, elected_at=DbNow()), holder=HOSTILE)
     said = dict.fromkeys(("key", "type", "lane", "params", "outcome", "holder"), HOSTILE)
     Task.objects.create(stream=stream, state=Task.State.BLOCKED, **said)
+    plant_dispenser()
 
     names = dict.fromkeys(("task_type", "queue_id", "from_server", "to_server", "reason"), HOSTILE)
     Move.objects.create(**about, **names)
+
+
+def plant_dispenser() -> None:
+    """Make a dispenser with a bucket and a failed task; every text is hostile."""
+    dispenser = Dispenser.objects.create(name=HOSTILE)
+    bucket = Bucket.objects.create(dispenser=dispenser, name=HOSTILE)
+    change(bucket, holder=HOSTILE, busy_before=DbLater(600))
+    state = DispenserTask.State.FAILED
+    about = {"key": HOSTILE, "outcome": HOSTILE, "finished_at": DbNow()}
+    DispenserTask.objects.create(dispenser=dispenser, bucket=bucket, score=1, state=state, **about)
 
 
 def plant_timers() -> None:

@@ -119,6 +119,8 @@ LINES: dict[str, list[list[str]]] = {
         ["show", "--json"],
         ["show", HOSTILE],
         ["show", SCRIPT],
+        ["show", "--standing", "blocked", "--limit", "1"],
+        ["show", "--containing", HOSTILE, "--after", SCRIPT],
         ["add", HOSTILE],
         ["add", "one", "--retries", "1", "--retry-delay", "1", "--most-deaths", "1", "--lanes", "2"],
         ["add", "two", "--term-ttl", "1", "--lock-delay", "1", "--done-kept", "1", "--on-failure", "skip"],
@@ -129,6 +131,24 @@ LINES: dict[str, list[list[str]]] = {
         ["retry", HOSTILE, HOSTILE],
         ["retry", HOSTILE, "--state", "blocked", "--yes"],
         ["discard", HOSTILE, HOSTILE, *WHY],
+    ],
+    "dispenser": [
+        [],
+        ["show", "--json"],
+        ["show", HOSTILE],
+        ["show", SCRIPT],
+        ["pause", HOSTILE],
+        ["resume", HOSTILE],
+        ["resume", SCRIPT],
+        ["add", HOSTILE, SCRIPT, "1"],
+        ["add", "films", SCRIPT, "1", "b", "2.5"],
+        ["add", "films", HOSTILE, SCRIPT],
+        ["free", HOSTILE, HOSTILE, SCRIPT],
+        ["retry", HOSTILE, HOSTILE],
+        ["retry", HOSTILE, "--state", "failed", "--yes"],
+        ["discard", HOSTILE, HOSTILE, *WHY],
+        ["clear", HOSTILE, "--yes"],
+        ["clear", SCRIPT],
     ],
     "submit": [
         [HOSTILE, SCRIPT],
@@ -172,6 +192,7 @@ LINES: dict[str, list[list[str]]] = {
 }
 CONTROLS = set("\x1b\x07\u202e")
 FOR_EVER = {
+    "dispenser": {"--watch"},
     "queues": {"--watch"},
     "status": {"--watch"},
     "streams": {"--watch"},

@@ -79,7 +79,7 @@ def test_the_page_that_debug_shows_has_none(
 ) -> None:
     settings.DEBUG = True
     monkeypatch.setattr("resourcepool.admin.resources.columns.state_of", fail)
-    monkeypatch.setattr("resourcepool.admin.resources.resource.timeline", fail)
+    monkeypatch.setattr("resourcepool.admin.timeline.timeline", fail)
     monkeypatch.setattr("resourcepool.admin.resources.importing.UploadForm", fail)
     answer = client.get(LIST + address.format(pk=planted.pk))
     said = answer.content.decode()

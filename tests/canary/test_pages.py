@@ -87,10 +87,11 @@ def key_in(name: str, rows: dict[str, Any]) -> str:
 @pytest.fixture
 def rows(planted: Proxy) -> dict[str, Any]:
     """One row of each of our models, by the name of the model."""
-    from resourcepool.models import Leadership, Sample, Stream, Task, Ticket, Timer, TimerNode, Topic
+    from resourcepool import models as ours
 
-    models = (Event, Job, Leadership, Move, Queue, Sample, Server, Stream, Task, TaskType, Ticket)
-    models += (Timer, TimerNode, Topic)
+    models = (Event, Job, Move, Queue, Server, TaskType)
+    models += (ours.Leadership, ours.Sample, ours.Stream, ours.Task, ours.Ticket)
+    models += (ours.Bucket, ours.Dispenser, ours.DispenserTask, ours.Timer, ours.TimerNode, ours.Topic)
     return {"proxy": planted, **{model._meta.model_name: model.objects.first() for model in models}}
 
 

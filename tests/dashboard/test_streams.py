@@ -1,12 +1,16 @@
 """The panel of streams on the dashboard."""
 
+from functools import partial
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import Permission
 from django.test import Client
 from django.urls import reverse
 
+from resourcepool.dialect import DbLater
 from resourcepool.models import Stream, Task
+from resourcepool.status.streams import page_of_streams
 from resourcepool.taskqueue import submit
 from tests.app.rows import granted
 
@@ -36,11 +40,59 @@ def test_each_stream_has_a_line_with_its_leader_and_why_nothing_runs(admin_clien
 
 
 def test_who_may_not_see_streams_sees_none_of_them(client: Client, django_user_model: Any) -> None:
-    from django.contrib.auth.models import Permission
-
     Stream.objects.create(name="oracle")
     submit("oracle", "note")
     user = django_user_model.objects.create_user("viewer", is_staff=True)
     user.user_permissions.set(Permission.objects.filter(codename="view_proxy"))
     client.force_login(user)
     assert "oracle" not in shown(client)
+
+
+STANDINGS = {  # what is the matter with the first task: what is said to those who may not see tasks
+    "blocked": ({"state": "blocked"}, "blocked by a task"),
+    "to be retried": ({"busy_before": DbLater(90)}, "a task will be retried in"),
+    "late": ({"submitted_at": DbLater(-7_200)}, "its first task is 2 h"),
+}
+
+
+@pytest.mark.parametrize("case", STANDINGS)
+def test_who_may_see_streams_but_not_tasks_reads_neither_a_key_nor_an_error(
+    client: Client, django_user_model: Any, case: str
+) -> None:
+    changes, said = STANDINGS[case]
+    granted(Stream.objects.create(name="oracle"), "web-1")
+    submit("oracle", "secret-type", key="secret-key")
+    Task.objects.update(outcome="secret error", **changes)
+    user = django_user_model.objects.create_user("viewer", is_staff=True)
+    client.force_login(user)
+    addresses = [
+        reverse("admin:resourcepool_dashboard_changelist"),
+        reverse("admin:resourcepool_dashboard_live"),
+        reverse("admin:resourcepool_stream_changelist"),
+        reverse("admin:resourcepool_stream_change", args=["oracle"]),
+    ]
+
+    def pages(*permissions: str) -> str:
+        user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
+        answers = [client.get(address) for address in addresses]
+        assert [answer.status_code for answer in answers] == [200] * 4
+        return "".join(answer.content.decode() for answer in answers)
+
+    discreet = pages("view_stream")
+    assert "oracle" in discreet
+    assert "secret" not in discreet
+    assert said in discreet
+    assert "secret-key" in pages("view_stream", "view_task")
+
+
+def test_where_not_all_streams_are_shown_a_link_leads_to_the_list_of_all(
+    admin_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("resourcepool.dashboard.streams.page_of_streams", partial(page_of_streams, limit=2))
+    for name in ("a", "b"):
+        Stream.objects.create(name=name)
+    assert "rp-streams-every" not in shown(admin_client)
+    Stream.objects.create(name="c")
+    page = shown(admin_client)
+    assert "The first 2 by name." in page
+    assert reverse("admin:resourcepool_stream_changelist") in page

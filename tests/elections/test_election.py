@@ -159,10 +159,13 @@ def test_a_name_is_one_line(name: str) -> None:
         Election(name)
 
 
-def test_a_term_is_a_lease_that_is_nothing_to_the_history() -> None:
-    with Election("reports").campaign() as term:
+def test_the_terms_of_jobs_are_nothing_to_the_history_and_no_term_is_a_leak() -> None:
+    """A job is done every minute; and whoever leads as long as the process lives may drop the handle."""
+    with Election("reports").campaign() as term, Election("sweep", Job).campaign() as job:
         assert isinstance(term, Term)
-        assert not term.model.is_told
+        assert (term.model.is_told, job.model.is_told) == (True, False)
+        logged = InBackground(lambda: term.report_leak("nobody has its handle any more"))
+        assert logged.result() is None
 
 
 def test_who_stands_by_is_listed_and_a_leader_may_resign_in_favour_of_one() -> None:

@@ -4,7 +4,7 @@ from tests.guards.mutation import Mutation
 
 ELECTION, TERM = "elections/election.py", "elections/term.py"
 ATTEMPTS, LEADING, RUNNING = "taskqueue/attempts.py", "taskqueue/leading.py", "taskqueue/running.py"
-CONSUMER = "taskqueue/consumer.py"
+CONSUMER, STATEMENTS = "taskqueue/consumer.py", "taskqueue/statements.py"
 MODELS, ORDER, POLICY = "taskqueue/models.py", "taskqueue/order.py", "taskqueue/policy.py"
 SUBMITTING, BEAT = "taskqueue/submitting.py", "celery_beat.py"
 
@@ -13,6 +13,7 @@ EACH_ATTEMPT, EACH_TURN = ("tests/taskqueue/test_attempts.py",), ("tests/taskque
 CHOICE, JUDGEMENT = ("tests/taskqueue/test_order.py",), ("tests/taskqueue/test_policy.py",)
 SUBMITS, OPERATORS = ("tests/taskqueue/test_submit.py",), ("tests/taskqueue/test_operators.py",)
 COLUMNS, ENTRIES = ("tests/taskqueue/test_models.py",), ("tests/taskqueue/test_beat_entries.py",)
+BROKERS = ("tests/taskqueue/test_celery_beat.py",)
 CONSUMERS = ("tests/taskqueue/test_lock_delay.py",)
 
 ELECTIONS = (
@@ -153,7 +154,37 @@ LEADERS = (
     ),
     Mutation("streams: what is in hand is not begun", ORDER, "head.pk in in_hand or ", "", CHOICE),
     Mutation("streams: a delayed task waits", ORDER, "and head.due_in > 0:", "and False:", CHOICE),
-    Mutation("streams: no more than are free", ORDER, "elif len(choice.begin) < free:", "else:", CHOICE),
+    Mutation("streams: who has died begins alone", ORDER, "if in_hand or choice.begin:", "if False:", CHOICE),
+    Mutation(
+        "streams: who has died and is doomed is none",
+        ORDER,
+        "0 < head.deaths < most_deaths",
+        "head.deaths",
+        CHOICE,
+    ),
+    Mutation("streams: nothing passes who has died", ORDER, "may_begin = False", "pass", CHOICE),
+    Mutation("streams: nothing begins beside who has died", ORDER, "not any(in_hand.values())", "True", CHOICE),
+    Mutation(
+        "streams: the leader knows who has died",
+        LEADING,
+        "{task.pk: task.deaths for",
+        "{task.pk: 0 for",
+        EACH_TURN,
+    ),
+    Mutation(
+        "streams: given back for later is not begun now", LEADING, "READY, result.delay", "READY", EACH_TURN
+    ),
+    Mutation(
+        "streams: one death is forgiven",
+        POLICY,
+        "0 if policy.lanes > 1 and deaths == 1 else deaths",
+        "deaths",
+        EACH_TURN,
+    ),
+    Mutation("streams: not the second", POLICY, "deaths == 1 else deaths", "deaths else deaths", EACH_TURN),
+    Mutation(
+        "streams: no more than are free", ORDER, "may_begin and len(choice.begin) < free:", "may_begin:", CHOICE
+    ),
 )
 
 TASKS = (
@@ -168,52 +199,66 @@ TASKS = (
     Mutation("streams: not what this term runs", ATTEMPTS, ".exclude(term=term)", "", EACH_ATTEMPT),
     Mutation("streams: not what is ready", ATTEMPTS, ".filter(state=State.RUNNING)", "", EACH_ATTEMPT),
     Mutation(
-        "streams: begin matches the fence",
-        ATTEMPTS,
-        ".filter(pk=head.pk, fence=head.fence)",
-        ".filter(pk=head.pk)",
+        "streams: an attempt matches its fence",
+        STATEMENTS,
+        "= %s AND {self._fence} = %s AND",
+        "= %s AND %s > 0 AND",
+        EACH_ATTEMPT,
+    ),
+    Mutation(
+        "streams: each of several matches its fence",
+        STATEMENTS,
+        "AND {self._fence} = {fences} AND",
+        "AND 0 < {fences} AND",
+        EACH_ATTEMPT,
+    ),
+    Mutation(
+        "streams: nothing finished begins or ends",
+        STATEMENTS,
+        '= %s AND {self._unfinished}", list',
+        '= %s", list',
+        EACH_ATTEMPT,
+    ),
+    Mutation(
+        "streams: nor does it beside others",
+        STATEMENTS,
+        "{fences} AND {self._unfinished}",
+        "{fences}",
         EACH_ATTEMPT,
     ),
     Mutation(
         "streams: begin raises the fence",
-        ATTEMPTS,
-        'state=State.RUNNING,\n            fence=F("fence") + 1,',
-        "state=State.RUNNING,",
-        EACH_ATTEMPT,
-    ),
-    Mutation(
-        "streams: nothing finished is begun",
-        ATTEMPTS,
-        ".unfinished().filter(pk=head.pk",
-        ".filter(pk=head.pk",
-        EACH_ATTEMPT,
-    ),
-    Mutation(
-        "streams: end matches the fence",
-        ATTEMPTS,
-        ".filter(pk=pk, fence=fence)\n    return bool(\n",
-        ".filter(pk=pk)\n    return bool(\n",
+        STATEMENTS,
+        "= %s, {fence} = {fence} + 1, {name['holder']} = %s, ",
+        "= %s, {name['holder']} = %s, ",
         EACH_ATTEMPT,
     ),
     Mutation(
         "streams: end raises the fence",
-        ATTEMPTS,
-        'state=verdict.state,\n            fence=F("fence") + 1,',
-        "state=verdict.state,",
+        STATEMENTS,
+        "= %s, {fence} = {fence} + 1, {name['holder']} = '', ",
+        "= %s, {name['holder']} = '', ",
         EACH_ATTEMPT,
     ),
     Mutation(
-        "streams: nothing finished is ended",
+        "streams: of several those run that were begun",
         ATTEMPTS,
-        ".unfinished().filter(pk=pk, fence=fence)\n    return bool(\n",
-        ".filter(pk=pk, fence=fence)\n    return bool(\n",
+        "if count == len(heads):",
+        "if count:",
         EACH_ATTEMPT,
     ),
     Mutation(
-        "streams: delete matches the fence",
+        "streams: begun means begun by this term",
         ATTEMPTS,
-        ".filter(pk=pk, fence=fence)\n    return bool(mine.delete",
-        ".filter(pk=pk)\n    return bool(mine.delete",
+        ", state=State.RUNNING, term=term)",
+        ", state=State.RUNNING)",
+        EACH_ATTEMPT,
+    ),
+    Mutation(
+        "streams: begun means running",
+        ATTEMPTS,
+        ", state=State.RUNNING, term=term)",
+        ", term=term)",
         EACH_ATTEMPT,
     ),
     Mutation(
@@ -285,14 +330,12 @@ SUBMITTED = (
         "                pass\n            return False",
         SUBMITS,
     ),
-    Mutation(
-        "streams: retry leaves the others alone", MODELS, "self.failed().update(", "self.update(", OPERATORS
-    ),
+    Mutation("streams: retry leaves the others alone", MODELS, "*(self.failed(), ", "*(self, ", OPERATORS),
     Mutation(
         "streams: discard leaves the others alone",
         MODELS,
-        "self.discardable().update(",
-        "self.update(",
+        "*(self.discardable(), ",
+        "*(self, ",
         OPERATORS,
     ),
     Mutation("streams: save leaves the address alone", MODELS, ' | {"address"}', "", COLUMNS),
@@ -303,6 +346,7 @@ SUBMITTED = (
         "State.SKIPPED, State.DISCARDED, State.DEAD)",
         ("tests/sweeps/test_pruning_tasks.py",),
     ),
+    Mutation("beat: a broker that is away is no failure", BEAT, "except AWAY as", "except () as", BROKERS),
     Mutation("beat: one run of an entry", BEAT, ", total_run_count=entry.total_run_count", "", ENTRIES),
     Mutation(
         "beat: the leader's guard",

@@ -10,7 +10,7 @@ from resourcepool.elections.models import selector
 from resourcepool.exceptions import BadOption
 from resourcepool.models import Stream, Task, Ticket
 from resourcepool.status.alarm import Kind
-from resourcepool.status.streams import MOST_COUNTED, MOST_STREAMS, of_streams, streams
+from resourcepool.status.streams import MOST_COUNTED, MOST_STREAMS, of_streams, page_of_streams, streams
 from resourcepool.taskqueue import NewTask, submit, submit_many
 from resourcepool.waiting.models import pool_name
 from tests.app.rows import change, granted
@@ -95,6 +95,50 @@ def test_many_streams_are_read_with_as_many_statements_as_one(django_assert_num_
     assert [(one.name, one.leader, one.first and one.first.key) for one in found if one.depth] == [
         ("007", "web-1", "a")
     ]
+
+
+def test_every_stream_is_on_a_page_each_with_as_many_statements(django_assert_num_queries: Any) -> None:
+    names = [f"{number:03d}" for number in range(7)]
+    Stream.objects.bulk_create([Stream(name=name) for name in names])
+    seen, after, pages = list[str](), "", 0
+    while pages == 0 or after:
+        with django_assert_num_queries(4):  # none has a task: no query for the first ones
+            found, after = page_of_streams(after=after, limit=3)
+        seen, pages = seen + [one.name for one in found], pages + 1
+    assert (seen, pages) == (names, 3)
+    assert page_of_streams(limit=7).after == ""
+
+
+def test_streams_are_found_by_how_they_stand_and_by_a_part_of_their_name() -> None:
+    for name in ("idle", "led", "lost", "stuck", "rested"):
+        Stream.objects.create(name=name, is_paused=name == "rested")
+        if name != "idle":
+            submit(name, "note", key=name)
+    granted(Stream.objects.get(name="led"), "web-1")
+    granted(Stream.objects.get(name="stuck"), "web-1")
+    Task.objects.filter(key="stuck").update(state="blocked")
+    expected = {
+        "no-consumer": ["lost", "rested"],
+        "blocked": ["stuck"],
+        "paused": ["rested"],
+        "busy": ["led", "lost", "rested", "stuck"],
+        "": ["idle", "led", "lost", "rested", "stuck"],
+    }
+    found = {which: [one.name for one in page_of_streams(standing=which)[0]] for which in expected}
+    assert found == expected
+    assert [one.name for one in page_of_streams(containing="st", standing="busy")[0]] == [
+        "lost",
+        "rested",
+        "stuck",
+    ]
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"limit": 0}, {"limit": 201}, {"standing": "x"}, {"after": "\0"}, {"containing": "\n"}]
+)
+def test_a_page_of_nonsense_is_refused_in_a_sentence(wrong: dict[str, Any]) -> None:
+    with pytest.raises(BadOption, match=next(iter(wrong))):
+        page_of_streams(**wrong)
 
 
 def test_each_stream_has_what_is_its_own_and_only_those_that_are_named_are_read() -> None:

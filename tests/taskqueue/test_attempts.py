@@ -9,13 +9,14 @@ from resourcepool.exceptions import GuardOutsideTransaction, LeaseLost
 from resourcepool.models import Stream, Task
 from resourcepool.taskqueue import attempts, submit
 from resourcepool.taskqueue.order import Head
-from resourcepool.taskqueue.policy import Verdict
+from resourcepool.taskqueue.policy import End, Verdict
 from resourcepool.taskqueue.running import RunningTask
 from tests.app.rows import change
 from tests.taskqueue.consuming import states, stream, task
 
 State = Task.State
-DONE, READY = Verdict(State.DONE), Verdict(State.READY)
+DONE, READY = End(Verdict(State.DONE), "late"), End(Verdict(State.READY), "given back")
+DELETED = End(None, "")
 
 
 def head() -> Head:
@@ -23,12 +24,20 @@ def head() -> Head:
     return attempts.heads("default", "oracle", (), 1)[0]
 
 
+def seen_of(keys: str) -> list[Head]:
+    """Submit tasks with these keys, in lanes of their own; return them as a leader sees them."""
+    stream(lanes=len(keys))
+    for key in keys:
+        submit("oracle", "note", key=key, lane=key)
+    return attempts.heads("default", "oracle", (), len(keys))
+
+
 def begun(term: int = 1) -> Head:
     """Submit a task and begin it; return it as it was before."""
     stream()
     submit("oracle", "note", key="a")
     seen = head()
-    assert attempts.begin("default", seen, term, "me")
+    assert attempts.begin("default", [seen], term, "me")
     return seen
 
 
@@ -38,7 +47,7 @@ def running(seen: Head) -> RunningTask:
 
 def test_a_task_is_begun_once_by_those_who_have_seen_it() -> None:
     seen = begun()
-    assert not attempts.begin("default", seen, 2, "another")
+    assert not attempts.begin("default", [seen], 2, "another")
     assert (task("a").fence, task("a").attempts, task("a").holder) == (seen.fence + 1, 1, "me")
 
 
@@ -47,13 +56,49 @@ def test_a_task_that_an_operator_has_finished_is_not_begun() -> None:
     submit("oracle", "note", key="a")
     seen = head()
     change(task("a"), state=State.DISCARDED, finished_at=timezone.now())
-    assert not attempts.begin("default", seen, 1, "me")
+    assert not attempts.begin("default", [seen], 1, "me")
+
+
+def test_of_several_tasks_those_are_begun_that_nobody_else_has_changed() -> None:
+    seen = seen_of("abcd")
+    change(task("b"), state=State.DISCARDED, finished_at=timezone.now(), fence=seen[1].fence + 1, term=7)
+    change(task("c"), state=State.RUNNING, fence=seen[2].fence + 1, term=6)
+    change(task("d"), finished_at=timezone.now())
+    assert attempts.begin("default", seen, 7, "me") == [seen[0]]
+    assert states() == {"a": "running", "b": "discarded", "c": "running", "d": "ready"}
+
+
+def test_several_tasks_that_nobody_else_has_changed_are_all_begun_each_under_its_own_fence() -> None:
+    seen = seen_of("abc")
+    assert attempts.begin("default", seen, 7, "me") == seen
+    rows = Task.objects.in_order().values_list("fence", "attempts", "term", "holder", "state")
+    assert list(rows) == [(head.fence + 1, 1, 7, "me", "running") for head in seen]
+
+
+@pytest.mark.parametrize("how", [DONE, READY, DELETED])
+def test_of_several_attempts_those_end_that_are_still_their_tasks_attempts(how: End) -> None:
+    seen = seen_of("abcd")
+    attempts.begin("default", seen, 7, "me")
+    change(task("b"), fence=seen[1].fence + 2)
+    change(task("c"), finished_at=timezone.now())
+    assert attempts.end("default", [(one.pk, one.fence + 1) for one in seen], how) == 2
+    state = {} if how is DELETED else {key: how.verdict.state.value for key in "ad" if how.verdict}
+    assert states() == {"b": "running", "c": "running", **state}
+
+
+def test_an_attempt_does_not_end_another_task_that_has_the_same_fence() -> None:
+    seen = seen_of("ab")
+    change(task("b"), fence=seen[0].fence)
+    attempts.begin("default", [seen[0]], 7, "me")
+    change(task("b"), fence=seen[0].fence + 1)
+    assert attempts.end("default", [(seen[0].pk, seen[0].fence + 1)], DONE) == 1
+    assert states() == {"a": "done", "b": "ready"}
 
 
 def test_an_attempt_ends_once() -> None:
     seen = begun()
-    assert attempts.end("default", seen.pk, seen.fence + 1, READY, "given back")
-    assert not attempts.end("default", seen.pk, seen.fence + 1, DONE, "late")
+    assert attempts.end("default", [(seen.pk, seen.fence + 1)], READY)
+    assert not attempts.end("default", [(seen.pk, seen.fence + 1)], DONE)
     assert states() == {"a": "ready"}
 
 
@@ -61,16 +106,16 @@ def test_an_attempt_does_not_end_what_a_later_one_does() -> None:
     seen = begun()
     fence = seen.fence + 1
     change(task("a"), fence=fence + 1)
-    assert not attempts.end("default", seen.pk, fence, DONE, "late")
-    assert not attempts.delete("default", seen.pk, fence)
+    assert not attempts.end("default", [(seen.pk, fence)], DONE)
+    assert not attempts.end("default", [(seen.pk, fence)], DELETED)
     assert states() == {"a": "running"}
 
 
 def test_an_attempt_does_not_end_what_is_finished() -> None:
     seen = begun()
     change(task("a"), state=State.DISCARDED, finished_at=timezone.now())
-    assert not attempts.end("default", seen.pk, seen.fence + 1, READY, "")
-    assert not attempts.delete("default", seen.pk, seen.fence + 1)
+    assert not attempts.end("default", [(seen.pk, seen.fence + 1)], READY)
+    assert not attempts.end("default", [(seen.pk, seen.fence + 1)], DELETED)
     assert states() == {"a": "discarded"}
 
 
@@ -78,7 +123,7 @@ def test_what_a_former_leader_ran_is_taken_from_it_and_its_death_is_counted() ->
     seen = begun(term=1)
     assert attempts.take_over("default", "oracle", 2) == 1
     assert (task("a").deaths, states()) == (1, {"a": "ready"})
-    assert not attempts.end("default", seen.pk, seen.fence + 1, DONE, "late")
+    assert not attempts.end("default", [(seen.pk, seen.fence + 1)], DONE)
     assert states() == {"a": "ready"}
 
 

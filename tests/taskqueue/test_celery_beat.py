@@ -1,20 +1,22 @@
 """Several beats: one leads, another takes over, and each due entry is started once."""
 
+import datetime
 import json
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import redis
+from django.utils import timezone
 from django_celery_beat.models import IntervalSchedule, PeriodicTask
 
 from project.celery import app
-from resourcepool.celery_beat import STREAM, LeasedDatabaseScheduler
+from resourcepool.celery_beat import DEFAULTS, STREAM, LeasedDatabaseScheduler
 from resourcepool.elections import Election
 from resourcepool.exceptions import BadOption
 from resourcepool.models import Stream, Task
 from tests.eventually import eventually
-from tests.servers.redis import redis_server
+from tests.servers.redis import Redis, redis_server
 from tests.servers.server import ServerMissing
 from tests.spawned import Child, Spawner
 
@@ -85,6 +87,30 @@ def test_each_due_entry_is_started_once_by_three_beats_of_which_the_leader_is_ki
     assert len(ids) - len(set(ids)) <= 1, "only what was being sent just when the leader was killed"
 
 
+@pytest.mark.timeout(120)
+def test_what_is_due_while_the_broker_is_away_waits_for_it_and_has_not_failed(spawn: Spawner) -> None:
+    try:
+        server = Redis()
+    except ServerMissing as missing:
+        pytest.skip(str(missing))
+    Stream.objects.create(name=STREAM, term_ttl=1, lanes=8, retries=0, on_failure="skip")
+    every = IntervalSchedule.objects.create(every=1, period=IntervalSchedule.DAYS)
+    missed = timezone.now() - datetime.timedelta(days=2)
+    PeriodicTask.objects.create(name="daily", task="reports.make", interval=every, last_run_at=missed)
+    PeriodicTask.objects.exclude(name="daily").update(enabled=False)
+    with server:
+        server.kill()
+        spawn(beat, CELERY_BROKER_URL=server.url)
+        eventually(lambda: Task.objects.filter(attempts__gte=2).exists(), SOON, Task.objects.values)
+        waiting = Task.objects.get()
+        assert (waiting.failures, waiting.finished_at) == (0, None)
+        assert "OperationalError" in waiting.outcome
+        server.start()
+        eventually(lambda: sent(server.url), SOON)
+        eventually(lambda: Task.objects.filter(state=Task.State.DONE).exists(), SOON)
+        assert len(sent(server.url)) == 1
+
+
 @pytest.fixture
 def scheduler() -> Iterator[LeasedDatabaseScheduler]:
     """A beat that leads, without a consumer."""
@@ -113,3 +139,15 @@ def test_an_entry_is_not_noted_as_run_when_the_stream_is_gone(
     with pytest.raises(BadOption, match="stream='removed'"):
         scheduler.apply_entry(one)
     assert runs("daily") == 0
+
+
+def test_a_stream_that_is_deleted_while_beat_runs_is_made_again_by_the_same_beat() -> None:
+    running = LeasedDatabaseScheduler(app=app, lazy=True)
+    try:
+        first = eventually(running._term_of_this_beat, SOON)
+        assert first is not None
+        Stream.objects.filter(pk=STREAM)._raw_delete("default")
+        eventually(lambda: running._term_of_this_beat() not in (None, first), SOON)
+        assert Stream.objects.get(pk=STREAM).done_kept == DEFAULTS["done_kept"]
+    finally:
+        running.close()

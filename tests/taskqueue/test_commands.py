@@ -131,7 +131,7 @@ def test_why_says_of_a_stream_why_nothing_runs() -> None:
     submit("oracle", "note")
     assert "oracle: no consumer leads it" in said("resourcepool_why", "oracle")
     assert json.loads(said("resourcepool_why", "oracle", "--json"))["because"].startswith("no consumer")
-    with pytest.raises(CommandError, match="or stream is called"):
+    with pytest.raises(CommandError, match="stream or dispenser is called"):
         said("resourcepool_why", "orcale")
 
 
@@ -222,3 +222,17 @@ def test_sigterm_ends_a_consumer_after_the_task_in_hand_and_the_next_one_leads_a
     first.send(signal.SIGTERM)
     assert first.wait(WITHIN) == 0
     assert Stream.objects.get().holder == ""
+
+
+def test_every_stream_can_be_shown_page_by_page_and_filtered() -> None:
+    for name in ("a", "b", "c"):
+        stream(name, is_paused=name == "c")
+    page = json.loads(said("resourcepool_streams", "show", "--limit", "2", "--json"))
+    assert ([one["name"] for one in page["streams"]], page["after"]) == (["a", "b"], "b")
+    assert "There are more: --after b" in said("resourcepool_streams", "show", "--limit", "2")
+    assert "--after" not in said("resourcepool_streams", "show", "--after", "b")
+    page = json.loads(said("resourcepool_streams", "show", "--standing", "paused", "--json"))
+    assert [one["name"] for one in page["streams"]] == ["c"]
+    assert "No stream is so." in said("resourcepool_streams", "show", "--containing", "nowhere")
+    with pytest.raises(CommandError, match="limit"):
+        said("resourcepool_streams", "show", "--limit", "0")

@@ -11,6 +11,7 @@ from django.utils import timezone
 from resourcepool.exceptions import BadOption, DatabaseUnavailable, LeaseLost
 from resourcepool.models import Stream, Task
 from resourcepool.taskqueue import Consumer, GivenBack, handler, submit
+from resourcepool.taskqueue.telling import counted
 from tests.app.rows import change, steal
 from tests.eventually import InBackground, eventually
 from tests.taskqueue.consuming import WITHIN, Gate, consuming, finished, states, stream, task
@@ -319,3 +320,26 @@ def test_a_stream_that_does_not_exist_is_refused_by_name() -> None:
         Consumer("unknown").run()
     with pytest.raises(BadOption, match="one of known"):
         submit("unknown", "note")
+
+
+def test_the_log_names_the_settings_once_and_of_each_term_how_many_tasks_wait(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO", "resourcepool.taskqueue.consumer")
+    stream(retries=3)
+    submit("oracle", "note")
+    for more in ([], ["a", "b"]):
+        for key in more:
+            submit("oracle", "note", key=key)
+        with consuming() as consumer:
+            eventually(lambda consumer=consumer: consumer.term, WITHIN)
+    said = [record.getMessage() for record in caplog.records if record.levelname == "INFO"]
+    assert said[0].startswith("stream oracle: on_failure=block, retries=3, retry_delay=10.0,")
+    assert said[1].endswith("; waiting: 1 task")
+    assert said[3].endswith("; waiting: 3 tasks")
+    assert len(said) == 4
+
+
+@pytest.mark.parametrize(("count", "said"), [(0, "0 tasks"), (1, "1 task"), (2, "2 tasks")])
+def test_one_task_is_one_task_in_the_log(count: int, said: str) -> None:
+    assert counted(count) == said

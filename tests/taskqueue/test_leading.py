@@ -4,12 +4,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.db import connection
 
 from resourcepool.database.wakeup import Wakeup
 from resourcepool.elections import Election, Term
 from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
 from resourcepool.models import Stream, Task
-from resourcepool.taskqueue import handler, submit
+from resourcepool.taskqueue import GivenBack, handler, submit
 from resourcepool.taskqueue.leading import Leading
 from resourcepool.taskqueue.turning import MustEnd
 from tests.app.rows import steal
@@ -127,6 +128,33 @@ def test_a_task_that_begins_at_once_was_looked_for_once(gate: Gate, statements: 
     assert len([one for one in statements if one.sql.startswith("SELECT") and "attempts" in one.sql]) == 1
 
 
+def test_tasks_that_end_alike_are_written_and_the_next_ones_begun_by_one_statement_each(
+    gate: Gate, statements: list[Statement]
+) -> None:
+    leading = leads(lanes=3)
+    for key in "abcdef":
+        submit("oracle", "gate", key=key, lane=key)
+    turned(leading)
+    gate.may_end.set()
+    eventually(lambda: leading._ended.qsize() == 3, WITHIN)
+    statements.clear()
+    assert turned(leading) == {**dict.fromkeys("abc", "done"), **dict.fromkeys("def", "running")}
+    table = connection.ops.quote_name(Task._meta.db_table)
+    assert len([one for one in statements if one.sql.startswith(f"UPDATE {table}")]) == 2
+    eventually(lambda: leading._ended.qsize() == 3, WITHIN)
+
+
+def test_a_task_that_failed_and_one_that_is_done_end_in_one_turn_each_in_its_own_way(gate: Gate) -> None:
+    leading = leads(lanes=3, on_failure="dead-letter")
+    handler("fail")(lambda task: task.key == "done" or False)
+    for key in ("failed", "done"):
+        submit("oracle", "fail", key=key, lane=key)
+    turned(leading)
+    eventually(lambda: leading._ended.qsize() == 2, WITHIN)
+    assert turned(leading) == {"failed": "dead", "done": "done"}
+    assert (task("failed").failures, task("done").failures) == (1, 0)
+
+
 def test_a_task_that_changes_after_it_was_seen_does_not_begin(
     gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -209,3 +237,67 @@ def test_what_could_not_be_begun_is_not_begun_by_the_end_of_the_process(
     with pytest.raises(MustEnd):
         leading.cut_off("it is to end")
     assert states() == {"a": "ready"}
+
+
+def test_a_task_whose_process_has_died_runs_alone(gate: Gate) -> None:
+    leading, suspect = leads(lanes=3), Gate()
+    handler("suspect")(suspect)
+    for key, kind in (("a", "gate"), ("b", "suspect"), ("c", "gate")):
+        submit("oracle", kind, key=key, lane=key)
+    Task.objects.filter(key="b").update(deaths=1)
+    for _ in range(3):
+        assert turned(leading) == {"a": "running", "b": "ready", "c": "ready"}
+    gate.may_end.set()
+    eventually(lambda: not leading._ended.empty(), WITHIN)
+    for _ in range(3):
+        assert turned(leading) == {"a": "done", "b": "running", "c": "ready"}
+    suspect.may_end.set()
+    eventually(lambda: not leading._ended.empty(), WITHIN)
+    assert turned(leading) == {"a": "done", "b": "done", "c": "running"}
+
+
+def test_a_task_that_its_handler_gives_back_for_later_waits_with_its_lane_and_has_not_failed(
+    gate: Gate,
+) -> None:
+    leading = leads(lanes=2, most_deaths=5)
+
+    @handler("away")
+    def give_back(_: object) -> None:
+        raise GivenBack("no\nbroker", after=3_600)
+
+    for key, kind, lane in (("a1", "away", "a"), ("a2", "gate", "a"), ("b1", "gate", "b")):
+        submit("oracle", kind, key=key, lane=lane)
+    Task.objects.filter(key="a1").update(deaths=1)
+    turned(leading)
+    eventually(lambda: not leading._ended.empty(), WITHIN)
+    for _ in range(3):
+        assert turned(leading) == {"a1": "ready", "a2": "ready", "b1": "running"}
+    given = task("a1")
+    assert (given.attempts, given.failures, given.deaths, given.outcome) == (1, 0, 0, "no broker")
+
+
+@pytest.mark.parametrize("after", [-1, 100_000_000, "soon"])
+def test_a_task_that_is_given_back_for_a_time_that_is_none_has_failed(after: object) -> None:
+    leading = leads()
+
+    @handler("wrong")
+    def give_back(_: object) -> None:
+        raise GivenBack(after=after)
+
+    submit("oracle", "wrong", key="a")
+    turned(leading)
+    eventually(lambda: not leading._ended.empty(), WITHIN)
+    assert turned(leading) == {"a": "blocked"}
+    assert "BadOption" in task("a").outcome
+
+
+@pytest.mark.parametrize(("lanes", "before", "after"), [(2, 1, 0), (2, 2, 2), (1, 1, 1)])
+def test_a_death_that_may_have_been_a_neighbours_is_forgiven_when_the_task_fails_by_itself(
+    lanes: int, before: int, after: int
+) -> None:
+    leading = leads(lanes=lanes, retries=5, retry_delay=3_600)
+    handler("fail")(lambda _: False)
+    submit("oracle", "fail", key="a")
+    Task.objects.update(deaths=before)
+    eventually(lambda: turned(leading) and task("a").failures == 1, WITHIN, states)
+    assert task("a").deaths == after

@@ -111,7 +111,7 @@ def test_an_error_of_the_consumer_itself_never_frees_its_stream_while_a_task_run
 
     monkeypatch.setattr(Leading, "turn", broken)
     try:
-        assert dying.said() == "ZeroDivisionError, and 1 tasks are running"
+        assert dying.said() == "ZeroDivisionError, while 1 task ran"
     finally:
         gate.may_end.set()
 
@@ -165,3 +165,24 @@ def test_parameters_that_cannot_be_read_are_a_failure_of_their_task_alone() -> N
         finished(3)
     assert states() == {"deep": "skipped", "broken": "skipped", "good": "done"}
     assert eventually(lambda: Stream.objects.get().elected_term, WITHIN)
+
+
+def test_a_leader_whose_turns_wait_for_a_lock_in_vain_goes_on_leading(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream()
+    tried: list[float] = []
+
+    def locked(leading: Leading, **_: Any) -> float:
+        trust = leading._term.trust
+        tried.append(trust.until)
+        trust.due_at = 0.0  # as after a third of the term
+        raise DatabaseUnavailable("lock wait timeout exceeded")
+
+    def skipped(*_: Any) -> bool:
+        return False
+
+    monkeypatch.setattr("resourcepool.leases.keeper.renew_together", skipped)
+    monkeypatch.setattr("resourcepool.taskqueue.consumer.PAUSE_AFTER_FAILURE", 0.01)
+    monkeypatch.setattr(Leading, "turn", locked)
+    with consuming():
+        eventually(lambda: len(tried) > 2, WITHIN)
+    assert tried[2] > tried[1] > tried[0]

@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from resourcepool.admin.filters import choice, typed
 from resourcepool.admin.generic import ReadOnlyAdmin
 from resourcepool.admin.streams.asking import AskingByRows
+from resourcepool.admin.timeline import Timelined
 from resourcepool.admin.words import moments, reasons
 from resourcepool.operations.operation import by_name
 from resourcepool.operations.streams import DISCARD, RETRY
@@ -29,7 +30,7 @@ StandingFilter = choice(
 
 
 @admin.register(Task)
-class TaskAdmin(ReadOnlyAdmin, AskingByRows):
+class TaskAdmin(Timelined, ReadOnlyAdmin, AskingByRows):
     """The newest tasks first; of one stream with the filter."""
 
     list_display = (

@@ -1,6 +1,7 @@
 """``manage.py resourcepool_streams``: how the streams stand, why nothing runs, and what operators change."""
 
 import argparse
+import shlex
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -12,16 +13,13 @@ from django.utils.translation import gettext_lazy
 from resourcepool.database.retry import retrying
 from resourcepool.exceptions import BadOption
 from resourcepool.management import watching
-from resourcepool.management.base import OperatorCommand, actor
+from resourcepool.management.on_tasks import TasksCommand, add_tasks
 from resourcepool.management.streams_report import streams_as_text
-from resourcepool.operations.operation import Operation
 from resourcepool.operations.streams import DISCARD, PAUSE, RESUME, RETRY
-from resourcepool.status.streams import streams
+from resourcepool.status.streams import MOST_STREAMS, STANDINGS, page_of_streams, streams
 from resourcepool.taskqueue.models import Stream, Task
 from resourcepool.taskqueue.submitting import names_of_streams
 
-MOST_KEYS = 10_000
-NAMED = 5  # keys in an error
 STATES = [state for state in Task.State.values if state not in (Task.State.RUNNING, Task.State.DONE)]
 SETTINGS: dict[str, type] = {
     **dict.fromkeys(("retries", "most_deaths", "lanes"), int),
@@ -29,8 +27,10 @@ SETTINGS: dict[str, type] = {
     "on_failure": str,
 }
 
+PAGING = ("standing", "containing", "after", "limit")
 
-class Command(OperatorCommand):
+
+class Command(TasksCommand):
     about = gettext_lazy(
         "Shows each stream: who leads, how many tasks are left, and why nothing runs; adds, pauses and resumes streams,"
         " retries and discards tasks."
@@ -51,6 +51,13 @@ class Command(OperatorCommand):
         acts = parser.add_subparsers(dest="do", metavar="WHAT", title=_("what to do"), help=about)
         show = acts.add_parser("show", help=_("shows all streams, or one; the default"))
         show.add_argument("stream", nargs="?", help=_("only this one"))
+        show.add_argument("--standing", choices=STANDINGS, help=_("only those that stand so"))
+        show.add_argument(
+            "--containing", default="", metavar="TEXT", help=_("only those with this in their name")
+        )
+        show.add_argument("--after", default="", metavar="NAME", help=_("the next page: those after this name"))
+        about = _("so many on a page; default: %d") % MOST_STREAMS
+        show.add_argument("--limit", type=int, default=MOST_STREAMS, metavar="N", help=about)
         watching.add_watch(show, default=argparse.SUPPRESS)
         add = acts.add_parser("add", help=_("adds a stream"))
         add.add_argument("stream", help=_("the name of a stream"))
@@ -62,11 +69,7 @@ class Command(OperatorCommand):
         for one in (RETRY, DISCARD):
             act = acts.add_parser(one.name, help=str(one.title))
             act.add_argument("stream", help=_("the name of a stream"))
-            act.add_argument("key", nargs="*", help=_("keys of tasks"))
-            act.add_argument("--state", choices=STATES, help=_("all tasks in this state, up to 10,000"))
-            act.add_argument("--yes", action="store_true", help=_("do not ask"))
-            for line in one.fields:
-                act.add_argument(f"--{line.name}", required=True, help=str(line.help))
+            add_tasks(act, one, STATES)
 
     def run(self, **options: Any) -> None:
         """See ``OperatorCommand``."""
@@ -74,58 +77,16 @@ class Command(OperatorCommand):
         if does != "show" and (options["json"] or options["watch"] is not None):
             raise CommandError(_("--watch and --json are for show; nothing was changed"))
         if does == "show":
-            watching.watch(self, lambda: _look(options.get("stream")), options)
+            watching.watch(self, lambda: _look(options), options)
         elif does == "add":
             self.stdout.write(_("added %s") % _added(options["stream"], options))
         elif does in (PAUSE.name, RESUME.name):
             these = Stream.objects.using(_using()).filter(pk=_known(options["stream"]))
-            self._operate({PAUSE.name: PAUSE, RESUME.name: RESUME}[does], these, 1, {})
+            self.operate({PAUSE.name: PAUSE, RESUME.name: RESUME}[does], these, 1, {})
         else:
             operation = {RETRY.name: RETRY, DISCARD.name: DISCARD}[does]
-            entered = {line.name: line.checked(options[line.name]) for line in operation.fields}
             tasks = Task.objects.using(_using()).filter(stream_id=_known(options["stream"]))
-            keys = (
-                set(options["key"]) if options["state"] is None else self._of_a_state(tasks, operation, options)
-            )
-            if not 0 < len(keys) <= MOST_KEYS:
-                raise BadOption("key", len(keys), _("1 to %s keys, or --state") % f"{MOST_KEYS:,}")
-            found = self._found(tasks, keys)
-            told = _unknown(options["stream"], sorted(keys - found))
-            self._operate(operation, tasks.filter(key__in=found), len(found), entered, told)
-
-    def _of_a_state(self, tasks: Any, operation: Operation, options: dict[str, Any]) -> set[str]:
-        """Return the keys of the tasks in a state, if the operator confirms it."""
-        if options["key"]:
-            raise BadOption("key", options["key"], _("keys or --state, not both"))
-        found = tasks.filter(state=options["state"]).in_order().values_list("key", flat=True)[:MOST_KEYS]
-        keys = set(retrying(connections[_using()], lambda: list(found)))
-        if not keys:
-            raise CommandError(_("no task of %(stream)s is in that state") % {"stream": options["stream"]})
-        told = {"act": operation.button, "count": f"{len(keys):,}"}
-        self.ask(_("%(act)s all %(count)s?") % told, yes=options["yes"])
-        return keys
-
-    def _found(self, tasks: Any, keys: set[str]) -> set[str]:
-        """Return those of these keys that there are."""
-        found = tasks.filter(key__in=keys).values_list("key", flat=True)
-        return set(retrying(connections[_using()], lambda: list(found)))
-
-    def _operate(
-        self, operation: Operation, rows: Any, asked: int, entered: dict[str, Any], told: str = ""
-    ) -> None:
-        done = retrying(connections[_using()], lambda: operation.do(rows, actor=actor(), **entered))
-        if done:
-            self.stdout.write(operation.done % {"count": done})
-        left = operation.otherwise % {"count": asked - done} if asked > done else ""
-        if left or told:
-            raise CommandError(" ".join(filter(None, (left, told))))
-
-
-def _unknown(stream: str, keys: list[str]) -> str:
-    if not keys:
-        return ""
-    some = ", ".join(keys[:NAMED]) + (" .." if len(keys) > NAMED else "")
-    return _("%(stream)s has no task with this key: %(keys)s") % {"stream": stream, "keys": some}
+            self.operate_on_tasks(operation, options["stream"], tasks, options)
 
 
 def _asked(name: str) -> dict[str, Any]:
@@ -145,9 +106,16 @@ def _asked(name: str) -> dict[str, Any]:
     }
 
 
-def _look(name: str | None) -> watching.Look:
-    found = streams(*([name] if name else []))
-    return {"streams": found}, streams_as_text(found)
+def _look(options: dict[str, Any]) -> watching.Look:
+    if name := options.get("stream"):
+        found = streams(name)
+        return {"streams": found}, streams_as_text(found)
+    chosen = {option: options[option] for option in PAGING if options.get(option) not in (None, "")}
+    page = page_of_streams(**chosen)
+    if chosen.keys() - {"limit"} and not page.streams:
+        return {"streams": [], "after": ""}, [_("No stream is so.")]
+    told = ["", _("There are more: --after %s") % shlex.quote(page.after)] if page.after else []
+    return {"streams": page.streams, "after": page.after}, [*streams_as_text(page.streams), *told]
 
 
 def _added(name: str, options: dict[str, Any]) -> str:

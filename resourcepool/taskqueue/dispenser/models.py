@@ -3,12 +3,13 @@
 from typing import Any, ClassVar, Self
 
 from django.core.validators import MinLengthValidator
-from django.db import models
+from django.db import models, transaction
+from django.db.models import F
 from django.utils.translation import gettext_lazy as _
 
 from resourcepool.database.columns import check_finite, seconds, whole
 from resourcepool.dialect import DbNow, FenceField, KeyField
-from resourcepool.leases.models import AbstractLease
+from resourcepool.leases.models import AbstractLease, LeaseQuerySet
 from resourcepool.options import DAY
 from resourcepool.taskqueue.abstract import AbstractWork, WorkQuerySet
 
@@ -66,6 +67,31 @@ class Dispenser(models.Model):
         return str(self.name)
 
 
+class BucketQuerySet(LeaseQuerySet):
+    """What an operator does to buckets."""
+
+    def free(self, actor: str = "") -> int:
+        """Return their tasks to the pool under new fences, and end them; returns how many buckets there were.
+
+        A worker that goes on with its tasks is told that they are stale; it gets a new bucket when it asks for more.
+        """
+        # One transaction each: a worker that is being handed tasks is waited for, and has no other one locked.
+        return sum(_freed(self.db, pk) for pk in self.order_by("pk").values_list("pk", flat=True))
+
+
+def _freed(using: str, pk: Any) -> int:
+    bucket = Bucket.objects.using(using).filter(pk=pk)
+    with transaction.atomic(using=using):
+        if not bucket.update(fence=F("fence") + 1):  # locks it, so that nothing is put into it
+            return 0
+        tasks = DispenserTask.objects.using(using).filter(bucket_id=pk, state=DispenserTask.State.ASSIGNED)
+        # By primary key, in the order in which everybody locks them.
+        mine = tasks.filter(pk__in=list(tasks.order_by("pk").values_list("pk", flat=True)))
+        mine.update(state=DispenserTask.State.READY, bucket=None, fence=F("fence") + 1)
+        bucket._raw_delete(using)
+    return 1
+
+
 class Bucket(AbstractLease):
     """The lease of one worker on all the tasks that it has of one dispenser; ``holder`` is the worker.
 
@@ -83,6 +109,8 @@ class Bucket(AbstractLease):
         db_constraint=False,
     )
     name = KeyField(_("name"), max_length=MAX_KEY)
+
+    objects: ClassVar[Any] = BucketQuerySet.as_manager()
 
     class Meta:
         verbose_name = _("bucket")

@@ -80,6 +80,9 @@ class Batches:
                 look_at = monotonic() + SOONEST
         return min([look_at, *self._overdue_at()])
 
+    def renew_if_due(self) -> None:
+        """Nothing: each timer has a lease, which is renewed beside this."""
+
     def stop(self) -> None:
         """Ask the handlers to stop."""
         for timer in self.in_hand.values():

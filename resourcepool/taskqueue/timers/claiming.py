@@ -55,12 +55,16 @@ class Claimed(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """What came of an attempt; ``error`` None: it was handled; ``is_given_back``: it was not tried to its end."""
+    """What came of an attempt; ``error`` None: it was handled; ``is_given_back``: it was not tried to its end.
+
+    ``delay``: seconds until one that was given back may begin again.
+    """
 
     claimed: Claimed
     outcome: str
     error: str | None = None
     is_given_back: bool = False
+    delay: float = 0.0
     has_begun: bool = True
     is_cut_off: bool = False
 
@@ -235,8 +239,9 @@ def _try_again(using: str, one: Claimed, end: Ended) -> None:
 
 def _give_back(using: str, one: Claimed, end: Ended) -> None:
     anew = {"previous_end": End.REVOKED} if end.has_begun else {"attempts": F("attempts") - 1}
-    ready = {"state": State.PENDING, "fence": F("fence") + 1, **Timer.nobodys()}
-    Timer.objects.using(using).filter(pk=one.pk).update(**ready, **anew)
+    later = {"busy_before": DbLater(end.delay), "holder": "", "outcome": end.outcome}
+    rows = Timer.objects.using(using).filter(pk=one.pk)
+    rows.update(state=State.PENDING, fence=F("fence") + 1, **later, **anew)
 
 
 def _unlocked(using: str, rows: Any) -> Any:

@@ -9,7 +9,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from resourcepool.admin.resources import resource as pages
+from resourcepool.admin import timeline as pages
 from resourcepool.admin.words import moment
 from resourcepool.dialect import DbLater
 from resourcepool.models import Event, Proxy

@@ -54,6 +54,8 @@ def examine(events: Iterable[Event], written: Sequence[Written], tasks: int, don
     killed = sum(event.what == "killed" for event in ordered)
     stopped = sum(event.what == "stopped" for event in ordered)
     found.figures |= {"tasks": tasks, "done": done, "terms": len(terms), "begun again": again}
+    restarts = sum(event.what == "broker_killed" for event in ordered)
+    found.figures |= {"broker restarted": restarts}
     found.figures |= {"killed": killed, "stopped": stopped, "writes behind the guard": len(written)}
     return found
 

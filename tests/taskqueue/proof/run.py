@@ -6,6 +6,7 @@ import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -13,7 +14,8 @@ from urllib.parse import urlsplit
 import django
 
 from tests.concurrency.evidence import Log
-from tests.servers import SERVERS, Server
+from tests.servers import SERVERS, Server, ServerMissing
+from tests.servers.redis import Redis
 from tests.taskqueue.proof.judge import Findings, Written, examine
 from tests.taskqueue.proof.terms import STREAM, TERM_TTL, TYPE
 
@@ -27,6 +29,7 @@ PATIENCE = 120.0  # seconds without any task being done, after which the run end
 LOST = ("any", "commit", "task", "guard")
 MEMBERS_LOOKED_AT = 0.1  # seconds
 OUTAGE = 0.5
+SUBMITTED_AT_ONCE = 50
 
 
 @dataclass(frozen=True)
@@ -42,12 +45,18 @@ class Plan:
 
 def run(plan: Plan, folder: Path) -> Findings:
     """Carry the plan out and return what the judge found."""
-    with SERVERS[plan.database]() as server:
-        return _on(server, plan, folder)
+    with SERVERS[plan.database]() as server, contextlib.ExitStack() as stack:
+        broker: Redis | None = None
+        try:
+            broker = stack.enter_context(Redis())
+        except ServerMissing as missing:
+            print(f"without hints: {missing}", flush=True)
+        return _on(server, broker, plan, folder)
 
 
-def _on(server: Server, plan: Plan, folder: Path) -> Findings:
+def _on(server: Server, broker: Redis | None, plan: Plan, folder: Path) -> Findings:
     os.environ |= {"DATABASE_URL": server.url, "DJANGO_SETTINGS_MODULE": SETTINGS}
+    os.environ["RESOURCEPOOL_HINTS"] = "" if broker is None else broker.url
     django.setup()
     from tests.chaos.wire import Wire
 
@@ -59,7 +68,7 @@ def _on(server: Server, plan: Plan, folder: Path) -> Findings:
         through = url._replace(netloc=url.netloc.replace(f":{server.port}", f":{wire.port}")).geturl()
         with _fleet(log, path, plan, through) as fleet:
             with contextlib.suppress(KeyboardInterrupt):
-                _until_done(plan, fleet, Misfortunes(plan, fleet, wire, server))
+                _until_done(plan, fleet, Misfortunes(plan, fleet, wire, server, broker), Submitter(plan))
             fleet.leave()
     from resourcepool.models import Task
     from tests.chaos.models import Step
@@ -99,15 +108,18 @@ def _fleet(log: Log, path: Path, plan: Plan, url: str) -> "Fleet":
 class Misfortunes:
     """What befalls the consumers and their database, one thing at a time."""
 
-    def __init__(self, plan: Plan, fleet: "Fleet", wire: "Wire", server: Server) -> None:
+    def __init__(self, plan: Plan, fleet: "Fleet", wire: "Wire", server: Server, broker: Redis | None) -> None:
         self._chance = random.Random(f"{plan.seed}/misfortunes")
-        self._fleet, self._wire, self._server = fleet, wire, server
-        self._acts: list[Callable[[], None]] = []
+        self._fleet, self._wire, self._server, self._broker = fleet, wire, server, broker
+        # At once, so that a short run has it, too.
+        self._acts: list[Callable[[], None]] = [] if broker is None else [partial(self._restart_broker, broker)]
 
     def next(self) -> None:
         """Have the next one happen; each kind comes before one of them comes again."""
         if not self._acts:
             self._acts = [self._kill, self._kill, self._pause, self._restart, self._cut, self._lose, self._lose]
+            if self._broker is not None:
+                self._acts.append(partial(self._restart_broker, self._broker))
             self._chance.shuffle(self._acts)
         self._acts.pop()()
 
@@ -136,6 +148,12 @@ class Misfortunes:
         time.sleep(OUTAGE)
         self._server.start()
 
+    def _restart_broker(self, broker: Redis) -> None:
+        broker.kill()
+        self._fleet.log.tell("broker_killed")
+        time.sleep(OUTAGE)
+        broker.start()
+
     def _cut(self) -> None:
         self._wire.cut()
 
@@ -148,36 +166,59 @@ def _make(plan: Plan) -> None:
     from django.db import connection
 
     from resourcepool.models import Stream
-    from resourcepool.taskqueue import NewTask, submit_many
 
     call_command("migrate", verbosity=0, run_syncdb=True)
     options = {"retries": 1_000, "retry_delay": 0.05, "most_deaths": 100}
     Stream.objects.create(name=STREAM, term_ttl=TERM_TTL, lanes=plan.lanes, **options)
-    lanes = [number % plan.lanes for number in range(plan.tasks)]
-    tasks = [
-        NewTask(TYPE, {"number": number, "lane": lane}, key=str(number), lane=f"lane {lane}")
-        for number, lane in enumerate(lanes)
-    ]
-    submit_many(STREAM, tasks)
-    submit_many(STREAM, tasks[::7])  # as after an error that left it open whether they were added
     connection.close()
 
 
-def _until_done(plan: Plan, fleet: "Fleet", misfortunes: Misfortunes) -> None:
+class Submitter:
+    """Submits the tasks in their order, half of them at the beginning, the others a few at a time during the run."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan, self._next = plan, 0
+
+    @property
+    def left(self) -> int:
+        """How many tasks have yet to be submitted."""
+        return self._plan.tasks - self._next
+
+    def next(self) -> None:
+        """Submit the next ones, and the last ones again, as after an error that left open whether they were added."""
+        from resourcepool.taskqueue import NewTask, submit_many
+
+        most = SUBMITTED_AT_ONCE if self._next else self._plan.tasks // 2
+        until = min(self._next + most, self._plan.tasks)
+        numbers = range(max(0, self._next - SUBMITTED_AT_ONCE), until)
+        lanes = [number % self._plan.lanes for number in numbers]
+        tasks = [
+            NewTask(TYPE, {"number": number, "lane": lane}, key=str(number), lane=f"lane {lane}")
+            for number, lane in zip(numbers, lanes, strict=True)
+        ]
+        submit_many(STREAM, tasks)
+        self._next = until
+
+
+def _until_done(plan: Plan, fleet: "Fleet", misfortunes: Misfortunes, submitter: Submitter) -> None:
     from django.db import DatabaseError, InterfaceError
+
+    from resourcepool.exceptions import DatabaseUnavailable
 
     for _ in range(CONSUMERS):
         fleet.start()
     left, changed_at, next_at = -1, time.monotonic(), time.monotonic() + plan.every
-    while left and time.monotonic() < changed_at + PATIENCE:
+    while (left or submitter.left) and time.monotonic() < changed_at + PATIENCE:
         fleet.go_on()
         _replace_the_dead(fleet)
         try:
             if time.monotonic() > next_at:
                 misfortunes.next()
                 next_at = time.monotonic() + plan.every
+            if submitter.left:
+                submitter.next()
             now_left = _unfinished()
-        except (DatabaseError, InterfaceError):
+        except (DatabaseError, InterfaceError, DatabaseUnavailable):
             continue
         if now_left != left:
             left, changed_at = now_left, time.monotonic()

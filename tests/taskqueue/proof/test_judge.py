@@ -70,13 +70,14 @@ def test_a_task_may_write_again_under_a_higher_fence_and_lanes_have_orders_of_th
 
 
 def test_what_there_was_to_be_judged_is_counted() -> None:
-    text = "1 began 1 7 1 0 5\n2 killed 1\n3 stopped 2\n4 began 3 7 3 0 6\n5 wrote 3 7 3 0 6"
+    text = "1 began 1 7 1 0 5\n2 killed 1\n3 stopped 2\n4 broker_killed 0\n4 began 3 7 3 0 6\n5 wrote 3 7 3 0 6"
     findings = examine(log(text), [Written(0, 0, 3)], 1, 1)
     assert findings.figures == {
         "tasks": 1,
         "done": 1,
         "terms": 2,
         "begun again": 1,
+        "broker restarted": 1,
         "killed": 1,
         "stopped": 1,
         "writes behind the guard": 1,

@@ -3,6 +3,7 @@
 That the tests object to a package without its guards is ``make mutations``: what a run meets is chance.
 """
 
+import contextlib
 import json
 import subprocess
 import sys
@@ -12,6 +13,8 @@ from typing import Any
 import pytest
 from django.db import connection
 
+from tests.servers import ServerMissing
+from tests.servers.redis import Redis
 from tests.spawned import ROOT
 
 DATABASES = {"mysql": "mariadb"}
@@ -39,3 +42,6 @@ def test_consumers_die_stand_still_and_are_cut_off_and_every_task_is_done_once_a
     figures = proof(tmp_path, "--tasks", "300", "--lanes", "2", "--every", "1")["figures"]
     assert figures["done"] == figures["tasks"] == 300
     assert figures["writes behind the guard"] >= 300
+    with contextlib.suppress(ServerMissing):
+        Redis()
+        assert figures["broker restarted"]

@@ -1,0 +1,79 @@
+"""Who is measured beside ours."""
+
+from dataclasses import dataclass
+
+QUEUE, ELECTION = "queue", "election"
+POSTGRESQL, DURABLE = "PostgreSQL", "each commit durable"
+
+
+@dataclass(frozen=True)
+class Peer:
+    """One contestant; ``script`` is its file in ``scripts``."""
+
+    name: str
+    kind: str
+    script: str
+    place: str  # where it keeps its tasks: a name of benchmarks.peers.measuring.place
+    server: str
+    packages: tuple[str, ...]  # what pip is asked for
+    modules: tuple[str, ...]  # what Python finds when they are installed
+    note: str
+
+    @property
+    def distribution(self) -> str:
+        """The package whose version is told."""
+        return self.packages[0].partition("[")[0]
+
+
+PEERS = (
+    Peer(
+        name="Celery",
+        kind=QUEUE,
+        script="with_celery.py",
+        place="redis",
+        server="Redis",
+        packages=("celery", "redis"),
+        modules=("celery", "redis"),
+        note="in memory only; one worker of 1 or 8 processes; many: `group`",
+    ),
+    Peer(
+        name="procrastinate",
+        kind=QUEUE,
+        script="with_procrastinate.py",
+        place="postgres",
+        server=POSTGRESQL,
+        packages=("procrastinate", "psycopg[binary]"),
+        modules=("procrastinate", "psycopg", "psycopg_pool"),
+        note=f"{DURABLE}; NOTIFY; one worker of 1 or 8 at a time; many: `batch_defer`",
+    ),
+    Peer(
+        name="django-tasks-db",
+        kind=QUEUE,
+        script="with_django_tasks_db.py",
+        place="postgres",
+        server=POSTGRESQL,
+        packages=("django-tasks-db[compat]", "psycopg[binary]"),
+        modules=("django_tasks", "django_tasks_db", "psycopg"),
+        note=f"{DURABLE}; a look each second; 1 or 8 workers, as one does a task at a time; many: in one transaction",
+    ),
+    Peer(
+        name="kazoo Election",
+        kind=ELECTION,
+        script="with_kazoo.py",
+        place="zookeeper",
+        server="ZooKeeper",
+        packages=("kazoo",),
+        modules=("kazoo",),
+        note="each change durable; one server, ticks of 1 s, sessions of 2 s",
+    ),
+    Peer(
+        name="advisory lock by psycopg",
+        kind=ELECTION,
+        script="with_advisory_lock.py",
+        place="postgres",
+        server=POSTGRESQL,
+        packages=("psycopg[binary]",),
+        modules=("psycopg",),
+        note="no term: the server sees the connection end, which it does not when a host or a network is lost",
+    ),
+)

@@ -1,0 +1,126 @@
+"""``manage.py resourcepool_dispenser``: how the dispensers stand, and what operators change."""
+
+import argparse
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+from django.db import connections, router
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from resourcepool.database.retry import retrying
+from resourcepool.exceptions import BadOption
+from resourcepool.management import watching
+from resourcepool.management.dispenser_report import dispensers_as_text
+from resourcepool.management.on_tasks import TasksCommand, add_tasks
+from resourcepool.operations.dispensers import DISCARD, FREE, PAUSE, RESUME, RETRY
+from resourcepool.operations.operation import by_name
+from resourcepool.status.dispensers import dispensers, names_of_dispensers
+from resourcepool.taskqueue.dispenser.models import Bucket, Dispenser, DispenserTask
+from resourcepool.taskqueue.dispenser.pool import TaskPool
+
+State = DispenserTask.State
+STATES = [State.READY.value, State.FAILED.value, State.DISCARDED.value]
+SWITCHES, ON_TASKS = by_name(PAUSE, RESUME), by_name(RETRY, DISCARD)
+
+
+class Command(TasksCommand):
+    about = gettext_lazy(
+        "Shows each dispenser: how many tasks are ready, assigned and failed, how many buckets workers have, and why"
+        " nothing is handed out; pauses and resumes dispensers, adds, retries and discards tasks, frees buckets."
+    )
+    example = (
+        "manage.py resourcepool_dispenser\n"
+        "manage.py resourcepool_dispenser show reviews --watch 5\n"
+        "manage.py resourcepool_dispenser pause reviews\n"
+        "manage.py resourcepool_dispenser add reviews film-101 5.0 film-102 1.0\n"
+        "manage.py resourcepool_dispenser free reviews alice\n"
+        "manage.py resourcepool_dispenser retry reviews --state failed\n"
+        "manage.py resourcepool_dispenser discard reviews film-101 --reason 'no such film'\n"
+        "manage.py resourcepool_dispenser clear reviews"
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """See ``BaseCommand``."""
+        watching.add_watch(parser)
+        about = _("one of these; each has a --help of its own")
+        acts = parser.add_subparsers(dest="do", metavar="WHAT", title=_("what to do"), help=about)
+        show = acts.add_parser("show", help=_("shows all dispensers, or one; the default"))
+        show.add_argument("dispenser", nargs="?", help=_("only this one"))
+        watching.add_watch(show, default=argparse.SUPPRESS)
+        told = {one.name: str(one.title) for one in (PAUSE, RESUME, FREE, RETRY, DISCARD)}
+        told["add"] = _("adds tasks, and gives new scores to those that are ready")
+        told["clear"] = _("removes all tasks that are ready; what workers have, they keep")
+        found = {name: acts.add_parser(name, help=about) for name, about in told.items()}
+        for act in found.values():
+            act.add_argument("dispenser", help=_("the name of a dispenser"))
+        found["add"].add_argument("tasks", nargs="+", metavar="KEY SCORE", help=_("keys, each with its score"))
+        found[FREE.name].add_argument(
+            "bucket", nargs="+", help=_("names of buckets, which are those of workers")
+        )
+        for name, operation in ON_TASKS.items():
+            add_tasks(found[name], operation, STATES)
+        found["clear"].add_argument("--yes", action="store_true", help=_("do not ask"))
+
+    def run(self, **options: Any) -> None:
+        """See ``OperatorCommand``."""
+        does, name = options["do"] or "show", options.get("dispenser")
+        if does != "show" and (options["json"] or options["watch"] is not None):
+            raise CommandError(_("--watch and --json are for show; nothing was changed"))
+        if does == "show":
+            watching.watch(self, lambda: _look(name), options)
+        elif does == "add":
+            count = TaskPool(str(name)).add_many(_scores(options["tasks"]))
+            told = {"count": count, "others": len(options["tasks"]) // 2 - count}
+            self.stdout.write(_("new: %(count)d; there already: %(others)d") % told)
+        elif does == "clear":
+            pool = TaskPool(_known(name).name)
+            self.ask(_("Remove all that are ready (%s)?") % f"{pool.size():,}", yes=options["yes"])
+            self.stdout.write(_("removed: %d") % pool.clear())
+        elif does in SWITCHES:
+            these = Dispenser.objects.using(_using()).filter(pk=_known(name).pk)
+            self.operate(SWITCHES[does], these, 1, {})
+        elif does == FREE.name:
+            self._free(_known(name), set(options["bucket"]))
+        else:
+            tasks = DispenserTask.objects.using(_using()).filter(dispenser_id=_known(name).pk)
+            self.operate_on_tasks(ON_TASKS[does], str(name), tasks, options)
+
+    def _free(self, dispenser: Dispenser, names: set[str]) -> None:
+        rows = Bucket.objects.using(_using()).filter(dispenser=dispenser, name__in=names)
+        found = set(retrying(connections[rows.db], lambda: list(rows.values_list("name", flat=True))))
+        told = {"dispenser": dispenser, "names": ", ".join(sorted(names - found))}
+        missing = _("%(dispenser)s has no bucket with this name: %(names)s") % told if names - found else ""
+        self.operate(FREE, rows, len(found), {}, missing)
+
+
+def _look(name: str | None) -> watching.Look:
+    found = dispensers(*([name] if name else []))
+    return {"dispensers": found}, dispensers_as_text(found)
+
+
+def _scores(words: list[str]) -> dict[str, float]:
+    """Return {key: score} of the words KEY SCORE KEY SCORE ..; raises BadOption."""
+    keys, found = words[::2], dict[str, float]()
+    if len(words) % 2:
+        raise BadOption("KEY SCORE", words[-1], _("a score after each key, such as film-101 5.0"))
+    if len(set(keys)) < len(keys):
+        raise BadOption("KEY SCORE", f"{len(keys)} keys", _("each key once"))
+    for key, text in zip(keys, words[1::2], strict=True):
+        try:
+            found[key] = float(text)
+        except ValueError:
+            raise BadOption("KEY SCORE", text, _("a finite number")) from None
+    return found
+
+
+def _known(name: Any) -> Dispenser:
+    rows = Dispenser.objects.using(_using()).filter(pk=name)
+    found: Dispenser | None = retrying(connections[_using()], rows.first)
+    if found is None:
+        raise BadOption("dispenser", name, names_of_dispensers(_using()))
+    return found
+
+
+def _using() -> str:
+    return router.db_for_write(Dispenser)

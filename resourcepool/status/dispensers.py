@@ -1,0 +1,188 @@
+"""How the dispensers stand: what waits, who has what, what went wrong, and why nothing is handed out."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+from django.db import connections, router
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import Case, When
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop, ngettext
+
+from resourcepool.database.retry import retrying
+from resourcepool.database.tallies import least, tallies
+from resourcepool.dialect import DbLater, DbNow, MicrosUntil
+from resourcepool.events import Sentence
+from resourcepool.exceptions import BadOption
+from resourcepool.status.alarm import ABOUT_DISPENSERS, Alarm, Kind
+from resourcepool.status.durations import duration
+from resourcepool.taskqueue.dispenser.models import Bucket, Dispenser, DispenserTask
+
+MOST_DISPENSERS = 200
+MOST_COUNTED = 10_000  # tasks, or buckets; more would keep the database busy for too long
+RECENT = 60.0  # seconds
+NAMED = 5  # dispensers in an error
+NO_DISPENSER = gettext_noop("an existing dispenser; it is made when it is first used")
+State = DispenserTask.State
+
+
+@dataclass(frozen=True, slots=True)
+class DispenserStatus:
+    """How one dispenser stands; times in seconds; every count goes up to ``MOST_COUNTED``.
+
+    Attributes:
+        depth: tasks that are ready to be handed out.
+        oldest: for how long the one of them that was added first has been there, among those that are next; None:
+            there is none.
+        live: buckets that workers have; ``expired``: those whose tasks are taken back when the next worker asks.
+        assigned: tasks in buckets.
+        failed: tasks that wait for an operator.
+        done: how many were finished within the last minute.
+        rebuilt: since the last rebuild; None: there was none.
+    """
+
+    name: str
+    is_paused: bool
+    depth: int
+    oldest: float | None
+    live: int
+    expired: int
+    assigned: int
+    failed: int
+    done: int
+    rebuilt: float | None
+
+    ALSO: ClassVar = ("because",)
+
+    @property
+    def because(self) -> str:
+        """Why nothing is handed out, in a sentence; "": there are tasks, and workers that take them."""
+        return _reason(self)
+
+
+def dispensers(*names: str) -> list[DispenserStatus]:
+    """Return how each dispenser stands, or each of these, by name: five statements, however many there are.
+
+    Of all dispensers the first ``MOST_DISPENSERS`` are returned; no more may be named.
+
+    Raises:
+        BadOption: there is no such dispenser.
+        DatabaseUnavailable: they cannot be read.
+    """
+    connection = connections[router.db_for_read(Dispenser)]
+    found = retrying(connection, partial(_read, connection, names))
+    if missing := sorted(set(names) - {one.name for one in found}):
+        raise BadOption("dispenser", missing[0], names_of_dispensers(connection.alias))
+    return found
+
+
+def dispenser_of(name: str) -> DispenserStatus | None:
+    """Return how the dispenser of this name stands; None: there is none. Raises DatabaseUnavailable."""
+    connection = connections[router.db_for_read(Dispenser)]
+    if not name.isprintable():  # no dispenser has such a name, and no database can be asked for each
+        return None
+    return next(iter(retrying(connection, partial(_read, connection, (name,)))), None)
+
+
+def names_of_dispensers(using: str) -> Sentence:
+    """Return what to say to somebody who has named a dispenser that does not exist."""
+    rows = Dispenser.objects.using(using).order_by("pk").values_list("pk", flat=True)[: NAMED + 1]
+    names = retrying(connections[using], lambda: list(rows))
+    if not names:
+        return Sentence(NO_DISPENSER)
+    some = ", ".join(names[:NAMED]) + (" .." if len(names) > NAMED else "")
+    return Sentence(gettext_noop("one of %(names)s"), names=some)
+
+
+def of_dispensers(found: Sequence[DispenserStatus], oldest: float) -> Iterator[Alarm]:
+    """Yield what is wrong with these; ``oldest``: the age in seconds from which a ready task is late."""
+    for one in found:
+        about = f"{ABOUT_DISPENSERS}{one.name}"
+        if one.failed:
+            text = ngettext(
+                "%(count)d task has failed. Retry or discard it.",
+                "%(count)d tasks have failed. Retry or discard them.",
+                one.failed,
+            )
+            yield Alarm(Kind.FAILED_TASKS, about, text % {"count": one.failed})
+        if one.oldest is not None and one.oldest > oldest and not one.is_paused:
+            told = {"age": duration(one.oldest), "count": one.depth}
+            text = _("a task has been ready for %(age)s; ready: %(count)d.") % told
+            because = _("%s.") % one.because if one.because else ""
+            yield Alarm(Kind.LATE_TASKS, about, f"{text} {because}".rstrip())
+
+
+def _read(connection: BaseDatabaseWrapper, names: Sequence[str]) -> list[DispenserStatus]:
+    using = connection.alias
+    chosen = Dispenser.objects.using(using).filter(pk__in=names) if names else Dispenser.objects.using(using)
+    rows = list(chosen.annotate(built=MicrosUntil("rebuilt_at")).order_by("pk")[:MOST_DISPENSERS])
+    if not rows:
+        return []
+    keys = [row.pk for row in rows]
+    ready = least(connection, [_ready(using, key) for key in keys], "waits")
+    buckets = tallies(connection, [_buckets(using, key) for key in keys], "is_live")
+    kept = [_in_state(using, key, state) for key in keys for state in (State.ASSIGNED, State.FAILED)]
+    kept_counts = tallies(connection, kept, "state")
+    done = tallies(connection, [_done(using, key) for key in keys], "state")
+    by_row = zip(rows, ready, buckets, kept_counts[::2], kept_counts[1::2], done, strict=True)
+    return [_status(*one) for one in by_row]
+
+
+def _ready(using: str, dispenser: str) -> Any:
+    rows = _tasks(using, dispenser).filter(state=State.READY).in_order()
+    return rows.annotate(waits=MicrosUntil("added_at")).values_list("waits")[:MOST_COUNTED]
+
+
+def _buckets(using: str, dispenser: str) -> Any:
+    rows = Bucket.objects.using(using).filter(dispenser_id=dispenser)
+    is_live = Case(When(busy_before__gt=DbNow(), then=1), default=0)
+    return rows.annotate(is_live=is_live).values_list("is_live")[:MOST_COUNTED]
+
+
+def _in_state(using: str, dispenser: str, state: str) -> Any:
+    return _tasks(using, dispenser).filter(state=state).values_list("state")[:MOST_COUNTED]
+
+
+def _done(using: str, dispenser: str) -> Any:
+    recent = _tasks(using, dispenser).filter(finished_at__gt=DbLater(-RECENT))
+    return recent.filter(state=State.DONE).values_list("state")[:MOST_COUNTED]
+
+
+def _tasks(using: str, dispenser: str) -> Any:
+    return DispenserTask.objects.using(using).filter(dispenser_id=dispenser)
+
+
+def _status(
+    row: Any,
+    ready: tuple[int, Any],
+    buckets: Counter[Any],
+    assigned: Counter[Any],
+    failed: Counter[Any],
+    done: Counter[Any],
+) -> DispenserStatus:
+    depth, waits = ready
+    return DispenserStatus(
+        name=row.name,
+        is_paused=row.is_paused,
+        depth=depth,
+        oldest=None if waits is None else max(0.0, -int(waits) / 1_000_000),
+        live=buckets[1,],
+        expired=buckets[0,],
+        assigned=assigned.total(),
+        failed=failed.total(),
+        done=done.total(),
+        rebuilt=None if row.built is None else max(0.0, -row.built / 1_000_000),
+    )
+
+
+def _reason(one: DispenserStatus) -> str:
+    if one.is_paused:
+        return _("it is paused")
+    if one.depth:
+        return "" if one.live else _("no worker has a bucket")
+    if one.expired:
+        return _("all tasks are assigned; those in expired buckets return when the next worker asks")
+    return _("all tasks are assigned") if one.assigned else _("it has no tasks")

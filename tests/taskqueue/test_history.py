@@ -1,0 +1,236 @@
+"""What the history tells of streams, their leaders and their tasks, and what it does not."""
+
+from collections.abc import Iterator
+from threading import current_thread
+from typing import Any
+
+import pytest
+
+from resourcepool.database.clock import monotonic
+from resourcepool.database.wakeup import Wakeup
+from resourcepool.dialect import DbLater
+from resourcepool.elections import Election
+from resourcepool.history.recorder import recorder
+from resourcepool.models import Event, Leadership, Stream, Task
+from resourcepool.options import DAY
+from resourcepool.signals import What
+from resourcepool.sweeps.sweep import prune, sweep
+from resourcepool.taskqueue import Consumer, NewTask, handler, submit, submit_many
+from resourcepool.taskqueue.leading import Leading
+from resourcepool.taskqueue.models import TaskQuerySet
+from tests.app.rows import expire
+from tests.committed import Statement
+from tests.eventually import InBackground, eventually
+from tests.history.told import told
+from tests.taskqueue.consuming import WITHIN, Gate, consuming, die, states, stream, task
+
+
+@pytest.fixture(autouse=True)
+def history(settings: Any) -> Iterator[None]:
+    settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "HISTORY": True}
+    yield
+    recorder._waiting.clear()
+    Event.objects.all()._raw_delete("default")
+
+
+def events(model: Any) -> list[tuple[str, str, str]]:
+    """Return (what, actor, reason) of what the history tells of rows of this model, oldest first."""
+    eventually(lambda: recorder.is_idle)
+    rows = Event.objects.filter(pool=model._meta.label_lower).order_by("pk")
+    return list(rows.values_list("what", "actor", "reason"))
+
+
+def test_who_led_a_stream_and_that_it_resigned_is_told() -> None:
+    row = stream()
+    with consuming() as consumer:
+        eventually(lambda: consumer.term, WITHIN)
+        assert consumer.term is not None
+        holder = consumer.term.holder
+    assert told(row)[-1] == "released"
+    assert set(Event.objects.of(row).values_list("holder", flat=True)) == {holder}
+
+
+def test_who_was_elected_in_an_election_is_told_and_how_each_term_ended() -> None:
+    Election("reports").campaign().resign()
+    row = Leadership.objects.get()
+    assert told(row) == ["released"]
+    assert Event.objects.of(row).get().is_whole
+    term = Election("reports").campaign()
+    following = InBackground(lambda: Election("reports").campaign(timeout=WITHIN))
+    waiting = eventually(lambda: Election("reports").standbys())
+    term.resign(to=waiting[0])
+    second = following.result()
+    expire(row)
+    third = Election("reports").campaign()
+    with pytest.raises(Exception, match="is lost"):
+        second.renew()
+    third.resign()
+    assert "handed_over" in told(row)
+    assert Event.objects.get(what=What.HANDED_OVER).reason == f"to {waiting[0]}"
+    assert Event.objects.get(what=What.LOST).fence == second.fence
+
+
+def test_a_leader_that_died_is_told_by_the_sweep_whether_another_one_took_over_or_not() -> None:
+    Election("a").campaign()
+    Election("b").campaign()
+    recorder.flush()
+    for row in Leadership.objects.all():
+        expire(row)
+    third = Election("b").campaign()
+    recorder.flush()
+    assert "1 lease ran out, 1 of these overtaken" in (sweep() or "")
+    assert [told(row)[-1] for row in Leadership.objects.order_by("name")] == ["expired", "expired"]
+    third.resign()
+
+
+def test_a_leader_that_resigned_in_favour_of_a_waiter_has_not_expired() -> None:
+    first = Election("reports").campaign()
+    following = InBackground(lambda: Election("reports").campaign(timeout=WITHIN))
+    eventually(lambda: Election("reports").standbys())
+    recorder.flush()  # so that the term has an event of its beginning
+    first.resign()
+    second = following.result()
+    recorder.flush()
+    sweep()
+    assert "expired" not in told(Leadership.objects.get())
+    second.resign()
+
+
+def test_pausing_and_resuming_is_told_with_who_did_it_and_only_where_it_changed_something() -> None:
+    stream()
+    stream("idle", is_paused=True)
+    Stream.objects.all().pause("alice")
+    Stream.objects.all().pause("bob")
+    Stream.objects.filter(pk="idle").resume("bob")
+    assert events(Stream) == [("paused", "alice", ""), ("resumed", "bob", "")]
+
+
+@pytest.mark.parametrize(
+    ("policy", "what"), [("block", "blocked"), ("skip", "skipped"), ("dead-letter", "dead")]
+)
+def test_a_task_that_is_given_up_is_told_with_its_error_but_not_its_retries(policy: str, what: str) -> None:
+    stream(on_failure=policy, retries=2, retry_delay=0)
+    handler("note")(lambda _: 1 / 0)
+    submit("oracle", "note", key="a")
+    with consuming():
+        eventually(lambda: states()["a"] == what, WITHIN, states)
+    assert events(Task) == [(what, "", "oracle/a: ZeroDivisionError: division by zero")]
+    assert told(task("a")) == [what]
+
+
+def test_the_error_of_a_task_without_a_handler_is_told_as_a_sentence() -> None:
+    stream()
+    submit("oracle", "unknown", key="a")
+    with consuming():
+        eventually(lambda: states()["a"] == "blocked", WITHIN, states)
+    ((_what, _actor, reason),) = events(Task)
+    assert (reason.code, reason.parameters["why"].code) == ("about", "no_handler")
+
+
+def test_a_task_that_kept_killing_its_process_is_told() -> None:
+    stream(most_deaths=2)
+    submit("oracle", "note", key="a")
+    Task.objects.update(deaths=2)
+    with consuming():
+        eventually(lambda: states()["a"] == "blocked", WITHIN, states)
+    assert [event[2] for event in events(Task)] == ["oracle/a: its process died while running it (deaths: 2)"]
+
+
+def test_what_ran_too_long_is_written_down_before_its_process_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("resourcepool.history.recorder.EVERY", 600)
+    stream()
+    gate, seen = Gate(), []
+
+    def ended(why: str) -> Any:
+        seen.extend(Event.objects.filter(pool="resourcepool.task").values_list("what", flat=True))
+        gate.may_end.set()
+        die(why)
+
+    handler("slow", max_runtime=0.1)(gate)
+    submit("oracle", "slow", key="a")
+    running = InBackground(Consumer("oracle", die=ended).run)
+    with pytest.raises(Exception, match="max_runtime"):
+        running.result(WITHIN)
+    assert seen == ["blocked"]
+    recorder.flush()
+
+
+def test_what_an_operator_does_to_tasks_is_told_with_who_and_why() -> None:
+    stream()
+    submit_many("oracle", [NewTask("note", key=key) for key in "ab"])
+    Task.objects.filter(key="a").update(state="blocked")
+    Task.objects.all().retry("alice", "disk is back")
+    Task.objects.filter(key="b").discard("bob", "typo")
+    assert events(Task) == [
+        ("retried", "alice", "oracle/a: disk is back"),
+        ("discarded", "bob", "oracle/b: typo"),
+    ]
+
+
+def test_only_what_was_changed_is_told_when_somebody_was_faster(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream()
+    submit_many("oracle", [NewTask("note", key=key) for key in "abc"])
+    Task.objects.update(state="blocked")
+    whole = TaskQuerySet.values_list
+
+    def slow(rows: Any, *columns: Any, **options: Any) -> Any:
+        found = list(whole(rows, *columns, **options))
+        Task.objects.filter(key="b").update(state="done")
+        return found
+
+    monkeypatch.setattr(TaskQuerySet, "values_list", slow)
+    done = Task.objects.all().retry("alice")
+    monkeypatch.undo()
+    assert (done, states()) == (2, {"a": "ready", "b": "done", "c": "ready"})
+    assert [event[2] for event in events(Task)] == ["oracle/a", "oracle/c"]
+
+
+def test_a_task_that_ran_well_is_told_of_nowhere_and_costs_no_statement_nor_does_an_idle_consumer(
+    settings: Any, statements: list[Statement]
+) -> None:
+    handler("note")(lambda _: None)
+    sent = []
+    for name, is_told in (("untold", False), ("told", True)):
+        settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "HISTORY": is_told}
+        stream(name)
+        with Election(name, Stream).campaign() as term:
+            eventually(lambda: recorder.is_idle)
+            wakeup = Wakeup()
+            leading = Leading(name, term, wakeup)
+            leading.turn(may_begin=True)
+            submit(name, "note")
+            statements.clear()
+            leading.turn(may_begin=True)
+            wakeup.sleep_until(monotonic() + WITHIN)
+            leading.turn(may_begin=True)
+            leading.turn(may_begin=True)
+            sent.append(
+                [one.sql.replace(name, "it") for one in statements if one.thread == current_thread().name]
+            )
+            assert states(name).popitem()[1] == "done"
+            leading.close()
+    assert sent[0] == sent[1]
+    assert events(Task) == []
+
+
+def test_a_stream_may_keep_no_history(settings: Any) -> None:
+    pools = {"resourcepool.Stream": {"history": False}, "resourcepool.Task": {"history": False}}
+    settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "POOLS": pools}
+    stream()
+    submit("oracle", "unknown", key="a")
+    with consuming():
+        eventually(lambda: states()["a"] == "blocked", WITHIN, states)
+    Stream.objects.all().pause("alice")
+    Task.objects.all().discard("alice", "typo")
+    assert events(Stream) == events(Task) == []
+
+
+def test_events_of_streams_and_tasks_are_pruned_like_others() -> None:
+    stream()
+    submit_many("oracle", [NewTask("note", key=key) for key in "abc"])
+    Task.objects.all().discard("alice", "typo")
+    Stream.objects.all().pause("alice")
+    assert len(events(Task) + events(Stream)) == 4
+    Event.objects.update(at=DbLater(-31 * DAY))
+    prune()
+    assert not Event.objects.exists()

@@ -1,0 +1,47 @@
+"""However long a stream is, its consumer and its status find the first tasks of it by index, and read no others."""
+
+from collections.abc import Callable
+
+import pytest
+from django.db import connection
+
+from resourcepool.dialect import DbNow
+from resourcepool.dialect.inspection import inspector
+from resourcepool.models import Task
+from resourcepool.safety.plans import caught, judge_plan
+from resourcepool.status.streams import stream_of
+from resourcepool.taskqueue import attempts, submit_many
+from resourcepool.taskqueue.submitting import NewTask
+from tests.taskqueue.consuming import stream
+
+MANY = 3_000
+TABLE = Task._meta.db_table
+
+
+@pytest.fixture(autouse=True)
+def _long() -> None:
+    stream()
+    submit_many("oracle", (NewTask("note", key=f"done {number}") for number in range(MANY)))
+    Task.objects.update(state=Task.State.DONE, finished_at=DbNow())
+    submit_many("oracle", (NewTask("note", key=str(number), lane=str(number % 9)) for number in range(MANY)))
+    with connection.cursor() as cursor:
+        if connection.vendor != "sqlite":  # which chooses well without
+            cursor.execute(f"ANALYZE {'TABLE ' if connection.vendor == 'mysql' else ''}{TABLE}")
+
+
+@pytest.mark.parametrize(
+    "send",
+    [
+        lambda: attempts.heads("default", "oracle", set(), 1),
+        lambda: attempts.heads("default", "oracle", {"1", "2"}, 128),
+        lambda: stream_of("oracle"),
+        lambda: list(Task.objects.filter(stream_id="oracle").in_line().values_list("state")[:100]),
+    ],
+    ids=["the next task", "the next task of each lane", "the first task of a status", "tasks that are counted"],
+)
+def test_the_first_unfinished_tasks_are_found_by_index_and_nothing_is_sorted(
+    send: Callable[[], object],
+) -> None:
+    plan = inspector(connection).explain(*caught(connection, send))
+    assert judge_plan(plan, {TABLE}) is None
+    assert {step.index for step in plan.steps if step.table in (TABLE, "U0")} == {"resourcepool_task_in_order"}
