@@ -71,6 +71,20 @@ def test_nobody_adds_topics_timers_or_nodes(admin_client: Client, topic: Topic) 
         assert admin_client.get(reverse(f"admin:resourcepool_{model}_add")).status_code == 403
 
 
+def test_a_topic_that_has_timers_is_not_deleted_and_they_are_not_listed(
+    admin_client: Client, topic: Topic
+) -> None:
+    address = reverse("admin:resourcepool_topic_delete", args=[TOPIC])
+    shown = admin_client.get(address).content.decode()
+    assert f"{TOPIC} has timers" in shown
+    assert f"{TOPIC}/a" not in shown
+    admin_client.post(address, {"post": "yes"})
+    assert Topic.objects.exists()
+    Timer.objects.all().delete()
+    assert admin_client.post(address, {"post": "yes"}).status_code == 302
+    assert not Topic.objects.exists()
+
+
 def test_topics_are_paused_and_resumed(admin_client: Client, topic: Topic) -> None:
     assert "1 was paused." in operate(admin_client, "topic", "pause", [TOPIC])
     assert Topic.objects.get().is_paused

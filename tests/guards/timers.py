@@ -9,6 +9,7 @@ OCCURRENCES, PRUNING = "taskqueue/timers/occurrences.py", "sweeps/pruning.py"
 SETS = ("tests/taskqueue/timers/test_scheduling.py",)
 RUNS = ("tests/taskqueue/timers/test_runner.py",)
 NODES, TIMES = ("tests/taskqueue/timers/test_gate.py",), ("tests/taskqueue/timers/test_occurrences.py",)
+MODELS, OPERATORS = "taskqueue/timers/models.py", ("tests/taskqueue/timers/test_operators.py",)
 
 TIMERS = (
     Mutation(
@@ -120,5 +121,30 @@ TIMERS = (
         "Timer.State.DONE, Timer.State.CANCELLED",
         "Timer.State.DEAD, Timer.State.DONE, Timer.State.CANCELLED",
         ("tests/sweeps/test_pruning_timers.py",),
+    ),
+    Mutation(
+        "timers: an operator cancels none that runs",
+        MODELS,
+        "running + self.unfinished().filter(_NOBODYS).update(",
+        "running + self.unfinished().update(",
+        OPERATORS,
+    ),
+    Mutation(
+        "timers: a recurring one that runs is cancelled",
+        MODELS,
+        'exclude(schedule="").update(',
+        "none().update(",
+        OPERATORS,
+    ),
+    Mutation(
+        "timers: an operator cancels what a dead process left",
+        MODELS,
+        'Q(state="pending") | Q(busy_before__lte=DbNow())',
+        'Q(state="pending")',
+        OPERATORS,
+    ),
+    Mutation("timers: none is fired that runs", MODELS, "self.waiting().update(", "self.update(", OPERATORS),
+    Mutation(
+        "timers: a retry keeps its due moment", MODELS, 'default=F("due_at")', "default=DbNow()", OPERATORS
     ),
 )

@@ -3,6 +3,8 @@
 from typing import Any, ClassVar
 
 from django.contrib import admin
+from django.db import router
+from django.db.models import Exists, OuterRef
 from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.translation import gettext, ngettext
@@ -53,6 +55,16 @@ class TopicAdmin(AskingByRows):
         """Write only what was edited: an operator may pause it while the form is open."""
         if edited := [name for name in form.changed_data if name in SETTINGS]:
             obj.save(update_fields=edited)
+
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        """Return what Django asks about; one that has timers is not deleted, and they may be too many to be listed."""
+        rows = Topic.objects.using(router.db_for_write(Topic)).filter(pk__in=[one.pk for one in objs])
+        used = rows.filter(Exists(Timer.objects.filter(topic_id=OuterRef("pk")))).values_list("pk", flat=True)
+        if kept := [
+            to_list(self.admin_site, Timer, gettext("%s has timers") % name, topic=name) for name in used
+        ]:
+            return [], {}, set(), kept
+        return super().get_deleted_objects(objs, request)
 
     def note(self, rows: Any) -> None:
         """Read how each of these stands."""

@@ -54,7 +54,7 @@ class Command(OperatorCommand):
             act.add_argument("--state", choices=STATES, help=_("all timers in this state, up to 10,000"))
             act.add_argument("--yes", action="store_true", help=_("do not ask"))
             for line in one.fields:
-                act.add_argument(f"--{line.name}", required=True, help=str(line.help))
+                act.add_argument(f"--{line.name}", required=line.is_needed, help=str(line.help))
 
     def run(self, **options: Any) -> None:
         """See ``OperatorCommand``."""
