@@ -131,7 +131,7 @@ def test_why_says_of_a_stream_why_nothing_runs() -> None:
     submit("oracle", "note")
     assert "oracle: no consumer leads it" in said("resourcepool_why", "oracle")
     assert json.loads(said("resourcepool_why", "oracle", "--json"))["because"].startswith("no consumer")
-    with pytest.raises(CommandError, match="stream or dispenser is called"):
+    with pytest.raises(CommandError, match="stream, dispenser or topic is called"):
         said("resourcepool_why", "orcale")
 
 
