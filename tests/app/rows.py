@@ -121,9 +121,13 @@ def granted(row: Any, holder: str = "me", ttl: float = 60, **more: Any) -> verbs
 
 
 def steal(row: Any, holder: str = "thief") -> verbs.Grant:
-    """Let the lease expire, and somebody else be faster."""
-    expire(row)
-    return granted(row, holder)
+    """Let the lease expire, and somebody else be faster: again, if a renewal that was on its way came between."""
+
+    def take() -> verbs.Grant | None:
+        expire(row)
+        return claim(row, holder)
+
+    return eventually(take)
 
 
 def hold(row: Any, *, ttl: float = 60, holder: str = "me", **terms: Any) -> Lease:
