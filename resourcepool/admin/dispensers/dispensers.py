@@ -11,8 +11,8 @@ from django.utils.translation import gettext_lazy as _
 from resourcepool.admin.queues.links import to_list
 from resourcepool.admin.resources.columns import lines
 from resourcepool.admin.streams.asking import AskingByRows
-from resourcepool.operations.dispensers import PAUSE, RESUME
 from resourcepool.operations.operation import by_name
+from resourcepool.operations.work import PAUSE, RESUME
 from resourcepool.status.dispensers import DispenserStatus, dispensers
 from resourcepool.status.durations import duration
 from resourcepool.taskqueue.dispenser.models import Bucket, Dispenser, DispenserTask

@@ -13,8 +13,8 @@ from resourcepool.admin.filters import choice, typed
 from resourcepool.admin.generic import ReadOnlyAdmin
 from resourcepool.admin.streams.asking import AskingByRows
 from resourcepool.admin.words import moments, reasons
-from resourcepool.operations.dispensers import DISCARD, RETRY
 from resourcepool.operations.operation import by_name
+from resourcepool.operations.work import DISCARD, RETRY
 from resourcepool.taskqueue.dispenser.models import Bucket, Dispenser, DispenserTask
 
 State = DispenserTask.State

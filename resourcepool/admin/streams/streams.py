@@ -17,7 +17,7 @@ from resourcepool.admin.streams.asking import AskingByRows
 from resourcepool.admin.timeline import Timelined
 from resourcepool.dashboard.access import may_view
 from resourcepool.operations.operation import by_name
-from resourcepool.operations.streams import PAUSE, RESUME
+from resourcepool.operations.work import PAUSE, RESUME
 from resourcepool.signals import Fact, What, tell
 from resourcepool.status.durations import duration
 from resourcepool.status.streams import STANDINGS, StreamStatus, streams

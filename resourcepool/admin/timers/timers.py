@@ -15,7 +15,8 @@ from resourcepool.admin.streams.asking import AskingByRows
 from resourcepool.admin.words import moments, reasons
 from resourcepool.dialect import MicrosUntil
 from resourcepool.operations.operation import by_name
-from resourcepool.operations.timers import CANCEL, DISCARD, FIRE, RETRY
+from resourcepool.operations.timers import CANCEL, FIRE
+from resourcepool.operations.work import DISCARD, RETRY
 from resourcepool.status.durations import duration
 from resourcepool.taskqueue.timers.models import Timer
 

@@ -15,7 +15,7 @@ from resourcepool.admin.queues.links import to_list
 from resourcepool.admin.resources.columns import lines
 from resourcepool.admin.streams.asking import AskingByRows
 from resourcepool.operations.operation import by_name
-from resourcepool.operations.timers import PAUSE, RESUME
+from resourcepool.operations.work import PAUSE, RESUME
 from resourcepool.status.durations import duration
 from resourcepool.status.timers import TopicStatus, topics
 from resourcepool.taskqueue.timers.models import Timer, Topic

@@ -11,21 +11,9 @@ from resourcepool.database.columns import check_finite, seconds, whole
 from resourcepool.dialect import DbNow, FenceField, KeyField
 from resourcepool.leases.models import AbstractLease, LeaseQuerySet
 from resourcepool.options import DAY
-from resourcepool.taskqueue.abstract import AbstractWork, WorkQuerySet
+from resourcepool.taskqueue.abstract import AbstractWork, PausableQuerySet, WorkQuerySet
 
 MAX_KEY = 200
-
-
-class DispenserQuerySet(models.QuerySet[Any]):
-    """What an operator does to dispensers."""
-
-    def pause(self, actor: str = "") -> int:
-        """Have them hand out no more tasks; returns how many were not paused."""
-        return self.filter(is_paused=False).update(is_paused=True)
-
-    def resume(self, actor: str = "") -> int:
-        """End a pause; returns how many were paused."""
-        return self.filter(is_paused=True).update(is_paused=False)
 
 
 class Dispenser(models.Model):
@@ -56,7 +44,7 @@ class Dispenser(models.Model):
     )
     rebuilt_at = models.DateTimeField(_("rebuilt at"), null=True, editable=False)
 
-    objects: ClassVar[Any] = DispenserQuerySet.as_manager()
+    objects: ClassVar[Any] = PausableQuerySet.as_manager()
 
     class Meta:
         verbose_name = _("dispenser")
@@ -141,6 +129,7 @@ class DispenserTask(AbstractWork):
         FAILED = "failed", _("failed")
         DISCARDED = "discarded", _("discarded")
 
+    named_by = ("dispenser_id", "key")
     ready_state = State.READY
     failed_states = (State.FAILED, State.DISCARDED)
     discardable_states = (State.READY, State.FAILED)
@@ -186,9 +175,6 @@ class DispenserTask(AbstractWork):
             models.Index(fields=["dispenser", "state", "score", "id"], name="resourcepool_dispensed_order"),
             models.Index(fields=["dispenser", "finished_at"], name="resourcepool_dispensed_old"),
         ]
-
-    def __str__(self) -> str:
-        return f"{self.dispenser_id}/{self.key}"
 
     @classmethod
     def nobodys(cls) -> dict[str, Any]:

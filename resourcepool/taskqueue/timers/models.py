@@ -13,7 +13,7 @@ from resourcepool.events import say
 from resourcepool.labels import check_labels
 from resourcepool.leases.models import AbstractLease, LeaseQuerySet
 from resourcepool.options import DAY
-from resourcepool.taskqueue.abstract import AbstractWork, WorkQuerySet
+from resourcepool.taskqueue.abstract import AbstractWork, PausableQuerySet, WorkQuerySet
 
 MAX_NAME = 200
 MAX_TOPIC = 100
@@ -22,18 +22,6 @@ LATE = 60.0  # seconds
 
 # Of one whose handler's process has died nobody is the holder, either.
 _NOBODYS = Q(state="pending") | Q(busy_before__lte=DbNow())
-
-
-class TopicQuerySet(models.QuerySet[Any]):
-    """What an operator does to topics."""
-
-    def pause(self, actor: str = "") -> int:
-        """Have no more of their timers begun; returns how many were not paused."""
-        return self.filter(is_paused=False).update(is_paused=True)
-
-    def resume(self, actor: str = "") -> int:
-        """End a pause; returns how many were paused."""
-        return self.filter(is_paused=True).update(is_paused=False)
 
 
 class Topic(models.Model):
@@ -81,7 +69,7 @@ class Topic(models.Model):
         most=3_650 * DAY,
     )
 
-    objects: ClassVar[Any] = TopicQuerySet.as_manager()
+    objects: ClassVar[Any] = PausableQuerySet.as_manager()
 
     class Meta:
         verbose_name = _("timer topic")
@@ -162,6 +150,7 @@ class Timer(AbstractLease, AbstractWork):
         EXPIRED = "expired", _("expired")
         REVOKED = "revoked", _("revoked")
 
+    named_by = ("topic_id", "name")
     ready_state = State.PENDING
     failed_states = (State.DEAD, State.DISCARDED)
     discardable_states = (State.PENDING, State.DEAD)
@@ -214,9 +203,6 @@ class Timer(AbstractLease, AbstractWork):
         indexes = [
             models.Index(fields=["topic", "finished_at", "busy_before"], name="resourcepool_timer_due"),
         ]
-
-    def __str__(self) -> str:
-        return f"{self.topic_id}/{self.name}"
 
     @classmethod
     def nobodys(cls) -> dict[str, Any]:
