@@ -2,6 +2,7 @@
 
 from typing import Any, ClassVar, Self
 
+from django.apps import apps
 from django.db import models
 from django.db.models import F
 from django.utils.translation import gettext_lazy as _
@@ -32,6 +33,10 @@ class PausableQuerySet(models.QuerySet[Any]):
 
 class WorkQuerySet(models.QuerySet[Any]):
     """Filters over units of work, and what an operator does to them."""
+
+    def called(self, place: str, name: str) -> Self:
+        """The one of this name in this stream, dispenser or topic."""
+        return self.filter(**dict(zip(self.model.named_by, (place, name), strict=True)))
 
     def unfinished(self) -> Self:
         """Those that are not over."""
@@ -71,6 +76,7 @@ class WorkQuerySet(models.QuerySet[Any]):
 class AbstractWork(models.Model):
     """Columns of a unit of work. Its ``fence`` goes up with every attempt, and with everything done to it."""
 
+    acts_are_told: ClassVar[bool] = True
     named_by: ClassVar[tuple[str, str]]  # the columns that tell where it belongs, and which one it is there
     ready_state: ClassVar[str]
     failed_states: ClassVar[tuple[str, ...]]
@@ -96,3 +102,13 @@ class AbstractWork(models.Model):
     def nobodys(cls) -> dict[str, Any]:
         """Return what to write so that nobody has it."""
         return {}
+
+
+def operated_models() -> list[Any]:
+    """Return the models, besides elections, of which the history tells what operators do and what is given up."""
+    return [model for model in apps.get_models() if getattr(model, "acts_are_told", False)]
+
+
+def work_models() -> list[Any]:
+    """Return the models of units of work."""
+    return [model for model in operated_models() if issubclass(model, AbstractWork)]

@@ -67,10 +67,6 @@ class TaskAdmin(Timelined, ReadOnlyAdmin, AskingByRows):
         key = search_term.strip()
         return (queryset.filter(key=key) if key else queryset), False
 
-    def called(self, row: Any) -> str:
-        """Return its stream and key."""
-        return str(row)
-
     @admin.display(description=_("state"))
     def colored(self, task: Any) -> str:
         """Show its state."""

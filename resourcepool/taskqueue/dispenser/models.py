@@ -11,6 +11,7 @@ from resourcepool.database.columns import check_finite, seconds, whole
 from resourcepool.dialect import DbNow, FenceField, KeyField
 from resourcepool.leases.models import AbstractLease, LeaseQuerySet
 from resourcepool.options import DAY
+from resourcepool.signals import Fact, What, tell
 from resourcepool.taskqueue.abstract import AbstractWork, PausableQuerySet, WorkQuerySet
 
 MAX_KEY = 200
@@ -18,6 +19,8 @@ MAX_KEY = 200
 
 class Dispenser(models.Model):
     """A pool of tasks, lowest score first. Made when it is first used."""
+
+    acts_are_told: ClassVar[bool] = True
 
     name = KeyField(_("name"), max_length=MAX_KEY, primary_key=True, validators=[MinLengthValidator(1)])
     most_expirations = whole(
@@ -64,10 +67,11 @@ class BucketQuerySet(LeaseQuerySet):
         A worker that goes on with its tasks is told that they are stale; it gets a new bucket when it asks for more.
         """
         # One transaction each: a worker that is being handed tasks is waited for, and has no other one locked.
-        return sum(_freed(self.db, pk) for pk in self.order_by("pk").values_list("pk", flat=True))
+        found = self.order_by("pk").values_list("pk", "dispenser_id", "name")
+        return sum(_freed(self.db, pk, dispenser, worker, actor) for pk, dispenser, worker in found)
 
 
-def _freed(using: str, pk: Any) -> int:
+def _freed(using: str, pk: Any, dispenser: str, worker: str, actor: str) -> int:
     bucket = Bucket.objects.using(using).filter(pk=pk)
     with transaction.atomic(using=using):
         if not bucket.update(fence=F("fence") + 1):  # locks it, so that nothing is put into it
@@ -77,6 +81,7 @@ def _freed(using: str, pk: Any) -> int:
         mine = tasks.filter(pk__in=list(tasks.order_by("pk").values_list("pk", flat=True)))
         mine.update(state=DispenserTask.State.READY, bucket=None, fence=F("fence") + 1)
         bucket._raw_delete(using)
+        tell(Fact(What.FREED, Dispenser, using, dispenser, holder=worker, actor=actor))
     return 1
 
 

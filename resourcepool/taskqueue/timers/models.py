@@ -13,7 +13,9 @@ from resourcepool.events import say
 from resourcepool.labels import check_labels
 from resourcepool.leases.models import AbstractLease, LeaseQuerySet
 from resourcepool.options import DAY
+from resourcepool.signals import What
 from resourcepool.taskqueue.abstract import AbstractWork, PausableQuerySet, WorkQuerySet
+from resourcepool.taskqueue.telling import changed
 
 MAX_NAME = 200
 MAX_TOPIC = 100
@@ -26,6 +28,8 @@ _NOBODYS = Q(state="pending") | Q(busy_before__lte=DbNow())
 
 class Topic(models.Model):
     """What timers are about: which nodes may handle them, and what becomes of failures. Made when first used."""
+
+    acts_are_told: ClassVar[bool] = True
 
     name = KeyField(_("name"), max_length=MAX_TOPIC, primary_key=True, validators=[MinLengthValidator(1)])
     is_paused = models.BooleanField(_("paused"), default=False, help_text=_("No more timers are begun."))
@@ -107,13 +111,16 @@ class TimerQuerySet(LeaseQuerySet, WorkQuerySet):  # type: ignore[override]  # a
         """Make those that wait for their moment due at once; returns how many."""
         is_ahead = When(due_at__gt=DbNow(), then=DbNow())
         due_at = Case(is_ahead, default=F("due_at"))
-        return self.waiting().update(due_at=due_at, busy_before=DbNow(), fence=F("fence") + 1)
+        waiting = (self.waiting(), What.FIRED, actor, "")
+        return changed(*waiting, due_at=due_at, busy_before=DbNow(), fence=F("fence") + 1)
 
     def cancel(self, actor: str = "") -> int:
         """Keep them from firing, and recurring ones that run from firing again; returns how many."""
+        told = (What.CANCELLED, actor, "")
+        running, waiting = self.unfinished().exclude(_NOBODYS), self.unfinished().filter(_NOBODYS)
         with transaction.atomic(using=self.db):
-            running = self.unfinished().exclude(_NOBODYS).exclude(schedule="").update(schedule="")
-            return running + self.unfinished().filter(_NOBODYS).update(
+            return changed(running.exclude(schedule=""), *told, schedule="") + changed(
+                *(waiting, *told),
                 state=Timer.State.CANCELLED,
                 fence=F("fence") + 1,
                 finished_at=DbNow(),
