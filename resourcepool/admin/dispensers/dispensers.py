@@ -33,6 +33,7 @@ class DispenserAdmin(PlaceAdmin):
     readonly_fields: ClassVar[Any] = ("name", *STANDING)
     operations = by_name(PAUSE, RESUME)
     settings, work = SETTINGS, DispenserTask
+    read = staticmethod(dispensers)
 
     def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:
         """Tell that nobody may: programs make it when they first use it."""
@@ -44,16 +45,10 @@ class DispenserAdmin(PlaceAdmin):
             return False
         return not (obj.tasks.exists() or obj.buckets.exists())
 
-    def note(self, rows: Any) -> None:
-        """Read how each of these stands."""
-        found = {one.name: one for one in dispensers(*(row.name for row in rows))} if rows else {}
-        for row in rows:
-            row.status = found[row.name]
-
     @admin.display(description=_("standing"))
     def standing(self, row: Any) -> str:
         """Show whether it hands out tasks, and if not, why."""
-        status = _status_of(row)
+        status: DispenserStatus = self.status_of(row)
         css, text = "draining", gettext("nothing to do")
         if status.is_paused:
             text = gettext("paused")
@@ -67,7 +62,7 @@ class DispenserAdmin(PlaceAdmin):
     @admin.display(description=_("ready"))
     def ready(self, row: Any) -> str:
         """Show how many tasks are in the pool, with a link to them, and how old the oldest is."""
-        status = _status_of(row)
+        status: DispenserStatus = self.status_of(row)
         link = to_list(self.admin_site, DispenserTask, status.depth, dispenser=row.name, state=State.READY)
         oldest = "" if status.oldest is None else gettext("the oldest is %s old") % duration(status.oldest)
         return lines(link, oldest)
@@ -75,7 +70,7 @@ class DispenserAdmin(PlaceAdmin):
     @admin.display(description=_("assigned"))
     def assigned(self, row: Any) -> str:
         """Show how many tasks workers have, and in how many buckets."""
-        status = _status_of(row)
+        status: DispenserStatus = self.status_of(row)
         link = to_list(
             self.admin_site, DispenserTask, status.assigned, dispenser=row.name, state=State.ASSIGNED
         )
@@ -92,7 +87,7 @@ class DispenserAdmin(PlaceAdmin):
     @admin.display(description=_("finished"))
     def finished(self, row: Any) -> str:
         """Show what the last minute brought, and what waits for an operator."""
-        status = _status_of(row)
+        status: DispenserStatus = self.status_of(row)
         failed = to_list(self.admin_site, DispenserTask, status.failed, dispenser=row.name, state=State.FAILED)
         waiting = format_html("{} {}", failed, gettext("failed")) if status.failed else ""
         return lines(gettext("%d done in the last minute") % status.done, waiting)
@@ -100,12 +95,5 @@ class DispenserAdmin(PlaceAdmin):
     @admin.display(description=_("last rebuild"))
     def rebuilt(self, row: Any) -> str:
         """Show when the pool was rebuilt last."""
-        since = _status_of(row).rebuilt
+        since = self.status_of(row).rebuilt
         return gettext("never") if since is None else gettext("%s ago") % duration(since)
-
-
-def _status_of(row: Any) -> DispenserStatus:
-    if not hasattr(row, "status"):
-        (row.status,) = dispensers(row.name)
-    found: DispenserStatus = row.status
-    return found

@@ -19,6 +19,7 @@ class PlaceAdmin(Timelined, AskingByRows):
 
     settings: ClassVar[tuple[str, ...]]
     work: ClassVar[Any]  # the model of its tasks or timers
+    read: ClassVar[Any]  # tells how those of these names stand
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         """Write only what was edited: programs write the rest while the form is open."""
@@ -36,6 +37,19 @@ class PlaceAdmin(Timelined, AskingByRows):
         tells = Value(may_view(self.admin_site, request, self.work), BooleanField())
         rows: QuerySet[Any] = super().get_queryset(request).annotate(tells_work=tells)
         return rows
+
+    def note(self, rows: Any) -> None:
+        """Read how each of these stands."""
+        found = {one.name: one for one in self.read(*(row.name for row in rows))} if rows else {}
+        for row in rows:
+            status = found[row.name]
+            row.status = status if getattr(row, "tells_work", False) else status.discreet()
+
+    def status_of(self, row: Any) -> Any:
+        """Return how it stands."""
+        if not hasattr(row, "status"):
+            self.note([row])
+        return row.status
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
         """Return what Django asks about; one that has work is not deleted, and it may be too much to be listed."""

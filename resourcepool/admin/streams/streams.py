@@ -50,6 +50,7 @@ class StreamAdmin(PlaceAdmin):
     fields: ClassVar[Any] = ("name", *SETTINGS)
     operations = by_name(PAUSE, RESUME)
     settings, work = SETTINGS, Task
+    read = staticmethod(streams)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         """Return those that no form changes; programs know it by its name."""
@@ -59,16 +60,10 @@ class StreamAdmin(PlaceAdmin):
         """Return what the page shows."""
         return self.fields if obj is None else (*self.fields, *STANDING)
 
-    def note(self, rows: Any) -> None:
-        """Read how each of these stands."""
-        found = {one.name: one for one in streams(*(row.name for row in rows))} if rows else {}
-        for row in rows:
-            row.status = _as_seen(row, found[row.name])
-
     @admin.display(description=_("standing"))
     def standing(self, row: Any) -> str:
         """Show whether it runs, and if not, why."""
-        status = _status_of(row)
+        status: StreamStatus = self.status_of(row)
         css, text = "free", gettext("at work")
         if row.is_paused:
             css, text = "draining", gettext("paused")
@@ -82,7 +77,7 @@ class StreamAdmin(PlaceAdmin):
     @admin.display(description=_("leader"))
     def led_by(self, row: Any) -> str:
         """Show who runs its tasks, since when, and who stands by."""
-        status = _status_of(row)
+        status: StreamStatus = self.status_of(row)
         since = "" if status.since is None else gettext("for %s") % duration(status.since)
         standbys = (
             ngettext("%d standby", "%d standbys", status.standbys) % status.standbys if status.standbys else ""
@@ -92,26 +87,15 @@ class StreamAdmin(PlaceAdmin):
     @admin.display(description=_("unfinished"))
     def unfinished(self, row: Any) -> str:
         """Show how many tasks are left, with a link to them, and how old the first one is."""
-        status = _status_of(row)
+        status: StreamStatus = self.status_of(row)
         link = to_list(self.admin_site, Task, status.depth, stream=row.name, standing="unfinished")
         return lines(link, gettext("the first is %s old") % duration(status.first.age) if status.first else "")
 
     @admin.display(description=_("finished"))
     def finished(self, row: Any) -> str:
         """Show what the last minute brought, and what waits for an operator."""
-        status = _status_of(row)
+        status: StreamStatus = self.status_of(row)
         told = gettext("%(done)d done, %(failed)d failed in the last minute")
         dead = to_list(self.admin_site, Task, status.dead, stream=row.name, standing=Task.State.DEAD)
         waiting = format_html("{} {}", dead, gettext("dead-letter")) if status.dead else ""
         return lines(told % {"done": status.done, "failed": status.failed}, waiting)
-
-
-def _status_of(row: Any) -> StreamStatus:
-    if not hasattr(row, "status"):
-        row.status = _as_seen(row, *streams(row.name))
-    found: StreamStatus = row.status
-    return found
-
-
-def _as_seen(row: Any, status: StreamStatus) -> StreamStatus:
-    return status if getattr(row, "tells_work", False) else status.without_task()

@@ -45,21 +45,16 @@ class TopicAdmin(PlaceAdmin):
     readonly_fields = ("name", *STANDING)
     operations = by_name(PAUSE, RESUME)
     settings, work = SETTINGS, Timer
+    read = staticmethod(topics)
 
     def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:
         """Tell that nobody may."""
         return False
 
-    def note(self, rows: Any) -> None:
-        """Read how each of these stands."""
-        found = {one.name: one for one in topics(*(row.name for row in rows))} if rows else {}
-        for row in rows:
-            row.status = found[row.name]
-
     @admin.display(description=_("standing"))
     def standing(self, row: Any) -> str:
         """Show whether its timers fire, and if not, why."""
-        status = _status_of(row)
+        status: TopicStatus = self.status_of(row)
         css, text = "free", gettext("at work")
         if row.is_paused:
             css, text = "draining", gettext("paused")
@@ -72,7 +67,7 @@ class TopicAdmin(PlaceAdmin):
     @admin.display(description=_("pending"))
     def waiting(self, row: Any) -> str:
         """Show how many wait, with a link to them, and how late the first one is, or when it is due."""
-        status = _status_of(row)
+        status: TopicStatus = self.status_of(row)
         link = to_list(self.admin_site, Timer, f"{status.pending:,}", topic=row.name, standing="unfinished")
         when = ""
         if status.due:
@@ -85,7 +80,7 @@ class TopicAdmin(PlaceAdmin):
     @admin.display(description=_("nodes"))
     def handled_by(self, row: Any) -> str:
         """Show how many live nodes may handle them, and how many run."""
-        status = _status_of(row)
+        status: TopicStatus = self.status_of(row)
         count = len(status.nodes)
         nodes = ngettext("%d node", "%d nodes", count) % count if count else gettext("no node")
         return lines(nodes, gettext("%d running") % status.running if status.running else "")
@@ -93,15 +88,8 @@ class TopicAdmin(PlaceAdmin):
     @admin.display(description=_("finished"))
     def finished(self, row: Any) -> str:
         """Show what the last minute brought, and what waits for an operator."""
-        status = _status_of(row)
+        status: TopicStatus = self.status_of(row)
         told = gettext("%(done)d done, %(failed)d failed in the last minute")
         dead = to_list(self.admin_site, Timer, status.dead, topic=row.name, standing=Timer.State.DEAD.value)
         waiting = format_html("{} {}", dead, gettext("dead-letter")) if status.dead else ""
         return lines(told % {"done": status.done, "failed": status.failed}, waiting)
-
-
-def _status_of(row: Any) -> TopicStatus:
-    if not hasattr(row, "status"):
-        (row.status,) = topics(row.name)
-    found: TopicStatus = row.status
-    return found
