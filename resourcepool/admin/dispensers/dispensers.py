@@ -10,9 +10,9 @@ from django.utils.translation import gettext_lazy as _
 
 from resourcepool.admin.queues.links import to_list
 from resourcepool.admin.resources.columns import lines
-from resourcepool.admin.streams.asking import AskingByRows
-from resourcepool.operations.dispensers import PAUSE, RESUME
+from resourcepool.admin.streams.places import PlaceAdmin
 from resourcepool.operations.operation import by_name
+from resourcepool.operations.work import PAUSE, RESUME
 from resourcepool.status.dispensers import DispenserStatus, dispensers
 from resourcepool.status.durations import duration
 from resourcepool.taskqueue.dispenser.models import Bucket, Dispenser, DispenserTask
@@ -23,7 +23,7 @@ State = DispenserTask.State
 
 
 @admin.register(Dispenser)
-class DispenserAdmin(AskingByRows):
+class DispenserAdmin(PlaceAdmin):
     """Settings are edited; buckets and tasks have lists of their own."""
 
     list_display = ("name", *STANDING)
@@ -32,6 +32,7 @@ class DispenserAdmin(AskingByRows):
     fields: ClassVar[Any] = ("name", *SETTINGS, *STANDING)
     readonly_fields: ClassVar[Any] = ("name", *STANDING)
     operations = by_name(PAUSE, RESUME)
+    settings, work = SETTINGS, DispenserTask
 
     def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:
         """Tell that nobody may: programs make it when they first use it."""
@@ -43,20 +44,11 @@ class DispenserAdmin(AskingByRows):
             return False
         return not (obj.tasks.exists() or obj.buckets.exists())
 
-    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
-        """Write only what was edited: a rebuild writes the rest while the form is open."""
-        if edited := [name for name in form.changed_data if name in SETTINGS]:
-            obj.save(update_fields=edited)
-
     def note(self, rows: Any) -> None:
         """Read how each of these stands."""
         found = {one.name: one for one in dispensers(*(row.name for row in rows))} if rows else {}
         for row in rows:
             row.status = found[row.name]
-
-    def called(self, row: Any) -> str:
-        """Return its name."""
-        return str(row)
 
     @admin.display(description=_("standing"))
     def standing(self, row: Any) -> str:

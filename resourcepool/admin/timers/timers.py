@@ -12,10 +12,12 @@ from django.utils.translation import gettext_lazy as _
 from resourcepool.admin.filters import choice, typed
 from resourcepool.admin.generic import ReadOnlyAdmin
 from resourcepool.admin.streams.asking import AskingByRows
+from resourcepool.admin.timeline import Timelined
 from resourcepool.admin.words import moments, reasons
 from resourcepool.dialect import MicrosUntil
 from resourcepool.operations.operation import by_name
-from resourcepool.operations.timers import CANCEL, DISCARD, FIRE, RETRY
+from resourcepool.operations.timers import CANCEL, FIRE
+from resourcepool.operations.work import DISCARD, RETRY
 from resourcepool.status.durations import duration
 from resourcepool.taskqueue.timers.models import Timer
 
@@ -37,7 +39,7 @@ StandingFilter = choice(
 
 
 @admin.register(Timer)
-class TimerAdmin(ReadOnlyAdmin, AskingByRows):
+class TimerAdmin(Timelined, ReadOnlyAdmin, AskingByRows):
     """The newest timers first; of one topic with the filter."""
 
     list_display = (
@@ -67,10 +69,6 @@ class TimerAdmin(ReadOnlyAdmin, AskingByRows):
         """Find timers by their whole name, the way the index has them."""
         name = search_term.strip()
         return (queryset.filter(name=name) if name else queryset), False
-
-    def called(self, row: Any) -> str:
-        """Return its topic and name."""
-        return str(row)
 
     @admin.display(description=_("state"))
     def colored(self, timer: Any) -> str:

@@ -3,8 +3,6 @@
 from typing import Any, ClassVar
 
 from django.contrib import admin
-from django.db import router
-from django.db.models import Exists, OuterRef
 from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.translation import gettext, ngettext
@@ -13,9 +11,9 @@ from django.utils.translation import gettext_lazy as _
 from resourcepool.admin.generic import ModelForm
 from resourcepool.admin.queues.links import to_list
 from resourcepool.admin.resources.columns import lines
-from resourcepool.admin.streams.asking import AskingByRows
+from resourcepool.admin.streams.places import PlaceAdmin
 from resourcepool.operations.operation import by_name
-from resourcepool.operations.timers import PAUSE, RESUME
+from resourcepool.operations.work import PAUSE, RESUME
 from resourcepool.status.durations import duration
 from resourcepool.status.timers import TopicStatus, topics
 from resourcepool.taskqueue.timers.models import Timer, Topic
@@ -36,7 +34,7 @@ class TopicForm(ModelForm):
 
 
 @admin.register(Topic)
-class TopicAdmin(AskingByRows):
+class TopicAdmin(PlaceAdmin):
     """Settings are edited; the first timer makes a topic, and timers have a list of their own."""
 
     form = TopicForm
@@ -46,35 +44,17 @@ class TopicAdmin(AskingByRows):
     fields: ClassVar[Any] = ("name", *SETTINGS, *STANDING)
     readonly_fields = ("name", *STANDING)
     operations = by_name(PAUSE, RESUME)
+    settings, work = SETTINGS, Timer
 
     def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:
         """Tell that nobody may."""
         return False
-
-    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
-        """Write only what was edited: an operator may pause it while the form is open."""
-        if edited := [name for name in form.changed_data if name in SETTINGS]:
-            obj.save(update_fields=edited)
-
-    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """Return what Django asks about; one that has timers is not deleted, and they may be too many to be listed."""
-        rows = Topic.objects.using(router.db_for_write(Topic)).filter(pk__in=[one.pk for one in objs])
-        used = rows.filter(Exists(Timer.objects.filter(topic_id=OuterRef("pk")))).values_list("pk", flat=True)
-        if kept := [
-            to_list(self.admin_site, Timer, gettext("%s has timers") % name, topic=name) for name in used
-        ]:
-            return [], {}, set(), kept
-        return super().get_deleted_objects(objs, request)
 
     def note(self, rows: Any) -> None:
         """Read how each of these stands."""
         found = {one.name: one for one in topics(*(row.name for row in rows))} if rows else {}
         for row in rows:
             row.status = found[row.name]
-
-    def called(self, row: Any) -> str:
-        """Return its name."""
-        return str(row)
 
     @admin.display(description=_("standing"))
     def standing(self, row: Any) -> str:

@@ -14,8 +14,9 @@ from resourcepool.exceptions import BadOption
 from resourcepool.management import watching
 from resourcepool.management.dispenser_report import dispensers_as_text
 from resourcepool.management.on_tasks import TasksCommand, add_tasks
-from resourcepool.operations.dispensers import DISCARD, FREE, PAUSE, RESUME, RETRY
+from resourcepool.operations.dispensers import FREE
 from resourcepool.operations.operation import by_name
+from resourcepool.operations.work import DISCARD, PAUSE, RESUME, RETRY
 from resourcepool.status.dispensers import dispensers, names_of_dispensers, page_of_dispensers
 from resourcepool.taskqueue.dispenser.models import Bucket, Dispenser, DispenserTask
 from resourcepool.taskqueue.dispenser.pool import TaskPool

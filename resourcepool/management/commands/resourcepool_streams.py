@@ -15,7 +15,7 @@ from resourcepool.exceptions import BadOption
 from resourcepool.management import watching
 from resourcepool.management.on_tasks import TasksCommand, add_tasks
 from resourcepool.management.streams_report import streams_as_text
-from resourcepool.operations.streams import DISCARD, PAUSE, RESUME, RETRY
+from resourcepool.operations.work import DISCARD, PAUSE, RESUME, RETRY
 from resourcepool.status.streams import MOST_STREAMS, STANDINGS, page_of_streams, streams
 from resourcepool.taskqueue.models import Stream, Task
 from resourcepool.taskqueue.submitting import names_of_streams

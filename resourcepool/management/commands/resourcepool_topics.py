@@ -14,7 +14,8 @@ from resourcepool.management import watching
 from resourcepool.management.base import OperatorCommand, actor
 from resourcepool.management.timers_report import topics_as_text
 from resourcepool.operations.operation import Operation, by_name
-from resourcepool.operations.timers import CANCEL, DISCARD, FIRE, PAUSE, RESUME, RETRY
+from resourcepool.operations.timers import CANCEL, FIRE
+from resourcepool.operations.work import DISCARD, PAUSE, RESUME, RETRY
 from resourcepool.status.timers import names_of_topics, topics
 from resourcepool.taskqueue.timers.models import Timer, Topic
 
