@@ -10,7 +10,7 @@ from django.db.models import F, Q
 
 from resourcepool import dialect
 from resourcepool.database.clock import monotonic
-from resourcepool.dialect import DbLater, DbNow, MicrosUntil, brief_transaction
+from resourcepool.dialect import DbLater, DbNow, MicrosUntil, brief_transaction, from_columns, in_columns
 from resourcepool.events import say
 from resourcepool.signals import Fact, What, tell
 from resourcepool.taskqueue.telling import about
@@ -124,6 +124,7 @@ def _claim(using: str, due: Collection[Due], rules: Mapping[str, Rule], holder: 
     groups: dict[tuple[float, bool, str], list[int]] = defaultdict(list)
     for row in found:
         rule = rules[row["topic_id"]]
+        row |= {key: from_columns(row[key], connections[using]) for key in ("due_at", "now")}
         if row["holder"] == holder:  # by a try whose answer was lost
             Timer.objects.using(using).filter(pk=row["pk"]).update(busy_before=DbLater(rule.ttl))
             claimed.append(_claimed(row, rule, holder, sent_at, row["fence"], row["attempts"]))
@@ -225,7 +226,9 @@ def _finish(
 
 
 def _again(using: str, one: Claimed, outcome: str = "") -> None:
-    waits = {"state": State.PENDING, "due_at": one.next_at, "busy_before": one.next_at, "holder": ""}
+    assert one.next_at is not None  # noqa: S101 (for the type checker)
+    due_at = in_columns(one.next_at, connections[using])
+    waits = {"state": State.PENDING, "due_at": due_at, "busy_before": due_at, "holder": ""}
     anew = {"attempts": 0, "failures": 0, "deaths": 0, "previous_end": End.NONE, "outcome": outcome}
     Timer.objects.using(using).filter(pk=one.pk).update(fence=F("fence") + 1, **waits, **anew)
 
