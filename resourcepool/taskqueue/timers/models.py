@@ -87,6 +87,10 @@ class Topic(models.Model):
 class TimerQuerySet(LeaseQuerySet, WorkQuerySet):  # type: ignore[override]  # as_manager of both
     """Filters over timers, and what an operator does to them."""
 
+    def in_order(self) -> Self:
+        """The order in which they fire; those that are over come apart from the others."""
+        return self.order_by("finished_at", "busy_before")
+
     def pending(self) -> Self:
         """Those that wait: for their moment, for a node, or to be tried again."""
         return self.filter(state=Timer.State.PENDING, finished_at=None)
