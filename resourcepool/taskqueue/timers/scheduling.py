@@ -285,9 +285,10 @@ def _change_once(rows: Any, done: Outcome, changes: Any, stops_recurring: bool) 
         mine = rows.filter(pk=row["pk"], fence=row["fence"]).unfinished()
         # One whose handler's process has died is nobody's: it would fire again.
         nobodys = mine.filter(Q(state=State.PENDING) | Q(busy_before__lte=DbNow()))
-        if nobodys.update(
-            **changes(rows.db, from_columns(row["now"], connections[rows.db])), fence=F("fence") + 1
-        ):
+        values = changes(rows.db, from_columns(row["now"], connections[rows.db]))
+        if nobodys.update(**values, fence=F("fence") + 1):
+            if "due_at" in values and values["due_at"] - row["now"] < SOON:
+                nodes.tell_after_commit(rows.db, row["topic_id"])
             return done
         if row["state"] == State.RUNNING and (
             not stops_recurring or not row["schedule"] or mine.update(schedule="")
