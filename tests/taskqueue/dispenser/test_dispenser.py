@@ -148,6 +148,7 @@ def test_a_bucket_expires_as_a_whole_and_its_tasks_return_at_once() -> None:
 def test_what_an_expired_bucket_had_comes_first_again() -> None:
     d = dispenser(letters("abcd"))
     d.assign_tasks(2, "alice")
+    d.assign_tasks(0, "bob")
     run_out("alice")
     assert keys(d.assign_tasks(2, "bob")) == "ab"
 
