@@ -5,6 +5,7 @@ from typing import Any
 
 from django.db import connection
 
+from resourcepool import dialect
 from resourcepool.dialect import micros
 from resourcepool.taskqueue import TaskDispenser
 from resourcepool.taskqueue.dispenser import buckets, statements
@@ -51,7 +52,7 @@ class Plain:
     def __init__(self, dispenser: str, worker: str, limit: int) -> None:
         self._bucket = buckets.opened("default", dispenser, worker, worker, TTL).bucket
         self._dispenser, self._worker, self._limit = dispenser, worker, limit
-        self._texts = statements.texts(connection)
+        self._texts, self._not_before = statements.texts(connection), dialect.of(connection).not_before
         session: Any = connection.connection
         self._session, self._cursor = session, session.cursor()
         self.notes: list[Any] = []
@@ -59,13 +60,17 @@ class Plain:
     def cycle(self, hold: float) -> float:
         began, name = time.monotonic(), self._dispenser
         execute, texts, cursor = self._cursor.execute, self._texts, self._cursor
-        execute(texts.look, (name, name, self._worker, name))
-        cursor.fetchall()
+        execute(texts.look, (name, name, self._worker, name, name))
+        head = next(row for row in cursor.fetchall() if row[0] == "h")
+        not_before = self._not_before.format(
+            first="score", second="id", one=f"{float(head[2]):.16e}", other=head[1]
+        )
+        first = texts.first.format(and_not_before=f" AND {not_before}")
         execute("BEGIN")
         execute(texts.touch, (micros(TTL), self._bucket))
         execute(texts.held, (self._bucket,))
         cursor.fetchall()
-        execute(texts.first, (name, self._limit))
+        execute(first, (name, self._limit))
         rows = cursor.fetchall()
         if len(rows) < self._limit:
             raise RuntimeError("the pool is empty")

@@ -60,7 +60,8 @@ def opened(using: str, dispenser: str, name: str, holder: str, ttl: float) -> st
         for pk in seen.expired:
             take_back(using, pk, seen.most_expirations)
         if seen.bucket is not None:
-            return seen
+            # What was taken back may be before what was the first.
+            return seen._replace(head=None) if seen.expired else seen
         made = Bucket(dispenser_id=dispenser, name=name, holder=holder, busy_before=DbLater(ttl))
         retrying(connection, partial(Bucket.objects.using(using).bulk_create, [made], ignore_conflicts=True))
     raise locked_row(using)

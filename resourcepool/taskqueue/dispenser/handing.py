@@ -58,7 +58,8 @@ def _send(
             return rows[:limit]
         if len(rows) == limit or seen.is_paused:
             return rows
-        more = statements.first(connection, dispenser, limit - len(rows))
+        head = None if after_rebuild else seen.head  # the rebuild may have changed the scores since
+        more = statements.first(connection, dispenser, limit - len(rows), head)
         if more:
             # What another process of this name gave back after the look is among them under its new fence.
             again = {row.key for row in more}
