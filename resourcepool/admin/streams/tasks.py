@@ -34,8 +34,8 @@ class TaskAdmin(Timelined, ReadOnlyAdmin, AskingByRows):
     """The newest tasks first; of one stream with the filter."""
 
     list_display = (
-        *("key", "stream", "type", "lane", "colored", "attempts", reasons("outcome", _("outcome"))),
-        *(moments("submitted_at", _("submitted at")), moments("finished_at", _("finished at"))),
+        *("key", "stream", "type", "colored", "attempts", reasons("outcome", _("outcome"))),
+        moments("submitted_at", _("submitted at")),
     )
     fields = (
         *(
@@ -45,7 +45,7 @@ class TaskAdmin(Timelined, ReadOnlyAdmin, AskingByRows):
             "lane",
             "params",
             "colored",
-            list_display[6],
+            list_display[5],
             "attempts",
             "failures",
             "deaths",
