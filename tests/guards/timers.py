@@ -165,7 +165,9 @@ TIMERS = (
         "False",
         HANDED,
     ),
-    Mutation("timers: none is fired that runs", MODELS, "(self.waiting(), What.FIRED", "(self, What.FIRED", OPERATORS),
+    Mutation(
+        "timers: none is fired that runs", MODELS, "(self.waiting(), What.FIRED", "(self, What.FIRED", OPERATORS
+    ),
     Mutation(
         "timers: a retry keeps its due moment", MODELS, 'default=F("due_at")', "default=DbNow()", OPERATORS
     ),
