@@ -123,6 +123,7 @@ class TimerQuerySet(LeaseQuerySet, WorkQuerySet):  # type: ignore[override]  # a
 
     def cancel(self, actor: str = "") -> int:
         """Keep them from firing, and recurring ones that run from firing again; returns how many."""
+        self._for_write = True  # or ``db`` were the one to read from
         with transaction.atomic(using=self.db):
             running = self.unfinished().exclude(_NOBODYS).exclude(schedule="").update(schedule="")
             return running + self.unfinished().filter(_NOBODYS).update(
