@@ -20,7 +20,7 @@ from django.db import router
 from resourcepool.exceptions import BadOption
 from resourcepool.taskqueue import timers
 from resourcepool.taskqueue.timers.claiming import HANDED_FOR
-from resourcepool.taskqueue.timers.models import Topic
+from resourcepool.taskqueue.timers.models import Timer, Topic
 
 TOPIC = "celery"
 DEFAULTS = {"retries": 1_000, "retry_delay": 5.0}
@@ -57,7 +57,7 @@ def apply_async_at(
     for refused in REFUSED:
         if refused in options:
             raise BadOption(refused, options[refused], "at or after")
-    topics = Topic.objects.using(router.db_for_write(Topic))
+    topics = Topic.objects.using(router.db_for_write(Timer))
     topics.get_or_create(pk=TOPIC, defaults=DEFAULTS)
     told = {
         "task": task if isinstance(task, str) else task.name,

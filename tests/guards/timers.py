@@ -74,6 +74,14 @@ TIMERS = (
         RUNS,
     ),
     Mutation(
+        "timers: ends of locked rows are written later",
+        CLAIMING,
+        "return {pk for pk, fence in left if missing[pk] == fence}",
+        "return set()",
+        ("tests/taskqueue/timers/test_claiming.py",),
+        "mariadb",
+    ),
+    Mutation(
         "timers: deaths are counted",
         CLAIMING,
         'row["deaths"] += has_died',

@@ -3,7 +3,7 @@
 import datetime
 import logging
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from django.db import connections
@@ -26,6 +26,7 @@ HANDED_FOR = (
     60.0  # seconds within which one that was handed over is to be claimed, before it is handed over again
 )
 LATE = 60.0  # seconds after which a timer is late, and waits for those that are in time
+TOPICS_AT_ONCE = 200  # SQLite unites 500 queries at most; there are two for each topic
 READ = ("pk", "name", "topic_id", "payload", "due_at", "schedule", "catch_up", "state", "holder")
 COUNTS = ("fence", "attempts", "failures", "deaths", "previous_end")
 
@@ -83,17 +84,21 @@ def rules(using: str, topics: Collection[str]) -> dict[str, Rule]:
     return {row[0]: Rule(*row) for row in rows}
 
 
-def look(using: str, topics: Iterable[str], most: int, late: int) -> list[Due]:
+def look(using: str, topics: Sequence[str], most: int, late: int) -> list[Due]:
     """Return up to ``most`` timers of each topic that are due or will be next, and up to ``late`` that are late."""
+    groups = [topics[first : first + TOPICS_AT_ONCE] for first in range(0, len(topics), TOPICS_AT_ONCE)]
+    found = [due for group in groups for due in _look(using, group, most, late)]
+    return sorted(found, key=lambda due: due.due_in)
+
+
+def _look(using: str, topics: Iterable[str], most: int, late: int) -> list[Due]:
     queries = [rows for topic in topics for rows in _heads(using, topic, most, late)]
-    if not queries:
-        return []
     made = [rows.query.get_compiler(using).as_sql() for rows in queries]
     # In queries of their own: SQLite takes no LIMIT within a UNION.
     sql = " UNION ALL ".join(f"SELECT * FROM ({text}) t{number}" for number, (text, _) in enumerate(made))  # noqa: S608
     params = [param for _, each in made for param in each]
     found = dialect.run(connections[using], sql, params, dialect.all_rows)
-    return sorted((Due(*row) for row in found), key=lambda due: due.due_in)
+    return [Due(*row) for row in found]
 
 
 def _heads(using: str, topic: str, most: int, late: int) -> Iterable[Any]:

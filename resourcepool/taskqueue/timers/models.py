@@ -120,6 +120,7 @@ class TimerQuerySet(LeaseQuerySet, WorkQuerySet):  # type: ignore[override]  # a
 
     def cancel(self, actor: str = "") -> int:
         """Keep them from firing, and recurring ones that run from firing again; returns how many."""
+        self._for_write = True  # or ``db`` were the one to read from
         told = (What.CANCELLED, actor, "")
         running, waiting = self.unfinished().exclude(_NOBODYS), self.unfinished().filter(_NOBODYS)
         with transaction.atomic(using=self.db):

@@ -127,3 +127,21 @@ def test_a_batch_takes_a_few_statements_however_many_timers_it_has(statements: l
     sent = [one.sql for one in statements[before:]]
     assert sum(sql.startswith("UPDATE") for sql in sent) == 1
     assert len(sent) <= 8 + (connection.vendor == "mysql")
+
+
+@pytest.mark.only("mysql", "postgresql")
+def test_the_end_of_one_whose_row_is_locked_is_returned_to_be_written_later() -> None:
+    due("locked")
+    due("free")
+    ends = [Ended(one, "") for one in exchange(seen())]
+    locked = timer("locked").pk
+
+    def write() -> set[int]:
+        return claiming.exchange("default", ends, [], {}, HOLDER)[1]
+
+    with transaction.atomic():
+        list(Timer.objects.filter(pk=locked).select_for_update())
+        assert InBackground(write).result(WITHIN) == {locked}
+    assert states() == {"free": "done", "locked": "running"}
+    assert write() == set()
+    assert states() == {"free": "done", "locked": "done"}
