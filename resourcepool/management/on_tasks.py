@@ -12,9 +12,9 @@ from resourcepool.exceptions import BadOption
 from resourcepool.management.base import OperatorCommand, actor
 from resourcepool.operations.operation import Operation, by_name
 from resourcepool.operations.work import PAUSE, RESUME
+from resourcepool.taskqueue.abstract import NAMED, names_of
 
 MOST_KEYS = 10_000
-NAMED = 5  # keys in an error
 SWITCHES = by_name(PAUSE, RESUME)
 
 
@@ -23,7 +23,6 @@ class TasksCommand(OperatorCommand):
 
     place: ClassVar[Any]
     work: ClassVar[Any]
-    names_of_places: ClassVar[Any]  # tells, for an error, which there are in a database
     states: ClassVar[Sequence[str]]  # by which work may be named
     on_work: ClassVar[dict[str, Operation]]
 
@@ -51,7 +50,7 @@ class TasksCommand(OperatorCommand):
         """Return the stream, dispenser or topic of this name; raises BadOption."""
         found = retrying(connections[self.using], self.place.objects.using(self.using).filter(pk=name).first)
         if found is None:
-            raise BadOption(self.place._meta.model_name, name, self.names_of_places(self.using))
+            raise BadOption(self.place._meta.model_name, name, names_of(self.place, self.using))
         return found
 
     def do_operation(self, does: str, options: dict[str, Any]) -> None:

@@ -11,23 +11,21 @@ from django.db import connections, router
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Case, When
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop, ngettext
+from django.utils.translation import ngettext
 
 from resourcepool import options
 from resourcepool.database.retry import retrying
 from resourcepool.database.tallies import least, tallies
 from resourcepool.dialect import DbLater, DbNow, MicrosUntil
-from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
 from resourcepool.status.alarm import ABOUT_DISPENSERS, Alarm, Kind
 from resourcepool.status.durations import duration
+from resourcepool.taskqueue.abstract import names_of
 from resourcepool.taskqueue.dispenser.models import MAX_KEY, Bucket, Dispenser, DispenserTask
 
 MOST_DISPENSERS = 200
 MOST_COUNTED = 10_000  # tasks, or buckets; more would keep the database busy for too long
 RECENT = 60.0  # seconds
-NAMED = 5  # dispensers in an error
-NO_DISPENSER = gettext_noop("an existing dispenser; it is made when it is first used")
 State = DispenserTask.State
 
 
@@ -107,7 +105,7 @@ def dispensers(*names: str) -> list[DispenserStatus]:
         connection, partial(_read, connection, rows.filter(pk__in=names) if names else rows)
     ).dispensers
     if missing := sorted(set(names) - {one.name for one in found}):
-        raise BadOption("dispenser", missing[0], names_of_dispensers(connection.alias))
+        raise BadOption("dispenser", missing[0], names_of(Dispenser, connection.alias))
     return found
 
 
@@ -118,16 +116,6 @@ def dispenser_of(name: str) -> DispenserStatus | None:
         return None
     rows = Dispenser.objects.using(connection.alias).filter(pk=name)
     return next(iter(retrying(connection, partial(_read, connection, rows)).dispensers), None)
-
-
-def names_of_dispensers(using: str) -> Sentence:
-    """Return what to say to somebody who has named a dispenser that does not exist."""
-    rows = Dispenser.objects.using(using).order_by("pk").values_list("pk", flat=True)[: NAMED + 1]
-    names = retrying(connections[using], lambda: list(rows))
-    if not names:
-        return Sentence(NO_DISPENSER)
-    some = ", ".join(names[:NAMED]) + (" .." if len(names) > NAMED else "")
-    return Sentence(gettext_noop("one of %(names)s"), names=some)
 
 
 def of_dispensers(found: Sequence[DispenserStatus], oldest: float) -> Iterator[Alarm]:

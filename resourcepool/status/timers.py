@@ -18,13 +18,14 @@ from resourcepool.exceptions import BadOption
 from resourcepool.labels import spelled
 from resourcepool.status.alarm import ABOUT_TIMERS, Alarm, Kind
 from resourcepool.status.durations import duration
+from resourcepool.taskqueue.abstract import names_of
 from resourcepool.taskqueue.timers.gate import CANARY, order
 from resourcepool.taskqueue.timers.models import Timer, TimerNode, Topic
 
 MOST_TOPICS = 200
 MOST_NODES = 1_000
 MOST_COUNTED = 10_000  # timers; more would keep the database busy for too long
-NAMED = 5  # nodes in a reason, topics in an error
+NAMED = 5  # nodes in a reason
 RECENT = 60.0  # seconds
 BY_INDEX = ("finished_at", "busy_before")  # PostgreSQL sorts all unfinished ones by the second alone
 State = Timer.State
@@ -107,7 +108,7 @@ def topics(*names: str) -> list[TopicStatus]:
     connection = connections[router.db_for_read(Topic)]
     found = retrying(connection, partial(_read, connection, names))
     if missing := sorted(set(names) - {one.name for one in found}):
-        raise BadOption("topic", missing[0], names_of_topics(connection.alias))
+        raise BadOption("topic", missing[0], names_of(Topic, connection.alias))
     return found
 
 
@@ -117,16 +118,6 @@ def topic_of(name: str) -> TopicStatus | None:
     if not name.isprintable():  # no topic has such a name, and no database can be asked for each
         return None
     return next(iter(retrying(connection, partial(_read, connection, (name,)))), None)
-
-
-def names_of_topics(using: str) -> str:
-    """Return what a topic may be, in words."""
-    rows = Topic.objects.using(using).order_by("pk").values_list("pk", flat=True)[: NAMED + 1]
-    names = retrying(connections[using], lambda: list(rows))
-    more = ", .." if len(names) > NAMED else ""
-    if not names:
-        return _("a topic; there is none yet: the first timer makes it")
-    return _("one of %(names)s") % {"names": ", ".join(names[:NAMED]) + more}
 
 
 def of_timers(found: Sequence[TopicStatus], late: float) -> Iterator[Alarm]:

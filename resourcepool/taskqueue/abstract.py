@@ -3,16 +3,19 @@
 from typing import Any, ClassVar, Self
 
 from django.apps import apps
-from django.db import models
+from django.db import connections, models
 from django.db.models import F
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext_noop
 
+from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbNow
-from resourcepool.events import SentenceField, say
+from resourcepool.events import Sentence, SentenceField, say
 from resourcepool.signals import What
 from resourcepool.taskqueue.telling import changed
 
 MAX_OUTCOME = 2_000
+NAMED = 5  # of those that there are, in an error
 
 
 class PausableQuerySet(models.QuerySet[Any]):
@@ -112,3 +115,13 @@ def operated_models() -> list[Any]:
 def work_models() -> list[Any]:
     """Return the models of units of work."""
     return [model for model in operated_models() if issubclass(model, AbstractWork)]
+
+
+def names_of(model: Any, using: str) -> Sentence:
+    """Return what to say to somebody who has named a stream, a dispenser or a topic that does not exist."""
+    rows = model.objects.using(using).order_by("pk").values_list("pk", flat=True)[: NAMED + 1]
+    names = retrying(connections[using], lambda: list(rows))
+    if not names:
+        return Sentence(model.none_yet)
+    some = ", ".join(names[:NAMED]) + (" .." if len(names) > NAMED else "")
+    return Sentence(gettext_noop("one of %(names)s"), names=some)

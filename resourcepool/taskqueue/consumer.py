@@ -16,9 +16,9 @@ from resourcepool.elections.election import Election
 from resourcepool.elections.term import Term
 from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable, LeaseLost
 from resourcepool.signals import last_words
+from resourcepool.taskqueue.abstract import names_of
 from resourcepool.taskqueue.leading import Leading
 from resourcepool.taskqueue.models import MAX_KEY, Stream, Task
-from resourcepool.taskqueue.submitting import names_of_streams
 from resourcepool.taskqueue.telling import counted
 from resourcepool.taskqueue.turning import (
     DRAIN_WITHIN,
@@ -174,7 +174,7 @@ class Consumer:
         streams = Stream.objects.using(using)
         row: Stream | None = retrying(connections[using], streams.filter(pk=self.stream).first)
         if row is None:
-            raise BadOption("stream", self.stream, names_of_streams(using))
+            raise BadOption("stream", self.stream, names_of(Stream, using))
         return row
 
     def _tell_address(self, term: Term) -> None:

@@ -19,7 +19,6 @@ MAX_KEY = 200
 MAX_TYPE = 100
 MOST_LANES = 64
 MOST_RETRIES = 1_000
-NO_STREAM = gettext_noop("an existing stream; `manage.py resourcepool_streams add NAME` adds one")
 
 
 class StreamQuerySet(LeaseQuerySet, PausableQuerySet):  # type: ignore[override]  # as_manager of both
@@ -44,6 +43,8 @@ class StreamQuerySet(LeaseQuerySet, PausableQuerySet):  # type: ignore[override]
 
 class Stream(AbstractElection):
     """Tasks that one consumer at a time runs in order: the row is the election of that consumer, too."""
+
+    none_yet = gettext_noop("an existing stream; `manage.py resourcepool_streams add NAME` adds one")
 
     class OnFailure(models.TextChoices):
         BLOCK = "block", _("block: nothing after it runs until an operator retries or discards it")

@@ -8,18 +8,15 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from django.db import IntegrityError, connections, router, transaction
-from django.utils.translation import gettext_noop as _
 
 from resourcepool import hints, options
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbNow, in_columns
-from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
 from resourcepool.taskqueue import checking
-from resourcepool.taskqueue.models import MAX_KEY, MAX_TYPE, NO_STREAM, Stream, Task
+from resourcepool.taskqueue.abstract import names_of
+from resourcepool.taskqueue.models import MAX_KEY, MAX_TYPE, Stream, Task
 from resourcepool.taskqueue.table import Row, batches, insert
-
-NAMED = 5  # streams in an error
 
 
 class Submitted(NamedTuple):
@@ -140,18 +137,8 @@ def _address(using: str, stream: str) -> int:
     wanted = streams.filter(pk=options.text("stream", stream, most=MAX_KEY)).values_list("address", flat=True)
     address = retrying(connections[using], wanted.first)
     if address is None:
-        raise BadOption("stream", stream, names_of_streams(using))
+        raise BadOption("stream", stream, names_of(Stream, using))
     return int(address)
-
-
-def names_of_streams(using: str) -> Sentence:
-    """Return what to say to somebody who has named a stream that does not exist."""
-    found = Stream.objects.using(using).order_by("pk").values_list("pk", flat=True)
-    names = retrying(connections[using], lambda: list(found[: NAMED + 1]))
-    if not names:
-        return Sentence(NO_STREAM)
-    some = ", ".join(names[:NAMED]) + (" .." if len(names) > NAMED else "")
-    return Sentence(_("one of %(names)s"), names=some)
 
 
 def _tell(using: str, address: int) -> None:

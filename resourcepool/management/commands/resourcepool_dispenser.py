@@ -17,7 +17,7 @@ from resourcepool.management.on_tasks import TasksCommand
 from resourcepool.operations.dispensers import FREE
 from resourcepool.operations.operation import by_name
 from resourcepool.operations.work import DISCARD, RETRY
-from resourcepool.status.dispensers import dispensers, names_of_dispensers, page_of_dispensers
+from resourcepool.status.dispensers import dispensers, page_of_dispensers
 from resourcepool.taskqueue.dispenser.models import Bucket, Dispenser, DispenserTask
 from resourcepool.taskqueue.dispenser.pool import TaskPool
 
@@ -26,7 +26,6 @@ State = DispenserTask.State
 
 class Command(TasksCommand):
     place, work = Dispenser, DispenserTask
-    names_of_places = staticmethod(names_of_dispensers)
     states = [one for one in State.values if one not in (State.ASSIGNED, State.DONE)]
     on_work = by_name(RETRY, DISCARD)
     about = gettext_lazy(

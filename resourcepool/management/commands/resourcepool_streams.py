@@ -16,7 +16,6 @@ from resourcepool.operations.operation import by_name
 from resourcepool.operations.work import DISCARD, RETRY
 from resourcepool.status.streams import MOST_STREAMS, STANDINGS, page_of_streams, streams
 from resourcepool.taskqueue.models import Stream, Task
-from resourcepool.taskqueue.submitting import names_of_streams
 
 SETTINGS: dict[str, type] = {
     **dict.fromkeys(("retries", "most_deaths", "lanes"), int),
@@ -29,7 +28,6 @@ PAGING = ("standing", "containing", "after", "limit")
 
 class Command(TasksCommand):
     place, work = Stream, Task
-    names_of_places = staticmethod(names_of_streams)
     states = [one for one in Task.State.values if one not in (Task.State.RUNNING, Task.State.DONE)]
     on_work = by_name(RETRY, DISCARD)
     about = gettext_lazy(

@@ -13,13 +13,12 @@ from resourcepool.management.timers_report import topics_as_text
 from resourcepool.operations.operation import by_name
 from resourcepool.operations.timers import CANCEL, FIRE
 from resourcepool.operations.work import DISCARD, RETRY
-from resourcepool.status.timers import names_of_topics, topics
+from resourcepool.status.timers import topics
 from resourcepool.taskqueue.timers.models import Timer, Topic
 
 
 class Command(TasksCommand):
     place, work = Topic, Timer
-    names_of_places = staticmethod(names_of_topics)
     states = [one for one in Timer.State.values if one not in (Timer.State.RUNNING, Timer.State.DONE)]
     on_work = by_name(FIRE, CANCEL, RETRY, DISCARD)
     about = gettext_lazy(

@@ -6,6 +6,7 @@ from django.core.validators import MinLengthValidator
 from django.db import models, transaction
 from django.db.models import F
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext_noop
 
 from resourcepool.database.columns import check_finite, seconds, whole
 from resourcepool.dialect import DbNow, FenceField, KeyField
@@ -21,6 +22,7 @@ class Dispenser(models.Model):
     """A pool of tasks, lowest score first. Made when it is first used."""
 
     acts_are_told: ClassVar[bool] = True
+    none_yet = gettext_noop("an existing dispenser; it is made when it is first used")
 
     name = KeyField(_("name"), max_length=MAX_KEY, primary_key=True, validators=[MinLengthValidator(1)])
     most_expirations = whole(

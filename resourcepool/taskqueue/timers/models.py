@@ -6,6 +6,7 @@ from django.core.validators import MinLengthValidator
 from django.db import models, transaction
 from django.db.models import Case, F, Q, When
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext_noop
 
 from resourcepool.database.columns import seconds, whole
 from resourcepool.dialect import DbLater, DbNow, KeyField
@@ -30,6 +31,7 @@ class Topic(models.Model):
     """What timers are about: which nodes may handle them, and what becomes of failures. Made when first used."""
 
     acts_are_told: ClassVar[bool] = True
+    none_yet = gettext_noop("a topic; there is none yet: the first timer makes it")
 
     name = KeyField(_("name"), max_length=MAX_TOPIC, primary_key=True, validators=[MinLengthValidator(1)])
     is_paused = models.BooleanField(_("paused"), default=False, help_text=_("No more timers are begun."))
