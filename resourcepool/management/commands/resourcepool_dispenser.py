@@ -62,6 +62,7 @@ class Command(TasksCommand):
         for act in found.values():
             act.add_argument("dispenser", help=_("its name"))
         found["add"].add_argument("tasks", nargs="+", metavar="KEY SCORE", help=_("keys, each with its score"))
+        found["add"].add_argument("--new", action="store_true", help=_("makes the dispenser if there is none"))
         found[FREE.name].add_argument(
             "bucket", nargs="+", help=_("names of buckets, which are those of workers")
         )
@@ -75,6 +76,8 @@ class Command(TasksCommand):
         if does == "show":
             watching.watch(self, lambda: _look(name, options.get("after", "")), options)
         elif does == "add":
+            if not options["new"]:
+                self.known(name)
             count = TaskPool(str(name)).add_many(_scores(options["tasks"]))
             told = {"count": count, "others": len(options["tasks"]) // 2 - count}
             self.stdout.write(_("new: %(count)d; there already: %(others)d") % told)

@@ -12,6 +12,7 @@ from django.db import connections
 from resourcepool import options
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbNow, read_clock
+from resourcepool.events import say
 from resourcepool.taskqueue import checking
 from resourcepool.taskqueue.dispenser import buckets, given, handing, statements
 from resourcepool.taskqueue.dispenser.given import Assigned
@@ -51,7 +52,7 @@ class TaskDispenser:
 
         Args:
             bucket_ttl: seconds or a timedelta, from 0.1 s to a day.
-            factory: makes of the text of a key what callers get, such as int.
+            factory: makes of the text of a key what callers get, which is a key itself, such as int.
         """
         self.name = checking.name("name", name)
         self.pool = TaskPool(name, factory=factory)
@@ -106,7 +107,8 @@ class TaskDispenser:
         """Have this worker hold exactly ``limit`` tasks, if there are; return them, lowest score first.
 
         It keeps those that it has, and gets the first of the pool; if it has more, its last ones go back at once. While
-        the dispenser is paused it gets none. Its bucket expires ``bucket_ttl`` from now.
+        the dispenser is paused it gets none. Its bucket expires ``bucket_ttl`` from now. A task whose key ``factory``
+        refuses with a ValueError, a TypeError or an ArithmeticError is failed, and no worker is held up by it.
 
         Args:
             limit: 0 to 10,000.
@@ -119,9 +121,15 @@ class TaskDispenser:
         """
         most = options.whole("limit", limit, least=0, most=MOST)
         name = checking.name("worker", worker)
-        rows = handing.fill(self._using, self.name, name, name, most, self._ttl)
-        factory = self.pool.factory
-        return [Assigned(factory(row.key), row.fence, row.score) for row in rows]
+        while True:
+            rows = handing.fill(self._using, self.name, name, name, most, self._ttl)
+            told, refused = given.assigned(rows, self.pool.factory)
+            if not refused:
+                return told
+            for row, error in refused:
+                it = DispenserTask.objects.using(self._using).filter(pk=row.pk, fence=row.fence)
+                said = say("key_unreadable", error=f"{type(error).__name__}: {error}"[:200])
+                retrying(connections[self._using], partial(it.fail, said))
 
     def check_tasks(self, worker: str, tasks: Iterable[Any]) -> bool:
         """Whether the worker's bucket is live and holds exactly these keys."""

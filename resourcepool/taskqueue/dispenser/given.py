@@ -1,7 +1,7 @@
 """Checks what callers hand in: keys, scores, and tasks as they were assigned."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from django.utils.translation import gettext_noop as _
@@ -10,6 +10,7 @@ from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
 from resourcepool.taskqueue import checking
 from resourcepool.taskqueue.dispenser.models import MAX_KEY
+from resourcepool.taskqueue.dispenser.statements import Row
 
 PAIRS = _(
     "the tasks that assign_tasks returned, or (key, fence) pairs: a key alone does not say which assignment"
@@ -22,6 +23,20 @@ class Assigned(NamedTuple):
     key: Any
     fence: int
     score: float
+
+
+def assigned(
+    rows: Iterable[Row], factory: Callable[[str], Any]
+) -> tuple[list[Assigned], list[tuple[Row, Exception]]]:
+    """Return tasks as callers get them, and those whose key ``factory`` refuses, each with its error."""
+    told: list[Assigned] = []
+    refused: list[tuple[Row, Exception]] = []
+    for row in rows:
+        try:
+            told.append(Assigned(factory(row.key), row.fence, row.score))
+        except (ValueError, TypeError, ArithmeticError) as error:
+            refused.append((row, error))
+    return told, refused
 
 
 def key(value: object, option: str = "key") -> str:

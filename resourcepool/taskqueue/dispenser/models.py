@@ -125,6 +125,11 @@ class DispenserTaskQuerySet(WorkQuerySet):
         """The order in which tasks are handed out."""
         return self.order_by("score", "pk")
 
+    def fail(self, outcome: str) -> int:
+        """Take them out of buckets and pool, for an operator to look at; returns how many."""
+        failed = {"state": DispenserTask.State.FAILED, "bucket": None, "finished_at": DbNow()}
+        return self.update(fence=F("fence") + 1, outcome=outcome, **failed)
+
 
 class DispenserTask(AbstractWork):
     """A task of a dispenser: a key and a score. Every time it is handed out it has a fence of its own."""

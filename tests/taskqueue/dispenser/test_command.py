@@ -49,9 +49,16 @@ def test_it_is_paused_and_resumed() -> None:
 
 
 def test_tasks_are_added_with_their_scores_and_get_new_ones() -> None:
-    assert run("add", "films", "a", "5", "b", "-1.5") == "new: 2; there already: 0"
+    assert run("add", "films", "--new", "a", "5", "b", "-1.5") == "new: 2; there already: 0"
     assert run("add", "films", "a", "3", "c", "1e3") == "new: 1; there already: 1"
     assert dict(DispenserTask.objects.values_list("key", "score")) == {"a": 3.0, "b": -1.5, "c": 1000.0}
+
+
+def test_adding_to_a_name_that_is_mistyped_makes_no_dispenser() -> None:
+    dispenser()
+    with pytest.raises(CommandError, match="dispenser='reveiws' is not allowed: one of reviews"):
+        run("add", "reveiws", "a", "5")
+    assert [one.name for one in Dispenser.objects.all()] == ["reviews"]
 
 
 @pytest.mark.parametrize(
@@ -68,7 +75,7 @@ def test_tasks_are_added_with_their_scores_and_get_new_ones() -> None:
 )
 def test_what_cannot_be_added_is_refused_with_a_sentence_and_nothing_is(words: Any, named: str) -> None:
     with pytest.raises(CommandError, match=named):
-        run("add", "films", *words)
+        run("add", "films", "--new", *words)
     assert not DispenserTask.objects.exists()
 
 

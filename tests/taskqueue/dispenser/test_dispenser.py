@@ -2,6 +2,7 @@
 
 import datetime
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.db import transaction
@@ -344,3 +345,27 @@ def test_no_tasks_are_done_in_no_time() -> None:
 
 def test_an_assigned_task_says_what_it_is() -> None:
     assert Assigned("a", 2, 1.0)._fields == ("key", "fence", "score")
+
+
+@pytest.mark.parametrize("factory", [int, lambda key: str(UUID(key))])
+def test_a_key_that_the_factory_refuses_is_failed_and_holds_nobody_up(factory: Any) -> None:
+    good = "7" if factory is int else str(UUID(int=7))
+    TaskDispenser("reviews").add_many({"abc": 1, good: 2, "x y": 3})  # as the command, which knows no factory
+    d = TaskDispenser("reviews", factory=factory)
+    (told,) = d.assign_tasks(2, "alice")
+    assert told.key == factory(good)
+    assert states() == {"abc": "failed", good: "assigned", "x y": "failed"}
+    assert "cannot be read by the factory" in str(task("abc").outcome)
+    assert d.check_tasks("alice", [told])
+    assert d.tasks_done("alice", [told]) == {told.key: Done.DONE}
+
+
+def test_an_error_of_the_factory_that_may_pass_fails_no_task() -> None:
+    def away(key: str) -> Any:
+        raise OSError("the shop does not answer")
+
+    TaskDispenser("reviews").add("a", 1)
+    with pytest.raises(OSError, match="does not answer"):
+        TaskDispenser("reviews", factory=away).assign_tasks(1, "alice")
+    assert states() == {"a": "assigned"}
+    assert [one.key for one in TaskDispenser("reviews").assign_tasks(1, "alice")] == ["a"]
