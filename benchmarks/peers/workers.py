@@ -36,7 +36,8 @@ def workers(names: list[str] | None = None) -> bool:
                 continue
             lags, kept = found["lags"], found["kept"]
             print(
-                f"  {peer.name} is measured; load {os.getloadavg()[0]:.1f}; drained {found['drained']:,.0f}/s; kept {kept};"
+                f"  {peer.name} is measured; load {os.getloadavg()[0]:.1f};"
+                f" drained {found['drained']:,.0f}/s; kept {kept};"
                 f" {found['rate']} per second, p50 {quantile(lags, 0.5):.3f} s, p99 {quantile(lags, 0.99):.3f} s",
                 flush=True,
             )
