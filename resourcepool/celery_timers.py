@@ -8,9 +8,10 @@ A node (``manage.py resourcepool_timers``) hands the task to the broker at its t
 and again while the broker is down. All attempts send the same task id.
 """
 
+import contextlib
 import datetime
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from celery import Task, current_app
@@ -18,10 +19,12 @@ from django.db import router
 
 from resourcepool.exceptions import BadOption
 from resourcepool.taskqueue import timers
+from resourcepool.taskqueue.timers.claiming import HANDED_FOR
 from resourcepool.taskqueue.timers.models import Topic
 
 TOPIC = "celery"
 DEFAULTS = {"retries": 1_000, "retry_delay": 5.0}
+REACHED_WITHIN = 4  # seconds for a broker to answer
 REFUSED = ("countdown", "eta", "task_id")
 
 
@@ -71,3 +74,19 @@ def send(timer: timers.RunningTimer) -> None:
     """Hand the task to the broker."""
     told = timer.payload
     current_app.send_task(told["task"], told["args"], told["kwargs"], **told["options"])
+
+
+@contextlib.contextmanager
+def by_celery() -> Iterator[Callable[[int, int, float | None], object]]:
+    """Yield what hands a timer to a Celery task: ``TimerRunner(by=by_celery)``. Raises what the broker's client does.
+
+    A handler's ``max_runtime`` is the hard time limit of its task: a prefork worker kills the process.
+    """
+    with current_app.connection_for_write(connect_timeout=REACHED_WITHIN) as connection:
+        connection.ensure_connection(max_retries=1, timeout=REACHED_WITHIN)
+
+        def send(pk: int, fence: int, most: float | None) -> None:
+            limits: dict[str, Any] = {"expires": HANDED_FOR, "time_limit": most, "retry": False}
+            current_app.send_task("resourcepool.run_timer", [pk, fence], connection=connection, **limits)
+
+        yield send

@@ -49,7 +49,7 @@ class Workers(Generic[Work]):
                 result = task.run()
                 if os.getpid() != self._pid:
                     os._exit(0)  # a child that the handler forked: no second consumer
-                self._ended(task, _tidied(result))
+                self._ended(task, tidied(result))
         finally:
             connections.close_all()
 
@@ -62,7 +62,7 @@ class Workers(Generic[Work]):
             return self._tasks.get()
 
 
-def _tidied(result: Result) -> Result:
+def tidied(result: Result) -> Result:
     """Return the result, after nothing of what the task left in its connections is left to the next one."""
     for connection in connections.all(initialized_only=True):
         if _is_open(connection):

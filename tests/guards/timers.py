@@ -8,6 +8,7 @@ OCCURRENCES, PRUNING = "taskqueue/timers/occurrences.py", "sweeps/pruning.py"
 
 SETS = ("tests/taskqueue/timers/test_scheduling.py",)
 RUNS = ("tests/taskqueue/timers/test_runner.py",)
+HANDED = ("tests/taskqueue/timers/test_handed_over.py",)
 NODES, TIMES = ("tests/taskqueue/timers/test_gate.py",), ("tests/taskqueue/timers/test_occurrences.py",)
 MODELS, OPERATORS = "taskqueue/timers/models.py", ("tests/taskqueue/timers/test_operators.py",)
 
@@ -61,8 +62,8 @@ TIMERS = (
     Mutation(
         "timers: a claim whose answer was lost is found again",
         CLAIMING,
-        " | Q(holder=holder)",
-        "",
+        "Q(busy_before__lte=DbNow()) | Q(holder=holder)",
+        "Q(busy_before__lte=DbNow())",
         ("tests/taskqueue/timers/test_claiming.py",),
     ),
     Mutation(
@@ -125,15 +126,15 @@ TIMERS = (
     Mutation(
         "timers: an operator cancels none that runs",
         MODELS,
-        "running + self.unfinished().filter(_NOBODYS).update(",
-        "running + self.unfinished().update(",
+        "exclude(_NOBODYS), self.unfinished().filter(_NOBODYS)",
+        "exclude(_NOBODYS), self.unfinished()",
         OPERATORS,
     ),
     Mutation(
         "timers: a recurring one that runs is cancelled",
         MODELS,
-        'exclude(schedule="").update(',
-        "none().update(",
+        'changed(running.exclude(schedule=""), ',
+        "changed(running.none(), ",
         OPERATORS,
     ),
     Mutation(
@@ -143,7 +144,28 @@ TIMERS = (
         'Q(state="pending")',
         OPERATORS,
     ),
-    Mutation("timers: none is fired that runs", MODELS, "self.waiting().update(", "self.update(", OPERATORS),
+    Mutation(
+        "timers: what was handed over is taken by its fence",
+        CLAIMING,
+        "Q(fence=fence, state=State.PENDING)",
+        "Q(state=State.PENDING)",
+        HANDED,
+    ),
+    Mutation(
+        "timers: what was handed over is set aside",
+        CLAIMING,
+        '"busy_before": DbLater(HANDED_FOR)}',
+        '"busy_before": DbNow()}',
+        HANDED,
+    ),
+    Mutation(
+        "timers: who takes one may handle its topic",
+        "taskqueue/timers/handed.py",
+        "not may_handle(rule, node_labels(), node_version())",
+        "False",
+        HANDED,
+    ),
+    Mutation("timers: none is fired that runs", MODELS, "(self.waiting(), What.FIRED", "(self, What.FIRED", OPERATORS),
     Mutation(
         "timers: a retry keeps its due moment", MODELS, 'default=F("due_at")', "default=DbNow()", OPERATORS
     ),

@@ -1,16 +1,15 @@
 """``manage.py resourcepool_timers``: handles timers that are due, beside all other nodes that do so."""
 
-import contextlib
 import importlib
 from typing import Any
 
-from django.core.management.base import CommandParser
-from django.utils.module_loading import autodiscover_modules
+from django.core.management.base import CommandError, CommandParser
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from resourcepool.exceptions import BadOption
 from resourcepool.management.serving import ServingCommand
+from resourcepool.taskqueue.timers import handling
 from resourcepool.taskqueue.timers.runner import LATE_RATE, THREADS, TimerRunner
 
 
@@ -49,6 +48,11 @@ class Command(ServingCommand):
             help=_("of the code on this node; default: RESOURCEPOOL['NODE_VERSION']"),
         )
         parser.add_argument(
+            "--celery",
+            action="store_true",
+            help=_("hands each timer that is due to a Celery task, in whose worker its handler runs"),
+        )
+        parser.add_argument(
             "--late-rate",
             type=float,
             default=LATE_RATE,
@@ -60,17 +64,23 @@ class Command(ServingCommand):
 
     def run(self, **options: Any) -> None:
         """Handle timers until it is told to stop."""
-        with contextlib.suppress(ImportError):  # without Celery nobody sets such timers
-            importlib.import_module("resourcepool.celery_timers")
-        autodiscover_modules("task_handlers", "timer_handlers")
+        handling.discover()
         runner = TimerRunner(
             threads=options["threads"],
             labels=_labels(options["label"]),
             version=options["node_version"],
             drain_within=options["drain_within"],
             late_rate=options["late_rate"],
+            by=_by_celery() if options["celery"] else None,
         )
         self.serve(runner, _("handling timers; Ctrl-C or SIGTERM ends it"))
+
+
+def _by_celery() -> Any:
+    try:
+        return importlib.import_module("resourcepool.celery_timers").by_celery
+    except ImportError:
+        raise CommandError(_("Celery is not installed.")) from None
 
 
 def _labels(given: list[str] | None) -> dict[str, str] | None:

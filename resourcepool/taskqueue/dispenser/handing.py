@@ -61,7 +61,9 @@ def _send(
         head = None if after_rebuild else seen.head  # the rebuild may have changed the scores since
         more = statements.first(connection, dispenser, limit - len(rows), head)
         if more:
-            rows += statements.take(connection, bucket, more)
+            # What another process of this name gave back after the look is among them under its new fence.
+            again = {row.key for row in more}
+            rows = [row for row in rows if row.key not in again] + statements.take(connection, bucket, more)
             rows.sort(key=lambda row: (row.score, row.pk))
         return rows
 

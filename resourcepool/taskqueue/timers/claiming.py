@@ -1,6 +1,7 @@
 """The statements of a node: what is due, who gets it, and what came of it. Each batch is one transaction."""
 
 import datetime
+import logging
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
@@ -10,13 +11,20 @@ from django.db.models import F, Q
 
 from resourcepool import dialect
 from resourcepool.database.clock import monotonic
-from resourcepool.dialect import DbLater, DbNow, MicrosUntil, brief_transaction
+from resourcepool.dialect import DbLater, DbNow, MicrosUntil, brief_transaction, from_columns, in_columns
 from resourcepool.events import say
+from resourcepool.signals import Fact, What, tell
+from resourcepool.taskqueue.telling import about
 from resourcepool.taskqueue.timers import occurrences
 from resourcepool.taskqueue.timers.gate import Rule, retry_delay
 from resourcepool.taskqueue.timers.models import Timer, Topic
 
+logger = logging.getLogger(__name__)
+
 State, End = Timer.State, Timer.End
+HANDED_FOR = (
+    60.0  # seconds within which one that was handed over is to be claimed, before it is handed over again
+)
 LATE = 60.0  # seconds after which a timer is late, and waits for those that are in time
 READ = ("pk", "name", "topic_id", "payload", "due_at", "schedule", "catch_up", "state", "holder")
 COUNTS = ("fence", "attempts", "failures", "deaths", "previous_end")
@@ -109,24 +117,48 @@ def exchange(
     """
     with brief_transaction(connections[using]):
         locked = _write(using, ends)
-        return _claim(using, due, rules, holder), locked
+        return _claim(using, _due(using, due, holder), rules, holder) if due else [], locked
 
 
-def _claim(using: str, due: Collection[Due], rules: Mapping[str, Rule], holder: str) -> list[Claimed]:
-    if not due:
-        return []
+def hand_over(using: str, due: Collection[Due], rules: Mapping[str, Rule], holder: str) -> list[Claimed]:
+    """Set aside what is due for those who ``take`` it by the fences that are returned; see ``exchange``.
+
+    It stays pending, so that it can be cancelled, and is due again after ``HANDED_FOR``.
+    """
+    with brief_transaction(connections[using]):
+        return _claim(using, _due(using, due, holder), rules, holder, is_handed=True)
+
+
+def take(using: str, pk: int, fence: int, rule: Rule, holder: str) -> Claimed | None:
+    """Claim a timer that was handed over under this fence; None: it is not to be had. See ``exchange``."""
+    rows = Timer.objects.using(using).filter(pk=pk, topic_id=rule.name).unfinished()
+    wanted = rows.filter(Q(fence=fence, state=State.PENDING) | Q(holder=holder))
+    with brief_transaction(connections[using]):
+        claimed = _claim(using, wanted, {rule.name: rule}, holder)
+    return claimed[0] if claimed else None
+
+
+def _due(using: str, due: Collection[Due], holder: str) -> Any:
     rows = Timer.objects.using(using).filter(pk__in=[one.pk for one in due]).unfinished()
-    wanted = rows.filter(Q(busy_before__lte=DbNow()) | Q(holder=holder))
+    return rows.filter(Q(busy_before__lte=DbNow()) | Q(holder=holder))
+
+
+def _claim(
+    using: str, wanted: Any, rules: Mapping[str, Rule], holder: str, *, is_handed: bool = False
+) -> list[Claimed]:
     found = _unlocked(using, wanted).values(*READ, *COUNTS, now=DbNow())
-    sent_at, claimed = monotonic(), list[Claimed]()
+    sent_at, claimed, not_taken = monotonic(), list[Claimed](), 0
     groups: dict[tuple[float, bool, str], list[int]] = defaultdict(list)
     for row in found:
         rule = rules[row["topic_id"]]
+        row |= {key: from_columns(row[key], connections[using]) for key in ("due_at", "now")}
         if row["holder"] == holder:  # by a try whose answer was lost
-            Timer.objects.using(using).filter(pk=row["pk"]).update(busy_before=DbLater(rule.ttl))
+            until = DbLater(HANDED_FOR if is_handed else rule.ttl)
+            Timer.objects.using(using).filter(pk=row["pk"]).update(busy_before=until)
             claimed.append(_claimed(row, rule, holder, sent_at, row["fence"], row["attempts"]))
             continue
         has_died = row["state"] == State.RUNNING and row["holder"] != ""
+        not_taken += is_handed and row["state"] == State.PENDING and row["holder"] != ""
         is_revoked = row["state"] == State.RUNNING and not has_died  # given back by a process at its end
         row["previous_end"] = End.EXPIRED if has_died else End.REVOKED if is_revoked else row["previous_end"]
         row["deaths"] += has_died
@@ -140,13 +172,16 @@ def _claim(using: str, due: Collection[Due], rules: Mapping[str, Rule], holder: 
         else:
             groups[rule.ttl, has_died, row["previous_end"]].append(row["pk"])
             claimed.append(one)
+    if not_taken:
+        logger.warning("%d timers were handed over, and nobody took them within %g s", not_taken, HANDED_FOR)
     for (ttl, has_died, previous_end), pks in groups.items():
+        attempt = {"state": State.RUNNING, "busy_before": DbLater(ttl), "attempts": F("attempts") + 1}
+        if is_handed:
+            attempt = {"state": State.PENDING, "busy_before": DbLater(HANDED_FOR)}
         Timer.objects.using(using).filter(pk__in=pks).update(
-            state=State.RUNNING,
+            **attempt,
             holder=holder,
             fence=F("fence") + 1,
-            busy_before=DbLater(ttl),
-            attempts=F("attempts") + 1,
             deaths=F("deaths") + int(has_died),
             previous_end=previous_end,
             started_at=DbNow(),
@@ -207,6 +242,10 @@ def _finish(
 ) -> None:
     """Let these be over; recurring ones go on with their next occurrence."""
     for one in group:
+        if state == State.DEAD:
+            what = What.DEAD if one.next_at is None else What.FAILED
+            why = about(f"{one.rule.name}/{one.name}", outcome)
+            tell(Fact(what, Timer, using, one.pk, one.fence, one.holder, why))
         if one.next_at is not None:
             _again(using, one, outcome)
     over = [one.pk for one in group if one.next_at is None]
@@ -219,7 +258,9 @@ def _finish(
 
 
 def _again(using: str, one: Claimed, outcome: str = "") -> None:
-    waits = {"state": State.PENDING, "due_at": one.next_at, "busy_before": one.next_at, "holder": ""}
+    assert one.next_at is not None  # noqa: S101 (for the type checker)
+    due_at = in_columns(one.next_at, connections[using])
+    waits = {"state": State.PENDING, "due_at": due_at, "busy_before": due_at, "holder": ""}
     anew = {"attempts": 0, "failures": 0, "deaths": 0, "previous_end": End.NONE, "outcome": outcome}
     Timer.objects.using(using).filter(pk=one.pk).update(fence=F("fence") + 1, **waits, **anew)
 

@@ -1,6 +1,10 @@
 """Handlers of timers, by topic."""
 
+import contextlib
+import importlib
 from collections.abc import Callable
+
+from django.utils.module_loading import autodiscover_modules
 
 from resourcepool.taskqueue.handlers import Handler, Registry, Run
 from resourcepool.taskqueue.timers.models import MAX_TOPIC
@@ -26,6 +30,13 @@ def on(topic: str, *, max_runtime: object = None) -> Callable[[Run], Run]:
         BadOption: the topic has another handler already, or a value is not allowed.
     """
     return of_timers.register(topic, max_runtime)
+
+
+def discover() -> None:
+    """Import the handlers of all installed apps."""
+    with contextlib.suppress(ImportError):  # without Celery nobody sets such timers
+        importlib.import_module("resourcepool.celery_timers")
+    autodiscover_modules("task_handlers", "timer_handlers")
 
 
 def topics() -> list[str]:

@@ -58,7 +58,11 @@ def tell_after_commit(using: str, topic: str) -> None:
     """Have some nodes that handle this topic look, once what the caller has written counts."""
     connection = connections[using]
     if hints.are_on() and (connection.in_atomic_block or connection.get_autocommit()):
-        transaction.on_commit(partial(_tell, using, topic), using=using, robust=True)
+
+        def tell() -> None:  # Django cannot name a ``partial`` that fails, and fails itself
+            _tell(using, topic)
+
+        transaction.on_commit(tell, using=using, robust=True)
 
 
 def _tell(using: str, topic: str) -> None:

@@ -1,4 +1,4 @@
-"""When a recurring timer is due next: pure decisions. Moments are aware, or naive ones of UTC where USE_TZ is off."""
+"""When a recurring timer is due next: pure decisions. Moments have a time zone."""
 
 import datetime
 import json
@@ -7,7 +7,6 @@ from typing import NamedTuple, Protocol
 from zoneinfo import ZoneInfo
 
 from cronsim import CronSim, CronSimError
-from django.utils import timezone
 from django.utils.translation import gettext_noop as _
 
 from resourcepool import options
@@ -64,13 +63,12 @@ class Cron(NamedTuple):
     tz: str
 
     def after(self, moment: datetime.datetime) -> datetime.datetime | None:
-        start = moment.replace(tzinfo=datetime.UTC) if timezone.is_naive(moment) else moment
-        start = start.astimezone(datetime.UTC)
+        start = moment.astimezone(datetime.UTC)
         for local in CronSim(self.fields, start.astimezone(ZoneInfo(self.tz))):
             found = local.astimezone(datetime.UTC)
             # Begun in the second of the two hours, it names the fixed times of the first one.
             if found > start:
-                return found.replace(tzinfo=None) if timezone.is_naive(moment) else found
+                return found
         return None
 
     def missed(self, due_at: datetime.datetime, now: datetime.datetime) -> int:

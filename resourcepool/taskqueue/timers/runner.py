@@ -9,11 +9,13 @@ from django.db import connections, router
 from resourcepool import hints, options
 from resourcepool.conf import setting
 from resourcepool.database.clock import monotonic
+from resourcepool.database.retry import retrying
 from resourcepool.database.wakeup import Wakeup
 from resourcepool.exceptions import BadOption, ClaimInTransaction, DatabaseUnavailable
 from resourcepool.labels import labels_of
 from resourcepool.taskqueue.consumer import end_process
 from resourcepool.taskqueue.timers.batches import Batches
+from resourcepool.taskqueue.timers.handing import Handing, HandOver
 from resourcepool.taskqueue.timers.models import Timer
 from resourcepool.taskqueue.timers.nodes import Node
 from resourcepool.taskqueue.turning import (
@@ -53,6 +55,7 @@ class TimerRunner:
         version: str | None = None,
         drain_within: object = DRAIN_WITHIN,
         late_rate: object = LATE_RATE,
+        by: HandOver | None = None,
         die: Callable[[str], Never] = end_process,
     ) -> None:
         """Describe it; ``run`` runs it.
@@ -65,6 +68,7 @@ class TimerRunner:
             drain_within: seconds or timedelta for which ``stop`` lets the handlers finish.
             late_rate: how many timers a second that are late by more than a minute it begins, so that those of an
                 outage do not come all at once.
+            by: what hands a timer to another process, which calls ``handed.handle``; None: this process's own threads.
             die: see ``Consumer``.
 
         Raises:
@@ -75,12 +79,17 @@ class TimerRunner:
         self.version = node_version() if version is None else _version("version", version)
         self._drain_within = options.seconds("drain_within", drain_within)
         self._late_rate = options.seconds("late_rate", late_rate, least=1.0, most=100_000.0)
-        self._die, self._wakeup, self._is_stopping = die, Wakeup(), False
+        self._by, self._die, self._wakeup, self._is_stopping = by, die, Wakeup(), False
 
     def stop(self) -> None:
         """Begin no more timers; ``run`` returns when those in hand have ended. May be called by a signal handler."""
         self._is_stopping = True
         self._wakeup.ring()
+
+    def look_up(self) -> None:
+        """See whether the tables can be read. Raises DatabaseUnavailable, NotMigrated."""
+        using = router.db_for_write(Timer)
+        retrying(connections[using], Timer.objects.using(using).exists)
 
     def run(self) -> None:
         """Handle timers until ``stop``.
@@ -94,7 +103,8 @@ class TimerRunner:
         hints.listen(self._wakeup.ring)
         node = Node(using, self.labels, self.version)
         while not self._is_stopping:
-            batches = Batches(using, node, self.threads, self._late_rate, self._wakeup)
+            told = (using, node, self.threads, self._late_rate, self._wakeup)
+            batches = Batches(*told) if self._by is None else Handing(*told, self._by)
             try:
                 is_stopping = lambda: self._is_stopping  # noqa: E731
                 turn_until_stopped("timers", batches, self._wakeup, is_stopping, self._drain_within)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Self
 
 from resourcepool.database.clock import monotonic
+from resourcepool.dialect import for_project
 from resourcepool.leases.lease import Lease
 from resourcepool.leases.terms import Grant, Terms
 from resourcepool.taskqueue.handlers import Handler
@@ -35,7 +36,7 @@ class RunningTimer(Attempt):
         self.name, self.topic = claimed.name, claimed.rule.name
         self.payload: dict[str, Any] = {}
         self.attempt, self.previous_end, self.fence = claimed.attempt, claimed.previous_end, claimed.fence
-        self.due_at, self.missed = claimed.due_at, claimed.missed
+        self.due_at, self.missed = for_project(claimed.due_at), claimed.missed
         self.late_by: datetime.timedelta = claimed.now - claimed.due_at
         self.claimed, self.has_begun, self.took = claimed, False, 0.0
         grant = Grant(claimed.pk, claimed.fence, claimed.holder, claimed.sent_at)

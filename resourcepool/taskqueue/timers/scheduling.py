@@ -12,7 +12,7 @@ from django.utils.translation import gettext_noop as _
 
 from resourcepool import options
 from resourcepool.database.retry import retrying
-from resourcepool.dialect import DbNow
+from resourcepool.dialect import DbNow, aware, for_project, from_columns, in_columns
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption, DatabaseUnavailable
 from resourcepool.taskqueue import checking
@@ -119,7 +119,7 @@ def schedule(
         due_at = when.due_at(now)
         is_soon = due_at - now < SOON
         tried.append(due_at)
-        return _put(using, name, topic, {**values, **_fresh(due_at)}, mode, tried[:-1])
+        return _put(using, name, topic, {**values, **_fresh(using, due_at)}, mode, tried)
 
     made = retrying(connections[using], send)
     if is_soon:
@@ -144,7 +144,7 @@ def cancel(name: str, *, topic: str | None = None) -> Outcome:
         DatabaseUnavailable: it is unknown whether it was cancelled; call it again.
     """
     ended = {"state": State.CANCELLED, "finished_at": DbNow(), **Timer.nobodys()}
-    return _change(name, topic, Outcome.CANCELLED, lambda _now: ended, stops_recurring=True)
+    return _change(name, topic, Outcome.CANCELLED, lambda _using, _now: ended, stops_recurring=True)
 
 
 def reschedule(
@@ -171,7 +171,7 @@ def reschedule(
         name,
         topic,
         Outcome.RESCHEDULED,
-        lambda now: {**_fresh(when.due_at(now)), **kept},
+        lambda using, now: {**_fresh(using, when.due_at(now)), **kept},
         stops_recurring=False,
     )
 
@@ -188,17 +188,17 @@ def _when(after: object, at: object, every: object, cron: object, tz: object, st
     if cron is not None:
         return _When(None, None, occurrences.cron(cron, tz))
     if every is not None:
-        first = None if start is None else checking.moment("start", start)
+        first = None if start is None else aware(checking.moment("start", start))
         return _When(None, first, occurrences.every(every))
     if at is not None:
-        return _When(None, checking.moment("at", at), None)
+        return _When(None, aware(checking.moment("at", at)), None)
     return _When(options.seconds("after", after, most=MOST_AHEAD), None, None)
 
 
-def _fresh(due_at: datetime.datetime) -> dict[str, Any]:
+def _fresh(using: str, due_at: datetime.datetime) -> dict[str, Any]:
     """Return what is written to a timer so that it waits for this moment, as if it had never been tried."""
-    counts = {"attempts": 0, "failures": 0, "deaths": 0}
-    waits = {"due_at": due_at, "busy_before": due_at, "holder": "", "finished_at": None, "outcome": ""}
+    counts, moment = {"attempts": 0, "failures": 0, "deaths": 0}, in_columns(due_at, connections[using])
+    waits = {"due_at": moment, "busy_before": moment, "holder": "", "finished_at": None, "outcome": ""}
     return {"state": State.PENDING, **waits, **counts, "previous_end": Timer.End.NONE}
 
 
@@ -214,16 +214,14 @@ def _now(using: str, topic: str) -> datetime.datetime:
         except IntegrityError:
             pass  # somebody else just did
         now = wanted.get()
-    return now  # type: ignore[no-any-return]
+    return from_columns(now, connections[using])
 
 
 def _put(
     using: str, name: str, topic: str, values: dict[str, Any], mode: str, tried: list[datetime.datetime]
 ) -> Scheduled:
-    rows, done = (
-        Timer.objects.using(using).filter(name=name, topic_id=topic),
-        Scheduled(name, topic, values["due_at"], True),
-    )
+    rows = Timer.objects.using(using).filter(name=name, topic_id=topic)
+    done = Scheduled(name, topic, for_project(tried[-1]), True)
     for _look in range(LOOKS):
         found = rows.values("finished_at", "due_at", "state").first()
         if found is None:
@@ -231,10 +229,11 @@ def _put(
                 return done
             continue
         is_over = found["finished_at"] is not None
-        if not is_over and found["due_at"] in tried:
-            return done._replace(due_at=found["due_at"])  # by a try whose answer was lost
+        due_at = from_columns(found["due_at"], connections[using])
+        if not is_over and due_at in tried[:-1]:
+            return done._replace(due_at=for_project(due_at))  # by a try whose answer was lost
         if not is_over and mode == "keep":
-            return Scheduled(name, topic, found["due_at"], False)
+            return Scheduled(name, topic, for_project(due_at), False)
         if not is_over and mode == "error":
             raise BadOption(
                 "name", name, Sentence(_("a name that no timer of this topic has that is not over"))
@@ -286,7 +285,10 @@ def _change_once(rows: Any, done: Outcome, changes: Any, stops_recurring: bool) 
         mine = rows.filter(pk=row["pk"], fence=row["fence"]).unfinished()
         # One whose handler's process has died is nobody's: it would fire again.
         nobodys = mine.filter(Q(state=State.PENDING) | Q(busy_before__lte=DbNow()))
-        if nobodys.update(**changes(row["now"]), fence=F("fence") + 1):
+        values = changes(rows.db, from_columns(row["now"], connections[rows.db]))
+        if nobodys.update(**values, fence=F("fence") + 1):
+            if "due_at" in values and values["due_at"] - row["now"] < SOON:
+                nodes.tell_after_commit(rows.db, row["topic_id"])
             return done
         if row["state"] == State.RUNNING and (
             not stops_recurring or not row["schedule"] or mine.update(schedule="")

@@ -4,7 +4,6 @@ import datetime
 from typing import Any
 
 import pytest
-from django.test import override_settings
 
 from resourcepool.exceptions import BadOption
 from resourcepool.taskqueue.timers.occurrences import MOST_COUNTED, Cron, Every, cron, every, occurrence, read
@@ -79,12 +78,6 @@ def test_no_crontab_ever_goes_back() -> None:
                 assert following is not None
                 assert following > moment
                 moment = following
-
-
-def test_without_use_tz_moments_are_naive_ones_of_utc() -> None:
-    with override_settings(USE_TZ=False):
-        found = cron("30 2 * * *", "Asia/Shanghai").after(datetime.datetime(2026, 1, 1))  # noqa: DTZ001
-    assert found == datetime.datetime(2026, 1, 1, 18, 30)  # noqa: DTZ001
 
 
 @pytest.mark.parametrize(
