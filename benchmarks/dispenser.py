@@ -2,6 +2,7 @@
 
 python -m benchmarks.dispenser                     on a private MariaDB; "postgres": on that; 5 minutes
 python -m benchmarks.dispenser mysql --only drain  one part alone; --quick: few samples, which mean little
+python -m benchmarks.dispenser --only peers --peer Celery               this one alone, as a dispenser and as a timer
 
 The plain driver sends the statements of the dispenser on Django's own connection, without the dispenser's code.
 """
@@ -12,11 +13,13 @@ import sys
 
 import django
 
+from benchmarks.peers.contestants import WORKER_PEERS
+from benchmarks.peers.workers import workers
 from benchmarks.places import place
 from tests.processes import terminable
 from tests.servers import ServerMissing
 
-PARTS = ("cycles", "drain", "add", "rebuild", "size")
+PARTS = ("cycles", "drain", "add", "rebuild", "size", "peers")
 
 
 def main(words: list[str]) -> int:
@@ -27,15 +30,20 @@ def main(words: list[str]) -> int:
     )
     parser.add_argument("database", nargs="?", choices=("mysql", "postgres"), default="mysql")
     parser.add_argument("--only", action="append", choices=PARTS, help="this part alone; may be repeated")
+    parser.add_argument(
+        "--peer", action="append", choices=[peer.name for peer in WORKER_PEERS], help="may be repeated"
+    )
     parser.add_argument("--quick", action="store_true", help="few samples")
     chosen = parser.parse_args(words)
+    parts = chosen.only or PARTS
     try:
-        with place(chosen.database) as url:
-            _measure(url, chosen.only or PARTS, 1 if chosen.quick else 3)
+        if set(parts) - {"peers"}:
+            with place(chosen.database) as url:
+                _measure(url, parts, 1 if chosen.quick else 3)
+        return int("peers" in parts and not workers(chosen.peer))
     except ServerMissing as missing:
         print(missing)
         return 2
-    return 0
 
 
 def _measure(url: str, parts: list[str] | tuple[str, ...], times: int) -> None:
@@ -46,7 +54,7 @@ def _measure(url: str, parts: list[str] | tuple[str, ...], times: int) -> None:
     print(f"{url.split(':', maxsplit=1)[0]}; load {os.getloadavg()[0]:.1f}", flush=True)
     bench = Dispensing(times)
     for part in PARTS:
-        if part in parts:
+        if part in parts and part != "peers":
             getattr(bench, part)()
             print(f"  (load {os.getloadavg()[0]:.1f})", flush=True)
 
