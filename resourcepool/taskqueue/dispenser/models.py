@@ -14,6 +14,7 @@ from resourcepool.leases.models import AbstractLease, LeaseQuerySet
 from resourcepool.options import DAY
 from resourcepool.signals import Fact, What, tell
 from resourcepool.taskqueue.abstract import AbstractWork, PausableQuerySet, WorkQuerySet
+from resourcepool.taskqueue.telling import changed
 
 MAX_KEY = 200
 
@@ -128,7 +129,7 @@ class DispenserTaskQuerySet(WorkQuerySet):
     def fail(self, outcome: str) -> int:
         """Take them out of buckets and pool, for an operator to look at; returns how many."""
         failed = {"state": DispenserTask.State.FAILED, "bucket": None, "finished_at": DbNow()}
-        return self.update(fence=F("fence") + 1, outcome=outcome, **failed)
+        return changed(self, What.FAILED, "", outcome, fence=F("fence") + 1, outcome=outcome, **failed)
 
 
 class DispenserTask(AbstractWork):
