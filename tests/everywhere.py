@@ -32,6 +32,7 @@ EVERYWHERE = (
     "tests/taskqueue/test_long_streams.py",  # EXPLAIN
     "tests/taskqueue/test_task_time.py",  # in which zone a column's moments are
     "tests/taskqueue/test_history.py",  # reads and changes rows that others change meanwhile
+    "tests/taskqueue/timers/test_history.py",  # reads and changes rows that others change meanwhile
     "tests/taskqueue/timers/test_operators.py",  # updates that compute one column from another
     "tests/taskqueue/timers/test_claiming.py",  # locks, and batches in one transaction
     "tests/taskqueue/timers/test_processes.py",  # what a dead session leaves

@@ -18,7 +18,7 @@ from resourcepool.resources.registry import resource_models
 from resourcepool.resources.requests import check_option
 from resourcepool.status.alarms import Limits
 from resourcepool.sweeps.pruning import history_kept, history_rows
-from resourcepool.taskqueue.models import Task
+from resourcepool.taskqueue.abstract import operated_models
 from resourcepool.taskqueue.timers.runner import node_labels, node_version
 from resourcepool.validity.rules import rules_of
 
@@ -37,7 +37,7 @@ def check_settings(**_: Any) -> list[CheckMessage]:
         found += _wrong("", check)
     found += _check_hints()
     models: dict[str, Any] = {model._meta.label: model for model in resource_models()}
-    told: set[str] = {model._meta.label for model in election_models()} | {Task._meta.label}
+    told: set[str] = {model._meta.label for model in (*election_models(), *operated_models())}
     for name, check_model in (("POOLS", _check_pool), ("CHECKS", _check_checker)):
         broken = list(_wrong("", partial(setting, name)))
         found += broken

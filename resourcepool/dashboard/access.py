@@ -15,7 +15,7 @@ from resourcepool.resources.registry import resource_models
 from resourcepool.status.jobs import JobStatus
 from resourcepool.taskqueue.dispenser.models import Dispenser
 from resourcepool.taskqueue.models import Stream, Task
-from resourcepool.taskqueue.timers.models import Topic
+from resourcepool.taskqueue.timers.models import Timer, Topic
 
 # What the dashboard shows besides pools, to whoever may view this model.
 SYSTEMS: dict[str, Any] = {
@@ -23,7 +23,8 @@ SYSTEMS: dict[str, Any] = {
     "streams": Stream,
     "tasks": Task,
     "dispensers": Dispenser,
-    "timers": Topic,
+    "topics": Topic,
+    "timers": Timer,
 }
 
 
@@ -33,7 +34,7 @@ def visible_models(site: AdminSite, request: HttpRequest) -> list[Any]:
 
 
 def visible_systems(site: AdminSite, request: HttpRequest) -> set[str]:
-    """Return the names of the ``SYSTEMS`` that the user of ``request`` may see; "tasks": with their errors."""
+    """Return those of ``SYSTEMS`` that the user of ``request`` may see; "tasks", "timers": with their errors."""
     return {name for name, model in SYSTEMS.items() if may_view(site, request, model)}
 
 

@@ -107,7 +107,8 @@ def overview(
 
     Args:
         systems: of which it tells how they stand, too, of ``access.SYSTEMS``: for queues seven queries more, for each
-            of the others five, one if there is none; with "tasks", streams are told with their tasks' keys and errors.
+            of the others five, one if there is none; with "tasks" and "timers", streams and topics are told with the
+            keys and errors of these.
 
     Raises:
         DatabaseError, DatabaseUnavailable: the database does not answer.
@@ -133,7 +134,7 @@ def overview(
     queues = panel(links) if "queues" in systems else None
     flows = stream_panel(links, is_with_tasks="tasks" in systems) if "streams" in systems else StreamPanel()
     handed = dispenser_panel(links) if "dispensers" in systems else DispenserPanel()
-    timers = topic_rows(links) if "timers" in systems else []
+    timers = topic_rows(links, is_with_timers="timers" in systems) if "topics" in systems else []
     alarms = alarms_of(
         standing,
         done,

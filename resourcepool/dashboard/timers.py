@@ -27,9 +27,13 @@ class TopicRow:
     nodes: str
 
 
-def topic_rows(links: Links) -> list[TopicRow]:
-    """Return a line for each topic: five queries, one if there is none."""
-    nodes = links.list(TimerNode)
+def topic_rows(links: Links, *, is_with_timers: bool) -> list[TopicRow]:
+    """Return a line for each topic: five queries, one if there is none.
+
+    Args:
+        is_with_timers: whether the names and errors of timers are for whoever asks.
+    """
+    nodes, found = links.list(TimerNode), topics()
     return [
         TopicRow(
             f"rpt{number}",
@@ -41,5 +45,5 @@ def topic_rows(links: Links) -> list[TopicRow]:
             links.list(Timer, topic=one.name, standing=Timer.State.DEAD.value),
             nodes,
         )
-        for number, one in enumerate(topics())
+        for number, one in enumerate(found if is_with_timers else [one.discreet() for one in found])
     ]

@@ -13,6 +13,9 @@ from resourcepool.taskqueue.turning import DRAIN_WITHIN
 class Serves(Protocol):
     """What runs until it is stopped, which a signal handler may do."""
 
+    def look_up(self) -> object:
+        """Read what it needs; raises what is wrong with that."""
+
     def run(self) -> None:
         """Run."""
 
@@ -33,7 +36,8 @@ class ServingCommand(OperatorCommand):
         )
 
     def serve(self, one: Serves, said: str) -> None:
-        """Say so, and run it until it is told to stop."""
+        """Say so, and run it until it is told to stop; what is wrong from the start is told before anything else."""
+        one.look_up()
 
         def stop(number: int, frame: object) -> None:
             one.stop()

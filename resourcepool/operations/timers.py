@@ -1,44 +1,11 @@
-"""Each act of an operator on topics and their timers, declared once; retry and discard are those of streams."""
-
-from dataclasses import replace
+"""What an operator does to timers alone; pause, resume, retry and discard are in ``operations.work``."""
 
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext_lazy
 
-from resourcepool.operations import streams
 from resourcepool.operations.operation import Operation
-from resourcepool.taskqueue.timers.models import Timer, TimerQuerySet, TopicQuerySet
+from resourcepool.taskqueue.timers.models import Timer, TimerQuerySet
 
-PAUSE = replace(
-    streams.PAUSE,
-    title=_("Pause (begin no more timers)"),
-    effect=_(
-        "Within about three seconds no more timers are begun; those that come due wait. Running ones go on to"
-        " their end."
-    ),
-    do=TopicQuerySet.pause,
-)
-RESUME = replace(
-    streams.RESUME,
-    effect=_("Within about three seconds timers fire again; those that came due meanwhile are late."),
-    do=TopicQuerySet.resume,
-)
-RETRY = replace(
-    streams.RETRY,
-    title=_("Retry (fire it again)"),
-    effect=_("It is due again at once, with all of its retries."),
-    do=TimerQuerySet.retry,
-    concerned=TimerQuerySet.failed,
-    is_offered=lambda timer: timer.state in Timer.failed_states,
-)
-DISCARD = replace(
-    streams.DISCARD,
-    title=_("Discard (end it without a firing)"),
-    effect=_("It does not fire any more, unless somebody retries it. Running timers are left alone."),
-    do=TimerQuerySet.discard,
-    concerned=TimerQuerySet.discardable,
-    is_offered=lambda timer: timer.state in Timer.discardable_states,
-)
 FIRE = Operation(
     name="fire",
     button=_("Fire now"),

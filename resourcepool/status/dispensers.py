@@ -1,5 +1,6 @@
 """How the dispensers stand: what waits, who has what, what went wrong, and why nothing is handed out."""
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -38,6 +39,7 @@ class DispenserStatus:
         depth: tasks that are ready to be handed out.
         oldest: for how long the one of them that was added first has been there, among those that are next; None:
             there is none.
+        quiet: since a task was last handed out or done, as far as its tasks tell; None: they do not.
         live: buckets that workers have; ``expired``: those whose tasks are taken back when the next worker asks.
         assigned: tasks in buckets.
         failed: tasks that wait for an operator.
@@ -49,6 +51,7 @@ class DispenserStatus:
     is_paused: bool
     depth: int
     oldest: float | None
+    quiet: float | None
     live: int
     expired: int
     assigned: int
@@ -62,6 +65,10 @@ class DispenserStatus:
     def because(self) -> str:
         """Why nothing is handed out, in a sentence; "": there are tasks, and workers that take them."""
         return _reason(self)
+
+    def discreet(self) -> "DispenserStatus":
+        """Return what somebody may know of it who may not see tasks: all, for it names none."""
+        return self
 
 
 class Page(NamedTuple):
@@ -124,7 +131,12 @@ def names_of_dispensers(using: str) -> Sentence:
 
 
 def of_dispensers(found: Sequence[DispenserStatus], oldest: float) -> Iterator[Alarm]:
-    """Yield what is wrong with these; ``oldest``: the age in seconds from which a ready task is late."""
+    """Yield what is wrong with these.
+
+    Args:
+        oldest: for how many seconds a task may be ready while nothing is handed out. Workers that take others before it
+            are no reason for an alarm: its score says that it can wait.
+    """
     for one in found:
         about = f"{ABOUT_DISPENSERS}{one.name}"
         if one.failed:
@@ -134,9 +146,10 @@ def of_dispensers(found: Sequence[DispenserStatus], oldest: float) -> Iterator[A
                 one.failed,
             )
             yield Alarm(Kind.FAILED_TASKS, about, text % {"count": one.failed})
-        if one.oldest is not None and one.oldest > oldest and not one.is_paused:
-            told = {"age": duration(one.oldest), "count": one.depth}
-            text = _("a task has been ready for %(age)s; ready: %(count)d.") % told
+        idle = min(math.inf if since is None else since for since in (one.oldest, one.quiet))
+        if one.oldest is not None and idle > oldest and not one.is_paused:
+            told = {"age": duration(idle), "count": one.depth}
+            text = _("nothing has been handed out for %(age)s; ready: %(count)d.") % told
             because = _("%s.") % one.because if one.because else ""
             yield Alarm(Kind.LATE_TASKS, about, f"{text} {because}".rstrip())
 
@@ -150,10 +163,13 @@ def _read(connection: BaseDatabaseWrapper, chosen: Any) -> Page:
     keys = [row.pk for row in rows]
     ready = least(connection, [_ready(using, key) for key in keys], "waits")
     buckets = tallies(connection, [_buckets(using, key) for key in keys], "is_live")
-    kept = [_in_state(using, key, state) for key in keys for state in (State.ASSIGNED, State.FAILED)]
-    kept_counts = tallies(connection, kept, "state")
-    done = tallies(connection, [_done(using, key) for key in keys], "state")
-    by_row = zip(rows, ready, buckets, kept_counts[::2], kept_counts[1::2], done, strict=True)
+    signs = least(
+        connection, [one for key in keys for one in (_assigned(using, key), _last(using, key))], "since"
+    )
+    ended = tallies(
+        connection, [one for key in keys for one in (_failed(using, key), _done(using, key))], "state"
+    )
+    by_row = zip(rows, ready, buckets, signs[::2], signs[1::2], ended[::2], ended[1::2], strict=True)
     return Page([_status(*one) for one in by_row], rows[-1].pk if len(read) > len(rows) else "")
 
 
@@ -168,8 +184,18 @@ def _buckets(using: str, dispenser: str) -> Any:
     return rows.annotate(is_live=is_live).values_list("is_live")[:MOST_COUNTED]
 
 
-def _in_state(using: str, dispenser: str, state: str) -> Any:
-    return _tasks(using, dispenser).filter(state=state).values_list("state")[:MOST_COUNTED]
+def _assigned(using: str, dispenser: str) -> Any:
+    rows = _tasks(using, dispenser).filter(state=State.ASSIGNED)
+    return rows.annotate(since=-MicrosUntil("assigned_at")).values_list("since")[:MOST_COUNTED]
+
+
+def _last(using: str, dispenser: str) -> Any:
+    rows = _tasks(using, dispenser).filter(state=State.DONE).exclude(finished_at=None).order_by("-finished_at")
+    return rows.annotate(since=-MicrosUntil("finished_at")).values_list("since")[:1]
+
+
+def _failed(using: str, dispenser: str) -> Any:
+    return _tasks(using, dispenser).filter(state=State.FAILED).values_list("state")[:MOST_COUNTED]
 
 
 def _done(using: str, dispenser: str) -> Any:
@@ -185,19 +211,22 @@ def _status(
     row: Any,
     ready: tuple[int, Any],
     buckets: Counter[Any],
-    assigned: Counter[Any],
+    assigned: tuple[int, Any],
+    last: tuple[int, Any],
     failed: Counter[Any],
     done: Counter[Any],
 ) -> DispenserStatus:
     depth, waits = ready
+    signs = [int(since) / 1_000_000 for _count, since in (assigned, last) if since is not None]
     return DispenserStatus(
         name=row.name,
         is_paused=row.is_paused,
         depth=depth,
         oldest=None if waits is None else max(0.0, -int(waits) / 1_000_000),
+        quiet=max(0.0, min(signs)) if signs else None,
         live=buckets[1,],
         expired=buckets[0,],
-        assigned=assigned.total(),
+        assigned=assigned[0],
         failed=failed.total(),
         done=done.total(),
         rebuilt=None if row.built is None else max(0.0, -row.built / 1_000_000),

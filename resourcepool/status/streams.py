@@ -95,7 +95,7 @@ class StreamStatus:
         """Why nothing runs, in a sentence; "": something runs, or there is nothing to do."""
         return next(_reasons(self), "")
 
-    def without_task(self) -> "StreamStatus":
+    def discreet(self) -> "StreamStatus":
         """Return what somebody may know of it who may not see tasks: neither a task's key nor its error."""
         return (
             self

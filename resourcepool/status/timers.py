@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -35,6 +35,7 @@ class FirstTimer:
     """The timer of a topic that is to fire next.
 
     Attributes:
+        name, outcome: "" where they are not for whoever asks.
         due_in: seconds until it may begin; negative: for so long it could have begun.
     """
 
@@ -89,6 +90,10 @@ class TopicStatus:
         """Why nothing fires, in a sentence; "": some may, or there is none."""
         return next(_reasons(self), "")
 
+    def discreet(self) -> "TopicStatus":
+        """Return what somebody may know of it who may not see timers: neither a timer's name nor its error."""
+        return self if self.first is None else replace(self, first=replace(self.first, name="", outcome=""))
+
 
 def topics(*names: str) -> list[TopicStatus]:
     """Return how each topic stands, or each of these, by name: five statements, however many there are.
@@ -137,8 +142,10 @@ def of_timers(found: Sequence[TopicStatus], late: float) -> Iterator[Alarm]:
             yield Alarm(Kind.NO_NODE, about, _("%s.") % one.because)
         elif one.late > late:
             told = {"name": one.first.name, "late": duration(one.late), "count": one.due}
-            text = _("timer %(name)s is %(late)s late; due: %(count)d.") % told
-            yield Alarm(Kind.LATE_TIMERS, about, text)
+            text = _("timer %(name)s is %(late)s late; due: %(count)d.")
+            if not one.first.name:
+                text = _("the first timer is %(late)s late; due: %(count)d.")
+            yield Alarm(Kind.LATE_TIMERS, about, text % told)
 
 
 def _read(connection: BaseDatabaseWrapper, names: Sequence[str]) -> list[TopicStatus]:

@@ -14,7 +14,6 @@ from resourcepool.sweeps.pruning import prune_finished, prune_history
 from resourcepool.sweeps.samples import take_samples
 
 ONE = {"leases_ran_out": "lease_ran_out", "alarms": "alarm", "samples": "sample"}
-PRUNES = (prune_history, prune_finished)
 
 
 def sweep() -> str | None:
@@ -28,7 +27,7 @@ def sweep() -> str | None:
 
 def prune() -> str | None:
     """Remove what is old from the history, of tasks and of timers; see ``sweep`` for what it returns."""
-    return run(PRUNE, lambda term: say("removed", count=sum(prune(term) for prune in PRUNES)))
+    return run(PRUNE, lambda term: say("removed", count=prune_history(term) + prune_finished(term)))
 
 
 def refresh_statistics() -> str | None:

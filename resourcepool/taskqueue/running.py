@@ -18,8 +18,9 @@ from resourcepool.database.retry import retrying
 from resourcepool.elections.term import Term
 from resourcepool.events import say
 from resourcepool.exceptions import GuardOutsideTransaction, LeaseLost, ResourcePoolError
+from resourcepool.taskqueue.abstract import MAX_OUTCOME
 from resourcepool.taskqueue.handlers import Handler
-from resourcepool.taskqueue.models import MAX_OUTCOME, Task
+from resourcepool.taskqueue.models import Task
 from resourcepool.taskqueue.order import Head
 
 logger = logging.getLogger(__name__)

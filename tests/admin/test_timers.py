@@ -186,3 +186,19 @@ def test_a_page_of_timers_takes_as_many_queries_however_many_there_are(
     for model in ("timer", "topic"):
         with django_assert_max_num_queries(11):
             page(admin_client, model, "changelist")
+
+
+@pytest.mark.parametrize(
+    ("kept", "shown"),
+    [
+        ('{"every": 300.0}', "every 300 s"),
+        ('{"every": 1234567.5}', "every 1,234,567.5 s"),
+        ('{"cron": "30 7 * * 1-5", "tz": "Europe/Berlin"}', "30 7 * * 1-5 (Europe/Berlin)"),
+        ('{"never": 1}', "{&quot;never&quot;: 1}"),  # written past validation
+        ("17", "17"),
+    ],
+)
+def test_a_schedule_is_spelled_for_people(admin_client: Client, topic: Topic, kept: str, shown: str) -> None:
+    row = timer("d", schedule=kept)
+    assert f">{shown}</td>" in page(admin_client, "timer", "changelist")
+    assert f">{shown}</div>" in page(admin_client, "timer", "change", row.pk)

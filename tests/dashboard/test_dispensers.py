@@ -3,11 +3,12 @@
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import Permission
 from django.test import Client
 from django.urls import reverse
 
 from resourcepool.dialect import DbLater
-from resourcepool.models import Dispenser, DispenserTask
+from resourcepool.models import Bucket, Dispenser, DispenserTask
 from tests.dashboard.test_streams import shown
 from tests.taskqueue.dispensed import bucket, dispenser, failed, tasks
 
@@ -81,3 +82,27 @@ def test_where_there_are_more_it_says_so_and_leads_to_all(
     assert "The first 1 by name." in (said := panel(admin_client))
     address = reverse("admin:resourcepool_dispenser_changelist")
     assert f'href="{address}">All dispensers' in said
+
+
+def test_who_may_see_dispensers_but_not_their_tasks_reads_neither_a_key_nor_an_error(
+    client: Client, django_user_model: Any
+) -> None:
+    dispenser()
+    bucket("alice", "secret-assigned")
+    tasks("secret-ready")
+    failed("secret-failed", outcome="secret error")
+    DispenserTask.objects.update(added_at=DbLater(-7_200), assigned_at=DbLater(-7_200))
+    user = django_user_model.objects.create_user("viewer", is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(codename__in=["view_dispenser", "view_bucket"]))
+    client.force_login(user)
+    names = ("dashboard_changelist", "dashboard_live", "dispenser_changelist", "bucket_changelist")
+    addresses = [
+        *(reverse(f"admin:resourcepool_{name}") for name in names),
+        reverse("admin:resourcepool_dispenser_change", args=["reviews"]),
+        reverse("admin:resourcepool_bucket_change", args=[Bucket.objects.get().pk]),
+    ]
+    for address in addresses:
+        answer = client.get(address)
+        assert answer.status_code == 200
+        assert "secret" not in answer.content.decode()
+    assert client.get(reverse("admin:resourcepool_dispensertask_changelist")).status_code == 403

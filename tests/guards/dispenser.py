@@ -38,8 +38,8 @@ DISPENSERS = (
     Mutation(
         "dispenser: lowest score first",
         STATEMENTS,
-        "{ready} ORDER BY score, id",
-        "{ready} ORDER BY id",
+        "{{and_not_before}} ORDER BY score, id",
+        "{{and_not_before}} ORDER BY id",
         HANDS_OUT,
     ),
     Mutation(
@@ -69,6 +69,27 @@ DISPENSERS = (
         BUCKETS,
         "            take_back(using, pk, seen.most_expirations)\n",
         "            pass\n",
+        HANDS_OUT,
+    ),
+    Mutation(
+        "dispenser: what was taken back may be the first",
+        BUCKETS,
+        "return seen._replace(head=None) if seen.expired else seen",
+        "return seen",
+        HANDS_OUT,
+    ),
+    Mutation(
+        "dispenser: what a rebuild has put before the first that was seen",
+        HANDING,
+        "head = None if after_rebuild else seen.head",
+        "head = seen.head",
+        HANDS_OUT,
+    ),
+    Mutation(
+        "dispenser: the first that was seen is handed out, too",
+        "dialect/base.py",
+        '"({first}, {second}) >= ({one}, {other})"',
+        '"({first}, {second}) > ({one}, {other})"',
         HANDS_OUT,
     ),
     Mutation(

@@ -134,15 +134,15 @@ TIMERS = (
     Mutation(
         "timers: an operator cancels none that runs",
         MODELS,
-        "running + self.unfinished().filter(_NOBODYS).update(",
-        "running + self.unfinished().update(",
+        "exclude(_NOBODYS), self.unfinished().filter(_NOBODYS)",
+        "exclude(_NOBODYS), self.unfinished()",
         OPERATORS,
     ),
     Mutation(
         "timers: a recurring one that runs is cancelled",
         MODELS,
-        'exclude(schedule="").update(',
-        "none().update(",
+        'changed(running.exclude(schedule=""), ',
+        "changed(running.none(), ",
         OPERATORS,
     ),
     Mutation(
@@ -173,7 +173,9 @@ TIMERS = (
         "False",
         HANDED,
     ),
-    Mutation("timers: none is fired that runs", MODELS, "self.waiting().update(", "self.update(", OPERATORS),
+    Mutation(
+        "timers: none is fired that runs", MODELS, "(self.waiting(), What.FIRED", "(self, What.FIRED", OPERATORS
+    ),
     Mutation(
         "timers: a retry keeps its due moment", MODELS, 'default=F("due_at")', "default=DbNow()", OPERATORS
     ),

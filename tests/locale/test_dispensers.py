@@ -87,6 +87,8 @@ def test_what_came_of_it_is_said_in_chinese(client: Client, reviews: Dispenser) 
 def test_why_nothing_is_handed_out_and_alarms_are_in_chinese(reviews: Dispenser) -> None:
     with translation.override("zh-hans"):
         DispenserTask.objects.filter(key="1").update(added_at=DbLater(-7_200))
+        DispenserTask.objects.filter(state="assigned").update(assigned_at=DbLater(-7_200))
+        DispenserTask.objects.filter(state="done").update(finished_at=DbLater(-7_200))
         found = [str(alarm) for alarm in of_dispensers(dispensers(), 600)]
         assert len(found) == 2
         assert all(one.startswith("任务分发器：reviews: ") for one in found)

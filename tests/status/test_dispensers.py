@@ -119,8 +119,32 @@ def test_a_task_that_is_ready_for_too_long_is_an_alarm_unless_it_is_paused() -> 
     DispenserTask.objects.filter(key="a").update(added_at=DbLater(-7_200))
     (alarm,) = of_dispensers(dispensers(), 600)
     assert (alarm.kind, alarm.is_severe) == (Kind.LATE_TASKS, True)
-    assert alarm.text == "a task has been ready for 2 h; ready: 2. no worker has a bucket."
+    assert alarm.text == "nothing has been handed out for 2 h; ready: 2. no worker has a bucket."
     Dispenser.objects.update(is_paused=True)
+    assert list(of_dispensers(dispensers(), 600)) == []
+
+
+def test_a_backlog_is_no_alarm_while_tasks_are_handed_out_or_done() -> None:
+    dispenser()
+    tasks("a", "b")
+    DispenserTask.objects.update(added_at=DbLater(-7_200))
+    bucket("alice", "c")
+    assert list(of_dispensers(dispensers(), 600)) == []
+    DispenserTask.objects.filter(key="c").update(assigned_at=DbLater(-3_600))  # its worker is stuck
+    (alarm,) = of_dispensers(dispensers(), 600)
+    assert alarm.text == "nothing has been handed out for 60 min; ready: 2."
+    tasks("d", "e", state="done", finished_at=DbLater(-60))
+    tasks("f", state="done", finished_at=DbLater(-900))
+    assert list(of_dispensers(dispensers(), 600)) == []
+    DispenserTask.objects.filter(state="done").update(finished_at=DbLater(-660))
+    (alarm,) = of_dispensers(dispensers(), 600)
+    assert "for 11 min" in alarm.text
+
+
+def test_a_task_that_was_just_added_to_an_idle_dispenser_is_no_alarm() -> None:
+    dispenser()
+    tasks("a", state="done", finished_at=DbLater(-7_200))
+    tasks("b")
     assert list(of_dispensers(dispensers(), 600)) == []
 
 

@@ -79,10 +79,6 @@ class BucketAdmin(ReadOnlyAdmin, AskingByRows):
             for row, found in zip(buckets, counted, strict=True):
                 row.count = found.total()
 
-    def called(self, row: Any) -> str:
-        """Return its dispenser and name."""
-        return str(row)
-
     @admin.display(description=_("state"))
     def colored(self, row: Any) -> str:
         """Show whether its worker still has its tasks, and for how long."""

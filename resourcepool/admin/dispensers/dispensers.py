@@ -10,9 +10,9 @@ from django.utils.translation import gettext_lazy as _
 
 from resourcepool.admin.queues.links import to_list
 from resourcepool.admin.resources.columns import lines
-from resourcepool.admin.streams.asking import AskingByRows
-from resourcepool.operations.dispensers import PAUSE, RESUME
+from resourcepool.admin.streams.places import PlaceAdmin
 from resourcepool.operations.operation import by_name
+from resourcepool.operations.work import PAUSE, RESUME
 from resourcepool.status.dispensers import DispenserStatus, dispensers
 from resourcepool.status.durations import duration
 from resourcepool.taskqueue.dispenser.models import Bucket, Dispenser, DispenserTask
@@ -23,7 +23,7 @@ State = DispenserTask.State
 
 
 @admin.register(Dispenser)
-class DispenserAdmin(AskingByRows):
+class DispenserAdmin(PlaceAdmin):
     """Settings are edited; buckets and tasks have lists of their own."""
 
     list_display = ("name", *STANDING)
@@ -32,6 +32,8 @@ class DispenserAdmin(AskingByRows):
     fields: ClassVar[Any] = ("name", *SETTINGS, *STANDING)
     readonly_fields: ClassVar[Any] = ("name", *STANDING)
     operations = by_name(PAUSE, RESUME)
+    settings, work = SETTINGS, DispenserTask
+    read = staticmethod(dispensers)
 
     def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:
         """Tell that nobody may: programs make it when they first use it."""
@@ -43,25 +45,10 @@ class DispenserAdmin(AskingByRows):
             return False
         return not (obj.tasks.exists() or obj.buckets.exists())
 
-    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
-        """Write only what was edited: a rebuild writes the rest while the form is open."""
-        if edited := [name for name in form.changed_data if name in SETTINGS]:
-            obj.save(update_fields=edited)
-
-    def note(self, rows: Any) -> None:
-        """Read how each of these stands."""
-        found = {one.name: one for one in dispensers(*(row.name for row in rows))} if rows else {}
-        for row in rows:
-            row.status = found[row.name]
-
-    def called(self, row: Any) -> str:
-        """Return its name."""
-        return str(row)
-
     @admin.display(description=_("standing"))
     def standing(self, row: Any) -> str:
         """Show whether it hands out tasks, and if not, why."""
-        status = _status_of(row)
+        status: DispenserStatus = self.status_of(row)
         css, text = "draining", gettext("nothing to do")
         if status.is_paused:
             text = gettext("paused")
@@ -75,7 +62,7 @@ class DispenserAdmin(AskingByRows):
     @admin.display(description=_("ready"))
     def ready(self, row: Any) -> str:
         """Show how many tasks are in the pool, with a link to them, and how old the oldest is."""
-        status = _status_of(row)
+        status: DispenserStatus = self.status_of(row)
         link = to_list(self.admin_site, DispenserTask, status.depth, dispenser=row.name, state=State.READY)
         oldest = "" if status.oldest is None else gettext("the oldest is %s old") % duration(status.oldest)
         return lines(link, oldest)
@@ -83,7 +70,7 @@ class DispenserAdmin(AskingByRows):
     @admin.display(description=_("assigned"))
     def assigned(self, row: Any) -> str:
         """Show how many tasks workers have, and in how many buckets."""
-        status = _status_of(row)
+        status: DispenserStatus = self.status_of(row)
         link = to_list(
             self.admin_site, DispenserTask, status.assigned, dispenser=row.name, state=State.ASSIGNED
         )
@@ -100,7 +87,7 @@ class DispenserAdmin(AskingByRows):
     @admin.display(description=_("finished"))
     def finished(self, row: Any) -> str:
         """Show what the last minute brought, and what waits for an operator."""
-        status = _status_of(row)
+        status: DispenserStatus = self.status_of(row)
         failed = to_list(self.admin_site, DispenserTask, status.failed, dispenser=row.name, state=State.FAILED)
         waiting = format_html("{} {}", failed, gettext("failed")) if status.failed else ""
         return lines(gettext("%d done in the last minute") % status.done, waiting)
@@ -108,12 +95,5 @@ class DispenserAdmin(AskingByRows):
     @admin.display(description=_("last rebuild"))
     def rebuilt(self, row: Any) -> str:
         """Show when the pool was rebuilt last."""
-        since = _status_of(row).rebuilt
+        since = self.status_of(row).rebuilt
         return gettext("never") if since is None else gettext("%s ago") % duration(since)
-
-
-def _status_of(row: Any) -> DispenserStatus:
-    if not hasattr(row, "status"):
-        (row.status,) = dispensers(row.name)
-    found: DispenserStatus = row.status
-    return found

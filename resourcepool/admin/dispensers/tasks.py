@@ -12,9 +12,10 @@ from resourcepool.admin.dispensers.buckets import DispenserFilter
 from resourcepool.admin.filters import choice, typed
 from resourcepool.admin.generic import ReadOnlyAdmin
 from resourcepool.admin.streams.asking import AskingByRows
+from resourcepool.admin.timeline import Timelined
 from resourcepool.admin.words import moments, reasons
-from resourcepool.operations.dispensers import DISCARD, RETRY
 from resourcepool.operations.operation import by_name
+from resourcepool.operations.work import DISCARD, RETRY
 from resourcepool.taskqueue.dispenser.models import Bucket, Dispenser, DispenserTask
 
 State = DispenserTask.State
@@ -30,7 +31,7 @@ BucketFilter = typed("bucket", _("bucket"), _("its name"), _in_buckets_named)
 
 
 @admin.register(DispenserTask)
-class DispenserTaskAdmin(ReadOnlyAdmin, AskingByRows):
+class DispenserTaskAdmin(Timelined, ReadOnlyAdmin, AskingByRows):
     """The newest tasks first; of one dispenser with the filter."""
 
     list_display = (
@@ -56,10 +57,6 @@ class DispenserTaskAdmin(ReadOnlyAdmin, AskingByRows):
         key = search_term.strip()
         names = Dispenser.objects.using(queryset.db).values("pk")
         return (queryset.filter(dispenser_id__in=names, key=key) if key else queryset), False
-
-    def called(self, row: Any) -> str:
-        """Return its dispenser and key."""
-        return str(row)
 
     @admin.display(description=_("state"))
     def colored(self, task: Any) -> str:

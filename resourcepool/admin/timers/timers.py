@@ -12,12 +12,15 @@ from django.utils.translation import gettext_lazy as _
 from resourcepool.admin.filters import choice, typed
 from resourcepool.admin.generic import ReadOnlyAdmin
 from resourcepool.admin.streams.asking import AskingByRows
-from resourcepool.admin.words import moments, reasons
+from resourcepool.admin.timeline import Timelined
+from resourcepool.admin.words import column, moments, reasons
 from resourcepool.dialect import MicrosUntil
 from resourcepool.operations.operation import by_name
-from resourcepool.operations.timers import CANCEL, DISCARD, FIRE, RETRY
+from resourcepool.operations.timers import CANCEL, FIRE
+from resourcepool.operations.work import DISCARD, RETRY
 from resourcepool.status.durations import duration
 from resourcepool.taskqueue.timers.models import Timer
+from resourcepool.taskqueue.timers.occurrences import Cron, Every, read
 
 CSS = {Timer.State.PENDING: "free", Timer.State.RUNNING: "leased", Timer.State.DONE: "free"}
 OF_ROWS = ("unfinished", "due", "late")  # filters of the rows, beside the states
@@ -36,18 +39,33 @@ StandingFilter = choice(
 )
 
 
+def recurrence(text: str) -> str:
+    """Return a schedule for people: "every 300 s", "30 7 * * 1-5 (Europe/Berlin)"; "": it fires once."""
+    try:
+        schedule = read(text)
+    except (ValueError, LookupError, TypeError):  # written past validation
+        return text
+    if isinstance(schedule, Every):
+        return gettext("every %s s") % f"{schedule.seconds:,}".removesuffix(".0")
+    return f"{schedule.fields} ({schedule.tz})" if isinstance(schedule, Cron) else ""
+
+
+SCHEDULE = column("schedule", _("schedule"), recurrence)
+
+
 @admin.register(Timer)
-class TimerAdmin(ReadOnlyAdmin, AskingByRows):
+class TimerAdmin(Timelined, ReadOnlyAdmin, AskingByRows):
     """The newest timers first; of one topic with the filter."""
 
     list_display = (
-        *("name", "topic", "colored", moments("due_at", _("due at")), "when", "schedule", "attempts"),
-        *(reasons("outcome", _("outcome")), moments("finished_at", _("finished at"))),
+        *("name", "topic", "colored", moments("due_at", _("due at")), "when", SCHEDULE, "attempts"),
+        reasons("outcome", _("outcome")),
     )
     fields = (
-        *("topic", "name", "payload", "colored", list_display[3], "when", "schedule", "catch_up"),
+        *("topic", "name", "payload", "colored", list_display[3], "when", SCHEDULE, "catch_up"),
         *(list_display[7], "attempts", "failures", "deaths", "previous_end"),
-        *(moments("scheduled_at", _("scheduled at")), moments("started_at", _("started at")), list_display[8]),
+        *(moments("scheduled_at", _("scheduled at")), moments("started_at", _("started at"))),
+        moments("finished_at", _("finished at")),
         *("holder", "fence"),
     )
     list_filter = (TopicFilter, StandingFilter)
@@ -67,10 +85,6 @@ class TimerAdmin(ReadOnlyAdmin, AskingByRows):
         """Find timers by their whole name, the way the index has them."""
         name = search_term.strip()
         return (queryset.filter(name=name) if name else queryset), False
-
-    def called(self, row: Any) -> str:
-        """Return its topic and name."""
-        return str(row)
 
     @admin.display(description=_("state"))
     def colored(self, timer: Any) -> str:

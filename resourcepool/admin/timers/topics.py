@@ -3,8 +3,6 @@
 from typing import Any, ClassVar
 
 from django.contrib import admin
-from django.db import router
-from django.db.models import Exists, OuterRef
 from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.translation import gettext, ngettext
@@ -13,9 +11,9 @@ from django.utils.translation import gettext_lazy as _
 from resourcepool.admin.generic import ModelForm
 from resourcepool.admin.queues.links import to_list
 from resourcepool.admin.resources.columns import lines
-from resourcepool.admin.streams.asking import AskingByRows
+from resourcepool.admin.streams.places import PlaceAdmin
 from resourcepool.operations.operation import by_name
-from resourcepool.operations.timers import PAUSE, RESUME
+from resourcepool.operations.work import PAUSE, RESUME
 from resourcepool.status.durations import duration
 from resourcepool.status.timers import TopicStatus, topics
 from resourcepool.taskqueue.timers.models import Timer, Topic
@@ -36,7 +34,7 @@ class TopicForm(ModelForm):
 
 
 @admin.register(Topic)
-class TopicAdmin(AskingByRows):
+class TopicAdmin(PlaceAdmin):
     """Settings are edited; the first timer makes a topic, and timers have a list of their own."""
 
     form = TopicForm
@@ -46,40 +44,17 @@ class TopicAdmin(AskingByRows):
     fields: ClassVar[Any] = ("name", *SETTINGS, *STANDING)
     readonly_fields = ("name", *STANDING)
     operations = by_name(PAUSE, RESUME)
+    settings, work = SETTINGS, Timer
+    read = staticmethod(topics)
 
     def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:
         """Tell that nobody may."""
         return False
 
-    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
-        """Write only what was edited: an operator may pause it while the form is open."""
-        if edited := [name for name in form.changed_data if name in SETTINGS]:
-            obj.save(update_fields=edited)
-
-    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """Return what Django asks about; one that has timers is not deleted, and they may be too many to be listed."""
-        rows = Topic.objects.using(router.db_for_write(Topic)).filter(pk__in=[one.pk for one in objs])
-        used = rows.filter(Exists(Timer.objects.filter(topic_id=OuterRef("pk")))).values_list("pk", flat=True)
-        if kept := [
-            to_list(self.admin_site, Timer, gettext("%s has timers") % name, topic=name) for name in used
-        ]:
-            return [], {}, set(), kept
-        return super().get_deleted_objects(objs, request)
-
-    def note(self, rows: Any) -> None:
-        """Read how each of these stands."""
-        found = {one.name: one for one in topics(*(row.name for row in rows))} if rows else {}
-        for row in rows:
-            row.status = found[row.name]
-
-    def called(self, row: Any) -> str:
-        """Return its name."""
-        return str(row)
-
     @admin.display(description=_("standing"))
     def standing(self, row: Any) -> str:
         """Show whether its timers fire, and if not, why."""
-        status = _status_of(row)
+        status: TopicStatus = self.status_of(row)
         css, text = "free", gettext("at work")
         if row.is_paused:
             css, text = "draining", gettext("paused")
@@ -92,7 +67,7 @@ class TopicAdmin(AskingByRows):
     @admin.display(description=_("pending"))
     def waiting(self, row: Any) -> str:
         """Show how many wait, with a link to them, and how late the first one is, or when it is due."""
-        status = _status_of(row)
+        status: TopicStatus = self.status_of(row)
         link = to_list(self.admin_site, Timer, f"{status.pending:,}", topic=row.name, standing="unfinished")
         when = ""
         if status.due:
@@ -105,7 +80,7 @@ class TopicAdmin(AskingByRows):
     @admin.display(description=_("nodes"))
     def handled_by(self, row: Any) -> str:
         """Show how many live nodes may handle them, and how many run."""
-        status = _status_of(row)
+        status: TopicStatus = self.status_of(row)
         count = len(status.nodes)
         nodes = ngettext("%d node", "%d nodes", count) % count if count else gettext("no node")
         return lines(nodes, gettext("%d running") % status.running if status.running else "")
@@ -113,15 +88,8 @@ class TopicAdmin(AskingByRows):
     @admin.display(description=_("finished"))
     def finished(self, row: Any) -> str:
         """Show what the last minute brought, and what waits for an operator."""
-        status = _status_of(row)
+        status: TopicStatus = self.status_of(row)
         told = gettext("%(done)d done, %(failed)d failed in the last minute")
         dead = to_list(self.admin_site, Timer, status.dead, topic=row.name, standing=Timer.State.DEAD.value)
         waiting = format_html("{} {}", dead, gettext("dead-letter")) if status.dead else ""
         return lines(told % {"done": status.done, "failed": status.failed}, waiting)
-
-
-def _status_of(row: Any) -> TopicStatus:
-    if not hasattr(row, "status"):
-        (row.status,) = topics(row.name)
-    found: TopicStatus = row.status
-    return found

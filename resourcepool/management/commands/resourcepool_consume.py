@@ -30,5 +30,4 @@ class Command(ServingCommand):
         """Consume until SIGTERM or Ctrl-C; a second one ends it as usual."""
         autodiscover_modules("task_handlers")
         consumer = Consumer(options["stream"], drain_within=options["drain_within"])
-        consumer.look_up()  # a typing error is told before anything else
         self.serve(consumer, _("consuming %(stream)s; Ctrl-C or SIGTERM ends it") % {"stream": consumer.stream})

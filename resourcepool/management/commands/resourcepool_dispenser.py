@@ -5,7 +5,7 @@ import shlex
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
-from django.db import connections, router
+from django.db import connections
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -13,19 +13,22 @@ from resourcepool.database.retry import retrying
 from resourcepool.exceptions import BadOption
 from resourcepool.management import watching
 from resourcepool.management.dispenser_report import dispensers_as_text
-from resourcepool.management.on_tasks import TasksCommand, add_tasks
-from resourcepool.operations.dispensers import DISCARD, FREE, PAUSE, RESUME, RETRY
+from resourcepool.management.on_tasks import TasksCommand
+from resourcepool.operations.dispensers import FREE
 from resourcepool.operations.operation import by_name
+from resourcepool.operations.work import DISCARD, RETRY
 from resourcepool.status.dispensers import dispensers, names_of_dispensers, page_of_dispensers
 from resourcepool.taskqueue.dispenser.models import Bucket, Dispenser, DispenserTask
 from resourcepool.taskqueue.dispenser.pool import TaskPool
 
 State = DispenserTask.State
-STATES = [State.READY.value, State.FAILED.value, State.DISCARDED.value]
-SWITCHES, ON_TASKS = by_name(PAUSE, RESUME), by_name(RETRY, DISCARD)
 
 
 class Command(TasksCommand):
+    place, work = Dispenser, DispenserTask
+    names_of_places = staticmethod(names_of_dispensers)
+    states = [one for one in State.values if one not in (State.ASSIGNED, State.DONE)]
+    on_work = by_name(RETRY, DISCARD)
     about = gettext_lazy(
         "Shows each dispenser: how many tasks are ready, assigned and failed, how many buckets workers have, and why"
         " nothing is handed out; pauses and resumes dispensers, adds, retries and discards tasks, frees buckets."
@@ -50,18 +53,19 @@ class Command(TasksCommand):
         show.add_argument("dispenser", nargs="?", help=_("only this one"))
         show.add_argument("--after", default="", metavar="NAME", help=_("the next page: those after this name"))
         watching.add_watch(show, default=argparse.SUPPRESS)
-        told = {one.name: str(one.title) for one in (PAUSE, RESUME, FREE, RETRY, DISCARD)}
-        told["add"] = _("adds tasks, and gives new scores to those that are ready")
-        told["clear"] = _("removes all tasks that are ready; what workers have, they keep")
+        self.add_operations(acts)
+        told = {
+            FREE.name: str(FREE.title),
+            "add": _("adds tasks, and gives new scores to those that are ready"),
+            "clear": _("removes all tasks that are ready; what workers have, they keep"),
+        }
         found = {name: acts.add_parser(name, help=about) for name, about in told.items()}
         for act in found.values():
-            act.add_argument("dispenser", help=_("the name of a dispenser"))
+            act.add_argument("dispenser", help=_("its name"))
         found["add"].add_argument("tasks", nargs="+", metavar="KEY SCORE", help=_("keys, each with its score"))
         found[FREE.name].add_argument(
             "bucket", nargs="+", help=_("names of buckets, which are those of workers")
         )
-        for name, operation in ON_TASKS.items():
-            add_tasks(found[name], operation, STATES)
         found["clear"].add_argument("--yes", action="store_true", help=_("do not ask"))
 
     def run(self, **options: Any) -> None:
@@ -76,24 +80,18 @@ class Command(TasksCommand):
             told = {"count": count, "others": len(options["tasks"]) // 2 - count}
             self.stdout.write(_("new: %(count)d; there already: %(others)d") % told)
         elif does == "clear":
-            pool = TaskPool(_known(name).name)
+            pool = TaskPool(self.known(name).name)
             self.ask(_("Remove all that are ready (%s)?") % f"{pool.size():,}", yes=options["yes"])
             self.stdout.write(_("removed: %d") % pool.clear())
-        elif does in SWITCHES:
-            these = Dispenser.objects.using(_using()).filter(pk=_known(name).pk)
-            self.operate(SWITCHES[does], these, 1, {})
         elif does == FREE.name:
-            self._free(_known(name), set(options["bucket"]))
+            self._free(self.known(name), set(options["bucket"]))
         else:
-            tasks = DispenserTask.objects.using(_using()).filter(dispenser_id=_known(name).pk)
-            self.operate_on_tasks(ON_TASKS[does], str(name), tasks, options)
+            self.do_operation(does, options)
 
     def _free(self, dispenser: Dispenser, names: set[str]) -> None:
-        rows = Bucket.objects.using(_using()).filter(dispenser=dispenser, name__in=names)
+        rows = Bucket.objects.using(self.using).filter(dispenser=dispenser, name__in=names)
         found = set(retrying(connections[rows.db], lambda: list(rows.values_list("name", flat=True))))
-        told = {"dispenser": dispenser, "names": ", ".join(sorted(names - found))}
-        missing = _("%(dispenser)s has no bucket with this name: %(names)s") % told if names - found else ""
-        self.operate(FREE, rows, len(found), {}, missing)
+        self.operate(FREE, rows, len(found), {}, self.unknown(dispenser.name, names - found))
 
 
 def _look(name: str | None, after: str) -> watching.Look:
@@ -120,15 +118,3 @@ def _scores(words: list[str]) -> dict[str, float]:
         except ValueError:
             raise BadOption("KEY SCORE", text, _("a finite number")) from None
     return found
-
-
-def _known(name: Any) -> Dispenser:
-    rows = Dispenser.objects.using(_using()).filter(pk=name)
-    found: Dispenser | None = retrying(connections[_using()], rows.first)
-    if found is None:
-        raise BadOption("dispenser", name, names_of_dispensers(_using()))
-    return found
-
-
-def _using() -> str:
-    return router.db_for_write(Dispenser)

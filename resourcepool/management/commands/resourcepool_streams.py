@@ -6,21 +6,18 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError, CommandParser
-from django.db import connections, router
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from resourcepool.database.retry import retrying
-from resourcepool.exceptions import BadOption
 from resourcepool.management import watching
-from resourcepool.management.on_tasks import TasksCommand, add_tasks
+from resourcepool.management.on_tasks import TasksCommand
 from resourcepool.management.streams_report import streams_as_text
-from resourcepool.operations.streams import DISCARD, PAUSE, RESUME, RETRY
+from resourcepool.operations.operation import by_name
+from resourcepool.operations.work import DISCARD, RETRY
 from resourcepool.status.streams import MOST_STREAMS, STANDINGS, page_of_streams, streams
 from resourcepool.taskqueue.models import Stream, Task
 from resourcepool.taskqueue.submitting import names_of_streams
 
-STATES = [state for state in Task.State.values if state not in (Task.State.RUNNING, Task.State.DONE)]
 SETTINGS: dict[str, type] = {
     **dict.fromkeys(("retries", "most_deaths", "lanes"), int),
     **dict.fromkeys(("retry_delay", "term_ttl", "lock_delay", "done_kept"), float),
@@ -31,6 +28,10 @@ PAGING = ("standing", "containing", "after", "limit")
 
 
 class Command(TasksCommand):
+    place, work = Stream, Task
+    names_of_places = staticmethod(names_of_streams)
+    states = [one for one in Task.State.values if one not in (Task.State.RUNNING, Task.State.DONE)]
+    on_work = by_name(RETRY, DISCARD)
     about = gettext_lazy(
         "Shows each stream: who leads, how many tasks are left, and why nothing runs; adds, pauses and resumes streams,"
         " retries and discards tasks."
@@ -63,13 +64,7 @@ class Command(TasksCommand):
         add.add_argument("stream", help=_("the name of a stream"))
         for name in SETTINGS:
             add.add_argument(f"--{name.replace('_', '-')}", **_asked(name))
-        for one in (PAUSE, RESUME):
-            act = acts.add_parser(one.name, help=str(one.title))
-            act.add_argument("stream", help=_("the name of a stream"))
-        for one in (RETRY, DISCARD):
-            act = acts.add_parser(one.name, help=str(one.title))
-            act.add_argument("stream", help=_("the name of a stream"))
-            add_tasks(act, one, STATES)
+        self.add_operations(acts)
 
     def run(self, **options: Any) -> None:
         """See ``OperatorCommand``."""
@@ -79,14 +74,9 @@ class Command(TasksCommand):
         if does == "show":
             watching.watch(self, lambda: _look(options), options)
         elif does == "add":
-            self.stdout.write(_("added %s") % _added(options["stream"], options))
-        elif does in (PAUSE.name, RESUME.name):
-            these = Stream.objects.using(_using()).filter(pk=_known(options["stream"]))
-            self.operate({PAUSE.name: PAUSE, RESUME.name: RESUME}[does], these, 1, {})
+            self.stdout.write(_("added %s") % _added(options["stream"], self.using, options))
         else:
-            operation = {RETRY.name: RETRY, DISCARD.name: DISCARD}[does]
-            tasks = Task.objects.using(_using()).filter(stream_id=_known(options["stream"]))
-            self.operate_on_tasks(operation, options["stream"], tasks, options)
+            self.do_operation(does, options)
 
 
 def _asked(name: str) -> dict[str, Any]:
@@ -118,7 +108,7 @@ def _look(options: dict[str, Any]) -> watching.Look:
     return {"streams": page.streams, "after": page.after}, [*streams_as_text(page.streams), *told]
 
 
-def _added(name: str, options: dict[str, Any]) -> str:
+def _added(name: str, using: str, options: dict[str, Any]) -> str:
     chosen = {setting: options[setting] for setting in SETTINGS if options[setting] is not None}
     row = Stream(name=name, **chosen)
     try:
@@ -126,16 +116,5 @@ def _added(name: str, options: dict[str, Any]) -> str:
     except ValidationError as error:
         said = "; ".join(f"{field}: {' '.join(texts)}" for field, texts in error.message_dict.items())
         raise CommandError(said) from error
-    row.save(using=_using(), force_insert=True)
+    row.save(using=using, force_insert=True)
     return str(row)
-
-
-def _known(name: str) -> str:
-    rows = Stream.objects.using(_using()).filter(pk=name)
-    if not retrying(connections[_using()], rows.exists):
-        raise BadOption("stream", name, names_of_streams(_using()))
-    return name
-
-
-def _using() -> str:
-    return router.db_for_write(Stream)

@@ -11,8 +11,10 @@ from resourcepool.dialect import DbLater, DbNow
 from resourcepool.events import say
 from resourcepool.exceptions import ClaimInTransaction
 from resourcepool.leases.short_transactions import locked_row
+from resourcepool.signals import What
 from resourcepool.taskqueue.dispenser import statements
 from resourcepool.taskqueue.dispenser.models import Bucket, Dispenser, DispenserTask
+from resourcepool.taskqueue.telling import changed
 
 TRIES = 5  # made anew after it has expired in the hands of the one who asks for it
 State = DispenserTask.State
@@ -58,7 +60,8 @@ def opened(using: str, dispenser: str, name: str, holder: str, ttl: float) -> st
         for pk in seen.expired:
             take_back(using, pk, seen.most_expirations)
         if seen.bucket is not None:
-            return seen
+            # What was taken back may be before what was the first.
+            return seen._replace(head=None) if seen.expired else seen
         made = Bucket(dispenser_id=dispenser, name=name, holder=holder, busy_before=DbLater(ttl))
         retrying(connection, partial(Bucket.objects.using(using).bulk_create, [made], ignore_conflicts=True))
     raise locked_row(using)
@@ -81,12 +84,14 @@ def take_back(using: str, bucket: int, most_expirations: int) -> int:
                 return 0
             tasks = DispenserTask.objects.using(using).filter(bucket_id=bucket, state=State.ASSIGNED)
             # By primary key, in the order in which everybody locks them.
-            mine = tasks.filter(pk__in=list(tasks.order_by("pk").values_list("pk", flat=True)))
-            count = F("expirations") + 1
-            back = {"bucket": None, "fence": F("fence") + 1, "expirations": count}
-            said = say("bucket_expired", count=most_expirations)
-            poison = mine.filter(expirations__gte=most_expirations - 1)
-            failed = poison.update(state=State.FAILED, finished_at=DbNow(), outcome=said, **back)
+            had = dict(tasks.order_by("pk").values_list("pk", "expirations"))
+            mine, failed = tasks.filter(pk__in=list(had)), 0
+            back = {"bucket": None, "fence": F("fence") + 1, "expirations": F("expirations") + 1}
+            if max(had.values(), default=0) >= most_expirations - 1:
+                poison = mine.filter(expirations__gte=most_expirations - 1)
+                said = say("bucket_expired", count=most_expirations)
+                over = {"state": State.FAILED, "finished_at": DbNow(), "outcome": said}
+                failed = changed(poison, What.FAILED, "", said, **over, **back)
             returned = mine.update(state=State.READY, **back)
             Bucket.objects.using(using).filter(pk=bucket)._raw_delete(using)
             return int(failed + returned)

@@ -58,9 +58,12 @@ def _send(
             return rows[:limit]
         if len(rows) == limit or seen.is_paused:
             return rows
-        more = statements.first(connection, dispenser, limit - len(rows))
+        head = None if after_rebuild else seen.head  # the rebuild may have changed the scores since
+        more = statements.first(connection, dispenser, limit - len(rows), head)
         if more:
-            rows += statements.take(connection, bucket, more)
+            # What another process of this name gave back after the look is among them under its new fence.
+            again = {row.key for row in more}
+            rows = [row for row in rows if row.key not in again] + statements.take(connection, bucket, more)
             rows.sort(key=lambda row: (row.score, row.pk))
         return rows
 

@@ -11,25 +11,16 @@ from resourcepool.database.columns import check_finite, seconds, whole
 from resourcepool.dialect import DbNow, FenceField, KeyField
 from resourcepool.leases.models import AbstractLease, LeaseQuerySet
 from resourcepool.options import DAY
-from resourcepool.taskqueue.abstract import AbstractWork, WorkQuerySet
+from resourcepool.signals import Fact, What, tell
+from resourcepool.taskqueue.abstract import AbstractWork, PausableQuerySet, WorkQuerySet
 
 MAX_KEY = 200
 
 
-class DispenserQuerySet(models.QuerySet[Any]):
-    """What an operator does to dispensers."""
-
-    def pause(self, actor: str = "") -> int:
-        """Have them hand out no more tasks; returns how many were not paused."""
-        return self.filter(is_paused=False).update(is_paused=True)
-
-    def resume(self, actor: str = "") -> int:
-        """End a pause; returns how many were paused."""
-        return self.filter(is_paused=True).update(is_paused=False)
-
-
 class Dispenser(models.Model):
     """A pool of tasks, lowest score first. Made when it is first used."""
+
+    acts_are_told: ClassVar[bool] = True
 
     name = KeyField(_("name"), max_length=MAX_KEY, primary_key=True, validators=[MinLengthValidator(1)])
     most_expirations = whole(
@@ -56,7 +47,7 @@ class Dispenser(models.Model):
     )
     rebuilt_at = models.DateTimeField(_("rebuilt at"), null=True, editable=False)
 
-    objects: ClassVar[Any] = DispenserQuerySet.as_manager()
+    objects: ClassVar[Any] = PausableQuerySet.as_manager()
 
     class Meta:
         verbose_name = _("dispenser")
@@ -76,10 +67,11 @@ class BucketQuerySet(LeaseQuerySet):
         A worker that goes on with its tasks is told that they are stale; it gets a new bucket when it asks for more.
         """
         # One transaction each: a worker that is being handed tasks is waited for, and has no other one locked.
-        return sum(_freed(self.db, pk) for pk in self.order_by("pk").values_list("pk", flat=True))
+        found = self.order_by("pk").values_list("pk", "dispenser_id", "name")
+        return sum(_freed(self.db, pk, dispenser, worker, actor) for pk, dispenser, worker in found)
 
 
-def _freed(using: str, pk: Any) -> int:
+def _freed(using: str, pk: Any, dispenser: str, worker: str, actor: str) -> int:
     bucket = Bucket.objects.using(using).filter(pk=pk)
     with transaction.atomic(using=using):
         if not bucket.update(fence=F("fence") + 1):  # locks it, so that nothing is put into it
@@ -89,6 +81,7 @@ def _freed(using: str, pk: Any) -> int:
         mine = tasks.filter(pk__in=list(tasks.order_by("pk").values_list("pk", flat=True)))
         mine.update(state=DispenserTask.State.READY, bucket=None, fence=F("fence") + 1)
         bucket._raw_delete(using)
+        tell(Fact(What.FREED, Dispenser, using, dispenser, holder=worker, actor=actor))
     return 1
 
 
@@ -141,6 +134,7 @@ class DispenserTask(AbstractWork):
         FAILED = "failed", _("failed")
         DISCARDED = "discarded", _("discarded")
 
+    named_by = ("dispenser_id", "key")
     ready_state = State.READY
     failed_states = (State.FAILED, State.DISCARDED)
     discardable_states = (State.READY, State.FAILED)
@@ -186,9 +180,6 @@ class DispenserTask(AbstractWork):
             models.Index(fields=["dispenser", "state", "score", "id"], name="resourcepool_dispensed_order"),
             models.Index(fields=["dispenser", "finished_at"], name="resourcepool_dispensed_old"),
         ]
-
-    def __str__(self) -> str:
-        return f"{self.dispenser_id}/{self.key}"
 
     @classmethod
     def nobodys(cls) -> dict[str, Any]:

@@ -20,12 +20,14 @@ ORDER = "resourcepool_dispensed_order"
 class Seen(NamedTuple):
     """A dispenser at a glance.
 
-    ``bucket``: the live one of the name that was asked for, if there is one; ``expired``: buckets to be taken back.
+    ``bucket``: the live one of the name that was asked for, if there is one; ``head``: score and primary key of the
+    first task in the pool, if there is one; ``expired``: buckets to be taken back.
     """
 
     most_expirations: int
     is_paused: bool
     bucket: int | None
+    head: tuple[float, int] | None
     expired: list[int]
 
 
@@ -49,17 +51,20 @@ class Texts:
         row = f"SELECT id, {key}, fence, score FROM {task}"
         again = "state = 'ready', bucket_id = NULL, fence = fence + 1"
         ready = "WHERE dispenser_id = %s AND state = 'ready'"
+        by_order = f"{speaks.by_index.format(index=quote(ORDER))} {ready}"
         self.look = (
             f"SELECT 'd', most_expirations, CASE WHEN is_paused THEN 1 ELSE 0 END FROM {dispenser} WHERE {name} = %s "
             f"UNION ALL SELECT 'm', id, 0 FROM {bucket} WHERE dispenser_id = %s AND {name} = %s "
             f"AND busy_before > {now} "
-            f"UNION ALL SELECT 'x', id, 0 FROM {bucket} WHERE dispenser_id = %s AND busy_before <= {now}"
+            f"UNION ALL SELECT 'x', id, 0 FROM {bucket} WHERE dispenser_id = %s AND busy_before <= {now} "
+            f"UNION ALL SELECT 'h', id, score FROM "
+            f"(SELECT id, score FROM {task}{by_order} ORDER BY score, id LIMIT 1) head"
         )
         self.touch = f"UPDATE {bucket} SET busy_before = {speaks.later} WHERE id = %s AND busy_before > {now}"
         self.held = f"{row} WHERE bucket_id = %s AND state = 'assigned' ORDER BY score, id"
         self.ready = f"{row} {ready}"
         self.first = (
-            f"{row}{speaks.by_index.format(index=quote(ORDER))} {ready} ORDER BY score, id LIMIT %s"
+            f"{row}{by_order}{{and_not_before}} ORDER BY score, id LIMIT %s"
             f"{' FOR UPDATE SKIP LOCKED' if skips else ''}"
         )
         self.take = (
@@ -96,11 +101,12 @@ def texts(connection: BaseDatabaseWrapper) -> Texts:
 
 def look(connection: BaseDatabaseWrapper, dispenser: str, bucket: str) -> Seen | None:
     """Look at a dispenser and at the bucket of this name; None: there is no such dispenser."""
-    params = (dispenser, dispenser, bucket, dispenser)
+    params = (dispenser, dispenser, bucket, dispenser, dispenser)
     found = dialect.run(connection, texts(connection).look, params, dialect.all_rows)
     own = next(((most, bool(is_paused)) for kind, most, is_paused in found if kind == "d"), None)
     mine = next((pk for kind, pk, _ in found if kind == "m"), None)
-    return None if own is None else Seen(*own, mine, [pk for kind, pk, _ in found if kind == "x"])
+    head = next(((float(score), int(pk)) for kind, pk, score in found if kind == "h"), None)
+    return None if own is None else Seen(*own, mine, head, [pk for kind, pk, _ in found if kind == "x"])
 
 
 def touch(connection: BaseDatabaseWrapper, bucket: int, ttl: float) -> bool:
@@ -118,9 +124,23 @@ def ready(connection: BaseDatabaseWrapper, dispenser: str) -> list[Row]:
     return _rows(connection, texts(connection).ready, (dispenser,))
 
 
-def first(connection: BaseDatabaseWrapper, dispenser: str, most: int) -> list[Row]:
-    """Lock and return the first tasks in the pool that nobody else has locked."""
-    return _rows(connection, texts(connection).first, (dispenser, most))
+def first(
+    connection: BaseDatabaseWrapper, dispenser: str, most: int, head: tuple[float, int] | None = None
+) -> list[Row]:
+    """Lock and return the first tasks in the pool that nobody else has locked.
+
+    Args:
+        head: where a look has just found the first one; those before it came meanwhile, and are left to the next call.
+            InnoDB keeps the entries of what was handed out within the last second or so. A look passes over them; here
+            each of them would be locked, which took more time than all the rest.
+    """
+    and_not_before = ""
+    if head:
+        # With an exponent it is a double for MySQL, and not a decimal number.
+        one = f"{head[0]!r}{'' if 'e' in repr(head[0]) else 'e0'}"
+        after = dialect.of(connection).not_before.format(first="score", second="id", one=one, other=head[1])
+        and_not_before = f" AND {after}"
+    return _rows(connection, texts(connection).first.format(and_not_before=and_not_before), (dispenser, most))
 
 
 def take(connection: BaseDatabaseWrapper, bucket: int, rows: Sequence[Row]) -> list[Row]:

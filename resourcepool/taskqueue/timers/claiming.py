@@ -13,6 +13,8 @@ from resourcepool import dialect
 from resourcepool.database.clock import monotonic
 from resourcepool.dialect import DbLater, DbNow, MicrosUntil, brief_transaction, from_columns, in_columns
 from resourcepool.events import say
+from resourcepool.signals import Fact, What, tell
+from resourcepool.taskqueue.telling import about
 from resourcepool.taskqueue.timers import occurrences
 from resourcepool.taskqueue.timers.gate import Rule, retry_delay
 from resourcepool.taskqueue.timers.models import Timer, Topic
@@ -245,6 +247,10 @@ def _finish(
 ) -> None:
     """Let these be over; recurring ones go on with their next occurrence."""
     for one in group:
+        if state == State.DEAD:
+            what = What.DEAD if one.next_at is None else What.FAILED
+            why = about(f"{one.rule.name}/{one.name}", outcome)
+            tell(Fact(what, Timer, using, one.pk, one.fence, one.holder, why))
         if one.next_at is not None:
             _again(using, one, outcome)
     over = [one.pk for one in group if one.next_at is None]

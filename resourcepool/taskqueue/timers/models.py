@@ -13,7 +13,9 @@ from resourcepool.events import say
 from resourcepool.labels import check_labels
 from resourcepool.leases.models import AbstractLease, LeaseQuerySet
 from resourcepool.options import DAY
-from resourcepool.taskqueue.abstract import AbstractWork, WorkQuerySet
+from resourcepool.signals import What
+from resourcepool.taskqueue.abstract import AbstractWork, PausableQuerySet, WorkQuerySet
+from resourcepool.taskqueue.telling import changed
 
 MAX_NAME = 200
 MAX_TOPIC = 100
@@ -24,20 +26,10 @@ LATE = 60.0  # seconds
 _NOBODYS = Q(state="pending") | Q(busy_before__lte=DbNow())
 
 
-class TopicQuerySet(models.QuerySet[Any]):
-    """What an operator does to topics."""
-
-    def pause(self, actor: str = "") -> int:
-        """Have no more of their timers begun; returns how many were not paused."""
-        return self.filter(is_paused=False).update(is_paused=True)
-
-    def resume(self, actor: str = "") -> int:
-        """End a pause; returns how many were paused."""
-        return self.filter(is_paused=True).update(is_paused=False)
-
-
 class Topic(models.Model):
     """What timers are about: which nodes may handle them, and what becomes of failures. Made when first used."""
+
+    acts_are_told: ClassVar[bool] = True
 
     name = KeyField(_("name"), max_length=MAX_TOPIC, primary_key=True, validators=[MinLengthValidator(1)])
     is_paused = models.BooleanField(_("paused"), default=False, help_text=_("No more timers are begun."))
@@ -81,7 +73,7 @@ class Topic(models.Model):
         most=3_650 * DAY,
     )
 
-    objects: ClassVar[Any] = TopicQuerySet.as_manager()
+    objects: ClassVar[Any] = PausableQuerySet.as_manager()
 
     class Meta:
         verbose_name = _("timer topic")
@@ -94,6 +86,10 @@ class Topic(models.Model):
 
 class TimerQuerySet(LeaseQuerySet, WorkQuerySet):  # type: ignore[override]  # as_manager of both
     """Filters over timers, and what an operator does to them."""
+
+    def in_order(self) -> Self:
+        """The order in which they fire; those that are over come apart from the others."""
+        return self.order_by("finished_at", "busy_before")
 
     def pending(self) -> Self:
         """Those that wait: for their moment, for a node, or to be tried again."""
@@ -119,14 +115,17 @@ class TimerQuerySet(LeaseQuerySet, WorkQuerySet):  # type: ignore[override]  # a
         """Make those that wait for their moment due at once; returns how many."""
         is_ahead = When(due_at__gt=DbNow(), then=DbNow())
         due_at = Case(is_ahead, default=F("due_at"))
-        return self.waiting().update(due_at=due_at, busy_before=DbNow(), fence=F("fence") + 1)
+        waiting = (self.waiting(), What.FIRED, actor, "")
+        return changed(*waiting, due_at=due_at, busy_before=DbNow(), fence=F("fence") + 1)
 
     def cancel(self, actor: str = "") -> int:
         """Keep them from firing, and recurring ones that run from firing again; returns how many."""
         self._for_write = True  # or ``db`` were the one to read from
+        told = (What.CANCELLED, actor, "")
+        running, waiting = self.unfinished().exclude(_NOBODYS), self.unfinished().filter(_NOBODYS)
         with transaction.atomic(using=self.db):
-            running = self.unfinished().exclude(_NOBODYS).exclude(schedule="").update(schedule="")
-            return running + self.unfinished().filter(_NOBODYS).update(
+            return changed(running.exclude(schedule=""), *told, schedule="") + changed(
+                *(waiting, *told),
                 state=Timer.State.CANCELLED,
                 fence=F("fence") + 1,
                 finished_at=DbNow(),
@@ -163,6 +162,7 @@ class Timer(AbstractLease, AbstractWork):
         EXPIRED = "expired", _("expired")
         REVOKED = "revoked", _("revoked")
 
+    named_by = ("topic_id", "name")
     ready_state = State.PENDING
     failed_states = (State.DEAD, State.DISCARDED)
     discardable_states = (State.PENDING, State.DEAD)
@@ -215,9 +215,6 @@ class Timer(AbstractLease, AbstractWork):
         indexes = [
             models.Index(fields=["topic", "finished_at", "busy_before"], name="resourcepool_timer_due"),
         ]
-
-    def __str__(self) -> str:
-        return f"{self.topic_id}/{self.name}"
 
     @classmethod
     def nobodys(cls) -> dict[str, Any]:

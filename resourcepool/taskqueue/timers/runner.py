@@ -9,6 +9,7 @@ from django.db import connections, router
 from resourcepool import hints, options
 from resourcepool.conf import setting
 from resourcepool.database.clock import monotonic
+from resourcepool.database.retry import retrying
 from resourcepool.database.wakeup import Wakeup
 from resourcepool.exceptions import BadOption, ClaimInTransaction, DatabaseUnavailable
 from resourcepool.labels import labels_of
@@ -84,6 +85,11 @@ class TimerRunner:
         """Begin no more timers; ``run`` returns when those in hand have ended. May be called by a signal handler."""
         self._is_stopping = True
         self._wakeup.ring()
+
+    def look_up(self) -> None:
+        """See whether the tables can be read. Raises DatabaseUnavailable, NotMigrated."""
+        using = router.db_for_write(Timer)
+        retrying(connections[using], Timer.objects.using(using).exists)
 
     def run(self) -> None:
         """Handle timers until ``stop``.

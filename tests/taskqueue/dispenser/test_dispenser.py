@@ -9,6 +9,7 @@ from django.db import transaction
 from resourcepool.exceptions import BadOption, ClaimInTransaction
 from resourcepool.models import Bucket, Dispenser, DispenserTask
 from resourcepool.taskqueue import Assigned, Done, TaskDispenser
+from resourcepool.taskqueue.dispenser import handing
 from tests.app.rows import change, lasts
 from tests.eventually import at_once
 from tests.taskqueue.dispenser.dispensing import (
@@ -88,6 +89,27 @@ def test_keys_come_back_as_the_factory_makes_them() -> None:
     assert d.tasks_done("alice", told) == {101: Done.DONE, 102: Done.DONE}
 
 
+def test_what_comes_before_the_first_that_was_seen_is_handed_out_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    d, look, later = dispenser({"c": 1.5, "d": 1.5}), handing.opened, iter([("b", 1.0), ("a", 0.5)])
+
+    def looked(*args: Any) -> Any:
+        seen = look(*args)
+        d.add(*next(later))
+        return seen
+
+    monkeypatch.setattr(handing, "opened", looked)
+    assert keys(d.assign_tasks(5, "alice")) == "abcd"
+
+
+@pytest.mark.parametrize("score", [0.1, -1e-300, 1e22, 2.0**60 + 256, -0.0, 1 / 3])
+def test_tasks_of_one_score_are_handed_out_as_they_came_whatever_the_score(score: float) -> None:
+    d = dispenser(dict.fromkeys("abcd", score))
+    assert keys(d.assign_tasks(1, "alice")) == "a"
+    assert keys(d.assign_tasks(2, "bob")) == "bc"
+    d.give_back("alice")
+    assert keys(d.assign_tasks(2, "carol")) == "ad"
+
+
 def test_a_task_is_done_once_and_saying_so_again_is_the_same() -> None:
     d = dispenser(letters("ab"))
     told = d.assign_tasks(1, "alice")
@@ -121,6 +143,14 @@ def test_a_bucket_expires_as_a_whole_and_its_tasks_return_at_once() -> None:
     assert task("a").expirations == 1
     assert not Bucket.objects.filter(name="alice").exists()
     assert d.tasks_done("bob", taken) == dict.fromkeys("abc", Done.DONE)
+
+
+def test_what_an_expired_bucket_had_comes_first_again() -> None:
+    d = dispenser(letters("abcd"))
+    d.assign_tasks(2, "alice")
+    d.assign_tasks(0, "bob")
+    run_out("alice")
+    assert keys(d.assign_tasks(2, "bob")) == "ab"
 
 
 def test_what_nobody_took_back_is_done_also_when_its_bucket_has_expired() -> None:

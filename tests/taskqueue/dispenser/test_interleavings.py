@@ -157,6 +157,28 @@ def test_e_one_that_comes_in_between_waits_or_is_counted(
     assert DispenserTask.objects.filter(state="assigned").count() == len(told) == 3
 
 
+@servers
+@pytest.mark.parametrize("is_done", [False, True])
+def test_e_what_a_twin_puts_back_in_between_is_told_once_and_under_its_new_fence(
+    monkeypatch: pytest.MonkeyPatch, is_done: bool
+) -> None:
+    d, twin = dispenser(letters("abcdef")), TaskDispenser("reviews")
+    before = d.assign_tasks(2, "alice")
+
+    def put_back() -> None:
+        if is_done:
+            twin.tasks_done("alice", before)
+            twin.add_many({"a": 0, "b": 1})
+        else:
+            twin.give_back("alice", before)
+
+    after(monkeypatch, "held", put_back)
+    told = d.assign_tasks(4, "alice")
+    assert keys(told) == "abcd"
+    assert d.check_tasks("alice", told)
+    assert set(d.tasks_done("alice", told).values()) == {Done.DONE}
+
+
 def test_f_the_documents_pool_is_empty_while_it_is_rebuilt() -> None:
     theirs = Document(letters("ab"))
     steps = theirs.recreate(letters("ab"))
