@@ -49,7 +49,7 @@ def key(value: object, option: str = "key") -> str:
 
 def keys(values: object, option: str = "tasks") -> set[str]:
     """Return these keys, or those of assigned tasks; raises BadOption."""
-    if isinstance(values, str) or not isinstance(values, Iterable):
+    if isinstance(values, str | bytes | bytearray) or not isinstance(values, Iterable):
         raise BadOption(option, values, Sentence(_("a list of keys")))
     return {key(one.key if isinstance(one, Assigned) else one, option) for one in values}
 
@@ -81,6 +81,8 @@ def fences(tasks: object, option: str = "tasks") -> dict[str, int]:
         is_pair = isinstance(task, tuple | list) and len(task) in (2, 3)
         if not is_pair or not isinstance(task[1], int) or isinstance(task[1], bool):
             raise BadOption(option, task, Sentence(PAIRS))
+        if not 0 <= task[1] < 2**63:  # Python itself refuses to write out a number of thousands of digits
+            raise BadOption(option, f"a fence for {task[0]!r}", Sentence(PAIRS))
         if found.setdefault(key(task[0], option), task[1]) != task[1]:
             raise BadOption(option, task, Sentence(_("each task under one fence")))
     return found

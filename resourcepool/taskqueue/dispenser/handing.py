@@ -70,4 +70,5 @@ def _send(
 
 def _are_there_more(using: str, dispenser: str) -> bool:
     rows = DispenserTask.objects.using(using).filter(dispenser_id=dispenser, state="ready")
-    return retrying(connections[using], rows.exists)
+    # In order, or PostgreSQL may look for them among all that are finished.
+    return bool(retrying(connections[using], lambda: list(rows.in_order().values_list("pk")[:1])))

@@ -70,7 +70,8 @@ class TaskPool:
         rows = DispenserTask.objects.using(self.using).filter(dispenser_id=self.key, state="ready")
         connection, removed = connections[self.using], 0
         while True:
-            found = retrying(connection, lambda: dict(rows.values_list("pk", "fence")[:BATCH]))
+            # In order, or the database may look for them among all that are finished.
+            found = retrying(connection, lambda: dict(rows.in_order().values_list("pk", "fence")[:BATCH]))
             if found:
                 removed += retrying(connection, partial(statements.retire, connection, found))
             if len(found) < BATCH:
