@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy
 from resourcepool.database.retry import retrying
 from resourcepool.exceptions import BadOption
 from resourcepool.management import watching
+from resourcepool.management.layout import plain
 from resourcepool.management.on_tasks import TasksCommand, add_tasks
 from resourcepool.management.streams_report import streams_as_text
 from resourcepool.operations.streams import DISCARD, PAUSE, RESUME, RETRY
@@ -122,10 +123,12 @@ def _added(name: str, options: dict[str, Any]) -> str:
     chosen = {setting: options[setting] for setting in SETTINGS if options[setting] is not None}
     row = Stream(name=name, **chosen)
     try:
-        row.full_clean()
+        row.full_clean(validate_unique=False)
     except ValidationError as error:
         said = "; ".join(f"{field}: {' '.join(texts)}" for field, texts in error.message_dict.items())
         raise CommandError(said) from error
+    if retrying(connections[_using()], Stream.objects.using(_using()).filter(pk=name).exists):
+        raise CommandError(_("there is a stream %s already; nothing was changed") % plain(name))
     row.save(using=_using(), force_insert=True)
     return str(row)
 
