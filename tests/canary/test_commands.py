@@ -142,7 +142,7 @@ LINES: dict[str, list[list[str]]] = {
         ["resume", HOSTILE],
         ["resume", SCRIPT],
         ["add", HOSTILE, SCRIPT, "1"],
-        ["add", "films", SCRIPT, "1", "b", "2.5"],
+        ["add", "films", "--new", SCRIPT, "1", "b", "2.5"],
         ["add", "films", HOSTILE, SCRIPT],
         ["free", HOSTILE, HOSTILE, SCRIPT],
         ["retry", HOSTILE, HOSTILE],
@@ -159,7 +159,7 @@ LINES: dict[str, list[list[str]]] = {
     ],
     "sweep": [[]],
     "timers": [
-        ["--threads", "0"],
+        ["--threads", "0", "--celery"],
         ["--label", HOSTILE],
         ["--label", SCRIPT],
         ["--node-version", HOSTILE],

@@ -107,6 +107,13 @@ def test_keys_that_do_not_exist_are_named_and_the_others_are_done() -> None:
         said("resourcepool_streams", "discard", "oracle", "a", "b", "--reason", "typo")
 
 
+def test_a_stream_that_is_there_is_not_added_again_and_that_is_said_in_a_sentence() -> None:
+    said("resourcepool_streams", "add", "oracle", "--retries", "3")
+    with pytest.raises(CommandError, match="there is a stream oracle already; nothing was changed"):
+        said("resourcepool_streams", "add", "oracle")
+    assert [row.retries for row in Stream.objects.all()] == [3]
+
+
 def test_a_stream_is_added_shown_paused_and_resumed() -> None:
     assert "add one" in said("resourcepool_streams")
     assert (

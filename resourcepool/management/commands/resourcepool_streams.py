@@ -6,10 +6,13 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError, CommandParser
+from django.db import connections
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from resourcepool.database.retry import retrying
 from resourcepool.management import watching
+from resourcepool.management.layout import plain
 from resourcepool.management.on_tasks import TasksCommand
 from resourcepool.management.streams_report import streams_as_text
 from resourcepool.operations.operation import by_name
@@ -110,9 +113,11 @@ def _added(name: str, using: str, options: dict[str, Any]) -> str:
     chosen = {setting: options[setting] for setting in SETTINGS if options[setting] is not None}
     row = Stream(name=name, **chosen)
     try:
-        row.full_clean()
+        row.full_clean(validate_unique=False)
     except ValidationError as error:
         said = "; ".join(f"{field}: {' '.join(texts)}" for field, texts in error.message_dict.items())
         raise CommandError(said) from error
+    if retrying(connections[using], Stream.objects.using(using).filter(pk=name).exists):
+        raise CommandError(_("there is a stream %s already; nothing was changed") % plain(name))
     row.save(using=using, force_insert=True)
     return str(row)
