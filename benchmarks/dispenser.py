@@ -1,6 +1,6 @@
 """How fast tasks are handed out in buckets, put into a pool and put right in it; others beside it.
 
-python -m benchmarks.dispenser                     on a private MariaDB; "postgres": on that; 5 minutes
+python -m benchmarks.dispenser                     on a private MariaDB; "postgres": on that; 15 minutes
 python -m benchmarks.dispenser mysql --only drain  one part alone; --quick: few samples, which mean little
 python -m benchmarks.dispenser --only peers --peer Celery               this one alone, as a dispenser and as a timer
 
