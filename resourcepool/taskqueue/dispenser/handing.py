@@ -60,12 +60,11 @@ def _send(
             return rows
         head = None if after_rebuild else seen.head  # the rebuild may have changed the scores since
         more = statements.first(connection, dispenser, limit - len(rows), head)
-        if more:
-            # What another process of this name gave back after the look is among them under its new fence.
-            again = {row.key for row in more}
-            rows = [row for row in rows if row.key not in again] + statements.take(connection, bucket, more)
-            rows.sort(key=lambda row: (row.score, row.pk))
-        return rows
+        if not more:
+            return rows
+        taken = statements.take(connection, bucket, more)
+        # Another process of this name may have given something back, or ended it, since the look at what it had.
+        return statements.held(connection, bucket) if rows else taken
 
 
 def _are_there_more(using: str, dispenser: str) -> bool:
