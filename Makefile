@@ -1,12 +1,12 @@
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test lint format lock messages run bench mutations chaos proof queues streams simulation matrix screenshots clean
+.PHONY: help demo quick test lint format lock messages run bench mutations chaos proof queues streams dispenser simulation matrix screenshots clean
 
 # What make test passes on, e.g. make test ARGS="--only mariadb -- tests/leases -k renew"
 ARGS ?=
 # How long make chaos throws things, and on what; e.g. make chaos MINUTES=30 DATABASE=postgresql
 MINUTES ?= 1
 DATABASE ?= mariadb
-# How many tasks make streams has done; e.g. make streams TASKS=2000 DATABASE=postgresql ARGS="--lanes 4"
+# How many tasks make streams and make dispenser have done; e.g. make streams TASKS=2000 DATABASE=postgresql ARGS="--lanes 4"
 TASKS ?= 10000
 # How many schedules make simulation plays; e.g. make simulation SEEDS=1000 ARGS=--prove
 SEEDS ?= 100000
@@ -63,6 +63,10 @@ queues:  ## Servers share 64 queues for MINUTES=1 while others come, go, die and
 streams: ## TASKS=10000 in order while their consumers are killed, stopped, cut off, and the database crashes (5 min)
 	@.ci/bootstrap test
 	@.venv/bin/python -m tests.taskqueue.proof --tasks $(TASKS) --database $(DATABASE) $(ARGS)
+
+dispenser: ## 8 workers do TASKS=10000 of a pool rebuilt every second, while they are killed and the database crashes (1 min)
+	@.ci/bootstrap test
+	@.venv/bin/python -m tests.taskqueue.dispenser.proof --tasks $(TASKS) --database $(DATABASE) $(ARGS)
 
 simulation: ## Play SEEDS=100000 seeded schedules on a simulated clock, statement by statement (10 min)
 	@.ci/bootstrap lint

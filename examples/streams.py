@@ -5,47 +5,31 @@ A few seconds, in a database of its own that is removed afterwards. docs/streams
 
 import os
 import signal
-import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Callable
+
+from examples.trial import Child, own_database, processes, set_up, until
 
 TASKS = 12
 
 
 def main() -> None:
     """Submit tasks, start two consumers, kill the one that leads; then show who ran what."""
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ |= {
-            "DJANGO_SETTINGS_MODULE": "project.settings",
-            "DATABASE_URL": f"sqlite:///{folder}/streams.db",
-        }
+    with own_database():
         prepare()
-        consumers: dict[int, subprocess.Popen[bytes]] = {}
-        try:
-            for _ in range(2):
-                consumer = subprocess.Popen([sys.executable, "-m", "examples.streams", "consume"])
-                consumers[consumer.pid] = consumer
+        with processes("examples.streams", "consumer-1", "consumer-2") as consumers:
             kill_the_leader(consumers)
             until(lambda: unfinished() == 0, "all tasks to be done")
-        finally:
-            for consumer in consumers.values():
-                consumer.terminate()
-                consumer.wait()
         show()
 
 
 def prepare() -> None:
-    """Make the tables and the stream, and submit tasks."""
-    import django
+    """Make the stream, and submit tasks."""
     from django.core.management import call_command
 
-    django.setup()
-    call_command("migrate", verbosity=0)
-    call_command("resourcepool_streams", "add", "oracle", "--term-ttl", "2")
     from resourcepool.taskqueue import NewTask, submit, submit_many
 
+    call_command("resourcepool_streams", "add", "oracle", "--term-ttl", "2")
     submit_many("oracle", [NewTask("resize", {"step": step}, key=f"step-{step}") for step in range(TASKS)])
     again = submit("oracle", "resize", {"step": 0}, key="step-0")
     print(
@@ -55,9 +39,7 @@ def prepare() -> None:
 
 def consume() -> None:
     """Be a consumer, until SIGTERM."""
-    import django
-
-    django.setup()
+    set_up()
     from resourcepool.taskqueue import Consumer, RunningTask, handler
 
     @handler("resize")
@@ -70,15 +52,15 @@ def consume() -> None:
     consumer.run()
 
 
-def kill_the_leader(consumers: "dict[int, subprocess.Popen[bytes]]") -> None:
+def kill_the_leader(consumers: dict[str, Child]) -> None:
     """Kill -9 the consumer that leads, in the middle of a task."""
     from resourcepool.status.streams import streams
 
     until(lambda: streams("oracle")[0].leader and unfinished() <= TASKS - 3, "three tasks to be done")
     (stream,) = streams("oracle")
-    leader = next(pid for pid in consumers if f"/{pid}/" in stream.leader)
+    leader = next(name for name, one in consumers.items() if f"/{one.pid}/" in stream.leader)
     print(f"{stream.leader} leads, {stream.standbys} stands by; kill -9 {leader}")
-    consumers.pop(leader).kill()
+    consumers[leader].kill()
 
 
 def unfinished() -> int:
@@ -86,15 +68,6 @@ def unfinished() -> int:
     from resourcepool.models import Task
 
     return int(Task.objects.unfinished().count())
-
-
-def until(is_so: Callable[[], object], what: str) -> None:
-    """Wait for it."""
-    began = time.monotonic()
-    while not is_so():
-        if time.monotonic() - began > 60:
-            sys.exit(f"waited a minute for {what}; is this machine very busy?")
-        time.sleep(0.05)
 
 
 def show() -> None:

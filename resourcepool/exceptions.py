@@ -97,5 +97,8 @@ class CheckerBroken(ResourcePoolError):
 
 
 def _shown(value: object) -> str:
-    text = repr(value)
+    try:
+        text = repr(value)
+    except ValueError:  # Python does not write out a number of thousands of digits
+        return f"({type(value).__name__})"
     return text if len(text) <= 80 else text[:77] + "..."

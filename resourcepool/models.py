@@ -8,13 +8,18 @@ from resourcepool.proxies.models import Proxy
 from resourcepool.queues.models import Move, Queue, Server, TaskType
 from resourcepool.resources.models import AbstractResource
 from resourcepool.resources.pool import Pool
+from resourcepool.taskqueue.dispenser.models import Bucket, Dispenser, DispenserTask
 from resourcepool.taskqueue.models import Stream, Task
+from resourcepool.taskqueue.timers.models import Timer, TimerNode, Topic
 from resourcepool.waiting.models import Ticket
 
 __all__ = [
     "AbstractLease",
     "AbstractResource",
+    "Bucket",
     "Dashboard",
+    "Dispenser",
+    "DispenserTask",
     "Event",
     "Job",
     "Leadership",
@@ -28,4 +33,7 @@ __all__ = [
     "Task",
     "TaskType",
     "Ticket",
+    "Timer",
+    "TimerNode",
+    "Topic",
 ]

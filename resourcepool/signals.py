@@ -1,4 +1,4 @@
-"""What has happened to leases, resources, streams and tasks: Django signals, sent in the process in which it happened.
+"""What has happened to leases, resources, tasks and timers: Django signals, sent in the process in which it happened.
 
 Signals only notify (invariant 9): with every receiver removed, no row changes differently. They are sent after the
 commit. A receiver is called with ``sender``, the model, and ``fact``; it runs in whatever thread noticed, so it must
@@ -52,6 +52,9 @@ class What(models.TextChoices):
     DEAD = "dead", _("dead-letter")
     RETRIED = "retried", _("retried")
     DISCARDED = "discarded", _("discarded")
+    FAILED = "failed", _("failed")
+    FIRED = "fired", _("fired by hand")
+    CANCELLED = "cancelled", _("cancelled")
 
     def is_heard(self, model: type[models.Model]) -> bool:
         """Whether anybody listens to facts of this kind, or what happens to ``model`` is written down.
@@ -102,11 +105,13 @@ resource_quarantined = Signal()  # also by a fix
 resource_drained = Signal()  # also by a reservation
 resource_returned = Signal()
 resource_checked = Signal()
-stream_paused = Signal()
-stream_resumed = Signal()
-task_given_up = Signal()  # it is blocked, skipped or a dead-letter
-task_retried = Signal()  # by an operator
-task_discarded = Signal()
+work_paused = Signal()  # of a stream, a dispenser or a topic
+work_resumed = Signal()
+work_given_up = Signal()  # a task or a timer: blocked, skipped, failed or a dead-letter
+work_retried = Signal()  # by an operator
+work_discarded = Signal()
+timer_fired = Signal()
+timer_cancelled = Signal()
 
 alarm_raised = Signal()  # with ``alarm`` in place of ``fact``
 alarm_cleared = Signal()
@@ -126,13 +131,16 @@ SIGNALS: dict[What, Signal] = {
     What.RESERVED: resource_drained,
     What.RETURNED: resource_returned,
     What.CHECKED: resource_checked,
-    What.PAUSED: stream_paused,
-    What.RESUMED: stream_resumed,
-    What.BLOCKED: task_given_up,
-    What.SKIPPED: task_given_up,
-    What.DEAD: task_given_up,
-    What.RETRIED: task_retried,
-    What.DISCARDED: task_discarded,
+    What.PAUSED: work_paused,
+    What.RESUMED: work_resumed,
+    What.BLOCKED: work_given_up,
+    What.SKIPPED: work_given_up,
+    What.DEAD: work_given_up,
+    What.FAILED: work_given_up,
+    What.RETRIED: work_retried,
+    What.DISCARDED: work_discarded,
+    What.FIRED: timer_fired,
+    What.CANCELLED: timer_cancelled,
 }
 
 
@@ -162,7 +170,8 @@ def is_recorded(model: type[models.Model]) -> bool:
     pool: Any = getattr(model, "pool", None)
     if pool is not None:
         return getattr(pool, "keeps_history", False)
-    return getattr(model, "is_told", False) and pool_setting(model._meta.label, "history", {}) is True
+    is_told = getattr(model, "is_told", False) or getattr(model, "acts_are_told", False)
+    return is_told and pool_setting(model._meta.label, "history", {}) is True
 
 
 def _send(fact: Fact, recorded: bool) -> None:

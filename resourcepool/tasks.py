@@ -15,6 +15,7 @@ from django.db import InterfaceError, OperationalError
 from resourcepool.exceptions import BadOption, CheckerBroken, DatabaseUnavailable, LeaseLost, NotMigrated
 from resourcepool.sweeps import sweep as sweeps
 from resourcepool.sweeps import validity
+from resourcepool.taskqueue.timers import handed
 
 ELSEWHERE = "being done elsewhere"
 TAKEN_OVER = "being done elsewhere by now"
@@ -49,6 +50,12 @@ def check_validity(label: str) -> str:
         return _done("check_validity", lambda: validity.check_validity(label))
     except CheckerBroken as error:  # the alarm says so
         return str(error)
+
+
+@shared_task(name="resourcepool.run_timer", ignore_result=True, throws=EXPECTED)
+def run_timer(pk: int, fence: int) -> str:
+    """Handle the timer that ``resourcepool_timers --celery`` has handed over under this fence."""
+    return _done("run_timer", lambda: handed.handle(pk, fence))
 
 
 def _done(name: str, job: Callable[[], str | None]) -> str:

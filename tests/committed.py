@@ -18,7 +18,7 @@ from pytest_django import DjangoDbBlocker
 from resourcepool.database import clock, loop, wakeup
 from resourcepool.leases import keeper as keeping
 from resourcepool.leases import lease, verbs
-from resourcepool.models import Move, Queue, TaskType
+from resourcepool.models import Dispenser, DispenserTask, Move, Queue, TaskType, Topic
 from resourcepool.queues.serving import held, membership, registration, server
 from resourcepool.queues.serving import snapshot as looking_at_queues
 from resourcepool.resources import pool, strategy
@@ -40,7 +40,7 @@ def transactional_db(
     with django_db_blocker.unblock():
         yield
         forget_everything()
-        for model in [*leased_models(), Team, Queue, Move, TaskType]:
+        for model in [*leased_models(), Team, Queue, Move, TaskType, DispenserTask, Dispenser, Topic]:
             model._base_manager.all()._raw_delete("default")  # type: ignore[attr-defined]
         connection.close_if_unusable_or_obsolete()
 

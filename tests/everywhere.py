@@ -32,7 +32,14 @@ EVERYWHERE = (
     "tests/taskqueue/test_long_streams.py",  # EXPLAIN
     "tests/taskqueue/test_task_time.py",  # in which zone a column's moments are
     "tests/taskqueue/test_history.py",  # reads and changes rows that others change meanwhile
+    "tests/taskqueue/timers/test_history.py",  # reads and changes rows that others change meanwhile
+    "tests/taskqueue/timers/test_operators.py",  # updates that compute one column from another
+    "tests/taskqueue/timers/test_claiming.py",  # locks, and batches in one transaction
+    "tests/taskqueue/timers/test_processes.py",  # what a dead session leaves
+    "tests/taskqueue/timers/test_runner.py",  # claims and ends while others have rows locked
+    "tests/taskqueue/timers/test_scheduling.py",  # unique names, moments and row counts
     "tests/taskqueue/test_submit.py",  # unique keys in and out of a transaction
+    "tests/taskqueue/dispenser",  # locks, the order of rows, and row counts of each statement
     "tests/encryption/test_field_bound.py::test_however_it_was_stored_it_is_nothing_to_another_row",  # types of columns
     "tests/encryption/test_field_bound.py::test_what_the_database_stores_alike_is_alike",  # types of columns
     # Tickets
@@ -79,6 +86,7 @@ EVERYWHERE = (
     "tests/status/test_grid.py",  # aggregates
     "tests/status/test_pools.py",  # aggregates
     "tests/status/test_search.py",  # LIKE and numbers out of range
+    "tests/status/test_timers.py",  # aggregates, moments of the server
     "tests/status/test_trend.py",  # moments that are grouped
     "tests/status/test_waiting.py",  # aggregates
     "tests/status/test_why.py",  # moments of the server

@@ -1,26 +1,30 @@
 """Proof that the tests guard what they are said to guard: takes out one guard at a time and sees them turn red.
 
-python -m tests.mutations            every one, on SQLite; prints a table; exit 1 if one goes unnoticed
+python -m tests.mutations            each one, on SQLite or its own server; prints a table; exit 1 if one goes unnoticed
 python -m tests.mutations claim      those whose name contains the word
 """
 
+import contextlib
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
 from tests.guards import MUTATIONS, VERBS, Mutation
+from tests.servers import SERVERS, ServerFailed, ServerMissing
 
 ROOT = Path(__file__).resolve().parent.parent
 COPIED = ("resourcepool", "project", "templates", "tests", "pyproject.toml", "manage.py")
 TIMEOUT = 300  # seconds for the tests of one guard; for all of them together, without one:
 TIMEOUT_OF_ALL = 1_500
 AT_ONCE = 2
+one_is_made = threading.Lock()
 
 
 class Verdict(NamedTuple):
@@ -38,7 +42,23 @@ def tried(mutation: Mutation) -> Verdict:
             copy_without(mutation, Path(folder))
         except LookupError as error:
             return Verdict(mutation, False, str(error))
-        return judged(mutation, Path(folder))
+        try:
+            with database(mutation, Path(folder)) as url:
+                return judged(mutation, Path(folder), url)
+        except (ServerMissing, ServerFailed) as problem:
+            return Verdict(mutation, not mutation.guard, str(problem))  # not what is expected, either way
+
+
+@contextlib.contextmanager
+def database(mutation: Mutation, tree: Path) -> Iterator[str]:
+    """Yield the URL of the database for its tests. Raises ServerMissing, ServerFailed."""
+    if not mutation.database:
+        yield f"sqlite:///{tree}/db.sqlite3"
+        return
+    with contextlib.ExitStack() as stack:
+        with one_is_made:  # two that are made at the same time have been seen to fail
+            server = stack.enter_context(SERVERS[mutation.database]())
+        yield server.url
 
 
 def copy_without(mutation: Mutation, tree: Path) -> None:
@@ -57,9 +77,9 @@ def copy_without(mutation: Mutation, tree: Path) -> None:
         file.write_text(text.replace(mutation.guard, mutation.without))
 
 
-def judged(mutation: Mutation, tree: Path) -> Verdict:
+def judged(mutation: Mutation, tree: Path, url: str) -> Verdict:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=no", "-x", *mutation.tests]
-    environment = {**in_tree(tree), "DATABASE_URL": f"sqlite:///{tree}/db.sqlite3"}
+    environment = {**in_tree(tree), "DATABASE_URL": url}
     timeout = TIMEOUT if mutation.guard else TIMEOUT_OF_ALL
     try:
         done = subprocess.run(
@@ -86,7 +106,7 @@ def main(words: list[str]) -> int:
     print(f"{'taken out':<44}{'':<10}first test that failed", flush=True)
     unnoticed = 0
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        for verdict in pool.map(tried, [unchanged(chosen), *chosen]):
+        for verdict in pool.map(tried, [*unchanged(chosen), *chosen]):
             expected = verdict.is_noticed == bool(verdict.mutation.guard)
             unnoticed += not expected
             word = "red" if verdict.is_noticed else "green"
@@ -98,10 +118,11 @@ def main(words: list[str]) -> int:
     return 1 if unnoticed or not chosen else 0
 
 
-def unchanged(chosen: Sequence[Mutation]) -> Mutation:
-    """The tree as it is, on which the same tests must pass: otherwise red would prove nothing."""
-    every = tuple(sorted({test for mutation in chosen for test in mutation.tests}))
-    return Mutation("nothing", VERBS, "", "", every)
+def unchanged(chosen: Sequence[Mutation]) -> Iterator[Mutation]:
+    """Yield the tree as it is for each database: on it the same tests must pass, otherwise red would prove nothing."""
+    for name in sorted({mutation.database for mutation in chosen}):
+        tests = {test for mutation in chosen for test in mutation.tests if mutation.database == name}
+        yield Mutation(f"nothing {name}".strip(), VERBS, "", "", tuple(sorted(tests)), name)
 
 
 if __name__ == "__main__":

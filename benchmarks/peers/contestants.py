@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-QUEUE, ELECTION = "queue", "election"
+QUEUE, ELECTION, WORKERS = "queue", "election", "workers"
 POSTGRESQL, DURABLE = "PostgreSQL", "each commit durable"
 
 
@@ -75,5 +75,49 @@ PEERS = (
         packages=("psycopg[binary]",),
         modules=("psycopg",),
         note="no term: the server sees the connection end, which it does not when a host or a network is lost",
+    ),
+)
+
+# Beside the dispenser and timers.
+WORKER_PEERS = (
+    Peer(
+        name="huey on Redis",
+        kind=WORKERS,
+        script="workers_huey.py",
+        place="redis",
+        server="Redis",
+        packages=("huey", "redis"),
+        modules=("huey", "redis"),
+        note="in memory only; one consumer of 8 processes; looks for what is due once a second",
+    ),
+    Peer(
+        name="huey on SQLite",
+        kind=WORKERS,
+        script="workers_huey.py",
+        place="folder",
+        server="SQLite",
+        packages=("huey",),
+        modules=("huey",),
+        note="a file, not synchronised at each commit; one consumer of 8 processes; once a second",
+    ),
+    Peer(
+        name="Celery",
+        kind=WORKERS,
+        script="workers_celery.py",
+        place="redis",
+        server="Redis",
+        packages=("celery", "redis"),
+        modules=("celery", "redis"),
+        note="in memory only; one worker of 8 processes; a task with an ETA waits in the worker",
+    ),
+    Peer(
+        name="procrastinate",
+        kind=WORKERS,
+        script="workers_procrastinate.py",
+        place="postgres",
+        server=POSTGRESQL,
+        packages=("procrastinate", "psycopg[binary]"),
+        modules=("procrastinate", "psycopg", "psycopg_pool"),
+        note=f"{DURABLE}; 8 workers; look for what is due every 5 s",
     ),
 )

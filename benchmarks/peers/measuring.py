@@ -41,10 +41,12 @@ def measured(peer: Peer, environment: Environment, times: int) -> dict[str, Any]
 
 @contextlib.contextmanager
 def place(name: str) -> Iterator[str]:
-    """Yield the URL of a fresh "redis", "postgres" (without tables) or "zookeeper"; raises ServerMissing."""
+    """Yield the URL of a fresh "redis", "postgres" (without tables) or "zookeeper", or none; raises ServerMissing."""
     if name == "redis":
         with places.place(name) as url:
             yield url
+    elif name == "folder":
+        yield ""
     else:
         with ZooKeeper() if name == "zookeeper" else PostgreSQL() as server:
             yield server.url.replace("postgres://", "postgresql://")

@@ -1,6 +1,9 @@
 """The admin pages."""
 
 from resourcepool.admin.dashboard_link import DashboardAdmin
+from resourcepool.admin.dispensers.buckets import BucketAdmin
+from resourcepool.admin.dispensers.dispensers import DispenserAdmin
+from resourcepool.admin.dispensers.tasks import DispenserTaskAdmin
 from resourcepool.admin.elections import LeadershipAdmin
 from resourcepool.admin.generic import ReadOnlyAdmin
 from resourcepool.admin.queues.queues import QueueAdmin
@@ -11,9 +14,15 @@ from resourcepool.admin.resources.proxy import ProxyAdmin
 from resourcepool.admin.resources.resource import ResourceAdmin
 from resourcepool.admin.streams.streams import StreamAdmin
 from resourcepool.admin.streams.tasks import TaskAdmin
+from resourcepool.admin.timers.nodes import TimerNodeAdmin
+from resourcepool.admin.timers.timers import TimerAdmin
+from resourcepool.admin.timers.topics import TopicAdmin
 
 __all__ = [
+    "BucketAdmin",
     "DashboardAdmin",
+    "DispenserAdmin",
+    "DispenserTaskAdmin",
     "EventAdmin",
     "JobAdmin",
     "LeadershipAdmin",
@@ -28,4 +37,7 @@ __all__ = [
     "TaskAdmin",
     "TaskTypeAdmin",
     "TicketAdmin",
+    "TimerAdmin",
+    "TimerNodeAdmin",
+    "TopicAdmin",
 ]

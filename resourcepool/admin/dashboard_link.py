@@ -1,4 +1,4 @@
-"""The dashboard's place on the admin site: on its index, for those who may view a pool or queues."""
+"""The dashboard's place on the admin site: on its index, for those who may view something of it."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from django.http import HttpRequest
 from django.urls import URLPattern
 
 from resourcepool.admin.generic import ReadOnlyAdmin
-from resourcepool.dashboard.access import sees_queues, visible_models
+from resourcepool.dashboard.access import visible_models, visible_systems
 from resourcepool.dashboard.views import urls
 from resourcepool.history.models import Dashboard
 
@@ -21,8 +21,8 @@ class DashboardAdmin(ReadOnlyAdmin):
         return urls(self.admin_site)
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Tell whether there is a pool that the user may view, or they may view task types."""
-        return bool(visible_models(self.admin_site, request)) or sees_queues(self.admin_site, request)
+        """Tell whether there is a pool, or a system besides, that the user may view."""
+        return bool(visible_models(self.admin_site, request) or visible_systems(self.admin_site, request))
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         """Tell the same, for the index."""

@@ -1,10 +1,13 @@
 """Events, moves, samples, tickets and jobs: to be read, never to be changed by hand."""
 
+from functools import partial, reduce
+from itertools import filterfalse
+from operator import or_
 from typing import Any
 
 from django.contrib import admin
 from django.contrib.admin.utils import quote
-from django.db.models import Max, QuerySet
+from django.db.models import Max, Q, QuerySet
 from django.http import HttpRequest
 from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
@@ -14,7 +17,7 @@ from resourcepool.admin.generic import ReadOnlyAdmin
 from resourcepool.admin.queues.filters import MoveFilter, NamedTaskTypeFilter
 from resourcepool.admin.queues.links import to_page
 from resourcepool.admin.words import OF_ELECTIONS, happened, moments, reasons, spans
-from resourcepool.dashboard.access import sees_tasks
+from resourcepool.dashboard.access import may_view
 from resourcepool.dialect import MicrosUntil
 from resourcepool.elections.models import election_models
 from resourcepool.history.models import Event, Sample
@@ -22,7 +25,7 @@ from resourcepool.jobs import Job
 from resourcepool.queues.models import Move
 from resourcepool.resources.registry import resource_models
 from resourcepool.signals import What
-from resourcepool.taskqueue.models import Task
+from resourcepool.taskqueue.abstract import operated_models, work_models
 from resourcepool.waiting.models import Ticket
 
 NEWEST = 100_000  # events or moves that filters look at: no index serves every filter
@@ -45,7 +48,7 @@ def _pools_with_events() -> list[tuple[str, Any]]:
 
 def models_with_events() -> list[Any]:
     """Return the models of whose rows the history tells."""
-    return [*resource_models(), *election_models(), Task]
+    return [*resource_models(), *election_models(), *operated_models()]
 
 
 PoolFilter = choice("pool", _("pool"), _pools)
@@ -88,8 +91,9 @@ class EventAdmin(ReadOnlyAdmin):
     list_filter = (EventPoolFilter, WhatFilter, PastFilter, EventHolderFilter, ActorFilter)
     search_fields = ("row",)
     search_help_text = _(
-        "The number of a resource, the name of a stream or an election, or a stream and the key of a task"
-        " (oracle/req-42) shows all of its events. Filters look at the newest 100,000 events."
+        "The number of a resource, the name of a stream, a dispenser, a topic or an election, or one of these and the"
+        " key of a task or the name of a timer (oracle/req-42) shows all of its events. Filters look at the newest"
+        " 100,000 events."
     )
 
     @admin.display(description=_("what"))
@@ -108,9 +112,10 @@ class EventAdmin(ReadOnlyAdmin):
         return {model._meta.label_lower: model for model in models_with_events()}
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        """Return the events, but for those of tasks where these may not be seen: they have the tasks' errors."""
+        """Return the events, but for those of tasks and timers that may not be seen: they have these' errors."""
         events: QuerySet[Any] = super().get_queryset(request)
-        hidden = [] if sees_tasks(self.admin_site, request) else [Task._meta.label_lower]
+        work = filterfalse(partial(may_view, self.admin_site, request), work_models())
+        hidden = [model._meta.label_lower for model in work]
         return events.exclude(pool__in=hidden) if hidden else events
 
     def get_search_results(
@@ -118,10 +123,10 @@ class EventAdmin(ReadOnlyAdmin):
     ) -> tuple[QuerySet[Any], bool]:
         """Find a resource's events by its key, the way the index has them; without it, only the newest ones."""
         if term := search_term.strip():
-            stream, slash, key = term.partition("/")
-            task = Task.objects.filter(stream_id=stream, key=key).first() if slash else None
-            if task is not None:
-                return queryset.filter(pool=Task._meta.label_lower, row=str(task.pk)), False
+            place, slash, key = term.partition("/")
+            if slash and (work := [row for model in work_models() for row in model.objects.called(place, key)]):
+                of_each = (Q(pool=row._meta.label_lower, row=str(row.pk)) for row in work)
+                return queryset.filter(reduce(or_, of_each)), False
             return queryset.filter(pool__in=[*self._models], row=term), False
         return newest(queryset), False
 

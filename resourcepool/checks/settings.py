@@ -18,7 +18,8 @@ from resourcepool.resources.registry import resource_models
 from resourcepool.resources.requests import check_option
 from resourcepool.status.alarms import Limits
 from resourcepool.sweeps.pruning import history_kept, history_rows
-from resourcepool.taskqueue.models import Task
+from resourcepool.taskqueue.abstract import operated_models
+from resourcepool.taskqueue.timers.runner import node_labels, node_version
 from resourcepool.validity.rules import rules_of
 
 
@@ -31,11 +32,12 @@ def check_settings(**_: Any) -> list[CheckMessage]:
         return [Error("RESOURCEPOOL is not a dict.", id="resourcepool.E001")]
     found = list(_unknown("RESOURCEPOOL", chosen, DEFAULTS))
     found += _check_options("RESOURCEPOOL", {name.upper(): setting(name.upper()) for name in POOL_OPTIONS})
-    for check in (ticket_ttl, history_kept, history_rows, Limits.from_settings, _check_quarantine, _check_keys):
+    of_rows, of_nodes = (ticket_ttl, history_kept, history_rows), (node_labels, node_version)
+    for check in (*of_rows, *of_nodes, Limits.from_settings, _check_quarantine, _check_keys):
         found += _wrong("", check)
     found += _check_hints()
     models: dict[str, Any] = {model._meta.label: model for model in resource_models()}
-    told: set[str] = {model._meta.label for model in election_models()} | {Task._meta.label}
+    told: set[str] = {model._meta.label for model in (*election_models(), *operated_models())}
     for name, check_model in (("POOLS", _check_pool), ("CHECKS", _check_checker)):
         broken = list(_wrong("", partial(setting, name)))
         found += broken

@@ -13,7 +13,19 @@ from resourcepool.jobs import CHECK
 from resourcepool.queues.models import TaskType
 from resourcepool.resources.registry import resource_models
 from resourcepool.status.jobs import JobStatus
+from resourcepool.taskqueue.dispenser.models import Dispenser
 from resourcepool.taskqueue.models import Stream, Task
+from resourcepool.taskqueue.timers.models import Timer, Topic
+
+# What the dashboard shows besides pools, to whoever may view this model.
+SYSTEMS: dict[str, Any] = {
+    "queues": TaskType,
+    "streams": Stream,
+    "tasks": Task,
+    "dispensers": Dispenser,
+    "topics": Topic,
+    "timers": Timer,
+}
 
 
 def visible_models(site: AdminSite, request: HttpRequest) -> list[Any]:
@@ -21,19 +33,9 @@ def visible_models(site: AdminSite, request: HttpRequest) -> list[Any]:
     return [model for model in resource_models() if may_view(site, request, model)]
 
 
-def sees_queues(site: AdminSite, request: HttpRequest) -> bool:
-    """Tell whether the user of ``request`` may see how the task types stand."""
-    return may_view(site, request, TaskType)
-
-
-def sees_streams(site: AdminSite, request: HttpRequest) -> bool:
-    """Tell whether the user of ``request`` may see how the streams stand."""
-    return may_view(site, request, Stream)
-
-
-def sees_tasks(site: AdminSite, request: HttpRequest) -> bool:
-    """Tell whether the user of ``request`` may see the tasks of streams, and with them their errors."""
-    return may_view(site, request, Task)
+def visible_systems(site: AdminSite, request: HttpRequest) -> set[str]:
+    """Return those of ``SYSTEMS`` that the user of ``request`` may see; "tasks", "timers": with their errors."""
+    return {name for name, model in SYSTEMS.items() if may_view(site, request, model)}
 
 
 def may_view(site: AdminSite, request: HttpRequest, model: Any) -> bool:

@@ -1,6 +1,6 @@
 """What the dashboard shows, put together from the read side; the templates only lay it out."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +10,11 @@ from django.utils.translation import gettext as _
 from resourcepool.dashboard.access import visible_jobs
 from resourcepool.dashboard.cells import PLACE, bands, squares
 from resourcepool.dashboard.chart import Chart, Series, chart
+from resourcepool.dashboard.dispensers import DispenserPanel, dispenser_panel
 from resourcepool.dashboard.links import Links
 from resourcepool.dashboard.queues import Panel, panel
 from resourcepool.dashboard.streams import StreamPanel, stream_panel
+from resourcepool.dashboard.timers import TopicRow, topic_rows
 from resourcepool.history.leaks import open_leaks
 from resourcepool.jobs import SWEEP
 from resourcepool.proxies.models import Proxy
@@ -81,7 +83,7 @@ class Overview:
         alarms: what is wrong, each with the address of the list that shows it; "" when there is none.
         waiters: how many wait in all pools.
         queues: None: not for whoever asks.
-        streams: empty also where they are not for whoever asks.
+        streams, dispensers, timers: empty also where they are not for whoever asks.
     """
 
     alarms: list[tuple[Alarm, str]]
@@ -89,6 +91,8 @@ class Overview:
     cards: list[Card]
     queues: Panel | None
     streams: StreamPanel
+    dispensers: DispenserPanel
+    timers: list[TopicRow]
     sweep: JobStatus | None
     span: Span
 
@@ -97,17 +101,14 @@ def overview(
     models: Sequence[Any],
     span: Span,
     links: Links,
-    *,
-    is_with_queues: bool = False,
-    is_with_streams: bool = False,
-    is_with_tasks: bool = False,
+    systems: Collection[str] = (),
 ) -> Overview:
     """Return how the pools of ``models`` stand: six queries if they are all in one database.
 
     Args:
-        is_with_queues: how the task types stand, too: seven queries more, one if there is none.
-        is_with_streams: how the streams stand, too: five queries more, one if there is none.
-        is_with_tasks: with the keys and errors of their tasks.
+        systems: of which it tells how they stand, too, of ``access.SYSTEMS``: for queues seven queries more, for each
+            of the others five, one if there is none; with "tasks" and "timers", streams and topics are told with the
+            keys and errors of these.
 
     Raises:
         DatabaseError, DatabaseUnavailable: the database does not answer.
@@ -130,12 +131,22 @@ def overview(
         )
         for number, (model, pool) in enumerate(zip(models, standing, strict=True))
     ]
-    queues = panel(links) if is_with_queues else None
-    flows = stream_panel(links, is_with_tasks=is_with_tasks) if is_with_streams else StreamPanel()
-    statuses = [row.one for row in flows.rows]
-    alarms = alarms_of(standing, done, open_leaks(labels), queues.task_types if queues else (), statuses)
+    queues = panel(links) if "queues" in systems else None
+    flows = stream_panel(links, is_with_tasks="tasks" in systems) if "streams" in systems else StreamPanel()
+    handed = dispenser_panel(links) if "dispensers" in systems else DispenserPanel()
+    timers = topic_rows(links, is_with_timers="timers" in systems) if "topics" in systems else []
+    alarms = alarms_of(
+        standing,
+        done,
+        open_leaks(labels),
+        queues.task_types if queues else (),
+        [row.one for row in flows.rows],
+        [row.one for row in handed.rows],
+        [row.one for row in timers],
+    )
     found = [(alarm, links.problem(alarm)) for alarm in alarms[:MOST_ALARMS]]
-    return Overview(found, sum(pool.waiters for pool in standing), cards, queues, flows, done.get(SWEEP), span)
+    waiters = sum(pool.waiters for pool in standing)
+    return Overview(found, waiters, cards, queues, flows, handed, timers, done.get(SWEEP), span)
 
 
 def _card(

@@ -13,8 +13,10 @@ from resourcepool.jobs import Job
 from resourcepool.queues.models import Move, Queue, Server
 from resourcepool.resources.state import State
 from resourcepool.signals import What
-from resourcepool.status.alarm import ABOUT_QUEUES, ABOUT_STREAMS, Alarm, Kind
+from resourcepool.status.alarm import ABOUT_DISPENSERS, ABOUT_QUEUES, ABOUT_STREAMS, ABOUT_TIMERS, Alarm, Kind
+from resourcepool.taskqueue.dispenser.models import DispenserTask
 from resourcepool.taskqueue.models import Task
+from resourcepool.taskqueue.timers.models import Timer
 from resourcepool.waiting.models import Ticket
 
 QUEUE_PROBLEMS: dict[Kind, tuple[Any, dict[str, str]]] = {
@@ -64,6 +66,13 @@ class Links:
             return self.list(model, task_type=alarm.pool.removeprefix(ABOUT_QUEUES), **wanted)
         if alarm.pool.startswith(ABOUT_STREAMS):
             return self.list(Task, stream=alarm.pool.removeprefix(ABOUT_STREAMS), standing="unfinished")
+        if alarm.pool.startswith(ABOUT_DISPENSERS):
+            state = DispenserTask.State.FAILED if kind is Kind.FAILED_TASKS else DispenserTask.State.READY
+            name = alarm.pool.removeprefix(ABOUT_DISPENSERS)
+            return self.list(DispenserTask, dispenser=name, state=state.value)
+        if alarm.pool.startswith(ABOUT_TIMERS):
+            standing = "dead" if kind is Kind.DEAD_TIMERS else "due"
+            return self.list(Timer, topic=alarm.pool.removeprefix(ABOUT_TIMERS), standing=standing)
         if kind in (Kind.EXPIRED, Kind.CHECK_STALE):
             return self.list(apps.get_model(alarm.pool), state=State.FREE.value)
         return ""

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from resourcepool.dashboard.cells import PLACE, marks
 from resourcepool.dashboard.links import Links
 from resourcepool.exceptions import ResourcePoolError
-from resourcepool.queues.labels import spelled
+from resourcepool.labels import spelled
 from resourcepool.queues.models import Move, Queue, Server, TaskType
 from resourcepool.status.durations import duration
 from resourcepool.status.queues.map import Moved, QueueCell, cells, latest_moves

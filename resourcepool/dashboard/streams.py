@@ -51,6 +51,6 @@ def stream_panel(links: Links, *, is_with_tasks: bool) -> StreamPanel:
             links.list(Task, stream=one.name, standing="unfinished"),
             links.list(Task, stream=one.name, standing=Task.State.DEAD.value),
         )
-        for number, one in enumerate(found if is_with_tasks else [one.without_task() for one in found])
+        for number, one in enumerate(found if is_with_tasks else [one.discreet() for one in found])
     ]
     return StreamPanel(rows, bool(after), links.list(Stream) if after else "")

@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from resourcepool.dashboard.access import sees_queues, sees_streams, sees_tasks, visible_models
+from resourcepool.dashboard.access import visible_models, visible_systems
 from resourcepool.dashboard.cards import Overview, overview
 from resourcepool.dashboard.links import Links
 from resourcepool.exceptions import ResourcePoolError
@@ -82,12 +82,12 @@ def live(request: HttpRequest, *, site: AdminSite) -> HttpResponse:
 def _overview(request: HttpRequest, site: AdminSite) -> Overview:
     request.current_app = site.name
     models = visible_models(site, request)
-    also = {"is_with_queues": sees_queues(site, request), "is_with_streams": sees_streams(site, request)}
-    if not models and not any(also.values()):
+    systems = visible_systems(site, request)
+    if not models and not systems:
         raise PermissionDenied
     chosen = request.GET.get("span", "")
     span = Span(chosen) if chosen in list(Span) else Span.HOUR
-    return overview(models, span, Links(site, request), **also, is_with_tasks=sees_tasks(site, request))
+    return overview(models, span, Links(site, request), systems)
 
 
 def _context(shown: Overview) -> dict[str, Any]:

@@ -16,15 +16,33 @@ def tallies(
         groups: querysets of exactly these columns, each with its limit; at most 500, which is SQLite's limit.
     """
     counted: list[Counter[tuple[Any, ...]]] = [Counter() for _ in groups]
+    names = ", ".join(columns)
+    for number, *found, count in _of_each(connection, groups, f"{names}, COUNT(*)", f"GROUP BY {names}"):
+        counted[number][tuple(found)] = count
+    return counted
+
+
+def least(connection: BaseDatabaseWrapper, groups: Sequence[Any], column: str) -> list[tuple[int, Any]]:
+    """Return, for each of ``groups``, how many rows it has, and the least value in ``column``; None if it has none.
+
+    Args:
+        groups: querysets of exactly this column; as for ``tallies``.
+    """
+    found = sorted(_of_each(connection, groups, f"COUNT(*), MIN({column})"))
+    return [(count, value) for _number, count, value in found]
+
+
+def _of_each(
+    connection: BaseDatabaseWrapper, groups: Sequence[Any], wanted: str, grouped: str = ""
+) -> list[tuple[Any, ...]]:
+    """Return the rows of all groups, each row headed by the number of its group."""
     if not groups:
-        return counted
-    names, parts, params = ", ".join(columns), [], list[Any]()
+        return []
+    parts, params = [], list[Any]()
     for number, rows in enumerate(groups):
         sql, values = rows.query.get_compiler(connection=connection).as_sql()
-        parts.append(f"SELECT {number}, {names}, COUNT(*) FROM ({sql}) counted GROUP BY {names}")  # noqa: S608 (values apart)
+        parts.append(f"SELECT {number}, {wanted} FROM ({sql}) counted {grouped}")  # noqa: S608 (values apart)
         params += values
     with connection.cursor() as cursor:
         cursor.execute(" UNION ALL ".join(parts), params)
-        for number, *found, count in cursor.fetchall():
-            counted[number][tuple(found)] = count
-    return counted
+        return list(cursor.fetchall())

@@ -54,6 +54,9 @@ class Dialect:
     micros_now = ""  # microseconds from 1970 until now
     micros_until = ""  # microseconds from now until the column {moment}
     null_in_order = "{column}"  # in ORDER BY, for a column that is NULL in all rows that are found
+    # That two columns, by which an index is ordered, are not before two numbers: in the form for which it is used.
+    not_before = "({first}, {second}) >= ({one}, {other})"
+    by_index = ""  # after a table: {index} is to be used, for the planner may prefer to sort
     lock_wait = ""  # sets how long this session waits for a row or a table, in whole seconds
     lock_options: dict[str, Any] = {}  # the same, where it is an option of the connection
     # Sets the same, and how long the session may idle, until the end of the transaction, or until ``usual_lock_wait``.

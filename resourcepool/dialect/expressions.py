@@ -94,9 +94,30 @@ def read_clock(connection: BaseDatabaseWrapper) -> datetime.datetime:
 
 def in_columns(moment: datetime.datetime, connection: BaseDatabaseWrapper) -> datetime.datetime:
     """Return a moment of the project's as a column has it: without USE_TZ it is one of TIME_ZONE, but text is UTC."""
-    if settings.USE_TZ or connection.features.supports_timezones:
+    if settings.USE_TZ:
         return moment
-    return timezone.make_aware(moment).astimezone(datetime.UTC).replace(tzinfo=None)
+    return aware(moment).astimezone(_zone_of_columns(connection)).replace(tzinfo=None)
+
+
+def from_columns(moment: datetime.datetime, connection: BaseDatabaseWrapper) -> datetime.datetime:
+    """Return a moment that was read from a column, with a time zone."""
+    if timezone.is_naive(moment):
+        moment = moment.replace(tzinfo=_zone_of_columns(connection))
+    return moment.astimezone(datetime.UTC)
+
+
+def aware(moment: datetime.datetime) -> datetime.datetime:
+    """Return a moment of the project's with a time zone."""
+    return timezone.make_aware(moment) if timezone.is_naive(moment) else moment
+
+
+def for_project(moment: datetime.datetime) -> datetime.datetime:
+    """Return a moment that has a time zone as the project has them: without USE_TZ one of TIME_ZONE without a zone."""
+    return moment if settings.USE_TZ else timezone.make_naive(moment)
+
+
+def _zone_of_columns(connection: BaseDatabaseWrapper) -> datetime.tzinfo:
+    return timezone.get_default_timezone() if connection.features.supports_timezones else datetime.UTC
 
 
 class KeyField(CharField):

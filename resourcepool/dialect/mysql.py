@@ -47,6 +47,9 @@ class MySQL(Dialect):
     micros_now = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))"
     micros_until = "TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), {moment})"
     null_in_order = "NULL"  # named itself, the column has the rows sorted
+    # For row values no index is used.
+    not_before = "({first} > {one} OR {first} = {one} AND {second} >= {other})"
+    by_index = " FORCE INDEX ({index})"
     # The second of these is for a table that is locked as a whole: by default one waits for that for a day.
     # What is in /*M! .. */ only MariaDB reads.
     lock_wait = """

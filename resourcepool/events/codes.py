@@ -55,8 +55,12 @@ TEMPLATES = {
     "transaction_left": _("the handler left a transaction open on %(alias)s; it is rolled back"),
     "returned_false": _("the handler returned False"),
     "process_died": _("its process died while running it (deaths: %(count)s)"),
+    "timer_process_died": _("its process died while handling it (deaths: %(count)s)"),
     "ran_too_long": _("it ran longer than its max_runtime of %(seconds)s s"),
+    "key_unreadable": _("its key cannot be read by the factory of the worker: %(error)s"),
+    "bucket_expired": _("its bucket expired %(count)s times: its workers died, or took too long"),
     "discarded": _("discarded by %(name)s: %(why)s"),
+    "cancelled": _("cancelled by %(name)s"),
     # The end of a lease
     "taken": _("another holder or an operator took it, or it ran out"),
     "row_deleted": _("its row was deleted"),

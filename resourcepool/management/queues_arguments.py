@@ -9,8 +9,8 @@ from django.utils.translation import gettext as _
 
 from resourcepool import options
 from resourcepool.exceptions import BadOption
+from resourcepool.labels import labels_of
 from resourcepool.management import arguments, watching
-from resourcepool.queues.labels import labels_of
 from resourcepool.queues.models import MAX_NAME, MOST_WEIGHT
 from resourcepool.queues.planning.assignment import Member
 from resourcepool.queues.planning.strategies import STRATEGIES

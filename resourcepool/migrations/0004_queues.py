@@ -6,8 +6,8 @@ from django.db import migrations, models
 
 import resourcepool.database.columns
 import resourcepool.dialect
+import resourcepool.labels
 import resourcepool.leases.models
-import resourcepool.queues.labels
 
 
 class Migration(migrations.Migration):
@@ -219,7 +219,7 @@ class Migration(migrations.Migration):
                     models.JSONField(
                         blank=True,
                         default=dict,
-                        validators=[resourcepool.queues.labels.check_labels],
+                        validators=[resourcepool.labels.check_labels],
                         verbose_name="labels",
                     ),
                 ),
@@ -278,7 +278,7 @@ class Migration(migrations.Migration):
                         blank=True,
                         default=dict,
                         help_text='Only servers with all of these get it, e.g. {"zone": "eu"}.',
-                        validators=[resourcepool.queues.labels.check_labels],
+                        validators=[resourcepool.labels.check_labels],
                         verbose_name="labels",
                     ),
                 ),

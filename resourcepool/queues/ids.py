@@ -9,7 +9,7 @@ from django.utils.translation import gettext_noop as _
 from resourcepool import options
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
-from resourcepool.queues.labels import printable
+from resourcepool.labels import printable
 from resourcepool.queues.models import MAX_QUEUE_ID
 
 MOST_AT_ONCE = 10_000

@@ -14,9 +14,9 @@ from resourcepool.database.open_transaction import limit_silence
 from resourcepool.database.short_statements import brief
 from resourcepool.dialect import DbNow, FenceField, KeyField, MicrosUntil
 from resourcepool.events import SentenceField
+from resourcepool.labels import check_labels
 from resourcepool.leases.models import AbstractLease, LeaseQuerySet
 from resourcepool.leases.terms import MIN_TTL
-from resourcepool.queues.labels import check_labels
 
 MAX_NAME = 100
 MAX_SERVER = MAX_NAME + 22  # its name and its key

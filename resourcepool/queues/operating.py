@@ -20,10 +20,10 @@ from resourcepool.database.retry import Unsettled, retrying
 from resourcepool.dialect import DbMicros, DbNow
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
+from resourcepool.labels import labels_of, listed, printable
 from resourcepool.leases.short_transactions import locked_row
 from resourcepool.queues import moving
 from resourcepool.queues.ids import MOST_SHOWN, checked_ids, known
-from resourcepool.queues.labels import labels_of, listed, printable
 from resourcepool.queues.models import MAX_BY, MAX_NAME, MAX_PARAMETER, Queue, Server, TaskType
 from resourcepool.queues.planning import changes as planning
 from resourcepool.queues.planning.assignment import Member

@@ -9,7 +9,7 @@ from django.utils.translation import gettext_noop as _
 from resourcepool.dialect import MicrosUntil
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
-from resourcepool.queues.labels import MOST_LISTED, listed
+from resourcepool.labels import MOST_LISTED, listed
 from resourcepool.queues.models import Queue, Server, TaskType
 from resourcepool.queues.planning.assignment import Member
 from resourcepool.queues.planning.changes import QueueSnapshot, Worker

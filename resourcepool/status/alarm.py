@@ -7,6 +7,8 @@ from django.utils.translation import gettext as _
 
 ABOUT_QUEUES = "queues: "
 ABOUT_STREAMS = "stream: "
+ABOUT_DISPENSERS = "dispenser: "
+ABOUT_TIMERS = "timers: "
 
 
 class Kind(StrEnum):
@@ -16,6 +18,7 @@ class Kind(StrEnum):
     NOTHING_IN_SERVICE = "nothing_in_service"
     UNOWNED = "unowned"
     NO_CONSUMER = "no_consumer"
+    NO_NODE = "no_node"
     BLOCKED = "blocked"
     EXHAUSTED = "exhausted"
     STARVED = "starved"
@@ -25,6 +28,9 @@ class Kind(StrEnum):
     CHECK_STALE = "check_stale"
     STALLED = "stalled"
     LATE_TASKS = "late_tasks"
+    FAILED_TASKS = "failed_tasks"
+    LATE_TIMERS = "late_timers"
+    DEAD_TIMERS = "dead_timers"
     DRAIN_OVERDUE = "drain_overdue"
     DRAIN_STUCK = "drain_stuck"
     FLAPPING = "flapping"
@@ -39,7 +45,8 @@ class Alarm:
     """One problem that exists now.
 
     Attributes:
-        pool: the label of its pool, "queues: <task type>" for queues, "stream: <name>" for streams, or "".
+        pool: the label of its pool, "queues: <task type>" for queues, "stream: <name>" for streams,
+            "dispenser: <name>" for dispensers, "timers: <topic>" for timers, or "".
     """
 
     kind: Kind
@@ -56,6 +63,10 @@ class Alarm:
             return _("queues: %s") % self.pool.removeprefix(ABOUT_QUEUES)
         if self.pool.startswith(ABOUT_STREAMS):
             return _("stream: %s") % self.pool.removeprefix(ABOUT_STREAMS)
+        if self.pool.startswith(ABOUT_DISPENSERS):
+            return _("dispenser: %s") % self.pool.removeprefix(ABOUT_DISPENSERS)
+        if self.pool.startswith(ABOUT_TIMERS):
+            return _("timers: %s") % self.pool.removeprefix(ABOUT_TIMERS)
         return self.pool
 
     @property
@@ -66,9 +77,11 @@ class Alarm:
             Kind.NOTHING_IN_SERVICE,
             Kind.UNOWNED,
             Kind.NO_CONSUMER,
+            Kind.NO_NODE,
             Kind.BLOCKED,
             Kind.EXHAUSTED,
             Kind.STARVED,
             Kind.STALLED,
             Kind.LATE_TASKS,
+            Kind.LATE_TIMERS,
         )

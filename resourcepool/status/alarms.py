@@ -16,12 +16,14 @@ from resourcepool.jobs import CHECK, SWEEP
 from resourcepool.resources.registry import resource_model
 from resourcepool.resources.state import State
 from resourcepool.status.alarm import Alarm, Kind
+from resourcepool.status.dispensers import DispenserStatus, dispensers, of_dispensers
 from resourcepool.status.durations import duration
 from resourcepool.status.jobs import JobStatus, jobs
 from resourcepool.status.pools import PoolStatus, pools
 from resourcepool.status.queues.alarms import of_queues
 from resourcepool.status.queues.task_types import TaskTypeStatus, task_types
 from resourcepool.status.streams import StreamStatus, of_streams, streams
+from resourcepool.status.timers import TopicStatus, of_timers, topics
 from resourcepool.status.waiting import why_longest_waits
 from resourcepool.validity.rules import intervals
 
@@ -36,6 +38,7 @@ class Limits:
 
     oldest_wait: float
     oldest_task: float
+    late_timer: float
     sweep: float
 
     @classmethod
@@ -50,7 +53,8 @@ class Limits:
 def alarms() -> list[Alarm]:
     """Return the present alarms, the worst first."""
     standing = pools()
-    return alarms_of(standing, jobs(), open_leaks([pool.label for pool in standing]), task_types(), streams())
+    leaked = open_leaks([pool.label for pool in standing])
+    return alarms_of(standing, jobs(), leaked, task_types(), streams(), dispensers(), topics())
 
 
 def alarms_of(
@@ -59,11 +63,13 @@ def alarms_of(
     leaked: Mapping[str, int],
     task_types: Sequence[TaskTypeStatus] = (),
     streams: Sequence[StreamStatus] = (),
+    dispensers: Sequence[DispenserStatus] = (),
+    topics: Sequence[TopicStatus] = (),
 ) -> list[Alarm]:
     """Return the alarms of these, judged by the settings; for the arguments see ``judge``."""
     limits = Limits.from_settings()
     because = {pool.label: _why(pool) for pool in pools if _waits(pool, limits)}
-    return judge(pools, jobs, leaked, limits, intervals(), task_types, because, streams)
+    return judge(pools, jobs, leaked, limits, intervals(), task_types, because, streams, dispensers, topics)
 
 
 def judge(
@@ -75,6 +81,8 @@ def judge(
     task_types: Sequence[TaskTypeStatus] = (),
     because: Mapping[str, str] = MappingProxyType({}),
     streams: Sequence[StreamStatus] = (),
+    dispensers: Sequence[DispenserStatus] = (),
+    topics: Sequence[TopicStatus] = (),
 ) -> list[Alarm]:
     """Return the alarms, the worst first.
 
@@ -90,6 +98,8 @@ def judge(
         *(_of_leaks(label, count) for label, count in leaked.items()),
         *of_queues(task_types),
         *of_streams(streams, limits.oldest_task),
+        *of_dispensers(dispensers, limits.oldest_task),
+        *of_timers(topics, limits.late_timer),
     ]
     for pool in pools:
         found += _of_pool(pool, limits, because.get(pool.label, ""))

@@ -21,8 +21,8 @@ from resourcepool.events import Sentence, shown
 from resourcepool.exceptions import BadOption
 from resourcepool.status.alarm import ABOUT_STREAMS, Alarm, Kind
 from resourcepool.status.durations import duration
+from resourcepool.taskqueue.abstract import names_of
 from resourcepool.taskqueue.models import MAX_KEY, Stream, StreamQuerySet, Task
-from resourcepool.taskqueue.submitting import names_of_streams
 from resourcepool.waiting.models import Ticket
 
 MOST_STREAMS = 200
@@ -95,7 +95,7 @@ class StreamStatus:
         """Why nothing runs, in a sentence; "": something runs, or there is nothing to do."""
         return next(_reasons(self), "")
 
-    def without_task(self) -> "StreamStatus":
+    def discreet(self) -> "StreamStatus":
         """Return what somebody may know of it who may not see tasks: neither a task's key nor its error."""
         return (
             self
@@ -116,7 +116,7 @@ def streams(*names: str) -> list[StreamStatus]:
     connection = connections[router.db_for_read(Stream)]
     found = retrying(connection, partial(_read, connection, names))
     if missing := sorted(set(names) - {one.name for one in found}):
-        raise BadOption("stream", missing[0], names_of_streams(connection.alias))
+        raise BadOption("stream", missing[0], names_of(Stream, connection.alias))
     return found
 
 

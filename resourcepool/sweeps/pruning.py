@@ -1,5 +1,6 @@
-"""Removes what is old from the history and from streams, a little at a time."""
+"""Removes what is old from the history, of tasks and of timers, a little at a time."""
 
+from collections.abc import Collection
 from functools import partial
 from typing import Any
 
@@ -14,11 +15,21 @@ from resourcepool.history.models import Event, Sample
 from resourcepool.leases.lease import Lease
 from resourcepool.leases.short_transactions import briefly
 from resourcepool.queues.models import Move
-from resourcepool.taskqueue.models import Stream, Task
+from resourcepool.taskqueue.dispenser.models import DispenserTask
+from resourcepool.taskqueue.models import Task
+from resourcepool.taskqueue.timers.models import Timer
 
 BATCH = 1_000  # rows removed in one statement: short locks, and nobody waits
+UNDER_WAY = 600.0  # seconds in which a rebuild that was allowed still finds what had finished
 YEAR = 366 * options.DAY
-State = Task.State
+
+# What is removed once it has been finished for as long as its owner keeps it: the owner's column, the states in which
+# no operator has to look at it any more, and for how many seconds longer it stays.
+FINISHED: dict[Any, tuple[str, Collection[str], float]] = {
+    Task: ("stream", (Task.State.DONE, Task.State.SKIPPED, Task.State.DISCARDED), 0.0),
+    Timer: ("topic", (Timer.State.DONE, Timer.State.CANCELLED, Timer.State.DISCARDED), 0.0),
+    DispenserTask: ("dispenser", (DispenserTask.State.DONE, DispenserTask.State.DISCARDED), UNDER_WAY),
+}
 
 
 def history_kept() -> float:
@@ -45,13 +56,19 @@ def prune_history(lease: Lease | None = None) -> int:
     return removed
 
 
-def prune_tasks(lease: Lease | None = None) -> int:
-    """Remove tasks that finished longer ago than their streams keep them, but for dead-letters; returns how many."""
-    using, over = router.db_for_write(Stream), Q(state__in=(State.DONE, State.SKIPPED, State.DISCARDED))
-    kept = Stream.objects.using(using).values_list("pk", "done_kept")
+def prune_finished(lease: Lease | None = None) -> int:
+    """Remove tasks and timers that finished longer ago than they are kept, but for failed ones; returns how many."""
+    return sum(_remove_finished(model, lease, *how) for model, how in FINISHED.items())
+
+
+def _remove_finished(
+    model: Any, lease: Lease | None, owner: str, states: Collection[str], longer: float
+) -> int:
+    owners = model._meta.get_field(owner).related_model
+    kept = owners.objects.using(router.db_for_write(owners)).values_list("pk", "done_kept")
     return sum(
-        _remove(Task, lease, over, stream_id=name, finished_at__lt=DbLater(-seconds))
-        for name, seconds in retrying(connections[using], lambda: list(kept))
+        _remove(model, lease, Q(state__in=states), **{owner: name}, finished_at__lt=DbLater(-seconds - longer))
+        for name, seconds in retrying(connections[kept.db], lambda: list(kept))
     )
 
 

@@ -10,7 +10,7 @@ from resourcepool.resources.queryset import ResourceQuerySet
 from resourcepool.resources.registry import resource_models
 from resourcepool.sweeps.alarming import tell_alarms
 from resourcepool.sweeps.expired import clear_expired, tell_overtaken
-from resourcepool.sweeps.pruning import prune_history, prune_tasks
+from resourcepool.sweeps.pruning import prune_finished, prune_history
 from resourcepool.sweeps.samples import take_samples
 
 ONE = {"leases_ran_out": "lease_ran_out", "alarms": "alarm", "samples": "sample"}
@@ -26,8 +26,8 @@ def sweep() -> str | None:
 
 
 def prune() -> str | None:
-    """Remove what is old from the history and from streams; see ``sweep`` for what it returns."""
-    return run(PRUNE, lambda term: say("removed", count=prune_history(term) + prune_tasks(term)))
+    """Remove what is old from the history, of tasks and of timers; see ``sweep`` for what it returns."""
+    return run(PRUNE, lambda term: say("removed", count=prune_history(term) + prune_finished(term)))
 
 
 def refresh_statistics() -> str | None:

@@ -1,35 +1,55 @@
-"""The task table: streams of ordered tasks, run one after the other by an elected consumer."""
+"""The task table: streams in order under an elected consumer, and dispensers for workers that come and go."""
 
 import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from resourcepool.taskqueue.consumer import Consumer
+    from resourcepool.taskqueue.dispenser.bucket import TaskBucket
+    from resourcepool.taskqueue.dispenser.dispenser import Done, TaskDispenser
+    from resourcepool.taskqueue.dispenser.given import Assigned
+    from resourcepool.taskqueue.dispenser.pool import TaskPool
+    from resourcepool.taskqueue.dispenser.rebuild import Rebuilt
+    from resourcepool.taskqueue.dispenser.router import TaskRouter
     from resourcepool.taskqueue.handlers import handler
     from resourcepool.taskqueue.models import Stream, Task
     from resourcepool.taskqueue.running import GivenBack, RunningTask
     from resourcepool.taskqueue.submitting import NewTask, Submitted, submit, submit_many
 
 WHERE = {
+    "Assigned": "dispenser.given",
     "Consumer": "consumer",
+    "Done": "dispenser.dispenser",
     "GivenBack": "running",
     "NewTask": "submitting",
+    "Rebuilt": "dispenser.rebuild",
     "RunningTask": "running",
     "Stream": "models",
     "Submitted": "submitting",
     "Task": "models",
+    "TaskBucket": "dispenser.bucket",
+    "TaskDispenser": "dispenser.dispenser",
+    "TaskPool": "dispenser.pool",
+    "TaskRouter": "dispenser.router",
     "handler": "handlers",
     "submit": "submitting",
     "submit_many": "submitting",
 }
 __all__ = [
+    "Assigned",
     "Consumer",
+    "Done",
     "GivenBack",
     "NewTask",
+    "Rebuilt",
     "RunningTask",
     "Stream",
     "Submitted",
     "Task",
+    "TaskBucket",
+    "TaskDispenser",
+    "TaskPool",
+    "TaskRouter",
     "handler",
     "submit",
     "submit_many",

@@ -16,15 +16,20 @@ from resourcepool.elections.election import Election
 from resourcepool.elections.term import Term
 from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable, LeaseLost
 from resourcepool.signals import last_words
-from resourcepool.taskqueue.leading import Leading, MustEnd
+from resourcepool.taskqueue.abstract import names_of
+from resourcepool.taskqueue.leading import Leading
 from resourcepool.taskqueue.models import MAX_KEY, Stream, Task
-from resourcepool.taskqueue.submitting import names_of_streams
 from resourcepool.taskqueue.telling import counted
+from resourcepool.taskqueue.turning import (
+    DRAIN_WITHIN,
+    PAUSE_AFTER_FAILURE,
+    MustEnd,
+    end_if_in_hand,
+    turn_until_stopped,
+)
 
 logger = logging.getLogger(__name__)
 
-DRAIN_WITHIN = 30.0  # seconds
-PAUSE_AFTER_FAILURE = 0.5  # seconds
 SETTINGS_READ = 2.5  # seconds between two looks whether wrong settings were mended
 LAST_WORDS = 1.0  # seconds
 MOST_COUNTED = 10_000  # tasks
@@ -139,15 +144,14 @@ class Consumer:
         leading = Leading(self.stream, term, self._wakeup)
         logger.info("stream %s: leads, term %d; waiting: %s", self.stream, term.fence, self._waiting(term))
         try:
-            self._turn_until_stopped(leading)
+            name, is_stopping = f"stream {self.stream}", lambda: self._is_stopping
+            turn_until_stopped(name, leading, self._wakeup, is_stopping, self._drain_within)
         except MustEnd as error:  # it still leads: nothing is lost by a moment for what is to be written down
             for say in last_words:
                 say(LAST_WORDS)
             self._die(str(error))
         except BaseException as error:  # also the second Ctrl-C: nobody may lead while the tasks run on
-            if leading.in_hand:
-                said = str(error) or type(error).__name__
-                self._die(f"{said}, while {counted(len(leading.in_hand))} ran")
+            end_if_in_hand(leading, error, self._die)
             raise
         finally:
             leading.close()
@@ -164,39 +168,13 @@ class Consumer:
             return "not known"
         return f"{count} tasks or more" if count == MOST_COUNTED else counted(count)
 
-    def _turn_until_stopped(self, leading: Leading) -> None:
-        with answer_timeout():
-            leading.start()
-        ends_at: float | None = None
-        while ends_at is None or leading.in_hand:
-            self._wakeup.reset()
-            now = monotonic()
-            if self._is_stopping and ends_at is None:
-                ends_at = now + self._drain_within
-                leading.stop()
-            try:
-                with answer_timeout():
-                    look_at = leading.turn(may_begin=ends_at is None)
-            except DatabaseUnavailable as error:
-                logger.warning("stream %s: %s", self.stream, error)
-                leading.renew_if_due()
-                look_at = monotonic() + PAUSE_AFTER_FAILURE  # from now on: the turn may have waited for a lock
-            if ends_at is not None and leading.in_hand:
-                if now > ends_at:
-                    why = f"{counted(len(leading.in_hand))} did not end within {self._drain_within:g} s"
-                    with answer_timeout():
-                        leading.cut_off(why)
-                look_at = min(look_at, ends_at)
-            if ends_at is None or leading.in_hand:
-                self._wakeup.sleep_until(look_at)
-
     def look_up(self) -> Stream:
         """Return the row of its stream. Raises BadOption if there is none, DatabaseUnavailable."""
         using = router.db_for_write(Stream)
         streams = Stream.objects.using(using)
         row: Stream | None = retrying(connections[using], streams.filter(pk=self.stream).first)
         if row is None:
-            raise BadOption("stream", self.stream, names_of_streams(using))
+            raise BadOption("stream", self.stream, names_of(Stream, using))
         return row
 
     def _tell_address(self, term: Term) -> None:

@@ -19,7 +19,38 @@ class Handler:
     max_runtime: float | None
 
 
-_known: dict[str, Handler] = {}
+class Registry:
+    """The handlers of this process, by the name of what they are for."""
+
+    def __init__(self, option: str, each: str, most: int) -> None:
+        """Begin an empty one.
+
+        Args:
+            option: what callers call the name, in errors.
+            each: what has one handler, in errors.
+            most: characters of a name.
+        """
+        self.known: dict[str, Handler] = {}
+        self._option, self._each, self._most = option, each, most
+
+    def register(self, name: object, max_runtime: object) -> Callable[[Run], Run]:
+        """Return what registers a function under this name; raises BadOption."""
+        name = options.text(self._option, name, most=self._most)
+        limit = None if max_runtime is None else options.seconds("max_runtime", max_runtime, least=0.1)
+
+        def register(run: Run) -> Run:
+            known = self.known.get(name)
+            if known is not None and _place(known.run) != _place(run):
+                raise BadOption(
+                    self._option, name, f"one handler for each {self._each}; it has {_place(known.run)}"
+                )
+            self.known[name] = Handler(run, limit)
+            return run
+
+        return register
+
+
+of_tasks = Registry("task_type", "type", MAX_TYPE)
 
 
 def handler(task_type: str, *, max_runtime: object = None) -> Callable[[Run], Run]:
@@ -39,22 +70,12 @@ def handler(task_type: str, *, max_runtime: object = None) -> Callable[[Run], Ru
     Raises:
         BadOption: the type has another handler already, or a value is not allowed.
     """
-    name = options.text("task_type", task_type, most=MAX_TYPE)
-    limit = None if max_runtime is None else options.seconds("max_runtime", max_runtime, least=0.1)
-
-    def register(run: Run) -> Run:
-        known = _known.get(name)
-        if known is not None and _place(known.run) != _place(run):
-            raise BadOption("task_type", name, f"one handler for each type; it has {_place(known.run)}")
-        _known[name] = Handler(run, limit)
-        return run
-
-    return register
+    return of_tasks.register(task_type, max_runtime)
 
 
 def find(task_type: str) -> Handler | None:
     """Return the handler for this type, if there is one in this process."""
-    return _known.get(task_type)
+    return of_tasks.known.get(task_type)
 
 
 def _place(run: Callable[..., Any]) -> str:

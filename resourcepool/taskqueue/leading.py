@@ -24,7 +24,8 @@ from resourcepool.taskqueue.models import Stream, Task
 from resourcepool.taskqueue.order import Head, choose
 from resourcepool.taskqueue.policy import End, Policy, Verdict, after_death, after_failure, deaths_left
 from resourcepool.taskqueue.running import Result, RunningTask
-from resourcepool.taskqueue.telling import counted, of_task
+from resourcepool.taskqueue.telling import about, counted
+from resourcepool.taskqueue.turning import MustEnd
 from resourcepool.taskqueue.workers import Workers
 
 logger = logging.getLogger(__name__)
@@ -40,10 +41,6 @@ MOST_WAITS = 1_000  # lanes that are passed over by name
 GIVEN_BACK = Result("", is_given_back=True)
 
 Answer = TypeVar("Answer")
-
-
-class MustEnd(Exception):
-    """A handler must not go on, and cannot be stopped: only the end of the process ends it."""
 
 
 class Leading:
@@ -227,7 +224,7 @@ class Leading:
 
     def _tell_given_up(self, task: Head | RunningTask, end: End) -> None:
         assert end.verdict is not None  # noqa: S101 (for the type checker: a failed task is not deleted)
-        what, reason = What(end.verdict.state.value), of_task(self._stream, task.key, end.outcome)
+        what, reason = What(end.verdict.state.value), about(f"{self._stream}/{task.key}", end.outcome)
         tell(Fact(what, Task, self._using, task.pk, task.fence, self._term.holder, reason))
 
     def _guarded(self, send: Callable[[], Answer]) -> Answer:

@@ -4,33 +4,25 @@ from typing import Any, ClassVar, Self
 
 from django.core.exceptions import ValidationError
 from django.db import models
-from django.db.models import F, OuterRef, Q, Subquery
+from django.db.models import OuterRef, Q, Subquery
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import gettext_noop
 
 from resourcepool.database.columns import seconds, whole
 from resourcepool.dialect import DbNow, KeyField, NullInOrder
 from resourcepool.elections.models import AbstractElection
-from resourcepool.events import SentenceField, say
 from resourcepool.leases.models import AbstractLease, LeaseQuerySet
 from resourcepool.options import DAY
-from resourcepool.signals import What
-from resourcepool.taskqueue.telling import changed
+from resourcepool.taskqueue.abstract import AbstractWork, PausableQuerySet, WorkQuerySet
 
 MAX_KEY = 200
 MAX_TYPE = 100
-MAX_OUTCOME = 2_000
 MOST_LANES = 64
 MOST_RETRIES = 1_000
-NO_STREAM = gettext_noop("an existing stream; `manage.py resourcepool_streams add NAME` adds one")
 
 
-class StreamQuerySet(LeaseQuerySet):
+class StreamQuerySet(LeaseQuerySet, PausableQuerySet):  # type: ignore[override]  # as_manager of both
     """Filters over streams, and what an operator does to them."""
-
-    def paused(self) -> Self:
-        """Streams that begin no tasks until somebody resumes them."""
-        return self.filter(is_paused=True)
 
     def blocked(self) -> Self:
         """Streams whose first unfinished task is blocked."""
@@ -48,17 +40,11 @@ class StreamQuerySet(LeaseQuerySet):
         tasks = Task.objects.in_line().filter(stream_id=OuterRef("pk"))
         return Subquery(tasks.values(column)[:1])
 
-    def pause(self, actor: str = "") -> int:
-        """Have their consumers begin no more tasks, within 3 s; returns how many were not paused."""
-        return changed(self.filter(is_paused=False), What.PAUSED, actor, "", is_paused=True)
-
-    def resume(self, actor: str = "") -> int:
-        """End a pause; returns how many were paused."""
-        return changed(self.filter(is_paused=True), What.RESUMED, actor, "", is_paused=False)
-
 
 class Stream(AbstractElection):
     """Tasks that one consumer at a time runs in order: the row is the election of that consumer, too."""
+
+    none_yet = gettext_noop("an existing stream; `manage.py resourcepool_streams add NAME` adds one")
 
     class OnFailure(models.TextChoices):
         BLOCK = "block", _("block: nothing after it runs until an operator retries or discards it")
@@ -136,12 +122,8 @@ CHECKED = {
 }
 
 
-class TaskQuerySet(LeaseQuerySet):
+class TaskQuerySet(LeaseQuerySet, WorkQuerySet):  # type: ignore[override]  # as_manager of both
     """Filters over tasks, and what an operator does to them."""
-
-    def unfinished(self) -> Self:
-        """Tasks that are to be run, are being run, or block their stream."""
-        return self.filter(finished_at=None)
 
     def in_order(self) -> Self:
         """The order in which the tasks of a stream are run."""
@@ -151,39 +133,8 @@ class TaskQuerySet(LeaseQuerySet):
         """Unfinished tasks in the order in which they are run."""
         return self.unfinished().order_by(NullInOrder("finished_at"), "task_time", "pk")
 
-    def failed(self) -> Self:
-        """Tasks that are not run unless somebody retries them."""
-        return self.filter(state__in=FAILED)
 
-    def discardable(self) -> Self:
-        """Tasks that are not running, and neither done nor discarded."""
-        return self.filter(state__in=DISCARDABLE)
-
-    def retry(self, actor: str = "", reason: str = "") -> int:
-        """Make failed tasks ready again, each in its old place, as if they had not failed; returns how many."""
-        return changed(
-            *(self.failed(), What.RETRIED, actor, reason),
-            state=Task.State.READY,
-            fence=F("fence") + 1,
-            busy_before=DbNow(),
-            finished_at=None,
-            failures=0,
-            deaths=0,
-        )
-
-    def discard(self, actor: str = "", reason: str = "") -> int:
-        """Finish tasks without running them; returns how many. Running ones are left alone."""
-        return changed(
-            *(self.discardable(), What.DISCARDED, actor, reason),
-            state=Task.State.DISCARDED,
-            fence=F("fence") + 1,
-            busy_before=DbNow(),
-            finished_at=DbNow(),
-            outcome=say("discarded", name=actor or "?", why=reason or "?"),
-        )
-
-
-class Task(AbstractLease):
+class Task(AbstractLease, AbstractWork):
     """A unit of work in a stream: data, never code. Every attempt has a fence of its own."""
 
     class State(models.TextChoices):
@@ -194,6 +145,12 @@ class Task(AbstractLease):
         SKIPPED = "skipped", _("skipped")
         DEAD = "dead", _("dead-letter")
         DISCARDED = "discarded", _("discarded")
+
+    named_by = ("stream_id", "key")
+    ready_state = State.READY
+    failed_states = (State.BLOCKED, State.SKIPPED, State.DEAD, State.DISCARDED)
+    discardable_states = (State.READY, State.BLOCKED, State.SKIPPED, State.DEAD)
+    as_if_not_failed: ClassVar[dict[str, Any]] = {"failures": 0, "deaths": 0}
 
     stream = models.ForeignKey(
         Stream,
@@ -219,14 +176,6 @@ class Task(AbstractLease):
         _("term"), default=0, editable=False, help_text=_("The term in which it ran last.")
     )
     started_at = models.DateTimeField(_("started at"), null=True, editable=False)
-    finished_at = models.DateTimeField(_("finished at"), null=True, editable=False)
-    outcome = SentenceField(
-        _("outcome"),
-        max_length=MAX_OUTCOME,
-        default="",
-        editable=False,
-        help_text=_("Its result as JSON, its progress, or its error."),
-    )
 
     objects: ClassVar[Any] = TaskQuerySet.as_manager()
 
@@ -239,9 +188,7 @@ class Task(AbstractLease):
             models.Index(fields=["stream", "finished_at", "task_time", "id"], name="resourcepool_task_in_order")
         ]
 
-    def __str__(self) -> str:
-        return f"{self.stream_id}/{self.key}"
-
-
-FAILED = (Task.State.BLOCKED, Task.State.SKIPPED, Task.State.DEAD, Task.State.DISCARDED)
-DISCARDABLE = (Task.State.READY, Task.State.BLOCKED, Task.State.SKIPPED, Task.State.DEAD)
+    @classmethod
+    def nobodys(cls) -> dict[str, Any]:
+        """Return what to write so that it may be begun at once."""
+        return {"busy_before": DbNow()}

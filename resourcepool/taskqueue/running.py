@@ -18,8 +18,9 @@ from resourcepool.database.retry import retrying
 from resourcepool.elections.term import Term
 from resourcepool.events import say
 from resourcepool.exceptions import GuardOutsideTransaction, LeaseLost, ResourcePoolError
+from resourcepool.taskqueue.abstract import MAX_OUTCOME
 from resourcepool.taskqueue.handlers import Handler
-from resourcepool.taskqueue.models import MAX_OUTCOME, Task
+from resourcepool.taskqueue.models import Task
 from resourcepool.taskqueue.order import Head
 
 logger = logging.getLogger(__name__)
@@ -55,7 +56,61 @@ class Result(NamedTuple):
     delay: float = 0.0
 
 
-class RunningTask:
+class Attempt:
+    """One attempt at something, in the hands of its handler; ``attempt``: 1 for the first one."""
+
+    attempt: int
+
+    def __init__(self, name: str, data: str, handler: Handler | None) -> None:
+        """Describe it.
+
+        Args:
+            name: what its handler is registered for.
+            data: a JSON object for the handler.
+        """
+        self._handler, self._handled, self._data = handler, name, data
+        self.max_runtime = None if handler is None else handler.max_runtime
+        self.overdue_at: float | None = None
+        self._stopping = threading.Event()
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether the process is to stop: a long handler may raise ``GivenBack`` then."""
+        return self._stopping.is_set()
+
+    def stop(self) -> None:
+        """Ask the handler to stop."""
+        self._stopping.set()
+
+    def ensure_held(self) -> None:
+        """Raise LeaseLost when it is another one's turn."""
+        raise NotImplementedError
+
+    def take(self, data: dict[str, Any]) -> None:
+        """Keep what the handler reads."""
+        raise NotImplementedError
+
+    def run(self) -> Result:
+        """Call the handler; never raises."""
+        if self._handler is None:
+            return Result("", say("no_handler", name=self._handled))
+        try:
+            self.ensure_held()
+            self.take(json.loads(self._data))
+            returned = self._handler.run(self)
+            if returned is False:
+                return Result("", say("returned_false"))
+            if inspect.isawaitable(returned) or inspect.isgenerator(returned) or inspect.isasyncgen(returned):
+                return Result("", say("has_not_run", name=type(returned).__name__))
+            return Result(_outcome(returned))
+        except GivenBack as given:
+            return Result(_line(_said(given)), is_given_back=True, delay=given.after)
+        except BaseException as error:  # also SystemExit: it is the handler's end, not the process's
+            logger.warning("%s failed in attempt %d", self, self.attempt, exc_info=True)
+            return Result("", _line(f"{type(error).__name__}: {_said(error)}"))
+
+
+class RunningTask(Attempt):
     """One attempt at a task: what its handler is given.
 
     Attributes:
@@ -67,25 +122,21 @@ class RunningTask:
 
     def __init__(self, stream: str, head: Head, term: Term, handler: Handler | None) -> None:
         self.stream, self.key, self.type, self.lane = stream, head.key, head.type, head.lane
+        super().__init__(head.type, head.params, handler)
         self.params: dict[str, Any] = {}
-        self._params = head.params
         self.attempt, self.fence = head.attempts + 1, head.fence + 1
         self.failures, self.deaths = head.failures, head.deaths
-        self.pk, self._term, self._handler = head.pk, term, handler
-        limit = None if handler is None else handler.max_runtime
-        self.max_runtime = limit
-        self.overdue_at = None if limit is None else monotonic() + limit
-        self._stopping = threading.Event()
+        self.pk, self._term = head.pk, term
+        self.overdue_at = None if self.max_runtime is None else monotonic() + self.max_runtime
 
     @property
     def lost(self) -> threading.Event:
         """Set when this process does not lead any more: another one may begin the task again."""
         return self._term.lost
 
-    @property
-    def is_stopping(self) -> bool:
-        """Whether the consumer is to stop: a long handler may raise ``GivenBack`` then."""
-        return self._stopping.is_set()
+    def take(self, data: dict[str, Any]) -> None:
+        """Keep the parameters."""
+        self.params = data
 
     def ensure_held(self) -> None:
         """Return if this process may still rely on leading. No I/O. Raises LeaseLost."""
@@ -125,29 +176,6 @@ class RunningTask:
         mine = Task.objects.using(self._term.using).filter(pk=self.pk, fence=self.fence)
         if not mine.update(**changes):
             raise LeaseLost(f"task {self} was taken away from attempt {self.attempt}")
-
-    def stop(self) -> None:
-        """Ask the handler to stop."""
-        self._stopping.set()
-
-    def run(self) -> Result:
-        """Call the handler; never raises."""
-        if self._handler is None:
-            return Result("", say("no_handler", name=self.type))
-        try:
-            self.ensure_held()
-            self.params = json.loads(self._params)
-            returned = self._handler.run(self)
-            if returned is False:
-                return Result("", say("returned_false"))
-            if inspect.isawaitable(returned) or inspect.isgenerator(returned) or inspect.isasyncgen(returned):
-                return Result("", say("has_not_run", name=type(returned).__name__))
-            return Result(_outcome(returned))
-        except GivenBack as given:
-            return Result(_line(_said(given)), is_given_back=True, delay=given.after)
-        except BaseException as error:  # also SystemExit: it is the handler's end, not the consumer's
-            logger.warning("task %s failed in attempt %d", self, self.attempt, exc_info=True)
-            return Result("", _line(f"{type(error).__name__}: {_said(error)}"))
 
     def __str__(self) -> str:
         return f"{self.stream}/{self.key}"

@@ -1,29 +1,22 @@
 """Submitting a task is one INSERT, safe to repeat under the same key (R2.1; document 002's left-over problem 1)."""
 
 import datetime
-import json
 import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
-from django.conf import settings
 from django.db import IntegrityError, connections, router, transaction
-from django.utils import timezone
-from django.utils.translation import gettext_noop as _
 
 from resourcepool import hints, options
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbNow, in_columns
-from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
-from resourcepool.taskqueue.models import MAX_KEY, MAX_TYPE, NO_STREAM, Stream, Task
+from resourcepool.taskqueue import checking
+from resourcepool.taskqueue.abstract import names_of
+from resourcepool.taskqueue.models import MAX_KEY, MAX_TYPE, Stream, Task
 from resourcepool.taskqueue.table import Row, batches, insert
-
-MAX_PARAMS = 65_536  # bytes of JSON
-EARLIEST, LATEST = 1900, 9998  # years that every database has, in every time zone
-NAMED = 5  # streams in an error
 
 
 class Submitted(NamedTuple):
@@ -46,11 +39,11 @@ class NewTask:
     def row(self) -> Row:
         """Return what is stored of this task; raises BadOption."""
         return Row(
-            key=uuid.uuid4().hex if self.key is None else _name("key", self.key),
+            key=uuid.uuid4().hex if self.key is None else checking.name("key", self.key),
             type=options.text("type", self.type, most=MAX_TYPE),
-            params=_json(self.params),
-            lane=_name("lane", self.lane) if self.lane != "" else "",
-            task_time=_moment(self.task_time),
+            params=checking.json_object("params", self.params),
+            lane=checking.name("lane", self.lane) if self.lane != "" else "",
+            task_time=None if self.task_time is None else _in_columns(self.task_time),
         )
 
 
@@ -122,7 +115,11 @@ def _add(using: str, stream: str, batch: list[Row]) -> int:
     rows = Task.objects.using(using).filter(stream_id=stream, key__in=[row.key for row in batch])
     known = set(rows.values_list("key", flat=True))
     new = [row for row in batch if row.key not in known]
-    return insert(connections[using], stream, new) if new else 0
+    if not new:
+        return 0
+    connection, to_store = connections[using], Task._meta.get_field("task_time").get_db_prep_save
+    told = [(*row[:-1], row.task_time and to_store(row.task_time, connection)) for row in new]
+    return insert(connection, Task(stream_id=stream), Row._fields, told)
 
 
 def _numbered(number: int, task: NewTask) -> Row:
@@ -140,18 +137,8 @@ def _address(using: str, stream: str) -> int:
     wanted = streams.filter(pk=options.text("stream", stream, most=MAX_KEY)).values_list("address", flat=True)
     address = retrying(connections[using], wanted.first)
     if address is None:
-        raise BadOption("stream", stream, names_of_streams(using))
+        raise BadOption("stream", stream, names_of(Stream, using))
     return int(address)
-
-
-def names_of_streams(using: str) -> Sentence:
-    """Return what to say to somebody who has named a stream that does not exist."""
-    found = Stream.objects.using(using).order_by("pk").values_list("pk", flat=True)
-    names = retrying(connections[using], lambda: list(found[: NAMED + 1]))
-    if not names:
-        return Sentence(NO_STREAM)
-    some = ", ".join(names[:NAMED]) + (" .." if len(names) > NAMED else "")
-    return Sentence(_("one of %(names)s"), names=some)
 
 
 def _tell(using: str, address: int) -> None:
@@ -161,44 +148,5 @@ def _tell(using: str, address: int) -> None:
         transaction.on_commit(partial(hints.send, address), using=using)
 
 
-def _name(option: str, value: object) -> str:
-    name = options.text(option, value, most=MAX_KEY)
-    if name != name.strip():  # MariaDB takes no notice of spaces at the end
-        raise BadOption(
-            option, value, Sentence(_("one line of text that neither begins nor ends with a space"))
-        )
-    return name
-
-
-def _json(params: object) -> str:
-    if not isinstance(params, Mapping):
-        raise BadOption("params", params, Sentence(_("a JSON object")))
-    try:
-        text = json.dumps(dict(params), allow_nan=False, ensure_ascii=False)
-        size = len(text.encode())
-    except (TypeError, ValueError, RecursionError) as error:
-        raise BadOption("params", params, Sentence(_("a JSON object (%(error)s)"), error=str(error))) from None
-    if size > MAX_PARAMS:
-        raise BadOption(
-            "params", f"{size} bytes", Sentence(_("at most %(count)s bytes of JSON"), count=MAX_PARAMS)
-        )
-    return text
-
-
-def _moment(moment: object) -> datetime.datetime | None:
-    if moment is None:
-        return None
-    if not isinstance(moment, datetime.datetime):
-        raise BadOption("task_time", moment, "a datetime")
-    if settings.USE_TZ is timezone.is_naive(moment):
-        which = "with" if settings.USE_TZ else "without"
-        raise BadOption(
-            "task_time", moment, f"a datetime {which} a time zone, such as django.utils.timezone.now()"
-        )
-    if not EARLIEST <= moment.year <= LATEST:
-        raise BadOption(
-            "task_time",
-            moment,
-            Sentence(_("a moment from the year %(first)s to %(last)s"), first=str(EARLIEST), last=str(LATEST)),
-        )
-    return in_columns(moment, connections[router.db_for_write(Task)])
+def _in_columns(task_time: object) -> datetime.datetime:
+    return in_columns(checking.moment("task_time", task_time), connections[router.db_for_write(Task)])

@@ -6,17 +6,17 @@ which are the same in every row.
 
 import datetime
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import Model
 from django.db.models.constants import OnConflict
 
 from resourcepool import dialect
-from resourcepool.taskqueue.models import Task
+from resourcepool.dialect import DbNow, FenceField
 
 BATCH = 1_000  # rows in a statement
 BATCH_LENGTH = 1_000_000  # characters of parameters: MariaDB takes 16 MiB in a statement
-MOMENTS = ("task_time", "submitted_at")
 
 
 class Row(NamedTuple):
@@ -43,26 +43,41 @@ def batches(rows: Iterable[Row]) -> Iterator[list[Row]]:
         yield batch
 
 
-def insert(connection: BaseDatabaseWrapper, stream: str, rows: Sequence[Row]) -> int:
-    """Insert them in this order, but for those whose key is there already; returns how many were inserted."""
-    given = (*Row._fields, *MOMENTS, "fence", "id")
-    every = {field.name: field for field in Task._meta.concrete_fields}
-    fixed = [field for name, field in every.items() if name not in given]
-    columns = [*fixed, *(every[name] for name in (*Row._fields[:-1], "submitted_at", "fence", "task_time"))]
-    blank = Task(stream_id=stream)
-    same = [field.get_db_prep_save(getattr(blank, field.attname), connection) for field in fixed]
-    speaks, ops = dialect.of(connection), connection.ops
-    values = f"({'%s, ' * (len(fixed) + len(Row._fields) - 1)}{speaks.indexed_now}, {speaks.micros_now}, "
-    texts, params = [], []
-    for row in rows:
-        params += [*same, *row[:-1]]
-        if row.task_time is None:
-            texts.append(f"{values}{speaks.indexed_now})")
+def insert(
+    connection: BaseDatabaseWrapper, blank: Model, names: Sequence[str], rows: Iterable[Sequence[Any]]
+) -> int:
+    """Insert rows in this order, but for those whose key is there already; returns how many were inserted.
+
+    Args:
+        blank: an unsaved row; what it has in the other columns each of the rows gets.
+        names: the columns of which ``rows`` has the values. The last one may be a moment; None is that of the
+            statement.
+    """
+    speaks, ops, meta = dialect.of(connection), connection.ops, blank._meta
+    texts: list[str] = []
+    columns: list[Any] = []
+    same: list[Any] = []
+    for field in meta.concrete_fields:
+        value = getattr(blank, field.attname)
+        if field.primary_key or field.name in names:
+            continue
+        columns.append(field)
+        if isinstance(field, FenceField):
+            texts.append(speaks.micros_now)
+        elif isinstance(value, DbNow):
+            texts.append(speaks.indexed_now)
         else:
-            texts.append(f"{values}%s)")
-            params.append(every["task_time"].get_db_prep_save(row.task_time, connection))
-    names = ", ".join(ops.quote_name(str(field.column)) for field in columns)
-    start = ops.insert_statement(on_conflict=OnConflict.IGNORE)
+            texts.append("%s")
+            same.append(field.get_db_prep_save(value, connection))
+    columns += [meta.get_field(name) for name in names]
+    start = f"({', '.join(texts)}, {'%s, ' * (len(names) - 1)}"
+    values, params = [], []
+    for row in rows:
+        is_now = row[-1] is None
+        values.append(f"{start}{speaks.indexed_now if is_now else '%s'})")
+        params += [*same, *(row[:-1] if is_now else row)]
+    quoted = ", ".join(ops.quote_name(str(field.column)) for field in columns)
+    insertion = ops.insert_statement(on_conflict=OnConflict.IGNORE)
     end = ops.on_conflict_suffix_sql(columns, OnConflict.IGNORE, [], [])
-    sql = f"{start} {ops.quote_name(Task._meta.db_table)} ({names}) VALUES {', '.join(texts)} {end}"
+    sql = f"{insertion} {ops.quote_name(meta.db_table)} ({quoted}) VALUES {', '.join(values)} {end}"
     return int(dialect.run(connection, sql, params, dialect.row_count))

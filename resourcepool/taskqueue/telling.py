@@ -1,12 +1,13 @@
-"""What the history is told of streams and tasks: what operators do, and which tasks are given up (docs/history.md).
+"""What the history is told of work: what operators do, and what is given up (docs/history.md).
 
-A task that ends well, and one that is tried again by itself, is told of nowhere: there are too many of them.
+What ends well, or is tried again by itself, is told of nowhere: there is too much of it.
 """
 
 from collections.abc import Sequence
 from typing import Any
 
 from django.db import transaction
+from django.db.models import F, Value
 
 from resourcepool.events import say
 from resourcepool.signals import Fact, What, tell
@@ -23,28 +24,27 @@ def counted(tasks: int) -> str:
     return f"{tasks} task" if tasks == 1 else f"{tasks} tasks"
 
 
-def of_task(stream: str, key: str, why: str) -> str:
-    """Return the reason of an event of a task: which one it is, and ``why``."""
-    name = f"{stream}/{key}"
+def about(name: str, why: str) -> str:
+    """Return the reason of an event of a unit of work: which one it is, and ``why``."""
     return say("about", name=name, why=why) if why else name
 
 
-def changed(rows: Any, what: What, actor: str, why: str, **changes: Any) -> int:
-    """Make ``changes`` to these streams or tasks, which no longer match then, and tell of each; returns how many."""
+def changed(rows: Any, what: What, actor: str, why: str, /, **changes: Any) -> int:
+    """Make ``changes`` to these rows, which no longer match then, and tell of each; returns how many."""
     rows._for_write = True
     using = rows.db
     if not what.is_heard(rows.model):
         return int(rows.update(**changes))
-    is_task = rows.model._meta.model_name == "task"
-    columns = ("pk", "fence", "stream_id", "key") if is_task else ("pk", "fence")
+    fence = F("fence") if hasattr(rows.model, "fence") else Value(0)
+    columns = ("pk", fence, *getattr(rows.model, "named_by", ()))
     found = {row[0]: row[1:] for row in rows.using(using).values_list(*columns)}
     pks, done = list(found), 0
     with transaction.atomic(using=using):
         for start in range(0, len(pks), CHUNK):
             for pk in _changed(rows.using(using), pks[start : start + CHUNK], changes):
-                fence, *named = found[pk]
-                reason = of_task(named[0], named[1], why) if named else why
-                tell(Fact(what, rows.model, using, pk, fence, reason=reason, actor=actor))
+                at, *named = found[pk]
+                reason = about("/".join(named), why) if named else why
+                tell(Fact(what, rows.model, using, pk, at, reason=reason, actor=actor))
                 done += 1
     return done
 

@@ -5,26 +5,30 @@ import os
 import queue
 import threading
 from collections.abc import Callable
+from typing import Generic, TypeVar
 
 from django.db import DatabaseError, InterfaceError, close_old_connections, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import dialect
 from resourcepool.events import say
-from resourcepool.taskqueue.running import Result, RunningTask
+from resourcepool.taskqueue.running import Attempt, Result
 
 IDLE = 5.0  # seconds after which a thread's connections are looked after before its next task
 
 
-class Workers:
+Work = TypeVar("Work", bound=Attempt)
+
+
+class Workers(Generic[Work]):
     """Daemon threads: the end of the process does not wait for a handler that hangs."""
 
-    def __init__(self, ended: Callable[[RunningTask, Result], object]) -> None:
+    def __init__(self, ended: Callable[[Work, Result], object]) -> None:
         """Take note of what is called, from a worker, when a task has ended."""
-        self._tasks: queue.SimpleQueue[RunningTask | None] = queue.SimpleQueue()
+        self._tasks: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
         self._ended, self._threads, self._pid = ended, 0, os.getpid()
 
-    def run(self, tasks: list[RunningTask], most: int) -> None:
+    def run(self, tasks: list[Work], most: int) -> None:
         """Have these run, in ``most`` threads at most."""
         for task in tasks:
             if self._threads < most:
@@ -45,11 +49,11 @@ class Workers:
                 result = task.run()
                 if os.getpid() != self._pid:
                     os._exit(0)  # a child that the handler forked: no second consumer
-                self._ended(task, _tidied(result))
+                self._ended(task, tidied(result))
         finally:
             connections.close_all()
 
-    def _next(self) -> RunningTask | None:
+    def _next(self) -> Work | None:
         try:
             return self._tasks.get(timeout=IDLE)
         except queue.Empty:
@@ -58,7 +62,7 @@ class Workers:
             return self._tasks.get()
 
 
-def _tidied(result: Result) -> Result:
+def tidied(result: Result) -> Result:
     """Return the result, after nothing of what the task left in its connections is left to the next one."""
     for connection in connections.all(initialized_only=True):
         if _is_open(connection):

@@ -74,7 +74,12 @@ def lease(row: Any, holder: str = "web1/41/main/ab.1", seconds: float = 60) -> N
 def event(row: Any, what: What = What.ACQUIRED, /, ago: float = 0.0, **more: Any) -> Event:
     """Have the history tell this of the row."""
     at = DbLater(-ago) if ago else DbNow()
-    usual = {"pool": row._meta.label_lower, "row": str(row.pk), "fence": row.fence, "holder": row.holder}
+    usual = {
+        "pool": row._meta.label_lower,
+        "row": str(row.pk),
+        "fence": getattr(row, "fence", 0),
+        "holder": getattr(row, "holder", ""),
+    }
     made: Event = Event.objects.create(at=at, what=what, **{**usual, **more})
     return made
 

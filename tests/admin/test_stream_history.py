@@ -1,14 +1,14 @@
-"""What the admin shows of the history of streams, elections and tasks, and to whom."""
+"""What the admin shows of the history of elections, tasks and timers, and to whom."""
 
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import Permission
 from django.test import Client
-from django.utils import translation
+from django.utils import timezone, translation
 
 from resourcepool.admin import timeline
-from resourcepool.models import Event, Leadership, Stream, Task
+from resourcepool.models import Dispenser, DispenserTask, Event, Leadership, Stream, Task, Timer, Topic
 from resourcepool.signals import What
 from resourcepool.taskqueue import submit
 from tests.admin.conftest import event, text
@@ -146,3 +146,67 @@ def test_who_pauses_a_stream_in_its_form_is_told(
         with django_capture_on_commit_callbacks(execute=True):
             assert admin_client.post(f"{ADMIN}stream/oracle/change/", {**form, **more}).status_code == 302
     assert [(fact.what, fact.actor) for fact in told] == [(What.PAUSED, "admin"), (What.RESUMED, "admin")]
+
+
+@pytest.fixture
+def others() -> list[Any]:
+    dispenser = Dispenser.objects.create(name="reviews")
+    handed = DispenserTask.objects.create(dispenser=dispenser, key="a", score=1.0)
+    topic = Topic.objects.create(name="order.timeout")
+    timer = Timer.objects.create(topic=topic, name="order-42", due_at=timezone.now())
+    event(dispenser, What.FREED, holder="alice")
+    event(handed, What.FAILED, reason="reviews/a: expired")
+    event(topic, What.PAUSED, actor="ann")
+    event(timer, What.DEAD, reason="order.timeout/order-42: disk full")
+    return [dispenser, handed, topic, timer]
+
+
+def test_pages_of_dispensers_topics_their_tasks_and_timers_show_what_happened(
+    admin_client: Client, others: list[Any]
+) -> None:
+    for row, said in zip(others, ("freed", "expired", "paused", "disk full"), strict=True):
+        page = f"{ADMIN}{row._meta.model_name}/{row.pk}/"
+        assert said in text(admin_client.get(f"{page}change/"))
+        assert said in text(admin_client.get(f"{page}timeline/"))
+    assert kinds(admin_client, "?q=reviews/a") == {"failed"}
+    assert kinds(admin_client, "?q=order.timeout/order-42") == {"dead"}
+    assert kinds(admin_client, "?q=reviews") == {"freed"}
+    assert kinds(admin_client, "?pool=resourcepool.timer") == {"dead"}
+
+
+@pytest.mark.parametrize(
+    ("permissions", "expected"),
+    [
+        ((), {"freed", "paused"}),
+        (("view_dispensertask",), {"freed", "paused", "failed"}),
+        (("view_timer",), {"freed", "paused", "dead"}),
+        (("view_task",), {"freed", "paused"}),
+    ],
+)
+def test_errors_of_tasks_and_timers_are_told_to_those_who_may_see_these(
+    may: Any, others: list[Any], permissions: tuple[str, ...], expected: set[str]
+) -> None:
+    client = may("view_event", *permissions)
+    assert kinds(client, "") == expected
+    assert kinds(client, "?q=reviews/a") == expected & {"failed"}
+    assert kinds(client, "?q=order.timeout/order-42") == expected & {"dead"}
+
+
+def test_who_pauses_a_topic_in_its_form_is_told(
+    admin_client: Client,
+    others: list[Any],
+    django_capture_on_commit_callbacks: Any,
+    settings: Any,
+    monkeypatch: Any,
+) -> None:
+    told: list[Any] = []
+    monkeypatch.setattr("resourcepool.signals.recorders", [told.append])
+    settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "HISTORY": True}
+    row = Topic.objects.get()
+    form = {name: getattr(row, name) for name in ("ttl", "retries", "retry_delay", "most_deaths", "done_kept")}
+    with django_capture_on_commit_callbacks(execute=True):
+        answer = admin_client.post(
+            f"{ADMIN}topic/{row.pk}/change/", {**form, "requires": "{}", "is_paused": "on"}
+        )
+    assert answer.status_code == 302
+    assert [(fact.what, fact.model, fact.actor) for fact in told] == [(What.PAUSED, Topic, "admin")]

@@ -17,6 +17,7 @@ from resourcepool.leases.terms import Terms
 from resourcepool.models import (
     AbstractLease,
     AbstractResource,
+    Bucket,
     Job,
     Leadership,
     Proxy,
@@ -25,6 +26,8 @@ from resourcepool.models import (
     Task,
     TaskType,
     Ticket,
+    Timer,
+    TimerNode,
 )
 from resourcepool.signals import is_recorded
 from resourcepool.waiting.lease import AwaitedLease
@@ -46,7 +49,10 @@ _FIELDS: dict[Model, Callable[[int], dict[str, Any]]] = {
     Leadership: lambda number: {"name": f"leadership {number}"},
     Stream: lambda number: {"name": f"stream {number}"},
     Task: lambda number: {"stream_id": "of no account", "key": f"task {number}", "type": "note"},
+    Timer: lambda number: {"topic_id": "of no account", "name": f"timer {number}", "due_at": DbNow()},
+    TimerNode: lambda number: {"name": f"node {number}"},
     Ticket: lambda number: {"pool": "testapp.nothing", "asked_at": DbNow()},
+    Bucket: lambda number: {"dispenser_id": "of no account", "name": f"bucket {number}"},
     Server: lambda number: {"task_type": _some_task_type(), "ttl": 60, "registered_at": DbNow()},
 }
 

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from benchmarks.peers import beside, measuring
-from benchmarks.peers.contestants import ELECTION, PEERS, QUEUE, Peer
+from benchmarks.peers import workers as peer_workers
+from benchmarks.peers.contestants import ELECTION, PEERS, QUEUE, WORKER_PEERS, Peer
 from benchmarks.peers.environment import Environment, PeerMissing
 from benchmarks.peers.measuring import PeerFailed
 from benchmarks.peers.table import table
@@ -81,6 +82,8 @@ def test_an_election_has_median_and_longest() -> None:
 
 def test_every_peer_has_a_script() -> None:
     assert {one.script for one in PEERS} == {path.name for path in measuring.SCRIPTS.glob("with_*.py")}
+    scripts = {path.name for path in measuring.SCRIPTS.glob("workers_*.py")}
+    assert {one.script for one in WORKER_PEERS} == scripts
 
 
 @pytest.mark.alone
@@ -100,3 +103,20 @@ def test_a_quick_measurement_of_a_peer_has_every_figure(name: str, tmp_path: Pat
     )
     assert figures.keys() == {"version"} | wanted
     assert all(figures.values())
+
+
+def test_workers_are_measured_when_one_peer_cannot_be_had(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def measured(one: Peer, *_: Any) -> dict[str, Any]:
+        if one.name == "Celery":
+            raise PeerMissing("there is none")
+        lags = {"rate": 0, "lags": []} if one.name == "procrastinate" else {"rate": 100, "lags": [0.1, 0.2]}
+        return {"version": "1", "kept": 7, "drained": 1_234.5, **lags}
+
+    monkeypatch.setattr(peer_workers, "measured", measured)
+    assert peer_workers.workers()
+    told = capsys.readouterr().out
+    assert "Celery is not measured: there is none.\n" in told
+    assert "| huey on Redis 1 | Redis | 1,234 | 100 | 200 / 200 ms | 7 |" in told
+    assert "| procrastinate 1 | PostgreSQL | 1,234 | fewer than 100 |  | 7 |" in told

@@ -151,5 +151,7 @@ def operator() -> User:
     names = [f"{action}_{model}" for action in ("view", "change", "operate") for model in ("proxy", "device")]
     names += ["add_proxy", "view_event", "view_ticket", "view_server", "view_move", "operate_server"]
     names += [f"{action}_{model}" for action in ("view", "operate") for model in ("queue", "tasktype")]
+    of_tasks = ("stream", "task", "dispenser", "bucket", "dispensertask", "topic", "timer")
+    names += [f"{action}_{model}" for action in ("view", "operate") for model in of_tasks] + ["view_timernode"]
     user.user_permissions.set(Permission.objects.filter(codename__in=names))
     return user

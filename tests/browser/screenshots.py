@@ -19,7 +19,7 @@ DASHBOARD = "/admin/resourcepool/dashboard/"
 PROXIES = "/admin/resourcepool/proxy/"
 PHONE = {"viewport": {"width": 375, "height": 812}}
 TALL = {"viewport": {"width": 1280, "height": 1100}}
-LONG = ("resources", "events", "queues", "moves")  # of these the beginning is enough
+LONG = ("resources", "events", "queues", "moves", "tasks", "timers")  # of these the beginning is enough
 
 # name, address, how the window is opened
 EMPTY = ("dashboard-empty", DASHBOARD, {"viewport": {"width": 1280, "height": 500}})
@@ -50,6 +50,14 @@ OF_QUEUES: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("task-types", "/admin/resourcepool/tasktype/", {}),
     ("moves", "/admin/resourcepool/move/?task_type=orders", {}),
 )
+# The same, once there are streams, dispensers and timers.
+OF_TASKS: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("dashboard-tasks", DASHBOARD, {}),
+    ("dashboard-tasks-dark", DASHBOARD, {"color_scheme": "dark"}),
+    ("tasks", "/admin/resourcepool/task/", {}),
+    ("timers", "/admin/resourcepool/timer/", {}),
+    ("dispensers", "/admin/resourcepool/dispenser/", {}),
+)
 
 
 def main() -> None:
@@ -59,7 +67,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="resourcepool-screenshots-") as folder, server(folder) as origin:
         from django.test import Client
 
-        from tests.browser import scenery
+        from tests.browser import scenery, scenery_of_tasks
 
         client = Client()
         client.force_login(scenery.operator())
@@ -73,6 +81,9 @@ def main() -> None:
                 take(browser, origin, session, *picture)
             scenery.queues()
             for picture in (one for one in OF_QUEUES if wanted(one[0])):
+                take(browser, origin, session, *picture)
+            scenery_of_tasks.fill()
+            for picture in (one for one in OF_TASKS if wanted(one[0])):
                 take(browser, origin, session, *picture)
 
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from resourcepool.models import Event, Proxy
+from resourcepool.models import Event, Proxy, Stream, Task
 from resourcepool.signals import What
+from resourcepool.taskqueue import submit
 from tests.admin.conftest import event
 from tests.app.rows import hold, new
 from tests.browser.test_dashboard import hide
@@ -19,6 +20,13 @@ pytestmark = [pytest.mark.alone, pytest.mark.timeout(120), pytest.mark.only("mys
 
 # By how many pixels the first one sticks out of itself.
 OVERFLOW = "selector => { const e = document.querySelector(selector); return e.scrollWidth - e.clientWidth }"
+
+# On how many lines the text of the first one stands.
+LINES = """selector => {
+    const range = document.createRange();
+    range.selectNodeContents(document.querySelector(selector));
+    return new Set([...range.getClientRects()].map(box => box.top)).size;
+}"""
 
 
 @pytest.mark.parametrize("width", [1280, 1024, 375])
@@ -113,3 +121,25 @@ def test_it_is_worked_with_keys_alone(window: Callable[..., Any]) -> None:
     page.keyboard.type("stuck")
     page.keyboard.press("Enter")
     page.get_by_text("1 was freed.").wait_for()
+
+
+def test_a_task_has_room_for_what_came_of_it_and_its_moment_two_lines(window: Callable[..., Any]) -> None:
+    Stream.objects.create(name="oracle-eu-production")
+    for number in range(3):
+        submit(
+            "oracle-eu-production",
+            "CreateTableSpace",
+            key=f"req-{number}-{'0123456789abcdef' * 3}",
+            lane="instance-7",
+        )
+    Task.objects.update(
+        state="blocked", outcome="OSError: [Errno 28] no space left on device: '/u02/oradata/users01.dbf'"
+    )
+    page = window()
+    page.set_viewport_size({"width": 1300, "height": 800})
+    page.goto("/admin/resourcepool/task/")
+    page.locator("#result_list").wait_for()
+    assert page.evaluate(OVERFLOW, "html") <= 0
+    assert page.evaluate(OVERFLOW, "#changelist-form .results") <= 0
+    assert page.locator(".field-outcome").first.bounding_box()["width"] >= 150
+    assert page.evaluate(LINES, ".field-submitted_at") == 2

@@ -11,6 +11,9 @@ from django.test import Client
 
 from resourcepool.history.recorder import recorder
 from resourcepool.models import (
+    Bucket,
+    Dispenser,
+    DispenserTask,
     Event,
     Job,
     Leadership,
@@ -22,6 +25,9 @@ from resourcepool.models import (
     Stream,
     Task,
     TaskType,
+    Timer,
+    TimerNode,
+    Topic,
 )
 from tests.canary.planted import DATABASE_URLS, TARGET, found_in, plant
 from tests.committed import transactional_db
@@ -49,7 +55,9 @@ def _secrets(settings: Any, transactional_db: None) -> Iterator[None]:
     settings.DATABASE_URL = DATABASE_URLS["mysql"]
     yield
     recorder.flush()
-    for model in (Event, Sample, Job, Move, Queue, Server, TaskType, Task, Stream, Leadership, LogEntry, User):
+    ours = (Event, Sample, Job, Move, Queue, Server, TaskType, Task, Stream, Leadership)
+    others = (DispenserTask, Bucket, Dispenser, Timer, TimerNode, Topic, LogEntry, User)
+    for model in (*ours, *others):
         model.objects.all().delete()
 
 

@@ -6,6 +6,9 @@ from typing import Any
 
 from resourcepool.dialect import DbLater, DbNow
 from resourcepool.models import (
+    Bucket,
+    Dispenser,
+    DispenserTask,
     Event,
     Job,
     Leadership,
@@ -17,6 +20,9 @@ from resourcepool.models import (
     Stream,
     Task,
     TaskType,
+    Timer,
+    TimerNode,
+    Topic,
 )
 from tests.app.rows import change, expire, granted, new
 from tests.waiting.waiters import ticket
@@ -53,6 +59,7 @@ def plant() -> Proxy:
     Job.objects.create(name="check resourcepool.Proxy", failed_at=DbNow(), result=HOSTILE, memory="")
     Job.objects.create(name=HOSTILE, done_at=DbNow(), result=HOSTILE, holder=HOSTILE)
     plant_queues()
+    plant_timers()
     ticket(Proxy, holder=HOSTILE)
     left = new(Proxy, username=SCRIPT, password=PASSWORD, notes="=1+1;=2\t=3\n;=4")
     granted(left, "dead")
@@ -75,9 +82,30 @@ def plant_queues() -> None:
     change(Leadership.objects.create(name=HOSTILE, elected_at=DbNow()), holder=HOSTILE)
     said = dict.fromkeys(("key", "type", "lane", "params", "outcome", "holder"), HOSTILE)
     Task.objects.create(stream=stream, state=Task.State.BLOCKED, **said)
+    plant_dispenser()
 
     names = dict.fromkeys(("task_type", "queue_id", "from_server", "to_server", "reason"), HOSTILE)
     Move.objects.create(**about, **names)
+
+
+def plant_dispenser() -> None:
+    """Make a dispenser with a bucket and a failed task; every text is hostile."""
+    dispenser = Dispenser.objects.create(name=HOSTILE)
+    bucket = Bucket.objects.create(dispenser=dispenser, name=HOSTILE)
+    change(bucket, holder=HOSTILE, busy_before=DbLater(600))
+    state = DispenserTask.State.FAILED
+    about = {"key": HOSTILE, "outcome": HOSTILE, "finished_at": DbNow()}
+    DispenserTask.objects.create(dispenser=dispenser, bucket=bucket, score=1, state=state, **about)
+
+
+def plant_timers() -> None:
+    """Make a topic with a timer and a node that may not handle it; every text is hostile."""
+    labels = {HOSTILE[:50]: HOSTILE[:50]}
+    topic = Topic.objects.create(name=HOSTILE, requires=labels, least_version="9")
+    said = dict.fromkeys(("name", "payload", "outcome", "holder"), HOSTILE)
+    Timer.objects.create(topic=topic, due_at=DbNow(), schedule=HOSTILE, **said)
+    node = TimerNode.objects.create(name=HOSTILE, labels=labels, version=HOSTILE[:50], topics=[HOSTILE])
+    granted(node, HOSTILE)
 
 
 def found_in(text: Any) -> list[str]:

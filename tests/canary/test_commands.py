@@ -132,6 +132,25 @@ LINES: dict[str, list[list[str]]] = {
         ["retry", HOSTILE, "--state", "blocked", "--yes"],
         ["discard", HOSTILE, HOSTILE, *WHY],
     ],
+    "dispenser": [
+        [],
+        ["show", "--json"],
+        ["show", HOSTILE],
+        ["show", SCRIPT],
+        ["show", "--after", HOSTILE],
+        ["pause", HOSTILE],
+        ["resume", HOSTILE],
+        ["resume", SCRIPT],
+        ["add", HOSTILE, SCRIPT, "1"],
+        ["add", "films", "--new", SCRIPT, "1", "b", "2.5"],
+        ["add", "films", HOSTILE, SCRIPT],
+        ["free", HOSTILE, HOSTILE, SCRIPT],
+        ["retry", HOSTILE, HOSTILE],
+        ["retry", HOSTILE, "--state", "failed", "--yes"],
+        ["discard", HOSTILE, HOSTILE, *WHY],
+        ["clear", HOSTILE, "--yes"],
+        ["clear", SCRIPT],
+    ],
     "submit": [
         [HOSTILE, SCRIPT],
         ["nowhere", HOSTILE],
@@ -139,6 +158,28 @@ LINES: dict[str, list[list[str]]] = {
         [HOSTILE, SCRIPT, "{{}}", "--key", "k", "--lane", SCRIPT, "--task-time", "2026-12-01T02:00:00Z"],
     ],
     "sweep": [[]],
+    "timers": [
+        ["--threads", "0", "--celery"],
+        ["--label", HOSTILE],
+        ["--label", SCRIPT],
+        ["--node-version", HOSTILE],
+        ["--late-rate", "0"],
+        ["--drain-within", "-1"],
+    ],
+    "topics": [
+        [],
+        ["show", "--json"],
+        ["show", HOSTILE],
+        ["show", SCRIPT],
+        ["pause", HOSTILE],
+        ["resume", HOSTILE],
+        ["resume", SCRIPT],
+        ["fire", HOSTILE, HOSTILE],
+        ["cancel", HOSTILE, SCRIPT],
+        ["cancel", HOSTILE, "--state", "pending", "--yes"],
+        ["retry", HOSTILE, HOSTILE],
+        ["discard", HOSTILE, HOSTILE, *WHY],
+    ],
     "why": [
         ["held.example"],
         ["{pk}", "--pool", "proxy", "--json"],
@@ -152,10 +193,12 @@ LINES: dict[str, list[list[str]]] = {
 }
 CONTROLS = set("\x1b\x07\u202e")
 FOR_EVER = {
+    "dispenser": {"--watch"},
     "queues": {"--watch"},
     "status": {"--watch"},
     "streams": {"--watch"},
     "sweep": {"--every"},
+    "topics": {"--watch"},
 }  # these do the same again
 THEIR_WORDS = {"holder", "host", "close", "status"}  # what a person types is said again: it is theirs
 COMMANDS = sorted(name.removeprefix("resourcepool_") for name in get_commands() if "resourcepool_" in name)

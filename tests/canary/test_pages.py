@@ -27,7 +27,19 @@ QUERIES = ("", "?q=held", "?q=script", "?held_by==1", "?on_host=x", "?tag=a", "?
 QUERIES += (f"?task_type={SCRIPT}", "?standing=asked", "?standing=pinned", "?what=requested")
 # What else may stand in an address, and which values are tried.
 PARTS = {
-    "name": [*OPERATIONS, "pause", "resume", "drain", "undrain", "pin", "unpin", "retry", "discard"],
+    "name": [
+        *OPERATIONS,
+        "pause",
+        "resume",
+        "drain",
+        "undrain",
+        "pin",
+        "unpin",
+        "retry",
+        "discard",
+        "fire",
+        "cancel",
+    ],
     "app_label": ["resourcepool"],
     "url": ["nowhere"],
 }
@@ -75,9 +87,11 @@ def key_in(name: str, rows: dict[str, Any]) -> str:
 @pytest.fixture
 def rows(planted: Proxy) -> dict[str, Any]:
     """One row of each of our models, by the name of the model."""
-    from resourcepool.models import Leadership, Move, Queue, Sample, Server, Stream, Task, TaskType, Ticket
+    from resourcepool import models as ours
 
-    models = (Event, Job, Leadership, Move, Queue, Sample, Server, Stream, Task, TaskType, Ticket)
+    models = (Event, Job, Move, Queue, Server, TaskType)
+    models += (ours.Leadership, ours.Sample, ours.Stream, ours.Task, ours.Ticket)
+    models += (ours.Bucket, ours.Dispenser, ours.DispenserTask, ours.Timer, ours.TimerNode, ours.Topic)
     return {"proxy": planted, **{model._meta.model_name: model.objects.first() for model in models}}
 
 

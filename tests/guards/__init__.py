@@ -1,6 +1,7 @@
 """The guards that can be taken out one at a time, and the tests that should miss them; by layer."""
 
 from tests.guards.checking import CHECKING
+from tests.guards.dispenser import DISPENSERS
 from tests.guards.leases import LEASES
 from tests.guards.mutation import VERBS, Mutation
 from tests.guards.queue_plans import QUEUE_PLANS
@@ -10,6 +11,7 @@ from tests.guards.resources import RESOURCES
 from tests.guards.servers import QUEUE_SERVERS
 from tests.guards.streams import STREAMS
 from tests.guards.surfaces import SURFACES
+from tests.guards.timers import TIMERS
 from tests.guards.waiting import WAITING
 
 MUTATIONS = (
@@ -23,6 +25,8 @@ MUTATIONS = (
     *QUEUES,
     *QUEUE_SERVERS,
     *STREAMS,
+    *TIMERS,
+    *DISPENSERS,
 )
 
 __all__ = ["MUTATIONS", "VERBS", "Mutation"]

@@ -4,13 +4,17 @@ from typing import NamedTuple
 
 
 class Mutation(NamedTuple):
-    """One guard, where it stands, what is left without it, and who should miss it."""
+    """One guard, where it stands, what is left without it, and who should miss it.
+
+    ``database``: the server on which they miss it, see ``tests.servers``; "": SQLite.
+    """
 
     name: str
     file: str
     guard: str
     without: str
     tests: tuple[str, ...] = ("tests/leases",)
+    database: str = ""
 
 
 CONTRACT = ("tests/leases/test_contract.py", "tests/leases/test_contract_in_time.py")

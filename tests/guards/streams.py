@@ -6,6 +6,7 @@ ELECTION, TERM = "elections/election.py", "elections/term.py"
 ATTEMPTS, LEADING, RUNNING = "taskqueue/attempts.py", "taskqueue/leading.py", "taskqueue/running.py"
 CONSUMER, STATEMENTS = "taskqueue/consumer.py", "taskqueue/statements.py"
 MODELS, ORDER, POLICY = "taskqueue/models.py", "taskqueue/order.py", "taskqueue/policy.py"
+ABSTRACT = "taskqueue/abstract.py"
 SUBMITTING, BEAT = "taskqueue/submitting.py", "celery_beat.py"
 
 CAMPAIGNS = ("tests/elections",)
@@ -330,10 +331,10 @@ SUBMITTED = (
         "                pass\n            return False",
         SUBMITS,
     ),
-    Mutation("streams: retry leaves the others alone", MODELS, "*(self.failed(), ", "*(self, ", OPERATORS),
+    Mutation("streams: retry leaves the others alone", ABSTRACT, "*(self.failed(), ", "*(self, ", OPERATORS),
     Mutation(
         "streams: discard leaves the others alone",
-        MODELS,
+        ABSTRACT,
         "*(self.discardable(), ",
         "*(self, ",
         OPERATORS,
@@ -342,8 +343,8 @@ SUBMITTED = (
     Mutation(
         "streams: dead-letters are not pruned",
         "sweeps/pruning.py",
-        "State.SKIPPED, State.DISCARDED)",
-        "State.SKIPPED, State.DISCARDED, State.DEAD)",
+        "Task.State.SKIPPED, Task.State.DISCARDED)",
+        "Task.State.SKIPPED, Task.State.DISCARDED, Task.State.DEAD)",
         ("tests/sweeps/test_pruning_tasks.py",),
     ),
     Mutation("beat: a broker that is away is no failure", BEAT, "except AWAY as", "except () as", BROKERS),

@@ -143,7 +143,8 @@ class TestWhoIsMeant:
 
     def test_nobody(self) -> None:
         refused = run("why", "no\x1bone")
-        assert refused.err == "no resource, running lease, place in line or stream is called 'no?one'\n"
+        said = "no resource, running lease, place in line, stream, dispenser or topic is called 'no?one'\n"
+        assert refused.err == said
         assert refused.code == 1
         assert run("why", " ").code == 1
         assert "one of resourcepool.Proxy" in run("why", "1", "--pool", "nope").err

@@ -21,7 +21,7 @@ from resourcepool.sweeps.sweep import sweep
 from tests.app.rows import change, hold, new, several
 from tests.waiting.waiters import ticket
 
-LIMITS = Limits(oldest_wait=60, oldest_task=600, sweep=600)
+LIMITS = Limits(oldest_wait=60, oldest_task=600, late_timer=60, sweep=600)
 SWEPT = {"sweep": JobStatus("sweep", done=30, failed=None, result="", holder="")}
 
 

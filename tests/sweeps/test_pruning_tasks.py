@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from resourcepool.models import Stream, Task
 from resourcepool.sweeps import pruning
-from resourcepool.sweeps.pruning import prune_tasks
+from resourcepool.sweeps.pruning import prune_finished
 from resourcepool.taskqueue import NewTask, submit_many
 
 STATES = [state.value for state in Task.State]
@@ -22,7 +22,7 @@ def test_what_finished_long_ago_goes_and_dead_letters_and_unfinished_tasks_stay(
     for state in STATES:
         at = None if state in ("ready", "running", "blocked") else a_day_ago
         Task.objects.filter(key=state).update(state=state, finished_at=at)
-    assert prune_tasks() == 3
+    assert prune_finished() == 3
     assert Task.objects.filter(stream_id="week").count() == len(STATES)
     left = set(Task.objects.filter(stream_id="hour").values_list("key", flat=True))
     assert left == {"ready", "running", "blocked", "dead"}
@@ -39,5 +39,5 @@ def test_a_task_that_is_retried_just_before_it_is_removed_stays(monkeypatch: pyt
         return remove(*args, **kwargs)
 
     monkeypatch.setattr(pruning, "briefly", retried_first)
-    assert prune_tasks() == 0
+    assert prune_finished() == 0
     assert Task.objects.get().state == "ready"

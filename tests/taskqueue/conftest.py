@@ -12,4 +12,5 @@ def _on_committed_rows(transactional_db: None) -> None:
 
 @pytest.fixture(autouse=True)
 def _forgotten_handlers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("resourcepool.taskqueue.handlers._known", {})
+    monkeypatch.setattr("resourcepool.taskqueue.handlers.of_tasks.known", {})
+    monkeypatch.setattr("resourcepool.taskqueue.timers.handling.of_timers.known", {})

@@ -100,11 +100,18 @@ def test_add_tells_the_unit_the_default_and_what_each_policy_does(capsys: pytest
 def test_keys_that_do_not_exist_are_named_and_the_others_are_done() -> None:
     stream()
     submit("oracle", "note", key="a")
-    with pytest.raises(CommandError, match="oracle has no task with this key: b, c"):
+    with pytest.raises(CommandError, match="Not in oracle: b, c"):
         said("resourcepool_streams", "discard", "oracle", "c", "a", "b", "--reason", "typo")
     assert states() == {"a": "discarded"}
-    with pytest.raises(CommandError, match=r"1 was left alone: .* oracle has no task with this key: b"):
+    with pytest.raises(CommandError, match=r"1 was left alone: .* Not in oracle: b"):
         said("resourcepool_streams", "discard", "oracle", "a", "b", "--reason", "typo")
+
+
+def test_a_stream_that_is_there_is_not_added_again_and_that_is_said_in_a_sentence() -> None:
+    said("resourcepool_streams", "add", "oracle", "--retries", "3")
+    with pytest.raises(CommandError, match="there is a stream oracle already; nothing was changed"):
+        said("resourcepool_streams", "add", "oracle")
+    assert [row.retries for row in Stream.objects.all()] == [3]
 
 
 def test_a_stream_is_added_shown_paused_and_resumed() -> None:
@@ -131,7 +138,7 @@ def test_why_says_of_a_stream_why_nothing_runs() -> None:
     submit("oracle", "note")
     assert "oracle: no consumer leads it" in said("resourcepool_why", "oracle")
     assert json.loads(said("resourcepool_why", "oracle", "--json"))["because"].startswith("no consumer")
-    with pytest.raises(CommandError, match="or stream is called"):
+    with pytest.raises(CommandError, match="stream, dispenser or topic is called"):
         said("resourcepool_why", "orcale")
 
 
@@ -154,7 +161,7 @@ def test_all_tasks_in_a_state_are_retried_if_somebody_confirms_it() -> None:
         said("resourcepool_streams", "retry", "oracle", "--state", "dead")
     assert said("resourcepool_streams", "retry", "oracle", "--state", "dead", "--yes") == "2 are ready again."
     assert set(states().values()) == {"ready"}
-    with pytest.raises(CommandError, match="no task of oracle is in that state"):
+    with pytest.raises(CommandError, match="nothing in oracle is in that state"):
         said("resourcepool_streams", "retry", "oracle", "--state", "dead", "--yes")
 
 

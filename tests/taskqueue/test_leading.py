@@ -11,7 +11,8 @@ from resourcepool.elections import Election, Term
 from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
 from resourcepool.models import Stream, Task
 from resourcepool.taskqueue import GivenBack, handler, submit
-from resourcepool.taskqueue.leading import Leading, MustEnd
+from resourcepool.taskqueue.leading import Leading
+from resourcepool.taskqueue.turning import MustEnd
 from tests.app.rows import steal
 from tests.committed import Statement
 from tests.eventually import eventually

@@ -25,11 +25,11 @@ def forget() -> None:
     os.truncate(PATH, 0)
 
 
-def eventually(predicate, what: str):
-    """Return what ``predicate`` returns as soon as it is true."""
-    until = time.monotonic() + WITHIN
+def eventually(predicate, what: str, until: float | None = None, pause: float = 0.005):
+    """Return what ``predicate`` returns as soon as it is true; it is asked until this moment, after each pause."""
+    until = time.monotonic() + WITHIN if until is None else until
     while not (result := predicate()):
         if time.monotonic() > until:
-            raise SystemExit(f"not within {WITHIN} s: {what}")
-        time.sleep(0.005)
+            raise SystemExit(f"not in time: {what}")
+        time.sleep(pause)
     return result

@@ -10,8 +10,8 @@ from django.utils.translation import gettext_lazy as _
 
 from resourcepool.admin.queues.asking import told
 from resourcepool.exceptions import BadOption
+from resourcepool.labels import check_labels
 from resourcepool.queues.ids import MOST_AT_ONCE, queue_ids
-from resourcepool.queues.labels import check_labels
 from resourcepool.queues.models import MAX_PARAMETER, MAX_QUEUE_ID, TaskType
 
 MOST_NAMES = 1_000

@@ -14,10 +14,10 @@ from django.utils.translation import gettext_lazy as _
 from resourcepool.admin.operated import Operated
 from resourcepool.events import say, shown
 from resourcepool.exceptions import BadOption, DatabaseUnavailable, ResourcePoolError
+from resourcepool.labels import listed
 from resourcepool.operations import Operation
 from resourcepool.operations.queues import task_type_of
 from resourcepool.queues.ids import MOST_AT_ONCE
-from resourcepool.queues.labels import listed
 
 SHOWN = 20
 MOST_TOLD = 80  # characters of what was refused

@@ -15,10 +15,10 @@ from resourcepool.admin.queues.filters import ServerFilter, StandingFilter, Task
 from resourcepool.admin.queues.links import to_list, to_page
 from resourcepool.admin.resources.columns import lines
 from resourcepool.dialect import MicrosUntil
+from resourcepool.labels import spelled
 from resourcepool.operations.operation import by_name
 from resourcepool.operations.queues import PIN, REMOVE, UNPIN
 from resourcepool.queues import operating
-from resourcepool.queues.labels import spelled
 from resourcepool.queues.models import Move, Queue, Server
 from resourcepool.status.durations import duration
 from resourcepool.status.queues.no_owner import why_nobody

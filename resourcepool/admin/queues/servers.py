@@ -15,9 +15,9 @@ from resourcepool.admin.queues.filters import TaskTypeFilter
 from resourcepool.admin.queues.links import to_list
 from resourcepool.admin.resources.columns import lines
 from resourcepool.admin.words import lasted
+from resourcepool.labels import spelled
 from resourcepool.operations.operation import by_name
 from resourcepool.operations.queues import DRAIN, UNDRAIN
-from resourcepool.queues.labels import spelled
 from resourcepool.queues.models import Queue, Server
 from resourcepool.status.durations import duration
 

@@ -16,6 +16,10 @@ from resourcepool.queues.ids import MOST_AT_ONCE
 class AskingByRows(Asking):
     """A list whose actions are done to the chosen rows at once."""
 
+    def called(self, row: Any) -> str:
+        """Return its name; of a task, its stream and key."""
+        return str(row)
+
     def perform(self, request: HttpRequest, chosen: Any, operation: Operation, entered: dict[str, Any]) -> None:
         """See ``Operated``."""
         rows, using = chosen[:MOST_AT_ONCE], router.db_for_write(self.model)

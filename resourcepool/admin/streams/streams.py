@@ -3,8 +3,6 @@
 from typing import Any, ClassVar
 
 from django.contrib import admin
-from django.db import router
-from django.db.models import BooleanField, Exists, OuterRef, QuerySet, Value
 from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.translation import gettext, ngettext
@@ -13,12 +11,9 @@ from django.utils.translation import gettext_lazy as _
 from resourcepool.admin.filters import choice
 from resourcepool.admin.queues.links import to_list
 from resourcepool.admin.resources.columns import lines
-from resourcepool.admin.streams.asking import AskingByRows
-from resourcepool.admin.timeline import Timelined
-from resourcepool.dashboard.access import sees_tasks
+from resourcepool.admin.streams.places import PlaceAdmin
 from resourcepool.operations.operation import by_name
-from resourcepool.operations.streams import PAUSE, RESUME
-from resourcepool.signals import Fact, What, tell
+from resourcepool.operations.work import PAUSE, RESUME
 from resourcepool.status.durations import duration
 from resourcepool.status.streams import STANDINGS, StreamStatus, streams
 from resourcepool.taskqueue.models import Stream, Task
@@ -44,7 +39,7 @@ StreamStandingFilter = choice(
 
 
 @admin.register(Stream)
-class StreamAdmin(Timelined, AskingByRows):
+class StreamAdmin(PlaceAdmin):
     """Settings are edited; tasks have a list of their own."""
 
     list_display = ("name", *STANDING)
@@ -54,6 +49,8 @@ class StreamAdmin(Timelined, AskingByRows):
     show_facets = admin.ShowFacets.NEVER
     fields: ClassVar[Any] = ("name", *SETTINGS)
     operations = by_name(PAUSE, RESUME)
+    settings, work = SETTINGS, Task
+    read = staticmethod(streams)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         """Return those that no form changes; programs know it by its name."""
@@ -63,47 +60,10 @@ class StreamAdmin(Timelined, AskingByRows):
         """Return what the page shows."""
         return self.fields if obj is None else (*self.fields, *STANDING)
 
-    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
-        """Write only what was edited: the consumer writes the rest while the form is open."""
-        edited = [name for name in form.changed_data if name in SETTINGS]
-        if not change:
-            super().save_model(request, obj, form, change)
-        elif edited:
-            obj.save(update_fields=edited)
-        if change and "is_paused" in edited:
-            what = What.PAUSED if obj.is_paused else What.RESUMED
-            tell(Fact(what, Stream, obj._state.db, obj.pk, obj.fence, actor=request.user.get_username()))
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        """Return the streams, each with whether the keys and errors of its tasks may be shown."""
-        tells = Value(sees_tasks(self.admin_site, request), BooleanField())
-        rows: QuerySet[Any] = super().get_queryset(request).annotate(tells_tasks=tells)
-        return rows
-
-    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """Return what Django asks about; one that has tasks is not deleted, and they may be too many to be listed."""
-        rows = Stream.objects.using(router.db_for_write(Stream)).filter(pk__in=[one.pk for one in objs])
-        used = rows.filter(Exists(Task.objects.filter(stream_id=OuterRef("pk")))).values_list("pk", flat=True)
-        if kept := [
-            to_list(self.admin_site, Task, gettext("%s has tasks") % name, stream=name) for name in used
-        ]:
-            return [], {}, set(), kept
-        return super().get_deleted_objects(objs, request)
-
-    def note(self, rows: Any) -> None:
-        """Read how each of these stands."""
-        found = {one.name: one for one in streams(*(row.name for row in rows))} if rows else {}
-        for row in rows:
-            row.status = _as_seen(row, found[row.name])
-
-    def called(self, row: Any) -> str:
-        """Return its name."""
-        return str(row)
-
     @admin.display(description=_("standing"))
     def standing(self, row: Any) -> str:
         """Show whether it runs, and if not, why."""
-        status = _status_of(row)
+        status: StreamStatus = self.status_of(row)
         css, text = "free", gettext("at work")
         if row.is_paused:
             css, text = "draining", gettext("paused")
@@ -117,7 +77,7 @@ class StreamAdmin(Timelined, AskingByRows):
     @admin.display(description=_("leader"))
     def led_by(self, row: Any) -> str:
         """Show who runs its tasks, since when, and who stands by."""
-        status = _status_of(row)
+        status: StreamStatus = self.status_of(row)
         since = "" if status.since is None else gettext("for %s") % duration(status.since)
         standbys = (
             ngettext("%d standby", "%d standbys", status.standbys) % status.standbys if status.standbys else ""
@@ -127,26 +87,15 @@ class StreamAdmin(Timelined, AskingByRows):
     @admin.display(description=_("unfinished"))
     def unfinished(self, row: Any) -> str:
         """Show how many tasks are left, with a link to them, and how old the first one is."""
-        status = _status_of(row)
+        status: StreamStatus = self.status_of(row)
         link = to_list(self.admin_site, Task, status.depth, stream=row.name, standing="unfinished")
         return lines(link, gettext("the first is %s old") % duration(status.first.age) if status.first else "")
 
     @admin.display(description=_("finished"))
     def finished(self, row: Any) -> str:
         """Show what the last minute brought, and what waits for an operator."""
-        status = _status_of(row)
+        status: StreamStatus = self.status_of(row)
         told = gettext("%(done)d done, %(failed)d failed in the last minute")
         dead = to_list(self.admin_site, Task, status.dead, stream=row.name, standing=Task.State.DEAD)
         waiting = format_html("{} {}", dead, gettext("dead-letter")) if status.dead else ""
         return lines(told % {"done": status.done, "failed": status.failed}, waiting)
-
-
-def _status_of(row: Any) -> StreamStatus:
-    if not hasattr(row, "status"):
-        row.status = _as_seen(row, *streams(row.name))
-    found: StreamStatus = row.status
-    return found
-
-
-def _as_seen(row: Any, status: StreamStatus) -> StreamStatus:
-    return status if getattr(row, "tells_tasks", False) else status.without_task()

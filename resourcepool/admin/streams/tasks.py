@@ -14,8 +14,8 @@ from resourcepool.admin.streams.asking import AskingByRows
 from resourcepool.admin.timeline import Timelined
 from resourcepool.admin.words import moments, reasons
 from resourcepool.operations.operation import by_name
-from resourcepool.operations.streams import DISCARD, RETRY
-from resourcepool.taskqueue.models import FAILED, Task
+from resourcepool.operations.work import DISCARD, RETRY
+from resourcepool.taskqueue.models import Task
 
 CSS = {Task.State.READY: "free", Task.State.RUNNING: "leased", Task.State.DONE: "free"}
 UNFINISHED = "unfinished"
@@ -34,8 +34,8 @@ class TaskAdmin(Timelined, ReadOnlyAdmin, AskingByRows):
     """The newest tasks first; of one stream with the filter."""
 
     list_display = (
-        *("key", "stream", "type", "lane", "colored", "attempts", reasons("outcome", _("outcome"))),
-        *(moments("submitted_at", _("submitted at")), moments("finished_at", _("finished at"))),
+        *("key", "stream", "type", "colored", "attempts", reasons("outcome", _("outcome"))),
+        moments("submitted_at", _("submitted at")),
     )
     fields = (
         *(
@@ -45,7 +45,7 @@ class TaskAdmin(Timelined, ReadOnlyAdmin, AskingByRows):
             "lane",
             "params",
             "colored",
-            list_display[6],
+            list_display[5],
             "attempts",
             "failures",
             "deaths",
@@ -67,12 +67,8 @@ class TaskAdmin(Timelined, ReadOnlyAdmin, AskingByRows):
         key = search_term.strip()
         return (queryset.filter(key=key) if key else queryset), False
 
-    def called(self, row: Any) -> str:
-        """Return its stream and key."""
-        return str(row)
-
     @admin.display(description=_("state"))
     def colored(self, task: Any) -> str:
         """Show its state."""
-        css = "quarantined" if task.state in FAILED else CSS.get(task.state, "draining")
+        css = "quarantined" if task.state in task.failed_states else CSS.get(task.state, "draining")
         return format_html('<span class="resourcepool-state {}">{}</span>', css, task.get_state_display())

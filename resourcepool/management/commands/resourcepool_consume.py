@@ -1,6 +1,5 @@
 """``manage.py resourcepool_consume oracle``: runs the tasks of a stream, in order, while this process is elected."""
 
-import signal
 from typing import Any
 
 from django.core.management.base import CommandParser
@@ -8,11 +7,11 @@ from django.utils.module_loading import autodiscover_modules
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from resourcepool.management.base import OperatorCommand
-from resourcepool.taskqueue.consumer import DRAIN_WITHIN, Consumer
+from resourcepool.management.serving import ServingCommand
+from resourcepool.taskqueue.consumer import Consumer
 
 
-class Command(OperatorCommand):
+class Command(ServingCommand):
     about = gettext_lazy(
         "Runs the tasks of a stream in order while this process leads, and stands by while another one does. Start it"
         " on several hosts. It finds handlers in the module task_handlers of each installed app. SIGTERM or Ctrl-C ends"
@@ -25,30 +24,10 @@ class Command(OperatorCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("stream", help=_("the name of a stream"))
-        parser.add_argument(
-            "--drain-within",
-            type=float,
-            default=DRAIN_WITHIN,
-            metavar="SECONDS",
-            help=_("how long running tasks may go on after SIGTERM; default: %(default)g"),
-        )
+        super().add_arguments(parser)
 
     def run(self, **options: Any) -> None:
         """Consume until SIGTERM or Ctrl-C; a second one ends it as usual."""
         autodiscover_modules("task_handlers")
         consumer = Consumer(options["stream"], drain_within=options["drain_within"])
-        consumer.look_up()  # a typing error is told before anything else
-
-        def stop(number: int, frame: object) -> None:
-            consumer.stop()
-            signal.signal(number, before[signal.Signals(number)])
-
-        before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
-        self.stdout.write(_("consuming %(stream)s; Ctrl-C or SIGTERM ends it") % {"stream": consumer.stream})
-        self.stdout.flush()
-        try:
-            consumer.run()
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-        self.stdout.write(_("stopped"))
+        self.serve(consumer, _("consuming %(stream)s; Ctrl-C or SIGTERM ends it") % {"stream": consumer.stream})

@@ -6,24 +6,20 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError, CommandParser
-from django.db import connections, router
+from django.db import connections
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from resourcepool.database.retry import retrying
-from resourcepool.exceptions import BadOption
 from resourcepool.management import watching
-from resourcepool.management.base import OperatorCommand, actor
+from resourcepool.management.layout import plain
+from resourcepool.management.on_tasks import TasksCommand
 from resourcepool.management.streams_report import streams_as_text
-from resourcepool.operations.operation import Operation
-from resourcepool.operations.streams import DISCARD, PAUSE, RESUME, RETRY
+from resourcepool.operations.operation import by_name
+from resourcepool.operations.work import DISCARD, RETRY
 from resourcepool.status.streams import MOST_STREAMS, STANDINGS, page_of_streams, streams
 from resourcepool.taskqueue.models import Stream, Task
-from resourcepool.taskqueue.submitting import names_of_streams
 
-MOST_KEYS = 10_000
-NAMED = 5  # keys in an error
-STATES = [state for state in Task.State.values if state not in (Task.State.RUNNING, Task.State.DONE)]
 SETTINGS: dict[str, type] = {
     **dict.fromkeys(("retries", "most_deaths", "lanes"), int),
     **dict.fromkeys(("retry_delay", "term_ttl", "lock_delay", "done_kept"), float),
@@ -33,7 +29,10 @@ SETTINGS: dict[str, type] = {
 PAGING = ("standing", "containing", "after", "limit")
 
 
-class Command(OperatorCommand):
+class Command(TasksCommand):
+    place, work = Stream, Task
+    states = [one for one in Task.State.values if one not in (Task.State.RUNNING, Task.State.DONE)]
+    on_work = by_name(RETRY, DISCARD)
     about = gettext_lazy(
         "Shows each stream: who leads, how many tasks are left, and why nothing runs; adds, pauses and resumes streams,"
         " retries and discards tasks."
@@ -66,17 +65,7 @@ class Command(OperatorCommand):
         add.add_argument("stream", help=_("the name of a stream"))
         for name in SETTINGS:
             add.add_argument(f"--{name.replace('_', '-')}", **_asked(name))
-        for one in (PAUSE, RESUME):
-            act = acts.add_parser(one.name, help=str(one.title))
-            act.add_argument("stream", help=_("the name of a stream"))
-        for one in (RETRY, DISCARD):
-            act = acts.add_parser(one.name, help=str(one.title))
-            act.add_argument("stream", help=_("the name of a stream"))
-            act.add_argument("key", nargs="*", help=_("keys of tasks"))
-            act.add_argument("--state", choices=STATES, help=_("all tasks in this state, up to 10,000"))
-            act.add_argument("--yes", action="store_true", help=_("do not ask"))
-            for line in one.fields:
-                act.add_argument(f"--{line.name}", required=line.is_needed, help=str(line.help))
+        self.add_operations(acts)
 
     def run(self, **options: Any) -> None:
         """See ``OperatorCommand``."""
@@ -86,56 +75,9 @@ class Command(OperatorCommand):
         if does == "show":
             watching.watch(self, lambda: _look(options), options)
         elif does == "add":
-            self.stdout.write(_("added %s") % _added(options["stream"], options))
-        elif does in (PAUSE.name, RESUME.name):
-            these = Stream.objects.using(_using()).filter(pk=_known(options["stream"]))
-            self._operate({PAUSE.name: PAUSE, RESUME.name: RESUME}[does], these, 1, {})
+            self.stdout.write(_("added %s") % _added(options["stream"], self.using, options))
         else:
-            operation = {RETRY.name: RETRY, DISCARD.name: DISCARD}[does]
-            entered = {line.name: line.checked(options[line.name]) for line in operation.fields}
-            tasks = Task.objects.using(_using()).filter(stream_id=_known(options["stream"]))
-            keys = (
-                set(options["key"]) if options["state"] is None else self._of_a_state(tasks, operation, options)
-            )
-            if not 0 < len(keys) <= MOST_KEYS:
-                raise BadOption("key", len(keys), _("1 to %s keys, or --state") % f"{MOST_KEYS:,}")
-            found = self._found(tasks, keys)
-            told = _unknown(options["stream"], sorted(keys - found))
-            self._operate(operation, tasks.filter(key__in=found), len(found), entered, told)
-
-    def _of_a_state(self, tasks: Any, operation: Operation, options: dict[str, Any]) -> set[str]:
-        """Return the keys of the tasks in a state, if the operator confirms it."""
-        if options["key"]:
-            raise BadOption("key", options["key"], _("keys or --state, not both"))
-        found = tasks.filter(state=options["state"]).in_order().values_list("key", flat=True)[:MOST_KEYS]
-        keys = set(retrying(connections[_using()], lambda: list(found)))
-        if not keys:
-            raise CommandError(_("no task of %(stream)s is in that state") % {"stream": options["stream"]})
-        told = {"act": operation.button, "count": f"{len(keys):,}"}
-        self.ask(_("%(act)s all %(count)s?") % told, yes=options["yes"])
-        return keys
-
-    def _found(self, tasks: Any, keys: set[str]) -> set[str]:
-        """Return those of these keys that there are."""
-        found = tasks.filter(key__in=keys).values_list("key", flat=True)
-        return set(retrying(connections[_using()], lambda: list(found)))
-
-    def _operate(
-        self, operation: Operation, rows: Any, asked: int, entered: dict[str, Any], told: str = ""
-    ) -> None:
-        done = retrying(connections[_using()], lambda: operation.do(rows, actor=actor(), **entered))
-        if done:
-            self.stdout.write(operation.done % {"count": done})
-        left = operation.otherwise % {"count": asked - done} if asked > done else ""
-        if left or told:
-            raise CommandError(" ".join(filter(None, (left, told))))
-
-
-def _unknown(stream: str, keys: list[str]) -> str:
-    if not keys:
-        return ""
-    some = ", ".join(keys[:NAMED]) + (" .." if len(keys) > NAMED else "")
-    return _("%(stream)s has no task with this key: %(keys)s") % {"stream": stream, "keys": some}
+            self.do_operation(does, options)
 
 
 def _asked(name: str) -> dict[str, Any]:
@@ -167,24 +109,15 @@ def _look(options: dict[str, Any]) -> watching.Look:
     return {"streams": page.streams, "after": page.after}, [*streams_as_text(page.streams), *told]
 
 
-def _added(name: str, options: dict[str, Any]) -> str:
+def _added(name: str, using: str, options: dict[str, Any]) -> str:
     chosen = {setting: options[setting] for setting in SETTINGS if options[setting] is not None}
     row = Stream(name=name, **chosen)
     try:
-        row.full_clean()
+        row.full_clean(validate_unique=False)
     except ValidationError as error:
         said = "; ".join(f"{field}: {' '.join(texts)}" for field, texts in error.message_dict.items())
         raise CommandError(said) from error
-    row.save(using=_using(), force_insert=True)
+    if retrying(connections[using], Stream.objects.using(using).filter(pk=name).exists):
+        raise CommandError(_("there is a stream %s already; nothing was changed") % plain(name))
+    row.save(using=using, force_insert=True)
     return str(row)
-
-
-def _known(name: str) -> str:
-    rows = Stream.objects.using(_using()).filter(pk=name)
-    if not retrying(connections[_using()], rows.exists):
-        raise BadOption("stream", name, names_of_streams(_using()))
-    return name
-
-
-def _using() -> str:
-    return router.db_for_write(Stream)

@@ -13,10 +13,10 @@ from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import BRIEF
 from resourcepool.exceptions import LeaseLost, LeaseReleased, RowLocked
+from resourcepool.labels import listed
 from resourcepool.leases import verbs
 from resourcepool.leases.lease import Lease
 from resourcepool.queues import moving
-from resourcepool.queues.labels import listed
 from resourcepool.queues.models import Server, TaskType
 from resourcepool.queues.serving.absence import Absence
 from resourcepool.queues.serving.consumer import Consumer

@@ -22,7 +22,7 @@ from resourcepool.exceptions import (
     LeaseLost,
     LeaseReleased,
 )
-from resourcepool.queues.labels import labels_of, listed
+from resourcepool.labels import labels_of, listed
 from resourcepool.queues.models import MAX_NAME, MOST_WEIGHT, TaskType
 from resourcepool.queues.queries import find_task_type
 from resourcepool.queues.serving.held import Hand, HeldQueue, refuse_event_loop

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from resourcepool.queues.labels import printable
+from resourcepool.labels import printable
 from resourcepool.queues.planning.changes import takeover_after
 from resourcepool.status.alarm import ABOUT_QUEUES, Alarm, Kind
 from resourcepool.status.durations import duration

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
 
-from resourcepool.queues.labels import printable, spelled
+from resourcepool.labels import printable, spelled
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from django.utils.translation import gettext as _
 
-from resourcepool.queues.labels import listed, printable
+from resourcepool.labels import listed, printable
 from resourcepool.status.queues.task_types import task_type
 
 

@@ -1,4 +1,4 @@
-"""Each act of an operator on streams and their tasks, declared once."""
+"""Acts of an operator on streams, dispensers and topics, and on their tasks and timers: each declared once for all."""
 
 from dataclasses import replace
 
@@ -7,18 +7,21 @@ from django.utils.translation import ngettext_lazy
 
 from resourcepool.operations.fields import Line
 from resourcepool.operations.operation import Operation
-from resourcepool.taskqueue.models import DISCARDABLE, FAILED, StreamQuerySet, TaskQuerySet
+from resourcepool.taskqueue.abstract import PausableQuerySet, WorkQuerySet
 
 REASON = Line(name="reason", label=_("Reason"), most=200, help=_("One line for whoever asks later."))
 
 PAUSE = Operation(
     name="pause",
     button=_("Pause"),
-    title=_("Pause (begin no more tasks)"),
-    effect=_("Within about three seconds no more tasks are begun. Running tasks go on to their end."),
-    do=StreamQuerySet.pause,
+    title=_("Pause (begin nothing more)"),
+    effect=_(
+        "Within about three seconds no more tasks or timers are begun or handed out. Running ones go on to their end,"
+        " and workers keep the tasks that they have."
+    ),
+    do=PausableQuerySet.pause,
     concerned=lambda rows: rows.filter(is_paused=False),
-    is_offered=lambda stream: not stream.is_paused,
+    is_offered=lambda row: not row.is_paused,
     done=ngettext_lazy("%(count)d was paused.", "%(count)d were paused.", "count"),
     otherwise=ngettext_lazy("%(count)d was paused already.", "%(count)d were paused already.", "count"),
 )
@@ -26,22 +29,22 @@ RESUME = Operation(
     name="resume",
     button=_("Resume"),
     title=_("Resume (end a pause)"),
-    effect=_("Its consumer begins tasks again within about three seconds."),
-    do=StreamQuerySet.resume,
-    concerned=lambda rows: rows.filter(is_paused=True),
-    is_offered=lambda stream: bool(stream.is_paused),
+    effect=_("Within about three seconds it goes on. Timers that came due meanwhile are late."),
+    do=PausableQuerySet.resume,
+    concerned=PausableQuerySet.paused,
+    is_offered=lambda row: bool(row.is_paused),
     done=ngettext_lazy("%(count)d was resumed.", "%(count)d were resumed.", "count"),
     otherwise=ngettext_lazy("%(count)d was not paused.", "%(count)d were not paused.", "count"),
 )
 RETRY = Operation(
     name="retry",
     button=_("Retry"),
-    title=_("Retry (run it again, in its old place)"),
-    effect=_("It is ready again at once, with all of its retries. In a blocked stream it runs next."),
+    title=_("Retry (once more, in its old place)"),
+    effect=_("It is ready again at once, as if it had never failed. In a blocked stream it runs next."),
     fields=(replace(REASON, is_needed=False),),
-    do=TaskQuerySet.retry,
-    concerned=TaskQuerySet.failed,
-    is_offered=lambda task: task.state in FAILED,
+    do=WorkQuerySet.retry,
+    concerned=WorkQuerySet.failed,
+    is_offered=lambda work: work.state in work.failed_states,
     done=ngettext_lazy("%(count)d is ready again.", "%(count)d are ready again.", "count"),
     otherwise=ngettext_lazy(
         "%(count)d was left alone: it has not failed.",
@@ -53,15 +56,17 @@ DISCARD = Operation(
     name="discard",
     button=_("Discard"),
     title=_("Discard (finish it without running it)"),
-    effect=_("It does not run any more, unless somebody retries it. Running tasks are left alone."),
+    effect=_(
+        "It does not run any more, unless somebody retries it. What runs, or is assigned to a worker, is left alone."
+    ),
     fields=(REASON,),
-    do=TaskQuerySet.discard,
-    concerned=TaskQuerySet.discardable,
-    is_offered=lambda task: task.state in DISCARDABLE,
+    do=WorkQuerySet.discard,
+    concerned=WorkQuerySet.discardable,
+    is_offered=lambda work: work.state in work.discardable_states,
     done=ngettext_lazy("%(count)d was discarded.", "%(count)d were discarded.", "count"),
     otherwise=ngettext_lazy(
-        "%(count)d was left alone: running, or finished already.",
-        "%(count)d were left alone: running, or finished already.",
+        "%(count)d was left alone: running, assigned, or finished already.",
+        "%(count)d were left alone: running, assigned, or finished already.",
         "count",
     ),
 )

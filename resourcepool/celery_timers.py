@@ -1,0 +1,92 @@
+"""Celery tasks at a time: kept as timers in the database until then, instead of as an ETA in the broker (R4.8).
+
+    from resourcepool.celery_timers import apply_async_at
+
+    apply_async_at(send_reminder, after=timedelta(days=3), args=[order.pk])
+
+A node (``manage.py resourcepool_timers``) hands the task to the broker at its time, again
+and again while the broker is down. All attempts send the same task id.
+"""
+
+import contextlib
+import datetime
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from celery import Task, current_app
+from django.db import router
+
+from resourcepool.exceptions import BadOption
+from resourcepool.taskqueue import timers
+from resourcepool.taskqueue.timers.claiming import HANDED_FOR
+from resourcepool.taskqueue.timers.models import Timer, Topic
+
+TOPIC = "celery"
+DEFAULTS = {"retries": 1_000, "retry_delay": 5.0}
+REACHED_WITHIN = 4  # seconds for a broker to answer
+REFUSED = ("countdown", "eta", "task_id")
+
+
+def apply_async_at(
+    task: Task[Any, Any] | str,
+    *,
+    at: datetime.datetime | None = None,
+    after: object = None,
+    args: Sequence[Any] = (),
+    kwargs: Mapping[str, Any] | None = None,
+    name: str | None = None,
+    **options: Any,
+) -> timers.Scheduled:
+    """Have a Celery task sent at a moment; inside a transaction of the caller it is set when that commits.
+
+    Args:
+        task: a task, or its name.
+        at, after: see ``timers.schedule``; one of them.
+        args, kwargs: JSON.
+        name: of the timer, for ``timers.cancel(name, topic="celery")``, and to replace one; a random one if not given.
+        options: of ``apply_async``, such as ``queue``, ``priority`` or ``expires`` (in seconds after it is sent); JSON.
+
+    Not promised: that the task runs once. A node that dies between sending it and writing that down is followed by
+    another one, which sends it again under the same task id.
+
+    Raises:
+        BadOption: a value is not allowed.
+        DatabaseUnavailable: it is unknown whether it was set; call it again with a name.
+    """
+    for refused in REFUSED:
+        if refused in options:
+            raise BadOption(refused, options[refused], "at or after")
+    topics = Topic.objects.using(router.db_for_write(Timer))
+    topics.get_or_create(pk=TOPIC, defaults=DEFAULTS)
+    told = {
+        "task": task if isinstance(task, str) else task.name,
+        "args": list(args),
+        "kwargs": dict(kwargs or {}),
+    }
+    task_id = str(uuid.uuid4())
+    payload = {**told, "options": {**options, "task_id": task_id}}
+    return timers.schedule(name or task_id, topic=TOPIC, at=at, after=after, payload=payload)
+
+
+@timers.on(TOPIC)
+def send(timer: timers.RunningTimer) -> None:
+    """Hand the task to the broker."""
+    told = timer.payload
+    current_app.send_task(told["task"], told["args"], told["kwargs"], **told["options"])
+
+
+@contextlib.contextmanager
+def by_celery() -> Iterator[Callable[[int, int, float | None], object]]:
+    """Yield what hands a timer to a Celery task: ``TimerRunner(by=by_celery)``. Raises what the broker's client does.
+
+    A handler's ``max_runtime`` is the hard time limit of its task: a prefork worker kills the process.
+    """
+    with current_app.connection_for_write(connect_timeout=REACHED_WITHIN) as connection:
+        connection.ensure_connection(max_retries=1, timeout=REACHED_WITHIN)
+
+        def send(pk: int, fence: int, most: float | None) -> None:
+            limits: dict[str, Any] = {"expires": HANDED_FOR, "time_limit": most, "retry": False}
+            current_app.send_task("resourcepool.run_timer", [pk, fence], connection=connection, **limits)
+
+        yield send

@@ -1,0 +1,92 @@
+"""``manage.py resourcepool_timers``: handles timers that are due, beside all other nodes that do so."""
+
+import importlib
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from resourcepool.exceptions import BadOption
+from resourcepool.management.serving import ServingCommand
+from resourcepool.taskqueue.timers import handling
+from resourcepool.taskqueue.timers.runner import LATE_RATE, THREADS, TimerRunner
+
+
+class Command(ServingCommand):
+    about = gettext_lazy(
+        "Handles the timers that are due. Start it on several hosts: each timer is handled by one of them, and by"
+        " another one if that dies. It finds handlers in the modules timer_handlers and task_handlers of each installed"
+        " app, and leaves topics alone that have none here. SIGTERM or Ctrl-C ends it once the running handlers have"
+        " ended."
+    )
+    example = (
+        "manage.py resourcepool_timers\n"
+        "manage.py resourcepool_timers --threads 16 --label zone=eu --label canary=yes --node-version 2.10"
+    )
+    codes: Any = gettext_lazy(
+        "Exit codes: 0 stopped; 1 refused; 2 not understood; 75 a running handler was cut off: start it again."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument(
+            "--threads",
+            type=int,
+            default=THREADS,
+            help=_("how many handlers run at a time; default: %(default)d"),
+        )
+        parser.add_argument(
+            "--label",
+            action="append",
+            metavar="NAME=VALUE",
+            help=_("a label of this node; default: those of RESOURCEPOOL['NODE_LABELS']"),
+        )
+        parser.add_argument(
+            "--node-version",
+            metavar="VERSION",
+            help=_("of the code on this node; default: RESOURCEPOOL['NODE_VERSION']"),
+        )
+        parser.add_argument(
+            "--celery",
+            action="store_true",
+            help=_("hands each timer that is due to a Celery task, in whose worker its handler runs"),
+        )
+        parser.add_argument(
+            "--late-rate",
+            type=float,
+            default=LATE_RATE,
+            metavar="COUNT",
+            help=_(
+                "how many timers a second it begins that are late by more than a minute; default: %(default)g"
+            ),
+        )
+
+    def run(self, **options: Any) -> None:
+        """Handle timers until it is told to stop."""
+        handling.discover()
+        runner = TimerRunner(
+            threads=options["threads"],
+            labels=_labels(options["label"]),
+            version=options["node_version"],
+            drain_within=options["drain_within"],
+            late_rate=options["late_rate"],
+            by=_by_celery() if options["celery"] else None,
+        )
+        self.serve(runner, _("handling timers; Ctrl-C or SIGTERM ends it"))
+
+
+def _by_celery() -> Any:
+    try:
+        return importlib.import_module("resourcepool.celery_timers").by_celery
+    except ImportError:
+        raise CommandError(_("Celery is not installed.")) from None
+
+
+def _labels(given: list[str] | None) -> dict[str, str] | None:
+    if given is None:
+        return None
+    for one in given:
+        if "=" not in one:
+            raise BadOption("--label", one, "NAME=VALUE")
+    return dict(one.split("=", 1) for one in given)

@@ -1,0 +1,239 @@
+"""How the timers stand, topic by topic: what is due, what is late, which nodes are there, and why nothing fires."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, ClassVar
+
+from django.db import connections, router
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import Case, OuterRef, Q, Subquery, When
+from django.utils.translation import gettext as _
+
+from resourcepool.database.retry import retrying
+from resourcepool.database.tallies import tallies
+from resourcepool.dialect import DbLater, DbNow, MicrosUntil
+from resourcepool.exceptions import BadOption
+from resourcepool.labels import spelled
+from resourcepool.status.alarm import ABOUT_TIMERS, Alarm, Kind
+from resourcepool.status.durations import duration
+from resourcepool.taskqueue.abstract import names_of
+from resourcepool.taskqueue.timers.gate import CANARY, order
+from resourcepool.taskqueue.timers.models import Timer, TimerNode, Topic
+
+MOST_TOPICS = 200
+MOST_NODES = 1_000
+MOST_COUNTED = 10_000  # timers; more would keep the database busy for too long
+NAMED = 5  # nodes in a reason
+RECENT = 60.0  # seconds
+BY_INDEX = ("finished_at", "busy_before")  # PostgreSQL sorts all unfinished ones by the second alone
+State = Timer.State
+
+
+@dataclass(frozen=True, slots=True)
+class FirstTimer:
+    """The timer of a topic that is to fire next.
+
+    Attributes:
+        name, outcome: "" where they are not for whoever asks.
+        due_in: seconds until it may begin; negative: for so long it could have begun.
+    """
+
+    name: str
+    state: str
+    outcome: str
+    due_in: float
+
+
+@dataclass(frozen=True, slots=True)
+class TopicStatus:
+    """How one topic stands; times in seconds.
+
+    Attributes:
+        pending: timers that are not over and that nobody handles, counted up to ``MOST_COUNTED``.
+        due: how many of them may begin now.
+        first: the one that is to fire next; None: there is none.
+        running: how many are being handled.
+        dead: how many wait for an operator, among as many that ended last.
+        done, failed: how many ended within the last minute, up to ``MOST_COUNTED``; of recurring ones those that have
+            fired, and wait again, are done.
+        nodes: the live nodes that may handle its timers.
+        refused: where no live node may, the first of them: (its name, why it may not).
+    """
+
+    name: str
+    is_paused: bool
+    pending: int
+    due: int
+    first: FirstTimer | None
+    running: int
+    dead: int
+    done: int
+    failed: int
+    nodes: tuple[str, ...]
+    refused: tuple[tuple[str, str], ...]
+
+    ALSO: ClassVar = ("late", "next_in", "because")
+
+    @property
+    def late(self) -> float:
+        """For how long the first one could have begun; 0: none is due."""
+        return max(0.0, -self.first.due_in) if self.first else 0.0
+
+    @property
+    def next_in(self) -> float | None:
+        """The time until the next one is due; None: one is due, or there is none."""
+        return self.first.due_in if self.first and self.first.due_in > 0 else None
+
+    @property
+    def because(self) -> str:
+        """Why nothing fires, in a sentence; "": some may, or there is none."""
+        return next(_reasons(self), "")
+
+    def discreet(self) -> "TopicStatus":
+        """Return what somebody may know of it who may not see timers: neither a timer's name nor its error."""
+        return self if self.first is None else replace(self, first=replace(self.first, name="", outcome=""))
+
+
+def topics(*names: str) -> list[TopicStatus]:
+    """Return how each topic stands, or each of these, by name: five statements, however many there are.
+
+    Of all topics the first ``MOST_TOPICS`` are returned; no more may be named.
+
+    Raises:
+        BadOption: there is no such topic.
+        DatabaseUnavailable: they cannot be read.
+    """
+    connection = connections[router.db_for_read(Topic)]
+    found = retrying(connection, partial(_read, connection, names))
+    if missing := sorted(set(names) - {one.name for one in found}):
+        raise BadOption("topic", missing[0], names_of(Topic, connection.alias))
+    return found
+
+
+def topic_of(name: str) -> TopicStatus | None:
+    """Return how the topic of this name stands; None: there is none. Raises DatabaseUnavailable."""
+    connection = connections[router.db_for_read(Topic)]
+    if not name.isprintable():  # no topic has such a name, and no database can be asked for each
+        return None
+    return next(iter(retrying(connection, partial(_read, connection, (name,)))), None)
+
+
+def of_timers(found: Sequence[TopicStatus], late: float) -> Iterator[Alarm]:
+    """Yield what is wrong with these; ``late``: for how many seconds a timer may be due before it is late."""
+    for one in found:
+        about = f"{ABOUT_TIMERS}{one.name}"
+        if one.dead:
+            text = _("%(count)d failed for good and wait for an operator: retry or discard them.")
+            yield Alarm(Kind.DEAD_TIMERS, about, text % {"count": one.dead})
+        if one.is_paused or one.first is None or not one.due:
+            continue
+        if not one.nodes:
+            yield Alarm(Kind.NO_NODE, about, _("%s.") % one.because)
+        elif one.late > late:
+            told = {"name": one.first.name, "late": duration(one.late), "count": one.due}
+            text = _("timer %(name)s is %(late)s late; due: %(count)d.")
+            if not one.first.name:
+                text = _("the first timer is %(late)s late; due: %(count)d.")
+            yield Alarm(Kind.LATE_TIMERS, about, text % told)
+
+
+def _read(connection: BaseDatabaseWrapper, names: Sequence[str]) -> list[TopicStatus]:
+    using = connection.alias
+    timers = Timer.objects.using(using)
+    to_begin = timers.unfinished().filter(Q(state=State.PENDING) | Q(busy_before__lte=DbNow()))
+    first = to_begin.order_by(*BY_INDEX).filter(topic_id=OuterRef("pk")).values("pk")[:1]
+    chosen = Topic.objects.using(using).filter(pk__in=names) if names else Topic.objects.using(using)
+    rows = list(chosen.annotate(first=Subquery(first)).order_by("pk")[:MOST_TOPICS])
+    if not rows:
+        return []
+    firsts = _firsts(timers.filter(pk__in=[row.first for row in rows if row.first is not None]))
+    keys = [row.pk for row in rows]
+    unfinished = tallies(connection, [_unfinished(timers, key) for key in keys], "state", "is_due", "has_fired")
+    finished = tallies(connection, [_finished(timers, key) for key in keys], "state", "is_recent")
+    live = TimerNode.objects.using(using).filter(busy_before__gt=DbNow()).order_by("pk")
+    nodes = list(live[:MOST_NODES])
+    return [
+        _status(row, firsts.get(row.pk), nodes, *counts)
+        for row, *counts in zip(rows, unfinished, finished, strict=True)
+    ]
+
+
+def _unfinished(timers: Any, topic: str) -> Any:
+    is_due = Case(When(busy_before__lte=DbNow(), then=1), default=0)
+    again = When(~Q(schedule=""), started_at__gt=DbLater(-RECENT), state=State.PENDING, failures=0, then=1)
+    rows = timers.unfinished().filter(topic_id=topic).order_by(*BY_INDEX)
+    noted = rows.annotate(is_due=is_due, has_fired=Case(again, default=0))
+    return noted.values_list("state", "is_due", "has_fired")[:MOST_COUNTED]
+
+
+def _finished(timers: Any, topic: str) -> Any:
+    recent = When(finished_at__gt=DbLater(-RECENT), then=1)
+    rows = timers.filter(topic_id=topic).exclude(finished_at=None).order_by("-finished_at")
+    return rows.annotate(is_recent=Case(recent, default=0)).values_list("state", "is_recent")[:MOST_COUNTED]
+
+
+def _firsts(timers: Any) -> dict[str, FirstTimer]:
+    columns = timers.values_list("topic_id", "name", "state", "outcome", MicrosUntil("busy_before"))
+    return {
+        topic: FirstTimer(name, state, outcome, due / 1_000_000) for topic, name, state, outcome, due in columns
+    }
+
+
+def _status(
+    row: Any,
+    first: FirstTimer | None,
+    nodes: Sequence[Any],
+    unfinished: Counter[Any],
+    finished: Counter[Any],
+) -> TopicStatus:
+    able = tuple(node.name for node in nodes if row.name in node.topics and not refusal(row, node))
+    others = [(node.name, refusal(row, node)) for node in nodes] if not able else []
+    refused = [
+        (name, why or _("has no handler for it")) for name, why in sorted(others, key=lambda one: not one[1])
+    ]
+    due = sum(count for (_state, is_due, _fired), count in unfinished.items() if is_due)
+    running = sum(
+        count for (state, is_due, _fired), count in unfinished.items() if state == State.RUNNING and not is_due
+    )
+    fired = sum(count for (_state, _due, has_fired), count in unfinished.items() if has_fired)
+    return TopicStatus(
+        name=row.name,
+        is_paused=row.is_paused,
+        pending=unfinished.total() - running,
+        due=due,
+        first=first,
+        running=running,
+        dead=finished[State.DEAD, 0] + finished[State.DEAD, 1],
+        done=finished[State.DONE, 1] + fired,
+        failed=finished[State.DEAD, 1],
+        nodes=able,
+        refused=tuple(refused[: NAMED + 1]),
+    )
+
+
+def refusal(topic: Any, node: Any) -> str:
+    """Return why this node may not handle the timers of this topic, in words; "": it may."""
+    if CANARY in node.labels and not topic.on_canary:
+        return _("a canary node, which this topic does not allow")
+    if lacking := {key: value for key, value in topic.requires.items() if node.labels.get(key) != value}:
+        return _("lacks %s") % spelled(lacking)
+    if topic.least_version and not (node.version and order(node.version) >= order(topic.least_version)):
+        told = {"version": node.version or "-", "least": topic.least_version}
+        return _("its version is %(version)s, and the topic needs %(least)s") % told
+    return ""
+
+
+def _reasons(topic: TopicStatus) -> Iterator[str]:
+    if topic.first is None:
+        return
+    if topic.is_paused:
+        yield _("it is paused")
+    if topic.nodes:
+        return
+    if topic.refused:
+        some = "; ".join(f"{name}: {why}" for name, why in topic.refused[:NAMED])
+        more = " .." if len(topic.refused) > NAMED else ""
+        yield _("no live node handles it (%s)") % f"{some}{more}"
+    yield _("no live node handles it; start one: `manage.py resourcepool_timers`")

@@ -1,0 +1,73 @@
+"""Hands tasks to a worker: one transaction that begins by locking the worker's bucket (R3.5)."""
+
+from functools import partial
+
+from django.db import connections, transaction
+
+from resourcepool.database.retry import retrying
+from resourcepool.leases.short_transactions import locked_row
+from resourcepool.taskqueue.dispenser import statements
+from resourcepool.taskqueue.dispenser.buckets import TRIES, opened, refuse_open_transaction
+from resourcepool.taskqueue.dispenser.models import Dispenser, DispenserTask
+from resourcepool.taskqueue.dispenser.statements import Row, Seen
+
+
+def fill(using: str, dispenser: str, bucket: str, holder: str, limit: int, ttl: float) -> list[Row]:
+    """Have a bucket hold exactly ``limit`` tasks, if there are; return them in order.
+
+    It keeps what it has, gets the first of the pool, and gives its last ones back if it has more.
+
+    Raises:
+        ClaimInTransaction: the caller has a transaction open.
+        DatabaseUnavailable: it may have been filled; call it again.
+    """
+    refuse_open_transaction(connections[using])
+    rows, is_paused = _fill(using, dispenser, bucket, holder, limit, ttl, after_rebuild=False)
+    if len(rows) < limit and not is_paused and _are_there_more(using, dispenser):
+        # A rebuild may have them locked, which changes their scores and is not to empty the pool for others.
+        rows, _ = _fill(using, dispenser, bucket, holder, limit, ttl, after_rebuild=True)
+    return rows
+
+
+def _fill(
+    using: str, dispenser: str, bucket: str, holder: str, limit: int, ttl: float, *, after_rebuild: bool
+) -> tuple[list[Row], bool]:
+    for _ in range(TRIES):
+        seen = opened(using, dispenser, bucket, holder, ttl)
+        once = partial(_send, using, dispenser, seen, limit, ttl, after_rebuild=after_rebuild)
+        rows = retrying(connections[using], once)
+        if rows is not None:
+            return rows, seen.is_paused
+    raise locked_row(using)
+
+
+def _send(
+    using: str, dispenser: str, seen: Seen, limit: int, ttl: float, *, after_rebuild: bool
+) -> list[Row] | None:
+    """Return what the bucket holds after this; None: it has expired."""
+    connection, bucket = connections[using], seen.bucket
+    assert bucket is not None  # noqa: S101 (for the type checker)
+    with transaction.atomic(using=using):
+        if after_rebuild:
+            list(Dispenser.objects.using(using).filter(pk=dispenser).select_for_update().values_list("pk"))
+        if not statements.touch(connection, bucket, ttl):
+            return None
+        rows = statements.held(connection, bucket)
+        if len(rows) > limit:
+            statements.give_back(connection, bucket, rows[limit:])
+            return rows[:limit]
+        if len(rows) == limit or seen.is_paused:
+            return rows
+        head = None if after_rebuild else seen.head  # the rebuild may have changed the scores since
+        more = statements.first(connection, dispenser, limit - len(rows), head)
+        if not more:
+            return rows
+        taken = statements.take(connection, bucket, more)
+        # Another process of this name may have given something back, or ended it, since the look at what it had.
+        return statements.held(connection, bucket) if rows else taken
+
+
+def _are_there_more(using: str, dispenser: str) -> bool:
+    rows = DispenserTask.objects.using(using).filter(dispenser_id=dispenser, state="ready")
+    # In order, or PostgreSQL may look for them among all that are finished.
+    return bool(retrying(connections[using], lambda: list(rows.in_order().values_list("pk")[:1])))

@@ -1,0 +1,104 @@
+"""A pool of tasks, lowest score first (document 003, R3.2)."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from django.db import connections, transaction
+
+from resourcepool import options
+from resourcepool.database.retry import retrying
+from resourcepool.taskqueue import checking
+from resourcepool.taskqueue.dispenser import buckets, given, statements
+from resourcepool.taskqueue.dispenser.models import DispenserTask
+from resourcepool.taskqueue.dispenser.putting import Put, chunks, known, put
+from resourcepool.taskqueue.table import BATCH
+
+MOST = 10_000  # tasks in a bucket
+
+
+class TaskPool:
+    """Tasks that wait for a worker: each a key, unique in the pool, and a score.
+
+        pool = TaskPool("reviews")
+        pool.add("film-101", 5.0)
+
+    A ``TaskDispenser`` of the same name hands them out so that none is lost; ``assign`` here does not promise that.
+    """
+
+    def __init__(self, key: str, *, factory: Callable[[str], Any] = str) -> None:
+        """Name the pool, which need not exist; raises BadOption.
+
+        Args:
+            factory: makes of the text of a key what callers get, such as int.
+        """
+        self.key = checking.name("key", key)
+        self.using = buckets.database()
+        self.factory = factory
+
+    def add(self, task: str | int, priority: float) -> bool:
+        """Add a task; returns whether it is new. See ``add_many``."""
+        return bool(self.add_many({task: priority}))
+
+    def add_many(self, mapping: Mapping[Any, float]) -> int:
+        """Add these, {key: score}, 1,000 in a transaction, or all in the caller's; returns how many are new.
+
+        A key that is waiting gets the new score; one that a worker has, or that has failed, is left as it is; one that
+        is finished is new work.
+
+        Raises:
+            BadOption: a key or a score is not allowed; nothing was added.
+            DatabaseUnavailable: some may have been added; it can be repeated.
+        """
+        scores = given.scores(mapping)
+        buckets.make_dispenser(self.using, self.key)
+        return sum((self._put(chunk).added for chunk in chunks(scores)), 0)
+
+    def _put(self, scores: Mapping[str, float]) -> Put:
+        connection = connections[self.using]
+        # Looked up once: when the writing is repeated, what it has added may be finished already.
+        there = retrying(connection, partial(known, connection, self.key, scores))
+
+        def once() -> Put:
+            with transaction.atomic(using=self.using):
+                return put(connection, self.key, scores, there, is_new_work=lambda _: True)
+
+        return retrying(connection, once)
+
+    def clear(self) -> int:
+        """Remove all tasks that wait; returns how many. What workers have, they keep."""
+        rows = DispenserTask.objects.using(self.using).filter(dispenser_id=self.key, state="ready")
+        connection, removed = connections[self.using], 0
+        while True:
+            # In order, or the database may look for them among all that are finished.
+            found = retrying(connection, lambda: dict(rows.in_order().values_list("pk", "fence")[:BATCH]))
+            if found:
+                removed += retrying(connection, partial(statements.retire, connection, found))
+            if len(found) < BATCH:
+                return removed
+
+    def assign(self, size: int = 20) -> list[Any]:
+        """Take the first tasks out of the pool for good; returns up to ``size`` keys.
+
+        At most once: what a process that dies had taken is lost, unless it took it in a transaction of its own, which
+        then puts it back. ``TaskDispenser.assign_tasks`` loses nothing.
+
+        Raises:
+            BadOption: ``size`` is not from 0 to 10,000.
+            DatabaseUnavailable: some may have been taken.
+        """
+        connection, most = connections[self.using], options.whole("size", size, least=0, most=MOST)
+
+        def once() -> list[statements.Row]:
+            with transaction.atomic(using=self.using):
+                rows = statements.first(connection, self.key, most)
+                if rows:
+                    statements.remove(connection, rows)
+                return rows
+
+        return [self.factory(row.key) for row in retrying(connection, once)] if most else []
+
+    def size(self) -> int:
+        """Return how many tasks wait."""
+        rows = DispenserTask.objects.using(self.using).filter(dispenser_id=self.key, state="ready")
+        return int(retrying(connections[self.using], rows.count))

@@ -1,0 +1,105 @@
+"""Makes a pool what a mapping says, as a diff in one transaction (document 003, R3.5; its left-over problem, R3.6).
+
+The document clears the pool and fills it again: meanwhile it is empty, and a task that was assigned or done since the
+mapping was computed comes back.
+"""
+
+import datetime
+from collections.abc import Iterator, Mapping
+from functools import partial
+from itertools import islice
+from typing import NamedTuple, TypeVar
+
+from django.db import connections
+from django.db.models import Q
+from django.utils.translation import gettext_noop as _
+
+from resourcepool.database.retry import retrying
+from resourcepool.dialect import DbNow, brief_transaction, read_clock
+from resourcepool.events import Sentence
+from resourcepool.exceptions import BadOption
+from resourcepool.taskqueue import checking
+from resourcepool.taskqueue.dispenser import statements
+from resourcepool.taskqueue.dispenser.buckets import make_dispenser
+from resourcepool.taskqueue.dispenser.models import Dispenser
+from resourcepool.taskqueue.dispenser.putting import Put, chunks, known, put
+
+AT_ONCE = 500  # rows in a statement
+
+Value = TypeVar("Value", int, float)
+
+
+class Rebuilt(NamedTuple):
+    """What a rebuild did, in numbers of keys.
+
+    ``added``, ``changed`` (their scores) and ``kept`` wait now; ``assigned`` ones are with workers; ``ignored`` ones
+    finished after the mapping was computed, or have failed; ``retired`` ones waited and are not in the mapping.
+    ``is_outdated``: nothing was done, because a mapping was applied already that was computed later.
+    """
+
+    added: int = 0
+    changed: int = 0
+    kept: int = 0
+    assigned: int = 0
+    ignored: int = 0
+    retired: int = 0
+    is_outdated: bool = False
+
+
+def rebuild(
+    using: str, dispenser: str, scores: Mapping[str, float], as_of: datetime.datetime | None
+) -> Rebuilt:
+    """Make the pool what ``scores`` says, but for what workers have, and what has finished since ``as_of``."""
+    make_dispenser(using, dispenser)
+    if as_of is not None:
+        _check(using, dispenser, as_of)
+    once = partial(_send, using, dispenser, scores, as_of)
+    return retrying(connections[using], once)
+
+
+def _check(using: str, dispenser: str, as_of: datetime.datetime) -> None:
+    connection = connections[using]
+    moment, now = checking.moment("as_of", as_of), retrying(connection, partial(read_clock, connection))
+    rows = Dispenser.objects.using(using).filter(pk=dispenser).values_list("done_kept", flat=True)
+    kept = retrying(connection, rows.get)
+    if moment > now:
+        allowed = _("a moment that is not in the future, by the database's clock (TaskDispenser.now())")
+        raise BadOption("as_of", as_of, Sentence(allowed))
+    if (now - moment).total_seconds() > kept:
+        allowed = _("a moment within the last %(seconds)s s: finished tasks are not remembered for longer")
+        raise BadOption("as_of", as_of, Sentence(allowed, seconds=kept))
+
+
+def _send(using: str, dispenser: str, scores: Mapping[str, float], as_of: datetime.datetime | None) -> Rebuilt:
+    connection = connections[using]
+    with brief_transaction(connection, idle=None):
+        row = Dispenser.objects.using(using).filter(pk=dispenser)
+        # Locks it: one rebuild after the other, and none that knows less than the last one.
+        latest = row.filter(Q(as_of=None) | Q(as_of__lte=as_of)) if as_of else row
+        if not latest.update(rebuilt_at=DbNow(), **({"as_of": as_of} if as_of else {})):
+            return Rebuilt(is_outdated=True)
+        rest, rescored, missing, kept = dict(scores), {}, {}, 0
+        for task in statements.ready(connection, dispenser):
+            score = rest.pop(task.key, None)
+            if score is None:
+                missing[task.pk] = task.fence
+            elif score == task.score:
+                kept += 1
+            else:
+                rescored[task.pk] = score
+        changed = sum(statements.rescore(connection, part) for part in _parts(rescored))
+        # By the fence that was seen: one that was assigned and given back meanwhile is left to the next rebuild.
+        retired = sum(statements.retire(connection, part) for part in _parts(missing))
+        told = Put(0, changed, kept, len(rescored) - changed)
+        for chunk in chunks(rest):
+            there = known(connection, dispenser, chunk)
+            told += put(
+                connection, dispenser, chunk, there, lambda finished_at: bool(as_of and finished_at < as_of)
+            )
+        return Rebuilt(*told, retired)
+
+
+def _parts(values: Mapping[int, Value]) -> Iterator[dict[int, Value]]:
+    items = iter(values.items())
+    while part := dict(islice(items, AT_ONCE)):
+        yield part

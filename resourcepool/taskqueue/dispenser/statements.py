@@ -1,0 +1,206 @@
+"""The dispenser's statements that are sent for every hand-out and every end, composed once for each database.
+
+By SQL of our own, because Django takes as long to compose them as a server to execute them.
+"""
+
+# ruff: noqa: S608 (quoted names)
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from resourcepool import dialect
+from resourcepool.dialect import micros
+from resourcepool.taskqueue.dispenser.models import Bucket, Dispenser, DispenserTask
+
+ORDER = "resourcepool_dispensed_order"
+
+
+class Seen(NamedTuple):
+    """A dispenser at a glance.
+
+    ``bucket``: the live one of the name that was asked for, if there is one; ``head``: score and primary key of the
+    first task in the pool, if there is one; ``expired``: buckets to be taken back.
+    """
+
+    most_expirations: int
+    is_paused: bool
+    bucket: int | None
+    head: tuple[float, int] | None
+    expired: list[int]
+
+
+class Row(NamedTuple):
+    """A task as it was read."""
+
+    pk: int
+    key: str
+    fence: int
+    score: float
+
+
+class Texts:
+    """The statements for one database."""
+
+    def __init__(self, connection: BaseDatabaseWrapper) -> None:
+        quote, speaks = connection.ops.quote_name, dialect.of(connection)
+        task, bucket, dispenser = (quote(model._meta.db_table) for model in (DispenserTask, Bucket, Dispenser))
+        key, name, now = quote("key"), quote("name"), speaks.indexed_now
+        skips = connection.features.has_select_for_update_skip_locked
+        row = f"SELECT id, {key}, fence, score FROM {task}"
+        again = "state = 'ready', bucket_id = NULL, fence = fence + 1"
+        ready = "WHERE dispenser_id = %s AND state = 'ready'"
+        by_order = f"{speaks.by_index.format(index=quote(ORDER))} {ready}"
+        self.look = (
+            f"SELECT 'd', most_expirations, CASE WHEN is_paused THEN 1 ELSE 0 END FROM {dispenser} WHERE {name} = %s "
+            f"UNION ALL SELECT 'm', id, 0 FROM {bucket} WHERE dispenser_id = %s AND {name} = %s "
+            f"AND busy_before > {now} "
+            f"UNION ALL SELECT 'x', id, 0 FROM {bucket} WHERE dispenser_id = %s AND busy_before <= {now} "
+            f"UNION ALL SELECT 'h', id, score FROM "
+            f"(SELECT id, score FROM {task}{by_order} ORDER BY score, id LIMIT 1) head"
+        )
+        self.touch = f"UPDATE {bucket} SET busy_before = {speaks.later} WHERE id = %s AND busy_before > {now}"
+        self.held = f"{row} WHERE bucket_id = %s AND state = 'assigned' ORDER BY score, id"
+        self.ready = f"{row} {ready}"
+        self.first = (
+            f"{row}{by_order}{{and_not_before}} ORDER BY score, id LIMIT %s"
+            f"{' FOR UPDATE SKIP LOCKED' if skips else ''}"
+        )
+        self.take = (
+            f"UPDATE {task} SET state = 'assigned', bucket_id = %s, fence = fence + 1, assigned_at = {now} "
+            "WHERE id IN ({ids}) AND state = 'ready'"
+        )
+        self.give_back = f"UPDATE {task} SET {again} WHERE id IN ({{ids}}) AND bucket_id = %s"
+        self.remove = f"DELETE FROM {task} WHERE id IN ({{ids}})"
+        self.retire = (
+            f"DELETE FROM {task} WHERE id IN ({{ids}}) AND state = %s AND fence = CASE id {{fences}} END"
+        )
+        self.rescore = (
+            f"UPDATE {task} SET score = CASE id {{scores}} END WHERE id IN ({{ids}}) AND state = 'ready'"
+        )
+        mine = (
+            f"WHERE dispenser_id = %s AND {key} IN ({{keys}}) AND fence = CASE {key} {{fences}} END AND bucket_id = "
+            f"(SELECT id FROM {bucket} WHERE dispenser_id = %s AND {name} = %s)"
+        )
+        self.done = (
+            f"UPDATE {task} SET state = 'done', bucket_id = NULL, fence = fence + 1, finished_at = {now} {mine}"
+        )
+        self.give_back_by_key = f"UPDATE {task} SET {again} {mine}"
+
+
+_texts: dict[str, Texts] = {}
+
+
+def texts(connection: BaseDatabaseWrapper) -> Texts:
+    """Return the (remembered) statements for this database."""
+    if connection.alias not in _texts:
+        _texts[connection.alias] = Texts(connection)
+    return _texts[connection.alias]
+
+
+def look(connection: BaseDatabaseWrapper, dispenser: str, bucket: str) -> Seen | None:
+    """Look at a dispenser and at the bucket of this name; None: there is no such dispenser."""
+    params = (dispenser, dispenser, bucket, dispenser, dispenser)
+    found = dialect.run(connection, texts(connection).look, params, dialect.all_rows)
+    own = next(((most, bool(is_paused)) for kind, most, is_paused in found if kind == "d"), None)
+    mine = next((pk for kind, pk, _ in found if kind == "m"), None)
+    head = next(((float(score), int(pk)) for kind, pk, score in found if kind == "h"), None)
+    return None if own is None else Seen(*own, mine, head, [pk for kind, pk, _ in found if kind == "x"])
+
+
+def touch(connection: BaseDatabaseWrapper, bucket: int, ttl: float) -> bool:
+    """Let a live bucket expire in ``ttl`` seconds; False when it has expired. Locks it until the commit."""
+    return bool(_count(connection, texts(connection).touch, (micros(ttl), bucket)))
+
+
+def held(connection: BaseDatabaseWrapper, bucket: int) -> list[Row]:
+    """Return what is in a bucket, in order."""
+    return _rows(connection, texts(connection).held, (bucket,))
+
+
+def ready(connection: BaseDatabaseWrapper, dispenser: str) -> list[Row]:
+    """Return all that is in the pool, in no order."""
+    return _rows(connection, texts(connection).ready, (dispenser,))
+
+
+def first(
+    connection: BaseDatabaseWrapper, dispenser: str, most: int, head: tuple[float, int] | None = None
+) -> list[Row]:
+    """Lock and return the first tasks in the pool that nobody else has locked.
+
+    Args:
+        head: where a look has just found the first one; those before it came meanwhile, and are left to the next call.
+            InnoDB keeps the entries of what was handed out within the last second or so. A look passes over them; here
+            each of them would be locked, which took more time than all the rest.
+    """
+    and_not_before = ""
+    if head:
+        # With an exponent it is a double for MySQL, and not a decimal number.
+        one = f"{head[0]!r}{'' if 'e' in repr(head[0]) else 'e0'}"
+        after = dialect.of(connection).not_before.format(first="score", second="id", one=one, other=head[1])
+        and_not_before = f" AND {after}"
+    return _rows(connection, texts(connection).first.format(and_not_before=and_not_before), (dispenser, most))
+
+
+def take(connection: BaseDatabaseWrapper, bucket: int, rows: Sequence[Row]) -> list[Row]:
+    """Put tasks that were locked while they were ready into a bucket; return them under their new fences."""
+    _count(connection, texts(connection).take.format(ids=_ids(row.pk for row in rows)), (bucket,))
+    return [row._replace(fence=row.fence + 1) for row in rows]
+
+
+def give_back(connection: BaseDatabaseWrapper, bucket: int, rows: Sequence[Row]) -> int:
+    """Return these to the pool, if the bucket still has them; returns how many it had."""
+    sql = texts(connection).give_back.format(ids=_ids(row.pk for row in rows))
+    return _count(connection, sql, (bucket,))
+
+
+def remove(connection: BaseDatabaseWrapper, rows: Sequence[Row]) -> None:
+    """Delete rows that are locked."""
+    _count(connection, texts(connection).remove.format(ids=_ids(row.pk for row in rows)), ())
+
+
+def retire(connection: BaseDatabaseWrapper, fences: Mapping[int, int], state: str = "ready") -> int:
+    """Delete those that are still in this state under this fence; {primary key: fence}."""
+    cases = " ".join(f"WHEN {pk:d} THEN {fence:d}" for pk, fence in fences.items())
+    return _count(connection, texts(connection).retire.format(ids=_ids(fences), fences=cases), (state,))
+
+
+def rescore(connection: BaseDatabaseWrapper, scores: Mapping[int, float]) -> int:
+    """Give those that are still ready other scores; {primary key: score}."""
+    cases = " ".join(f"WHEN {pk:d} THEN %s" for pk in scores)
+    sql = texts(connection).rescore.format(ids=_ids(scores), scores=cases)
+    return _count(connection, sql, tuple(scores.values()))
+
+
+def done(connection: BaseDatabaseWrapper, dispenser: str, bucket: str, fences: Mapping[str, int]) -> int:
+    """Finish these tasks of a bucket; returns how many still had this fence."""
+    return _by_key(connection, texts(connection).done, dispenser, bucket, fences)
+
+
+def give_back_by_key(
+    connection: BaseDatabaseWrapper, dispenser: str, bucket: str, fences: Mapping[str, int]
+) -> int:
+    """Return these tasks of a bucket to the pool; returns how many still had this fence."""
+    return _by_key(connection, texts(connection).give_back_by_key, dispenser, bucket, fences)
+
+
+def _by_key(
+    connection: BaseDatabaseWrapper, sql: str, dispenser: str, bucket: str, fences: Mapping[str, int]
+) -> int:
+    cases = " ".join(f"WHEN %s THEN {fence:d}" for fence in fences.values())
+    sql = sql.format(keys=", ".join(["%s"] * len(fences)), fences=cases)
+    return _count(connection, sql, (dispenser, *fences, *fences, dispenser, bucket))
+
+
+def _rows(connection: BaseDatabaseWrapper, sql: str, params: Sequence[Any]) -> list[Row]:
+    return [Row(*row) for row in dialect.run(connection, sql, params, dialect.all_rows)]
+
+
+def _count(connection: BaseDatabaseWrapper, sql: str, params: Sequence[Any]) -> int:
+    return int(dialect.run(connection, sql, params, dialect.row_count))
+
+
+def _ids(pks: Any) -> str:
+    # Written out, because drivers take their time for every placeholder.
+    return ", ".join(f"{pk:d}" for pk in pks)

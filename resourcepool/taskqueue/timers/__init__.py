@@ -1,0 +1,46 @@
+"""Timers: events that must happen at a moment, whoever is alive then (document 004).
+
+from resourcepool.taskqueue import timers
+
+timers.schedule("order-42-unpaid", after=timedelta(minutes=30), topic="order.timeout", payload={"order": 42})
+
+@timers.on("order.timeout")
+def expire(timer): ...
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from resourcepool.taskqueue.timers.handling import on
+    from resourcepool.taskqueue.timers.runner import TimerRunner
+    from resourcepool.taskqueue.timers.running import RunningTimer
+    from resourcepool.taskqueue.timers.scheduling import Outcome, Scheduled, cancel, reschedule, schedule
+
+WHERE = {
+    "Outcome": "scheduling",
+    "RunningTimer": "running",
+    "Scheduled": "scheduling",
+    "TimerRunner": "runner",
+    "cancel": "scheduling",
+    "on": "handling",
+    "reschedule": "scheduling",
+    "schedule": "scheduling",
+}
+__all__ = [
+    "Outcome",
+    "RunningTimer",
+    "Scheduled",
+    "TimerRunner",
+    "cancel",
+    "on",
+    "reschedule",
+    "schedule",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for when it is: Django imports this package before there are models."""
+    if name not in WHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{WHERE[name]}"), name)

@@ -1,0 +1,184 @@
+"""What a node does in each turn: it writes down how handlers ended, claims what is due, and has it run."""
+
+import contextlib
+import logging
+import math
+from functools import partial
+from queue import Empty, SimpleQueue
+from typing import Never
+
+from django.db import connections
+
+from resourcepool.database.clock import monotonic
+from resourcepool.database.retry import retrying
+from resourcepool.database.wakeup import Wakeup
+from resourcepool.events import say
+from resourcepool.exceptions import DatabaseUnavailable
+from resourcepool.leases.terms import default_holder
+from resourcepool.taskqueue.running import Result
+from resourcepool.taskqueue.timers import claiming, handling
+from resourcepool.taskqueue.timers.claiming import Due, Ended
+from resourcepool.taskqueue.timers.gate import Rate, Rule, may_handle
+from resourcepool.taskqueue.timers.nodes import Node
+from resourcepool.taskqueue.timers.running import RunningTimer
+from resourcepool.taskqueue.turning import MustEnd
+from resourcepool.taskqueue.workers import Workers
+
+logger = logging.getLogger(__name__)
+
+RULES_READ = 2.5  # seconds after which a change of a topic counts
+SOONEST, LATEST = 0.02, 1.0  # seconds between two looks
+AHEAD, MOST_AHEAD = 0.05, 64  # seconds of work for each thread that are claimed at once, and timers
+GIVEN_BACK = Result("", is_given_back=True)
+
+
+class Batches:
+    """The turns of one node. All statements are those of the thread that calls ``turn``."""
+
+    def __init__(self, using: str, node: Node, threads: int, late_rate: float, wakeup: Wakeup) -> None:
+        """Begin; ``wakeup`` is rung when a handler has ended."""
+        self._using, self._node, self._threads, self._wakeup = using, node, threads, wakeup
+        self._rate = Rate(late_rate)
+        self._ended: SimpleQueue[tuple[RunningTimer, Result]] = SimpleQueue()
+        self._workers: Workers[RunningTimer] = Workers(self._note_end)
+        self._unwritten: dict[RunningTimer, Ended] = {}
+        self._rules: dict[str, Rule] = {}
+        self._rules_at = -math.inf
+        self._asked_for: dict[int, Due] = {}  # under ``_holder``, without an answer
+        self._holder = default_holder()
+        self._took = AHEAD  # seconds that a handler takes, as far as known
+        self.in_hand: dict[int, RunningTimer] = {}
+
+    def start(self) -> None:
+        """Be known as a node. Raises DatabaseUnavailable."""
+        self._read_rules(monotonic())
+
+    def turn(self, *, may_begin: bool) -> float:
+        """Write down what has ended, and begin what is due; return when to look again.
+
+        Args:
+            may_begin: False: the node is to stop.
+
+        Raises:
+            MustEnd: a handler has run for too long.
+            DatabaseUnavailable: nothing was done; call it again.
+        """
+        now = monotonic()
+        self._collect()
+        self._stop_overdue(now)
+        if may_begin:
+            self._read_rules(now)
+        room = self._room() if may_begin else 0
+        due, look_at = self._look(room) if room > 0 else ([], now + LATEST)
+        if self._unwritten or due or self._asked_for:
+            # One that goes on, or is tried again, may be due by then.
+            goes_on = any(end.claimed.schedule or end.error is not None for end in self._unwritten.values())
+            begun = self._exchange(due)
+            if goes_on:
+                look_at = monotonic()
+            elif due and not begun:  # others were faster, or have them locked
+                look_at = monotonic() + SOONEST
+        return min([look_at, *self._overdue_at()])
+
+    def renew_if_due(self) -> None:
+        """Nothing: each timer has a lease, which is renewed beside this."""
+
+    def stop(self) -> None:
+        """Ask the handlers to stop."""
+        for timer in self.in_hand.values():
+            timer.stop()
+
+    def close(self) -> None:
+        """End the threads; the node is gone."""
+        self._workers.close()
+        with contextlib.suppress(DatabaseUnavailable):
+            self._node.leave()
+
+    def cut_off(self, why: str) -> Never:
+        """Give the running timers back, in which no thread can be stopped, for the process to end. Raises MustEnd."""
+        self._collect()
+        for timer in self._running:
+            self._unwritten[timer] = timer.ended(GIVEN_BACK, is_cut_off=True)
+        with contextlib.suppress(DatabaseUnavailable):  # they expire
+            self._exchange([])
+        raise MustEnd(why)
+
+    def _note_end(self, timer: RunningTimer, result: Result) -> None:
+        self._ended.put((timer, result))
+        self._wakeup.ring()
+
+    @property
+    def _running(self) -> list[RunningTimer]:
+        return [timer for timer in self.in_hand.values() if timer not in self._unwritten]
+
+    def _collect(self) -> None:
+        with contextlib.suppress(Empty):
+            while True:
+                timer, result = self._ended.get_nowait()
+                self._took += (timer.took - self._took) / 8
+                if result.error is not None:
+                    logger.warning("%s failed in attempt %d: %s", timer, timer.attempt, result.error)
+                self._unwritten.setdefault(timer, timer.ended(result))
+
+    def _room(self) -> int:
+        """Return how many more may be claimed: what the threads do in a moment, for they begin in order."""
+        ahead = min(MOST_AHEAD, max(1, int(AHEAD / max(self._took, 1e-6))))
+        return self._threads * ahead - len(self.in_hand) + len(self._unwritten)
+
+    def _read_rules(self, now: float) -> None:
+        if now - self._rules_at >= RULES_READ:
+            read = partial(claiming.rules, self._using, handling.topics())
+            found = retrying(connections[self._using], read)
+            node = self._node
+            self._rules = {
+                name: rule for name, rule in found.items() if may_handle(rule, node.labels, node.version)
+            }
+            self._rules_at = now
+        self._node.renew(self._rules)
+
+    def _look(self, room: int) -> tuple[list[Due], float]:
+        """Return what may begin now, in time before late, and when to look again."""
+        topics = [name for name, rule in self._rules.items() if not rule.is_paused]
+        late_room = min(room, self._rate.left(monotonic()))
+        look = partial(claiming.look, self._using, topics, room + 1, late_room)
+        found, seen_at = retrying(connections[self._using], look), monotonic()
+        due = [one for one in found if one.due_in <= 0]
+        late = [one for one in due if one.is_late]
+        chosen = ([one for one in due if not one.is_late] + late)[:room]
+        following = min((one.due_in / 1_000_000 for one in found if one.due_in > 0), default=LATEST)
+        if late_room < room and len(late) >= late_room:  # there may be more, for which there is no room yet
+            following = min(following, 5 * SOONEST)
+        return chosen, seen_at + min(following, LATEST)
+
+    def _exchange(self, due: list[Due]) -> int:
+        """Write, claim, and have run what was claimed; return how many these are."""
+        self._asked_for.update({one.pk: one for one in due})
+        for timer in self._unwritten:
+            timer.lease.let_go()  # no renewal finds another fence
+        ends, asked_for = list(self._unwritten.values()), list(self._asked_for.values())
+        send = partial(claiming.exchange, self._using, ends, asked_for, self._rules, self._holder)
+        claimed, locked = retrying(connections[self._using], send)
+        late = {one.pk for one in asked_for if one.is_late}
+        self._holder, self._asked_for = default_holder(), {}
+        for timer in [one for one in self._unwritten if one.claimed.pk not in locked]:
+            timer.lease.was_released()
+            del self._unwritten[timer]
+            if self.in_hand.get(timer.claimed.pk) is timer:
+                del self.in_hand[timer.claimed.pk]
+        begun = [RunningTimer(self._using, one, handling.find(one.rule.name)) for one in claimed]
+        self._rate.take(sum(one.pk in late for one in claimed))
+        self.in_hand.update({one.claimed.pk: one for one in begun})
+        self._workers.run(begun, self._threads)
+        return len(begun)
+
+    def _overdue_at(self) -> list[float]:
+        return [timer.overdue_at for timer in self._running if timer.overdue_at is not None]
+
+    def _stop_overdue(self, now: float) -> None:
+        overdue = [timer for timer in self._running if (timer.overdue_at or math.inf) <= now]
+        if not overdue:
+            return
+        for timer in overdue:
+            late = Result("", say("ran_too_long", seconds=timer.max_runtime))
+            self._unwritten[timer] = timer.ended(late, is_cut_off=True)
+        self.cut_off("; ".join(f"{timer} ran for more than {timer.max_runtime:g} s" for timer in overdue))

@@ -1,0 +1,295 @@
+"""The statements of a node: what is due, who gets it, and what came of it. Each batch is one transaction."""
+
+import datetime
+import logging
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from django.db import connections
+from django.db.models import F, Q
+
+from resourcepool import dialect
+from resourcepool.database.clock import monotonic
+from resourcepool.dialect import DbLater, DbNow, MicrosUntil, brief_transaction, from_columns, in_columns
+from resourcepool.events import say
+from resourcepool.signals import Fact, What, tell
+from resourcepool.taskqueue.telling import about
+from resourcepool.taskqueue.timers import occurrences
+from resourcepool.taskqueue.timers.gate import Rule, retry_delay
+from resourcepool.taskqueue.timers.models import Timer, Topic
+
+logger = logging.getLogger(__name__)
+
+State, End = Timer.State, Timer.End
+HANDED_FOR = (
+    60.0  # seconds within which one that was handed over is to be claimed, before it is handed over again
+)
+LATE = 60.0  # seconds after which a timer is late, and waits for those that are in time
+TOPICS_AT_ONCE = 200  # SQLite unites 500 queries at most; there are two for each topic
+READ = ("pk", "name", "topic_id", "payload", "due_at", "schedule", "catch_up", "state", "holder")
+COUNTS = ("fence", "attempts", "failures", "deaths", "previous_end")
+
+
+class Due(NamedTuple):
+    """A timer as it was seen; ``due_in``: microseconds until something is to be done about it."""
+
+    pk: int
+    topic: str
+    due_in: int
+
+    @property
+    def is_late(self) -> bool:
+        return self.due_in < -LATE * 1_000_000
+
+
+class Claimed(NamedTuple):
+    """A timer that this node has now, for one attempt under ``fence``."""
+
+    pk: int
+    fence: int
+    holder: str
+    sent_at: float  # see Grant
+    rule: Rule
+    name: str
+    payload: str
+    due_at: datetime.datetime
+    now: datetime.datetime  # of the database, at the claim
+    schedule: str
+    next_at: datetime.datetime | None
+    missed: int
+    attempt: int
+    failures: int
+    previous_end: str
+
+
+class Ended(NamedTuple):
+    """What came of an attempt; ``error`` None: it was handled; ``is_given_back``: it was not tried to its end.
+
+    ``delay``: seconds until one that was given back may begin again.
+    """
+
+    claimed: Claimed
+    outcome: str
+    error: str | None = None
+    is_given_back: bool = False
+    delay: float = 0.0
+    has_begun: bool = True
+    is_cut_off: bool = False
+
+
+def rules(using: str, topics: Collection[str]) -> dict[str, Rule]:
+    """Return what is asked for by those of these topics that are there."""
+    rows = Topic.objects.using(using).filter(pk__in=topics).values_list(*Rule._fields)
+    return {row[0]: Rule(*row) for row in rows}
+
+
+def look(using: str, topics: Sequence[str], most: int, late: int) -> list[Due]:
+    """Return up to ``most`` timers of each topic that are due or will be next, and up to ``late`` that are late."""
+    groups = [topics[first : first + TOPICS_AT_ONCE] for first in range(0, len(topics), TOPICS_AT_ONCE)]
+    found = [due for group in groups for due in _look(using, group, most, late)]
+    return sorted(found, key=lambda due: due.due_in)
+
+
+def _look(using: str, topics: Iterable[str], most: int, late: int) -> list[Due]:
+    queries = [rows for topic in topics for rows in _heads(using, topic, most, late)]
+    made = [rows.query.get_compiler(using).as_sql() for rows in queries]
+    # In queries of their own: SQLite takes no LIMIT within a UNION.
+    sql = " UNION ALL ".join(f"SELECT * FROM ({text}) t{number}" for number, (text, _) in enumerate(made))  # noqa: S608
+    params = [param for _, each in made for param in each]
+    found = dialect.run(connections[using], sql, params, dialect.all_rows)
+    return [Due(*row) for row in found]
+
+
+def _heads(using: str, topic: str, most: int, late: int) -> Iterable[Any]:
+    rows = Timer.objects.using(using).filter(topic_id=topic).unfinished().order_by("busy_before")
+    columns = ("pk", "topic_id", MicrosUntil("busy_before"))
+    yield rows.filter(busy_before__gte=DbLater(-LATE)).values_list(*columns)[:most]
+    if late:
+        yield rows.filter(busy_before__lt=DbLater(-LATE)).values_list(*columns)[:late]
+
+
+def exchange(
+    using: str, ends: Collection[Ended], due: Collection[Due], rules: Mapping[str, Rule], holder: str
+) -> tuple[list[Claimed], set[int]]:
+    """Write down what has ended, and claim what is due, in one transaction that may be sent again.
+
+    Args:
+        holder: a name that no other call uses: by it a claim is recognised whose answer was lost.
+
+    Returns:
+        What was claimed, and the primary keys of those ends that are still to be written: somebody has locked them.
+    """
+    with brief_transaction(connections[using]):
+        locked = _write(using, ends)
+        return _claim(using, _due(using, due, holder), rules, holder) if due else [], locked
+
+
+def hand_over(using: str, due: Collection[Due], rules: Mapping[str, Rule], holder: str) -> list[Claimed]:
+    """Set aside what is due for those who ``take`` it by the fences that are returned; see ``exchange``.
+
+    It stays pending, so that it can be cancelled, and is due again after ``HANDED_FOR``.
+    """
+    with brief_transaction(connections[using]):
+        return _claim(using, _due(using, due, holder), rules, holder, is_handed=True)
+
+
+def take(using: str, pk: int, fence: int, rule: Rule, holder: str) -> Claimed | None:
+    """Claim a timer that was handed over under this fence; None: it is not to be had. See ``exchange``."""
+    rows = Timer.objects.using(using).filter(pk=pk, topic_id=rule.name).unfinished()
+    wanted = rows.filter(Q(fence=fence, state=State.PENDING) | Q(holder=holder))
+    with brief_transaction(connections[using]):
+        claimed = _claim(using, wanted, {rule.name: rule}, holder)
+    return claimed[0] if claimed else None
+
+
+def _due(using: str, due: Collection[Due], holder: str) -> Any:
+    rows = Timer.objects.using(using).filter(pk__in=[one.pk for one in due]).unfinished()
+    return rows.filter(Q(busy_before__lte=DbNow()) | Q(holder=holder))
+
+
+def _claim(
+    using: str, wanted: Any, rules: Mapping[str, Rule], holder: str, *, is_handed: bool = False
+) -> list[Claimed]:
+    found = _unlocked(using, wanted).values(*READ, *COUNTS, now=DbNow())
+    sent_at, claimed, not_taken = monotonic(), list[Claimed](), 0
+    groups: dict[tuple[float, bool, str], list[int]] = defaultdict(list)
+    for row in found:
+        rule = rules[row["topic_id"]]
+        row |= {key: from_columns(row[key], connections[using]) for key in ("due_at", "now")}
+        if row["holder"] == holder:  # by a try whose answer was lost
+            until = DbLater(HANDED_FOR if is_handed else rule.ttl)
+            Timer.objects.using(using).filter(pk=row["pk"]).update(busy_before=until)
+            claimed.append(_claimed(row, rule, holder, sent_at, row["fence"], row["attempts"]))
+            continue
+        has_died = row["state"] == State.RUNNING and row["holder"] != ""
+        not_taken += is_handed and row["state"] == State.PENDING and row["holder"] != ""
+        is_revoked = row["state"] == State.RUNNING and not has_died  # given back by a process at its end
+        row["previous_end"] = End.EXPIRED if has_died else End.REVOKED if is_revoked else row["previous_end"]
+        row["deaths"] += has_died
+        one = _claimed(row, rule, holder, sent_at, row["fence"] + 1, row["attempts"] + 1)
+        if has_died and row["deaths"] >= rule.most_deaths:
+            _finish(
+                using, [one], State.DEAD, say("timer_process_died", count=row["deaths"]), deaths=row["deaths"]
+            )
+        elif not _fires(row):
+            _again(using, one)
+        else:
+            groups[rule.ttl, has_died, row["previous_end"]].append(row["pk"])
+            claimed.append(one)
+    if not_taken:
+        logger.warning("%d timers were handed over, and nobody took them within %g s", not_taken, HANDED_FOR)
+    for (ttl, has_died, previous_end), pks in groups.items():
+        attempt = {"state": State.RUNNING, "busy_before": DbLater(ttl), "attempts": F("attempts") + 1}
+        if is_handed:
+            attempt = {"state": State.PENDING, "busy_before": DbLater(HANDED_FOR)}
+        Timer.objects.using(using).filter(pk__in=pks).update(
+            **attempt,
+            holder=holder,
+            fence=F("fence") + 1,
+            deaths=F("deaths") + int(has_died),
+            previous_end=previous_end,
+            started_at=DbNow(),
+        )
+    return claimed
+
+
+def _occurrence(row: Mapping[str, Any]) -> occurrences.Occurrence:
+    schedule, is_retry = occurrences.read(row["schedule"]), row["attempts"] > 0
+    return occurrences.occurrence(schedule, row["catch_up"], row["due_at"], row["now"], is_retry=is_retry)
+
+
+def _fires(row: Mapping[str, Any]) -> bool:
+    return not row["schedule"] or _occurrence(row).fires
+
+
+def _claimed(
+    row: Mapping[str, Any], rule: Rule, holder: str, sent_at: float, fence: int, attempt: int
+) -> Claimed:
+    seen = _occurrence(row)
+    return Claimed(
+        *(row["pk"], fence, holder, sent_at, rule, row["name"], row["payload"], row["due_at"], row["now"]),
+        *(row["schedule"], seen.next_at, seen.missed, attempt, row["failures"], row["previous_end"]),
+    )
+
+
+def _write(using: str, ends: Collection[Ended]) -> set[int]:
+    """Write the ends of attempts that are still the current ones; return those whose rows are locked."""
+    if not ends:
+        return set()
+    rows = Timer.objects.using(using).filter(pk__in=[end.claimed.pk for end in ends]).unfinished()
+    found = {pk: rest for pk, *rest in _unlocked(using, rows).values_list("pk", "fence", "schedule")}
+    mine = [end for end in ends if found.get(end.claimed.pk, (0,))[0] == end.claimed.fence]
+    done: dict[tuple[float, str], list[Claimed]] = defaultdict(list)
+    for end in mine:
+        claimed = end.claimed
+        if found[claimed.pk][1] != claimed.schedule:
+            claimed = claimed._replace(next_at=None)  # cancelled meanwhile
+        if end.is_given_back:
+            _give_back(using, claimed, end)
+        elif end.error is None:
+            done[claimed.rule.done_kept, end.outcome].append(claimed)
+        elif claimed.failures + 1 <= claimed.rule.retries:
+            _try_again(using, claimed, end)
+        else:
+            _finish(using, [claimed], State.DEAD, end.error, failures=claimed.failures + 1)
+    for (kept, outcome), group in done.items():
+        _finish(using, group, State.DONE, outcome, kept=kept)
+    missing = {end.claimed.pk: end.claimed.fence for end in ends if end.claimed.pk not in found}
+    if not missing or not connections[using].features.has_select_for_update_skip_locked:
+        return set()
+    left = Timer.objects.using(using).filter(pk__in=missing).unfinished().values_list("pk", "fence")
+    return {pk for pk, fence in left if missing[pk] == fence}
+
+
+def _finish(
+    using: str, group: list[Claimed], state: Timer.State, outcome: str, *, kept: float = 1.0, **counts: Any
+) -> None:
+    """Let these be over; recurring ones go on with their next occurrence."""
+    for one in group:
+        if state == State.DEAD:
+            what = What.DEAD if one.next_at is None else What.FAILED
+            why = about(f"{one.rule.name}/{one.name}", outcome)
+            tell(Fact(what, Timer, using, one.pk, one.fence, one.holder, why))
+        if one.next_at is not None:
+            _again(using, one, outcome)
+    over = [one.pk for one in group if one.next_at is None]
+    rows = Timer.objects.using(using).filter(pk__in=over)
+    if over and not kept:
+        rows.delete()
+    elif over:
+        ended = {"state": state, "outcome": outcome, "finished_at": DbNow(), **Timer.nobodys(), **counts}
+        rows.update(fence=F("fence") + 1, **ended)
+
+
+def _again(using: str, one: Claimed, outcome: str = "") -> None:
+    assert one.next_at is not None  # noqa: S101 (for the type checker)
+    due_at = in_columns(one.next_at, connections[using])
+    waits = {"state": State.PENDING, "due_at": due_at, "busy_before": due_at, "holder": ""}
+    anew = {"attempts": 0, "failures": 0, "deaths": 0, "previous_end": End.NONE, "outcome": outcome}
+    Timer.objects.using(using).filter(pk=one.pk).update(fence=F("fence") + 1, **waits, **anew)
+
+
+def _try_again(using: str, one: Claimed, end: Ended) -> None:
+    failures = one.failures + 1
+    Timer.objects.using(using).filter(pk=one.pk).update(
+        state=State.PENDING,
+        fence=F("fence") + 1,
+        holder="",
+        busy_before=DbLater(retry_delay(one.rule.retry_delay, failures)),
+        failures=failures,
+        previous_end=End.REVOKED if end.is_cut_off else End.CLEAN,
+        outcome=end.error or "",
+    )
+
+
+def _give_back(using: str, one: Claimed, end: Ended) -> None:
+    anew = {"previous_end": End.REVOKED} if end.has_begun else {"attempts": F("attempts") - 1}
+    later = {"busy_before": DbLater(end.delay), "holder": "", "outcome": end.outcome}
+    rows = Timer.objects.using(using).filter(pk=one.pk)
+    rows.update(state=State.PENDING, fence=F("fence") + 1, **later, **anew)
+
+
+def _unlocked(using: str, rows: Any) -> Any:
+    skips = connections[using].features.has_select_for_update_skip_locked
+    return rows.order_by("pk").select_for_update(skip_locked=skips)

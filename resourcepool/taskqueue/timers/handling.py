@@ -1,0 +1,49 @@
+"""Handlers of timers, by topic."""
+
+import contextlib
+import importlib
+from collections.abc import Callable
+
+from django.utils.module_loading import autodiscover_modules
+
+from resourcepool.taskqueue.handlers import Handler, Registry, Run
+from resourcepool.taskqueue.timers.models import MAX_TOPIC
+
+of_timers = Registry("topic", "topic", MAX_TOPIC)
+
+
+def on(topic: str, *, max_runtime: object = None) -> Callable[[Run], Run]:
+    """Register a function for the timers of one topic.
+
+        @timers.on("order.timeout")
+        def expire(timer): ...
+
+    It is called with a ``RunningTimer``. The timer has been handled when it returns, and has failed when it returns
+    False or raises. What else it returns is kept as the result, if that is JSON of at most 2,000 characters.
+
+    Args:
+        topic: a line of 1 to 100 characters. A node without a handler for a topic leaves its timers alone.
+        max_runtime: seconds or timedelta, up to a day, after which the attempt has failed and the process ends at once:
+            a thread cannot be stopped.
+
+    Raises:
+        BadOption: the topic has another handler already, or a value is not allowed.
+    """
+    return of_timers.register(topic, max_runtime)
+
+
+def discover() -> None:
+    """Import the handlers of all installed apps."""
+    with contextlib.suppress(ImportError):  # without Celery nobody sets such timers
+        importlib.import_module("resourcepool.celery_timers")
+    autodiscover_modules("task_handlers", "timer_handlers")
+
+
+def topics() -> list[str]:
+    """Return the topics for which this process has a handler."""
+    return sorted(of_timers.known)
+
+
+def find(topic: str) -> Handler | None:
+    """Return the handler of this topic, if there is one in this process."""
+    return of_timers.known.get(topic)

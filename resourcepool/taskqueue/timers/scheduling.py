@@ -1,0 +1,297 @@
+"""Setting timers, by any process: each call is one small transaction, or part of the caller's (R4.8)."""
+
+import datetime
+import enum
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+from django.db import IntegrityError, connections, router, transaction
+from django.db.models import F, Q
+from django.utils.translation import gettext_noop as _
+
+from resourcepool import options
+from resourcepool.database.retry import retrying
+from resourcepool.dialect import DbNow, aware, for_project, from_columns, in_columns
+from resourcepool.events import Sentence
+from resourcepool.exceptions import BadOption, DatabaseUnavailable
+from resourcepool.taskqueue import checking
+from resourcepool.taskqueue.timers import nodes, occurrences
+from resourcepool.taskqueue.timers.models import MAX_TOPIC, Timer, Topic
+
+State = Timer.State
+IF_EXISTS = ("replace", "keep", "error")
+MOST_AHEAD = 36_500 * options.DAY  # seconds
+SOON = datetime.timedelta(seconds=1.5)  # nodes look by themselves before that
+LOOKS = 5  # at a row that others change at the same time
+NAMED = 5  # topics in an error
+
+
+class Scheduled(NamedTuple):
+    """A timer as it stands: ``is_new`` False when an unfinished one of this name was there before."""
+
+    name: str
+    topic: str
+    due_at: datetime.datetime
+    is_new: bool
+
+
+class Outcome(enum.StrEnum):
+    """What has come of ``cancel`` or ``reschedule``."""
+
+    CANCELLED = "cancelled"  # it does not fire, or not again
+    RESCHEDULED = "rescheduled"
+    RUNNING = "running"  # too late: a handler has it
+    FIRED = "fired"  # too late: it is over
+    UNKNOWN = "unknown"  # there is none of this name
+
+
+class _When(NamedTuple):
+    """What a caller said about the time, checked."""
+
+    after: float | None
+    at: datetime.datetime | None
+    schedule: occurrences.Schedule | None
+
+    def due_at(self, now: datetime.datetime) -> datetime.datetime:
+        if self.at is not None:
+            return self.at
+        if self.after is not None:
+            return now + datetime.timedelta(seconds=self.after)
+        found = None if self.schedule is None else self.schedule.after(now)
+        if found is None:
+            raise BadOption("cron", self.schedule, Sentence(occurrences.CRON))
+        return found
+
+
+def schedule(
+    name: str,
+    *,
+    topic: str,
+    after: object = None,
+    at: datetime.datetime | None = None,
+    every: object = None,
+    cron: str | None = None,
+    start: datetime.datetime | None = None,
+    tz: str = "UTC",
+    payload: Mapping[str, Any] | None = None,
+    catch_up: str = "once",
+    if_exists: str = "replace",
+) -> Scheduled:
+    """Set a timer; inside a transaction of the caller it is set when that commits.
+
+        timers.schedule("order-42-unpaid", after=timedelta(minutes=30), topic="order.timeout", payload={"order": 42})
+
+    Give exactly one of ``after``, ``at``, ``every`` and ``cron``. All moments are by the database's clock.
+
+    Args:
+        name: unique in its topic while the timer is not over; up to 200 characters.
+        topic: which handler it is for; see ``on``.
+        after: seconds or timedelta from now.
+        at: a datetime; one in the past fires at once.
+        every: seconds (1 at least) or timedelta: fires again and again, for the first time after one interval.
+        cron: five fields, as in a crontab, in the time zone ``tz``: "30 2 * * 1-5".
+        start: with ``every``: when it fires for the first time.
+        payload: what the handler gets; a JSON object of at most 64 KiB.
+        catch_up: of a recurring one, what becomes of occurrences for which nobody was alive: "once", "all" or "skip".
+        if_exists: "replace" a timer of this name that is not over (its handler, if it runs, loses it), "keep" it, or
+            "error".
+
+    Raises:
+        BadOption: a value is not allowed, or the name is in use and ``if_exists`` is "error".
+        DatabaseUnavailable: it is unknown whether it was set; call it again.
+    """
+    when = _when(after, at, every, cron, tz, start)
+    name, topic = checking.name("name", name), checking.name("topic", topic, most=MAX_TOPIC)
+    mode = options.one_of("if_exists", if_exists, IF_EXISTS)
+    values = {
+        "payload": checking.json_object("payload", {} if payload is None else payload),
+        "catch_up": options.one_of("catch_up", catch_up, Timer.CatchUp.values),
+        "schedule": "" if when.schedule is None else when.schedule.text(),
+    }
+    using = router.db_for_write(Timer)
+    tried: list[datetime.datetime] = []  # the due moments that were sent
+    is_soon = False
+
+    def send() -> Scheduled:
+        nonlocal is_soon
+        now = _now(using, topic)
+        due_at = when.due_at(now)
+        is_soon = due_at - now < SOON
+        tried.append(due_at)
+        return _put(using, name, topic, {**values, **_fresh(using, due_at)}, mode, tried)
+
+    made = retrying(connections[using], send)
+    if is_soon:
+        nodes.tell_after_commit(using, topic)
+    return made
+
+
+def cancel(name: str, *, topic: str | None = None) -> Outcome:
+    """Make a timer not fire; of ``cancel`` and the handler exactly one wins, and this tells which.
+
+    A recurring timer that is being handled does not fire again. Inside a transaction of the caller it counts when that
+    commits, and no handler begins until then.
+
+    Args:
+        topic: None: the only topic that has such a timer.
+
+    Returns:
+        CANCELLED, RUNNING (a handler has it), FIRED (it was over before), or UNKNOWN.
+
+    Raises:
+        BadOption: several topics have one of this name.
+        DatabaseUnavailable: it is unknown whether it was cancelled; call it again.
+    """
+    ended = {"state": State.CANCELLED, "finished_at": DbNow(), **Timer.nobodys()}
+    return _change(name, topic, Outcome.CANCELLED, lambda _using, _now: ended, stops_recurring=True)
+
+
+def reschedule(
+    name: str,
+    *,
+    topic: str | None = None,
+    after: object = None,
+    at: datetime.datetime | None = None,
+    every: object = None,
+    cron: str | None = None,
+    start: datetime.datetime | None = None,
+    tz: str = "UTC",
+) -> Outcome:
+    """Give a timer that has not begun another time; see ``schedule`` for the arguments, ``cancel`` for the topic.
+
+    ``after`` and ``at`` move the next firing only: a recurring timer keeps its schedule.
+
+    Returns:
+        RESCHEDULED, RUNNING, FIRED (it is over, or cancelled), or UNKNOWN.
+    """
+    when = _when(after, at, every, cron, tz, start)
+    kept = {} if when.schedule is None else {"schedule": when.schedule.text()}
+    return _change(
+        name,
+        topic,
+        Outcome.RESCHEDULED,
+        lambda using, now: {**_fresh(using, when.due_at(now)), **kept},
+        stops_recurring=False,
+    )
+
+
+def _when(after: object, at: object, every: object, cron: object, tz: object, start: object) -> _When:
+    given = {"after": after, "at": at, "every": every, "cron": cron}
+    named = [key for key, value in given.items() if value is not None]
+    if len(named) != 1:
+        raise BadOption(
+            "after", ", ".join(named) or None, Sentence(_("exactly one of after, at, every and cron"))
+        )
+    if start is not None and every is None:
+        raise BadOption("start", start, Sentence(_("a moment beside every, or nothing")))
+    if cron is not None:
+        return _When(None, None, occurrences.cron(cron, tz))
+    if every is not None:
+        first = None if start is None else aware(checking.moment("start", start))
+        return _When(None, first, occurrences.every(every))
+    if at is not None:
+        return _When(None, aware(checking.moment("at", at)), None)
+    return _When(options.seconds("after", after, most=MOST_AHEAD), None, None)
+
+
+def _fresh(using: str, due_at: datetime.datetime) -> dict[str, Any]:
+    """Return what is written to a timer so that it waits for this moment, as if it had never been tried."""
+    counts, moment = {"attempts": 0, "failures": 0, "deaths": 0}, in_columns(due_at, connections[using])
+    waits = {"due_at": moment, "busy_before": moment, "holder": "", "finished_at": None, "outcome": ""}
+    return {"state": State.PENDING, **waits, **counts, "previous_end": Timer.End.NONE}
+
+
+def _now(using: str, topic: str) -> datetime.datetime:
+    """Return the database's now; the topic is there afterwards."""
+    topics = Topic.objects.using(using)
+    wanted = topics.filter(pk=topic).values_list(DbNow(), flat=True)
+    now = wanted.first()
+    if now is None:
+        try:
+            with transaction.atomic(using=using):
+                topics.create(pk=topic)
+        except IntegrityError:
+            pass  # somebody else just did
+        now = wanted.get()
+    return from_columns(now, connections[using])
+
+
+def _put(
+    using: str, name: str, topic: str, values: dict[str, Any], mode: str, tried: list[datetime.datetime]
+) -> Scheduled:
+    rows = Timer.objects.using(using).filter(name=name, topic_id=topic)
+    done = Scheduled(name, topic, for_project(tried[-1]), True)
+    for _look in range(LOOKS):
+        found = rows.values("finished_at", "due_at", "state").first()
+        if found is None:
+            if _insert(using, name, topic, values):
+                return done
+            continue
+        is_over = found["finished_at"] is not None
+        due_at = from_columns(found["due_at"], connections[using])
+        if not is_over and due_at in tried[:-1]:
+            return done._replace(due_at=for_project(due_at))  # by a try whose answer was lost
+        if not is_over and mode == "keep":
+            return Scheduled(name, topic, for_project(due_at), False)
+        if not is_over and mode == "error":
+            raise BadOption(
+                "name", name, Sentence(_("a name that no timer of this topic has that is not over"))
+            )
+        still = Q() if mode == "replace" else ~Q(finished_at=None)
+        if rows.filter(still).update(**values, fence=F("fence") + 1, scheduled_at=DbNow()):
+            return done._replace(is_new=is_over)
+    raise DatabaseUnavailable(f"timer {topic}/{name} was changed by others {LOOKS} times meanwhile")
+
+
+def _insert(using: str, name: str, topic: str, values: dict[str, Any]) -> bool:
+    row = Timer(name=name, topic_id=topic, **values)
+    try:
+        with transaction.atomic(using=using):
+            row.save(force_insert=True, using=using)
+    except IntegrityError:
+        if Timer.objects.using(using).filter(name=name, topic_id=topic).exists():
+            return False
+        raise
+    return True
+
+
+def _change(name: str, topic: str | None, done: Outcome, changes: Any, *, stops_recurring: bool) -> Outcome:
+    using = router.db_for_write(Timer)
+    rows = Timer.objects.using(using).filter(name=checking.name("name", name))
+    if topic is not None:
+        rows = rows.filter(topic_id=checking.name("topic", topic, most=MAX_TOPIC))
+    return retrying(connections[using], partial(_change_once, rows, done, changes, stops_recurring))
+
+
+def _change_once(rows: Any, done: Outcome, changes: Any, stops_recurring: bool) -> Outcome:
+    for _look in range(LOOKS):
+        found = list(
+            rows.values("pk", "name", "topic_id", "fence", "state", "finished_at", "schedule", now=DbNow())[
+                : NAMED + 1
+            ]
+        )
+        if not found:
+            return Outcome.UNKNOWN
+        if len(found) > 1:  # those that are over do not count
+            found = [one for one in found if one["finished_at"] is None] or found[:1]
+        if len(found) > 1:
+            names = ", ".join(sorted(row["topic_id"] for row in found))
+            raise BadOption("topic", None, Sentence(_("one of %(names)s"), names=names))
+        (row,) = found
+        if row["finished_at"] is not None:
+            is_same = row["state"] in (State.CANCELLED, State.DISCARDED)
+            return done if is_same and done is Outcome.CANCELLED else Outcome.FIRED
+        mine = rows.filter(pk=row["pk"], fence=row["fence"]).unfinished()
+        # One whose handler's process has died is nobody's: it would fire again.
+        nobodys = mine.filter(Q(state=State.PENDING) | Q(busy_before__lte=DbNow()))
+        values = changes(rows.db, from_columns(row["now"], connections[rows.db]))
+        if nobodys.update(**values, fence=F("fence") + 1):
+            if "due_at" in values and values["due_at"] - row["now"] < SOON:
+                nodes.tell_after_commit(rows.db, row["topic_id"])
+            return done
+        if row["state"] == State.RUNNING and (
+            not stops_recurring or not row["schedule"] or mine.update(schedule="")
+        ):
+            return Outcome.RUNNING
+    raise DatabaseUnavailable(f"a timer was changed by others {LOOKS} times meanwhile")

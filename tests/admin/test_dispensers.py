@@ -1,0 +1,155 @@
+"""Dispensers, their buckets and tasks in the admin."""
+
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.test import Client
+from django.urls import reverse
+
+from resourcepool.events import say
+from resourcepool.models import Bucket, Dispenser, DispenserTask
+from tests.admin.test_streams import operate, page
+from tests.app.rows import change
+from tests.taskqueue.dispensed import bucket, dispenser, failed, fence, states, tasks
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def reviews() -> Dispenser:
+    """Two tasks are ready, alice has one, bob's bucket has expired, one task has failed."""
+    made = dispenser()
+    tasks("a", "b")
+    bucket("alice", "c")
+    bucket("bob", "d", lasts=-1)
+    failed("e", outcome="too <often>")
+    return made
+
+
+def test_the_list_of_dispensers_says_what_waits_who_has_what_and_why_nothing_is_handed_out(
+    admin_client: Client, reviews: Dispenser
+) -> None:
+    dispenser("empty")
+    shown = page(admin_client, "dispenser", "changelist")
+    for part in ("at work", "it has no tasks", "1 live bucket<", "1 expired bucket<", "failed", "never"):
+        assert part in shown
+    assert "?dispenser=reviews&amp;state=ready" in shown
+    assert "1 live bucket" in page(admin_client, "dispenser", "change", "reviews")
+
+
+def test_saving_a_form_writes_what_was_edited_and_not_what_others_wrote(
+    admin_client: Client, reviews: Dispenser
+) -> None:
+    change(reviews, is_paused=True)
+    address = reverse("admin:resourcepool_dispenser_change", args=["reviews"])
+    answer = admin_client.post(address, {"most_expirations": "3", "done_kept": "60"})
+    assert answer.status_code == 302
+    row = Dispenser.objects.get()
+    assert (row.most_expirations, row.done_kept, row.is_paused) == (3, 60, True)
+
+
+def test_only_a_dispenser_without_tasks_can_be_deleted_and_none_is_added_by_hand(
+    admin_client: Client, reviews: Dispenser
+) -> None:
+    dispenser("empty")
+    for name, expected in (("reviews", 403), ("empty", 200)):
+        address = reverse("admin:resourcepool_dispenser_delete", args=[name])
+        assert admin_client.get(address).status_code == expected
+    assert admin_client.get(reverse("admin:resourcepool_dispenser_add")).status_code == 403
+    assert "delete_selected" not in page(admin_client, "dispenser", "changelist")
+
+
+def test_dispensers_are_paused_and_resumed(admin_client: Client, reviews: Dispenser) -> None:
+    assert "1 was paused." in operate(admin_client, "dispenser", "pause", ["reviews"])
+    assert Dispenser.objects.get().is_paused
+    assert "1 was resumed." in operate(admin_client, "dispenser", "resume", ["reviews"])
+    assert not Dispenser.objects.get().is_paused
+
+
+def test_buckets_are_shown_with_their_tasks_and_found_by_dispenser_state_and_name(
+    admin_client: Client, reviews: Dispenser
+) -> None:
+    bucket("alice", "x", "y", name=dispenser("other").name)
+    assert "3 buckets" in page(admin_client, "bucket", "changelist")
+    assert "2 buckets" in page(admin_client, "bucket", "changelist", q="alice")
+    assert "1 bucket" in (shown := page(admin_client, "bucket", "changelist", q="alice", dispenser="other"))
+    assert ">2</a>" in shown
+    assert "1 bucket" in (shown := page(admin_client, "bucket", "changelist", standing="expired"))
+    assert "reviews/bob" in shown or ">bob<" in shown
+    assert "2 buckets" in page(admin_client, "bucket", "changelist", standing="live")
+    assert "alice" in page(admin_client, "bucket", "change", Bucket.objects.get(dispenser="other").pk)
+
+
+def test_a_bucket_is_freed_from_the_list_and_from_its_page(admin_client: Client, reviews: Dispenser) -> None:
+    alice, bob = (Bucket.objects.get(name=name) for name in ("alice", "bob"))
+    assert "1 was freed." in operate(admin_client, "bucket", "free", [alice.pk])
+    address = reverse("admin:resourcepool_bucket_operate", args=[bob.pk, "free"])
+    assert "do this when it is dead or stuck" in admin_client.get(address).content.decode()
+    assert Bucket.objects.count() == 1
+    answer = admin_client.post(address, {"confirmed": "yes"}, follow=True)
+    assert answer.redirect_chain[-1][0] == reverse("admin:resourcepool_bucket_changelist")
+    assert "1 was freed." in answer.content.decode()
+    assert not Bucket.objects.exists()
+    assert {states()[key] for key in "abcd"} == {"ready"}
+    assert fence("c") == 2
+    assert sorted(entry.object_repr for entry in LogEntry.objects.all()) == ["reviews/alice", "reviews/bob"]
+
+
+def test_tasks_are_shown_with_their_errors_and_found_by_dispenser_state_bucket_and_key(
+    admin_client: Client, reviews: Dispenser
+) -> None:
+    shown = page(admin_client, "dispensertask", "changelist", dispenser="reviews", state="failed")
+    assert "too &lt;often&gt;" in shown
+    assert "1 dispenser task" in shown
+    assert "0 dispenser tasks" in page(admin_client, "dispensertask", "changelist", dispenser="other")
+    assert "1 dispenser task" in page(admin_client, "dispensertask", "changelist", q="b")
+    assert "0 dispenser tasks" in page(admin_client, "dispensertask", "changelist", bucket="carol")
+    shown = page(admin_client, "dispensertask", "changelist", bucket="alice")
+    assert "1 dispenser task" in shown
+    assert "reviews/alice" in shown
+    failed_one = page(admin_client, "dispensertask", "change", DispenserTask.objects.get(key="e").pk)
+    assert "Retry" in failed_one
+    assert "Discard" in failed_one
+
+
+def test_a_list_of_tasks_takes_as_many_statements_as_one_of_one_task(
+    admin_client: Client, reviews: Dispenser, django_assert_max_num_queries: Any
+) -> None:
+    bucket("carol", *(f"c{number}" for number in range(40)))
+    with django_assert_max_num_queries(7):
+        page(admin_client, "dispensertask", "changelist")
+    with django_assert_max_num_queries(7):
+        page(admin_client, "bucket", "changelist")
+
+
+def test_tasks_are_retried_and_discarded(admin_client: Client, reviews: Dispenser) -> None:
+    pks = list(DispenserTask.objects.order_by("key").values_list("pk", flat=True))
+    shown = operate(admin_client, "dispensertask", "retry", pks)
+    assert "1 is ready again." in shown
+    assert "4 were left alone: they have not failed." in shown
+    shown = operate(admin_client, "dispensertask", "discard", [pks[0], pks[2]], reason="no such film")
+    assert "1 was discarded." in shown
+    assert "1 was left alone: running, assigned, or finished already." in shown
+    discarded = DispenserTask.objects.get(key="a")
+    assert discarded.outcome == say("discarded", name="admin", why="no such film")
+
+
+def test_who_may_only_look_changes_nothing(client: Client, django_user_model: Any, reviews: Dispenser) -> None:
+    from django.contrib.auth.models import Permission
+
+    user = django_user_model.objects.create_user("viewer", is_staff=True)
+    may = ["view_dispenser", "view_bucket", "view_dispensertask"]
+    user.user_permissions.set(Permission.objects.filter(codename__in=may))
+    client.force_login(user)
+    assert "reviews" in page(client, "dispenser", "changelist")
+    before = states()
+    operate(client, "dispenser", "pause", ["reviews"])
+    operate(client, "bucket", "free", list(Bucket.objects.values_list("pk", flat=True)))
+    operate(
+        client, "dispensertask", "discard", list(DispenserTask.objects.values_list("pk", flat=True)), reason="x"
+    )
+    assert not Dispenser.objects.get().is_paused
+    assert states() == before
+    address = reverse("admin:resourcepool_bucket_operate", args=[Bucket.objects.all()[0].pk, "free"])
+    assert client.post(address, {"confirmed": "yes"}).status_code == 403

@@ -1,0 +1,204 @@
+"""Topics, timers and nodes in the admin."""
+
+import datetime
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import Permission
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from resourcepool.models import Timer, TimerNode, Topic
+from tests.admin.test_streams import operate, page
+from tests.app.rows import expire, granted
+
+pytestmark = pytest.mark.django_db
+TOPIC = "order.timeout"
+
+
+def timer(name: str, due_in: float = 3600, **columns: Any) -> Timer:
+    moment = timezone.now() + datetime.timedelta(seconds=due_in)
+    row: Timer = Timer.objects.create(
+        name=name, topic_id=TOPIC, due_at=moment, busy_before=moment, payload='{"n": 1}', **columns
+    )
+    return row
+
+
+@pytest.fixture
+def topic() -> Topic:
+    row: Topic = Topic.objects.create(name=TOPIC, requires={"zone": "eu"})
+    timer("a")
+    timer("b", -600)
+    timer("c", state="dead", finished_at=timezone.now(), outcome="disk <full>")
+    return row
+
+
+def node(**columns: Any) -> TimerNode:
+    row: TimerNode = TimerNode.objects.create(name="web-1 <b>", topics=[TOPIC], **columns)
+    granted(row, "web-1")
+    return row
+
+
+def test_the_list_of_topics_says_what_is_late_and_why_nothing_fires(admin_client: Client, topic: Topic) -> None:
+    shown = page(admin_client, "topic", "changelist")
+    for text in ("not firing", "no live node handles it", "1 due, the first for 10 min", "no node"):
+        assert text in shown
+    assert f"{reverse('admin:resourcepool_timer_changelist')}?topic={TOPIC}&amp;standing=dead" in shown
+    node(labels={"zone": "eu"})
+    assert "at work" in (shown := page(admin_client, "topic", "change", TOPIC))
+    assert "1 node" in shown
+
+
+def test_the_settings_of_a_topic_are_edited_and_a_pause_meanwhile_stays(
+    admin_client: Client, topic: Topic
+) -> None:
+    address = reverse("admin:resourcepool_topic_change", args=[TOPIC])
+    names = ("retry_delay", "most_deaths", "ttl", "done_kept")
+    form = {name: getattr(topic, name) for name in names} | {"least_version": "2.10", "requires": ""}
+    form["initial-requires"] = '{"zone": "eu"}'  # as the page has it
+    assert admin_client.post(address, {**form, "retries": "5"}).status_code == 302
+    row = Topic.objects.get()
+    assert (row.retries, row.least_version, row.requires) == (5, "2.10", {})
+    answer = admin_client.post(address, {**form, "retries": "6", "requires": '{"zone": 1}'})
+    assert "A label and its value are texts" in answer.content.decode()
+    assert Topic.objects.get().retries == 5
+
+
+def test_nobody_adds_topics_timers_or_nodes(admin_client: Client, topic: Topic) -> None:
+    for model in ("topic", "timer", "timernode"):
+        assert admin_client.get(reverse(f"admin:resourcepool_{model}_add")).status_code == 403
+
+
+def test_a_topic_that_has_timers_is_not_deleted_and_they_are_not_listed(
+    admin_client: Client, topic: Topic
+) -> None:
+    address = reverse("admin:resourcepool_topic_delete", args=[TOPIC])
+    shown = admin_client.get(address).content.decode()
+    assert f"{TOPIC} has timers" in shown
+    assert f"{TOPIC}/a" not in shown
+    admin_client.post(address, {"post": "yes"})
+    assert Topic.objects.exists()
+    Timer.objects.all().delete()
+    assert admin_client.post(address, {"post": "yes"}).status_code == 302
+    assert not Topic.objects.exists()
+
+
+def test_topics_are_paused_and_resumed(admin_client: Client, topic: Topic) -> None:
+    assert "1 was paused." in operate(admin_client, "topic", "pause", [TOPIC])
+    assert Topic.objects.get().is_paused
+    assert "it is paused" in page(admin_client, "topic", "changelist")
+    assert "1 was resumed." in operate(admin_client, "topic", "resume", [TOPIC])
+
+
+def test_timers_are_found_by_topic_state_lateness_and_whole_name(admin_client: Client, topic: Topic) -> None:
+    for count, query in (
+        (3, {"topic": TOPIC}),
+        (0, {"topic": "other"}),
+        (2, {"standing": "unfinished"}),
+        (1, {"standing": "due"}),
+        (1, {"standing": "late"}),
+        (1, {"standing": "dead"}),
+        (1, {"q": "b"}),
+        (0, {"q": "order"}),
+    ):
+        shown = page(admin_client, "timer", "changelist", **query)
+        assert f"{count} timer" in shown, query
+    shown = page(admin_client, "timer", "changelist")
+    assert "disk &lt;full&gt;" in shown
+    assert "due for 10 min" in shown
+    assert "in 60 min" in shown or "in 59 min" in shown
+    assert "{&quot;n&quot;: 1}" not in shown
+
+
+def test_the_page_of_a_timer_shows_its_payload_and_offers_what_makes_sense(
+    admin_client: Client, topic: Topic
+) -> None:
+    shown = page(admin_client, "timer", "change", Timer.objects.get(name="a").pk)
+    assert "{&quot;n&quot;: 1}" in shown
+    assert "Fire now" in shown
+    assert "Retry" not in shown
+    shown = page(admin_client, "timer", "change", Timer.objects.get(name="c").pk)
+    assert "Retry" in shown
+    assert "Fire now" not in shown
+
+
+def test_timers_are_fired_cancelled_retried_and_discarded(admin_client: Client, topic: Topic) -> None:
+    pks = list(Timer.objects.order_by("name").values_list("pk", flat=True))
+    shown = operate(admin_client, "timer", "fire", pks)
+    assert "1 is due now." in shown
+    assert "2 were left alone: due already, running, or over." in shown
+    assert "1 is ready again." in operate(admin_client, "timer", "retry", pks)
+    assert "1 was cancelled." in operate(admin_client, "timer", "cancel", pks[:1])
+    assert "1 was discarded." in operate(admin_client, "timer", "discard", pks[1:2], reason="paid")
+    assert dict(Timer.objects.values_list("name", "state")) == {
+        "a": "cancelled",
+        "b": "discarded",
+        "c": "pending",
+    }
+    assert Timer.objects.get(name="b").outcome == "discarded by admin: paid"
+    changed = [entry.object_repr for entry in LogEntry.objects.order_by("pk")]
+    assert changed == [f"{TOPIC}/{name}" for name in "acab"]
+
+
+def test_before_an_act_the_page_asks(admin_client: Client, topic: Topic) -> None:
+    address = reverse("admin:resourcepool_timer_changelist")
+    chosen = {
+        "action": "cancel",
+        "_selected_action": [str(Timer.objects.get(name="a").pk)],
+        "select_across": "0",
+    }
+    answer = admin_client.post(address, chosen)
+    assert "a recurring one that runs goes on" in answer.content.decode()
+    assert not Timer.objects.filter(state="cancelled").exists()
+
+
+def test_nodes_are_shown_with_what_they_are_and_whether_they_live(admin_client: Client) -> None:
+    row = node(labels={"zone": "eu"}, version="2.10")
+    shown = page(admin_client, "timernode", "changelist")
+    for text in ("web-1 &lt;b&gt;", "zone=eu", "2.10", TOPIC, "alive"):
+        assert text in shown
+    expire(row)
+    assert "dead" in page(admin_client, "timernode", "change", row.pk)
+
+
+def test_who_may_only_look_changes_nothing(client: Client, django_user_model: Any, topic: Topic) -> None:
+    user = django_user_model.objects.create_user("viewer", is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(codename__in=["view_topic", "view_timer"]))
+    client.force_login(user)
+    pks = list(Timer.objects.values_list("pk", flat=True))
+    assert TOPIC in page(client, "topic", "changelist")
+    operate(client, "topic", "pause", [TOPIC])
+    for action in ("fire", "cancel", "retry", "discard"):
+        operate(client, "timer", action, pks, reason="x")
+    assert not Topic.objects.get().is_paused
+    assert dict(Timer.objects.values_list("name", "state")) == {"a": "pending", "b": "pending", "c": "dead"}
+    assert client.get(reverse("admin:resourcepool_timernode_changelist")).status_code == 403
+
+
+def test_a_page_of_timers_takes_as_many_queries_however_many_there_are(
+    admin_client: Client, topic: Topic, django_assert_max_num_queries: Any
+) -> None:
+    for number in range(30):
+        timer(f"timer {number}")
+        Topic.objects.create(name=f"topic {number}")
+    for model in ("timer", "topic"):
+        with django_assert_max_num_queries(11):
+            page(admin_client, model, "changelist")
+
+
+@pytest.mark.parametrize(
+    ("kept", "shown"),
+    [
+        ('{"every": 300.0}', "every 300 s"),
+        ('{"every": 1234567.5}', "every 1,234,567.5 s"),
+        ('{"cron": "30 7 * * 1-5", "tz": "Europe/Berlin"}', "30 7 * * 1-5 (Europe/Berlin)"),
+        ('{"never": 1}', "{&quot;never&quot;: 1}"),  # written past validation
+        ("17", "17"),
+    ],
+)
+def test_a_schedule_is_spelled_for_people(admin_client: Client, topic: Topic, kept: str, shown: str) -> None:
+    row = timer("d", schedule=kept)
+    assert f">{shown}</td>" in page(admin_client, "timer", "changelist")
+    assert f">{shown}</div>" in page(admin_client, "timer", "change", row.pk)

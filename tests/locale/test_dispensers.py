@@ -1,0 +1,141 @@
+"""Dispensers, buckets, their tasks and their alarms in Chinese: no word of ours is left in English."""
+
+import argparse
+from collections.abc import Iterator
+
+import pytest
+from django.test import Client
+from django.utils import translation
+
+from resourcepool.dialect import DbLater
+from resourcepool.events import say
+from resourcepool.models import Bucket, Dispenser, DispenserTask
+from resourcepool.status.dispensers import dispensers, of_dispensers
+from tests.admin.conftest import sign_in
+from tests.locale.test_commands import CHINESE, chinese, parser_of
+from tests.locale.test_pages import CHINESE as ASKED
+from tests.locale.test_pages import said
+from tests.locale.test_queues import content, in_english
+from tests.management.operated import run
+from tests.taskqueue.dispensed import bucket, dispenser, failed, tasks
+
+__all__ = ["chinese"]
+
+DISPENSERS, BUCKETS, TASKS = (
+    f"/admin/resourcepool/{kind}/" for kind in ("dispenser", "bucket", "dispensertask")
+)
+NAMES = {"reviews", "idle", "alice", "bob", "superuser", "film", "JSON"}
+
+
+def english(text: str) -> set[str]:
+    """Return the words of a text that are neither Chinese nor names."""
+    return in_english(text) - NAMES
+
+
+@pytest.fixture
+def client(committed: None) -> Client:
+    return sign_in("superuser")
+
+
+@pytest.fixture
+def reviews(committed: None) -> Iterator[Dispenser]:
+    """A task of each state, a live bucket and an expired one; idle has nothing."""
+    made = dispenser()
+    tasks("1", "2")
+    bucket("alice", "3")
+    bucket("bob", "4", lasts=-1)
+    failed("5", outcome=say("bucket_expired", count=5))
+    dispenser("idle")
+    yield made
+    for model in (DispenserTask, Bucket, Dispenser):
+        model.objects.all().delete()
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *(DISPENSERS, f"{DISPENSERS}reviews/change/", f"{DISPENSERS}idle/change/"),
+        f"{DISPENSERS}reviews/operate/pause/",
+        *(BUCKETS, f"{BUCKETS}{{bucket}}/change/", f"{BUCKETS}{{bucket}}/operate/free/"),
+        *(TASKS, f"{TASKS}?state=ready", f"{TASKS}{{task}}/change/"),
+        *(f"{TASKS}{{task}}/operate/{order}/" for order in ("retry", "discard")),
+    ],
+)
+def test_a_page_is_in_chinese(client: Client, reviews: Dispenser, url: str) -> None:
+    keys = {"task": DispenserTask.objects.get(key="5").pk, "bucket": Bucket.objects.get(name="alice").pk}
+    there = url.format(**keys)
+    page = content(said(client, there, **ASKED))
+    assert CHINESE.search(page)
+    assert not english(page)
+    assert not CHINESE.search(said(client, there))
+
+
+def test_the_dashboard_is_in_chinese(client: Client, reviews: Dispenser) -> None:
+    page = said(client, "/admin/resourcepool/dashboard/", **ASKED)
+    panel = page[page.index('aria-labelledby="rp-dispensers"') :]
+    panel = panel[panel.index(">") : panel.index("</section>")]
+    assert "没有任务" in panel
+    assert not english(panel)
+
+
+def test_what_came_of_it_is_said_in_chinese(client: Client, reviews: Dispenser) -> None:
+    alice = Bucket.objects.get(name="alice").pk
+    answer = client.post(f"{BUCKETS}{alice}/operate/free/", {"confirmed": "yes"}, follow=True, **ASKED)
+    assert "已收回 1 个" in answer.content.decode()
+
+
+def test_why_nothing_is_handed_out_and_alarms_are_in_chinese(reviews: Dispenser) -> None:
+    with translation.override("zh-hans"):
+        DispenserTask.objects.filter(key="1").update(added_at=DbLater(-7_200))
+        DispenserTask.objects.filter(state="assigned").update(assigned_at=DbLater(-7_200))
+        DispenserTask.objects.filter(state="done").update(finished_at=DbLater(-7_200))
+        found = [str(alarm) for alarm in of_dispensers(dispensers(), 600)]
+        assert len(found) == 2
+        assert all(one.startswith("任务分发器：reviews: ") for one in found)
+        reasons = [one.because for one in dispensers()]
+        Bucket.objects.filter(name="alice").delete()
+        reasons += [one.because for one in dispensers()]
+        DispenserTask.objects.filter(state="ready").delete()
+        reasons += [one.because for one in dispensers()]
+        Bucket.objects.all().delete()
+        reasons += [one.because for one in dispensers()]
+        assert len({*reasons}) == 5  # one of them is ""
+        assert not english(" ".join([*found, *reasons]))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *((), ("show", "reviews"), ("show", "nix"), ("--watch", "9", "pause", "reviews")),
+        *(("pause", "nix"), ("pause", "reviews"), ("resume", "reviews"), ("retry", "reviews", "nix")),
+        *(("retry", "reviews", "5"), ("retry", "reviews", "1"), ("retry", "reviews")),
+        *(("retry", "reviews", "--state", "failed"), ("retry", "reviews", "--state", "discarded")),
+        *(
+            ("discard", "reviews", "3", "--reason", "无"),
+            ("free", "reviews", "alice"),
+            ("free", "reviews", "nix"),
+        ),
+        *(("add", "reviews", "6", "1"), ("add", "reviews", "6"), ("add", "reviews", "6", "1", "6", "2")),
+        *(("add", "reviews", "6", "nix"), ("clear", "reviews"), ("clear", "reviews", "--yes")),
+    ],
+)
+def test_the_command_speaks_chinese(reviews: Dispenser, chinese: None, words: tuple[str, ...]) -> None:
+    ran = run("dispenser", *words)
+    assert CHINESE.search(ran.all)
+    typed = {"nix", "dispenser", "key", "keys", "score", "failed", "discarded", "yes", "show"}
+    assert not {word.lower() for word in english(ran.all)} - typed
+
+
+def test_the_help_of_each_word_is_in_chinese(chinese: None) -> None:
+    actions = parser_of("resourcepool_dispenser")._actions
+    subs = next(action for action in actions if isinstance(action, argparse._SubParsersAction))
+    assert all(CHINESE.search(choice.help or "") for choice in subs._choices_actions)
+    for name, parser in subs.choices.items():
+        helps = [each.help for each in parser._actions if each.dest != "help"]
+        assert not [one for one in helps if not CHINESE.search(one or "")], name
+
+
+def test_programs_are_answered_in_english(reviews: Dispenser, chinese: None) -> None:
+    ran = run("dispenser", "show", "--json")
+    assert ran.code == 0
+    assert not CHINESE.search(ran.all)

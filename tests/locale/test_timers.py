@@ -1,0 +1,132 @@
+"""Timers, their topics, nodes and alarms in Chinese: no word of ours is left in English."""
+
+import argparse
+import datetime
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone, translation
+
+from resourcepool.events import say
+from resourcepool.models import Timer, TimerNode, Topic
+from resourcepool.status.timers import of_timers, topics
+from tests.admin.conftest import sign_in
+from tests.app.rows import granted
+from tests.locale.test_commands import CHINESE, chinese, parser_of
+from tests.locale.test_pages import CHINESE as ASKED
+from tests.locale.test_pages import said
+from tests.locale.test_queues import content, in_english
+from tests.management.operated import run
+
+__all__ = ["chinese"]
+
+TOPICS, TIMERS, NODES = (f"/admin/resourcepool/{kind}/" for kind in ("topic", "timer", "timernode"))
+NAMES = {"Ttl", "once", "orders", "idle", "web", "superuser", "zone", "eu", "canary", "JSON", "manage", "py"}
+
+
+def english(text: str) -> set[str]:
+    """Return the words of a text that are neither Chinese nor names."""
+    return in_english(text) - NAMES
+
+
+@pytest.fixture
+def client(committed: None) -> Client:
+    return sign_in("superuser")
+
+
+@pytest.fixture
+def orders(committed: None) -> Iterator[Topic]:
+    """One of its timers is late, others wait or have failed; the only node may not handle them."""
+    made: Topic = Topic.objects.create(name="orders", requires={"zone": "eu"})
+    Topic.objects.create(name="idle")
+    now = timezone.now()
+    for name, hours, columns in (
+        ("0", -3, {}),
+        ("1", 3, {}),
+        ("2", -3, {"state": "dead", "finished_at": now, "outcome": say("process_died", count=3)}),
+        ("3", 3, {"state": "cancelled", "finished_at": now, "outcome": say("cancelled", name="web")}),
+    ):
+        moment = now + datetime.timedelta(hours=hours)
+        fields: dict[str, Any] = {"due_at": moment, "busy_before": moment, **columns}
+        Timer.objects.create(topic=made, name=name, **fields)
+    granted(TimerNode.objects.create(name="web", labels={"canary": "eu"}, topics=["orders"]), "web")
+    yield made
+    for model in (Timer, Topic, TimerNode):
+        model.objects.all().delete()
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *(TOPICS, f"{TOPICS}orders/change/", f"{TOPICS}idle/change/", f"{TOPICS}orders/operate/pause/"),
+        *(TIMERS, f"{TIMERS}?standing=late", f"{TIMERS}{{timer}}/change/"),
+        *(f"{TIMERS}{{timer}}/operate/{act}/" for act in ("fire", "cancel", "retry", "discard")),
+        *(NODES, f"{NODES}web/change/"),
+    ],
+)
+def test_a_page_is_in_chinese(client: Client, orders: Topic, url: str) -> None:
+    there = url.format(timer=Timer.objects.get(name="0").pk)
+    page = content(said(client, there, **ASKED))
+    assert CHINESE.search(page)
+    assert not english(page)
+    assert not CHINESE.search(said(client, there))
+
+
+def test_the_dashboard_is_in_chinese(client: Client, orders: Topic) -> None:
+    page = said(client, "/admin/resourcepool/dashboard/", **ASKED)
+    panel = page[page.index('aria-labelledby="rp-timers"') :]
+    panel = panel[panel.index(">") : panel.index("</section>")]
+    assert "web: 是金丝雀节点" in panel
+    assert not english(panel)
+
+
+def test_what_came_of_it_is_said_in_chinese(client: Client, orders: Topic) -> None:
+    for url, expected in (
+        (f"{TIMERS}{Timer.objects.get(name='1').pk}/operate/fire/", "1 个现已到期。"),
+        (f"{TIMERS}{Timer.objects.get(name='0').pk}/operate/cancel/", "已取消 1 个。"),
+        (f"{TOPICS}orders/operate/pause/", "已暂停 1 个。"),
+    ):
+        answer = client.post(url, {"confirmed": "yes"}, follow=True, **ASKED)
+        assert expected in answer.content.decode()
+
+
+def test_alarms_are_in_chinese(orders: Topic) -> None:
+    with translation.override("zh-hans"):
+        dead, nobody = of_timers(topics(), 60)
+        assert str(nobody).startswith("定时器：orders: 没有存活的节点处理它")
+        Topic.objects.update(on_canary=True, requires={})
+        _dead, late = of_timers(topics(), 60)
+        assert not english(f"{dead} {nobody} {late}")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *((), ("show", "orders"), ("show", "nix"), ("pause", "nix"), ("pause", "orders"), ("resume", "orders")),
+        *(("fire", "orders", "nix"), ("fire", "orders", "0", "1"), ("cancel", "orders", "0", "2")),
+        *(("retry", "orders"), ("retry", "orders", "2"), ("retry", "orders", "0", "--state", "dead")),
+        *(("fire", "orders", "--state", "pending"), ("retry", "idle", "--state", "dead")),
+        *(("discard", "orders", "0", "--reason", "卡住了"), ("--watch", "9", "pause", "orders")),
+    ],
+)
+def test_the_command_of_topics_speaks_chinese(orders: Topic, chinese: None, words: tuple[str, ...]) -> None:
+    ran = run("topics", *words)
+    assert CHINESE.search(ran.all)
+    assert not english(ran.all) - {"nix", "topic", "name", "yes", "show"}
+
+
+def test_the_help_of_each_word_of_topics_is_in_chinese(chinese: None) -> None:
+    actions = parser_of("resourcepool_topics")._actions
+    subs = next(action for action in actions if isinstance(action, argparse._SubParsersAction))
+    assert all(CHINESE.search(choice.help or "") for choice in subs._choices_actions)
+    for name, parser in subs.choices.items():
+        helps = [each.help for each in parser._actions if each.dest != "help"]
+        assert not [one for one in helps if not CHINESE.search(one or "")], name
+
+
+def test_programs_are_answered_in_english(orders: Topic, chinese: None) -> None:
+    ran = run("topics", "show", "--json")
+    assert ran.code == 0
+    assert not CHINESE.search(ran.all)

@@ -1,0 +1,90 @@
+"""What an operator sees of timers, and does to them, from a shell."""
+
+import datetime
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from resourcepool.models import Timer, Topic
+from tests.management.operated import run
+
+pytestmark = pytest.mark.django_db
+TOPIC = "order.timeout"
+
+
+@pytest.fixture
+def topic() -> Topic:
+    row: Topic = Topic.objects.create(name=TOPIC)
+    moment = timezone.now() + datetime.timedelta(hours=1)
+    for name, columns in {"a": {}, "b": {}, "c": {"state": "dead", "finished_at": timezone.now()}}.items():
+        fields: dict[str, Any] = {
+            "topic": row,
+            "name": name,
+            "due_at": moment,
+            "busy_before": moment,
+            **columns,
+        }
+        Timer.objects.create(payload='{"secret": "s3cret"}', **fields)
+    return row
+
+
+def states() -> dict[str, str]:
+    return dict(Timer.objects.values_list("name", "state"))
+
+
+def test_without_timers_it_says_where_topics_come_from() -> None:
+    assert run("topics").out == "There is no timer yet, and no topic: the first timer makes it.\n"
+
+
+def test_each_topic_is_shown_and_why_nothing_fires(topic: Topic) -> None:
+    ran = run("topics")
+    assert ran.out.splitlines()[0].split() == [
+        *("topic", "nodes", "pending", "next", "in", "due", "late", "by", "running"),
+        *("done/min", "failed/min", "dead-letter"),
+    ]
+    assert f"{TOPIC}: no live node handles it; start one: `manage.py resourcepool_timers`" in ran.out
+    assert run("topics", "show", TOPIC).out == ran.out
+    assert run("why", TOPIC).out == ran.out
+    (one,) = run("topics", "show", "--json").json["topics"]
+    assert (one["pending"], one["dead"], one["late"], one["because"][:12]) == (2, 1, 0.0, "no live node")
+    assert "s3cret" not in run("topics", "--json").all + run("why", TOPIC, "--json").all
+
+
+def test_a_topic_is_paused_and_resumed(topic: Topic) -> None:
+    assert run("topics", "pause", TOPIC).out == "1 was paused.\n"
+    assert run("topics", "pause", TOPIC).err == "1 was paused already.\n"
+    assert "it is paused" in run("topics").out
+    assert run("topics", "resume", TOPIC).out == "1 was resumed.\n"
+
+
+def test_timers_are_fired_cancelled_retried_and_discarded_by_name(topic: Topic) -> None:
+    assert run("topics", "fire", TOPIC, "a").out == "1 is due now.\n"
+    assert Timer.objects.due().get().name == "a"
+    ran = run("topics", "cancel", TOPIC, "a", "c", "nix")
+    assert ran.out == "1 was cancelled.\n"
+    assert ran.err == (f"1 was left alone: running, or over. Not in {TOPIC}: nix\n")
+    assert run("topics", "retry", TOPIC, "c").out == "1 is ready again.\n"
+    assert run("topics", "discard", TOPIC, "b", "--reason", "paid").out == "1 was discarded.\n"
+    assert states() == {"a": "cancelled", "b": "discarded", "c": "pending"}
+
+
+def test_all_of_a_state_at_once_is_asked_for(topic: Topic) -> None:
+    assert run("topics", "fire", TOPIC, "--state", "pending", "--yes").out == "2 are due now.\n"
+    assert run("topics", "retry", TOPIC, "--state", "cancelled").err == f"nothing in {TOPIC} is in that state\n"
+    assert run("topics", "retry", TOPIC, "a", "--state", "dead").code != 0
+    assert run("topics", "retry", TOPIC).code != 0
+
+
+def test_what_is_unknown_is_refused_and_changes_nothing(topic: Topic) -> None:
+    assert f"one of {TOPIC}" in run("topics", "pause", "nix").err
+    assert f"one of {TOPIC}" in run("topics", "show", "nix").err
+    assert run("topics", "--json", "pause", TOPIC).code != 0
+    assert not Topic.objects.get().is_paused
+
+
+def test_resourcepool_status_tells_of_late_timers_and_dead_letters(topic: Topic) -> None:
+    Timer.objects.filter(name="a").update(busy_before=timezone.now() - datetime.timedelta(hours=2))
+    shown = run("status").out
+    assert f"timers: {TOPIC}: no live node handles it" in shown
+    assert f"timers: {TOPIC}: 1 failed for good" in shown

@@ -1,0 +1,161 @@
+"""How a dispenser stands, and why nothing is handed out."""
+
+from typing import Any
+
+import pytest
+
+from resourcepool.dialect import DbLater, DbNow
+from resourcepool.exceptions import BadOption
+from resourcepool.models import Dispenser, DispenserTask
+from resourcepool.status.alarm import Kind
+from resourcepool.status.dispensers import (
+    MOST_DISPENSERS,
+    dispenser_of,
+    dispensers,
+    of_dispensers,
+    page_of_dispensers,
+)
+from tests.taskqueue.dispensed import bucket, dispenser, failed, tasks
+
+pytestmark = pytest.mark.django_db
+
+
+def because() -> str:
+    (one,) = dispensers()
+    return one.because
+
+
+def test_each_kind_of_task_and_of_bucket_is_counted() -> None:
+    Dispenser.objects.filter(pk=dispenser().pk).update(rebuilt_at=DbLater(-90))
+    tasks("a", "b")
+    bucket("alice", "c", "d", "e")
+    bucket("bob", "f", lasts=-1)
+    failed("g")
+    tasks("h", state="done", finished_at=DbNow())
+    tasks("i", state="done", finished_at=DbLater(-300))
+    tasks("j", state="discarded", finished_at=DbNow())
+    (one,) = dispensers("reviews")
+    assert (one.depth, one.live, one.expired, one.assigned, one.failed, one.done) == (2, 1, 1, 4, 1, 1)
+    assert one.rebuilt is not None
+    assert one.rebuilt >= 89
+    assert one.because == ""
+
+
+def test_the_oldest_is_the_one_that_was_added_first_wherever_it_is_in_the_order() -> None:
+    dispenser()
+    assert dispensers()[0].oldest is None
+    tasks("a", "b", "c")
+    DispenserTask.objects.filter(key="b").update(added_at=DbLater(-3_600))
+    oldest = dispensers()[0].oldest
+    assert oldest is not None
+    assert 3_599 <= oldest < 7_200
+
+
+def test_why_nothing_is_handed_out_is_said_in_a_sentence() -> None:
+    dispenser()
+    assert because() == "it has no tasks"
+    tasks("a")
+    assert because() == "no worker has a bucket"
+    made = bucket("alice", "b")
+    assert because() == ""
+    DispenserTask.objects.filter(key="a").delete()
+    assert because() == "all tasks are assigned"
+    type(made).objects.update(busy_before=DbLater(-1))
+    assert because() == "all tasks are assigned; those in expired buckets return when the next worker asks"
+    Dispenser.objects.update(is_paused=True)
+    assert because() == "it is paused"
+
+
+def test_an_unknown_dispenser_is_refused_with_those_there_are() -> None:
+    with pytest.raises(BadOption, match="it is made when it is first used"):
+        dispensers("unknown")
+    dispenser()
+    with pytest.raises(BadOption, match="dispenser='unknown' is not allowed: one of reviews"):
+        dispensers("unknown")
+    assert dispenser_of("unknown") is None
+    assert dispenser_of("re\0views") is None
+
+
+def test_many_dispensers_are_read_with_as_many_statements_as_one(django_assert_num_queries: Any) -> None:
+    with django_assert_num_queries(1):
+        assert dispensers() == []
+    for number in range(MOST_DISPENSERS + 1):
+        dispenser(f"{number:03d}")
+    tasks("a", name="007")
+    bucket("alice", "b", "c", name="008")
+    with django_assert_num_queries(5):
+        found = dispensers()
+    assert len(found) == MOST_DISPENSERS
+    assert [(one.name, one.depth, one.assigned) for one in found if one.depth or one.live] == [
+        ("007", 1, 0),
+        ("008", 0, 2),
+    ]
+
+
+def test_no_more_are_counted_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("resourcepool.status.dispensers.MOST_COUNTED", 2)
+    dispenser()
+    tasks("a", "b", "c")
+    bucket("alice", "d", "e", "f")
+    failed("g", "h", "i")
+    tasks("j", "k", "l", state="done", finished_at=DbNow())
+    (one,) = dispensers()
+    assert (one.depth, one.assigned, one.failed, one.done) == (2, 2, 2, 2)
+
+
+def test_failed_tasks_are_an_alarm_also_while_it_is_paused() -> None:
+    dispenser(is_paused=True)
+    assert list(of_dispensers(dispensers(), 600)) == []
+    failed("a", "b")
+    (alarm,) = of_dispensers(dispensers(), 600)
+    assert alarm.kind is Kind.FAILED_TASKS
+    assert str(alarm) == "dispenser: reviews: 2 tasks have failed. Retry or discard them."
+
+
+def test_a_task_that_is_ready_for_too_long_is_an_alarm_unless_it_is_paused() -> None:
+    dispenser()
+    tasks("a", "b")
+    assert list(of_dispensers(dispensers(), 600)) == []
+    DispenserTask.objects.filter(key="a").update(added_at=DbLater(-7_200))
+    (alarm,) = of_dispensers(dispensers(), 600)
+    assert (alarm.kind, alarm.is_severe) == (Kind.LATE_TASKS, True)
+    assert alarm.text == "nothing has been handed out for 2 h; ready: 2. no worker has a bucket."
+    Dispenser.objects.update(is_paused=True)
+    assert list(of_dispensers(dispensers(), 600)) == []
+
+
+def test_a_backlog_is_no_alarm_while_tasks_are_handed_out_or_done() -> None:
+    dispenser()
+    tasks("a", "b")
+    DispenserTask.objects.update(added_at=DbLater(-7_200))
+    bucket("alice", "c")
+    assert list(of_dispensers(dispensers(), 600)) == []
+    DispenserTask.objects.filter(key="c").update(assigned_at=DbLater(-3_600))  # its worker is stuck
+    (alarm,) = of_dispensers(dispensers(), 600)
+    assert alarm.text == "nothing has been handed out for 60 min; ready: 2."
+    tasks("d", "e", state="done", finished_at=DbLater(-60))
+    tasks("f", state="done", finished_at=DbLater(-900))
+    assert list(of_dispensers(dispensers(), 600)) == []
+    DispenserTask.objects.filter(state="done").update(finished_at=DbLater(-660))
+    (alarm,) = of_dispensers(dispensers(), 600)
+    assert "for 11 min" in alarm.text
+
+
+def test_a_task_that_was_just_added_to_an_idle_dispenser_is_no_alarm() -> None:
+    dispenser()
+    tasks("a", state="done", finished_at=DbLater(-7_200))
+    tasks("b")
+    assert list(of_dispensers(dispensers(), 600)) == []
+
+
+def test_every_dispenser_is_on_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("resourcepool.status.dispensers.MOST_DISPENSERS", 2)
+    for name in "cab":
+        dispenser(name)
+    found, after = page_of_dispensers()
+    assert ([one.name for one in found], after) == (["a", "b"], "b")
+    found, after = page_of_dispensers(after)
+    assert ([one.name for one in found], after) == (["c"], "")
+    assert page_of_dispensers("c") == ([], "")
+    with pytest.raises(BadOption, match="after="):
+        page_of_dispensers("re\0views")

@@ -1,0 +1,219 @@
+"""How a topic of timers stands, and why nothing fires."""
+
+import datetime
+import itertools
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from resourcepool.dialect import DbLater
+from resourcepool.exceptions import BadOption
+from resourcepool.models import Timer, TimerNode, Topic
+from resourcepool.status.alarm import Kind
+from resourcepool.status.timers import MOST_TOPICS, of_timers, refusal, topics
+from resourcepool.taskqueue.timers.gate import Rule, may_handle
+from tests.app.rows import change, expire, granted
+
+pytestmark = pytest.mark.django_db
+NOBODY = "no live node handles it; start one: `manage.py resourcepool_timers`"
+
+
+def made(**options: Any) -> Topic:
+    row: Topic = Topic.objects.create(name="order.timeout", **options)
+    return row
+
+
+def timer(name: str = "a", due_in: float = 3600, topic: str = "order.timeout", **columns: Any) -> Timer:
+    moment = timezone.now() + datetime.timedelta(seconds=due_in)
+    row: Timer = Timer.objects.create(name=name, topic_id=topic, due_at=moment, busy_before=moment, **columns)
+    return row
+
+
+def node(name: str = "web-1", topics: tuple[str, ...] = ("order.timeout",), **columns: Any) -> TimerNode:
+    row: TimerNode = TimerNode.objects.create(name=name, topics=list(topics), **columns)
+    granted(row, name)
+    return row
+
+
+def test_an_idle_topic_has_nothing_to_explain() -> None:
+    made()
+    (one,) = topics()
+    assert (one.pending, one.due, one.first, one.late, one.next_in, one.because) == (0, 0, None, 0.0, None, "")
+
+
+def test_a_timer_whose_moment_is_to_come_says_when() -> None:
+    made()
+    node()
+    timer("later", 7200)
+    timer("next", 3600)
+    (one,) = topics("order.timeout")
+    assert one.first is not None
+    assert (one.pending, one.due, one.first.name, one.late, one.because) == (2, 0, "next", 0.0, "")
+    assert 3500 < (one.next_in or 0) <= 3600
+
+
+def test_a_due_timer_says_for_how_long_it_could_have_begun() -> None:
+    made()
+    node()
+    timer("old", -600)
+    timer("young", -5)
+    timer("next", 3600)
+    (one,) = topics()
+    assert one.first is not None
+    assert (one.pending, one.due, one.first.name, one.next_in) == (3, 2, "old", None)
+    assert one.late > 599
+
+
+def test_a_timer_that_waits_to_be_tried_again_is_not_late() -> None:
+    made()
+    change(timer("a", -600, failures=1), busy_before=DbLater(60))
+    (one,) = topics()
+    assert (one.due, one.late) == (0, 0.0)
+
+
+def test_what_a_dead_process_has_left_is_due_and_what_a_live_one_handles_is_not() -> None:
+    made()
+    for name in ("dead", "live"):
+        row = timer(name, -600)
+        granted(row, "web-1")
+        change(row, state="running")
+    expire(Timer.objects.get(name="dead"))
+    (one,) = topics()
+    assert (one.pending, one.due, one.running, one.first and one.first.name) == (1, 1, 1, "dead")
+
+
+def test_what_has_ended_is_counted_by_its_outcome_and_recurring_ones_when_they_have_fired() -> None:
+    made()
+    now, yesterday = timezone.now(), timezone.now() - datetime.timedelta(days=1)
+    for name, state, at in (("0", "done", now), ("1", "dead", now), ("2", "dead", yesterday)):
+        timer(name, state=state, finished_at=at)
+    timer("3", schedule='{"every": 60}', started_at=now)
+    timer("4", schedule='{"every": 60}', started_at=now, failures=1)
+    timer("5", schedule='{"every": 60}')
+    (one,) = topics()
+    assert (one.done, one.failed, one.dead, one.pending) == (2, 1, 2, 3)
+
+
+def test_without_a_node_that_knows_the_topic_it_says_what_to_start() -> None:
+    made()
+    timer()
+    expire(node("dead"))
+    (one,) = topics()
+    assert (one.nodes, one.refused, one.because) == ((), (), NOBODY)
+    node("web-1", topics=("other",))
+    (one,) = topics()
+    assert (one.nodes, one.because) == ((), "no live node handles it (web-1: has no handler for it)")
+
+
+def test_a_paused_topic_says_so_first() -> None:
+    made(is_paused=True)
+    timer()
+    assert topics()[0].because == "it is paused"
+
+
+def test_nodes_that_may_not_handle_it_are_named_with_the_reason() -> None:
+    made(requires={"zone": "eu"}, least_version="2.10")
+    timer()
+    node("web-1", labels={"canary": "yes", "zone": "eu"}, version="2.10")
+    node("web-2", labels={"zone": "us"}, version="2.10")
+    node("web-3", labels={"zone": "eu"}, version="2.9")
+    (one,) = topics()
+    assert one.because == (
+        "no live node handles it (web-1: a canary node, which this topic does not allow; web-2: lacks zone=eu;"
+        " web-3: its version is 2.9, and the topic needs 2.10)"
+    )
+    node("web-4", labels={"zone": "eu"}, version="2.10.1")
+    (one,) = topics()
+    assert (one.nodes, one.refused, one.because) == (("web-4",), (), "")
+
+
+@pytest.mark.parametrize(
+    ("least", "has", "is_enough"),
+    [
+        *(("", "", True), ("2", "2.0", True), ("2.0", "2", True), ("2.10", "2.9", False)),
+        *(("2.9", "2.10", True), ("1", "", False), ("2.10", "2.10rc1", False)),
+    ],
+)
+def test_versions_are_compared_by_their_numbers(least: str, has: str, is_enough: bool) -> None:
+    assert (refusal(Topic(least_version=least), TimerNode(version=has)) == "") is is_enough
+
+
+def test_what_may_not_handle_a_topic_is_what_its_runner_says() -> None:
+    ways = itertools.product(({}, {"zone": "eu"}), (True, False), ("", "2.10"))
+    for requires, on_canary, least in ways:
+        topic = Topic(name="a", requires=requires, on_canary=on_canary, least_version=least)
+        rule = Rule(*(getattr(topic, name) for name in Rule._fields))
+        for labels in ({}, {"zone": "eu"}, {"zone": "us"}, {"canary": "", "zone": "eu"}):
+            for version in ("", "2.9", "2.10rc1", "2.10", "3"):
+                node = TimerNode(labels=labels, version=version)
+                assert (refusal(topic, node) == "") is may_handle(rule, labels, version), (topic, node)
+
+
+def test_a_canary_node_handles_what_is_for_canaries_too() -> None:
+    canary = TimerNode(labels={"canary": ""})
+    assert refusal(Topic(on_canary=True), canary) == ""
+    assert refusal(Topic(on_canary=True), TimerNode()) == ""
+    assert refusal(Topic(), canary) != ""
+
+
+def test_an_unknown_topic_is_refused_by_name() -> None:
+    with pytest.raises(BadOption, match=r"topic='unknown'.*there is none yet"):
+        topics("unknown")
+    made()
+    with pytest.raises(BadOption, match=r"one of order\.timeout"):
+        topics("unknown")
+
+
+def test_many_topics_are_read_with_as_many_statements_as_one(django_assert_num_queries: Any) -> None:
+    with django_assert_num_queries(1):
+        assert topics() == []
+    for number in range(MOST_TOPICS + 1):
+        Topic.objects.create(name=f"{number:03d}")
+    timer(topic="007")
+    node(topics=("007",))
+    with django_assert_num_queries(5):
+        found = topics()
+    assert len(found) == MOST_TOPICS
+    assert [(one.name, one.nodes) for one in found if one.pending] == [("007", ("web-1",))]
+
+
+def test_no_more_are_counted_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("resourcepool.status.timers.MOST_COUNTED", 2)
+    made()
+    for number in range(3):
+        timer(str(number), -1)
+        timer(f"done {number}", state="done", finished_at=timezone.now())
+    (one,) = topics()
+    assert (one.pending, one.due, one.done) == (2, 2, 2)
+
+
+def test_due_timers_without_a_node_are_an_alarm_that_says_what_to_start() -> None:
+    made()
+    timer("later")
+    assert list(of_timers(topics(), 60)) == []
+    timer("due", -1)
+    (alarm,) = of_timers(topics(), 60)
+    assert (alarm.kind, alarm.is_severe) == (Kind.NO_NODE, True)
+    assert str(alarm) == f"timers: order.timeout: {NOBODY}."
+
+
+def test_a_late_timer_is_an_alarm_unless_its_topic_is_paused() -> None:
+    made()
+    node()
+    timer("a", -30)
+    assert list(of_timers(topics(), 60)) == []
+    timer("b", -7200)
+    (alarm,) = of_timers(topics(), 60)
+    assert (alarm.kind, alarm.is_severe) == (Kind.LATE_TIMERS, True)
+    assert alarm.text == "timer b is 2 h late; due: 2."
+    Topic.objects.update(is_paused=True)
+    assert list(of_timers(topics(), 60)) == []
+
+
+def test_dead_letters_are_an_alarm_also_of_a_paused_topic() -> None:
+    made(is_paused=True)
+    timer(state="dead", finished_at=timezone.now())
+    (alarm,) = of_timers(topics(), 60)
+    assert (alarm.kind, alarm.is_severe) == (Kind.DEAD_TIMERS, False)
+    assert alarm.text == "1 failed for good and wait for an operator: retry or discard them."

@@ -1,0 +1,52 @@
+"""What dispensers remember of finished tasks is removed when it is old."""
+
+import datetime
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from resourcepool.models import Dispenser, DispenserTask
+from resourcepool.sweeps import pruning
+from resourcepool.sweeps.pruning import prune_finished
+from resourcepool.taskqueue import TaskDispenser
+
+STATES = [state.value for state in DispenserTask.State]
+
+
+def test_what_finished_long_ago_goes_and_failed_and_unfinished_tasks_stay() -> None:
+    for name, kept in (("week", 7 * 86_400), ("hour", 3_600)):
+        TaskDispenser(name).add_many(dict.fromkeys(STATES, 1))
+        Dispenser.objects.filter(pk=name).update(done_kept=kept)
+    a_day_ago = timezone.now() - datetime.timedelta(days=1)
+    for state in STATES:
+        at = None if state in ("ready", "assigned") else a_day_ago
+        DispenserTask.objects.filter(key=state).update(state=state, finished_at=at)
+    assert prune_finished() == 2
+    assert DispenserTask.objects.filter(dispenser_id="week").count() == len(STATES)
+    left = set(DispenserTask.objects.filter(dispenser_id="hour").values_list("key", flat=True))
+    assert left == {"ready", "assigned", "failed"}
+
+
+def test_a_rebuild_that_is_allowed_still_finds_what_had_finished() -> None:
+    d = TaskDispenser("hour")
+    d.add("a", 1)
+    Dispenser.objects.update(done_kept=3_600)
+    DispenserTask.objects.update(state="done", finished_at=d.now() - datetime.timedelta(minutes=61))
+    assert prune_finished() == 0
+    DispenserTask.objects.update(finished_at=d.now() - datetime.timedelta(minutes=71))
+    assert prune_finished() == 1
+
+
+def test_a_task_that_is_retried_just_before_it_is_removed_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    TaskDispenser("hour").add("a", 1)
+    DispenserTask.objects.update(state="discarded", finished_at=timezone.now() - datetime.timedelta(days=9))
+    remove = pruning.briefly
+
+    def retried_first(*args: Any, **kwargs: Any) -> Any:
+        DispenserTask.objects.retry()
+        return remove(*args, **kwargs)
+
+    monkeypatch.setattr(pruning, "briefly", retried_first)
+    assert prune_finished() == 0
+    assert DispenserTask.objects.get().state == "ready"

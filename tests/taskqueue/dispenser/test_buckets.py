@@ -1,0 +1,82 @@
+"""Buckets and the router by themselves, under the names of document 003."""
+
+from typing import Any
+
+import pytest
+
+from resourcepool.exceptions import BadOption
+from resourcepool.taskqueue import Done, TaskBucket, TaskPool, TaskRouter
+from tests.app.rows import lasts
+from tests.taskqueue.dispenser.dispensing import bucket, dispenser, keys, letters, run_out, states, waiting
+
+
+def of(worker: str = "alice", exp: float = 600, **more: Any) -> TaskBucket:
+    return TaskBucket(worker, exp, pool="reviews", **more)
+
+
+def test_a_bucket_has_what_is_put_into_it_and_others_do_not_get_it() -> None:
+    d = dispenser(letters("abcd"))
+    got = of().add([*TaskPool("reviews").assign(2), "c"])
+    assert sorted(keys(got)) == ["a", "b", "c"]
+    assert sorted(of().peek_all()) == ["a", "b", "c"]
+    assert of("bob").add(["a"]) == []
+    assert keys(d.assign_tasks(5, "bob")) == "d"
+    assert d.tasks_done("alice", got) == dict.fromkeys(["a", "b", "c"], Done.DONE)
+
+
+def test_an_expired_bucket_shows_nothing_and_gives_its_tasks_back() -> None:
+    d = dispenser(letters("ab"))
+    d.assign_tasks(2, "alice")
+    run_out("alice")
+    one = of()
+    assert (one.peek_all(), one.pop(), one.expire(60), one.clear()) == ([], None, False, 0)
+    assert keys(d.assign_tasks(2, "bob")) == "ab"
+
+
+def test_a_bucket_expires_when_it_is_told_to() -> None:
+    d = dispenser(letters("ab"))
+    d.assign_tasks(1, "alice")
+    assert of().expire(900)
+    assert lasts(bucket("alice"), 900)
+    assert of().expire(0)
+    assert of().peek_all() == []
+
+
+def test_popping_takes_out_for_good_and_extends_the_bucket() -> None:
+    d = dispenser({101: 1, 102: 2, 103: 3})
+    d.assign_tasks(3, "alice")
+    one = of(exp=900, factory=int)
+    assert (one.pop(), one.pop(reverse=True)) == (101, 103)
+    assert lasts(bucket("alice"), 900)
+    assert (one.pop(), one.pop()) == (102, None)
+    assert states() == {}
+
+
+def test_clearing_a_bucket_loses_nothing() -> None:
+    d = dispenser(letters("ab"))
+    d.assign_tasks(2, "alice")
+    assert of().clear() == 2
+    assert waiting() == "ab"
+    assert of("nobody").clear() == 0
+
+
+def test_a_router_knows_which_worker_has_which_bucket() -> None:
+    dispenser(letters("abc"))
+    router = TaskRouter("reviews", prefix="bucket of {}")
+    assert router.get("alice") is None
+    assert router.add("alice") == router.add("alice") == router.get("alice") == "bucket of alice"
+    assert router.add("bob", "another") == router.get("bob") == "another"
+    assert router.make_task_name("eve") == "bucket of eve"
+    of("another").add(["a"])
+    of("bucket of alice").add(["b"])
+    run_out("another")
+    assert router.buckets() == ["bucket of alice"]
+    assert router.clear() == 2
+    assert router.buckets() == []
+    assert waiting() == "abc"
+
+
+@pytest.mark.parametrize("prefix", ["{", "{0} {1}", "{a}", "", " {}", None, 5])
+def test_a_prefix_that_makes_no_name_is_refused(prefix: Any) -> None:
+    with pytest.raises(BadOption, match="prefix"):
+        TaskRouter("reviews", prefix)

@@ -1,0 +1,147 @@
+"""``resourcepool_dispenser``, and what ``resourcepool_why`` and ``resourcepool_status`` say of dispensers."""
+
+import json
+from typing import Any
+
+import pytest
+from django.core.management import CommandError
+
+from resourcepool.models import Bucket, Dispenser, DispenserTask, Stream
+from tests.taskqueue.dispensed import bucket, dispenser, failed, states, tasks
+from tests.taskqueue.test_commands import said
+
+
+def run(*words: str) -> str:
+    return said("resourcepool_dispenser", *words)
+
+
+def test_dispensers_are_shown_as_a_table_and_as_json() -> None:
+    assert run() == "There is no dispenser yet: it is made when it is first used."
+    dispenser()
+    tasks("a", "b")
+    shown = run()
+    assert "reviews: no worker has a bucket" in shown
+    bucket("alice", "c")
+    (one,) = json.loads(run("show", "reviews", "--json"))["dispensers"]
+    assert (one["name"], one["depth"], one["assigned"], one["live"], one["because"]) == ("reviews", 2, 1, 1, "")
+    with pytest.raises(CommandError, match="are for show"):
+        run("--json", "pause", "reviews")
+    assert not Dispenser.objects.get().is_paused
+
+
+def test_the_next_page_is_shown_when_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("resourcepool.status.dispensers.MOST_DISPENSERS", 1)
+    dispenser("a b")
+    dispenser("c")
+    assert run().endswith("There are more: --after 'a b'")
+    assert "more" not in (shown := run("show", "--after", "a b"))
+    assert "c: it has no tasks" in shown
+    assert run("show", "--after", "c") == "There are no more."
+
+
+def test_it_is_paused_and_resumed() -> None:
+    dispenser()
+    assert run("pause", "reviews") == "1 was paused."
+    assert "it is paused" in run()
+    with pytest.raises(CommandError, match="1 was paused already"):
+        run("pause", "reviews")
+    assert run("resume", "reviews") == "1 was resumed."
+
+
+def test_tasks_are_added_with_their_scores_and_get_new_ones() -> None:
+    assert run("add", "films", "--new", "a", "5", "b", "-1.5") == "new: 2; there already: 0"
+    assert run("add", "films", "a", "3", "c", "1e3") == "new: 1; there already: 1"
+    assert dict(DispenserTask.objects.values_list("key", "score")) == {"a": 3.0, "b": -1.5, "c": 1000.0}
+
+
+def test_adding_to_a_name_that_is_mistyped_makes_no_dispenser() -> None:
+    dispenser()
+    with pytest.raises(CommandError, match="dispenser='reveiws' is not allowed: one of reviews"):
+        run("add", "reveiws", "a", "5")
+    assert [one.name for one in Dispenser.objects.all()] == ["reviews"]
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (("a",), "KEY SCORE='a' .*a score after each key"),
+        (("a", "1", "a", "2"), "each key once"),
+        (("a", "b"), "KEY SCORE='b' .*a finite number"),
+        (("a", "nan"), "a finite number"),
+        (("a", "inf"), "a finite number"),
+        (("a", "1", "b" * 201, "1"), "mapping="),
+        (("a", "1", "b ", "1"), "mapping="),
+    ],
+)
+def test_what_cannot_be_added_is_refused_with_a_sentence_and_nothing_is(words: Any, named: str) -> None:
+    with pytest.raises(CommandError, match=named):
+        run("add", "films", "--new", *words)
+    assert not DispenserTask.objects.exists()
+
+
+def test_buckets_are_freed_by_the_names_of_their_workers_in_one_dispenser_alone() -> None:
+    dispenser()
+    dispenser("other")
+    bucket("alice", "a", "b")
+    bucket("bob", "c")
+    bucket("alice", "d", name="other")
+    assert run("free", "reviews", "alice") == "1 was freed."
+    assert states() == {"a": "ready", "b": "ready", "c": "assigned", "d": "assigned"}
+    with pytest.raises(CommandError, match="Not in reviews: alice, carol"):
+        run("free", "reviews", "carol", "alice", "bob")
+    assert list(Bucket.objects.values_list("dispenser", flat=True)) == ["other"]
+
+
+def test_tasks_are_retried_and_discarded_by_key_and_by_state() -> None:
+    dispenser()
+    failed("a", "b", "c")
+    tasks("d")
+    bucket("alice", "e")
+    assert run("retry", "reviews", "a") == "1 is ready again."
+    with pytest.raises(CommandError, match="Nobody is here to be asked"):
+        run("retry", "reviews", "--state", "failed")
+    assert run("discard", "reviews", "--state", "failed", "--yes", "--reason", "x") == "2 were discarded."
+    with pytest.raises(CommandError, match=r"assigned, or finished already\. Not in reviews: z"):
+        run("discard", "reviews", "d", "e", "z", "--reason", "x")
+    assert states() == {"a": "ready", "b": "discarded", "c": "discarded", "d": "discarded", "e": "assigned"}
+    assert run("retry", "reviews", "--state", "discarded", "--yes") == "3 are ready again."
+    with pytest.raises(CommandError, match="these or --state, not both"):
+        run("retry", "reviews", "a", "--state", "failed")
+
+
+def test_clearing_removes_what_is_ready_once_somebody_confirms_it() -> None:
+    dispenser()
+    tasks("a", "b")
+    bucket("alice", "c")
+    with pytest.raises(CommandError, match=r"Remove all that are ready \(2\)\? Nobody is here"):
+        run("clear", "reviews")
+    assert run("clear", "reviews", "--yes") == "removed: 2"
+    assert states() == {"c": "assigned"}
+
+
+@pytest.mark.parametrize("words", [("show",), ("pause",), ("resume",), ("clear", "--yes"), ("free", "alice")])
+def test_who_mistypes_a_dispenser_is_told_which_there_are(words: tuple[str, ...]) -> None:
+    with pytest.raises(CommandError, match="it is made when it is first used"):
+        run(words[0], "rewievs", *words[1:])
+    dispenser()
+    with pytest.raises(CommandError, match="dispenser='rewievs' is not allowed: one of reviews"):
+        run(words[0], "rewievs", *words[1:])
+    assert Dispenser.objects.count() == 1
+
+
+def test_why_says_of_a_dispenser_why_nothing_is_handed_out_also_where_a_stream_has_its_name() -> None:
+    dispenser()
+    assert "reviews: it has no tasks" in said("resourcepool_why", "reviews")
+    assert json.loads(said("resourcepool_why", "reviews", "--json"))["because"] == "it has no tasks"
+    with pytest.raises(CommandError, match="dispenser or topic is called"):
+        said("resourcepool_why", "rewievs")
+    Stream.objects.create(name="reviews")
+    assert "leader" in (shown := said("resourcepool_why", "reviews"))
+    assert "reviews: it has no tasks" in shown
+    assert set(json.loads(said("resourcepool_why", "reviews", "--json"))) == {"stream", "dispenser"}
+
+
+def test_status_tells_its_alarms() -> None:
+    dispenser()
+    failed("a")
+    assert "dispenser: reviews: 1 task has failed. Retry or discard it." in said("resourcepool_status")

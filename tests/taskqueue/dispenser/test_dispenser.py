@@ -1,0 +1,371 @@
+"""Tasks are handed out in buckets: in order, each to one worker, and none is lost."""
+
+import datetime
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.db import transaction
+
+from resourcepool.exceptions import BadOption, ClaimInTransaction
+from resourcepool.models import Bucket, Dispenser, DispenserTask
+from resourcepool.taskqueue import Assigned, Done, TaskDispenser
+from resourcepool.taskqueue.dispenser import handing
+from tests.app.rows import change, lasts
+from tests.eventually import at_once
+from tests.taskqueue.dispenser.dispensing import (
+    bucket,
+    dispenser,
+    keys,
+    letters,
+    run_out,
+    states,
+    task,
+    waiting,
+)
+
+
+def test_the_lowest_score_comes_first_and_of_equal_ones_what_came_first() -> None:
+    d = dispenser({"late": 2, "first": 1.5, "negative": -3})
+    d.add("second", 1.5)
+    told = d.assign_tasks(10, "alice")
+    assert [one.key for one in told] == ["negative", "first", "second", "late"]
+    assert [one.score for one in told] == [-3.0, 1.5, 1.5, 2.0]
+
+
+def test_the_first_of_the_pool_are_handed_out_and_not_the_oldest() -> None:
+    assert keys(dispenser({"c": 3, "b": 2, "a": 1}).assign_tasks(2, "alice")) == "ab"
+
+
+def test_no_task_is_handed_to_two_workers() -> None:
+    d = dispenser(letters("abcdef"))
+    assert keys(d.assign_tasks(4, "alice")) == "abcd"
+    assert keys(d.assign_tasks(4, "bob")) == "ef"
+
+
+def test_a_worker_keeps_what_it_has_and_gets_what_is_missing() -> None:
+    d = dispenser(letters("abcdef"))
+    first = d.assign_tasks(2, "alice")
+    again = d.assign_tasks(4, "alice")
+    assert keys(again) == "abcd"
+    assert again[:2] == first
+
+
+def test_what_a_worker_has_too_much_goes_back_at_once() -> None:
+    d = dispenser(letters("abcdef"))
+    before = d.assign_tasks(5, "alice")
+    assert keys(d.assign_tasks(2, "alice")) == "ab"
+    assert waiting() == "cdef"
+    assert d.tasks_done("alice", before) == {
+        **dict.fromkeys("ab", Done.DONE),
+        **dict.fromkeys("cde", Done.STALE),
+    }
+
+
+def test_a_limit_of_none_gives_everything_back() -> None:
+    d = dispenser(letters("abc"))
+    d.assign_tasks(2, "alice")
+    assert d.assign_tasks(0, "alice") == []
+    assert waiting() == "abc"
+
+
+def test_an_empty_pool_gives_nothing_and_an_unknown_dispenser_is_made() -> None:
+    assert dispenser().assign_tasks(5, "alice") == []
+    assert TaskDispenser("another").assign_tasks(5, "alice") == []
+    assert set(Dispenser.objects.values_list("pk", flat=True)) == {"reviews", "another"}
+
+
+def test_dispensers_do_not_share_tasks() -> None:
+    d, other = dispenser(letters("ab")), TaskDispenser("another")
+    other.add("a", 1)
+    assert keys(other.assign_tasks(5, "alice")) == "a"
+    assert keys(d.assign_tasks(5, "alice")) == "ab"
+
+
+def test_keys_come_back_as_the_factory_makes_them() -> None:
+    d = dispenser({101: 1, 102: 2}, factory=int)
+    told = d.assign_tasks(5, "alice")
+    assert [one.key for one in told] == [101, 102]
+    assert d.check_tasks("alice", [101, 102])
+    assert d.tasks_done("alice", told) == {101: Done.DONE, 102: Done.DONE}
+
+
+def test_what_comes_before_the_first_that_was_seen_is_handed_out_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    d, look, later = dispenser({"c": 1.5, "d": 1.5}), handing.opened, iter([("b", 1.0), ("a", 0.5)])
+
+    def looked(*args: Any) -> Any:
+        seen = look(*args)
+        d.add(*next(later))
+        return seen
+
+    monkeypatch.setattr(handing, "opened", looked)
+    assert keys(d.assign_tasks(5, "alice")) == "abcd"
+
+
+@pytest.mark.parametrize("score", [0.1, -1e-300, 1e22, 2.0**60 + 256, -0.0, 1 / 3])
+def test_tasks_of_one_score_are_handed_out_as_they_came_whatever_the_score(score: float) -> None:
+    d = dispenser(dict.fromkeys("abcd", score))
+    assert keys(d.assign_tasks(1, "alice")) == "a"
+    assert keys(d.assign_tasks(2, "bob")) == "bc"
+    d.give_back("alice")
+    assert keys(d.assign_tasks(2, "carol")) == "ad"
+
+
+def test_a_task_is_done_once_and_saying_so_again_is_the_same() -> None:
+    d = dispenser(letters("ab"))
+    told = d.assign_tasks(1, "alice")
+    for _ in range(2):
+        assert d.tasks_done("alice", told) == {"a": Done.DONE}
+    assert states() == {"a": "done", "b": "ready"}
+    assert keys(d.assign_tasks(2, "alice")) == "b"
+
+
+def test_only_its_own_assignment_is_done() -> None:
+    d = dispenser(letters("ab"))
+    (mine,) = d.assign_tasks(1, "alice")
+    assert d.tasks_done("bob", [mine]) == {"a": Done.STALE}
+    d.assign_tasks(0, "alice")
+    (again,) = d.assign_tasks(1, "alice")
+    assert again.fence > mine.fence
+    assert d.tasks_done("alice", [mine, ("zz", 5)]) == {"a": Done.STALE, "zz": Done.UNKNOWN}
+    assert states() == {"a": "assigned", "b": "ready"}
+    assert d.tasks_done("alice", [(again.key, again.fence)]) == {"a": Done.DONE}
+
+
+def test_a_bucket_expires_as_a_whole_and_its_tasks_return_at_once() -> None:
+    d = dispenser(letters("abcd"))
+    late = d.assign_tasks(2, "alice")
+    run_out("alice")
+    assert not d.check_tasks("alice", ["ab"])
+    assert not d.touch("alice")
+    taken = d.assign_tasks(3, "bob")
+    assert keys(taken) == "abc"
+    assert d.tasks_done("alice", late) == {"a": Done.STALE, "b": Done.STALE}
+    assert task("a").expirations == 1
+    assert not Bucket.objects.filter(name="alice").exists()
+    assert d.tasks_done("bob", taken) == dict.fromkeys("abc", Done.DONE)
+
+
+def test_what_an_expired_bucket_had_comes_first_again() -> None:
+    d = dispenser(letters("abcd"))
+    d.assign_tasks(2, "alice")
+    d.assign_tasks(0, "bob")
+    run_out("alice")
+    assert keys(d.assign_tasks(2, "bob")) == "ab"
+
+
+def test_what_nobody_took_back_is_done_also_when_its_bucket_has_expired() -> None:
+    d = dispenser(letters("ab"))
+    told = d.assign_tasks(1, "alice")
+    run_out("alice")
+    assert d.tasks_done("alice", told) == {"a": Done.DONE}
+    assert keys(d.assign_tasks(2, "bob")) == "b"
+
+
+def test_a_worker_that_comes_back_late_begins_with_an_empty_bucket() -> None:
+    d = dispenser(letters("abc"))
+    late = d.assign_tasks(2, "alice")
+    run_out("alice")
+    again = d.assign_tasks(2, "alice")
+    assert keys(again) == "ab"
+    assert set(d.tasks_done("alice", late).values()) == {Done.STALE}
+    assert set(d.tasks_done("alice", again).values()) == {Done.DONE}
+
+
+def test_a_bucket_lives_as_long_as_its_worker_shows_itself() -> None:
+    d = dispenser(letters("ab"), bucket_ttl=datetime.timedelta(minutes=5))
+    d.assign_tasks(1, "alice")
+    assert lasts(bucket("alice"), 300)
+    assert TaskDispenser("reviews", bucket_ttl=900).touch("alice")
+    assert lasts(bucket("alice"), 900)
+    assert not d.touch("nobody")
+
+
+def test_a_worker_holds_exactly_what_it_says_or_it_does_not() -> None:
+    d = dispenser(letters("abc"))
+    told = d.assign_tasks(2, "alice")
+    assert d.check_tasks("alice", told)
+    assert d.check_tasks("alice", ["b", "a"])
+    for other in (["a"], ["a", "b", "c"], []):
+        assert not d.check_tasks("alice", other)
+    assert not d.check_tasks("bob", [])
+    d.tasks_done("alice", told)
+    assert d.check_tasks("alice", [])
+
+
+def test_tasks_that_expired_too_often_leave_the_pool_with_a_reason() -> None:
+    d = dispenser(letters("ab"))
+    Dispenser.objects.update(most_expirations=2)
+    for _ in range(2):
+        d.assign_tasks(1, "alice")
+        run_out("alice")
+    assert keys(d.assign_tasks(2, "bob")) == "b"
+    assert (task("a").state, task("a").expirations) == ("failed", 2)
+    assert task("a").outcome == "its bucket expired 2 times: its workers died, or took too long"
+    d.add("a", 0)
+    assert keys(d.assign_tasks(2, "bob")) == "b"
+    assert DispenserTask.objects.retry() == 1
+    assert keys(d.assign_tasks(2, "bob")) == "ab"
+    assert task("a").expirations == 0
+
+
+def test_what_is_given_back_waits_again_and_was_no_expiry() -> None:
+    d = dispenser(letters("abc"))
+    told = d.assign_tasks(3, "alice")
+    assert d.give_back("bob", told) == 0
+    assert d.give_back("alice", told[1:2]) == 1
+    assert waiting() == "b"
+    assert d.give_back("alice") == 2
+    assert d.give_back("alice") == d.give_back("nobody") == 0
+    assert waiting() == "abc"
+    assert task("a").expirations == 0
+
+
+def test_a_paused_dispenser_hands_out_nothing_more() -> None:
+    d = dispenser(letters("abc"))
+    d.assign_tasks(1, "alice")
+    Dispenser.objects.pause()
+    assert keys(d.assign_tasks(2, "alice")) == "a"
+    assert d.assign_tasks(2, "bob") == []
+    Dispenser.objects.resume()
+    assert keys(d.assign_tasks(2, "bob")) == "bc"
+
+
+def test_what_is_discarded_is_not_handed_out() -> None:
+    d = dispenser(letters("ab"))
+    DispenserTask.objects.filter(key="a").discard("eve", "spam")
+    assert keys(d.assign_tasks(5, "alice")) == "b"
+
+
+def test_an_assignment_inside_a_transaction_is_refused() -> None:
+    d = dispenser(letters("ab"))
+    with transaction.atomic(), pytest.raises(ClaimInTransaction):
+        d.assign_tasks(1, "alice")
+    assert waiting() == "ab"
+
+
+def test_what_is_done_inside_a_transaction_goes_with_it() -> None:
+    d = dispenser(letters("ab"))
+    told = d.assign_tasks(1, "alice")
+    with pytest.raises(ZeroDivisionError), transaction.atomic():
+        assert d.tasks_done("alice", told) == {"a": Done.DONE}
+        raise ZeroDivisionError
+    assert states()["a"] == "assigned"
+    with transaction.atomic():
+        d.tasks_done("alice", told)
+        d.add("c", 0)
+    assert states() == {"c": "ready", "a": "done", "b": "ready"}
+
+
+def test_many_at_once_get_different_tasks() -> None:
+    dispenser({number: number for number in range(120)})
+    told = at_once(8, lambda number: TaskDispenser("reviews").assign_tasks(10, f"worker {number}"))
+    got = [one.key for tasks in told for one in tasks]
+    assert len(got) == len(set(got)) == 80
+    assert {len(tasks) for tasks in told} == {10}
+
+
+def test_a_hundred_tasks_are_done_in_one_call() -> None:
+    d = dispenser(dict.fromkeys(range(2500), 0))
+    told = d.assign_tasks(2_500, "alice")
+    assert len(told) == 2_500
+    assert set(d.tasks_done("alice", told).values()) == {Done.DONE}
+    assert d.assign_tasks(1, "alice") == []
+
+
+@pytest.mark.parametrize(
+    "task",
+    ["a", 101, ("a",), ("a", "b"), ("a", None), ("a", True), {"a": 1}, None, ("a", 1, 2, 3)],
+)
+def test_bare_keys_are_refused_because_a_fence_is_needed(task: Any) -> None:
+    d = dispenser(letters("ab"))
+    d.assign_tasks(2, "alice")
+    for call in (d.tasks_done, d.give_back):
+        with pytest.raises(BadOption, match="fence"):
+            call("alice", [task])
+    assert "assigned" in states().values()
+
+
+def test_one_task_under_two_fences_is_refused() -> None:
+    with pytest.raises(BadOption, match="one fence"):
+        dispenser().tasks_done("alice", [("a", 1), ("a", 2)])
+
+
+@pytest.mark.parametrize("limit", [-1, 10_001, 1.0, "3", True, None, float("nan")])
+def test_a_limit_that_is_none_is_refused(limit: Any) -> None:
+    with pytest.raises(BadOption, match="limit"):
+        dispenser().assign_tasks(limit, "alice")
+
+
+@pytest.mark.parametrize("worker", ["", " a", "a ", "a\nb", "x" * 201, None, 3, b"a"])
+def test_a_worker_without_a_proper_name_is_refused(worker: Any) -> None:
+    d = dispenser()
+    for call in (
+        lambda: d.assign_tasks(1, worker),
+        lambda: d.check_tasks(worker, []),
+        lambda: d.tasks_done(worker, []),
+        lambda: d.give_back(worker),
+        lambda: d.touch(worker),
+    ):
+        with pytest.raises(BadOption, match="worker"):
+            call()
+
+
+@pytest.mark.parametrize("worker", ["x" * 200, "😀" * 200, "%s%%", "O'Brien \\ \"", "名"])
+def test_every_name_of_one_line_has_a_bucket_of_its_own(worker: str) -> None:
+    d = dispenser({worker: 1, worker[:-1] + "!": 2})
+    told = d.assign_tasks(1, worker)
+    assert d.check_tasks(worker, [worker])
+    assert d.tasks_done(worker, told) == {worker: Done.DONE}
+
+
+def test_workers_are_told_apart_by_case() -> None:
+    d = dispenser(letters("ab"))
+    assert keys(d.assign_tasks(1, "alice")) + keys(d.assign_tasks(1, "Alice")) == "ab"
+
+
+@pytest.mark.parametrize("ttl", [0, -1, 86_401, float("nan"), "10", None])
+def test_a_bucket_that_lasts_no_proper_time_is_refused(ttl: Any) -> None:
+    with pytest.raises(BadOption, match="bucket_ttl"):
+        TaskDispenser("reviews", bucket_ttl=ttl)
+
+
+def test_an_operators_change_makes_a_late_end_stale() -> None:
+    d = dispenser(letters("a"))
+    (told,) = d.assign_tasks(1, "alice")
+    change(task("a"), fence=told.fence + 1)
+    assert d.tasks_done("alice", [told]) == {"a": Done.STALE}
+
+
+def test_no_tasks_are_done_in_no_time() -> None:
+    d = dispenser()
+    assert d.tasks_done("alice", []) == {}
+    assert d.give_back("alice", []) == 0
+
+
+def test_an_assigned_task_says_what_it_is() -> None:
+    assert Assigned("a", 2, 1.0)._fields == ("key", "fence", "score")
+
+
+@pytest.mark.parametrize("factory", [int, lambda key: str(UUID(key))])
+def test_a_key_that_the_factory_refuses_is_failed_and_holds_nobody_up(factory: Any) -> None:
+    good = "7" if factory is int else str(UUID(int=7))
+    TaskDispenser("reviews").add_many({"abc": 1, good: 2, "x y": 3})  # as the command, which knows no factory
+    d = TaskDispenser("reviews", factory=factory)
+    (told,) = d.assign_tasks(2, "alice")
+    assert told.key == factory(good)
+    assert states() == {"abc": "failed", good: "assigned", "x y": "failed"}
+    assert "cannot be read by the factory" in str(task("abc").outcome)
+    assert d.check_tasks("alice", [told])
+    assert d.tasks_done("alice", [told]) == {told.key: Done.DONE}
+
+
+def test_an_error_of_the_factory_that_may_pass_fails_no_task() -> None:
+    def away(key: str) -> Any:
+        raise OSError("the shop does not answer")
+
+    TaskDispenser("reviews").add("a", 1)
+    with pytest.raises(OSError, match="does not answer"):
+        TaskDispenser("reviews", factory=away).assign_tasks(1, "alice")
+    assert states() == {"a": "assigned"}
+    assert [one.key for one in TaskDispenser("reviews").assign_tasks(1, "alice")] == ["a"]

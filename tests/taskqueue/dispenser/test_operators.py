@@ -1,0 +1,84 @@
+"""What operators do to dispensers, their buckets and tasks."""
+
+from resourcepool.models import Bucket, Dispenser, DispenserTask
+from resourcepool.taskqueue import Done, TaskDispenser
+from tests.taskqueue.dispensed import bucket, dispenser, failed, fence, states, tasks
+
+
+def test_freeing_a_bucket_returns_its_tasks_under_new_fences_and_no_others() -> None:
+    dispenser()
+    alice = bucket("alice", "a", "b")
+    bucket("bob", "c")
+    assert Bucket.objects.filter(pk=alice.pk).free("ann") == 1
+    assert states() == {"a": "ready", "b": "ready", "c": "assigned"}
+    assert (fence("a"), fence("b"), fence("c")) == (2, 2, 1)
+    assert list(Bucket.objects.values_list("name", flat=True)) == ["bob"]
+    assert set(DispenserTask.objects.filter(key__in="ab").values_list("bucket", "expirations")) == {(None, 0)}
+
+
+def test_freeing_what_has_ended_frees_nothing() -> None:
+    dispenser()
+    rows = Bucket.objects.filter(pk=bucket("alice", "a").pk)
+    assert rows.free() == 1
+    assert rows.free() == 0
+    assert fence("a") == 2
+
+
+def test_a_bucket_is_freed_though_it_has_expired_and_whatever_else_it_had() -> None:
+    dispenser()
+    alice = bucket("alice", "a", lasts=-1)
+    tasks("b", state="done", bucket=alice)
+    assert Bucket.objects.all().free() == 1
+    assert states() == {"a": "ready", "b": "done"}
+
+
+def test_failed_tasks_are_retried_as_if_they_had_not_failed_and_others_left_alone() -> None:
+    dispenser()
+    failed("a")
+    tasks("b", "c")
+    bucket("alice", "d")
+    assert DispenserTask.objects.filter(key="b").discard("ann", "typo") == 1
+    assert DispenserTask.objects.get(key="b").outcome == "discarded by ann: typo"
+    assert DispenserTask.objects.all().retry("ann") == 2
+    assert states() == {"a": "ready", "b": "ready", "c": "ready", "d": "assigned"}
+    assert set(DispenserTask.objects.values_list("finished_at", "expirations")) == {(None, 0)}
+
+
+def test_assigned_and_done_tasks_are_not_discarded() -> None:
+    dispenser()
+    bucket("alice", "a")
+    tasks("b", state="done")
+    failed("c")
+    assert DispenserTask.objects.all().discard("ann", "typo") == 1
+    assert states() == {"a": "assigned", "b": "done", "c": "discarded"}
+
+
+def test_pausing_and_resuming_tell_how_many_changed() -> None:
+    dispenser()
+    assert Dispenser.objects.all().pause() == 1
+    assert Dispenser.objects.all().pause() == 0
+    assert Dispenser.objects.all().resume() == 1
+
+
+def test_a_worker_whose_bucket_was_freed_is_told_so_and_the_next_one_gets_its_tasks() -> None:
+    reviews = TaskDispenser("reviews")
+    reviews.add_many({"a": 1.0, "b": 2.0})
+    lost = reviews.assign_tasks(2, "alice")
+    Bucket.objects.all().free("ann")
+    assert not reviews.check_tasks("alice", ["a", "b"])
+    assert [task.key for task in reviews.assign_tasks(1, "bob")] == ["a"]
+    assert set(reviews.tasks_done("alice", lost).values()) == {Done.STALE}
+    assert states() == {"a": "assigned", "b": "ready"}
+    assert [task.key for task in reviews.assign_tasks(2, "alice")] == ["b"]
+
+
+def test_nothing_is_handed_out_while_it_is_paused_and_what_was_can_be_finished() -> None:
+    reviews = TaskDispenser("reviews")
+    reviews.add_many({"a": 1.0, "b": 2.0})
+    had = reviews.assign_tasks(1, "alice")
+    Dispenser.objects.all().pause()
+    assert reviews.assign_tasks(2, "alice") == had
+    assert reviews.assign_tasks(2, "bob") == []
+    assert set(reviews.tasks_done("alice", had).values()) == {Done.DONE}
+    Dispenser.objects.all().resume()
+    assert [task.key for task in reviews.assign_tasks(2, "bob")] == ["b"]

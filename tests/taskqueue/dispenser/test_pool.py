@@ -1,0 +1,161 @@
+"""A pool of tasks: what is added, what that changes, and what is taken out for good."""
+
+import math
+from typing import Any
+
+import pytest
+from django.db import transaction
+
+from resourcepool.exceptions import BadOption
+from resourcepool.models import DispenserTask
+from resourcepool.taskqueue import TaskDispenser, TaskPool
+from tests.eventually import at_once
+from tests.taskqueue.dispenser.dispensing import dispenser, keys, letters, states, task, waiting
+
+
+def pool(tasks: dict[Any, float] | None = None, **options: Any) -> TaskPool:
+    made = TaskPool("reviews", **options)
+    made.add_many(tasks or {})
+    return made
+
+
+def test_a_key_is_in_the_pool_once_and_has_the_last_score() -> None:
+    p = pool(letters("abc"))
+    assert not p.add("a", 9)
+    assert p.add("d", 8)
+    assert waiting() == "bcda"
+    assert p.size() == 4
+
+
+def test_adding_leaves_what_a_worker_has_alone() -> None:
+    d = dispenser(letters("abc"))
+    (told,) = d.assign_tasks(1, "alice")
+    assert d.add_many({"a": 9, "b": 8}) == 0
+    assert (task("a").score, task("a").fence) == (0.0, told.fence)
+    assert waiting() == "cb"
+
+
+def test_what_is_added_after_its_end_is_new_work_and_has_arrived_now() -> None:
+    d = dispenser({"a": 1, "b": 1})
+    done = d.assign_tasks(1, "alice")
+    d.tasks_done("alice", done)
+    d.assign_tasks(0, "alice")
+    DispenserTask.objects.filter(key="b").discard()
+    assert d.add_many({"c": 1, "a": 1, "b": 1}) == 3
+    told = d.assign_tasks(3, "bob")
+    assert keys(told) == "cab"
+    assert told[1].fence > done[0].fence
+
+
+def test_many_are_added_in_one_call_in_this_order() -> None:
+    p = pool(dict.fromkeys(range(2500), 0), factory=int)
+    assert p.size() == 2_500
+    assert p.assign(3) == [0, 1, 2]
+    assert p.add_many(dict.fromkeys(range(2600), 1)) == 103
+
+
+def test_what_is_added_in_a_transaction_goes_with_it() -> None:
+    with pytest.raises(ZeroDivisionError), transaction.atomic():
+        pool(letters("ab"))
+        raise ZeroDivisionError
+    assert states() == {}
+
+
+def test_many_who_add_the_same_add_it_once() -> None:
+    pool()
+    told = at_once(8, lambda _: TaskPool("reviews").add_many({number: number for number in range(200)}))
+    assert sum(told) == 200
+    assert DispenserTask.objects.count() == 200
+
+
+def test_clearing_takes_what_waits_and_nothing_else() -> None:
+    d = dispenser({number: number for number in range(1_300)})
+    told = d.assign_tasks(2, "alice")
+    assert d.clear() == 1_298
+    assert d.size() == 0
+    assert d.check_tasks("alice", told)
+    assert TaskPool("nothing").clear() == 0
+
+
+def test_what_the_pool_assigns_is_gone_for_good() -> None:
+    p = pool(letters("abcde"))
+    assert p.assign(2) == ["a", "b"]
+    assert states() == {"c": "ready", "d": "ready", "e": "ready"}
+    assert (p.assign(0), p.assign(20), p.assign()) == ([], ["c", "d", "e"], [])
+
+
+def test_what_is_taken_inside_a_transaction_is_back_after_its_rollback() -> None:
+    p = pool(letters("ab"))
+    with pytest.raises(ZeroDivisionError), transaction.atomic():
+        assert p.assign(1) == ["a"]
+        raise ZeroDivisionError
+    assert waiting() == "ab"
+
+
+def test_many_who_take_at_once_get_different_tasks() -> None:
+    pool({number: number for number in range(100)})
+    told = at_once(8, lambda _: TaskPool("reviews", factory=int).assign(10))
+    assert sorted(key for keys in told for key in keys) == list(range(80))
+
+
+@pytest.mark.parametrize("score", [math.nan, math.inf, -math.inf, "1", None, True, 10**400])
+def test_a_score_that_is_no_finite_number_is_refused_and_nothing_is_added(score: Any) -> None:
+    with pytest.raises(BadOption, match="finite"):
+        pool().add_many({"good": 1, "bad": score})
+    assert states() == {}
+
+
+@pytest.mark.parametrize(
+    "key", ["", " a", "a ", "a\n", "x" * 201, None, 1.5, True, b"a", ("a",), 10**200, -(10**200)]
+)
+def test_a_key_that_is_none_is_refused_and_nothing_is_added(key: Any) -> None:
+    with pytest.raises(BadOption):
+        pool().add_many({"good": 1, key: 1})
+    assert states() == {}
+
+
+def test_a_number_that_python_does_not_write_out_is_no_key() -> None:
+    with pytest.raises(BadOption):
+        pool().add(10**5_000, 1)
+
+
+@pytest.mark.parametrize("key", ["x" * 200, "😀" * 200, "%s%%", "{}", 0, -5, 10**190, "a" * 199 + "A"])
+def test_every_proper_key_is_found_again(key: Any) -> None:
+    p = pool()
+    assert p.add(key, 1)
+    assert not p.add(key, 1)
+    assert p.assign() == [str(key)]
+
+
+@pytest.mark.parametrize("score", [0, -0.0, 1e308, -1e308, 5e-324, 0.1 + 0.2, 2**53 + 1])
+def test_every_finite_score_is_kept_as_it_is(score: float) -> None:
+    d = dispenser({"a": score})
+    assert d.add_many({"a": score}) == 0
+    assert d.assign_tasks(1, "alice")[0].score == float(score)
+
+
+def test_a_number_and_its_text_are_one_key_and_not_both_in_one_call() -> None:
+    p = pool({1: 1})
+    assert not p.add("1", 2)
+    with pytest.raises(BadOption, match="once"):
+        p.add_many({1: 1, "1": 2})
+
+
+@pytest.mark.parametrize("mapping", [None, [("a", 1)], "ab", 5])
+def test_what_is_no_mapping_is_refused(mapping: Any) -> None:
+    with pytest.raises(BadOption, match="mapping"):
+        pool().add_many(mapping)
+
+
+@pytest.mark.parametrize("size", [-1, 10_001, 2.0, None, True])
+def test_a_size_that_is_none_is_refused(size: Any) -> None:
+    with pytest.raises(BadOption, match="size"):
+        pool().assign(size)
+
+
+@pytest.mark.parametrize("name", ["", " a", "x" * 201, None, 3])
+def test_a_pool_without_a_proper_name_is_refused(name: Any) -> None:
+    with pytest.raises(BadOption):
+        TaskPool(name)
+    with pytest.raises(BadOption):
+        TaskDispenser(name)

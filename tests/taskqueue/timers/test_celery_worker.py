@@ -1,0 +1,159 @@
+"""Timers that are handed to a real Celery worker by a real broker, and what becomes of them when these die."""
+
+import contextlib
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from resourcepool.celery_timers import apply_async_at
+from resourcepool.taskqueue import timers
+from tests.app.rows import expire
+from tests.eventually import eventually
+from tests.servers.redis import Redis
+from tests.servers.server import ServerMissing
+from tests.spawned import Child, Spawner
+from tests.taskqueue.timers.handled import WITHIN, due, over, states, timer, topic
+
+pytestmark = pytest.mark.timeout(240)
+STARTS_WITHIN = 90  # seconds
+
+
+@pytest.fixture
+def redis() -> Iterator[Redis]:
+    with contextlib.ExitStack() as stack:
+        try:
+            server = stack.enter_context(Redis())
+        except ServerMissing as missing:
+            pytest.skip(str(missing))
+        yield server
+
+
+def work() -> None:
+    """Be a worker with one process that has the handlers, until it is killed."""
+    from celery import shared_task
+
+    from project.celery import app
+
+    @timers.on("slow")
+    def slow(one: Any) -> None:
+        print(f"began {one.name} {one.attempt} {one.previous_end or 'first'}")
+        while one.attempt == 1:
+            time.sleep(0.01)
+
+    @shared_task(name="tests.note", bind=True)
+    def note(task: Any, *words: str) -> None:
+        print(f"noted {' '.join(words)} {task.request.id}")
+
+    app.worker_main(["worker", "--concurrency=1", "--loglevel=INFO", "--without-gossip", "--without-mingle"])
+
+
+def node(*words: str) -> None:
+    """Hand over what is due, until it is told to stop."""
+    from django.core.management import call_command
+
+    import project.celery  # noqa: F401 (the current app)
+
+    @timers.on("slow")
+    def slow(_one: Any) -> None:
+        print("not here", flush=True)
+
+    call_command("resourcepool_timers", *words, stdout=sys.stdout)
+
+
+def worker_of(spawn: Spawner, broker: Redis) -> Child:
+    worker = spawn(work, CELERY_BROKER_URL=broker.url)
+    worker.line("ready", timeout=STARTS_WITHIN)
+    return worker
+
+
+def kill(worker: Child) -> None:
+    """Kill the worker and its pool's process."""
+    os.killpg(worker.pid, signal.SIGKILL)
+    worker.wait()
+
+
+def test_a_worker_is_killed_half_way_and_the_next_one_is_told_so(redis: Redis, spawn: Spawner) -> None:
+    due("a", topic="slow")
+    handing = spawn(node, "--celery", CELERY_BROKER_URL=redis.url)
+    first = worker_of(spawn, redis)
+    first.line("began a 1 first", timeout=STARTS_WITHIN)
+    kill(first)
+    assert timer("a").state == "running"
+    expire(timer("a"))
+    second = worker_of(spawn, redis)
+    second.line("began a 2 expired", timeout=STARTS_WITHIN)
+    over(1)
+    assert (timer("a").deaths, states()) == (1, {"a": "done"})
+    assert "not here" not in handing.output
+    handing.send(signal.SIGTERM)
+    assert handing.wait() == 0
+
+
+def test_a_broker_that_is_away_and_one_that_forgets_lose_nothing(redis: Redis, spawn: Spawner) -> None:
+    topic("slow")
+    handing = spawn(node, "--celery", CELERY_BROKER_URL=redis.url)
+    handing.line("handling timers", timeout=STARTS_WITHIN)
+    redis.kill()
+    due("a", topic="slow")
+    fence = timer("a").fence
+    handing.line("cannot be handed over", timeout=STARTS_WITHIN)
+    assert timer("a").fence == fence
+    redis.start()
+    eventually(lambda: timer("a").fence > fence, WITHIN)
+    redis.kill()  # it keeps nothing on disk: the message is gone
+    redis.start()
+    expire(timer("a"))
+    worker = worker_of(spawn, redis)
+    worker.line("began a 1 first", timeout=STARTS_WITHIN)
+
+
+def test_a_celery_task_arrives_at_its_time_also_when_the_node_died_after_it_had_sent_it(
+    redis: Redis, spawn: Spawner
+) -> None:
+    worker = worker_of(spawn, redis)
+    apply_async_at("tests.note", after=0.5, args=["once"], name="once")
+    apply_async_at("tests.note", after=3_600, args=["later"], name="later")
+    usual = spawn(node, CELERY_BROKER_URL=redis.url)
+    once = worker.line("noted once", timeout=STARTS_WITHIN).split()[-1]
+    over(1)
+    usual.send(signal.SIGTERM)
+    assert usual.wait() == 0
+    apply_async_at("tests.note", after=0, args=["twice"], name="twice")
+    dying = spawn(node_that_dies_after_it_has_sent, CELERY_BROKER_URL=redis.url)
+    sent = worker.line("noted twice", timeout=STARTS_WITHIN).split()[-1]
+    assert dying.wait() == -signal.SIGKILL
+    assert timer("twice").state == "running"
+    expire(timer("twice"))
+    spawn(node, CELERY_BROKER_URL=redis.url)
+    assert worker.line("noted twice", timeout=STARTS_WITHIN).split()[-1] == sent != once
+    over(2)
+    assert states() == {"once": "done", "twice": "done", "later": "pending"}
+    assert worker.output.count("noted once") == 1
+    assert "noted later" not in worker.output
+
+
+def node_that_dies_after_it_has_sent() -> None:
+    from django.core.management import call_command
+
+    import project.celery  # noqa: F401
+    from resourcepool import celery_timers
+
+    def send_and_die(timer: timers.RunningTimer) -> None:
+        celery_timers.current_app.send_task(
+            timer.payload["task"],
+            timer.payload["args"],
+            timer.payload["kwargs"],
+            **timer.payload["options"],
+        )
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    from resourcepool.taskqueue.handlers import Handler
+    from resourcepool.taskqueue.timers.handling import of_timers
+
+    of_timers.known["celery"] = Handler(send_and_die, None)
+    call_command("resourcepool_timers", stdout=sys.stdout)

@@ -1,0 +1,238 @@
+"""A node that hands over: each timer is set aside under a fence, and whoever has that fence handles it."""
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+
+from resourcepool.dialect import DbLater
+from resourcepool.exceptions import ClaimInTransaction
+from resourcepool.models import Timer, TimerNode
+from resourcepool.taskqueue import timers
+from resourcepool.taskqueue.timers import claiming, handed
+from tests.app.rows import change, expire
+from tests.eventually import eventually
+from tests.taskqueue.timers.handled import WITHIN, due, handling, states, timer, topic
+
+
+class Carrier:
+    """Takes note of what is sent; is away when it is told so, from the start or after so many messages."""
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[int, int, float | None]] = []
+        self.is_away, self.breaks_after, self.asked = False, 10**6, 0
+
+    @contextlib.contextmanager
+    def __call__(self) -> Iterator[Any]:
+        self.asked += 1
+        if self.is_away:
+            raise OSError("no broker")
+        yield self.send
+
+    def send(self, *message: Any) -> None:
+        if len(self.sent) >= self.breaks_after:
+            raise OSError("the broker has gone")
+        self.sent.append(message)
+
+    def wait(self, count: int = 1) -> None:
+        eventually(lambda: len(self.sent) == count, WITHIN, lambda: self.sent)
+
+
+@pytest.fixture
+def carrier() -> Carrier:
+    return Carrier()
+
+
+@pytest.fixture
+def seen() -> list[Any]:
+    got: list[Any] = []
+
+    @timers.on("t", max_runtime=50)
+    def note(one: timers.RunningTimer) -> str:
+        with transaction.atomic(), one.guard():
+            got.append((one.name, one.attempt, one.previous_end))
+        one.ensure_held()
+        return "seen"
+
+    return got
+
+
+def handed_over(carrier: Carrier, count: int = 1) -> list[tuple[int, int]]:
+    """Let a node hand over what is due; return what was sent."""
+    before = len(carrier.sent)
+    with handling(by=carrier):
+        carrier.wait(before + count)
+    return [(pk, fence) for pk, fence, _ in carrier.sent[before:]]
+
+
+def test_who_has_the_fence_handles_it_once(carrier: Carrier, seen: list[Any]) -> None:
+    due()
+    ((pk, fence),) = handed_over(carrier)
+    assert states() == {"a": "pending"}
+    assert (handed.handle(pk, fence - 1), seen) == (None, [])
+    assert handed.handle(pk, fence) == "timer t/a: handled in attempt 1"
+    assert seen == [("a", 1, "")]
+    assert (states(), timer().outcome) == ({"a": "done"}, '"seen"')
+    assert handed.handle(pk, fence) is None
+    assert len(seen) == 1
+
+
+def test_a_claim_needs_the_fence_in_its_own_statement_too(carrier: Carrier, seen: list[Any]) -> None:
+    due()
+    ((pk, fence),) = handed_over(carrier)
+    (rule,) = claiming.rules("default", ["t"]).values()
+    assert claiming.take("default", pk, fence - 1, rule, "late") is None
+    assert claiming.take("default", pk, fence, rule, "mine") is not None
+    assert claiming.take("default", pk, fence + 1, rule, "another") is None
+    again = claiming.take("default", pk, fence, rule, "mine")  # its answer was lost
+    assert again is not None
+    assert (again.fence, again.attempt, timer().attempts) == (fence + 1, 1, 1)
+
+
+def test_it_is_not_handed_over_twice_meanwhile_and_many_are_at_once(carrier: Carrier, seen: list[Any]) -> None:
+    for number in range(200):
+        due(f"n{number}")
+    with handling(by=carrier), handling(by=carrier):
+        carrier.wait(200)
+        due("last")
+        carrier.wait(201)
+    assert len({pk for pk, _, _ in carrier.sent}) == 201
+    assert {most for _, _, most in carrier.sent} == {50.0}
+
+
+def test_what_nobody_takes_is_handed_over_again_and_the_first_message_is_too_late(
+    carrier: Carrier, seen: list[Any]
+) -> None:
+    due()
+    (first,) = handed_over(carrier)
+    assert 50 < (timer().busy_before - timer().started_at).total_seconds() < 61
+    expire(timer())
+    (second,) = handed_over(carrier)
+    assert handed.handle(*first) is None
+    handed.handle(*second)
+    assert seen == [("a", 1, "")]
+
+
+def test_while_the_broker_is_away_nothing_is_changed(carrier: Carrier, seen: list[Any]) -> None:
+    carrier.is_away = True
+    due()
+    before = Timer.objects.values().get()
+    with handling(by=carrier):
+        eventually(lambda: carrier.asked > 1, WITHIN)
+        assert Timer.objects.values().get() == before
+        assert TimerNode.objects.exists()
+        carrier.is_away = False
+        carrier.wait()
+    handed.handle(*carrier.sent[0][:2])
+    assert states() == {"a": "done"}
+
+
+def test_what_was_not_sent_when_the_broker_went_is_handed_over_again(carrier: Carrier, seen: list[Any]) -> None:
+    carrier.breaks_after = 1
+    due("a")
+    due("b")
+    ((pk, fence),) = handed_over(carrier)
+    handed.handle(pk, fence)
+    carrier.breaks_after = 2
+    left = Timer.objects.get(finished_at=None)
+    expire(left)
+    (again,) = handed_over(carrier)
+    handed.handle(*again)
+    assert set(states().values()) == {"done"}
+
+
+def test_one_whose_handler_died_is_handed_over_again_and_told_so(carrier: Carrier, seen: list[Any]) -> None:
+    due()
+    change(timer(), state="running", holder="a dead process", fence=7, attempts=1, busy_before=DbLater(-1))
+    (message,) = handed_over(carrier)
+    assert timer().deaths == 1
+    handed.handle(*message)
+    assert seen == [("a", 2, "expired")]
+
+
+def test_one_that_kills_each_process_is_set_aside(carrier: Carrier, seen: list[Any]) -> None:
+    topic(most_deaths=1)
+    due()
+    change(timer(), state="running", holder="a dead process", attempts=1, busy_before=DbLater(-1))
+    with handling(by=carrier):
+        eventually(lambda: states() == {"a": "dead"}, WITHIN)
+    assert not carrier.sent
+
+
+def test_a_failed_one_is_handed_over_again(carrier: Carrier) -> None:
+    topic(retries=1, retry_delay=0)
+    ran: list[Any] = []
+
+    @timers.on("t")
+    def fail(one: Any) -> None:
+        ran.append((one.attempt, one.previous_end))
+        raise ValueError("no")
+
+    due()
+    for attempt in (1, 2):
+        (message,) = handed_over(carrier)
+        assert handed.handle(*message) == f"timer t/a: failed in attempt {attempt}"
+    assert ran == [(1, ""), (2, "clean")]
+    assert states() == {"a": "dead"}
+
+
+def test_a_recurring_one_goes_on(carrier: Carrier, seen: list[Any]) -> None:
+    made = due(every=60)
+    (message,) = handed_over(carrier)
+    handed.handle(*message)
+    assert (timer().state, timer().holder, (timer().due_at - made.due_at).total_seconds()) == (
+        "pending",
+        "",
+        60,
+    )
+
+
+@pytest.mark.parametrize(
+    "prevents",
+    [
+        lambda: timers.cancel("a"),
+        lambda: timers.reschedule("a", after=60),
+        due,
+        lambda: topic(is_paused=True),
+        lambda: topic(requires={"zone": "eu"}),
+        lambda: topic(least_version="2"),
+        lambda: Timer.objects.all().delete(),
+        lambda: Timer.objects.all().discard(),
+    ],
+)
+def test_what_has_changed_meanwhile_keeps_it_from_being_handled(
+    prevents: Any, carrier: Carrier, seen: list[Any]
+) -> None:
+    due()
+    (message,) = handed_over(carrier)
+    prevents()
+    before = list(Timer.objects.values())
+    assert handed.handle(*message) is None
+    assert (seen, list(Timer.objects.values())) == ([], before)
+
+
+def test_a_worker_without_its_handler_leaves_it_alone(carrier: Carrier, seen: list[Any]) -> None:
+    due()
+    (message,) = handed_over(carrier)
+    from resourcepool.taskqueue.timers.handling import of_timers
+
+    del of_timers.known["t"]
+    assert handed.handle(*message) is None
+    assert states() == {"a": "pending"}
+
+
+def test_no_transaction_is_open_before_or_after(carrier: Carrier) -> None:
+    @timers.on("t")
+    def leave_open(_one: Any) -> None:
+        transaction.set_autocommit(False)
+        Timer.objects.exists()
+
+    due()
+    (message,) = handed_over(carrier)
+    with transaction.atomic(), pytest.raises(ClaimInTransaction):
+        handed.handle(*message)
+    assert handed.handle(*message) == "timer t/a: failed in attempt 1"
+    assert not connection.in_atomic_block
+    assert states() == {"a": "dead"}

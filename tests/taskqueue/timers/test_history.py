@@ -1,0 +1,97 @@
+"""What the history tells of topics and timers, and what it does not."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from resourcepool.history.recorder import recorder
+from resourcepool.models import Event, Timer, Topic
+from resourcepool.taskqueue import timers
+from tests.eventually import eventually
+from tests.taskqueue.timers.handled import WITHIN, due, handling, over, states, timer, topic
+
+
+@pytest.fixture(autouse=True)
+def history(settings: Any) -> Iterator[None]:
+    settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "HISTORY": True}
+    yield
+    recorder._waiting.clear()
+    Event.objects.all()._raw_delete("default")
+
+
+def events(model: Any) -> list[tuple[str, str, str]]:
+    """Return (what, actor, reason) of what the history tells of rows of this model, oldest first."""
+    eventually(lambda: recorder.is_idle)
+    rows = Event.objects.filter(pool=model._meta.label_lower).order_by("pk")
+    return list(rows.values_list("what", "actor", "reason"))
+
+
+def fails(_: timers.RunningTimer) -> None:
+    raise ValueError("disk full")
+
+
+def test_pausing_and_resuming_a_topic_is_told_with_who_did_it() -> None:
+    topic()
+    Topic.objects.all().pause("alice")
+    Topic.objects.all().pause("bob")
+    Topic.objects.all().resume("bob")
+    assert events(Topic) == [("paused", "alice", ""), ("resumed", "bob", "")]
+
+
+def test_a_timer_that_is_given_up_is_told_with_its_error_but_not_its_retries() -> None:
+    topic(retries=2, retry_delay=0)
+    timers.on("t")(fails)
+    due()
+    with handling():
+        over(1)
+    assert events(Timer) == [("dead", "", "t/a: ValueError: disk full")]
+
+
+def test_a_failed_firing_of_a_recurring_one_is_told_though_it_goes_on() -> None:
+    timers.on("t")(fails)
+    due(every=3600)
+    with handling():
+        eventually(lambda: timer().outcome, WITHIN)
+    assert states() == {"a": "pending"}
+    assert events(Timer) == [("failed", "", "t/a: ValueError: disk full")]
+
+
+def test_what_ends_well_is_told_of_nowhere() -> None:
+    timers.on("t")(lambda _: None)
+    due()
+    with handling():
+        over(1)
+    timers.schedule("b", topic="t", after=3600)
+    timers.reschedule("b", topic="t", after=60)
+    timers.cancel("b", topic="t")
+    assert events(Timer) == []
+
+
+def test_what_operators_do_to_timers_is_told_with_who_and_why() -> None:
+    topic()
+    for name in "abc":
+        timers.schedule(name, topic="t", after=3600)
+    timers.schedule("runs", topic="t", every=60)
+    Timer.objects.filter(name="runs").update(state="running", holder="web-1")
+    Timer.objects.filter(name="a").fire("alice")
+    Timer.objects.filter(name__in=["b", "runs"]).cancel("bob")
+    Timer.objects.filter(name="c").discard("bob", "typo")
+    Timer.objects.filter(name="c").retry("carol")
+    assert events(Timer) == [
+        ("fired", "alice", "t/a"),
+        ("cancelled", "bob", "t/runs"),
+        ("cancelled", "bob", "t/b"),
+        ("discarded", "bob", "t/c: typo"),
+        ("retried", "carol", "t/c"),
+    ]
+
+
+def test_timers_may_keep_no_history(settings: Any) -> None:
+    pools = {label: {"history": False} for label in ("resourcepool.Timer", "resourcepool.Topic")}
+    settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "POOLS": pools}
+    topic()
+    timers.schedule("a", topic="t", after=3600)
+    Timer.objects.all().cancel("bob")
+    Topic.objects.all().pause("bob")
+    assert events(Timer) == events(Topic) == []

@@ -1,0 +1,134 @@
+"""Real processes handle timers: killed, paused, told to stop, and without their database."""
+
+import signal
+import sys
+import time
+from typing import Any
+
+from resourcepool.models import Timer, TimerNode
+from resourcepool.taskqueue import timers
+from tests.app.rows import expire
+from tests.spawned import Spawner
+from tests.taskqueue.timers.handled import due, over, states, timer, topic
+
+
+def node(*words: str) -> None:
+    """Handle the topic "t" by saying so, and "slow" by taking its time; until SIGTERM."""
+    from django.core.management import call_command
+
+    @timers.on("t")
+    def note(one: Any) -> None:
+        print("handled", one.name, one.attempt, one.previous_end or "first", flush=True)
+
+    @timers.on("slow")
+    def slow(one: Any) -> None:
+        print("began", one.name, one.attempt, one.previous_end or "first", flush=True)
+        while one.attempt == 1 and not one.is_stopping:
+            time.sleep(0.01)
+        if one.is_stopping and one.payload.get("gives_back"):
+            raise timers_given_back()
+
+    call_command("resourcepool_timers", *words, stdout=sys.stdout)
+
+
+def timers_given_back() -> Exception:
+    from resourcepool.taskqueue import GivenBack
+
+    return GivenBack()
+
+
+def test_a_node_that_is_killed_half_way_is_followed_by_another_one(spawn: Spawner) -> None:
+    due("a", topic="slow")
+    first = spawn(node)
+    first.line("began a 1 first")
+    first.kill()
+    second = spawn(node)
+    second.line("handling timers")
+    expire(timer("a"))
+    second.line("began a 2 expired")
+    over(1)
+    assert (timer("a").deaths, states()) == (1, {"a": "done"})
+
+
+def test_a_node_that_is_told_to_stop_lets_its_handler_finish_and_begins_nothing(spawn: Spawner) -> None:
+    due("a", topic="slow")
+    first = spawn(node, "--threads", "1")
+    first.line("began a")
+    first.send(signal.SIGTERM)
+    first.line("stopped")
+    assert first.wait() == 0
+    assert states() == {"a": "done"}
+    assert not TimerNode.objects.exists()
+
+
+def test_what_a_node_gives_back_when_it_is_to_stop_goes_to_the_next_one(spawn: Spawner) -> None:
+    due("a", topic="slow", payload={"gives_back": True})
+    first = spawn(node)
+    first.line("began a 1 first")
+    first.send(signal.SIGTERM)
+    assert first.wait() == 0
+    second = spawn(node)
+    second.line("began a 2 revoked")
+    over(1)
+
+
+def test_a_handler_that_does_not_end_in_time_is_cut_off_and_its_timer_given_back(spawn: Spawner) -> None:
+    due("a", topic="stuck")
+    first = spawn(stuck_node)
+    first.line("began a")
+    first.send(signal.SIGTERM)
+    assert first.wait() == 75
+    assert (timer("a").state, timer("a").previous_end, timer("a").deaths) == ("pending", "revoked", 0)
+
+
+def stuck_node() -> None:
+    from django.core.management import call_command
+
+    @timers.on("stuck")
+    def stuck(one: Any) -> None:
+        print("began", one.name, flush=True)
+        time.sleep(600)
+
+    call_command("resourcepool_timers", "--drain-within", "0.2", stdout=sys.stdout)
+
+
+def test_a_paused_node_loses_its_timer_and_its_late_end_is_not_written(spawn: Spawner) -> None:
+    topic("slow", ttl=1)
+    due("a", topic="slow")
+    first = spawn(node)
+    first.line("began a 1")
+    first.send(signal.SIGSTOP)
+    second = spawn(node)
+    second.line("began a 2 expired")
+    over(1)
+    first.send(signal.SIGCONT)
+    first.send(signal.SIGTERM)
+    assert first.wait() == 0
+    assert (states(), timer("a").attempts) == ({"a": "done"}, 2)
+
+
+def test_timers_survive_all_processes(spawn: Spawner) -> None:
+    first = spawn(node)
+    first.line("handling timers")
+    first.kill()
+    for number in range(20):
+        due(f"n{number}")
+    second = spawn(node)
+    over(20)
+    second.send(signal.SIGTERM)
+    assert second.wait() == 0
+
+
+def test_many_nodes_some_of_which_die_handle_each_timer_to_its_end(spawn: Spawner) -> None:
+    topic("t", ttl=1, most_deaths=100)
+    for number in range(300):
+        due(f"n{number}")
+    first = spawn(node)
+    first.line("handled")  # while it is alone: beside others it may be too late for any
+    second, _third = spawn(node), spawn(node)
+    first.kill()
+    second.kill()
+    spawn(node)
+    over(300)
+    assert set(states().values()) == {"done"}
+    assert not Timer.objects.filter(deaths=0).exclude(attempts=1).exists()

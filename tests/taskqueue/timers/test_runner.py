@@ -1,0 +1,378 @@
+"""A node handles what is due, writes down what came of it, and lets the next node do what it cannot."""
+
+import datetime
+import threading
+from typing import Any
+
+import pytest
+from django.db import transaction
+from django.utils import timezone
+
+from resourcepool.dialect import DbLater
+from resourcepool.exceptions import BadOption, ClaimInTransaction, LeaseLost
+from resourcepool.models import Timer, TimerNode
+from resourcepool.taskqueue import timers
+from resourcepool.taskqueue.running import GivenBack
+from resourcepool.taskqueue.timers import Outcome, TimerRunner, claiming
+from resourcepool.taskqueue.timers.handling import find as handling_of
+from tests.app.rows import change, expire, now
+from tests.eventually import InBackground, eventually
+from tests.taskqueue.consuming import Gate
+from tests.taskqueue.timers.handled import WITHIN, due, handling, over, states, timer, topic
+
+
+@pytest.fixture
+def seen() -> list[Any]:
+    """Handle the topic "t" by taking note of what its handler gets."""
+    got: list[Any] = []
+
+    @timers.on("t")
+    def note(one: timers.RunningTimer) -> None:
+        got.append(one)
+
+    return got
+
+
+def test_a_handler_gets_what_was_given_and_how_late_it_is(seen: list[Any]) -> None:
+    due("order-42", payload={"order": 42, "名": "表"}, ago=5)
+    with handling():
+        over(1)
+    (one,) = seen
+    assert (one.name, one.topic, one.payload, one.attempt) == ("order-42", "t", {"order": 42, "名": "表"}, 1)
+    assert (one.previous_end, one.missed) == ("", 0)
+    assert one.due_at == timer("order-42").due_at
+    assert one.late_by >= datetime.timedelta(seconds=4)
+    assert states() == {"order-42": "done"}
+
+
+def test_no_timer_is_begun_before_its_moment(seen: list[Any]) -> None:
+    for number in range(20):
+        timers.schedule(f"n{number}", topic="t", after=number / 40)
+    with handling():
+        over(20)
+    assert all(one.late_by >= datetime.timedelta(0) for one in seen)
+
+
+def test_what_is_set_while_it_waits_is_handled(seen: list[Any]) -> None:
+    with handling():
+        eventually(TimerNode.objects.exists, WITHIN)
+        due("a")
+        over(1)
+        timers.schedule("b", topic="t", after=0.1)
+        over(2)
+
+
+def test_a_topic_without_a_handler_here_is_left_alone(seen: list[Any]) -> None:
+    due("theirs", topic="unknown here")
+    due("mine")
+    with handling():
+        over(1)
+    assert states() == {"mine": "done", "theirs": "pending"}
+
+
+def test_several_nodes_handle_each_timer_once(seen: list[Any]) -> None:
+    for number in range(60):
+        due(f"n{number}")
+    with handling(), handling():
+        over(60)
+    assert sorted(one.name for one in seen) == sorted(f"n{number}" for number in range(60))
+
+
+def test_a_failed_timer_is_tried_again_and_told_so_and_then_set_aside() -> None:
+    topic(retries=2, retry_delay=0)
+    ran: list[Any] = []
+
+    @timers.on("t")
+    def fail(one: Any) -> None:
+        ran.append((one.attempt, one.previous_end))
+        raise ValueError("disk\nfull")
+
+    due()
+    with handling():
+        over(1)
+    assert ran == [(1, ""), (2, "clean"), (3, "clean")]
+    assert (timer().state, timer().outcome, timer().failures) == ("dead", "ValueError: disk full", 3)
+
+
+def test_a_timer_whose_handler_died_fires_again_and_is_told_so(seen: list[Any]) -> None:
+    due()
+    change(timer(), state="running", holder="a dead process", fence=7, attempts=1, busy_before=DbLater(-1))
+    with handling():
+        over(1)
+    assert [(one.attempt, one.previous_end) for one in seen] == [(2, "expired")]
+    assert (timer().deaths, timer().state) == (1, "done")
+
+
+def test_what_a_process_gave_back_at_its_end_counts_as_no_death(seen: list[Any]) -> None:
+    topic(most_deaths=1)
+    due()
+    change(timer(), state="running", holder="", fence=7, attempts=1, busy_before=DbLater(-1))
+    with handling():
+        over(1)
+    assert [(one.attempt, one.previous_end) for one in seen] == [(2, "revoked")]
+    assert timer().deaths == 0
+
+
+def test_one_that_runs_elsewhere_is_left_alone(seen: list[Any]) -> None:
+    due("theirs")
+    change(timer("theirs"), state="running", holder="somebody", busy_before=DbLater(60))
+    due("mine")
+    with handling():
+        over(1)
+    assert states() == {"mine": "done", "theirs": "running"}
+
+
+def test_a_timer_that_kills_its_process_again_and_again_is_set_aside(seen: list[Any]) -> None:
+    topic(most_deaths=2)
+    due()
+    change(timer(), state="running", holder="dead", deaths=1, attempts=2, busy_before=DbLater(-1))
+    with handling():
+        over(1)
+    assert not seen
+    assert (timer().state, timer().outcome) == ("dead", "its process died while handling it (deaths: 2)")
+
+
+def test_a_recurring_one_is_due_again_from_its_due_moment(seen: list[Any]) -> None:
+    made = due(every=60, ago=10)
+    with handling():
+        eventually(lambda: timer().due_at > made.due_at, WITHIN)
+    assert len(seen) == 1
+    row = timer()
+    assert row.due_at == row.busy_before == made.due_at + datetime.timedelta(seconds=60)
+    assert (row.state, row.attempts, row.previous_end, row.finished_at) == ("pending", 0, "", None)
+
+
+@pytest.mark.parametrize(("catch_up", "fired"), [("once", [30]), ("all", [0] * 31), ("skip", [])])
+def test_those_that_nobody_was_alive_for_are_caught_up(
+    catch_up: str, fired: list[int], seen: list[Any]
+) -> None:
+    due(every=60, ago=30 * 60 + 5, catch_up=catch_up)
+    with handling():
+        eventually(lambda: timer().due_at > now() and timer().state == "pending", WITHIN)
+    assert [one.missed for one in seen] == fired
+
+
+def test_a_recurring_one_that_fails_for_good_goes_on_with_the_next_occurrence() -> None:
+    timers.on("t")(lambda _: False)
+    made = due(every=60)
+    with handling():
+        eventually(lambda: timer().due_at > made.due_at, WITHIN)
+    assert (timer().state, timer().outcome) == ("pending", "the handler returned False")
+
+
+def test_a_recurring_one_that_is_cancelled_while_it_runs_does_not_fire_again() -> None:
+    gate = Gate()
+    timers.on("t")(gate)
+    due(every=60)
+    with handling():
+        assert gate.began.wait(WITHIN)
+        assert timers.cancel("a") is Outcome.RUNNING
+        gate.may_end.set()
+        over(1)
+    assert states() == {"a": "done"}
+
+
+def test_one_that_sets_itself_again_in_its_handler_is_not_ended_by_its_end() -> None:
+    ran: list[Any] = []
+
+    @timers.on("t")
+    def again(one: Any) -> None:
+        ran.append(one)
+        if len(ran) == 1:
+            with transaction.atomic(), one.guard():
+                timers.schedule("a", topic="t", after=0)
+
+    due()
+    with handling():
+        over(1)
+    assert [one.attempt for one in ran] == [1, 1]
+
+
+def test_a_handler_whose_timer_was_taken_commits_nothing_behind_its_guard() -> None:
+    gate, errors = Gate(), []
+
+    @timers.on("t")
+    def write(one: Any) -> None:
+        gate(one)
+        try:
+            with transaction.atomic(), one.guard():
+                topic("written")
+        except LeaseLost as lost:
+            errors.append(lost)
+            raise
+
+    due()
+    with handling():
+        assert gate.began.wait(WITHIN)
+        change(timer(), fence=timer().fence + 1, state="discarded", finished_at=timezone.now())
+        gate.may_end.set()
+        eventually(lambda: errors, WITHIN)
+    assert states() == {"a": "discarded"}
+    assert set(Timer.objects.values_list("topic", flat=True)) == {"t"}
+
+
+def test_a_paused_topic_begins_nothing(seen: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("resourcepool.taskqueue.timers.batches.RULES_READ", 0.05)
+    topic(is_paused=True)
+    topic("u")
+    timers.on("u")(seen.append)
+    due("waits")
+    due("not", topic="u")
+    with handling():
+        over(1)
+        assert [one.name for one in seen] == ["not"]
+        topic(is_paused=False)
+        over(2)
+
+
+def test_a_node_that_the_topic_does_not_want_leaves_it_alone(seen: list[Any]) -> None:
+    topic("eu", requires={"zone": "eu"})
+    topic("new", least_version="2.10")
+    for name in ("eu", "new"):
+        timers.on(name)(seen.append)
+        due(name, topic=name)
+    due()
+    with handling(labels={"zone": "us"}, version="2.9"):
+        over(1)
+    with handling(labels={"canary": "yes", "zone": "eu"}, version="2.10"):
+        eventually(TimerNode.objects.exists, WITHIN)
+    assert states() == {"a": "done", "eu": "pending", "new": "pending"}
+    with handling(labels={"zone": "eu"}, version="2.10"):
+        over(3)
+
+
+def test_timely_ones_come_before_those_of_an_outage(seen: list[Any]) -> None:
+    for number in range(30):
+        due(f"old{number}", ago=7_200)
+    due("new", ago=1)
+    with handling(late_rate=10, threads=1):
+        eventually(lambda: len(seen) > 5, WITHIN)
+        assert seen[0].name == "new"
+        over(31)
+
+
+def test_a_handler_that_is_to_stop_may_give_its_timer_back() -> None:
+    began = threading.Event()
+
+    @timers.on("t")
+    def run(one: Any) -> None:
+        began.set()
+        eventually(lambda: one.is_stopping, WITHIN)
+        raise GivenBack
+
+    due()
+    with handling():
+        assert began.wait(WITHIN)
+    assert states() == {"a": "pending"}
+    assert (timer().failures, timer().deaths, timer().previous_end) == (0, 0, "revoked")
+
+
+def test_after_a_stop_nothing_is_begun() -> None:
+    gate = Gate()
+    timers.on("t")(gate)
+    due("a", ago=2)
+    due("b")
+    with handling(threads=1) as runner:
+        assert gate.began.wait(WITHIN)
+        runner.stop()
+        gate.may_end.set()
+    assert states() == {"a": "done", "b": "pending"}
+    assert timer("b").attempts == 0
+
+
+def test_one_that_waits_for_a_thread_when_its_node_stops_is_given_back_as_it_was(seen: list[Any]) -> None:
+    due()
+    found = claiming.look("default", ["t"], 1, 0)
+    ((claimed,), _) = claiming.exchange("default", [], found, claiming.rules("default", ["t"]), "this node")
+    one = timers.RunningTimer("default", claimed, handling_of("t"))
+    one.stop()
+    assert one.run().is_given_back
+    assert (one.has_begun, seen) == (False, [])
+    one.lease.abandon()
+
+
+def test_a_timer_that_runs_for_too_long_has_failed_and_its_process_ends() -> None:
+    gates = {"a": Gate(), "b": Gate()}
+    timers.on("t", max_runtime=0.2)(gates["a"])
+    timers.on("u")(gates["b"])
+    due()
+    due("b", topic="u")
+    died: list[str] = []
+
+    def die(why: str) -> Any:
+        died.append(why)
+        raise SystemExit
+
+    running = InBackground(TimerRunner(die=die).run)
+    over(1)
+    with pytest.raises(SystemExit):
+        running.result(WITHIN)
+    for gate in gates.values():
+        gate.may_end.set()
+    assert died == ["timer t/a ran for more than 0.2 s"]
+    assert states() == {"a": "dead", "b": "pending"}
+    assert timer().outcome == "it ran longer than its max_runtime of 0.2 s"
+    assert timer("b").previous_end == "revoked"
+
+
+def test_a_node_is_known_while_it_lives(seen: list[Any]) -> None:
+    topic()
+    with handling(labels={"zone": "eu"}, version="2.10"):
+        eventually(lambda: TimerNode.objects.filter(topics=["t"]).exists(), WITHIN)
+        node = TimerNode.objects.get()
+        assert (node.labels, node.version) == ({"zone": "eu"}, "2.10")
+        assert node.address
+        assert node.busy_before > now()
+    assert not TimerNode.objects.exists()
+
+
+def test_a_finished_timer_is_deleted_where_none_is_kept(seen: list[Any]) -> None:
+    topic(done_kept=0)
+    due()
+    with handling():
+        eventually(lambda: not Timer.objects.exists(), WITHIN)
+
+
+def test_an_end_whose_row_is_locked_is_written_later() -> None:
+    gate = Gate()
+    timers.on("t")(gate)
+    due()
+    with handling():
+        assert gate.began.wait(WITHIN)
+        with transaction.atomic():
+            list(Timer.objects.select_for_update())
+            gate.may_end.set()
+        over(1)
+    assert len(gate.tasks) == 1
+
+
+def test_what_a_dead_process_left_is_nobodys_after_the_ttl_only(seen: list[Any]) -> None:
+    due()
+    change(timer(), state="running", holder="somebody", attempts=1, busy_before=DbLater(60))
+    due("b")
+    with handling():
+        over(1)
+        assert len(seen) == 1
+        expire(timer())
+        over(2)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"threads": 0},
+        {"threads": 1.5},
+        {"labels": {"a": 1}},
+        {"version": "x" * 51},
+        {"late_rate": 0},
+        {"drain_within": -1},
+    ],
+)
+def test_what_is_not_allowed_is_refused(options: Any) -> None:
+    with pytest.raises(BadOption):
+        TimerRunner(**options)
+
+
+def test_it_does_not_run_in_a_transaction() -> None:
+    with transaction.atomic(), pytest.raises(ClaimInTransaction):
+        TimerRunner().run()

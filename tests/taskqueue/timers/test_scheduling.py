@@ -1,0 +1,275 @@
+"""Timers are set, moved and cancelled; of a cancel and a handler exactly one wins, and the caller learns which."""
+
+import datetime
+import json
+from typing import Any
+
+import pytest
+from django.db import transaction
+from django.utils import timezone
+
+from resourcepool.dialect import DbLater
+from resourcepool.exceptions import BadOption
+from resourcepool.models import Timer, Topic
+from resourcepool.taskqueue import timers
+from resourcepool.taskqueue.timers import Outcome
+from tests.app.rows import change, expire, now
+from tests.eventually import InBackground
+
+HOUR = datetime.timedelta(hours=1)
+
+
+def timer(name: str = "a") -> Timer:
+    found: Timer = Timer.objects.get(name=name)
+    return found
+
+
+def set_one(name: str = "a", **more: Any) -> timers.Scheduled:
+    when = {"after": 3_600} if not {"after", "at", "every", "cron"} & set(more) else {}
+    return timers.schedule(name, **{"topic": "t", **when, **more})
+
+
+def begun(name: str = "a", **more: Any) -> Timer:
+    """Let a handler have it."""
+    found = timer(name)
+    change(found, state="running", fence=found.fence + 1, holder="somebody", busy_before=DbLater(60), **more)
+    return timer(name)
+
+
+def test_a_timer_waits_for_its_moment_by_the_databases_clock() -> None:
+    before = now()
+    made = timers.schedule("order-42", after=HOUR, topic="order.timeout", payload={"order": 42, "名": "表"})
+    assert made[:2] == ("order-42", "order.timeout")
+    assert made.is_new
+    assert before + HOUR <= made.due_at <= now() + HOUR
+    row = timer("order-42")
+    assert row.due_at == row.busy_before == made.due_at
+    assert (row.state, row.topic_id, row.schedule, row.catch_up) == ("pending", "order.timeout", "", "once")
+    assert json.loads(row.payload) == {"order": 42, "名": "表"}
+    assert Topic.objects.get().name == "order.timeout"
+
+
+def test_a_moment_may_be_in_the_past() -> None:
+    past = timezone.now() - HOUR
+    assert set_one(at=past).due_at == timer().due_at == past
+
+
+def test_a_recurring_one_is_due_after_one_interval_or_from_its_start() -> None:
+    before = now()
+    made = set_one(every=60)
+    assert before + datetime.timedelta(seconds=60) <= made.due_at <= now() + datetime.timedelta(seconds=60)
+    start = timezone.now() + HOUR
+    assert set_one("b", every=60, start=start, catch_up="all").due_at == start
+    assert json.loads(timer("b").schedule) == {"every": 60.0}
+    assert timer("b").catch_up == "all"
+
+
+def test_a_crontab_is_due_when_it_comes_next() -> None:
+    made = set_one(cron="30  2 * * *", tz="Asia/Shanghai")
+    assert made.due_at > now()
+    assert (made.due_at.hour, made.due_at.minute, made.due_at.second) == (18, 30, 0)
+    assert json.loads(timer().schedule) == {"cron": "30 2 * * *", "tz": "Asia/Shanghai"}
+
+
+def test_a_name_in_use_is_replaced_unless_the_caller_says_otherwise() -> None:
+    first = set_one(payload={"v": 1})
+    kept = set_one(after=1, payload={"v": 2}, if_exists="keep")
+    assert kept == (*first[:3], False)
+    with pytest.raises(BadOption, match="name='a' is not allowed: a name that no timer of this topic has"):
+        set_one(if_exists="error")
+    assert timer().payload == '{"v": 1}'
+    fence = timer().fence
+    replaced = set_one(after=1, payload={"v": 3})
+    assert (replaced.is_new, timer().payload, timer().due_at) == (False, '{"v": 3}', replaced.due_at)
+    assert timer().fence > fence
+
+
+@pytest.mark.parametrize("if_exists", ["replace", "keep", "error"])
+def test_the_name_of_one_that_is_over_is_free_again(if_exists: str) -> None:
+    set_one(payload={"v": 1})
+    change(
+        timer(),
+        state="done",
+        finished_at=timezone.now(),
+        attempts=3,
+        failures=2,
+        previous_end="expired",
+        outcome="x",
+    )
+    fence = timer().fence
+    assert set_one(if_exists=if_exists).is_new
+    row = timer()
+    assert (row.state, row.finished_at, row.attempts, row.failures, row.previous_end, row.outcome) == (
+        *("pending", None, 0, 0, "", ""),
+    )
+    assert row.fence == fence + 1
+
+
+def test_replacing_one_that_runs_takes_it_away_from_its_handler() -> None:
+    set_one()
+    fence = begun().fence
+    set_one(after=5)
+    assert (timer().state, timer().fence, timer().holder) == ("pending", fence + 1, "")
+
+
+def test_the_same_name_may_be_used_in_each_topic() -> None:
+    assert set_one(topic="t").is_new
+    assert set_one(topic="u").is_new
+    with pytest.raises(BadOption, match="one of t, u"):
+        timers.cancel("a")
+    assert timers.cancel("a", topic="u") is Outcome.CANCELLED
+    assert timers.cancel("a") is Outcome.CANCELLED, "the other one is over"
+    assert not Timer.objects.unfinished().exists()
+
+
+def test_what_a_transaction_sets_and_cancels_counts_when_it_commits() -> None:
+    set_one("there")
+    with transaction.atomic():
+        set_one("a")
+        timers.cancel("there")
+        transaction.set_rollback(True)
+    assert list(Timer.objects.values_list("name", "state")) == [("there", "pending")]
+    with transaction.atomic():
+        set_one("a")
+    assert timer().state == "pending"
+
+
+def test_one_that_is_pending_is_cancelled_once_and_for_all() -> None:
+    set_one()
+    fence = timer().fence
+    assert timers.cancel("a") is Outcome.CANCELLED
+    assert timers.cancel("a") is Outcome.CANCELLED, "as after an answer that was lost"
+    row = timer()
+    assert (row.state, row.fence) == ("cancelled", fence + 1)
+    assert row.finished_at is not None
+
+
+def test_one_that_a_handler_has_is_not_cancelled_and_the_caller_is_told() -> None:
+    set_one()
+    row = begun()
+    assert timers.cancel("a") is Outcome.RUNNING
+    assert timers.reschedule("a", after=1) is Outcome.RUNNING
+    assert (timer().state, timer().fence) == ("running", row.fence)
+
+
+def test_a_recurring_one_that_runs_does_not_fire_again_after_a_cancel() -> None:
+    set_one(every=60)
+    row = begun()
+    assert timers.reschedule("a", every=90) is Outcome.RUNNING
+    assert timer().schedule
+    assert timers.cancel("a") is Outcome.RUNNING
+    assert timers.cancel("a") is Outcome.RUNNING
+    assert (timer().schedule, timer().fence) == ("", row.fence)
+
+
+def test_one_whose_handlers_process_has_died_is_nobodys_and_can_be_cancelled() -> None:
+    set_one()
+    expire(begun())
+    assert timers.cancel("a") is Outcome.CANCELLED
+
+
+def test_one_that_is_over_or_was_never_there_is_told_apart() -> None:
+    set_one()
+    change(timer(), state="done", finished_at=timezone.now())
+    assert timers.cancel("a") is timers.reschedule("a", after=1) is Outcome.FIRED
+    assert timers.cancel("b") is timers.reschedule("b", after=1) is Outcome.UNKNOWN
+    set_one("c")
+    timers.cancel("c")
+    assert timers.reschedule("c", after=1) is Outcome.FIRED
+
+
+def test_a_cancel_and_a_handler_that_come_at_once_have_one_winner(monkeypatch: pytest.MonkeyPatch) -> None:
+    set_one()
+    update, raced = type(Timer.objects.all()).update, []
+
+    def after_the_handler(rows: Any, **changes: Any) -> int:
+        if not raced:
+            raced.append(1)
+            begun()
+        return update(rows, **changes)
+
+    monkeypatch.setattr(type(Timer.objects.all()), "update", after_the_handler)
+    assert timers.cancel("a") is Outcome.RUNNING
+    assert timer().state == "running"
+
+
+def test_one_that_ends_while_it_is_cancelled_has_fired(monkeypatch: pytest.MonkeyPatch) -> None:
+    set_one()
+    update, raced = type(Timer.objects.all()).update, []
+
+    def after_its_end(rows: Any, **changes: Any) -> int:
+        if not raced:
+            raced.append(1)
+            change(timer(), state="done", finished_at=timezone.now(), busy_before=DbLater(-1), fence=9)
+        return update(rows, **changes)
+
+    monkeypatch.setattr(type(Timer.objects.all()), "update", after_its_end)
+    assert timers.cancel("a") is Outcome.FIRED
+    assert timer().state == "done"
+
+
+def test_two_that_set_the_same_name_at_once_make_one_timer() -> None:
+    with transaction.atomic():
+        set_one(payload={"v": 1})
+        second = InBackground(lambda: set_one(payload={"v": 2}, if_exists="keep"))
+    assert not second.result(30).is_new or Timer.objects.count() == 1
+    assert Timer.objects.count() == 1
+
+
+def test_a_pending_one_is_given_another_time_and_keeps_its_schedule() -> None:
+    set_one(every=60)
+    before = now()
+    assert timers.reschedule("a", after=HOUR) is Outcome.RESCHEDULED
+    assert before + HOUR <= timer().due_at == timer().busy_before <= now() + HOUR
+    assert json.loads(timer().schedule) == {"every": 60.0}
+    assert timers.reschedule("a", cron="0 0 * * *") is Outcome.RESCHEDULED
+    assert json.loads(timer().schedule) == {"cron": "0 0 * * *", "tz": "UTC"}
+    assert timers.reschedule("a", at=timezone.now() - HOUR, topic="t") is Outcome.RESCHEDULED
+    assert timer().due_at < now()
+
+
+NAIVE = datetime.datetime(2030, 1, 1)  # noqa: DTZ001
+
+
+@pytest.mark.parametrize(
+    ("options", "about"),
+    [
+        ({"name": ""}, "name"),
+        ({"name": "x" * 201}, "name"),
+        ({"name": " x"}, "name"),
+        ({"name": "a\nb"}, "name"),
+        ({"name": 5}, "name"),
+        ({"topic": "x" * 101}, "topic"),
+        ({"topic": ""}, "topic"),
+        ({"after": -1}, "after"),
+        ({"after": float("nan")}, "after"),
+        ({"after": float("inf")}, "after"),
+        ({"after": "soon"}, "after"),
+        ({"after": None}, "after"),
+        ({"after": 1, "every": 5}, "after"),
+        ({"after": 1, "start": NAIVE}, "start"),
+        ({"after": None, "at": NAIVE}, "at"),
+        ({"after": None, "at": "tomorrow"}, "at"),
+        ({"after": None, "every": 5, "start": NAIVE}, "start"),
+        ({"after": None, "every": 0.1}, "every"),
+        ({"after": None, "cron": "every day"}, "cron"),
+        ({"after": None, "cron": "* * * * *", "tz": "Mars"}, "tz"),
+        ({"payload": [1]}, "payload"),
+        ({"payload": {"x": {1, 2}}}, "payload"),
+        ({"payload": {"x": float("nan")}}, "payload"),
+        ({"payload": {"x": "y" * 70_000}}, "payload"),
+        ({"catch_up": "sometimes"}, "catch_up"),
+        ({"if_exists": "explode"}, "if_exists"),
+    ],
+)
+def test_what_is_not_allowed_is_refused_by_name_and_nothing_is_set(options: dict[str, Any], about: str) -> None:
+    given = {"name": "a", "topic": "t", "after": 5, **options}
+    with pytest.raises(BadOption, match=rf"^{about}="):
+        timers.schedule(given.pop("name"), **given)
+    assert not Timer.objects.exists()
+    assert not Topic.objects.exists()
+
+
+def test_a_naive_moment_is_refused_with_how_to_mend() -> None:
+    with pytest.raises(BadOption, match=r"a datetime with a time zone, such as django.utils.timezone.now\(\)"):
+        timers.schedule("a", topic="t", at=NAIVE)
