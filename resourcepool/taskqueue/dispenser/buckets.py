@@ -1,5 +1,7 @@
 """The life of a bucket: it is made when its worker first asks, and taken back when it has expired."""
 
+import random
+import time
 from functools import partial
 
 from django.db import connections, router, transaction
@@ -16,7 +18,8 @@ from resourcepool.taskqueue.dispenser import statements
 from resourcepool.taskqueue.dispenser.models import Bucket, Dispenser, DispenserTask
 from resourcepool.taskqueue.telling import changed
 
-TRIES = 5  # made anew after it has expired in the hands of the one who asks for it
+TRIES = 8  # made anew after it has expired in the hands of the one who asks for it
+AT_ONCE = 3  # of these: the dispenser may have to be made, and then the bucket; pauses follow
 State = DispenserTask.State
 
 
@@ -52,7 +55,9 @@ def opened(using: str, dispenser: str, name: str, holder: str, ttl: float) -> st
         RowLocked: a process that stands still keeps the old one locked.
     """
     connection = connections[using]
-    for _ in range(TRIES):
+    for turn in range(TRIES):
+        if turn >= AT_ONCE:  # others of this name are just taking it back
+            time.sleep(random.uniform(0, 0.02 * 2**turn))  # noqa: S311 (jitter, not a secret)
         seen = retrying(connection, partial(statements.look, connection, dispenser, name))
         if seen is None:
             make_dispenser(using, dispenser)
