@@ -71,8 +71,7 @@ def refuse_open_transaction(connection: BaseDatabaseWrapper, request: Request) -
     """Raise ClaimInTransaction if the caller has a transaction open and did not allow that."""
     if connection.autocommit and not connection.atomic_blocks:
         return
-    # The transaction that Django's TestCase wraps around a test is not the caller's.
-    blocks = [block for block in connection.atomic_blocks if not getattr(block, "_from_testcase", False)]
+    blocks = callers_blocks(connection)
     is_open = connection.connection is not None
     autocommit = connection.autocommit if is_open else connection.settings_dict["AUTOCOMMIT"]
     commits_at_its_end = connection.in_atomic_block and connection.commit_on_exit
@@ -94,6 +93,11 @@ def refuse_open_transaction(connection: BaseDatabaseWrapper, request: Request) -
             "roll back alone, others would be granted what is claimed in it while its handle still counts. Acquire "
             "outside of it, or open the inner block with savepoint=False"
         )
+
+
+def callers_blocks(connection: BaseDatabaseWrapper) -> list[Any]:
+    """Return the open atomic blocks, but for the one that Django's TestCase wraps around a test."""
+    return [block for block in connection.atomic_blocks if not getattr(block, "_from_testcase", False)]
 
 
 def _is_in_savepoint(connection: BaseDatabaseWrapper, blocks: list[Any]) -> bool:

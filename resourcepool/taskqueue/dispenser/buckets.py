@@ -17,6 +17,7 @@ from resourcepool.signals import What
 from resourcepool.taskqueue.dispenser import statements
 from resourcepool.taskqueue.dispenser.models import Bucket, Dispenser, DispenserTask
 from resourcepool.taskqueue.telling import changed
+from resourcepool.waiting.request import callers_blocks
 
 TRIES = 8  # made anew after it has expired in the hands of the one who asks for it
 AT_ONCE = 3  # of these: the dispenser may have to be made, and then the bucket; pauses follow
@@ -30,8 +31,7 @@ def database() -> str:
 
 def refuse_open_transaction(connection: BaseDatabaseWrapper) -> None:
     """Raise ClaimInTransaction if the caller has a transaction open: what is handed out could be undone."""
-    # The transaction that Django's TestCase wraps around a test is not the caller's.
-    blocks = [block for block in connection.atomic_blocks if not getattr(block, "_from_testcase", False)]
+    blocks = callers_blocks(connection)
     is_open = connection.connection is not None
     autocommit = connection.autocommit if is_open else connection.settings_dict["AUTOCOMMIT"]
     if blocks or not (autocommit or connection.atomic_blocks):
