@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test lint format lock messages run bench mutations chaos proof queues streams dispenser simulation matrix screenshots clean
+.PHONY: help demo quick test lint format lock messages run bench mutations chaos proof queues streams dispenser locks simulation matrix screenshots clean
 
 # What make test passes on, e.g. make test ARGS="--only mariadb -- tests/leases -k renew"
 ARGS ?=
@@ -8,6 +8,8 @@ MINUTES ?= 1
 DATABASE ?= mariadb
 # How many tasks make streams and make dispenser have done; e.g. make streams TASKS=2000 DATABASE=postgresql ARGS="--lanes 4"
 TASKS ?= 10000
+# How long make locks goes on; e.g. make locks SECONDS=300 DATABASE=postgresql
+SECONDS ?= 60
 # How many schedules make simulation plays; e.g. make simulation SEEDS=1000 ARGS=--prove
 SEEDS ?= 100000
 
@@ -64,9 +66,13 @@ streams: ## TASKS=10000 in order while their consumers are killed, stopped, cut 
 	@.ci/bootstrap test
 	@.venv/bin/python -m tests.taskqueue.proof --tasks $(TASKS) --database $(DATABASE) $(ARGS)
 
-dispenser: ## 8 workers do TASKS=10000 of a pool rebuilt every second, while they are killed and the database crashes (1 min)
+dispenser: ## 8 workers do TASKS=10000 of a pool rebuilt every second, while all of it is killed (1 min; ARGS=--prove: the judge objects)
 	@.ci/bootstrap test
 	@.venv/bin/python -m tests.taskqueue.dispenser.proof --tasks $(TASKS) --database $(DATABASE) $(ARGS)
+
+locks:   ## 8 workers use locks of every kind for SECONDS=60 while all of it is killed (ARGS=--prove: the judge objects; 5 min)
+	@.ci/bootstrap test
+	@.venv/bin/python -m tests.locks.proof --seconds $(SECONDS) --database $(DATABASE) $(ARGS)
 
 simulation: ## Play SEEDS=100000 seeded schedules on a simulated clock, statement by statement (10 min)
 	@.ci/bootstrap lint

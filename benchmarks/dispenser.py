@@ -13,8 +13,7 @@ import sys
 
 import django
 
-from benchmarks.peers.contestants import WORKER_PEERS
-from benchmarks.peers.workers import workers
+from benchmarks.peers.workers import NAMES, workers
 from benchmarks.places import place
 from tests.processes import terminable
 from tests.servers import ServerMissing
@@ -30,9 +29,7 @@ def main(words: list[str]) -> int:
     )
     parser.add_argument("database", nargs="?", choices=("mysql", "postgres"), default="mysql")
     parser.add_argument("--only", action="append", choices=PARTS, help="this part alone; may be repeated")
-    parser.add_argument(
-        "--peer", action="append", choices=[peer.name for peer in WORKER_PEERS], help="may be repeated"
-    )
+    parser.add_argument("--peer", action="append", choices=NAMES, help="may be repeated")
     parser.add_argument("--quick", action="store_true", help="few samples")
     chosen = parser.parse_args(words)
     parts = chosen.only or PARTS

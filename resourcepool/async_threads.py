@@ -3,13 +3,15 @@
 import asyncio
 import logging
 import threading
-from collections.abc import Callable
-from functools import partial
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Coroutine
+from functools import partial, wraps
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 from asgiref.sync import sync_to_async
 
 Result = TypeVar("Result")
+Params = ParamSpec("Params")
+Self = TypeVar("Self")
 
 logger = logging.getLogger(__name__)
 
@@ -77,6 +79,24 @@ async def in_thread(
         raise
     task.result()
     return work.result
+
+
+def for_asyncio(
+    method: Callable[Concatenate[Self, Params], Result],
+) -> Callable[Concatenate[Self, Params], Coroutine[Any, Any, Result]]:
+    """Return the twin of a method that blocks: it does the same in that thread, ``alocked = for_asyncio(locked)``."""
+
+    @wraps(method)
+    async def twin(self: Self, /, *args: Params.args, **kwargs: Params.kwargs) -> Result:
+        return await in_thread(partial(getattr(self, method.__name__), *args, **kwargs))
+
+    twin.__doc__ = f"``{method.__name__}`` for asyncio."
+    return twin
+
+
+def soon(call: Callable[..., None], *args: Any) -> None:
+    """Have ``call`` run in that thread, before whatever is sent there later; nobody waits for it."""
+    _start(partial(call, *args)).add_done_callback(_note_failure)
 
 
 def _start(job: Callable[[], None]) -> _Steady:

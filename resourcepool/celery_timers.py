@@ -56,7 +56,9 @@ def apply_async_at(
     """
     for refused in REFUSED:
         if refused in options:
-            raise BadOption(refused, options[refused], "at or after")
+            raise BadOption(
+                refused, options[refused], because="apply_async_at sets it; say when by after or at"
+            )
     topics = Topic.objects.using(router.db_for_write(Timer))
     topics.get_or_create(pk=TOPIC, defaults=DEFAULTS)
     told = {

@@ -17,17 +17,36 @@ class Hidden:
 
 
 class BadOption(ResourcePoolError, ValueError):
-    """A value that is not allowed; says which one, what was given, unless that is ``Hidden``, and what is allowed."""
+    """A value that is not allowed; says which one, what was given, unless that is ``Hidden``, and why.
 
-    def __init__(self, name: str, value: object, allowed: str) -> None:
+    Args:
+        allowed: what it must be: "a JSON object".
+        because: or, in place of that, why it is refused: "orders has it already".
+    """
+
+    def __init__(self, name: str, value: object, allowed: str = "", because: str = "") -> None:
+        self.name, self.value, self.allowed, self.because = name, value, allowed, because
         if isinstance(value, Hidden):
-            super().__init__(say("about", name=name, why=allowed))
+            super().__init__(say("about", name=name, why=self.why))
         else:
-            super().__init__(say("not_allowed", name=name, value=_shown(value), why=allowed))
-        self.name, self.value, self.allowed = name, value, allowed
+            super().__init__(say("not_allowed", name=name, value=_shown(value), why=self.why))
+
+    @property
+    def why(self) -> str:
+        """The end of its sentence."""
+        return self.because or say("must_be", allowed=self.allowed)
+
+    def of(self, name: str) -> "BadOption":
+        """Return the same about an option of another name."""
+        return type(self)(name, self.value, self.allowed, self.because)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.name, self.value, self.allowed)  # to other processes, as it was made
+        return type(self), (
+            self.name,
+            self.value,
+            self.allowed,
+            self.because,
+        )  # to other processes, as it was made
 
 
 class AcquireTimeout(ResourcePoolError, TimeoutError):
@@ -42,6 +61,14 @@ class LeaseReleased(LeaseLost):
     """The handle was used after its holder had given the lease back."""
 
 
+class NotHeld(ResourcePoolError, RuntimeError):
+    """Something was to be released by a thread, task or process that does not hold it, or not so much of it."""
+
+
+class UpgradeConflict(ResourcePoolError, RuntimeError):
+    """A reader asked to write in a way in which it would wait for itself, or for another that waits for it."""
+
+
 class LeaseFromAnotherProcess(ResourcePoolError):
     """A handle was used in a forked child; the lease still belongs to the parent."""
 
@@ -52,6 +79,34 @@ class QueueBusy(ResourcePoolError):
 
 class ClaimInTransaction(ResourcePoolError):
     """A claim inside an open transaction would be invisible until commit and undone by a rollback."""
+
+
+class ChannelFull(ResourcePoolError):
+    """A durable subscription has not read so many messages that no more are to be published."""
+
+
+class MessagesMissed(ResourcePoolError):
+    """Messages of a channel were removed before a subscriber read them; reading goes on after them.
+
+    Attributes:
+        channel, subscription: the names; the second is "" for a subscriber without one.
+        first, last: the numbers of the first and the last message that it missed.
+    """
+
+    def __init__(self, channel: str, subscription: str, first: int, last: int) -> None:
+        who = f"subscription {subscription!r}" if subscription else "a subscriber without a name"
+        super().__init__(
+            f"channel {channel!r}: messages {first} to {last} ({last - first + 1}) were removed before {who} read them"
+        )
+        self.channel, self.subscription, self.first, self.last = channel, subscription, first, last
+
+    @property
+    def count(self) -> int:
+        """How many it missed."""
+        return self.last - self.first + 1
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.channel, self.subscription, self.first, self.last)
 
 
 class GuardOutsideTransaction(ResourcePoolError):
@@ -99,6 +154,6 @@ class CheckerBroken(ResourcePoolError):
 def _shown(value: object) -> str:
     try:
         text = repr(value)
-    except ValueError:  # Python does not write out a number of thousands of digits
+    except Exception:  # noqa: BLE001 (thousands of digits, or something of the caller's that cannot be shown)
         return f"({type(value).__name__})"
     return text if len(text) <= 80 else text[:77] + "..."

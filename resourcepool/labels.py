@@ -34,7 +34,7 @@ def labels_of(value: Mapping[str, str] | None) -> dict[str, str]:
             "labels", value, Sentence(gettext_noop('a dict of texts, e.g. {"zone": "eu"}'))
         ) from None
     except ValidationError as error:
-        raise BadOption("labels", value, " ".join(error.messages)) from None
+        raise BadOption("labels", value, because=" ".join(error.messages)) from None
     return found
 
 

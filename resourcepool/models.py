@@ -4,6 +4,8 @@ from resourcepool.elections.models import Leadership
 from resourcepool.history.models import Dashboard, Event, Sample
 from resourcepool.jobs import Job
 from resourcepool.leases.models import AbstractLease
+from resourcepool.locks.channels.models import Broadcast, BroadcastMessage, Subscription
+from resourcepool.locks.models import Mutex, Notification, RWLockPermit, SemaphorePermit
 from resourcepool.proxies.models import Proxy
 from resourcepool.queues.models import Move, Queue, Server, TaskType
 from resourcepool.resources.models import AbstractResource
@@ -16,6 +18,8 @@ from resourcepool.waiting.models import Ticket
 __all__ = [
     "AbstractLease",
     "AbstractResource",
+    "Broadcast",
+    "BroadcastMessage",
     "Bucket",
     "Dashboard",
     "Dispenser",
@@ -24,12 +28,17 @@ __all__ = [
     "Job",
     "Leadership",
     "Move",
+    "Mutex",
+    "Notification",
     "Pool",
     "Proxy",
     "Queue",
+    "RWLockPermit",
     "Sample",
+    "SemaphorePermit",
     "Server",
     "Stream",
+    "Subscription",
     "Task",
     "TaskType",
     "Ticket",

@@ -1,5 +1,6 @@
 """Checks values that callers hand in; every refusal names the option, the value and what is allowed."""
 
+import inspect
 import math
 from collections.abc import Collection
 from datetime import timedelta
@@ -11,8 +12,21 @@ from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
 
 DAY = 86_400.0
+# Units of spans of time, with the words for one of it and for several.
+UNITS = (
+    (DAY, _("1 day (%(seconds)s s)"), _("%(number)s days (%(seconds)s s)")),
+    (3_600.0, _("1 hour (%(seconds)s s)"), _("%(number)s hours (%(seconds)s s)")),
+)
 
 Choice = TypeVar("Choice", bound=str)
+
+
+def span(seconds: float) -> Sentence:
+    """Return a span of time for people: "12 s", "1 day (86,400 s)"."""
+    for size, one, several in UNITS:
+        if seconds and seconds % size == 0:
+            return Sentence(one if seconds == size else several, number=seconds / size, seconds=float(seconds))
+    return Sentence(_("%(seconds)s s"), seconds=float(seconds))
 
 
 def seconds(name: str, value: object, *, least: float = 0.0, most: float = DAY) -> float:
@@ -21,7 +35,9 @@ def seconds(name: str, value: object, *, least: float = 0.0, most: float = DAY) 
     Raises:
         BadOption: when it is no such thing, or not between ``least`` and ``most`` seconds.
     """
-    allowed = Sentence(_("seconds or a timedelta, from %(least)s to %(most)s seconds"), least=least, most=most)
+    allowed = Sentence(
+        _("seconds or a timedelta, from %(least)s to %(most)s"), least=span(least), most=span(most)
+    )
     if isinstance(value, timedelta):
         number = value.total_seconds()
     elif isinstance(value, int | float) and not isinstance(value, bool):
@@ -53,6 +69,12 @@ def flag(name: str, value: object) -> bool:
     return value
 
 
+def plain_function(name: str, value: object, allowed: str) -> None:
+    """See that ``value`` can be called, and is no coroutine function, whose result would count as true."""
+    if not callable(value) or inspect.iscoroutinefunction(value):
+        raise BadOption(name, value, allowed)
+
+
 def one_of(name: str, value: object, allowed: Collection[Choice]) -> Choice:
     """Return ``value`` if it is among ``allowed``; raises BadOption otherwise."""
     for choice in allowed:
@@ -61,10 +83,24 @@ def one_of(name: str, value: object, allowed: Collection[Choice]) -> Choice:
     raise BadOption(name, value, Sentence(_("one of %(names)s"), names=", ".join(sorted(allowed))))
 
 
+def name(option: str, value: object, *, most: int) -> str:
+    """Return ``value`` if it is ``text`` that neither begins nor ends with a space; raises BadOption otherwise.
+
+    Databases do not agree on whether "a" and "a " are the same key.
+    """
+    line = text(option, value, most=most)
+    if line != line.strip():
+        allowed = Sentence(_("one line of 1 to %(count)s characters without a space at either end"), count=most)
+        raise BadOption(option, value, allowed)
+    return line
+
+
 def text(name: str, value: object, *, most: int) -> str:
     """Return ``value`` if it is one line of 1 to ``most`` printable characters; raises BadOption otherwise."""
     if not isinstance(value, str) or not 0 < len(value) <= most or not value.isprintable():
         raise BadOption(
             name, value, Sentence(_("one line of text, 1 to %(count)s printable characters"), count=most)
         )
-    return value
+    if isinstance(value, Sentence):  # it keeps its code: a reason is put into words when it is read
+        return value
+    return str.__str__(value)  # of another subclass, such as an enum's member, ``str()`` may be another text

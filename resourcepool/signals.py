@@ -1,4 +1,4 @@
-"""What has happened to leases, resources, tasks and timers: Django signals, sent in the process in which it happened.
+"""What has happened to leases, resources, tasks, timers and channels: Django signals, sent where it happened.
 
 Signals only notify (invariant 9): with every receiver removed, no row changes differently. They are sent after the
 commit. A receiver is called with ``sender``, the model, and ``fact``; it runs in whatever thread noticed, so it must
@@ -55,6 +55,10 @@ class What(models.TextChoices):
     FAILED = "failed", _("failed")
     FIRED = "fired", _("fired by hand")
     CANCELLED = "cancelled", _("cancelled")
+    MOVED = "moved", _("cursor moved")
+    DELETED = "deleted", _("deleted")
+    MISSED = "missed", _("missed")
+    RESIZED = "resized", _("resized")
 
     def is_heard(self, model: type[models.Model]) -> bool:
         """Whether anybody listens to facts of this kind, or what happens to ``model`` is written down.
@@ -112,6 +116,10 @@ work_retried = Signal()  # by an operator
 work_discarded = Signal()
 timer_fired = Signal()
 timer_cancelled = Signal()
+subscription_moved = Signal()
+subscription_missed = Signal()  # messages that were removed before it read them
+semaphore_resized = Signal()  # by an operator
+channel_deleted = Signal()  # or a subscription
 
 alarm_raised = Signal()  # with ``alarm`` in place of ``fact``
 alarm_cleared = Signal()
@@ -141,6 +149,10 @@ SIGNALS: dict[What, Signal] = {
     What.DISCARDED: work_discarded,
     What.FIRED: timer_fired,
     What.CANCELLED: timer_cancelled,
+    What.MOVED: subscription_moved,
+    What.MISSED: subscription_missed,
+    What.DELETED: channel_deleted,
+    What.RESIZED: semaphore_resized,
 }
 
 

@@ -7,9 +7,11 @@ While the database is away, or settings are wrong, they fail with a line in the 
 """
 
 import logging
+import signal
 from collections.abc import Callable
 
 from celery import shared_task
+from celery.exceptions import WorkerShutdown, WorkerTerminate
 from django.db import InterfaceError, OperationalError
 
 from resourcepool.exceptions import BadOption, CheckerBroken, DatabaseUnavailable, LeaseLost, NotMigrated
@@ -55,7 +57,14 @@ def check_validity(label: str) -> str:
 @shared_task(name="resourcepool.run_timer", ignore_result=True, throws=EXPECTED)
 def run_timer(pk: int, fence: int) -> str:
     """Handle the timer that ``resourcepool_timers --celery`` has handed over under this fence."""
-    return _done("run_timer", lambda: handed.handle(pk, fence))
+    return _done("run_timer", lambda: handed.handle(pk, fence, _ends_process))
+
+
+def _ends_process(error: BaseException) -> bool:
+    """Tell whether Celery ends this process by it: billiard makes an exit code of a signal to one of its pool."""
+    if isinstance(error, SystemExit) and isinstance(error.code, int):
+        return -error.code in range(256 - signal.NSIG, 256)
+    return isinstance(error, KeyboardInterrupt | WorkerShutdown | WorkerTerminate)
 
 
 def _done(name: str, job: Callable[[], str | None]) -> str:

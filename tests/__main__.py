@@ -1,6 +1,7 @@
 """The whole test run: lint, then the tests on SQLite, MariaDB and PostgreSQL, on servers of its own.
 
-Of everything, the part on MariaDB runs beside the others: it waits more than it computes.
+Of everything, the part on MariaDB runs beside the others: it waits more than it computes. Temporary files are in memory
+if there is room: see tests/memory.py.
 
 python -m tests                                           everything
 python -m tests --only lint                               what make lint does
@@ -9,6 +10,7 @@ python -m tests --only mariadb -- tests/leases -k renew   one database, and what
 """
 
 import argparse
+import os
 import signal
 import sys
 import time
@@ -17,6 +19,7 @@ from pathlib import Path
 
 from tests.beside import beside, written
 from tests.lint import lint
+from tests.memory import files_in_memory
 from tests.outcome import Outcome, summary
 from tests.processes import terminable
 from tests.quick import quick
@@ -40,8 +43,10 @@ def main(words: Sequence[str]) -> int:
     outcomes: list[Outcome] = []
     # Started in the background we inherit that Ctrl-C is ignored, and so would the programs whose Ctrl-C is tested.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    # Some hundred processes import the same modules: compiled once, they start in half the time.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     try:
-        with terminable():
+        with terminable(), files_in_memory():
             if asked.only or extra:
                 one_after_the_other(asked.only or PARTS, extra, outcomes)
             else:

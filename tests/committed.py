@@ -18,7 +18,16 @@ from pytest_django import DjangoDbBlocker
 from resourcepool.database import clock, loop, wakeup
 from resourcepool.leases import keeper as keeping
 from resourcepool.leases import lease, verbs
-from resourcepool.models import Dispenser, DispenserTask, Move, Queue, TaskType, Topic
+from resourcepool.models import (
+    Broadcast,
+    BroadcastMessage,
+    Dispenser,
+    DispenserTask,
+    Move,
+    Queue,
+    TaskType,
+    Topic,
+)
 from resourcepool.queues.serving import held, membership, registration, server
 from resourcepool.queues.serving import snapshot as looking_at_queues
 from resourcepool.resources import pool, strategy
@@ -27,6 +36,8 @@ from resourcepool.waiting import waiters as waiting
 from tests.app.models import Team
 from tests.app.rows import leased_models
 from tests.eventually import eventually
+
+OTHERS = (Team, Queue, Move, TaskType, DispenserTask, Dispenser, Topic, Broadcast, BroadcastMessage)
 
 
 @pytest.fixture
@@ -40,7 +51,7 @@ def transactional_db(
     with django_db_blocker.unblock():
         yield
         forget_everything()
-        for model in [*leased_models(), Team, Queue, Move, TaskType, DispenserTask, Dispenser, Topic]:
+        for model in [*leased_models(), *OTHERS]:
             model._base_manager.all()._raw_delete("default")  # type: ignore[attr-defined]
         connection.close_if_unusable_or_obsolete()
 

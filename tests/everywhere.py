@@ -28,6 +28,18 @@ EVERYWHERE = (
     "tests/database/test_open_transaction.py",  # what a transaction shows and locks
     "tests/dialect",  # the differences themselves
     "tests/elections",  # a claim of a row that may have to be made first
+    "tests/locks/test_lock.py",  # lines, fences and hand-overs of a row whose key is a text
+    "tests/locks/test_permits.py",  # several rows in one statement
+    "tests/locks/test_semaphore.py",  # row locks, and row counts of each statement
+    "tests/locks/test_process_holds.py",  # row counts of a release of several
+    "tests/locks/test_resizing.py",  # all rows of a name are locked
+    "tests/locks/test_names.py",  # collations and the lengths of columns
+    "tests/locks/test_rwlock.py",  # several rows in one transaction, locks, and rows that may have to be made first
+    "tests/locks/test_rwlock_any_order.py",  # all calls in every order
+    "tests/locks/test_rwlock_changing.py",  # several rows in one transaction, and rows that are taken back
+    "tests/locks/test_rwlock_order.py",  # the order of the line, and of the rows
+    "tests/locks/test_rwlock_plans.py",  # EXPLAIN
+    "tests/locks/test_rwlock_processes.py",  # what dead sessions leave
     "tests/taskqueue/test_consumer.py",  # claims, guards and takeovers in one transaction with the leader's row
     "tests/taskqueue/test_long_streams.py",  # EXPLAIN
     "tests/taskqueue/test_task_time.py",  # in which zone a column's moments are
@@ -40,6 +52,13 @@ EVERYWHERE = (
     "tests/taskqueue/timers/test_scheduling.py",  # unique names, moments and row counts
     "tests/taskqueue/test_submit.py",  # unique keys in and out of a transaction
     "tests/taskqueue/dispenser",  # locks, the order of rows, and row counts of each statement
+    "tests/locks/test_barrier.py",  # a row that is locked while it is removed
+    "tests/locks/test_condition.py",  # tickets that are locked until a commit, and row counts
+    "tests/locks/test_notifying.py",  # the same
+    "tests/locks/test_condition_any_order.py",  # every statement in every order
+    "tests/locks/test_condition_plans.py",  # EXPLAIN
+    "tests/locks/test_condition_processes.py",  # what a killed session leaves
+    "tests/locks/channels",  # row locks, numbers and cursors of each statement
     "tests/encryption/test_field_bound.py::test_however_it_was_stored_it_is_nothing_to_another_row",  # types of columns
     "tests/encryption/test_field_bound.py::test_what_the_database_stores_alike_is_alike",  # types of columns
     # Tickets
@@ -50,6 +69,7 @@ EVERYWHERE = (
     "tests/waiting/test_handover_lost_replies.py",  # a lost COMMIT
     "tests/waiting/test_large_tickets.py",  # how much a column takes
     "tests/waiting/test_line.py",  # order and locks
+    "tests/waiting/test_line_per_name.py",  # hand-overs that choose by the name of a line
     "tests/waiting/test_line_several.py",  # order and locks
     "tests/waiting/test_order.py",  # NULLs, collations, priorities
     "tests/waiting/test_sessions.py",  # how many sessions are used
@@ -82,6 +102,7 @@ EVERYWHERE = (
     "tests/queues/serving/test_membership_judged_dead.py",  # joining again
     "tests/queues/serving/test_snapshot.py",  # one read of everything
     # Readings, the history, periodic work
+    "tests/status/locks",  # aggregates, windows, EXPLAIN
     "tests/status/test_collations.py",  # collations
     "tests/status/test_grid.py",  # aggregates
     "tests/status/test_pools.py",  # aggregates
@@ -90,6 +111,7 @@ EVERYWHERE = (
     "tests/status/test_trend.py",  # moments that are grouped
     "tests/status/test_waiting.py",  # aggregates
     "tests/status/test_why.py",  # moments of the server
+    "tests/management/test_work_lists.py",  # moments of the server, collations in pages
     "tests/status/queues/test_stuck.py",  # intervals
     "tests/status/queues/test_task_types.py",  # aggregates
     "tests/history/test_recorder.py",  # inserts by a thread of its own

@@ -3,11 +3,16 @@
 import pytest
 
 from tests.guards import MUTATIONS, Mutation
+from tests.locks.channels.proof import prove as channels
+from tests.locks.proof import prove as locks
 from tests.mutations import ROOT
-from tests.queues.proof.prove import CASES
+from tests.queues.proof import prove as queues
+from tests.taskqueue.dispenser.proof import prove as dispensers
+
+PROVED = dict.fromkeys([*MUTATIONS, *queues.CASES, *dispensers.CASES, *locks.CASES, *channels.CASES])
 
 
-@pytest.mark.parametrize("mutation", [*MUTATIONS, *CASES], ids=lambda mutation: mutation.name)
+@pytest.mark.parametrize("mutation", PROVED, ids=lambda mutation: mutation.name)
 def test_a_guard_stands_where_the_list_says(mutation: Mutation) -> None:
     text = (ROOT / "resourcepool" / mutation.file).read_text()
     assert text.count(mutation.guard) == 1

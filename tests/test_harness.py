@@ -1,7 +1,9 @@
 """The harness itself: servers leave nothing behind, children work on the test's own database, pins are complete."""
 
+import contextlib
 import os
 import re
+import sqlite3
 import subprocess
 import sys
 import time
@@ -15,7 +17,9 @@ from django.contrib.auth.models import Group
 from django.db import connection
 from packaging.requirements import Requirement
 
+from resourcepool.models import SemaphorePermit
 from tests import everywhere, quick
+from tests.app.rows import new, steal
 from tests.run import ALONE, AT_ONCE, phases
 from tests.servers import MariaDB, PostgreSQL, Server
 from tests.spawned import ROOT, Spawner
@@ -109,6 +113,9 @@ def test_processes_that_start_at_once_agree_on_the_secrets_and_the_mode_of_a_new
         "VAR_DIR": str(tmp_path / "var"),
         "DATABASE_URL": f"sqlite:///{tmp_path}/new.sqlite3",
     }
+    # As migrate leaves it: of those who switch a new file to WAL at the same moment, SQLite refuses some.
+    with contextlib.closing(sqlite3.connect(tmp_path / "new.sqlite3")) as made:
+        made.execute("PRAGMA journal_mode=WAL")
     program = "import django; django.setup(); import tests.test_harness as test; test.show_secrets()"
     children = [
         subprocess.Popen([sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE, text=True)
@@ -225,3 +232,11 @@ def test_a_test_for_servers_that_would_never_run_is_noticed(
     item: Any = SimpleNamespace(nodeid=nodeid, iter_markers=lambda name: marks)
     assert everywhere.is_everywhere(item) == is_everywhere
     assert everywhere.is_never_run(item) == is_never_run
+
+
+@pytest.mark.django_db
+def test_a_row_that_nobody_can_take_is_not_waited_for() -> None:
+    row = new(SemaphorePermit, in_service=False)
+    with pytest.raises(AssertionError, match="nobody can take"):
+        steal(row)
+    assert steal(new(SemaphorePermit)).holder == "thief"

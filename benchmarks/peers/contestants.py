@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-QUEUE, ELECTION, WORKERS = "queue", "election", "workers"
+QUEUE, ELECTION, WORKERS, LOCK = "queue", "election", "workers", "lock"
 POSTGRESQL, DURABLE = "PostgreSQL", "each commit durable"
 
 
@@ -119,5 +119,39 @@ WORKER_PEERS = (
         packages=("procrastinate", "psycopg[binary]"),
         modules=("procrastinate", "psycopg", "psycopg_pool"),
         note=f"{DURABLE}; 8 workers; look for what is due every 5 s",
+    ),
+)
+
+# Beside locks.
+LOCK_PEERS = (
+    Peer(
+        name="redis-py Lock",
+        kind=LOCK,
+        script="with_redis_lock.py",
+        place="redis",
+        server="Redis",
+        packages=("redis",),
+        modules=("redis",),
+        note="in memory only; renewed by nobody; polls every 0.1 s; no order",
+    ),
+    Peer(
+        name="kazoo Lock",
+        kind=LOCK,
+        script="with_kazoo_lock.py",
+        place="zookeeper",
+        server="ZooKeeper",
+        packages=("kazoo",),
+        modules=("kazoo",),
+        note="each change durable; one server",
+    ),
+    Peer(
+        name="advisory lock by psycopg",
+        kind=LOCK,
+        script="with_advisory_locks.py",
+        place="postgres",
+        server=POSTGRESQL,
+        packages=("psycopg[binary]",),
+        modules=("psycopg",),
+        note="in memory only; a session for each waiter; nothing told of a lost host",
     ),
 )

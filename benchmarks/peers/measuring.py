@@ -25,11 +25,11 @@ class PeerFailed(Exception):
     """The peer's script failed; the message ends with its log."""
 
 
-def measured(peer: Peer, environment: Environment, times: int) -> dict[str, Any]:
+def measured(peer: Peer, environment: Environment, times: float) -> dict[str, Any]:
     """Return the figures of this peer; raises PeerMissing, PeerFailed.
 
     Args:
-        times: how thoroughly, as for ``Streaming``.
+        times: how thoroughly, as for ``Streaming``; of locks: seconds.
     """
     try:
         with place(peer.place) as url:
@@ -52,7 +52,7 @@ def place(name: str) -> Iterator[str]:
             yield server.url.replace("postgres://", "postgresql://")
 
 
-def _run(peer: Peer, python: str, url: str, times: int) -> dict[str, Any]:
+def _run(peer: Peer, python: str, url: str, times: float) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="resourcepool-bench-") as folder:
         figures, log = Path(folder, "figures"), Path(folder, "log")
         usual = {name: value for name, value in os.environ.items() if name not in OURS}

@@ -1,11 +1,16 @@
 """The admin pages."""
 
+from resourcepool.admin.channels.channels import BroadcastAdmin
+from resourcepool.admin.channels.messages import BroadcastMessageAdmin
+from resourcepool.admin.channels.subscriptions import SubscriptionAdmin
 from resourcepool.admin.dashboard_link import DashboardAdmin
 from resourcepool.admin.dispensers.buckets import BucketAdmin
 from resourcepool.admin.dispensers.dispensers import DispenserAdmin
 from resourcepool.admin.dispensers.tasks import DispenserTaskAdmin
 from resourcepool.admin.elections import LeadershipAdmin
 from resourcepool.admin.generic import ReadOnlyAdmin
+from resourcepool.admin.locks.conditions import ConditionAdmin
+from resourcepool.admin.locks.names import MutexAdmin, RWLockAdmin, SemaphoreAdmin
 from resourcepool.admin.queues.queues import QueueAdmin
 from resourcepool.admin.queues.servers import ServerAdmin
 from resourcepool.admin.queues.task_types import TaskTypeAdmin
@@ -19,7 +24,10 @@ from resourcepool.admin.timers.timers import TimerAdmin
 from resourcepool.admin.timers.topics import TopicAdmin
 
 __all__ = [
+    "BroadcastAdmin",
+    "BroadcastMessageAdmin",
     "BucketAdmin",
+    "ConditionAdmin",
     "DashboardAdmin",
     "DispenserAdmin",
     "DispenserTaskAdmin",
@@ -27,13 +35,17 @@ __all__ = [
     "JobAdmin",
     "LeadershipAdmin",
     "MoveAdmin",
+    "MutexAdmin",
     "ProxyAdmin",
     "QueueAdmin",
+    "RWLockAdmin",
     "ReadOnlyAdmin",
     "ResourceAdmin",
     "SampleAdmin",
+    "SemaphoreAdmin",
     "ServerAdmin",
     "StreamAdmin",
+    "SubscriptionAdmin",
     "TaskAdmin",
     "TaskTypeAdmin",
     "TicketAdmin",

@@ -17,6 +17,7 @@ from django.core.exceptions import FieldDoesNotExist, SuspiciousOperation, Valid
 from django.db import connections, router
 from django.db.models import DateTimeField
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 
 from resourcepool.admin.paging import NUL, CappedList, CappedPaginator
@@ -131,6 +132,17 @@ class Admin(ModelAdmin):
         except (ValidationError, ValueError, TypeError, ArithmeticError):
             return False
         return not isinstance(found, float) or math.isfinite(found)
+
+    def page_beside(self, request: HttpRequest, template: str, title: str, **more: Any) -> HttpResponse:
+        """Return a page beside the list."""
+        context = {
+            **self.admin_site.each_context(request),
+            "title": title,
+            "opts": self.opts,
+            "media": self.media,
+        }
+        request.current_app = self.admin_site.name
+        return TemplateResponse(request, template, context | more)
 
 
 class ReadOnlyAdmin(Admin):

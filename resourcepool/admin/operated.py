@@ -12,7 +12,6 @@ from django.contrib.auth import get_permission_codename
 from django.core.exceptions import PermissionDenied
 from django.db import connections, transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.text import capfirst
 
@@ -140,17 +139,6 @@ class Operated(Admin):
         """Return a page beside the list with a form on it."""
         more = {"form": form, "back": back, "media": self.media + form.media, **more}
         return self.page_beside(request, self.confirmation_template, title, **more)
-
-    def page_beside(self, request: HttpRequest, template: str, title: str, **more: Any) -> HttpResponse:
-        """Return a page beside the list."""
-        context = {
-            **self.admin_site.each_context(request),
-            "title": title,
-            "opts": self.opts,
-            "media": self.media,
-        }
-        request.current_app = self.admin_site.name
-        return TemplateResponse(request, template, context | more)
 
     def now(self) -> datetime.datetime:
         """Return the moment by the clock of the model's database."""

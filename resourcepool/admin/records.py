@@ -6,7 +6,6 @@ from operator import or_
 from typing import Any
 
 from django.contrib import admin
-from django.contrib.admin.utils import quote
 from django.db.models import Max, Q, QuerySet
 from django.http import HttpRequest
 from django.utils.text import format_lazy
@@ -105,7 +104,7 @@ class EventAdmin(ReadOnlyAdmin):
     def resource(self, event: Event) -> str:
         """Show which one it was, with a link to its page."""
         model = self._models.get(event.pool)
-        return to_page(self.admin_site, model, quote(event.row), event.row) if model else event.row
+        return to_page(self.admin_site, model, event.row, event.row) if model else event.row
 
     @property
     def _models(self) -> dict[str, Any]:

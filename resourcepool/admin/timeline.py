@@ -31,6 +31,10 @@ class Timelined(Admin):
         page = self.admin_site.admin_view(self.timeline_view)
         return [path("<path:object_id>/timeline/", page, name=name), *super().get_urls()]
 
+    def happened_to(self, row: Any, before: str) -> list[Event]:
+        """Return what happened to ``row``; see ``timeline``."""
+        return timeline(row, before)
+
     def titled(self, row: Any) -> str:
         """Return what a page calls ``row``."""
         return words.titled(row)
@@ -67,7 +71,7 @@ class Timelined(Admin):
         return reverse(name, args=[quote(row.pk)], current_app=self.admin_site.name)
 
     def _timeline(self, row: Any, before: str) -> dict[str, Any]:
-        events: list[Any] = timeline(row, before)
+        events: list[Any] = self.happened_to(row, before)
         for event in events:
             event.lasted = "" if event.seconds is None else words.lasted(event.seconds)
             event.moment, event.happened = words.moment(event.at), words.happened(event)

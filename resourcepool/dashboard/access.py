@@ -10,6 +10,8 @@ from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
 from resourcepool.jobs import CHECK
+from resourcepool.locks.channels.models import Broadcast, Subscription
+from resourcepool.locks.models import Mutex, Notification, RWLockPermit, SemaphorePermit
 from resourcepool.queues.models import TaskType
 from resourcepool.resources.registry import resource_models
 from resourcepool.status.jobs import JobStatus
@@ -25,6 +27,12 @@ SYSTEMS: dict[str, Any] = {
     "dispensers": Dispenser,
     "topics": Topic,
     "timers": Timer,
+    "locks": Mutex,
+    "semaphores": SemaphorePermit,
+    "rwlocks": RWLockPermit,
+    "conditions": Notification,
+    "channels": Broadcast,
+    "subscriptions": Subscription,
 }
 
 

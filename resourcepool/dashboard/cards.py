@@ -9,9 +9,12 @@ from django.utils.translation import gettext as _
 
 from resourcepool.dashboard.access import visible_jobs
 from resourcepool.dashboard.cells import PLACE, bands, squares
+from resourcepool.dashboard.channels import ChannelRow, channel_rows
 from resourcepool.dashboard.chart import Chart, Series, chart
+from resourcepool.dashboard.conditions import ConditionPanel, condition_panel
 from resourcepool.dashboard.dispensers import DispenserPanel, dispenser_panel
 from resourcepool.dashboard.links import Links
+from resourcepool.dashboard.locks import LockPanel, lock_panel
 from resourcepool.dashboard.queues import Panel, panel
 from resourcepool.dashboard.streams import StreamPanel, stream_panel
 from resourcepool.dashboard.timers import TopicRow, topic_rows
@@ -83,7 +86,7 @@ class Overview:
         alarms: what is wrong, each with the address of the list that shows it; "" when there is none.
         waiters: how many wait in all pools.
         queues: None: not for whoever asks.
-        streams, dispensers, timers: empty also where they are not for whoever asks.
+        streams, dispensers, timers, locks, conditions, channels: empty also where they are not for whoever asks.
     """
 
     alarms: list[tuple[Alarm, str]]
@@ -93,6 +96,9 @@ class Overview:
     streams: StreamPanel
     dispensers: DispenserPanel
     timers: list[TopicRow]
+    locks: LockPanel
+    conditions: ConditionPanel
+    channels: list[ChannelRow]
     sweep: JobStatus | None
     span: Span
 
@@ -107,8 +113,8 @@ def overview(
 
     Args:
         systems: of which it tells how they stand, too, of ``access.SYSTEMS``: for queues seven queries more, for each
-            of the others five, one if there is none; with "tasks" and "timers", streams and topics are told with the
-            keys and errors of these.
+            of the others five, one if there is none, for locks see ``lock_panel``; with "tasks" and "timers", streams
+            and topics are told with the keys and errors of these.
 
     Raises:
         DatabaseError, DatabaseUnavailable: the database does not answer.
@@ -135,6 +141,10 @@ def overview(
     flows = stream_panel(links, is_with_tasks="tasks" in systems) if "streams" in systems else StreamPanel()
     handed = dispenser_panel(links) if "dispensers" in systems else DispenserPanel()
     timers = topic_rows(links, is_with_timers="timers" in systems) if "topics" in systems else []
+    locks = lock_panel(links, systems)
+    conditions = condition_panel(links) if "conditions" in systems else ConditionPanel()
+    is_with = "subscriptions" in systems
+    flows_of_messages = channel_rows(links, is_with_subscriptions=is_with) if "channels" in systems else []
     alarms = alarms_of(
         standing,
         done,
@@ -143,10 +153,14 @@ def overview(
         [row.one for row in flows.rows],
         [row.one for row in handed.rows],
         [row.one for row in timers],
+        locks.found,
+        [row.one for row in flows_of_messages],
     )
     found = [(alarm, links.problem(alarm)) for alarm in alarms[:MOST_ALARMS]]
     waiters = sum(pool.waiters for pool in standing)
-    return Overview(found, waiters, cards, queues, flows, handed, timers, done.get(SWEEP), span)
+    sweep = done.get(SWEEP)
+    panels = (flows, handed, timers, locks, conditions, flows_of_messages)
+    return Overview(found, waiters, cards, queues, *panels, sweep, span)
 
 
 def _card(

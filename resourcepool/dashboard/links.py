@@ -5,15 +5,27 @@ from urllib.parse import urlencode
 
 from django.apps import apps
 from django.contrib.admin import AdminSite
+from django.contrib.admin.utils import quote
 from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
 
 from resourcepool.history.models import Event
 from resourcepool.jobs import Job
+from resourcepool.locks.channels.models import Subscription
 from resourcepool.queues.models import Move, Queue, Server
 from resourcepool.resources.state import State
 from resourcepool.signals import What
-from resourcepool.status.alarm import ABOUT_DISPENSERS, ABOUT_QUEUES, ABOUT_STREAMS, ABOUT_TIMERS, Alarm, Kind
+from resourcepool.status.alarm import (
+    ABOUT_CHANNELS,
+    ABOUT_DISPENSERS,
+    ABOUT_LOCKS,
+    ABOUT_QUEUES,
+    ABOUT_STREAMS,
+    ABOUT_TIMERS,
+    Alarm,
+    Kind,
+)
+from resourcepool.status.locks.kinds import LockKind
 from resourcepool.taskqueue.dispenser.models import DispenserTask
 from resourcepool.taskqueue.models import Task
 from resourcepool.taskqueue.timers.models import Timer
@@ -48,9 +60,9 @@ class Links:
         """Return the list of the rows that are ``wanted``."""
         return address(self._site, model, "changelist", **wanted) if self._may_view(model) else ""
 
-    def page(self, model: Any, key: object) -> str:
+    def page(self, model: Any, key: Any) -> str:
         """Return the page of the row with this key."""
-        return address(self._site, model, "change", key) if self._may_view(model) else ""
+        return address(self._site, model, "change", quote(key)) if self._may_view(model) else ""
 
     def problem(self, alarm: Alarm) -> str:
         """Return the list that shows what an alarm is about."""
@@ -61,21 +73,31 @@ class Links:
             return self.list(Job)
         if kind is Kind.LEAKED:
             return self.list(Event, pool=alarm.pool.lower(), what=What.LEAKED.value, past="hour")
-        if alarm.pool.startswith(ABOUT_QUEUES):
-            model, wanted = QUEUE_PROBLEMS.get(kind, (Server, {}))
-            return self.list(model, task_type=alarm.pool.removeprefix(ABOUT_QUEUES), **wanted)
-        if alarm.pool.startswith(ABOUT_STREAMS):
-            return self.list(Task, stream=alarm.pool.removeprefix(ABOUT_STREAMS), standing="unfinished")
-        if alarm.pool.startswith(ABOUT_DISPENSERS):
-            state = DispenserTask.State.FAILED if kind is Kind.FAILED_TASKS else DispenserTask.State.READY
-            name = alarm.pool.removeprefix(ABOUT_DISPENSERS)
-            return self.list(DispenserTask, dispenser=name, state=state.value)
-        if alarm.pool.startswith(ABOUT_TIMERS):
-            standing = "dead" if kind is Kind.DEAD_TIMERS else "due"
-            return self.list(Timer, topic=alarm.pool.removeprefix(ABOUT_TIMERS), standing=standing)
+        if ": " in alarm.pool:
+            return self._of_system(kind, *alarm.pool.split(": ", maxsplit=1))
         if kind in (Kind.EXPIRED, Kind.CHECK_STALE):
             return self.list(apps.get_model(alarm.pool), state=State.FREE.value)
         return ""
+
+    def _of_system(self, kind: Kind, about: str, name: str) -> str:
+        """Return the list that shows what is wrong with the stream, topic, ... ``name``."""
+        failed, ready = DispenserTask.State.FAILED.value, DispenserTask.State.READY.value
+        if f"{about}: " == ABOUT_LOCKS:
+            of_kind, _space, name = name.partition(" ")
+            return self.list(LockKind(of_kind).model, standing="waited", q=name)
+        of_queues, how = QUEUE_PROBLEMS.get(kind, (Server, {}))
+        lists: dict[str, tuple[Any, dict[str, str]]] = {
+            ABOUT_QUEUES: (of_queues, {"task_type": name, **how}),
+            ABOUT_STREAMS: (Task, {"stream": name, "standing": "unfinished"}),
+            ABOUT_DISPENSERS: (
+                DispenserTask,
+                {"dispenser": name, "state": failed if kind is Kind.FAILED_TASKS else ready},
+            ),
+            ABOUT_TIMERS: (Timer, {"topic": name, "standing": "dead" if kind is Kind.DEAD_TIMERS else "due"}),
+            ABOUT_CHANNELS: (Subscription, {"channel": name, "standing": "durable"}),
+        }
+        model, wanted = lists[f"{about}: "]
+        return self.list(model, **wanted)
 
     def _may_view(self, model: Any) -> bool:
         site = self._site

@@ -22,6 +22,18 @@ def tallies(
     return counted
 
 
+def tallies_since(
+    connection: BaseDatabaseWrapper, groups: Sequence[Any], *columns: str, since: str
+) -> list[dict[tuple[Any, ...], tuple[int, Any]]]:
+    """Return the same, each number with the least value in the column ``since``; None: there is none."""
+    counted: list[dict[tuple[Any, ...], tuple[int, Any]]] = [{} for _ in groups]
+    names = ", ".join(columns)
+    wanted = f"{names}, COUNT(*), MIN({since})"
+    for number, *found, count, first in _of_each(connection, groups, wanted, f"GROUP BY {names}"):
+        counted[number][tuple(found)] = count, first
+    return counted
+
+
 def least(connection: BaseDatabaseWrapper, groups: Sequence[Any], column: str) -> list[tuple[int, Any]]:
     """Return, for each of ``groups``, how many rows it has, and the least value in ``column``; None if it has none.
 

@@ -4,6 +4,7 @@ Facts and their sources are in docs/databases.md. Every SQL text here takes mome
 """
 
 from resourcepool.dialect.base import Dialect, RowUpdate, Trouble, micros
+from resourcepool.dialect.beginning import Begins
 from resourcepool.dialect.connections import (
     abandon_inherited_connections,
     close_files,
@@ -39,6 +40,7 @@ from resourcepool.dialect.transactions import BRIEF, brief_transaction, limit_id
 
 __all__ = [
     "BRIEF",
+    "Begins",
     "DbLater",
     "DbMicros",
     "DbNow",

@@ -18,7 +18,7 @@ from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbNow, MicrosUntil
 from resourcepool.elections.models import MAX_NAME, AbstractElection, Leadership, selector
 from resourcepool.elections.term import Leader, Term, standbys
-from resourcepool.exceptions import AcquireTimeout, BadOption
+from resourcepool.exceptions import AcquireTimeout
 from resourcepool.leases import verbs
 from resourcepool.leases.terms import MIN_TTL, Grant, Terms, default_holder
 from resourcepool.signals import is_recorded
@@ -65,8 +65,8 @@ class Election:
         on_lost: Callable[[Term], object] | None = None,
     ) -> None:
         for option, value in (("on_elected", on_elected), ("on_lost", on_lost)):
-            if value is not None and not callable(value):
-                raise BadOption(option, value, "a function that takes the term")
+            if value is not None:
+                options.plain_function(option, value, "a plain function that takes the term")
         self.name, self.model = options.text("name", name, most=MAX_NAME), model
         self._ttl = options.seconds("ttl", ttl, least=MIN_TTL)
         self._lock_delay = options.seconds("lock_delay", lock_delay)
@@ -90,6 +90,7 @@ class Election:
             ClaimInTransaction: a transaction is open.
             LeaseLost: the term was lost before it began, for example in the lock-delay.
         """
+        options.plain_function("stop", stop, "a plain function, which tells whether to end")
         request = self._request(timeout)
         return self._begin(acquire(self, request, stop), request, stop)
 

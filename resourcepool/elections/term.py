@@ -8,7 +8,7 @@ from django.db.models import F, Min, Value
 from django.db.models.functions import Least
 
 from resourcepool import options
-from resourcepool.async_threads import in_thread
+from resourcepool.async_threads import for_asyncio
 from resourcepool.database.retry import retrying
 from resourcepool.elections.models import selector
 from resourcepool.exceptions import BadOption
@@ -59,9 +59,7 @@ class Term(AwaitedLease):
         self._move_to_front(options.text("to", to, most=MAX_LENGTH))
         self._give_up(What.HANDED_OVER, f"handed over to {to}", self._send_release, f"to {to}")
 
-    async def aresign(self, to: str | None = None) -> None:
-        """``resign`` for asyncio."""
-        await in_thread(self.resign, to)
+    aresign = for_asyncio(resign)
 
     def report_leak(self, why: str) -> None:
         """Report nothing: who leads as long as the process lives need not keep the handle."""

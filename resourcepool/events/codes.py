@@ -61,6 +61,11 @@ TEMPLATES = {
     "bucket_expired": _("its bucket expired %(count)s times: its workers died, or took too long"),
     "discarded": _("discarded by %(name)s: %(why)s"),
     "cancelled": _("cancelled by %(name)s"),
+    # What became of messages
+    "messages_removed": _("%(name)s: %(count)s messages removed"),
+    "messages_missed": _("%(name)s: messages %(first)s to %(last)s were removed before they were read"),
+    # What became of a semaphore
+    "resized": _("%(before)s to %(after)s permits: %(why)s"),
     # The end of a lease
     "taken": _("another holder or an operator took it, or it ran out"),
     "row_deleted": _("its row was deleted"),
@@ -92,6 +97,7 @@ TEMPLATES = {
     "used": _("%(count)s in use"),
     # Why a job failed
     "not_allowed": _("%(name)s=%(value)s is not allowed: %(why)s"),
+    "must_be": _("it must be %(allowed)s"),
     "database": _("database %(alias)s: %(error)s"),
     "not_migrated": _("database %(alias)s: %(error)s; run `manage.py migrate`"),
     "row_locked": _(

@@ -82,4 +82,6 @@ def _spelled(parameters: Mapping[str, Any]) -> dict[str, Any]:
 def _text(value: Any) -> Any:
     if isinstance(value, tuple):
         return "\n".join(f"  {line}" for line in value)
-    return f"{value:g}" if isinstance(value, float) else value
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 100_000 else f"{value:,g}"  # never 3.1536e+08
+    return value

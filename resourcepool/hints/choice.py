@@ -57,7 +57,7 @@ class Choice:
         else:
             problem = _problem_of_broker(self.service)
         if problem:
-            raise BadOption(NAME, self.shown, problem)
+            raise BadOption(NAME, self.shown, because=problem)
 
 
 def chosen() -> Choice | None:

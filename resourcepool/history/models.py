@@ -17,7 +17,7 @@ ENDS = frozenset({What.RELEASED, What.HANDED_OVER, What.FIXED, What.QUARANTINED}
 ACQUISITION = models.Q(what=What.ACQUIRED) | models.Q(what__in=sorted(ENDS), is_whole=True)
 
 MAX_TEXT = 200
-MAX_ROW = 100
+MAX_ROW = 220  # the longest key there is: a name of 200 characters, and the number of a permit
 MAX_ACTOR = 150
 
 

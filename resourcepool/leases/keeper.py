@@ -76,8 +76,8 @@ class Keeper:
         self._let_go.pop(lease, None)
 
     def kept(self) -> list[Renewable]:
-        """Return all leases that this process holds now."""
-        return list(self._kept)
+        """Return all leases that this process holds now, without those whose ``let_go`` was interrupted."""
+        return [lease for lease in list(self._kept) if lease not in self._let_go]
 
     def not_given_back(self) -> list[Renewable]:
         """Return all leases that this process holds now, or failed to give up and might still hold."""
@@ -93,7 +93,7 @@ class Keeper:
 
     def is_kept(self, lease: Renewable) -> bool:
         """Tell whether ``lease`` is being renewed."""
-        return lease in self._kept
+        return lease in self._kept and lease not in self._let_go
 
     def is_alive(self) -> bool:
         """Tell whether all threads run (also true before the first lease)."""

@@ -6,10 +6,10 @@ import math
 import os
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -267,8 +267,8 @@ class Lease:
         self._tell(What.RELEASED, self._connection)
 
     @staticmethod
-    def were_released(using: str, model: Model) -> None:
-        """Called once after several leases of ``model`` have been released together."""
+    def were_released(using: str, model: Model, pks: Sequence[Any]) -> None:
+        """Called once after several leases of ``model``, of the rows with these keys, have been released together."""
 
     def lose(self, reason: str, trust: Trust | None = None) -> None:
         """Note the loss once: set ``lost``, run ``on_lost``.

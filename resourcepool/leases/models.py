@@ -65,6 +65,11 @@ class AbstractLease(models.Model):
     claimable_when: ClassVar[dict[str, bool]] = {}
     # Whether events of its leases are sent (``signals``).
     is_told: ClassVar[bool] = True
+    # Whether waiters stand in a line of their own for each name (``name_of``), not in one for the whole table. Then a
+    # ticket's selector is that name.
+    line_per_name: ClassVar[bool] = False
+    # Whether a row is for those who wait at that moment: given back while nobody does, it is removed.
+    is_for_waiters: ClassVar[bool] = False
 
     busy_before = models.DateTimeField(
         _("busy before"),
@@ -107,7 +112,7 @@ class AbstractLease(models.Model):
         if asked == ADDED_BY_DJANGO:
             kwargs["update_fields"] = names - asked
         elif asked:
-            raise BadOption("update_fields", sorted(asked), "these change only through a lease")
+            raise BadOption("update_fields", sorted(asked), because="these change only through a lease")
         super().save(*args, **kwargs)
         self._was_stored = True
 
@@ -139,6 +144,11 @@ class AbstractLease(models.Model):
     def where(cls, selector: str, connection: BaseDatabaseWrapper) -> Where:
         """Return the condition that a ticket's ``selector`` (JSON text) describes."""
         return Where()
+
+    @classmethod
+    def name_of(cls, pk: Any) -> str:
+        """Return the name under which the row with this key is waited for, if there is a line per name."""
+        return str(pk)
 
     @classmethod
     def revive(cls, using: str) -> None:

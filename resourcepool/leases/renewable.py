@@ -1,6 +1,6 @@
 """The part of a lease that the keeper uses."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Any, Protocol
 
 from resourcepool.leases.table import Model
@@ -37,8 +37,8 @@ class Renewable(Hashable, Protocol):
         """Note that it has been released together with others."""
 
     @staticmethod
-    def were_released(using: str, model: Model) -> None:
-        """Called once after several leases of ``model`` have been released together."""
+    def were_released(using: str, model: Model, pks: Sequence[Any]) -> None:
+        """Called once after several leases of ``model``, of the rows with these keys, have been released together."""
 
     def lose(self, reason: str, trust: Trust | None = None) -> None:
         """Note the loss of the grant that ``trust`` belongs to."""

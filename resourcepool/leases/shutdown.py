@@ -74,7 +74,7 @@ def release_everything(leases: list[Renewable]) -> None:
                     break
             else:
                 with contained("what was released waits until somebody looks"):
-                    group[0].were_released(using, model)
+                    group[0].were_released(using, model, [lease.pk for lease in group])
 
 
 def release_on_sigterm() -> None:
@@ -96,6 +96,6 @@ def release_on_sigterm() -> None:
 
     if threading.current_thread() is not threading.main_thread():
         raise BadOption(
-            "thread", threading.current_thread().name, "call release_on_sigterm() in the main thread"
+            "thread", threading.current_thread().name, because="call release_on_sigterm() in the main thread"
         )
     signal.signal(signal.SIGTERM, end)

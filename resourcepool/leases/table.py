@@ -25,7 +25,7 @@ def refuse_inherited(model: Model) -> None:
     if (owner := inherited_from(model)) is not None:
         name = owner._meta.label
         allowed = f"its leases are in the table of {name}, so lease through {name}, or let that be abstract"
-        raise BadOption("model", model._meta.label, allowed)
+        raise BadOption("model", model._meta.label, because=allowed)
 
 
 class Table:

@@ -5,7 +5,7 @@ fencing token instead of its timestamp as the proof of ownership. The text of ea
 model and database.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -97,7 +97,7 @@ def claim_all(
             if len(fences) < len(pks):
                 return None
             sent_at = monotonic()
-            _change(connection, model, "grant", list(fences.items()), terms.ttl, holder)
+            _change(connection, model, "hand over", list(fences.items()), terms.ttl, holder)
         return [Grant(pk, fence + 1, holder, sent_at) for pk, fence in fences.items()]
 
     def settle() -> list[Grant] | None:
@@ -121,10 +121,7 @@ def renew(connection: BaseDatabaseWrapper, model: Model, held: Held, ttl: float)
 
 def renew_unless_locked(connection: BaseDatabaseWrapper, model: Model, held: Held, ttls: Spans) -> int | None:
     """``renew``; None (and nothing is renewed) when a transaction keeps one of the rows locked."""
-
-    def send() -> int | None:
-        return _change(connection, model, "renew", held, ttls)
-
+    send: Callable[[], int | None] = partial(_change, connection, model, "renew", held, ttls)
     return retrying(connection, send, busy=lambda: None)
 
 
@@ -177,9 +174,18 @@ def was_given_back(
     return int(row == (fence + 1, "") or monotonic() < trusted_until)
 
 
-def release_all(connection: BaseDatabaseWrapper, model: Model, held: Held, cooldowns: Spans) -> int:
-    """Give up to ``BATCH`` leases back at once, in one try; returns how many were still held."""
-    return _change(connection, model, "release", held, cooldowns)
+def release_all(
+    connection: BaseDatabaseWrapper, model: Model, held: Held, cooldowns: Spans, where: Where = ANYWHERE
+) -> int:
+    """Give up to ``BATCH`` leases back at once, in one try, if they match ``where``; returns how many were released."""
+    return _change(connection, model, "release", held, cooldowns, where=where)
+
+
+def hand_over_all(
+    connection: BaseDatabaseWrapper, model: Model, held: Held, *, to: str, ttl: float, where: Where = ANYWHERE
+) -> int:
+    """Pass up to ``BATCH`` leases to ``to``, in one try, if they match ``where``; returns how many were passed on."""
+    return _change(connection, model, "hand over", held, ttl, to, where=where)
 
 
 def hand_over(
@@ -221,7 +227,13 @@ def key(connection: BaseDatabaseWrapper, model: Model, pk: Any) -> Any:
 
 
 def _change(
-    connection: BaseDatabaseWrapper, model: Model, verb: str, held: Held, spans: Spans, *texts: str
+    connection: BaseDatabaseWrapper,
+    model: Model,
+    verb: str,
+    held: Held,
+    spans: Spans,
+    *texts: str,
+    where: Where = ANYWHERE,
 ) -> int:
     keys = [key(connection, model, pk) for pk, _ in held]
     each = [micros(span) for span in spans] if isinstance(spans, Sequence) else [micros(spans)]
@@ -232,7 +244,7 @@ def _change(
         sql = _compose(connection, model, verb, len(held), differ=differ)
         fences = _by_key(keys, [fence for _, fence in held])
         params = [*(_by_key(keys, each) if differ else each[:1]), *texts, *keys, *fences]
-    return dialect.run(connection, sql, params, dialect.row_count)
+    return dialect.run(connection, sql + where.sql, [*params, *where.params], dialect.row_count)
 
 
 def _by_key(keys: list[Any], values: list[int]) -> list[Any]:
@@ -272,10 +284,9 @@ def _compose(
     later = speaks.later.replace("%s", f"({by_key})") if differ else speaks.later
     changes = {
         "claim": f"{busy} = {later}, {fence} = {speaks.next_fence.format(fence=fence)}, {holder} = %s",
-        "grant": f"{busy} = {later}, {fence} = {fence} + 1, {holder} = %s",
+        "hand over": f"{busy} = {later}, {fence} = {fence} + 1, {holder} = %s",
         "renew": f"{busy} = {speaks.greatest}({busy}, {later})",
         "release": f"{busy} = {later}, {fence} = {fence} + 1, {holder} = ''",
-        "hand over": f"{busy} = {later}, {fence} = {fence} + 1, {holder} = %s",
         "adopt": f"{busy} = {later}, {fence} = {fence} + 1, {holder} = %s",
     }
     update = f"UPDATE {table.name} SET {changes[verb]} WHERE "  # noqa: S608 (quoted names)

@@ -87,7 +87,9 @@ def _models(label: str | None) -> list[Any]:
     labels = [label] if label else sorted(setting("CHECKS"))
     if not labels:
         raise BadOption(
-            "RESOURCEPOOL['CHECKS']", Hidden(), _("nothing says how to check them; see docs/validity.md")
+            "RESOURCEPOOL['CHECKS']",
+            Hidden(),
+            because=_("nothing says how to check them; see docs/validity.md"),
         )
     return [resource_model(one) for one in labels]
 

@@ -1,12 +1,12 @@
-"""Readings as text: tables from a declaration of their columns, moments, and durations.
+"""Readings as text: what they are printed with, lines, moments, and durations.
 
 Labels, holders and reasons are written by others and may be hostile: no control character of theirs reaches a terminal,
 and none of their brackets is taken for markup.
 """
 
 import datetime
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -17,18 +17,6 @@ from rich.text import Text
 from resourcepool.status.durations import duration
 
 UNLIMITED = 100_000  # columns where no terminal limits them
-
-
-class Column(NamedTuple):
-    """One column of a table: its heading, and the function that returns the cell of a row.
-
-    ``widest``: how many characters wide it may be at most, on a terminal or not.
-    """
-
-    head: Any
-    of: Callable[[Any], object]
-    is_number: bool = False
-    widest: int | None = None
 
 
 def console(out: Any, *, no_color: bool = False, force_color: bool = False) -> Console:
@@ -52,17 +40,6 @@ def rendered(printer: Console, parts: Iterable[RenderableType]) -> str:
         for part in parts:
             printer.print(part, soft_wrap=isinstance(part, str | Text))
     return "\n".join(line.rstrip() for line in captured.get().removesuffix("\n").split("\n"))
-
-
-def table(rows: Iterable[Any], columns: Sequence[Column], *, has_head: bool = True) -> Table:
-    """Return a table of ``rows``. No cell is cut: one that is too wide goes on in the next line."""
-    found = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold", show_header=has_head)
-    for one in columns:
-        side = "right" if one.is_number else "left"
-        found.add_column(plain(one.head), justify=side, overflow="fold", max_width=one.widest)  # type: ignore[arg-type]
-    for row in rows:
-        found.add_row(*(Text(plain(one.of(row), None)) for one in columns))
-    return found
 
 
 def facts(pairs: Iterable[tuple[str, object]], width: int = 14, style: str = "") -> Table:

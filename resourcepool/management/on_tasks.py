@@ -1,20 +1,26 @@
 """What the commands of streams, dispensers and topics share: acts on one of these, and on its tasks or timers."""
 
+import argparse
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
-from django.core.management.base import CommandError
+from django.core.management.base import CommandError, CommandParser
 from django.db import connections, router
 from django.utils.translation import gettext as _
 
 from resourcepool.database.retry import retrying
 from resourcepool.exceptions import BadOption
+from resourcepool.management import watching
 from resourcepool.management.base import OperatorCommand, actor
+from resourcepool.management.work_report import places_as_text, there_are_more, work_as_text
 from resourcepool.operations.operation import Operation, by_name
 from resourcepool.operations.work import PAUSE, RESUME
+from resourcepool.status.work.listed import MOST_LISTED, page_of_work
+from resourcepool.status.work.places import MOST, Places
 from resourcepool.taskqueue.abstract import NAMED, names_of
 
 MOST_KEYS = 10_000
+PAGING = ("standing", "containing", "after", "limit")
 SWITCHES = by_name(PAUSE, RESUME)
 
 
@@ -25,6 +31,67 @@ class TasksCommand(OperatorCommand):
     work: ClassVar[Any]
     states: ClassVar[Sequence[str]]  # by which work may be named
     on_work: ClassVar[dict[str, Operation]]
+    places: ClassVar[Places]  # how those of ``place`` are read
+    lists: ClassVar[str]  # the word that lists the work
+    helps: ClassVar[dict[str, Any]]  # what --help says of "show", and of ``lists``
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """See ``BaseCommand``."""
+        watching.add_watch(parser)
+        about = _("one of these; each has a --help of its own")
+        acts = parser.add_subparsers(dest="do", metavar="WHAT", title=_("what to do"), help=about)
+        show, listing = (acts.add_parser(does, help=str(self.helps[does])) for does in ("show", self.lists))
+        show.add_argument(self.place._meta.model_name, nargs="?", help=_("only this one"))
+        show.add_argument("--standing", choices=self.places.standings, help=_("only those that stand so"))
+        about = _("only those with this in their name")
+        show.add_argument("--containing", default="", metavar="TEXT", help=about)
+        _add_page(show, MOST)
+        listing.add_argument(self.place._meta.model_name, help=_("its name"))
+        listing.add_argument(
+            "--state", default="", choices=self.work.State.values, help=_("only those in this state")
+        )
+        _add_page(listing, MOST_LISTED)
+        for one in (show, listing):
+            watching.add_watch(one, default=argparse.SUPPRESS)
+        self.add_acts(acts)
+        self.add_operations(acts)
+
+    def add_acts(self, acts: Any) -> None:
+        """Add what can be done besides operations."""
+
+    def run(self, **options: Any) -> None:
+        """See ``OperatorCommand``."""
+        does = options["do"] or "show"
+        looks = {"show": self.look, self.lists: self.list_work}
+        if does in looks:
+            watching.watch(self, lambda: looks[does](options), options)
+        elif options["json"] or options["watch"] is not None:
+            told = _("--watch and --json are for show and %s; nothing was changed")
+            raise CommandError(told % self.lists)
+        else:
+            self.do(does, options)
+
+    def look(self, options: dict[str, Any]) -> watching.Look:
+        """Return how the one that is named stands, or a page of them."""
+        name = self.place._meta.model_name
+        if options.get(name):
+            found = self.places.named(options[name])
+            return {f"{name}s": found}, places_as_text(self.place, found)
+        chosen = {option: options[option] for option in PAGING if options.get(option) not in (None, "")}
+        page = self.places.page(**chosen)
+        are_some = page.found or not chosen.keys() - {"limit"}
+        parts = places_as_text(self.place, page.found) if are_some else [_("There are none.")]
+        return {f"{name}s": page.found, "after": page.after}, [*parts, *there_are_more(page.after)]
+
+    def list_work(self, options: dict[str, Any]) -> watching.Look:
+        """Return a page of tasks or timers."""
+        chosen = {name: options[name] for name in ("state", "after", "limit")}
+        page = page_of_work(self.work, options[self.place._meta.model_name], **chosen)
+        return {self.lists: page.work, "after": page.after}, work_as_text(self.work, page)
+
+    def do(self, does: str, options: dict[str, Any]) -> None:
+        """Do what the options name; raises CommandError, BadOption."""
+        self.do_operation(does, options)
 
     @property
     def using(self) -> str:
@@ -96,7 +163,7 @@ class TasksCommand(OperatorCommand):
     def _of_a_state(self, work: Any, operation: Operation, name: str, options: dict[str, Any]) -> set[str]:
         """Return the keys of the work in a state, the first in order, if the operator confirms it."""
         if options["key"]:
-            raise BadOption(self.work.named_by[1], options["key"], _("these or --state, not both"))
+            raise BadOption(self.work.named_by[1], options["key"], because=_("these or --state, not both"))
         keys = self._keys(work.filter(state=options["state"]).in_order()[:MOST_KEYS])
         if not keys:
             raise CommandError(_("nothing in %(name)s is in that state") % {"name": name})
@@ -107,3 +174,11 @@ class TasksCommand(OperatorCommand):
     def _keys(self, work: Any) -> set[str]:
         rows: Iterable[str] = work.values_list(self.work.named_by[1], flat=True)
         return set(retrying(connections[work.db], lambda: list(rows)))
+
+
+def _add_page(parser: CommandParser, most: int) -> None:
+    """Add ``--after`` and ``--limit``."""
+    about = _("the next page: those after this name")
+    parser.add_argument("--after", default="", metavar="NAME", help=about)
+    about = _("so many on a page; default: %d") % most
+    parser.add_argument("--limit", type=int, default=most, metavar="N", help=about)

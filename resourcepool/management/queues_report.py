@@ -10,7 +10,8 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from resourcepool.events import shown
 from resourcepool.labels import spelled
-from resourcepool.management.layout import Column, ago, more, or_dash, plain, table
+from resourcepool.management.layout import ago, more, or_dash, plain
+from resourcepool.management.tables import Column, table
 from resourcepool.queues.models import Server, TaskType
 from resourcepool.status.durations import duration
 from resourcepool.status.queues.forecast import Forecast, Foreseen, Unowned

@@ -32,7 +32,7 @@ class ServingCommand(OperatorCommand):
             type=float,
             default=DRAIN_WITHIN,
             metavar="SECONDS",
-            help=_("how long running tasks may go on after SIGTERM; default: %(default)g"),
+            help=_("how long running handlers may go on after SIGTERM; default: %(default)g"),
         )
 
     def serve(self, one: Serves, said: str) -> None:

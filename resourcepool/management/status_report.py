@@ -8,7 +8,8 @@ from django.utils.translation import gettext as _
 from rich.text import Text
 
 from resourcepool.events import shown
-from resourcepool.management.layout import Column, ago, moment, plain, table
+from resourcepool.management.layout import ago, moment, plain
+from resourcepool.management.tables import Column, table
 from resourcepool.resources.state import State
 from resourcepool.status.alarm import Alarm
 from resourcepool.status.durations import duration

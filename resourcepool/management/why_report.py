@@ -8,8 +8,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from resourcepool.events import shown
-from resourcepool.management.layout import Column, ago, facts, moment, or_dash, plain, table
+from resourcepool.management.layout import ago, facts, moment, or_dash, plain
 from resourcepool.management.status_report import holdings_as_text
+from resourcepool.management.tables import Column, table
 from resourcepool.status.durations import duration
 from resourcepool.status.search import Matches
 from resourcepool.status.waiting import InLine, Waiting

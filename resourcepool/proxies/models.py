@@ -88,7 +88,7 @@ class Proxy(AbstractResource):
             raise BadOption(
                 "update_fields",
                 sorted(names or ()),
-                Sentence(gettext_noop("name %(columns)s, too: changed here"), columns=missing),
+                because=Sentence(gettext_noop("name %(columns)s, too: changed here"), columns=missing),
             )
 
     def _moves(self, names: Iterable[str]) -> bool:

@@ -49,7 +49,7 @@ def checked_ids(queue_ids: Sequence[str]) -> list[str]:
     """Return these ids if each is valid and occurs once; raises BadOption."""
     checked = [options.text("queue", each, most=MAX_QUEUE_ID) for each in queue_ids]
     if twice := sorted(each for each, count in Counter(checked).items() if count > 1):
-        raise BadOption("queue", twice[:MOST_SHOWN], Sentence(_("each queue once")))
+        raise BadOption("queue", twice[:MOST_SHOWN], because=Sentence(_("each queue once")))
     if len(checked) > MOST_AT_ONCE:
         allowed = Sentence(_("at most %(count)s at once"), count=MOST_AT_ONCE)
         raise BadOption("queue", f"{len(checked)} of them", allowed)
@@ -61,5 +61,5 @@ def known(task_type: str, queue_ids: Sequence[str], there: Mapping[str, int]) ->
     if missing := [each for each in queue_ids if each not in there]:
         one = Sentence(_("%(task_type)s has no such queue"), task_type=printable(task_type))
         several = Sentence(_("%(task_type)s has no such queues"), task_type=printable(task_type))
-        raise BadOption("queue", missing[:MOST_SHOWN], one if len(missing) == 1 else several)
+        raise BadOption("queue", missing[:MOST_SHOWN], because=one if len(missing) == 1 else several)
     return [there[each] for each in queue_ids]

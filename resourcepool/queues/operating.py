@@ -83,7 +83,7 @@ def add_queues(
         if there := sorted(there_are):
             one = Sentence(_("%(task_type)s has it already"), task_type=printable(locked.name))
             several = Sentence(_("%(task_type)s has them already"), task_type=printable(locked.name))
-            raise BadOption("queue", there[:MOST_SHOWN], one if len(there) == 1 else several)
+            raise BadOption("queue", there[:MOST_SHOWN], because=one if len(there) == 1 else several)
         rows.bulk_create(added)
         keys[:] = rows.filter(task_type=locked, queue_id__in=ids).values_list("pk", flat=True)
 
@@ -109,7 +109,7 @@ def change_queues(
         changed["parameter"] = _parameter(parameter)
     if not changed:
         raise BadOption(
-            "queue", list(queue_ids)[:MOST_SHOWN], Sentence(_("with another parameter or other labels"))
+            "queue", list(queue_ids)[:MOST_SHOWN], because=Sentence(_("with another parameter or other labels"))
         )
     _change(task_type, by, lambda using, locked: _found(using, locked, queue_ids).update(**changed))
     return len(queue_ids)
@@ -218,9 +218,9 @@ def _validate(task_type: TaskType, using: str) -> None:
         task_type.full_clean(exclude={"name"})
     except ValidationError as error:
         for name, messages in error.message_dict.items():
-            raise BadOption(name, getattr(task_type, name, ""), " ".join(messages)) from None
+            raise BadOption(name, getattr(task_type, name, ""), because=" ".join(messages)) from None
     if TaskType.objects.using(using).filter(name=task_type.name).exists():
-        raise BadOption("task_type", task_type.name, Sentence(_("there is one of this name already")))
+        raise BadOption("task_type", task_type.name, because=Sentence(_("there is one of this name already")))
 
 
 def _new_queues(
@@ -230,7 +230,7 @@ def _new_queues(
     ids, needed = checked_ids(queue_ids), labels_of(labels)
     if ranges := [each for each in ids if ".." in each]:
         allowed = Sentence(_("no two dots in it; a range is such as 0..63 or eu-00..15"))
-        raise BadOption("queue", ranges[:MOST_SHOWN], allowed)
+        raise BadOption("queue", ranges[:MOST_SHOWN], because=allowed)
     # Higher than any fence of a removed queue of the same name: by the clock also if its task type was created
     # again, by the generation also where the clock stands still between two changes.
     fence = DbMicros() + task_type.generation
@@ -289,13 +289,10 @@ def _named(workers: Sequence[Worker], names: Sequence[str]) -> dict[int, str]:
     for name in names:
         so_called = {member.pk: str(member) for member in living if name in (member.name, str(member))}
         if not so_called:
+            if not living:
+                raise BadOption("server", name, because=Sentence(_("there is no server now")))
             there_are = sorted({member.name for member in living})
-            allowed = (
-                Sentence(_("one of %(names)s"), names=listed(there_are))
-                if living
-                else Sentence(_("there is no server now"))
-            )
-            raise BadOption("server", name, allowed)
+            raise BadOption("server", name, Sentence(_("one of %(names)s"), names=listed(there_are)))
         found |= so_called
     return found
 

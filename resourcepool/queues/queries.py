@@ -28,11 +28,10 @@ def find_task_type(name: str, using: str) -> TaskType:
         known = TaskType.objects.using(using).order_by("name").values_list("name", flat=True)
         there_are = list(known[: MOST_LISTED + 1])
         add = "`manage.py resourcepool_queues add <task type> <queue> .. --new`"
-        allowed = Sentence(_("there is none yet; %(command)s makes one"), command=add)
-        if there_are:
-            allowed = Sentence(
-                _("one of %(names)s; %(command)s makes one"), names=listed(there_are), command=add
-            )
+        if not there_are:
+            none_yet = Sentence(_("there is none yet; %(command)s makes one"), command=add)
+            raise BadOption("task_type", name, because=none_yet)
+        allowed = Sentence(_("one of %(names)s; %(command)s makes one"), names=listed(there_are), command=add)
         raise BadOption("task_type", name, allowed)
     return found
 

@@ -67,7 +67,7 @@ class Pool:
     def __init__(self, **declared: Any) -> None:
         for name, value in declared.items():
             if name not in POOL_OPTIONS:
-                raise BadOption(name, value, f"Pool takes {', '.join(POOL_OPTIONS)}")
+                raise BadOption(name, value, because=f"Pool takes {', '.join(POOL_OPTIONS)}")
             check_option(name, value)
         self._declared = declared
         self._bound: dict[type, Pool] = {}

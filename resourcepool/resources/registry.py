@@ -65,7 +65,7 @@ def chosen(model: Any, pks: Sequence[str] = (), wishes: Mapping[str, Any] | None
     there = set(everything(model).filter(pk__in=wanted).values_list("pk", flat=True))
     for pk in wanted:
         if pk not in there:
-            raise BadOption("id", str(pk), Sentence(_("no %(pool)s has it"), pool=model._meta.label))
+            raise BadOption("id", str(pk), because=Sentence(_("no %(pool)s has it"), pool=model._meta.label))
     return rows.filter(pk__in=wanted)
 
 

@@ -8,7 +8,6 @@ from django.conf import settings
 
 from resourcepool import options
 from resourcepool.conf import POOL_OPTIONS, pool_setting
-from resourcepool.exceptions import BadOption
 from resourcepool.leases.table import Model
 from resourcepool.leases.terms import MAX_LENGTH, MIN_TTL, Terms
 from resourcepool.resources import selectors
@@ -71,8 +70,8 @@ class Requests:
         others = {name: value for name, value in wishes.items() if name not in asked}
         chosen = {name: self._chosen(name, asked.get(name)) for name in POOL_OPTIONS}
         holder, on_lost = asked.get("holder"), asked.get("on_lost")
-        if on_lost is not None and not callable(on_lost):
-            raise BadOption("on_lost", on_lost, "a function that takes the lease")
+        if on_lost is not None:
+            options.plain_function("on_lost", on_lost, "a plain function that takes the lease")
         ttl, max_hold = chosen["ttl"], chosen["max_hold"]
         least, most = PRIORITIES
         return Request(

@@ -47,7 +47,9 @@ def canonical(model: type[Model], wishes: Mapping[str, Any]) -> str:
             raise BadOption(
                 name,
                 Hidden(),
-                Sentence(_("no such selector; %(pool)s has: %(fields)s"), pool=model._meta.label, fields=known),
+                because=Sentence(
+                    _("no such selector; %(pool)s has: %(fields)s"), pool=model._meta.label, fields=known
+                ),
             )
         if isinstance(field, TagsField):
             clean[field.name] = sorted({*clean.get(field.name, []), *_tags(name, value)})

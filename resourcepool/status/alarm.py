@@ -9,6 +9,8 @@ ABOUT_QUEUES = "queues: "
 ABOUT_STREAMS = "stream: "
 ABOUT_DISPENSERS = "dispenser: "
 ABOUT_TIMERS = "timers: "
+ABOUT_LOCKS = "locks: "
+ABOUT_CHANNELS = "channel: "
 
 
 class Kind(StrEnum):
@@ -16,12 +18,14 @@ class Kind(StrEnum):
 
     UNREADABLE = "unreadable"
     NOTHING_IN_SERVICE = "nothing_in_service"
+    DEADLOCK = "deadlock"
     UNOWNED = "unowned"
     NO_CONSUMER = "no_consumer"
     NO_NODE = "no_node"
     BLOCKED = "blocked"
     EXHAUSTED = "exhausted"
     STARVED = "starved"
+    LOCK_WAIT = "lock_wait"
     CHECKER_BROKEN = "checker_broken"
     JOB_FAILED = "job_failed"
     SWEEP_STALE = "sweep_stale"
@@ -29,8 +33,11 @@ class Kind(StrEnum):
     STALLED = "stalled"
     LATE_TASKS = "late_tasks"
     FAILED_TASKS = "failed_tasks"
+    UNTAKEN_TIMERS = "untaken_timers"
     LATE_TIMERS = "late_timers"
     DEAD_TIMERS = "dead_timers"
+    MISSED_MESSAGES = "missed_messages"
+    LAGGING = "lagging"
     DRAIN_OVERDUE = "drain_overdue"
     DRAIN_STUCK = "drain_stuck"
     FLAPPING = "flapping"
@@ -46,7 +53,8 @@ class Alarm:
 
     Attributes:
         pool: the label of its pool, "queues: <task type>" for queues, "stream: <name>" for streams,
-            "dispenser: <name>" for dispensers, "timers: <topic>" for timers, or "".
+            "dispenser: <name>" for dispensers, "timers: <topic>" for timers, "locks: <kind> <name>" for locks,
+            "channel: <name>" for channels, or "".
     """
 
     kind: Kind
@@ -67,6 +75,10 @@ class Alarm:
             return _("dispenser: %s") % self.pool.removeprefix(ABOUT_DISPENSERS)
         if self.pool.startswith(ABOUT_TIMERS):
             return _("timers: %s") % self.pool.removeprefix(ABOUT_TIMERS)
+        if self.pool.startswith(ABOUT_LOCKS):
+            return _("locks: %s") % self.pool.removeprefix(ABOUT_LOCKS)
+        if self.pool.startswith(ABOUT_CHANNELS):
+            return _("channel: %s") % self.pool.removeprefix(ABOUT_CHANNELS)
         return self.pool
 
     @property
@@ -75,13 +87,17 @@ class Alarm:
         return self.kind in (
             Kind.UNREADABLE,
             Kind.NOTHING_IN_SERVICE,
+            Kind.DEADLOCK,
             Kind.UNOWNED,
             Kind.NO_CONSUMER,
             Kind.NO_NODE,
             Kind.BLOCKED,
             Kind.EXHAUSTED,
             Kind.STARVED,
+            Kind.LOCK_WAIT,
             Kind.STALLED,
             Kind.LATE_TASKS,
+            Kind.UNTAKEN_TIMERS,
             Kind.LATE_TIMERS,
+            Kind.MISSED_MESSAGES,
         )

@@ -16,9 +16,11 @@ from resourcepool.jobs import CHECK, SWEEP
 from resourcepool.resources.registry import resource_model
 from resourcepool.resources.state import State
 from resourcepool.status.alarm import Alarm, Kind
+from resourcepool.status.channels import ChannelStatus, channels, of_channels
 from resourcepool.status.dispensers import DispenserStatus, dispensers, of_dispensers
 from resourcepool.status.durations import duration
 from resourcepool.status.jobs import JobStatus, jobs
+from resourcepool.status.locks.standing import LocksStanding, of_locks, standing
 from resourcepool.status.pools import PoolStatus, pools
 from resourcepool.status.queues.alarms import of_queues
 from resourcepool.status.queues.task_types import TaskTypeStatus, task_types
@@ -29,6 +31,7 @@ from resourcepool.validity.rules import intervals
 
 __all__ = ["Alarm", "Kind", "Limits", "alarms", "alarms_of", "judge"]
 
+NO_LOCKS = LocksStanding()
 BROKEN = f"{CheckerBroken.__name__}: "  # the start of the result of a check that blames its checker
 
 
@@ -39,6 +42,7 @@ class Limits:
     oldest_wait: float
     oldest_task: float
     late_timer: float
+    unread: float
     sweep: float
 
     @classmethod
@@ -46,15 +50,16 @@ class Limits:
         """Return the limits of the settings; raises BadOption."""
         chosen, names = setting("ALARMS"), tuple(cls.__dataclass_fields__)
         if unknown := chosen.keys() - set(names):
-            raise BadOption("RESOURCEPOOL['ALARMS']", sorted(unknown), f"only {', '.join(names)}")
+            raise BadOption("RESOURCEPOOL['ALARMS']", sorted(unknown), because=f"only {', '.join(names)}")
         return cls(*(options.seconds(f"RESOURCEPOOL['ALARMS'][{name!r}]", chosen[name]) for name in names))
 
 
 def alarms() -> list[Alarm]:
     """Return the present alarms, the worst first."""
-    standing = pools()
-    leaked = open_leaks([pool.label for pool in standing])
-    return alarms_of(standing, jobs(), leaked, task_types(), streams(), dispensers(), topics())
+    found = pools()
+    leaked = open_leaks([pool.label for pool in found])
+    others = (task_types(), streams(), dispensers(), topics(), standing(), channels())
+    return alarms_of(found, jobs(), leaked, *others)
 
 
 def alarms_of(
@@ -65,11 +70,16 @@ def alarms_of(
     streams: Sequence[StreamStatus] = (),
     dispensers: Sequence[DispenserStatus] = (),
     topics: Sequence[TopicStatus] = (),
+    locks: LocksStanding = NO_LOCKS,
+    channels: Sequence[ChannelStatus] = (),
 ) -> list[Alarm]:
     """Return the alarms of these, judged by the settings; for the arguments see ``judge``."""
     limits = Limits.from_settings()
     because = {pool.label: _why(pool) for pool in pools if _waits(pool, limits)}
-    return judge(pools, jobs, leaked, limits, intervals(), task_types, because, streams, dispensers, topics)
+    return judge(
+        *(pools, jobs, leaked, limits, intervals(), task_types, because),
+        *(streams, dispensers, topics, locks, channels),
+    )
 
 
 def judge(
@@ -83,6 +93,8 @@ def judge(
     streams: Sequence[StreamStatus] = (),
     dispensers: Sequence[DispenserStatus] = (),
     topics: Sequence[TopicStatus] = (),
+    locks: LocksStanding = NO_LOCKS,
+    channels: Sequence[ChannelStatus] = (),
 ) -> list[Alarm]:
     """Return the alarms, the worst first.
 
@@ -100,6 +112,8 @@ def judge(
         *of_streams(streams, limits.oldest_task),
         *of_dispensers(dispensers, limits.oldest_task),
         *of_timers(topics, limits.late_timer),
+        *of_locks(locks, limits.oldest_wait),
+        *of_channels(channels, limits.unread),
     ]
     for pool in pools:
         found += _of_pool(pool, limits, because.get(pool.label, ""))

@@ -4,26 +4,22 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
-from django.db import connections, router
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Case, When
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from resourcepool import options
-from resourcepool.database.retry import retrying
 from resourcepool.database.tallies import least, tallies
 from resourcepool.dialect import DbLater, DbNow, MicrosUntil
-from resourcepool.exceptions import BadOption
+from resourcepool.events import joined, shown
 from resourcepool.status.alarm import ABOUT_DISPENSERS, Alarm, Kind
 from resourcepool.status.durations import duration
-from resourcepool.taskqueue.abstract import names_of
-from resourcepool.taskqueue.dispenser.models import MAX_KEY, Bucket, Dispenser, DispenserTask
+from resourcepool.status.work.places import Places
+from resourcepool.taskqueue.abstract import PausableQuerySet
+from resourcepool.taskqueue.dispenser.models import Bucket, Dispenser, DispenserTask
 
-MOST_DISPENSERS = 200
 MOST_COUNTED = 10_000  # tasks, or buckets; more would keep the database busy for too long
 RECENT = 60.0  # seconds
 State = DispenserTask.State
@@ -61,61 +57,12 @@ class DispenserStatus:
 
     @property
     def because(self) -> str:
-        """Why nothing is handed out, in a sentence; "": there are tasks, and workers that take them."""
-        return _reason(self)
+        """Why nothing is handed out, all reasons in one sentence; "": there are tasks, and workers that take them."""
+        return shown(joined([*_reasons(self)]))
 
     def discreet(self) -> "DispenserStatus":
         """Return what somebody may know of it who may not see tasks: all, for it names none."""
         return self
-
-
-class Page(NamedTuple):
-    """Some of the dispensers, by name; ``after``: what to ask for the next page with, "" at the end."""
-
-    dispensers: list[DispenserStatus]
-    after: str
-
-
-def page_of_dispensers(after: str = "") -> Page:
-    """Return how the first ``MOST_DISPENSERS`` stand whose names come after ``after``, in five statements.
-
-    Raises:
-        BadOption: ``after`` is no name.
-        DatabaseUnavailable: they cannot be read.
-    """
-    connection = connections[router.db_for_read(Dispenser)]
-    rows = Dispenser.objects.using(connection.alias)
-    if after:
-        rows = rows.filter(pk__gt=options.text("after", after, most=MAX_KEY))
-    return retrying(connection, partial(_read, connection, rows))
-
-
-def dispensers(*names: str) -> list[DispenserStatus]:
-    """Return how each dispenser stands, or each of these, by name: five statements, however many there are.
-
-    Of all dispensers the first ``MOST_DISPENSERS`` are returned; no more may be named.
-
-    Raises:
-        BadOption: there is no such dispenser.
-        DatabaseUnavailable: they cannot be read.
-    """
-    connection = connections[router.db_for_read(Dispenser)]
-    rows = Dispenser.objects.using(connection.alias)
-    found = retrying(
-        connection, partial(_read, connection, rows.filter(pk__in=names) if names else rows)
-    ).dispensers
-    if missing := sorted(set(names) - {one.name for one in found}):
-        raise BadOption("dispenser", missing[0], names_of(Dispenser, connection.alias))
-    return found
-
-
-def dispenser_of(name: str) -> DispenserStatus | None:
-    """Return how the dispenser of this name stands; None: there is none. Raises DatabaseUnavailable."""
-    connection = connections[router.db_for_read(Dispenser)]
-    if not name.isprintable():  # no dispenser has such a name, and no database can be asked for each
-        return None
-    rows = Dispenser.objects.using(connection.alias).filter(pk=name)
-    return next(iter(retrying(connection, partial(_read, connection, rows)).dispensers), None)
 
 
 def of_dispensers(found: Sequence[DispenserStatus], oldest: float) -> Iterator[Alarm]:
@@ -136,18 +83,19 @@ def of_dispensers(found: Sequence[DispenserStatus], oldest: float) -> Iterator[A
             yield Alarm(Kind.FAILED_TASKS, about, text % {"count": one.failed})
         idle = min(math.inf if since is None else since for since in (one.oldest, one.quiet))
         if one.oldest is not None and idle > oldest and not one.is_paused:
-            told = {"age": duration(idle), "count": one.depth}
-            text = _("nothing has been handed out for %(age)s; ready: %(count)d.") % told
-            because = _("%s.") % one.because if one.because else ""
-            yield Alarm(Kind.LATE_TASKS, about, f"{text} {because}".rstrip())
+            text = _("nothing has been handed out for %(age)s; ready: %(count)d.")
+            if one.because:
+                text = _("nothing has been handed out for %(age)s (%(because)s); ready: %(count)d.")
+            told = {"age": duration(idle), "count": one.depth, "because": one.because}
+            yield Alarm(Kind.LATE_TASKS, about, text % told)
 
 
-def _read(connection: BaseDatabaseWrapper, chosen: Any) -> Page:
+def _annotated(rows: Any) -> Any:
+    return rows.annotate(built=MicrosUntil("rebuilt_at"))
+
+
+def _read(connection: BaseDatabaseWrapper, rows: list[Any]) -> list[DispenserStatus]:
     using = connection.alias
-    read = list(chosen.annotate(built=MicrosUntil("rebuilt_at")).order_by("pk")[: MOST_DISPENSERS + 1])
-    rows = read[:MOST_DISPENSERS]
-    if not rows:
-        return Page([], "")
     keys = [row.pk for row in rows]
     ready = least(connection, [_ready(using, key) for key in keys], "waits")
     buckets = tallies(connection, [_buckets(using, key) for key in keys], "is_live")
@@ -158,7 +106,7 @@ def _read(connection: BaseDatabaseWrapper, chosen: Any) -> Page:
         connection, [one for key in keys for one in (_failed(using, key), _done(using, key))], "state"
     )
     by_row = zip(rows, ready, buckets, signs[::2], signs[1::2], ended[::2], ended[1::2], strict=True)
-    return Page([_status(*one) for one in by_row], rows[-1].pk if len(read) > len(rows) else "")
+    return [_status(*one) for one in by_row]
 
 
 def _ready(using: str, dispenser: str) -> Any:
@@ -221,11 +169,17 @@ def _status(
     )
 
 
-def _reason(one: DispenserStatus) -> str:
+def _reasons(one: DispenserStatus) -> Iterator[str]:
     if one.is_paused:
-        return _("it is paused")
+        yield _("it is paused")
     if one.depth:
-        return "" if one.live else _("no worker has a bucket")
-    if one.expired:
-        return _("all tasks are assigned; those in expired buckets return when the next worker asks")
-    return _("all tasks are assigned") if one.assigned else _("it has no tasks")
+        if not one.live:
+            yield _("no worker has a bucket")
+    elif one.expired:
+        yield _("all tasks are assigned; those in expired buckets return when the next worker asks")
+    else:
+        yield _("all tasks are assigned") if one.assigned else _("it has no tasks")
+
+
+DISPENSERS = Places(Dispenser, _annotated, _read, {"paused": PausableQuerySet.paused})
+dispensers, dispenser_of, page_of_dispensers = DISPENSERS.named, DISPENSERS.called, DISPENSERS.page

@@ -9,7 +9,7 @@ UNITS = ((gettext_noop("%d d"), 86_400), (gettext_noop("%d h"), 3_600), (gettext
 def duration(seconds: float) -> str:
     """Return a duration for people, rounded: "45 s", "12 min", "3 h", "5 d"."""
     for unit, size in UNITS:
-        if seconds >= 2 * size:
+        if round(seconds) >= 2 * size:
             return _(unit) % round(seconds / size)
     return _("%d s") % seconds
 

@@ -1,42 +1,27 @@
 """How the streams stand: who leads, what waits, what went wrong, and why nothing runs."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
-from django.db import connections, router
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Case, Count, OuterRef, Subquery, When
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop
 
-from resourcepool import options
-from resourcepool.database.retry import retrying
 from resourcepool.database.tallies import tallies
 from resourcepool.dialect import DbLater, MicrosUntil
 from resourcepool.elections.models import selector
-from resourcepool.events import Sentence, shown
-from resourcepool.exceptions import BadOption
+from resourcepool.events import joined, shown
 from resourcepool.status.alarm import ABOUT_STREAMS, Alarm, Kind
 from resourcepool.status.durations import duration
-from resourcepool.taskqueue.abstract import names_of
-from resourcepool.taskqueue.models import MAX_KEY, Stream, StreamQuerySet, Task
+from resourcepool.status.work.places import Places
+from resourcepool.taskqueue.models import Stream, StreamQuerySet, Task
 from resourcepool.waiting.models import Ticket
 
-MOST_STREAMS = 200
 MOST_COUNTED = 10_000  # tasks; more would keep the database busy for too long
 RECENT = 60.0  # seconds
 State = Task.State
-NAMES = gettext_noop("one of %(names)s")
-# How streams may stand: what is asked for, and the filter.
-STANDINGS: dict[str, Callable[[Any], Any]] = {
-    "no-consumer": StreamQuerySet.without_consumer,
-    "blocked": StreamQuerySet.blocked,
-    "paused": StreamQuerySet.paused,
-    "busy": StreamQuerySet.busy,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +77,8 @@ class StreamStatus:
 
     @property
     def because(self) -> str:
-        """Why nothing runs, in a sentence; "": something runs, or there is nothing to do."""
-        return next(_reasons(self), "")
+        """Why nothing runs, all reasons in one sentence; "": something runs, or there is nothing to do."""
+        return shown(joined([*_reasons(self)]))
 
     def discreet(self) -> "StreamStatus":
         """Return what somebody may know of it who may not see tasks: neither a task's key nor its error."""
@@ -102,64 +87,6 @@ class StreamStatus:
             if self.first is None
             else replace(self, first=replace(self.first, key="", type="", outcome=""))
         )
-
-
-def streams(*names: str) -> list[StreamStatus]:
-    """Return how each stream stands, or each of these, by name: five statements, however many there are.
-
-    Of all streams the first ``MOST_STREAMS`` are returned; no more may be named.
-
-    Raises:
-        BadOption: there is no such stream.
-        DatabaseUnavailable: they cannot be read.
-    """
-    connection = connections[router.db_for_read(Stream)]
-    found = retrying(connection, partial(_read, connection, names))
-    if missing := sorted(set(names) - {one.name for one in found}):
-        raise BadOption("stream", missing[0], names_of(Stream, connection.alias))
-    return found
-
-
-class Page(NamedTuple):
-    """Some of the streams, by name; ``after``: what to ask for the next page with, "" at the end."""
-
-    streams: list[StreamStatus]
-    after: str
-
-
-def page_of_streams(
-    *, after: str = "", limit: int = MOST_STREAMS, standing: str = "", containing: str = ""
-) -> Page:
-    """Return how the streams stand whose names come after ``after``: five statements, however many there are.
-
-    Args:
-        limit: 1 to ``MOST_STREAMS``.
-        standing: one of ``STANDINGS``; "": all of them.
-        containing: a part of their names.
-
-    Raises:
-        BadOption: a value is not allowed.
-        DatabaseUnavailable: they cannot be read.
-    """
-    limit = options.whole("limit", limit, least=1, most=MOST_STREAMS)
-    if standing and standing not in STANDINGS:
-        raise BadOption("standing", standing, Sentence(NAMES, names=", ".join(STANDINGS)))
-    connection = connections[router.db_for_read(Stream)]
-    rows = Stream.objects.using(connection.alias)
-    if standing:
-        rows = STANDINGS[standing](rows)
-    for option, text, lookup in (("after", after, "pk__gt"), ("containing", containing, "pk__contains")):
-        if text:
-            rows = rows.filter(**{lookup: options.text(option, text, most=MAX_KEY)})
-    return retrying(connection, partial(_page, connection, rows, limit))
-
-
-def stream_of(name: str) -> StreamStatus | None:
-    """Return how the stream of this name stands; None: there is none. Raises DatabaseUnavailable."""
-    connection = connections[router.db_for_read(Stream)]
-    if not name.isprintable():  # no stream has such a name, and no database can be asked for each
-        return None
-    return next(iter(retrying(connection, partial(_read, connection, (name,)))), None)
 
 
 def of_streams(found: Sequence[StreamStatus], oldest: float) -> Iterator[Alarm]:
@@ -180,31 +107,26 @@ def of_streams(found: Sequence[StreamStatus], oldest: float) -> Iterator[Alarm]:
             yield Alarm(Kind.LATE_TASKS, about, f"{text % told} {one.because}".rstrip())
 
 
-def _read(connection: BaseDatabaseWrapper, names: Sequence[str]) -> list[StreamStatus]:
-    rows = Stream.objects.using(connection.alias)
-    return _page(connection, rows.filter(pk__in=names) if names else rows, MOST_STREAMS).streams
+def _annotated(rows: Any) -> Any:
+    first = Task.objects.in_line().filter(stream_id=OuterRef("pk")).values("pk")[:1]
+    return rows.annotate(
+        first=Subquery(first), left=MicrosUntil("busy_before"), began=MicrosUntil("elected_at")
+    )
 
 
-def _page(connection: BaseDatabaseWrapper, chosen: Any, limit: int) -> Page:
+def _read(connection: BaseDatabaseWrapper, rows: list[Any]) -> list[StreamStatus]:
     using = connection.alias
     tasks = Task.objects.using(using)
-    first = tasks.in_line().filter(stream_id=OuterRef("pk")).values("pk")[:1]
-    moments = {"left": MicrosUntil("busy_before"), "began": MicrosUntil("elected_at")}
-    read = list(chosen.annotate(first=Subquery(first), **moments).order_by("pk")[: limit + 1])
-    if not read:
-        return Page([], "")
-    rows = read[:limit]
     firsts = _firsts(tasks.unfinished().filter(pk__in=[row.first for row in rows if row.first is not None]))
     line = Ticket.objects.using(using).for_rows_of(Stream).waiting()
     waiting = dict(line.order_by().values_list("selector").annotate(Count("pk")))
     keys = [row.pk for row in rows]
     unfinished = tallies(connection, [_unfinished(tasks, key) for key in keys], "state")
     finished = tallies(connection, [_finished(tasks, key) for key in keys], "state", "is_recent")
-    found = [
+    return [
         _status(row, firsts.get(row.pk), waiting.get(selector(row.pk), 0), *counts)
         for row, *counts in zip(rows, unfinished, finished, strict=True)
     ]
-    return Page(found, found[-1].name if len(read) > limit else "")
 
 
 def _unfinished(tasks: Any, stream: str) -> Any:
@@ -276,3 +198,17 @@ def _reasons(stream: StreamStatus) -> Iterator[str]:
         told = {"key": first.key, "time": duration(first.waits), "outcome": shown(first.outcome)}
         text = _("task %(key)s will be retried in %(time)s; last error: %(outcome)s")
         yield (text if first.key else _("a task will be retried in %(time)s")) % told
+
+
+STREAMS = Places(
+    Stream,
+    _annotated,
+    _read,
+    {
+        "no-consumer": StreamQuerySet.without_consumer,
+        "blocked": StreamQuerySet.blocked,
+        "paused": StreamQuerySet.paused,
+        "busy": StreamQuerySet.busy,
+    },
+)
+streams, stream_of, page_of_streams = STREAMS.named, STREAMS.called, STREAMS.page

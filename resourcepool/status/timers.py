@@ -3,26 +3,24 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, ClassVar
 
-from django.db import connections, router
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Case, OuterRef, Q, Subquery, When
 from django.utils.translation import gettext as _
 
-from resourcepool.database.retry import retrying
-from resourcepool.database.tallies import tallies
+from resourcepool.database.tallies import tallies, tallies_since
 from resourcepool.dialect import DbLater, DbNow, MicrosUntil
-from resourcepool.exceptions import BadOption
+from resourcepool.events import joined, shown
 from resourcepool.labels import spelled
 from resourcepool.status.alarm import ABOUT_TIMERS, Alarm, Kind
 from resourcepool.status.durations import duration
-from resourcepool.taskqueue.abstract import names_of
+from resourcepool.status.work.places import Places
+from resourcepool.taskqueue.abstract import PausableQuerySet
+from resourcepool.taskqueue.timers.claiming import HANDED_FOR
 from resourcepool.taskqueue.timers.gate import CANARY, order
 from resourcepool.taskqueue.timers.models import Timer, TimerNode, Topic
 
-MOST_TOPICS = 200
 MOST_NODES = 1_000
 MOST_COUNTED = 10_000  # timers; more would keep the database busy for too long
 NAMED = 5  # nodes in a reason
@@ -38,12 +36,14 @@ class FirstTimer:
     Attributes:
         name, outcome: "" where they are not for whoever asks.
         due_in: seconds until it may begin; negative: for so long it could have begun.
+        is_handed: whether it was handed over to another process, which has not taken it yet.
     """
 
     name: str
     state: str
     outcome: str
     due_in: float
+    is_handed: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +60,8 @@ class TopicStatus:
             fired, and wait again, are done.
         nodes: the live nodes that may handle its timers.
         refused: where no live node may, the first of them: (its name, why it may not).
+        handed: how many of the pending ones were handed over (to Celery) and not taken yet.
+        untaken: for how long the one of them that was handed over first has waited for that; 0: there is none.
     """
 
     name: str
@@ -73,6 +75,8 @@ class TopicStatus:
     failed: int
     nodes: tuple[str, ...]
     refused: tuple[tuple[str, str], ...]
+    handed: int
+    untaken: float
 
     ALSO: ClassVar = ("late", "next_in", "because")
 
@@ -83,41 +87,17 @@ class TopicStatus:
 
     @property
     def next_in(self) -> float | None:
-        """The time until the next one is due; None: one is due, or there is none."""
-        return self.first.due_in if self.first and self.first.due_in > 0 else None
+        """The time until the next one is due; None: one is due, or handed over, or there is none."""
+        return self.first.due_in if self.first and self.first.due_in > 0 and not self.first.is_handed else None
 
     @property
     def because(self) -> str:
-        """Why nothing fires, in a sentence; "": some may, or there is none."""
-        return next(_reasons(self), "")
+        """Why nothing fires, all reasons in one sentence; "": some may, or there is none."""
+        return shown(joined([*_reasons(self)]))
 
     def discreet(self) -> "TopicStatus":
         """Return what somebody may know of it who may not see timers: neither a timer's name nor its error."""
         return self if self.first is None else replace(self, first=replace(self.first, name="", outcome=""))
-
-
-def topics(*names: str) -> list[TopicStatus]:
-    """Return how each topic stands, or each of these, by name: five statements, however many there are.
-
-    Of all topics the first ``MOST_TOPICS`` are returned; no more may be named.
-
-    Raises:
-        BadOption: there is no such topic.
-        DatabaseUnavailable: they cannot be read.
-    """
-    connection = connections[router.db_for_read(Topic)]
-    found = retrying(connection, partial(_read, connection, names))
-    if missing := sorted(set(names) - {one.name for one in found}):
-        raise BadOption("topic", missing[0], names_of(Topic, connection.alias))
-    return found
-
-
-def topic_of(name: str) -> TopicStatus | None:
-    """Return how the topic of this name stands; None: there is none. Raises DatabaseUnavailable."""
-    connection = connections[router.db_for_read(Topic)]
-    if not name.isprintable():  # no topic has such a name, and no database can be asked for each
-        return None
-    return next(iter(retrying(connection, partial(_read, connection, (name,)))), None)
 
 
 def of_timers(found: Sequence[TopicStatus], late: float) -> Iterator[Alarm]:
@@ -127,7 +107,11 @@ def of_timers(found: Sequence[TopicStatus], late: float) -> Iterator[Alarm]:
         if one.dead:
             text = _("%(count)d failed for good and wait for an operator: retry or discard them.")
             yield Alarm(Kind.DEAD_TIMERS, about, text % {"count": one.dead})
-        if one.is_paused or one.first is None or not one.due:
+        if one.is_paused or one.first is None:
+            continue
+        if one.untaken > late:
+            yield Alarm(Kind.UNTAKEN_TIMERS, about, _("%s.") % _untaken(one))
+        if not one.due:
             continue
         if not one.nodes:
             yield Alarm(Kind.NO_NODE, about, _("%s.") % one.because)
@@ -139,33 +123,37 @@ def of_timers(found: Sequence[TopicStatus], late: float) -> Iterator[Alarm]:
             yield Alarm(Kind.LATE_TIMERS, about, text % told)
 
 
-def _read(connection: BaseDatabaseWrapper, names: Sequence[str]) -> list[TopicStatus]:
+def _annotated(rows: Any) -> Any:
+    to_begin = Timer.objects.unfinished().filter(Q(state=State.PENDING) | Q(busy_before__lte=DbNow()))
+    first = to_begin.order_by(*BY_INDEX).filter(topic_id=OuterRef("pk")).values("pk")[:1]
+    return rows.annotate(first=Subquery(first))
+
+
+def _read(connection: BaseDatabaseWrapper, rows: list[Any]) -> list[TopicStatus]:
     using = connection.alias
     timers = Timer.objects.using(using)
-    to_begin = timers.unfinished().filter(Q(state=State.PENDING) | Q(busy_before__lte=DbNow()))
-    first = to_begin.order_by(*BY_INDEX).filter(topic_id=OuterRef("pk")).values("pk")[:1]
-    chosen = Topic.objects.using(using).filter(pk__in=names) if names else Topic.objects.using(using)
-    rows = list(chosen.annotate(first=Subquery(first)).order_by("pk")[:MOST_TOPICS])
-    if not rows:
-        return []
     firsts = _firsts(timers.filter(pk__in=[row.first for row in rows if row.first is not None]))
     keys = [row.pk for row in rows]
-    unfinished = tallies(connection, [_unfinished(timers, key) for key in keys], "state", "is_due", "has_fired")
+    told = ("state", "is_due", "has_fired", "is_handed")
+    unfinished = tallies_since(connection, [_unfinished(timers, key) for key in keys], *told, since="since")
     finished = tallies(connection, [_finished(timers, key) for key in keys], "state", "is_recent")
     live = TimerNode.objects.using(using).filter(busy_before__gt=DbNow()).order_by("pk")
     nodes = list(live[:MOST_NODES])
     return [
-        _status(row, firsts.get(row.pk), nodes, *counts)
-        for row, *counts in zip(rows, unfinished, finished, strict=True)
+        _status(row, firsts.get(row.pk), nodes, left, over)
+        for row, left, over in zip(rows, unfinished, finished, strict=True)
     ]
 
 
 def _unfinished(timers: Any, topic: str) -> Any:
     is_due = Case(When(busy_before__lte=DbNow(), then=1), default=0)
-    again = When(~Q(schedule=""), started_at__gt=DbLater(-RECENT), state=State.PENDING, failures=0, then=1)
+    waits = {"state": State.PENDING, "holder": "", "failures": 0}
+    again = When(~Q(schedule=""), started_at__gt=DbLater(-RECENT), **waits, then=1)
+    is_handed = Case(When(Q(state=State.PENDING) & ~Q(holder=""), then=1), default=0)
     rows = timers.unfinished().filter(topic_id=topic).order_by(*BY_INDEX)
-    noted = rows.annotate(is_due=is_due, has_fired=Case(again, default=0))
-    return noted.values_list("state", "is_due", "has_fired")[:MOST_COUNTED]
+    noted = rows.annotate(is_due=is_due, has_fired=Case(again, default=0), is_handed=is_handed)
+    since = noted.annotate(since=MicrosUntil("started_at"))
+    return since.values_list("state", "is_due", "has_fired", "is_handed", "since")[:MOST_COUNTED]
 
 
 def _finished(timers: Any, topic: str) -> Any:
@@ -175,9 +163,10 @@ def _finished(timers: Any, topic: str) -> Any:
 
 
 def _firsts(timers: Any) -> dict[str, FirstTimer]:
-    columns = timers.values_list("topic_id", "name", "state", "outcome", MicrosUntil("busy_before"))
+    columns = timers.values_list("topic_id", "name", "state", "outcome", MicrosUntil("busy_before"), "holder")
     return {
-        topic: FirstTimer(name, state, outcome, due / 1_000_000) for topic, name, state, outcome, due in columns
+        topic: FirstTimer(name, state, *(outcome, due / 1_000_000), state == State.PENDING and holder != "")
+        for topic, name, state, outcome, due, holder in columns
     }
 
 
@@ -185,7 +174,7 @@ def _status(
     row: Any,
     first: FirstTimer | None,
     nodes: Sequence[Any],
-    unfinished: Counter[Any],
+    unfinished: dict[tuple[Any, ...], tuple[int, Any]],
     finished: Counter[Any],
 ) -> TopicStatus:
     able = tuple(node.name for node in nodes if row.name in node.topics and not refusal(row, node))
@@ -193,23 +182,27 @@ def _status(
     refused = [
         (name, why or _("has no handler for it")) for name, why in sorted(others, key=lambda one: not one[1])
     ]
-    due = sum(count for (_state, is_due, _fired), count in unfinished.items() if is_due)
-    running = sum(
-        count for (state, is_due, _fired), count in unfinished.items() if state == State.RUNNING and not is_due
-    )
-    fired = sum(count for (_state, _due, has_fired), count in unfinished.items() if has_fired)
+    numbers, waits = Counter[str](), [0.0]
+    for (state, is_due, has_fired, is_handed), (count, since) in unfinished.items():
+        is_running = state == State.RUNNING and not is_due
+        numbers["running" if is_running else "pending"] += count
+        numbers.update({"due": count * is_due, "fired": count * has_fired, "handed": count * is_handed})
+        if is_handed and since is not None:
+            waits.append(-int(since) / 1_000_000)
     return TopicStatus(
         name=row.name,
         is_paused=row.is_paused,
-        pending=unfinished.total() - running,
-        due=due,
+        pending=numbers["pending"],
+        due=numbers["due"],
         first=first,
-        running=running,
+        running=numbers["running"],
         dead=finished[State.DEAD, 0] + finished[State.DEAD, 1],
-        done=finished[State.DONE, 1] + fired,
+        done=finished[State.DONE, 1] + numbers["fired"],
         failed=finished[State.DEAD, 1],
         nodes=able,
         refused=tuple(refused[: NAMED + 1]),
+        handed=numbers["handed"],
+        untaken=max(waits),
     )
 
 
@@ -225,15 +218,27 @@ def refusal(topic: Any, node: Any) -> str:
     return ""
 
 
+def _untaken(topic: TopicStatus) -> str:
+    told = {"count": topic.handed, "time": duration(topic.untaken)}
+    return _("no Celery worker takes what is handed over (%(count)d, the first for %(time)s)") % told
+
+
 def _reasons(topic: TopicStatus) -> Iterator[str]:
     if topic.first is None:
         return
     if topic.is_paused:
         yield _("it is paused")
+    if topic.untaken > HANDED_FOR:
+        yield _untaken(topic)
     if topic.nodes:
         return
     if topic.refused:
         some = "; ".join(f"{name}: {why}" for name, why in topic.refused[:NAMED])
         more = " .." if len(topic.refused) > NAMED else ""
         yield _("no live node handles it (%s)") % f"{some}{more}"
-    yield _("no live node handles it; start one: `manage.py resourcepool_timers`")
+    else:
+        yield _("no live node handles it; start one: `manage.py resourcepool_timers`")
+
+
+TOPICS = Places(Topic, _annotated, _read, {"paused": PausableQuerySet.paused})
+topics, topic_of, page_of_topics = TOPICS.named, TOPICS.called, TOPICS.page

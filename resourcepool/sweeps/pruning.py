@@ -1,4 +1,4 @@
-"""Removes what is old from the history, of tasks and of timers, a little at a time."""
+"""Removes what is old from the history, of tasks, of timers and of channels, a little at a time."""
 
 from collections.abc import Collection
 from functools import partial
@@ -14,6 +14,7 @@ from resourcepool.dialect import DbLater
 from resourcepool.history.models import Event, Sample
 from resourcepool.leases.lease import Lease
 from resourcepool.leases.short_transactions import briefly
+from resourcepool.locks.channels.models import Broadcast, BroadcastMessage, Subscription
 from resourcepool.queues.models import Move
 from resourcepool.taskqueue.dispenser.models import DispenserTask
 from resourcepool.taskqueue.models import Task
@@ -21,6 +22,7 @@ from resourcepool.taskqueue.timers.models import Timer
 
 BATCH = 1_000  # rows removed in one statement: short locks, and nobody waits
 UNDER_WAY = 600.0  # seconds in which a rebuild that was allowed still finds what had finished
+GONE = 60.0  # seconds after which a subscriber without a name is forgotten
 YEAR = 366 * options.DAY
 
 # What is removed once it has been finished for as long as its owner keeps it: the owner's column, the states in which
@@ -59,6 +61,18 @@ def prune_history(lease: Lease | None = None) -> int:
 def prune_finished(lease: Lease | None = None) -> int:
     """Remove tasks and timers that finished longer ago than they are kept, but for failed ones; returns how many."""
     return sum(_remove_finished(model, lease, *how) for model, how in FINISHED.items())
+
+
+def prune_channels(lease: Lease | None = None) -> int:
+    """Remove messages that are too old, the oldest of too many, and subscribers that died; returns how many."""
+    removed = _remove(Subscription, lease, is_durable=False, busy_before__lt=DbLater(-GONE))
+    using = router.db_for_write(Broadcast)
+    rows = Broadcast.objects.using(using).values_list("pk", "last", "kept", "kept_count")
+    for name, last, kept, count in retrying(connections[using], lambda: list(rows)):
+        of_channel = {"channel_id": name}
+        removed += _remove(BroadcastMessage, lease, **of_channel, published_at__lt=DbLater(-kept))
+        removed += _remove(BroadcastMessage, lease, **of_channel, number__lte=last - count)
+    return removed
 
 
 def _remove_finished(

@@ -134,5 +134,5 @@ def _model(name: str) -> Any:
                 "without django_celery_beat; add it, and run `pip install django-celery-beat` and `manage.py migrate`"
             )
         )
-        raise BadOption("INSTALLED_APPS", Hidden(), what)
+        raise BadOption("INSTALLED_APPS", Hidden(), because=what)
     return apps.get_model("django_celery_beat", name)

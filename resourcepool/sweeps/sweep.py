@@ -10,8 +10,9 @@ from resourcepool.resources.queryset import ResourceQuerySet
 from resourcepool.resources.registry import resource_models
 from resourcepool.sweeps.alarming import tell_alarms
 from resourcepool.sweeps.expired import clear_expired, tell_overtaken
-from resourcepool.sweeps.pruning import prune_finished, prune_history
+from resourcepool.sweeps.pruning import prune_channels, prune_finished, prune_history
 from resourcepool.sweeps.samples import take_samples
+from resourcepool.sweeps.unused_names import remove_unused_names
 
 ONE = {"leases_ran_out": "lease_ran_out", "alarms": "alarm", "samples": "sample"}
 
@@ -26,13 +27,17 @@ def sweep() -> str | None:
 
 
 def prune() -> str | None:
-    """Remove what is old from the history, of tasks and of timers; see ``sweep`` for what it returns."""
-    return run(PRUNE, lambda term: say("removed", count=prune_history(term) + prune_finished(term)))
+    """Remove what is old: history, tasks, timers, names of locks, messages; see ``sweep`` for what it returns."""
+    return run(PRUNE, lambda term: say("removed", count=_prune(term)))
 
 
 def refresh_statistics() -> str | None:
     """Write down how the pools stand; see ``sweep`` for what it returns."""
     return run(STATISTICS, lambda term: _counted(take_samples(), "samples"))
+
+
+def _prune(term: Term) -> int:
+    return sum(kind(term) for kind in (prune_history, prune_finished, prune_channels, remove_unused_names))
 
 
 def _counted(count: int, code: str) -> str:

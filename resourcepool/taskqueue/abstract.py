@@ -60,6 +60,7 @@ class WorkQuerySet(models.QuerySet[Any]):
             state=self.model.ready_state,
             fence=F("fence") + 1,
             finished_at=None,
+            outcome="",
             **self.model.as_if_not_failed,
             **self.model.nobodys(),
         )

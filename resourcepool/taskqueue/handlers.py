@@ -42,7 +42,7 @@ class Registry:
             known = self.known.get(name)
             if known is not None and _place(known.run) != _place(run):
                 raise BadOption(
-                    self._option, name, f"one handler for each {self._each}; it has {_place(known.run)}"
+                    self._option, name, because=f"one handler for each {self._each}; it has {_place(known.run)}"
                 )
             self.known[name] = Handler(run, limit)
             return run

@@ -5,7 +5,7 @@ import inspect
 import json
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Self
 
 from django.db import connections
@@ -72,6 +72,7 @@ class Attempt:
         self.max_runtime = None if handler is None else handler.max_runtime
         self.overdue_at: float | None = None
         self._stopping = threading.Event()
+        self.ends_process: Callable[[BaseException], bool] = lambda _error: False
 
     @property
     def is_stopping(self) -> bool:
@@ -91,7 +92,7 @@ class Attempt:
         raise NotImplementedError
 
     def run(self) -> Result:
-        """Call the handler; never raises."""
+        """Call the handler; raises nothing but what ``ends_process`` is true of."""
         if self._handler is None:
             return Result("", say("no_handler", name=self._handled))
         try:
@@ -106,6 +107,8 @@ class Attempt:
         except GivenBack as given:
             return Result(_line(_said(given)), is_given_back=True, delay=given.after)
         except BaseException as error:  # also SystemExit: it is the handler's end, not the process's
+            if self.ends_process(error):
+                raise
             logger.warning("%s failed in attempt %d", self, self.attempt, exc_info=True)
             return Result("", _line(f"{type(error).__name__}: {_said(error)}"))
 

@@ -128,7 +128,7 @@ def _numbered(number: int, task: NewTask) -> Row:
     try:
         return task.row()
     except BadOption as error:
-        raise BadOption(f"tasks[{number}].{error.name}", error.value, error.allowed) from error
+        raise error.of(f"tasks[{number}].{error.name}") from error
 
 
 def _address(using: str, stream: str) -> int:

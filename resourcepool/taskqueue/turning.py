@@ -8,7 +8,6 @@ from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import answer_timeout
 from resourcepool.database.wakeup import Wakeup
 from resourcepool.exceptions import DatabaseUnavailable
-from resourcepool.taskqueue.telling import counted
 
 logger = logging.getLogger(__name__)
 
@@ -68,7 +67,7 @@ def turn_until_stopped(
             look_at = monotonic() + PAUSE_AFTER_FAILURE  # from now on: the turn may have waited for a lock
         if ends_at is not None and work.in_hand:
             if now > ends_at:
-                why = f"{counted(len(work.in_hand))} did not end within {drain_within:g} s"
+                why = f"{_handlers(work)} did not end within {drain_within:g} s"
                 with answer_timeout():
                     work.cut_off(why)
             look_at = min(look_at, ends_at)
@@ -80,4 +79,9 @@ def end_if_in_hand(work: Turns, error: BaseException, die: Callable[[str], objec
     """End the process if ``error`` would leave handlers without the loop that looks after them."""
     if work.in_hand:
         said = str(error) or type(error).__name__
-        die(f"{said}, while {counted(len(work.in_hand))} ran")
+        die(f"{said}, while {_handlers(work)} ran")
+
+
+def _handlers(work: Turns) -> str:
+    count = len(work.in_hand)
+    return "1 handler" if count == 1 else f"{count} handlers"

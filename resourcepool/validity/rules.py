@@ -42,7 +42,9 @@ def rules_of(model: Any) -> Rules:
     where = f"RESOURCEPOOL['CHECKS'][{model._meta.label!r}]"
     chosen = setting("CHECKS").get(model._meta.label)
     if chosen is None:
-        raise BadOption(where, Hidden(), Sentence(_("nothing says how to check them; see docs/validity.md")))
+        raise BadOption(
+            where, Hidden(), because=Sentence(_("nothing says how to check them; see docs/validity.md"))
+        )
     every = _every(where, chosen)
     return Rules(
         checker=_checker(model, where, chosen),
@@ -79,6 +81,6 @@ def _checker(model: Any, where: str, chosen: Mapping[str, Any]) -> Checker:
     try:
         return checker(timeout=timeout, **own)
     except BadOption as error:
-        raise BadOption(f"{where}[{error.name!r}]", error.value, error.allowed) from error
+        raise error.of(f"{where}[{error.name!r}]") from error
     except TypeError as error:  # Python's own words: "got an unexpected keyword argument 'ulr'"
-        raise BadOption(where, sorted(own), str(error)) from error
+        raise BadOption(where, sorted(own), because=str(error)) from error

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import random
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from django.db import connections
@@ -20,6 +20,7 @@ from resourcepool.leases.terms import Grant, default_holder
 from resourcepool.waiting import giving_out, tickets
 from resourcepool.waiting.contention import acquiring, releasing, speed_of, upkeep
 from resourcepool.waiting.lease import abandon, handles
+from resourcepool.waiting.models import line_name
 from resourcepool.waiting.notices import notices
 from resourcepool.waiting.request import Request, Source, refuse_open_transaction
 from resourcepool.waiting.waiter import Waiter, look
@@ -34,8 +35,16 @@ Leases = list[Any]
 Obtained = TypeVar("Obtained", Leases | Waiter, Leases | None)
 
 
-def acquire(source: Source, request: Request, stop: Callable[[], bool] = lambda: False) -> Leases:
+def acquire(
+    source: Source,
+    request: Request,
+    stop: Callable[[], bool] = lambda: False,
+    once_in_line: Callable[[], object] = lambda: None,
+) -> Leases:
     """Return the requested leases, waiting up to ``request.timeout`` or until ``stop()``.
+
+    Args:
+        once_in_line: called as soon as others see that the caller waits; what it raises ends the wait.
 
     Raises:
         AcquireTimeout: they did not come free in time; nothing is held.
@@ -52,6 +61,7 @@ def acquire(source: Source, request: Request, stop: Callable[[], bool] = lambda:
             waiter = _begin(connection, source, request)
         if not isinstance(waiter, Waiter):
             return waiter
+        once_in_line()
         with _limited(request):
             leases = _look_here(waiter, stop)
         if leases is None:
@@ -59,7 +69,7 @@ def acquire(source: Source, request: Request, stop: Callable[[], bool] = lambda:
             leases = _outcome(waiter, stop, had_session=had_session)
         if leases is None:
             leases = _too_late(waiter)
-        acquiring.note(source.model, waiter.using, had_to_wait=True)
+        acquiring.note(waiter.line, waiter.using, had_to_wait=True)
         return leases  # noqa: TRY300 (an interruption just here is caught, too)
     except BaseException:  # including TimeoutError: it is the caller's own, raised by a signal
         if isinstance(waiter, Waiter):
@@ -74,24 +84,31 @@ def try_now(source: Source, request: Request) -> Leases | None:
     with answer_timeout():
         if not connection.in_atomic_block:
             # A caller that does not wait could overtake the waiters for ever: it gets only rows that nobody wants.
-            giving_out.give_everybody(connection, source.model)
+            giving_out.give_everybody(connection, source.model, request.selector)
         grants = _at_once(connection, source, request)
     return None if grants is None else handles(source, connection.alias, request, grants)
 
 
-async def aacquire(source: Source, request: Request) -> Leases:
-    """``acquire`` for asyncio; waiting occupies no thread."""
+async def aacquire(
+    source: Source,
+    request: Request,
+    once_in_line: Callable[[], Awaitable[object]] | None = None,
+    stop: Callable[[], bool] | None = None,
+) -> Leases:
+    """``acquire`` for asyncio; waiting occupies no thread. ``stop`` is a plain function."""
     waiter: Leases | Waiter = await in_thread(_loaded, _begin_here, source, request, undo=_undo)
     if not isinstance(waiter, Waiter):
         return waiter
     try:
+        if once_in_line is not None:
+            await once_in_line()
         waiters.join(waiter)
         try:
             async with asyncio.timeout(waiter.began + request.timeout - monotonic()):
-                leases = await _awaited(waiter)
+                leases = await _awaited(waiter, stop)
         except TimeoutError as error:
             leases = await in_thread(_too_late, waiter, error)
-        acquiring.note(source.model, waiter.using, had_to_wait=True)
+        acquiring.note(waiter.line, waiter.using, had_to_wait=True)
         await in_thread(_load, leases)
     except BaseException:
         if granted := _leave(waiter):
@@ -116,6 +133,8 @@ def _begin_here(source: Source, request: Request) -> Leases | Waiter:
 
 def _begin(connection: BaseDatabaseWrapper, source: Source, request: Request) -> Leases | Waiter:
     """Return leases of free rows, or a waiter in line for them."""
+    if request.stands_first:
+        return _stand(connection, Waiter(source, connection.alias, request, request.terms.holder))
     if not request.timeout or connection.in_atomic_block:
         # In a transaction one may not wait: the line is served on a connection that cannot see it.
         if (leases := try_now(source, request)) is None:
@@ -124,7 +143,8 @@ def _begin(connection: BaseDatabaseWrapper, source: Source, request: Request) ->
     if not connection.autocommit:
         refuse_open_transaction(connection, request)
     began, alias, trouble, grants = monotonic(), connection.alias, None, None
-    has_to_wait = acquiring.until and acquiring.is_likely(source.model, alias)
+    line = line_name(source.model, request.selector)
+    has_to_wait = acquiring.until and acquiring.is_likely(line, alias)
     if not has_to_wait and not (waiters.in_trouble and waiters.trouble(alias)):
         try:
             grants = _at_once(connection, source, request)
@@ -157,6 +177,18 @@ def _stand_in_line(connection: BaseDatabaseWrapper, waiter: Waiter) -> Leases | 
         raise
 
 
+def _stand(connection: BaseDatabaseWrapper, waiter: Waiter) -> Waiter:
+    """Take a ticket, and leave free rows alone; raises DatabaseUnavailable."""
+    refuse_open_transaction(connection, waiter.request)
+    try:
+        waiter.is_taking = True
+        waiter.has(tickets.take(connection, waiter.model, waiter.request, waiter.holder))
+        return waiter  # noqa: TRY300 (an interruption just here is caught, too)
+    except BaseException:
+        _leave(waiter)
+        raise
+
+
 def _take_ticket(connection: BaseDatabaseWrapper, waiter: Waiter) -> Leases | None:
     """Take a ticket; returns the leases from the one look at free rows that follows.
 
@@ -166,10 +198,10 @@ def _take_ticket(connection: BaseDatabaseWrapper, waiter: Waiter) -> Leases | No
     if waiters.trouble(waiter.using) is not None:
         return None  # others wait for the database already; trying here would take the time of retries
     waiter.is_taking = True
-    model, using = waiter.model, waiter.using
+    model, line, using = waiter.model, waiter.line, waiter.using
     ticket = tickets.take(connection, model, waiter.request, waiter.holder)
     waiter.has(ticket)
-    if releasing.is_likely(model, using, JUST_NOW) and random.random() > speed_of(model, using).share_of_looks:  # noqa: S311
+    if releasing.is_likely(line, using, JUST_NOW) and random.random() > speed_of(line, using).share_of_looks:  # noqa: S311
         return None
     _, given = giving_out.give_out(connection, model, waiter.request.selector)
     if len(rows := given.get(ticket.pk, ())) < waiter.request.count:
@@ -179,7 +211,7 @@ def _take_ticket(connection: BaseDatabaseWrapper, waiter: Waiter) -> Leases | No
         sent_at, lasts = monotonic(), waiter.request.terms.ttl
         if verbs.renew(connection, model, rows, lasts) < len(rows):
             return None
-    acquiring.note(model, using, had_to_wait=False)
+    acquiring.note(line, using, had_to_wait=False)
     return _served(waiter, [Grant(pk, fence, waiter.holder, sent_at, lasts) for pk, fence in rows])
 
 
@@ -198,7 +230,7 @@ def _look_here(waiter: Waiter, stop: Callable[[], bool]) -> Leases | None:
                 break
             if is_told or waiter.look_at <= monotonic():
                 for _, grants in look(connection, [waiter]):
-                    speed_of(waiter.model, waiter.using).note_told(is_told)
+                    speed_of(waiter.line, waiter.using).note_told(is_told)
                     return _served(waiter, grants)
                 if waiter.ticket is None:
                     break
@@ -233,7 +265,7 @@ def _outcome(waiter: Waiter, stop: Callable[[], bool], *, had_session: bool) -> 
     return waiter.outcome.result() if waiter.has_left else None
 
 
-async def _awaited(waiter: Waiter) -> Leases:
+async def _awaited(waiter: Waiter, stop: Callable[[], bool] | None) -> Leases:
     loop, is_decided = asyncio.get_running_loop(), asyncio.Event()
 
     def tell() -> None:
@@ -241,13 +273,22 @@ async def _awaited(waiter: Waiter) -> Leases:
             loop.call_soon_threadsafe(is_decided.set)
 
     waiter.outcome.when_decided(tell)
-    await is_decided.wait()
+    if stop is None:
+        await is_decided.wait()
+    while not is_decided.is_set():
+        if stop is not None and stop():
+            raise TimeoutError
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(is_decided.wait(), NAP)
     return waiter.outcome.result()
 
 
 def _too_late(waiter: Waiter, error: TimeoutError | None = None) -> Leases:
     had_ticket = waiter.ticket is not None
-    _leave(waiter)
+    if waiter.request.stands_first:
+        waiters.decide(waiter)
+    else:
+        _leave(waiter)
     if not waiter.outcome.is_given_up:  # it was served, or failed, at the last moment
         return waiter.outcome.result()
     trouble = waiters.trouble(waiter.using) or waiter.trouble

@@ -36,6 +36,10 @@ class WaitingTicket:
         """Return the ticket as it is after it has got this row."""
         return replace(self, fence=self.fence + 1, holds=(*self.holds, (pk, fence)))
 
+    def without(self, row: tuple[Any, int]) -> "WaitingTicket":
+        """Return the ticket as it is after this one of its rows has been taken from it."""
+        return replace(self, fence=self.fence + 1, holds=tuple(held for held in self.holds if held != row))
+
 
 def allot(
     line: Sequence[WaitingTicket],

@@ -12,6 +12,7 @@ import math
 from resourcepool.database.clock import monotonic
 from resourcepool.leases.table import Model
 
+MOST_LINES = 1_000  # remembered; a lock has a line of its own
 LATELY = 2.0  # seconds, like all times here: how long a wait is remembered
 REVIVE_EVERY = 2.0
 SHORTEST = 0.004  # before the first look, while the speed is unknown
@@ -34,22 +35,24 @@ class Contention:
     """Remembers for a moment that a caller had to wait.
 
     Attributes:
-        until: {(model, database): when that is forgotten}. Empty where nobody waits, so look here before you ask.
+        until: {(line, database): when that is forgotten}. Empty where nobody waits, so look here before you ask.
     """
 
     def __init__(self) -> None:
-        self.until: dict[tuple[Model, str], float] = {}
+        self.until: dict[tuple[str, str], float] = {}
 
-    def note(self, model: Model, using: str, *, had_to_wait: bool) -> None:
+    def note(self, line: str, using: str, *, had_to_wait: bool) -> None:
         """Note whether a caller has just had to wait."""
         if had_to_wait:
-            self.until[model, using] = monotonic() + LATELY
+            if len(self.until) >= MOST_LINES:
+                self.until.clear()
+            self.until[line, using] = monotonic() + LATELY
         else:
-            self.until.pop((model, using), None)
+            self.until.pop((line, using), None)
 
-    def is_likely(self, model: Model, using: str, within: float = LATELY) -> bool:
+    def is_likely(self, line: str, using: str, within: float = LATELY) -> bool:
         """Tell whether the next caller is likely to wait, because one waited in the last ``within`` seconds."""
-        return self.until.get((model, using), 0.0) > monotonic() + LATELY - within
+        return self.until.get((line, using), 0.0) > monotonic() + LATELY - within
 
 
 class Upkeep:
@@ -98,6 +101,11 @@ class Speed:
         if ticket > self._last[0] or now - self._last[1] > FORGOTTEN:
             self._last = ticket, now
 
+    @property
+    def moved_at(self) -> float:
+        """When this process last saw the line move."""
+        return self._last[1]
+
     def note_told(self, by_notice: bool) -> None:
         """Note whether a served waiter had a notice before it looked by itself."""
         self._told += (by_notice - self._told) / 8
@@ -144,12 +152,16 @@ def slow_pause(waited: float) -> float:
     return min(max(least, share * waited), most)
 
 
-def speed_of(model: Model, using: str) -> Speed:
-    """Return the estimate for the line for rows of ``model``."""
-    return _speeds.get((model, using)) or _speeds.setdefault((model, using), Speed())
+def speed_of(line: str, using: str) -> Speed:
+    """Return the estimate for this line."""
+    if (known := _speeds.get((line, using))) is not None:
+        return known
+    if len(_speeds) >= MOST_LINES:
+        _speeds.clear()
+    return _speeds.setdefault((line, using), Speed())
 
 
 acquiring = Contention()  # whether a request had to wait in line
 releasing = Contention()  # whether a release found a waiter in line
 upkeep = Upkeep()
-_speeds: dict[tuple[Model, str], Speed] = {}
+_speeds: dict[tuple[str, str], Speed] = {}

@@ -4,6 +4,7 @@ Any process that looks does this. A released row goes to the first waiter in lin
 """
 
 import contextlib
+from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
@@ -36,7 +37,7 @@ def give_out(
     """
     served: dict[int, WaitingTicket] = {}
     seen = glance(connection, model, model.where(selector, connection), most)
-    if seen.free and (line := tickets.in_line(connection, model)):
+    if seen.free and (line := tickets.in_line(connection, model, selector=selector)):
         found = {selector: seen}
         for other in {ticket.selector for ticket in line} - {selector}:
             found[other] = glance(connection, model, model.where(other, connection), len(line))
@@ -53,16 +54,17 @@ def give_out(
     return seen, {pk: ticket.holds for pk, ticket in served.items()}
 
 
-def give_everybody(connection: BaseDatabaseWrapper, model: Model) -> None:
-    """Give all waiters for rows of ``model`` the rows they are due; raises as ``give_out``."""
-    for selector in tickets.selectors(connection, model):
-        give_out(connection, model, selector, MOST)
+def give_everybody(connection: BaseDatabaseWrapper, model: Model, selector: str = "{}") -> None:
+    """Give all who stand in line with ``selector`` the rows they are due; raises as ``give_out``."""
+    for wanted in tickets.selectors(connection, model, selector):
+        give_out(connection, model, wanted, MOST)
 
 
-def give_out_quietly(using: str, model: Model) -> None:
-    """Give free rows to waiters; if that fails, they find the rows themselves a moment later."""
+def give_out_quietly(using: str, model: Model, selectors: Iterable[str] = ("{}",)) -> None:
+    """Give free rows to waiters with these selectors; if that fails, they find the rows themselves a moment later."""
     with contextlib.suppress(DatabaseError, InterfaceError, ResourcePoolError), answer_timeout():
-        give_out(connections[using], model, most=MOST)
+        for selector in selectors:
+            give_out(connections[using], model, selector, MOST)
 
 
 def _give_free(
@@ -72,16 +74,25 @@ def _give_free(
     return retrying(connection, send, busy=lambda: False)
 
 
-def take_back(connection: BaseDatabaseWrapper, model: Model) -> None:
-    """Free rows of a ticket for several that an earlier ticket needs, which came later with a better priority.
+def take_back(connection: BaseDatabaseWrapper, model: Model, selector: str = "{}") -> None:
+    """Free rows of tickets for several that earlier tickets need, which came later with a better priority.
 
-    Otherwise each of them might wait for rows of the other. Raises DatabaseUnavailable.
+    Otherwise each of them might wait for rows of the other. All that are needed are freed in one turn, those of the
+    last in line first. Raises DatabaseUnavailable; some may have been freed.
     """
-    line = tickets.in_line(connection, model)
-    for number, ticket in enumerate(line):
-        before = {earlier.selector for earlier in line[:number]}
+    line = tickets.in_line(connection, model, selector=selector)
+    lacking = {ticket.pk: ticket.lacks for ticket in line}
+    for number in range(len(line) - 1, 0, -1):
+        before, ticket = line[:number], line[number]
         for row in ticket.holds:
-            if before and handover.fitting(connection, model, row, before):
-                left = tuple(held for held in ticket.holds if held != row)
-                retrying(connection, partial(handover.take_from, connection, model, row, ticket, left))
-                break  # one at a time: the ticket's fence changes
+            needy = [earlier for earlier in before if lacking[earlier.pk] > 0]
+            fits = handover.fitting(connection, model, row, {one.selector for one in needy}) if needy else ()
+            wanting = next((one for one in needy if one.selector in fits), None)
+            if wanting is None:
+                continue
+            left = ticket.without(row)
+            send = partial(handover.take_from, connection, model, row, ticket, left.holds)
+            if not retrying(connection, send):
+                break  # it has changed: it is looked at again in the next turn
+            ticket = left
+            lacking[wanting.pk] -= 1

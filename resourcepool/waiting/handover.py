@@ -18,11 +18,12 @@ from resourcepool.leases.verbs import key
 from resourcepool.waiting import tickets
 from resourcepool.waiting.allot import WaitingTicket, allot
 from resourcepool.waiting.contention import releasing, speed_of
-from resourcepool.waiting.models import Ticket, pool_name
+from resourcepool.waiting.models import Ticket, line_name, selector_of
 from resourcepool.waiting.notices import notify
 from resourcepool.waiting.tickets import Pairs, Row
 
 FEW = 8  # tickets that a release looks at first; all of them if the row fits none of these
+AGAIN = 3  # looks at most, when the ticket that the row fits has changed meanwhile
 
 
 class _Texts:
@@ -34,6 +35,7 @@ class _Texts:
         this_row = f"{row.name}.{row.pk} = %(pk)s AND {row.name}.{row.fence} = %(fence)s"
         in_line = f" FROM {line.name} WHERE {line.waits.replace('%s', '%(pool)s')}"
         fits = f"{this_row}{row.claimable_of_row}"
+        takes_any = "" if model.line_per_name else f"{ticket.selector} = '{{}}' AND "
         is_free = f" AND {row.name}.{row.busy_before} <= {speaks.now}"
         this_ticket = (
             f"{ticket.id} = %(ticket)s AND {ticket.fence} = %(ticket_fence)s "
@@ -56,13 +58,14 @@ class _Texts:
         of_one = {"granted": "%(granted)s", "is_waiting": speaks.false, "busy_before": until}
         of_several = {"collected": "%(granted)s", "is_waiting": "%(is_waiting)s"}
 
-        self.pool = pool_name(model)
         awaited = f"{in_line}{row.claimable_of_row}"
-        self.release_unless_awaited = row_to(f"{this_row} AND NOT EXISTS (SELECT 1{awaited})").update
+        alone = f"{this_row} AND NOT EXISTS (SELECT 1{awaited})"
+        gone = f"DELETE FROM {row.name} WHERE {alone}"  # noqa: S608 (quoted names)
+        self.release_unless_awaited = gone if model.is_for_waiters else row_to(alone).update
         can_skip = connection.features.has_select_for_update_skip_locked  # MariaDB from 10.6 on
         self.to_first = can_skip and speaks.change_both_by_first(
             row_to(fits, speaks.later.replace("%s", ticket.lasts), ticket.holder),
-            ticket_with(f"{ticket.selector} = '{{}}' AND {ticket.count} = 1", **of_one),
+            ticket_with(f"{takes_any}{ticket.count} = 1", **of_one),
             f"{in_line} {line.order}",
             f"{ticket.address} * {tickets.NUMBERS} + MOD({ticket.id}, {tickets.NUMBERS})",
         )
@@ -90,10 +93,14 @@ def _of(connection: BaseDatabaseWrapper, model: Model) -> _Texts:
     return _texts(model, connection.vendor, connection.alias)
 
 
+def _line(model: Model, pk: Any) -> str:
+    return line_name(model, selector_of(model, pk))
+
+
 def release(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int) -> bool:
     """Give the row to the first in line that it fits, otherwise free it; False: it was lost before. In one try."""
     row = (connection, model, pk, fence)
-    if releasing.until and releasing.is_likely(model, connection.alias):
+    if releasing.until and releasing.is_likely(_line(model, pk), connection.alias):
         return _to_first(*row) or _if_nobody_waits(*row) or _to_fitting(*row)
     return _if_nobody_waits(*row) or _to_first(*row) or _to_fitting(*row)
 
@@ -103,28 +110,29 @@ def _to_first(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int
     texts = _of(connection, model)
     if not texts.to_first:
         return False
-    params = {"pk": key(connection, model, pk), "fence": fence, "pool": texts.pool}
+    params = {"pk": key(connection, model, pk), "fence": fence, "pool": _line(model, pk)}
     params["granted"] = tickets.written([(pk, fence + 1)])
     told = dialect.run(connection, texts.to_first, params, dialect.of(connection).told_by_change)
     if told is None:
         return False
-    releasing.note(model, connection.alias, had_to_wait=True)
-    _note_given(model, connection.alias, *divmod(told, tickets.NUMBERS))
+    releasing.note(params["pool"], connection.alias, had_to_wait=True)
+    note_given(params["pool"], connection.alias, *divmod(told, tickets.NUMBERS))
     return True
 
 
-def _note_given(model: Model, using: str, address: int, ticket: int) -> None:
-    speed_of(model, using).served(ticket, monotonic())
+def note_given(line: str, using: str, address: int, ticket: int) -> None:
+    """Note that this ticket was given a row, and tell the process at ``address``."""
+    speed_of(line, using).served(ticket, monotonic())
     notify(using, ticket, address)
 
 
 def _if_nobody_waits(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int) -> bool:
     """Free the row; if anybody waits, or it is lost, change nothing and return False."""
     texts = _of(connection, model)
-    params = {"pk": key(connection, model, pk), "fence": fence, "pool": texts.pool}
+    params = {"pk": key(connection, model, pk), "fence": fence, "pool": _line(model, pk)}
     done = dialect.run(connection, texts.release_unless_awaited, params, dialect.row_count) > 0
     if not done or releasing.until:
-        releasing.note(model, connection.alias, had_to_wait=not done)
+        releasing.note(params["pool"], connection.alias, had_to_wait=not done)
     return done
 
 
@@ -138,8 +146,9 @@ def give_fitting(
     connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int, *, if_free: bool = False
 ) -> bool:
     """Give the row to the first in line that it fits; if there is none, change nothing and return False."""
+    selector, looks = selector_of(model, pk), AGAIN
     for most in (FEW, tickets.MOST):
-        line = tickets.in_line(connection, model, most)
+        line = tickets.in_line(connection, model, most, selector)
         is_whole = len(line) < most
         while line:
             selectors = fitting(connection, model, (pk, fence), {ticket.selector for ticket in line})
@@ -149,7 +158,11 @@ def give_fitting(
             ticket = next(ticket for ticket in line if ticket.pk in given)
             if give(connection, model, pk, fence, ticket, if_free=if_free):
                 return True
-            line = line[line.index(ticket) + 1 :]  # that one has just got another row, or has left
+            # That one has just got another row, or has left. One for several may lack this row all the same.
+            if ticket.lacks > 1 and (looks := looks - 1) > 0:
+                line = tickets.in_line(connection, model, most, selector)
+            else:
+                line = line[line.index(ticket) + 1 :]
         if is_whole:
             break
     return False
@@ -168,7 +181,7 @@ def give(
     holds = ticket.given(pk, fence + 1).holds
     sql = _of(connection, model).to_ticket[ticket.count > 1, if_free]
     if given := _change_both(connection, model, sql, (pk, fence), ticket, holds):
-        _note_given(model, connection.alias, ticket.address, ticket.pk)
+        note_given(_line(model, pk), connection.alias, ticket.address, ticket.pk)
     return given
 
 
@@ -223,6 +236,7 @@ def was_given_back(
     """Settle a release whose reply was lost; see ``verbs.was_given_back``."""
     given = tickets.written([(pk, fence + 1)])
     to_one, to_several = Q(granted=given), Q(collected__contains=given[1:-1])
-    was_given_over = Ticket.objects.using(connection.alias).for_rows_of(model).filter(to_one | to_several)
+    line = Ticket.objects.using(connection.alias).filter(pool=_line(model, pk))
+    was_given_over = line.filter(to_one | to_several)
     is_back = verbs.was_given_back(connection, model, pk, fence, trusted_until)
     return bool(is_back) or was_given_over.exists()

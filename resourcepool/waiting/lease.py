@@ -16,6 +16,7 @@ from resourcepool.leases.table import Model
 from resourcepool.leases.terms import Grant
 from resourcepool.waiting import handover
 from resourcepool.waiting.giving_out import give_out_quietly
+from resourcepool.waiting.models import selector_of
 from resourcepool.waiting.request import Request, Source
 
 Handle = TypeVar("Handle", bound=Lease)
@@ -30,9 +31,9 @@ class AwaitedLease(Lease):
         """Read lazy values now."""
 
     @staticmethod
-    def were_released(using: str, model: Model) -> None:
+    def were_released(using: str, model: Model, pks: Sequence[Any]) -> None:
         """Give free rows to the waiters."""
-        give_out_quietly(using, model)
+        give_out_quietly(using, model, {selector_of(model, pk) for pk in pks})
 
     def _send_release(self, connection: BaseDatabaseWrapper) -> bool:
         if self.terms.cooldown:  # nobody may have it yet; it is given out after the cool-down
@@ -54,7 +55,8 @@ def release(
     """
     if connection.in_atomic_block:
         # A ticket that stays locked until the commit would hold up its whole process.
-        transaction.on_commit(partial(give_out_quietly, connection.alias, model), using=connection.alias)
+        give_out = partial(give_out_quietly, connection.alias, model, [selector_of(model, pk)])
+        transaction.on_commit(give_out, using=connection.alias)
         return verbs.release(connection, model, pk, fence, 0.0, trusted_until=trusted_until)
     send = partial(handover.release, connection, model, pk, fence)
     settle = partial(handover.was_given_back, connection, model, pk, fence, trusted_until)

@@ -2,6 +2,7 @@
 
 import logging
 import math
+from collections import Counter
 from collections.abc import Sequence
 
 from django.db import connections
@@ -9,6 +10,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.conf import ticket_ttl
 from resourcepool.database.clock import monotonic
+from resourcepool.exceptions import BadOption
 from resourcepool.leases import verbs
 from resourcepool.leases.table import Model
 from resourcepool.waiting import giving_out, tickets
@@ -21,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 USED = 16  # tickets of served waiters are removed together, once there are so many
 USED_AT_MOST = 3.0  # or after this many seconds
-FIRST_FEW = 4  # in line
+FIRST_FEW = 4  # in line: as many as a release chooses among (``change_both_by_first``)
 CLOSELY = 1.0  # seconds for which every waiter looks at free rows, near or not
 SOONEST = 0.01  # seconds between two looks at free rows
 TIDY_EVERY = 60.0  # seconds
@@ -45,6 +47,7 @@ class Line:
             DatabaseUnavailable: nothing was decided; the waiters are unchanged.
         """
         self.leave([waiter for waiter in self.waiters if waiter.has_left])
+        self._dismiss()
         if not self.waiters:
             return self._remove_used()
         self._take_tickets()
@@ -87,6 +90,22 @@ class Line:
             notices.add(self.using, ticket.pk)
             waiter.free_at = 0.0
 
+    def _dismiss(self) -> None:
+        """Let those go who stand in line once: who has lost the place, or is too late, which one DELETE decides."""
+        gone = []
+        for waiter in [one for one in self.waiters if one.request.stands_first]:
+            if waiter.ticket is None:
+                waiter.outcome.serve([])  # what it waits for may have passed it over
+                gone.append(waiter)
+            elif waiter.is_late and tickets.leave(self._connection, [waiter.ticket.pk]):
+                waiter.lost_ticket()
+                waiter.outcome.give_up()
+                gone.append(waiter)
+            elif waiter.is_late:
+                waiter.look_at = 0.0  # it has been given something
+        if gone:
+            self.waiters = [waiter for waiter in self.waiters if waiter not in gone]
+
     def _renew(self, now: float) -> None:
         if all(waiter.renewed_at + ticket_ttl() / 3 > now for waiter in self.waiters):
             return
@@ -125,10 +144,18 @@ class Line:
     # Looking
 
     def _look(self) -> None:
-        for waiter, grants in look(self._connection, list(self.waiters)):
-            self.drop(waiter)
-            self.waiters.remove(waiter)
-            waiter.give(grants)
+        first, others, is_moving = list[Waiter](), list[Waiter](), True
+        while is_moving:
+            first, others = _near_the_front(self.waiters)
+            is_moving = False
+            for waiter, grants in look(self._connection, first):
+                self.drop(waiter)
+                self.waiters.remove(waiter)
+                waiter.give(grants)
+                is_moving = bool(others)
+        soonest = min((waiter.look_at for waiter in first), default=math.inf)
+        for waiter in others:
+            waiter.look_at = soonest
 
     def drop(self, waiter: Waiter) -> None:
         """Note that this waiter has been served and does not need its ticket any more."""
@@ -142,9 +169,9 @@ class Line:
 
     def _look_at_free_rows(self) -> None:
         now = monotonic()
-        for model in {waiter.model for waiter in self.waiters if waiter.free_at <= now}:
-            mine = [waiter for waiter in self.waiters if waiter.model is model]
-            pause = self._give_out(model, mine, now)
+        for name in {waiter.line for waiter in self.waiters if waiter.free_at <= now}:
+            mine = [waiter for waiter in self.waiters if waiter.line == name]
+            pause = self._give_out(mine[0].model, mine, now)
             for waiter in mine:
                 waiter.free_at = now + pause
 
@@ -156,7 +183,8 @@ class Line:
             alike = [waiter for waiter in mine if waiter.request.selector == selector]
             demand = sum(waiter.request.count for waiter in alike)
             if demand > len(alike) and waited > CLOSELY:
-                giving_out.take_back(self._connection, model)
+                giving_out.take_back(self._connection, model, selector)
+                self._see_to_number(alike)
             if not self._is_any_near(model, selector, alike) and waited > CLOSELY:
                 continue
             seen, _ = giving_out.give_out(self._connection, model, selector, FEW + demand)
@@ -164,8 +192,23 @@ class Line:
                 soonest = min(soonest, max(seen.next_in, SOONEST))
             if not seen.free:
                 upkeep.revive(model, self.using)
+            if not seen.free and seen.next_in is None and model.line_per_name:
+                self._see_to_rows(alike[0])
         self._tidy(model)
         return soonest
+
+    def _see_to_number(self, alike: list[Waiter]) -> None:
+        """Let sources of several rows of a name see that there are so many: others may have been made meanwhile."""
+        for waiter in alike:
+            if waiter.model.line_per_name and waiter.request.count > 1:
+                self._see_to_rows(waiter)
+
+    def _see_to_rows(self, waiter: Waiter) -> None:
+        """Let the source of ``waiter`` add its rows again: there are none, they were unused and have been removed."""
+        try:
+            waiter.source.refuse_impossible(self._connection, waiter.request)
+        except BadOption as error:
+            waiter.outcome.fail(error)
 
     def _is_any_near(self, model: Model, selector: str, alike: list[Waiter]) -> bool:
         """Find out which of these waiters are among the first with the same selector."""
@@ -179,3 +222,20 @@ class Line:
         is_due = upkeep.is_due("tidy", model, self.using, TIDY_EVERY)
         if is_due and (dead := tickets.dead_since(self._connection, model, TIDY_EVERY)):
             tickets.remove(self._connection, dead)
+
+
+def _near_the_front(waiters: Sequence[Waiter]) -> tuple[list[Waiter], list[Waiter]]:
+    """Return the waiters whose tickets to look at, and those that are not served before one of them is.
+
+    For one name all are served in their order; a pool's selectors let one overtake another.
+    """
+    first, others, seen = list[Waiter](), list[Waiter](), Counter[str]()
+    for waiter in sorted(waiters, key=_place):
+        is_first = not waiter.model.line_per_name or waiter.ticket is None or seen[waiter.line] < FIRST_FEW
+        seen[waiter.line] += 1
+        (first if is_first else others).append(waiter)
+    return first, others
+
+
+def _place(waiter: Waiter) -> tuple[int, int]:
+    return waiter.request.priority, waiter.ticket.pk if waiter.ticket else 0

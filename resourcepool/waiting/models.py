@@ -16,6 +16,17 @@ def pool_name(model: Any) -> str:
     return str(model._meta.concrete_model._meta.label_lower)
 
 
+def line_name(model: Any, selector: str) -> str:
+    """Return the name of the line in which a ticket with this selector stands."""
+    pool = pool_name(model)
+    return f"{pool}:{selector}" if model.line_per_name else pool
+
+
+def selector_of(model: Any, pk: Any) -> str:
+    """Return a selector of the line in which one waits for the row with this key; "{}" where all rows have one line."""
+    return str(model.name_of(pk)) if model.line_per_name else "{}"
+
+
 class TicketQuerySet(LeaseQuerySet):
     """Filters over tickets."""
 
@@ -25,7 +36,12 @@ class TicketQuerySet(LeaseQuerySet):
 
     def for_rows_of(self, model: Any) -> Self:
         """Tickets for rows of this model."""
-        return self.filter(pool=pool_name(model))
+        pool = pool_name(model)
+        return self.filter(pool__begins=f"{pool}:") if model.line_per_name else self.filter(pool=pool)
+
+    def in_line_for(self, model: Any, selector: str) -> Self:
+        """Tickets in the line in which one with this selector stands."""
+        return self.filter(pool=line_name(model, selector))
 
 
 class Ticket(AbstractLease):
@@ -36,7 +52,7 @@ class Ticket(AbstractLease):
 
     is_told: ClassVar[bool] = False
 
-    pool = KeyField(_("pool"), max_length=150, editable=False)
+    pool = KeyField(_("pool"), max_length=255, editable=False)
     selector = models.TextField(_("selector"), default="{}", editable=False)
     count = models.PositiveIntegerField(_("how many"), default=1, editable=False)
     priority = models.IntegerField(_("priority"), default=0, editable=False)

@@ -24,6 +24,8 @@ class Request:
         strategy: how a free row is chosen.
         selector: canonical JSON of the wanted fields; equal text means an equal selection.
         terms: the options of the leases.
+        stands_first: it is given only what comes while it stands in line, where it has one place: when that has lapsed,
+            it is served with nothing. Whether it is served or too late is decided in the database.
     """
 
     terms: Terms
@@ -33,6 +35,7 @@ class Request:
     strategy: str = ""
     selector: str = "{}"
     allow_in_transaction: bool = False
+    stands_first: bool = False
 
     def again(self, timeout: object = None) -> "Request":
         """Return the same request for one more row; with this ``timeout``, if given."""
@@ -84,7 +87,7 @@ def refuse_open_transaction(connection: BaseDatabaseWrapper, request: Request) -
         raise ClaimInTransaction(
             f"a transaction is open on database {connection.alias!r}: a lease claimed inside it would be "
             "invisible to others until the commit and undone by a rollback. Acquire before "
-            "transaction.atomic() (ATOMIC_REQUESTS opens one for every view), or pass "
+            "transaction.atomic() (ATOMIC_REQUESTS opens one for every view), or, for a resource, pass "
             "allow_in_transaction=True if you mean it"
         )
     if _is_in_savepoint(connection, blocks):

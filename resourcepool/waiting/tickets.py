@@ -13,10 +13,10 @@ from resourcepool import dialect, hints
 from resourcepool.conf import ticket_ttl
 from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import retrying, rows_read
-from resourcepool.dialect import micros
+from resourcepool.dialect import DbLater, micros
 from resourcepool.leases.table import Model
 from resourcepool.waiting.allot import WaitingTicket
-from resourcepool.waiting.models import Ticket, pool_name
+from resourcepool.waiting.models import Ticket, line_name
 from resourcepool.waiting.request import Request
 
 NUMBERS = 2**40  # of tickets, as a hand-over sends them: at a thousand per second they last for 34 years
@@ -79,8 +79,6 @@ class _Texts:
         )
         self.remove = f"DELETE FROM {table} WHERE {one.id} IN "  # noqa: S608
         self.leave = f"DELETE FROM {table} WHERE {one.fence} = 1 AND {one.id} IN "  # noqa: S608
-        is_dead = f"{one.busy_before} < {speaks.later}"
-        self.dead = f"SELECT {one.id} FROM {table} WHERE {one.pool} = %s AND {is_dead} LIMIT {MOST}"  # noqa: S608
 
 
 @lru_cache
@@ -98,7 +96,13 @@ def take(connection: BaseDatabaseWrapper, model: Model, request: Request, holder
     ttl = ticket_ttl()
     # A ticket for several rows renews the rows it has so far together with itself.
     lasts = min(ttl, request.terms.ttl) if request.count == 1 else ttl
-    asked = (pool_name(model), request.selector, request.count, request.priority, hints.address())
+    asked = (
+        line_name(model, request.selector),
+        request.selector,
+        request.count,
+        request.priority,
+        hints.address(),
+    )
     params = (micros(ttl), *asked, micros(lasts), holder)
     sent_at, read = monotonic(), dialect.of(connection).key_after_insert
     pk = retrying(connection, partial(dialect.run, connection, of(connection).take, params, read))
@@ -109,7 +113,8 @@ def find(connection: BaseDatabaseWrapper, model: Model, request: Request, holder
     """Return the ticket that was taken for this request; None if there is none, or the holder's name is not unique."""
     if not request.terms.holder_is_unique:
         return None  # it expires
-    mine = Ticket.objects.using(connection.alias).for_rows_of(model).filter(holder=holder)
+    line = Ticket.objects.using(connection.alias).in_line_for(model, request.selector)
+    mine = line.filter(holder=holder)
     pk = retrying(connection, mine.values_list("pk", flat=True).first)
     return None if pk is None else Taken(pk, 0.0, 0.0)
 
@@ -123,9 +128,11 @@ def look(connection: BaseDatabaseWrapper, pks: Sequence[int]) -> dict[int, Seen]
     }
 
 
-def in_line(connection: BaseDatabaseWrapper, model: Model, most: int = MOST) -> list[WaitingTicket]:
-    """Return up to ``most`` waiters for rows of ``model``, in the order of service."""
-    rows = rows_read(connection, of(connection).in_line, [pool_name(model), most])
+def in_line(
+    connection: BaseDatabaseWrapper, model: Model, most: int = MOST, selector: str = "{}"
+) -> list[WaitingTicket]:
+    """Return up to ``most`` waiters in the line in which one with ``selector`` stands, in the order of service."""
+    rows = rows_read(connection, of(connection).in_line, [line_name(model, selector), most])
     return [
         WaitingTicket(pk, fence, selector, count, _pairs(granted, collected), *rest)
         for pk, fence, selector, count, granted, collected, *rest in rows
@@ -134,12 +141,16 @@ def in_line(connection: BaseDatabaseWrapper, model: Model, most: int = MOST) -> 
 
 def first(connection: BaseDatabaseWrapper, model: Model, selector: str, most: int) -> list[int]:
     """Return the keys of the first ``most`` tickets in line with the same selector."""
-    return [pk for (pk,) in rows_read(connection, of(connection).first, [pool_name(model), selector, most])]
+    return [
+        pk
+        for (pk,) in rows_read(connection, of(connection).first, [line_name(model, selector), selector, most])
+    ]
 
 
-def selectors(connection: BaseDatabaseWrapper, model: Model) -> list[str]:
-    """Return the selectors of all waiters for rows of ``model``, each once."""
-    return [selector for (selector,) in rows_read(connection, of(connection).selectors, [pool_name(model)])]
+def selectors(connection: BaseDatabaseWrapper, model: Model, selector: str = "{}") -> list[str]:
+    """Return the selectors of all waiters in the line in which one with ``selector`` stands, each once."""
+    line = [line_name(model, selector)]
+    return [other for (other,) in rows_read(connection, of(connection).selectors, line)]
 
 
 def renew(connection: BaseDatabaseWrapper, pks: Sequence[int]) -> None:
@@ -159,7 +170,8 @@ def remove(connection: BaseDatabaseWrapper, pks: Sequence[int]) -> None:
 
 def dead_since(connection: BaseDatabaseWrapper, model: Model, seconds: float) -> list[int]:
     """Return the tickets for rows of ``model`` whose holders died more than ``seconds`` ago."""
-    return [pk for (pk,) in rows_read(connection, of(connection).dead, [pool_name(model), micros(-seconds)])]
+    dead = Ticket.objects.using(connection.alias).for_rows_of(model).filter(busy_before__lt=DbLater(-seconds))
+    return retrying(connection, lambda: list(dead.values_list("pk", flat=True)[:MOST]))
 
 
 def written(pairs: Sequence[Row]) -> str:

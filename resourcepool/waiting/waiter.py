@@ -16,6 +16,7 @@ from resourcepool.waiting import tickets
 from resourcepool.waiting.contention import pause, speed_of
 from resourcepool.waiting.free_rows import python_key
 from resourcepool.waiting.lease import abandon, handles, release
+from resourcepool.waiting.models import line_name
 from resourcepool.waiting.notices import notices
 from resourcepool.waiting.request import Request, Source
 from resourcepool.waiting.tickets import Pairs, Seen, Taken
@@ -110,7 +111,9 @@ class Waiter:
         holds: its rows so far, of several, as last seen.
         trouble: the database's error, if the last statement for it failed.
         has_joined: the background thread looks for it.
+        is_late: its time is up, and the database is to decide what came first.
         is_near: it is among the first in line; None: unknown.
+        line: the name of its line.
     """
 
     source: Source
@@ -127,7 +130,13 @@ class Waiter:
     holds: Pairs = ()
     trouble: Exception | None = None
     has_joined: bool = False
+    is_late: bool = False
     is_near: bool | None = None
+    line: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Find out in which line it stands."""
+        self.line = line_name(self.model, self.request.selector)
 
     @property
     def model(self) -> Model:
@@ -139,11 +148,22 @@ class Waiter:
         """Whether it was served, failed, or gave up."""
         return self.outcome.is_decided
 
+    @property
+    def since(self) -> float:
+        """Since when it looks in vain, by this process's clock.
+
+        Of a lock, which all in line have one after the other: since this process last saw the line move. Were it since
+        the waiter came, a long line would be slow, and get longer for that.
+        """
+        if not self.model.line_per_name:
+            return self.began
+        return max(self.began, speed_of(self.line, self.using).moved_at)
+
     def has(self, ticket: Taken) -> None:
         """Note that it waits in line with this ticket, and when to look at it first."""
         self.ticket, self.is_taking, self.holds, self.trouble = ticket, False, (), None
         self.renewed_at = at = ticket.sent_at
-        speed = speed_of(self.model, self.using)
+        speed = speed_of(self.line, self.using)
         self.look_at = at + min(
             speed.first_pause(ticket.pk, at), ticket.lasts / 4
         )  # the rows it is given may expire
@@ -183,7 +203,7 @@ def look(connection: BaseDatabaseWrapper, those: Sequence[Waiter]) -> Iterator[t
         elif seen.is_waiting:
             waiter.holds, waiter.trouble = rows_of(waiter, seen), None
             lasts = waiter.ticket.lasts
-            waiter.look_at = sent_at + pause(sent_at - waiter.began, near=waiter.is_near, lasts=lasts)
+            waiter.look_at = sent_at + pause(sent_at - waiter.since, near=waiter.is_near, lasts=lasts)
         elif grants := _grants(connection, waiter, seen, sent_at):
             yield waiter, grants
         else:
@@ -216,7 +236,7 @@ def _grants(connection: BaseDatabaseWrapper, waiter: Waiter, seen: Seen, sent_at
         if now >= sent_at + seen.left - margin(seen.left):
             return None
         given_at = sent_at + seen.left - waiter.ticket.lasts
-        speed_of(waiter.model, waiter.using).served(waiter.ticket.pk, given_at)
+        speed_of(waiter.line, waiter.using).served(waiter.ticket.pk, given_at)
         return [Grant(pk, fence, waiter.holder, sent_at, seen.left) for pk, fence in rows]
     # They were given at different times: one renewal confirms that all are there.
     if verbs.renew(connection, waiter.model, rows, waiter.request.terms.ttl) < len(rows):

@@ -24,6 +24,7 @@ from resourcepool.waiting.waiter import Waiter
 
 logger = logging.getLogger(__name__)
 
+NAP = 0.5  # seconds
 IDLE = 10.0  # seconds without a waiter, after which a connection is closed
 
 
@@ -61,6 +62,14 @@ class Waiters:
         except RuntimeError:  # no more threads: otherwise its ticket would keep its rows until it expires
             with contained("the ticket of %s is not removed, it lapses", waiter.holder):
                 Line(waiter.using).leave([waiter])
+
+    def decide(self, waiter: Waiter) -> None:
+        """Return once the database has decided whether ``waiter``, whose time is up, was served before."""
+        waiter.is_late = True
+        while not waiter.has_left:
+            self._start(waiter.using)
+            notices.wakeup(waiter.using).ring()
+            waiter.outcome.wait(NAP)
 
     def used(self, waiter: Waiter) -> None:
         """Remove the ticket of ``waiter``, which has been served at once, together with others."""

@@ -124,6 +124,14 @@ def test_the_page_of_a_timer_shows_its_payload_and_offers_what_makes_sense(
     assert "Fire now" not in shown
 
 
+def test_one_that_is_handed_over_does_not_look_as_if_it_were_due_in_a_minute(
+    admin_client: Client, topic: Topic
+) -> None:
+    row = timer("d", 40, holder="web-1")
+    for shown in (page(admin_client, "timer", "changelist"), page(admin_client, "timer", "change", row.pk)):
+        assert "handed over, not taken yet" in shown
+
+
 def test_timers_are_fired_cancelled_retried_and_discarded(admin_client: Client, topic: Topic) -> None:
     pks = list(Timer.objects.order_by("name").values_list("pk", flat=True))
     shown = operate(admin_client, "timer", "fire", pks)

@@ -20,9 +20,14 @@ from resourcepool.models import (
     Bucket,
     Job,
     Leadership,
+    Mutex,
+    Notification,
     Proxy,
+    RWLockPermit,
+    SemaphorePermit,
     Server,
     Stream,
+    Subscription,
     Task,
     TaskType,
     Ticket,
@@ -47,12 +52,17 @@ _FIELDS: dict[Model, Callable[[int], dict[str, Any]]] = {
     Proxy: lambda number: {"host": f"proxy{number}.example", "port": 3128},
     Job: lambda number: {"name": f"job {number}"},
     Leadership: lambda number: {"name": f"leadership {number}"},
+    Subscription: lambda number: {"channel_id": "of no account", "name": f"subscription {number}"},
     Stream: lambda number: {"name": f"stream {number}"},
     Task: lambda number: {"stream_id": "of no account", "key": f"task {number}", "type": "note"},
     Timer: lambda number: {"topic_id": "of no account", "name": f"timer {number}", "due_at": DbNow()},
     TimerNode: lambda number: {"name": f"node {number}"},
     Ticket: lambda number: {"pool": "testapp.nothing", "asked_at": DbNow()},
     Bucket: lambda number: {"dispenser_id": "of no account", "name": f"bucket {number}"},
+    Mutex: lambda number: {"name": f"lock {number}"},
+    SemaphorePermit: lambda number: {"name": "licence", "key": f"licence#{number}"},
+    RWLockPermit: lambda number: {"name": "catalogue", "key": f"catalogue#{number}"},
+    Notification: lambda number: {"name": "orders", "key": f"orders#{number}"},
     Server: lambda number: {"task_type": _some_task_type(), "ttl": 60, "registered_at": DbNow()},
 }
 
@@ -122,6 +132,8 @@ def granted(row: Any, holder: str = "me", ttl: float = 60, **more: Any) -> verbs
 
 def steal(row: Any, holder: str = "thief") -> verbs.Grant:
     """Let the lease expire, and somebody else be faster: again, if a renewal that was on its way came between."""
+    rows = type(row)._base_manager.filter(pk=row.pk, **row.claimable_when)
+    assert rows.exists(), f"nobody can take {row}: wanted is {row.claimable_when}"  # it would be tried for long
 
     def take() -> verbs.Grant | None:
         expire(row)

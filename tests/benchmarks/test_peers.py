@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.peers import beside, measuring
 from benchmarks.peers import workers as peer_workers
-from benchmarks.peers.contestants import ELECTION, PEERS, QUEUE, WORKER_PEERS, Peer
+from benchmarks.peers.contestants import ELECTION, LOCK_PEERS, PEERS, QUEUE, WORKER_PEERS, Peer
 from benchmarks.peers.environment import Environment, PeerMissing
 from benchmarks.peers.measuring import PeerFailed
 from benchmarks.peers.table import table
@@ -81,9 +81,10 @@ def test_an_election_has_median_and_longest() -> None:
 
 
 def test_every_peer_has_a_script() -> None:
-    assert {one.script for one in PEERS} == {path.name for path in measuring.SCRIPTS.glob("with_*.py")}
+    scripts = {one.script for one in (*PEERS, *LOCK_PEERS)} | {"with_our_lock.py"}
+    assert scripts == {path.name for path in measuring.SCRIPTS.glob("with_*.py")}
     scripts = {path.name for path in measuring.SCRIPTS.glob("workers_*.py")}
-    assert {one.script for one in WORKER_PEERS} == scripts
+    assert {one.script for one in WORKER_PEERS} | {"workers_ours.py"} == scripts
 
 
 @pytest.mark.alone
@@ -114,9 +115,12 @@ def test_workers_are_measured_when_one_peer_cannot_be_had(
         lags = {"rate": 0, "lags": []} if one.name == "procrastinate" else {"rate": 100, "lags": [0.1, 0.2]}
         return {"version": "1", "kept": 7, "drained": 1_234.5, **lags}
 
+    ours = {"kept": 200, "drained": 5_000.0, "rate": 1_000, "lags": [0.02]}
     monkeypatch.setattr(peer_workers, "measured", measured)
+    monkeypatch.setattr(peer_workers, "our_figures", lambda *_, **__: ours)
     assert peer_workers.workers()
     told = capsys.readouterr().out
     assert "Celery is not measured: there is none.\n" in told
+    assert "| resourcepool by polling | MariaDB | 5,000 | 1,000 | 20 / 20 ms | 200 |" in told
     assert "| huey on Redis 1 | Redis | 1,234 | 100 | 200 / 200 ms | 7 |" in told
     assert "| procrastinate 1 | PostgreSQL | 1,234 | fewer than 100 |  | 7 |" in told

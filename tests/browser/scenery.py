@@ -153,5 +153,8 @@ def operator() -> User:
     names += [f"{action}_{model}" for action in ("view", "operate") for model in ("queue", "tasktype")]
     of_tasks = ("stream", "task", "dispenser", "bucket", "dispensertask", "topic", "timer")
     names += [f"{action}_{model}" for action in ("view", "operate") for model in of_tasks] + ["view_timernode"]
+    of_locks = ("mutex", "semaphorepermit", "rwlockpermit", "broadcast", "subscription")
+    names += [f"{action}_{model}" for action in ("view", "operate") for model in of_locks]
+    names += ["view_notification", "view_broadcastmessage"]
     user.user_permissions.set(Permission.objects.filter(codename__in=names))
     return user

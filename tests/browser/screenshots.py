@@ -58,6 +58,20 @@ OF_TASKS: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("timers", "/admin/resourcepool/timer/", {}),
     ("dispensers", "/admin/resourcepool/dispenser/", {}),
 )
+# The same, once there are locks and channels.
+OF_LOCKS: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("dashboard-locks", DASHBOARD, {}),
+    ("dashboard-locks-dark", DASHBOARD, {"color_scheme": "dark"}),
+    ("dashboard-locks-narrow", DASHBOARD, {"viewport": {"width": 390, "height": 844}}),
+    ("locks", "/admin/resourcepool/mutex/", {}),
+    ("lock", "/admin/resourcepool/mutex/orders/change/", {}),
+    ("lock-phone", "/admin/resourcepool/mutex/orders/change/", PHONE),
+    ("free-holder", "/admin/resourcepool/mutex/orders/operate/free-holder/", {}),
+    ("semaphores", "/admin/resourcepool/semaphorepermit/", {}),
+    ("conditions", "/admin/resourcepool/notification/", {}),
+    ("channels", "/admin/resourcepool/broadcast/", {}),
+    ("subscriptions", "/admin/resourcepool/subscription/", {}),
+)
 
 
 def main() -> None:
@@ -67,7 +81,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="resourcepool-screenshots-") as folder, server(folder) as origin:
         from django.test import Client
 
-        from tests.browser import scenery, scenery_of_tasks
+        from tests.browser import scenery, scenery_of_locks, scenery_of_tasks
 
         client = Client()
         client.force_login(scenery.operator())
@@ -84,6 +98,9 @@ def main() -> None:
                 take(browser, origin, session, *picture)
             scenery_of_tasks.fill()
             for picture in (one for one in OF_TASKS if wanted(one[0])):
+                take(browser, origin, session, *picture)
+            scenery_of_locks.fill()
+            for picture in (one for one in OF_LOCKS if wanted(one[0])):
                 take(browser, origin, session, *picture)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from resourcepool.models import Event, Proxy, Stream, Task
+from resourcepool.models import DispenserTask, Event, Proxy, Stream, Task
 from resourcepool.signals import What
 from resourcepool.taskqueue import submit
 from tests.admin.conftest import event
@@ -67,6 +67,29 @@ def test_all_of_an_event_is_seen_on_a_telephone(window: Callable[..., Any]) -> N
         box = page.locator("#result_list td", has_text=said).first.bounding_box()
         assert box["x"] >= 0
         assert box["x"] + box["width"] <= 375
+    Event.objects.all().delete()
+
+
+@pytest.mark.parametrize("width", [1300, 1024])
+@pytest.mark.parametrize("language", ["en", "zh-hans"])
+def test_all_of_an_event_is_seen_in_a_window(window: Callable[..., Any], width: int, language: str) -> None:
+    told = {
+        "holder": "crawler-12.internal.example/41234/MainThread/9f3c.12",
+        "host": "crawler-12.internal.example",
+    }
+    why = "OSError: [Errno 28] no space left on device: '/u02/oradata/users01.dbf'"
+    told |= {"pid": 4194304, "seconds": 90_061.0, "actor": "anneliese.schmidt"}
+    row = DispenserTask(pk=8_941, fence=1_795_403_331_064_567)
+    for what in (What.FAILED, What.RETRIED, What.DISCARDED):
+        event(row, what, **told, reason=f"reviews/film-{'0123456789abcdef' * 3}: {why}")
+    page = window()
+    page.set_viewport_size({"width": width, "height": 800})
+    page.set_extra_http_headers({"Accept-Language": language})
+    page.goto("/admin/resourcepool/event/")
+    page.locator("#result_list").wait_for()
+    assert page.evaluate(OVERFLOW, "html") <= 0
+    assert page.evaluate(OVERFLOW, "#changelist-form .results") <= 0
+    assert page.locator(".field-reason").first.bounding_box()["width"] >= 120
     Event.objects.all().delete()
 
 

@@ -6,6 +6,8 @@ from typing import Any
 
 from resourcepool.dialect import DbLater, DbNow
 from resourcepool.models import (
+    Broadcast,
+    BroadcastMessage,
     Bucket,
     Dispenser,
     DispenserTask,
@@ -13,13 +15,19 @@ from resourcepool.models import (
     Job,
     Leadership,
     Move,
+    Mutex,
+    Notification,
     Proxy,
     Queue,
+    RWLockPermit,
     Sample,
+    SemaphorePermit,
     Server,
     Stream,
+    Subscription,
     Task,
     TaskType,
+    Ticket,
     Timer,
     TimerNode,
     Topic,
@@ -60,6 +68,8 @@ def plant() -> Proxy:
     Job.objects.create(name=HOSTILE, done_at=DbNow(), result=HOSTILE, holder=HOSTILE)
     plant_queues()
     plant_timers()
+    plant_locks()
+    plant_channels()
     ticket(Proxy, holder=HOSTILE)
     left = new(Proxy, username=SCRIPT, password=PASSWORD, notes="=1+1;=2\t=3\n;=4")
     granted(left, "dead")
@@ -106,6 +116,24 @@ def plant_timers() -> None:
     Timer.objects.create(topic=topic, due_at=DbNow(), schedule=HOSTILE, **said)
     node = TimerNode.objects.create(name=HOSTILE, labels=labels, version=HOSTILE[:50], topics=[HOSTILE])
     granted(node, HOSTILE)
+
+
+def plant_locks() -> None:
+    """Make locks and permits of each kind, two of them in a circle; every text is hostile."""
+    holders = [f"{HOSTILE}/1/t/a.{number}@{number}" for number in (1, 2)]
+    for name, holder, other in zip((HOSTILE, SCRIPT), holders, reversed(holders), strict=True):
+        change(Mutex.objects.create(name=name), holder=holder, busy_before=DbLater(600))
+        for model in (SemaphorePermit, RWLockPermit, Notification):
+            change(model.objects.create(key=f"{name}#0", name=name), holder=holder, busy_before=DbLater(600))
+        line = {"pool": f"resourcepool.mutex:{name}", "selector": name, "busy_before": DbLater(600)}
+        Ticket.objects.create(holder=other.replace("a.", "a.9"), asked_at=DbLater(-100), **line)
+
+
+def plant_channels() -> None:
+    """Make a channel with a message and a durable subscription that lags; every text is hostile."""
+    channel = Broadcast.objects.create(name=HOSTILE, last=1)
+    BroadcastMessage.objects.create(channel=channel, number=1, payload=HOSTILE, publisher=HOSTILE)
+    change(Subscription.objects.create(channel=channel, name=HOSTILE), holder=HOSTILE)
 
 
 def found_in(text: Any) -> list[str]:

@@ -8,6 +8,7 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.admin.utils import quote
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection
 from django.test import Client
 from django.urls import URLPattern, get_resolver, reverse
 
@@ -39,10 +40,13 @@ PARTS = {
         "discard",
         "fire",
         "cancel",
+        "resize",
+        "free-holder",
     ],
     "app_label": ["resourcepool"],
     "url": ["nowhere"],
 }
+SHARES = 12  # of all pages: to look at one takes less than to plant what it may show
 NOT_OURS = re.compile(r"auth_|django_celery_beat_|testapp_|view_on_site|None")
 
 
@@ -92,6 +96,8 @@ def rows(planted: Proxy) -> dict[str, Any]:
     models = (Event, Job, Move, Queue, Server, TaskType)
     models += (ours.Leadership, ours.Sample, ours.Stream, ours.Task, ours.Ticket)
     models += (ours.Bucket, ours.Dispenser, ours.DispenserTask, ours.Timer, ours.TimerNode, ours.Topic)
+    models += (ours.Mutex, ours.SemaphorePermit, ours.RWLockPermit, ours.Notification)
+    models += (ours.Broadcast, ours.BroadcastMessage, ours.Subscription)
     return {"proxy": planted, **{model._meta.model_name: model.objects.first() for model in models}}
 
 
@@ -108,11 +114,13 @@ def judged(answer: Any, *, may_be_sealed: bool = False) -> None:
         assert formulas_in(body) == [], where
 
 
-@pytest.mark.parametrize("name", sorted(OURS))
-def test_a_page_shows_none(name: str, client: Client, rows: dict[str, Any]) -> None:
-    for address in reversed_of(name, OURS[name], rows):
-        for query in QUERIES if name.endswith("list") else ("", "?span=15m", "?before=9-9"):
-            judged(client.get(address + query))
+@pytest.mark.parametrize("part", range(SHARES))
+def test_a_page_shows_none(part: int, client: Client, rows: dict[str, Any]) -> None:
+    of_lists = QUERIES if connection.vendor == "sqlite" else QUERIES[::3]  # elsewhere: that they are answered
+    for name in sorted(OURS)[part::SHARES]:
+        for address in reversed_of(name, OURS[name], rows):
+            for query in of_lists if name.endswith("list") else ("", "?span=15m", "?before=9-9"):
+                judged(client.get(address + query))
 
 
 def test_pages_are_walked_at_all() -> None:

@@ -30,10 +30,20 @@ def test_settings_of_a_pool_are_fine() -> None:
     [
         ([], "E001", "RESOURCEPOOL is not a dict.", ""),
         ({"TLL": 3}, "E001", "RESOURCEPOOL['TLL'] is not a setting.", "There are: TTL, TIMEOUT"),
-        ({"TTL": 0}, "E001", "RESOURCEPOOL['TTL']: ttl=0 is not allowed: seconds or a timedelta", ""),
-        ({"STRATEGY": "fair"}, "E001", "RESOURCEPOOL['STRATEGY']: strategy='fair' is not allowed: one of", ""),
+        (
+            {"TTL": 0},
+            "E001",
+            "RESOURCEPOOL['TTL']: ttl=0 is not allowed: it must be seconds or a timedelta",
+            "",
+        ),
+        (
+            {"STRATEGY": "fair"},
+            "E001",
+            "RESOURCEPOOL['STRATEGY']: strategy='fair' is not allowed: it must be one of",
+            "",
+        ),
         ({"QUARANTINE": {"base": -1}}, "E001", "RESOURCEPOOL['QUARANTINE']['base']=-1 is not allowed", ""),
-        ({"CHECKS": []}, "E001", "RESOURCEPOOL['CHECKS']=[] is not allowed: a dict", ""),
+        ({"CHECKS": []}, "E001", "RESOURCEPOOL['CHECKS']=[] is not allowed: it must be a dict", ""),
         (
             {"CHECKS": {"shop.Till": {}}},
             "E002",
@@ -64,16 +74,31 @@ def test_settings_of_a_pool_are_fine() -> None:
         ({"NODE_VERSION": 2}, "E001", "RESOURCEPOOL['NODE_VERSION']=2 is not allowed", ""),
         ({"TICKET_TTL": "x"}, "E001", "RESOURCEPOOL['TICKET_TTL']='x' is not allowed", ""),
         ({"TICKET_TTL": [6]}, "E001", "RESOURCEPOOL['TICKET_TTL']=[6] is not allowed", ""),
-        ({"HISTORY": 1}, "E001", "RESOURCEPOOL['HISTORY']: history=1 is not allowed: True or False", ""),
+        (
+            {"HISTORY": 1},
+            "E001",
+            "RESOURCEPOOL['HISTORY']: history=1 is not allowed: it must be True or False",
+            "",
+        ),
         ({"HISTORY_KEPT": 1}, "E001", "RESOURCEPOOL['HISTORY_KEPT']=1 is not allowed", ""),
         ({"HISTORY_ROWS": "many"}, "E001", "RESOURCEPOOL['HISTORY_ROWS']='many' is not allowed", ""),
         ({"LEAK_AFTER": -1}, "E001", "RESOURCEPOOL['LEAK_AFTER']: leak_after=-1 is not allowed", ""),
         ({"ALARMS": {"sweep": "x"}}, "E001", "RESOURCEPOOL['ALARMS']['sweep']='x' is not allowed", ""),
         ({"ALARMS": {"swep": 1}}, "E001", "RESOURCEPOOL['ALARMS']=['swep'] is not allowed: only", ""),
         ({"QUARANTINE": {"bse": 1}}, "E001", "RESOURCEPOOL['QUARANTINE']=['bse'] is not allowed", ""),
-        ({"SECRET_KEYS": ["abc"]}, "E001", "RESOURCEPOOL['SECRET_KEYS']='key 1' is not allowed: 32 bytes", ""),
-        ({"SECRET_KEYS": "abc"}, "E001", "RESOURCEPOOL['SECRET_KEYS']='str' is not allowed: a list", ""),
-        ({"POOLS": []}, "E001", "RESOURCEPOOL['POOLS']=[] is not allowed: a dict", ""),
+        (
+            {"SECRET_KEYS": ["abc"]},
+            "E001",
+            "RESOURCEPOOL['SECRET_KEYS']='key 1' is not allowed: it must be 32 bytes",
+            "",
+        ),
+        (
+            {"SECRET_KEYS": "abc"},
+            "E001",
+            "RESOURCEPOOL['SECRET_KEYS']='str' is not allowed: it must be a list",
+            "",
+        ),
+        ({"POOLS": []}, "E001", "RESOURCEPOOL['POOLS']=[] is not allowed: it must be a dict", ""),
         ({"POOLS": {"resourcepool.Proxy": {"ttl": "1"}}}, "E001", "['ttl']: ttl='1' is not allowed", ""),
     ],
 )
@@ -114,5 +139,8 @@ def test_a_setting_for_the_model_comes_before_its_own_and_that_before_the_genera
     ("chosen", "name"), [(7, "TTL"), ({"POOLS": []}, "POOLS"), ({"QUARANTINE": None}, "QUARANTINE")]
 )
 def test_what_is_no_dict_is_refused_when_it_is_used(chosen: Any, name: str) -> None:
-    with override_settings(RESOURCEPOOL=chosen), pytest.raises(BadOption, match="is not allowed: a dict"):
+    with (
+        override_settings(RESOURCEPOOL=chosen),
+        pytest.raises(BadOption, match="is not allowed: it must be a dict"),
+    ):
         setting(name)

@@ -42,7 +42,7 @@ def test_each_dispenser_has_a_line_with_links_and_why_nothing_is_handed_out(admi
 
 def test_a_paused_one_says_so_and_a_rebuild_how_long_ago_it_was(admin_client: Client) -> None:
     dispenser(is_paused=True)
-    assert "<td>-</td>" in panel(admin_client)
+    assert ">-</td>" in panel(admin_client)
     Dispenser.objects.update(rebuilt_at=DbLater(-7_200))
     said = panel(admin_client)
     assert "rp-server-late" in said
@@ -75,7 +75,7 @@ def test_who_may_not_see_dispensers_sees_none_of_them(client: Client, django_use
 def test_where_there_are_more_it_says_so_and_leads_to_all(
     admin_client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("resourcepool.status.dispensers.MOST_DISPENSERS", 1)
+    monkeypatch.setattr("resourcepool.status.work.places.MOST", 1)
     dispenser("a")
     assert "All dispensers" not in panel(admin_client)
     dispenser("b")

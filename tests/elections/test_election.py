@@ -13,6 +13,7 @@ from resourcepool.elections import Election, Leader, Term
 from resourcepool.exceptions import AcquireTimeout, BadOption, ClaimInTransaction, LeaseLost
 from resourcepool.models import Job, Leadership, Ticket
 from resourcepool.waiting import contention
+from resourcepool.waiting.models import pool_name
 from tests.app.rows import change, expire, steal
 from tests.committed import Statement
 from tests.eventually import InBackground, eventually
@@ -80,7 +81,7 @@ def test_a_campaign_that_has_to_wait_looks_once_whether_the_row_is_there(stateme
 
 
 def test_the_row_is_added_for_a_campaign_that_begins_in_line() -> None:
-    contention.acquiring.note(Leadership, "default", had_to_wait=True)
+    contention.acquiring.note(pool_name(Leadership), "default", had_to_wait=True)
     with Election("new").campaign(timeout=60) as term:
         assert term.is_leader
 

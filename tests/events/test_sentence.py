@@ -59,8 +59,8 @@ def test_of_nothing_nothing_is_said() -> None:
     ("error", "expected"),
     [
         (DatabaseUnavailable(say("database", alias="'a'", error="gone")), "数据库 'a'：gone"),
-        (BadOption("ttl", 3, say("in_use")), "不允许 ttl=3：使用中"),
-        (BadOption("url", Hidden(), say("in_use")), "url：使用中"),
+        (BadOption("ttl", 3, because=say("in_use")), "不允许 ttl=3：使用中"),
+        (BadOption("url", Hidden(), because=say("in_use")), "url：使用中"),
         (ValueError("some library's"), "some library's"),
     ],
 )

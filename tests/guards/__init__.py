@@ -1,13 +1,18 @@
 """The guards that can be taken out one at a time, and the tests that should miss them; by layer."""
 
+from tests.guards.channels import CHANNELS
 from tests.guards.checking import CHECKING
+from tests.guards.conditions import CONDITIONS
 from tests.guards.dispenser import DISPENSERS
 from tests.guards.leases import LEASES
+from tests.guards.locks import LOCKS
 from tests.guards.mutation import VERBS, Mutation
 from tests.guards.queue_plans import QUEUE_PLANS
 from tests.guards.queues import QUEUES
 from tests.guards.records import RECORDS
 from tests.guards.resources import RESOURCES
+from tests.guards.rwlock import READ_WRITE_LOCKS
+from tests.guards.semaphores import SEMAPHORES
 from tests.guards.servers import QUEUE_SERVERS
 from tests.guards.streams import STREAMS
 from tests.guards.surfaces import SURFACES
@@ -27,6 +32,11 @@ MUTATIONS = (
     *STREAMS,
     *TIMERS,
     *DISPENSERS,
+    *LOCKS,
+    *READ_WRITE_LOCKS,
+    *SEMAPHORES,
+    *CONDITIONS,
+    *CHANNELS,
 )
 
 __all__ = ["MUTATIONS", "VERBS", "Mutation"]

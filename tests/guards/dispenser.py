@@ -11,6 +11,8 @@ HANDS_OUT, RACES = (
     ("tests/taskqueue/dispenser/test_dispenser.py",),
     ("tests/taskqueue/dispenser/test_interleavings.py",),
 )
+FACTORIES = ("tests/taskqueue/dispenser/test_factories.py",)
+FROZEN = ("tests/taskqueue/dispenser/surroundings/test_frozen.py",)
 REBUILDS, POOLS = ("tests/taskqueue/dispenser/test_rebuild.py",), ("tests/taskqueue/dispenser/test_pool.py",)
 
 DISPENSERS = (
@@ -93,6 +95,81 @@ DISPENSERS = (
         HANDS_OUT,
     ),
     Mutation(
+        "dispenser: what stands still in an assignment is ended",
+        BUCKETS,
+        "return brief_transaction(connections[using], wait=wait)",
+        "return brief_transaction(connections[using], idle=None, wait=wait)",
+        FROZEN,
+        "mariadb",
+    ),
+    Mutation(
+        "dispenser: nobody waits for what is finished in a transaction",
+        BUCKETS,
+        "tasks.select_for_update(skip_locked=True) if skips else tasks",
+        "tasks",
+        FROZEN,
+        "mariadb",
+    ),
+    Mutation(
+        "dispenser: a bucket stays while a task in it is locked",
+        BUCKETS,
+        "if not tasks.exists():",
+        "if True:",
+        FROZEN,
+        "mariadb",
+    ),
+    Mutation(
+        "dispenser: what stands still after tasks_done is ended",
+        "taskqueue/dispenser/dispenser.py",
+        "        limit_silence(connections[self._using], self._ttl)\n",
+        "",
+        FROZEN,
+        "mariadb",
+    ),
+    Mutation(
+        "dispenser: what a factory cannot read is not taken for good",
+        "taskqueue/dispenser/pool.py",
+        "                    made, refused = given.read(rows, self.factory)\n",
+        "                    statements.remove(connection, rows)\n"
+        "                    made, refused = given.read(rows, self.factory)\n",
+        FACTORIES,
+    ),
+    Mutation(
+        "dispenser: a key that nobody could name again is failed",
+        GIVEN,
+        "and key(made) != text:",
+        "and False:",
+        FACTORIES,
+    ),
+    Mutation(
+        "dispenser: the factory is asked before anything is done",
+        "taskqueue/dispenser/dispenser.py",
+        "        named = {key: self._named(key) for key in fences}",
+        "        named = {key: key for key in fences}",
+        FACTORIES,
+    ),
+    Mutation(
+        "dispenser: a prefix by which all workers have one bucket",
+        "taskqueue/dispenser/router.py",
+        'if self.make_task_name("one") == self.make_task_name("another"):',
+        "if False:",
+        ("tests/taskqueue/dispenser/test_buckets.py",),
+    ),
+    Mutation(
+        "dispenser: no bucket is made inside a transaction",
+        "taskqueue/dispenser/router.py",
+        "        buckets.refuse_open_transaction(connections[self._using])\n",
+        "",
+        ("tests/taskqueue/dispenser/surroundings/test_transactions.py",),
+    ),
+    Mutation(
+        "dispenser: buckets are freed on the writer",
+        "taskqueue/dispenser/models.py",
+        "        self._for_write = True  # what decides is not asked of a replica\n",
+        "",
+        ("tests/taskqueue/dispenser/surroundings/test_second_database.py",),
+    ),
+    Mutation(
         "dispenser: poison leaves the pool",
         BUCKETS,
         "expirations__gte=most_expirations - 1)",
@@ -102,16 +179,23 @@ DISPENSERS = (
     Mutation(
         "dispenser: an older mapping changes nothing",
         REBUILD,
-        "Q(as_of=None) | Q(as_of__lte=as_of)",
+        "Q(as_of=None) | Q(as_of__lte=moment)",
         "Q()",
         REBUILDS,
     ),
     Mutation(
         "dispenser: finished since the mapping was computed",
         REBUILD,
-        "bool(as_of and finished_at < as_of)",
+        "bool(as_of and from_columns(finished_at, connection) < as_of)",
         "bool(as_of)",
         REBUILDS,
+    ),
+    Mutation(
+        "dispenser: without USE_TZ moments are of TIME_ZONE",
+        REBUILD,
+        "from_columns(finished_at, connection) < as_of",
+        "finished_at.replace(tzinfo=as_of.tzinfo) < as_of",
+        ("tests/taskqueue/dispenser/surroundings/test_time.py",),
     ),
     Mutation(
         "dispenser: added after its end is a new row",
@@ -120,7 +204,7 @@ DISPENSERS = (
         "",
         POOLS,
     ),
-    Mutation("dispenser: infinite scores", GIVEN, "-math.inf < score < math.inf", "score == score", POOLS),
+    Mutation("dispenser: infinite scores", GIVEN, "and math.isfinite(value)", "and value == value", POOLS),
     Mutation(
         "dispenser: a key alone is refused",
         GIVEN,

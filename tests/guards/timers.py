@@ -167,6 +167,20 @@ TIMERS = (
         HANDED,
     ),
     Mutation(
+        "timers: since when nobody takes one is kept",
+        CLAIMING,
+        'F("started_at") if is_untaken else DbNow()',
+        "DbNow()",
+        HANDED,
+    ),
+    Mutation(
+        "timers: a worker that is told to end gives its timer back",
+        "taskqueue/running.py",
+        "if self.ends_process(error):",
+        "if False:",
+        HANDED,
+    ),
+    Mutation(
         "timers: who takes one may handle its topic",
         "taskqueue/timers/handed.py",
         "not may_handle(rule, node_labels(), node_version())",

@@ -129,9 +129,30 @@ WAITING = (
     Mutation(
         "collections that block each other stay",
         LINE,
-        "giving_out.take_back(self._connection, model)",
+        "giving_out.take_back(self._connection, model, selector)",
         "pass",
         THE_LINE,
+    ),
+    Mutation(
+        "more is taken back than is needed",
+        "waiting/giving_out.py",
+        "            lacking[wanting.pk] -= 1\n",
+        "",
+        THE_HANDOVER,
+    ),
+    Mutation(
+        "one row is taken back in a turn",
+        "waiting/giving_out.py",
+        "            ticket = left\n",
+        "",
+        THE_HANDOVER,
+    ),
+    Mutation(
+        "rows that fit no earlier ticket are taken back",
+        "waiting/giving_out.py",
+        "if one.selector in fits), None)",
+        "), None)",
+        THE_HANDOVER,
     ),
     # What a waiter believes
     Mutation(

@@ -44,8 +44,8 @@ def test_what_is_fine(hints: Any) -> None:
 @pytest.mark.parametrize(
     ("hints", "identity", "message"),
     [
-        (7, "E001", "RESOURCEPOOL['HINTS']='int' is not allowed: None, 'postgresql'"),
-        ("yes", "E001", "RESOURCEPOOL['HINTS']='...' is not allowed: None, 'postgresql'"),
+        (7, "E001", "RESOURCEPOOL['HINTS']='int' is not allowed: it must be None, 'postgresql'"),
+        ("yes", "E001", "RESOURCEPOOL['HINTS']='...' is not allowed: it must be None, 'postgresql'"),
         ("joe:hush@host", "E001", "RESOURCEPOOL['HINTS']='...' is not allowed"),
         ("joe:hush@host://", "E001", "RESOURCEPOOL['HINTS']='...' is not allowed"),
         ("postgresql:", "E001", "RESOURCEPOOL['HINTS']='postgresql:...' is not allowed"),

@@ -16,6 +16,7 @@ from resourcepool.history.recorder import Recorder, write
 from resourcepool.models import Event, Proxy
 from resourcepool.signals import Fact, What
 from tests.committed import Statement
+from tests.eventually import eventually
 from tests.history.told import told
 
 pytestmark = pytest.mark.usefixtures("quick")
@@ -28,6 +29,7 @@ class TestTheWayItIsWritten:
         monkeypatch.setattr(recording, "EVERY", 3.0)  # a busy machine takes a while for twenty
         for _ in range(20):
             Proxy.pool.acquire().release()
+        eventually(lambda: recording.recorder.is_idle)
         assert told(proxy) == ["released"] * 20
         written = [one for one in statements if "INTO" in one.sql and "event" in one.sql]
         assert {one.thread for one in written} == {"resourcepool-history"}
@@ -45,6 +47,7 @@ class TestTheWayItIsWritten:
         Proxy.pool.acquire().release()
         assert failed.wait(10)
         monkeypatch.setattr(recording, "write", write)
+        eventually(lambda: recording.recorder.is_idle)
         assert told(proxy) == ["released"]
         assert Event.objects.get().is_whole
 

@@ -8,12 +8,11 @@ from resourcepool.history import recorder as recording
 from resourcepool.history.recorder import recorder
 from resourcepool.models import Event, Proxy
 from tests.app.rows import new
-from tests.eventually import eventually
 
 
 def told(row: Any) -> list[str]:
-    """Return what the history says of this row, oldest first, as soon as nothing waits to be written."""
-    eventually(lambda: recorder.is_idle)
+    """Return what the history says of this row, oldest first, when all that waits has been written."""
+    recorder.flush()
     return list(Event.objects.of(row).order_by("pk").values_list("what", flat=True))
 
 

@@ -32,11 +32,17 @@ def _given(row: Any) -> dict[str, Any]:
 
 def again(row: Any, way: str = "save") -> Any:
     """Delete the row past everything that looks after it, and make it again under its key, at a later moment."""
-    copy, at = type(row)(**_given(row)), read_clock(connection)
-    type(row)._base_manager.filter(pk=row.pk)._raw_delete("default")
-    eventually(lambda: read_clock(connection) > at)
+    copy = type(row)(**_given(row))
+    delete(row)
     WAYS[way](copy)
     return copy
+
+
+def delete(row: Any) -> None:
+    """Delete it past everything that looks after it; whatever comes, comes at a later moment."""
+    at = read_clock(connection)
+    type(row)._base_manager.filter(pk=row.pk)._raw_delete("default")
+    eventually(lambda: read_clock(connection) > at)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -60,7 +66,7 @@ def test_says_its_fence_as_soon_as_it_is_made(row: Any) -> None:
 
 def test_a_fence_that_is_given_is_kept(row: Any) -> None:
     copy = type(row)(**_given(row), fence=7)
-    type(row)._base_manager.filter(pk=row.pk)._raw_delete("default")
+    delete(row)
     copy.save(force_insert=True)
     assert granted(copy).fence == 8
 
@@ -69,7 +75,7 @@ def test_one_that_was_read_before_it_was_deleted_begins_anew_when_it_is_saved(ro
     """A form, or a task, that is saved late: Django finds nothing to update, and inserts."""
     read = type(row)._base_manager.get(pk=row.pk)
     highest = granted(row).fence
-    type(row)._base_manager.filter(pk=row.pk)._raw_delete("default")
+    delete(row)
     read.save()
     assert granted(read).fence > highest + 1
 
@@ -91,7 +97,7 @@ COPIES: dict[str, Callable[[Any], Any]] = {
 def test_a_copy_of_a_row_that_somebody_has_is_a_row_that_nobody_has(row: Any, way: str) -> None:
     lease = granted(row)
     read = type(row)._base_manager.get(pk=row.pk)
-    type(row)._base_manager.filter(pk=row.pk)._raw_delete("default")  # so that it can have the same name
+    delete(row)  # so that it can have the same name
     COPIES[way](read)
     after = columns(read)
     assert (after["holder"], after["fence"] > lease.fence + 1) == ("", True)
@@ -102,7 +108,7 @@ def test_a_copy_of_a_row_that_somebody_has_is_a_row_that_nobody_has(row: Any, wa
 def test_one_that_was_not_read_again_since_it_was_made_begins_anew_too(row: Any, way: str) -> None:
     made = again(row)
     highest = granted(made).fence
-    type(row)._base_manager.filter(pk=row.pk)._raw_delete("default")
+    delete(row)
     COPIES[way](made)
     assert granted(made).fence > highest + 1
 

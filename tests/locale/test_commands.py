@@ -70,8 +70,8 @@ def test_close_drain_and_what_is_refused(committed: None, chinese: None) -> None
     lease(proxy)
     assert "已收回 1 个租约。" in run("close", "proxy", proxy.pk, "--reason", "x").out
     assert "1 个已停止服务。" in run("drain", "proxy", proxy.pk, "--reason", "x").out
-    assert "不允许 --reason=''：一行文本" in run("drain", "proxy", proxy.pk, "--reason", "").err
-    assert "不允许 pool='nix'：以下之一：" in run("drain", "nix", 1, "--reason", "x").err
+    assert "不允许 --reason=''：应为一行文本" in run("drain", "proxy", proxy.pk, "--reason", "").err
+    assert "不允许 pool='nix'：应为以下之一：" in run("drain", "nix", 1, "--reason", "x").err
 
 
 def test_import(committed: None, chinese: None, tmp_path: Path) -> None:

@@ -106,6 +106,7 @@ def test_why_nothing_is_handed_out_and_alarms_are_in_chinese(reviews: Dispenser)
 @pytest.mark.parametrize(
     "words",
     [
+        *(("tasks", "reviews"), ("tasks", "nix"), ("tasks", "reviews", "--after", "zz")),
         *((), ("show", "reviews"), ("show", "nix"), ("--watch", "9", "pause", "reviews")),
         *(("pause", "nix"), ("pause", "reviews"), ("resume", "reviews"), ("retry", "reviews", "nix")),
         *(("retry", "reviews", "5"), ("retry", "reviews", "1"), ("retry", "reviews")),
@@ -122,7 +123,7 @@ def test_why_nothing_is_handed_out_and_alarms_are_in_chinese(reviews: Dispenser)
 def test_the_command_speaks_chinese(reviews: Dispenser, chinese: None, words: tuple[str, ...]) -> None:
     ran = run("dispenser", *words)
     assert CHINESE.search(ran.all)
-    typed = {"nix", "dispenser", "key", "keys", "score", "failed", "discarded", "yes", "show"}
+    typed = {"nix", "dispenser", "key", "keys", "score", "failed", "discarded", "yes", "show", "tasks", "alice"}
     assert not {word.lower() for word in english(ran.all)} - typed
 
 

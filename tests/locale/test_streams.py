@@ -102,6 +102,7 @@ def test_alarms_are_in_chinese(oracle: Stream) -> None:
 @pytest.mark.parametrize(
     "words",
     [
+        *(("tasks", "oracle"), ("tasks", "nix"), ("tasks", "oracle", "--limit", "1")),
         *((), ("show", "oracle"), ("show", "nix"), ("add", "new"), ("add", "new", "--lanes", "0")),
         *(("pause", "nix"), ("retry", "oracle", "nix"), ("--watch", "9", "pause", "oracle")),
         *(("pause", "oracle"), ("resume", "oracle"), ("retry", "oracle", "0"), ("retry", "oracle", "2")),
@@ -113,7 +114,18 @@ def test_alarms_are_in_chinese(oracle: Stream) -> None:
 def test_the_command_of_streams_speaks_chinese(oracle: Stream, chinese: None, words: tuple[str, ...]) -> None:
     ran = run("streams", *words)
     assert CHINESE.search(ran.all)
-    assert not english(ran.all) - {"nix", "new", "lanes", "stream", "key", "dead", "yes", "show"}
+    assert not english(ran.all) - {
+        "nix",
+        "new",
+        "lanes",
+        "stream",
+        "key",
+        "dead",
+        "yes",
+        "show",
+        "tasks",
+        "after",
+    }
 
 
 @pytest.mark.parametrize(

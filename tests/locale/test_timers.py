@@ -104,6 +104,7 @@ def test_alarms_are_in_chinese(orders: Topic) -> None:
 @pytest.mark.parametrize(
     "words",
     [
+        *(("timers", "orders"), ("timers", "nix"), ("timers", "orders", "--state", "dead")),
         *((), ("show", "orders"), ("show", "nix"), ("pause", "nix"), ("pause", "orders"), ("resume", "orders")),
         *(("fire", "orders", "nix"), ("fire", "orders", "0", "1"), ("cancel", "orders", "0", "2")),
         *(("retry", "orders"), ("retry", "orders", "2"), ("retry", "orders", "0", "--state", "dead")),
@@ -114,7 +115,7 @@ def test_alarms_are_in_chinese(orders: Topic) -> None:
 def test_the_command_of_topics_speaks_chinese(orders: Topic, chinese: None, words: tuple[str, ...]) -> None:
     ran = run("topics", *words)
     assert CHINESE.search(ran.all)
-    assert not english(ran.all) - {"nix", "topic", "name", "yes", "show"}
+    assert not english(ran.all) - {"nix", "topic", "name", "yes", "show", "timers"}
 
 
 def test_the_help_of_each_word_of_topics_is_in_chinese(chinese: None) -> None:

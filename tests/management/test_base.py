@@ -103,6 +103,12 @@ def test_help_tells_of_exit_codes_once(name: str) -> None:
     assert text.lower().count("exit code") <= 1
 
 
+@pytest.mark.parametrize("name", ["resourcepool_consume", "resourcepool_timers"])
+def test_help_speaks_of_handlers_where_a_stop_waits_for_them(name: str) -> None:
+    text = load_command_class("resourcepool", name).create_parser("manage.py", name).format_help()
+    assert "how long running handlers may go on after SIGTERM" in " ".join(text.split())
+
+
 class TestAsAProgram:
     def start(self, url: str, *words: str | bytes, **environment: str) -> subprocess.Popen[str]:
         return subprocess.Popen(

@@ -164,7 +164,10 @@ def test_many_ids_are_compared_only_a_few_times_each(monkeypatch: pytest.MonkeyP
         (["--all", "--host", "h", "--reason", "x"], "say which leases"),
         (["proxy", "1"], "--reason"),
         (["proxy", "1", "--reason", "two\nlines"], "one line of text"),
-        (["proxy", "one", "--reason", "x"], "id='one' is not allowed: a primary key of resourcepool.Proxy"),
+        (
+            ["proxy", "one", "--reason", "x"],
+            "id='one' is not allowed: it must be a primary key of resourcepool.Proxy",
+        ),
         (["proxy", "9" * 30, "--reason", "x"], "a primary key of resourcepool.Proxy"),
         (["nope", "1", "--reason", "x"], "one of resourcepool.Proxy"),
     ],

@@ -203,7 +203,7 @@ class TestEvents:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["nope"], "pool='nope' is not allowed: one of"),
+        (["nope"], "pool='nope' is not allowed: it must be one of"),
         (["--with-secrets"], "add --output FILE"),
         (
             ["testapp.Device", "--with-secrets", "--output", "x"],

@@ -60,7 +60,7 @@ class TestPlan:
         shown = queues("plan", "orders", "--without", "A", "--with", "A").out
         assert re.search(r"A \(new\) +0 +8", shown)
         refused = queues("plan", "orders", "--without", "C", "--with", "C")
-        assert "server='C' is not allowed: one of A" in refused.err
+        assert "server='C' is not allowed: it must be one of A" in refused.err
 
     def test_a_removal_and_a_drain_may_be_tried_first(self, orders: TaskType) -> None:
         a, b = server(orders), server(orders, "B")
@@ -194,11 +194,11 @@ class TestChanges:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["show", "mails"], "task_type='mails' is not allowed: one of orders; "),
-        (["plan", "mails"], "task_type='mails' is not allowed: one of orders; "),
-        (["add", "mails", "1"], "task_type='mails' is not allowed: one of orders; "),
-        (["drain", "mails", "A"], "task_type='mails' is not allowed: one of orders; "),
-        (["pause", "mails"], "task_type='mails' is not allowed: one of orders; "),
+        (["show", "mails"], "task_type='mails' is not allowed: it must be one of orders; "),
+        (["plan", "mails"], "task_type='mails' is not allowed: it must be one of orders; "),
+        (["add", "mails", "1"], "task_type='mails' is not allowed: it must be one of orders; "),
+        (["drain", "mails", "A"], "task_type='mails' is not allowed: it must be one of orders; "),
+        (["pause", "mails"], "task_type='mails' is not allowed: it must be one of orders; "),
         (
             ["add", "orders", "x", "--new"],
             "task_type='orders' is not allowed: there is one of this name already",
@@ -206,10 +206,10 @@ class TestChanges:
         (["add", "orders", "3"], "queue=['3'] is not allowed: orders has it already"),
         (["add", "orders", "a", "a"], "queue=['a'] is not allowed: each queue once"),
         (["add", "orders", "a" * 101], "one line of text, 1 to 100 printable characters"),
-        (["add", "orders", "9..3"], "queue='9..3' is not allowed: a range that goes up"),
+        (["add", "orders", "9..3"], "queue='9..3' is not allowed: it must be a range that goes up"),
         (["add", "orders", "0..10000"], "at most 10000 at once"),
         (["add", "orders", "0..9998", "x", "y"], "at most 10000 at once"),
-        (["add", "orders", "a", "--label", "eu"], "--label='eu' is not allowed: KEY=VALUE"),
+        (["add", "orders", "a", "--label", "eu"], "--label='eu' is not allowed: it must be KEY=VALUE"),
         (["add", "orders", "a", "--parameter", "p" * 2_001], "text of at most 2000 characters"),
         (["add", "orders", "a", "--heartbeat", "2s"], "--heartbeat=2.0 is not allowed: only with --new"),
         (["add", "orders", "a", "--strategy", "sticky"], "--strategy='sticky' is not allowed: only with --new"),
@@ -225,16 +225,22 @@ class TestChanges:
         (["add", "mails", "a", "--new", "--label", "x"], "KEY=VALUE"),
         (["remove", "orders", "0", "99", "98"], "queue=['99', '98'] is not allowed: orders has no such queues"),
         (["pin", "orders", "99", "--to", "A"], "queue=['99'] is not allowed: orders has no such queue"),
-        (["pin", "orders", "1", "--to", ""], "--to='' is not allowed: a server's name"),
+        (["pin", "orders", "1", "--to", ""], "--to='' is not allowed: it must be a server's name"),
         (["show", "orders", "1", "99"], "queue=['99'] is not allowed: orders has no such queue"),
         (["add", "orders", "eu-0..eu-3"], "queue=['eu-0..eu-3'] is not allowed: no two dots in it"),
         (["unpin", "orders", "99"], "queue=['99'] is not allowed: orders has no such queue"),
-        (["drain", "orders", "B"], "server='B' is not allowed: one of A"),
-        (["undrain", "orders", "A #0"], "server='A #0' is not allowed: one of A"),
-        (["plan", "orders", "--without", "B"], "server='B' is not allowed: one of A"),
-        (["plan", "orders", "--with", "B:x"], "--with='B:x' is not allowed: NAME or NAME:WEIGHT"),
-        (["plan", "orders", "--with", "B:0"], "--with=0 is not allowed: a whole number from 1 to 1000"),
-        (["plan", "orders", "--with", "B", "--labels", "x"], "--labels='x' is not allowed: KEY=VALUE"),
+        (["drain", "orders", "B"], "server='B' is not allowed: it must be one of A"),
+        (["undrain", "orders", "A #0"], "server='A #0' is not allowed: it must be one of A"),
+        (["plan", "orders", "--without", "B"], "server='B' is not allowed: it must be one of A"),
+        (["plan", "orders", "--with", "B:x"], "--with='B:x' is not allowed: it must be NAME or NAME:WEIGHT"),
+        (
+            ["plan", "orders", "--with", "B:0"],
+            "--with=0 is not allowed: it must be a whole number from 1 to 1000",
+        ),
+        (
+            ["plan", "orders", "--with", "B", "--labels", "x"],
+            "--labels='x' is not allowed: it must be KEY=VALUE",
+        ),
         (["show", "--watch", "0"], "--watch=0.0 is not allowed"),
     ],
 )

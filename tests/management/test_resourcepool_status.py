@@ -128,8 +128,8 @@ def test_hostile_text_reaches_no_terminal() -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["nope"], "pool='nope' is not allowed: one of resourcepool.Proxy, testapp.Device"),
-        (["--watch", "0"], "--watch=0.0 is not allowed: seconds"),
+        (["nope"], "pool='nope' is not allowed: it must be one of resourcepool.Proxy, testapp.Device"),
+        (["--watch", "0"], "--watch=0.0 is not allowed: it must be seconds"),
         (["--limit", "0"], "'0' is not a whole number from 1 to 10000"),
     ],
 )

@@ -51,6 +51,17 @@ def test_each_topic_is_shown_and_why_nothing_fires(topic: Topic) -> None:
     assert "s3cret" not in run("topics", "--json").all + run("why", TOPIC, "--json").all
 
 
+def test_what_is_not_on_the_first_page_is_on_the_next(topic: Topic) -> None:
+    Topic.objects.bulk_create([Topic(name="a b"), Topic(name="a")])
+    assert run("topics", "show", "--limit", "2").out.endswith("There are more: --after 'a b'\n")
+    assert run("topics", "show", "--limit", "2", "--json").json["after"] == "a b"
+    shown = run("topics", "show", "--after", "a b").out
+    assert TOPIC in shown
+    assert "more" not in shown
+    assert run("topics", "show", "--after", "z").out == "There are none.\n"
+    assert "after='x\\ny'" in run("topics", "show", "--after", "x\ny").err
+
+
 def test_a_topic_is_paused_and_resumed(topic: Topic) -> None:
     assert run("topics", "pause", TOPIC).out == "1 was paused.\n"
     assert run("topics", "pause", TOPIC).err == "1 was paused already.\n"

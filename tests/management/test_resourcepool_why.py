@@ -143,8 +143,8 @@ class TestWhoIsMeant:
 
     def test_nobody(self) -> None:
         refused = run("why", "no\x1bone")
-        said = "no resource, running lease, place in line, stream, dispenser or topic is called 'no?one'\n"
-        assert refused.err == said
+        kinds = "resource, running lease, place in line, stream, dispenser, topic, channel or lock"
+        assert refused.err == f"no {kinds} is called 'no?one'\n"
         assert refused.code == 1
         assert run("why", " ").code == 1
         assert "one of resourcepool.Proxy" in run("why", "1", "--pool", "nope").err

@@ -10,7 +10,7 @@ from resourcepool.models import Proxy
 from tests.app.rows import columns, new
 from tests.committed import Statement
 
-TIMES = "seconds or a timedelta, from {} to 86400 seconds"
+TIMES = "seconds or a timedelta, from {} s to 1 day (86,400 s)"
 LONG = datetime.timedelta(days=2)
 
 WRONG: list[tuple[str, Any, str]] = [
@@ -30,7 +30,7 @@ WRONG: list[tuple[str, Any, str]] = [
         ("holder", value, "one line of text, 1 to 200 printable characters")
         for value in ("", "x" * 201, "a\nb", 7)
     ),
-    ("on_lost", "tell me", "a function that takes the lease"),
+    ("on_lost", "tell me", "a plain function that takes the lease"),
 ]
 
 
@@ -47,7 +47,7 @@ def test_is_refused_by_name_value_and_what_is_allowed(
         with pytest.raises(BadOption) as caught:
             acquire(**{name: value})
         shown = repr(value) if len(repr(value)) <= 80 else repr(value)[:77] + "..."
-        assert str(caught.value) == f"{name}={shown} is not allowed: {allowed}"
+        assert str(caught.value) == f"{name}={shown} is not allowed: it must be {allowed}"
         assert isinstance(caught.value, ValueError)
         assert isinstance(caught.value, ResourcePoolError)
     assert statements == []
@@ -55,7 +55,7 @@ def test_is_refused_by_name_value_and_what_is_allowed(
 
 @pytest.mark.parametrize("count", [0, -1, 1_001, 2.0, "2", None, True])
 def test_a_count_out_of_range_is_refused(count: Any) -> None:
-    with pytest.raises(BadOption, match=r"count=.* is not allowed: a whole number from 1 to 1000"):
+    with pytest.raises(BadOption, match=r"count=.* is not allowed: it must be a whole number from 1 to 1000"):
         Proxy.pool.acquire_many(count)
 
 

@@ -71,9 +71,12 @@ class TestPolicy:
         ("chosen", "wrong"),
         [
             ({"base": 0}, r"RESOURCEPOOL\['QUARANTINE'\]\['base'\]=0 is not allowed"),
-            ({"base": 10, "cap": 5}, r"RESOURCEPOOL\['QUARANTINE'\]\['cap'\]=5 is not allowed: .* from 10 to"),
+            (
+                {"base": 10, "cap": 5},
+                r"RESOURCEPOOL\['QUARANTINE'\]\['cap'\]=5 is not allowed: it must be .* from 10 s to 30 days",
+            ),
             ({"cap": "a day"}, "cap"),
-            (300, r"RESOURCEPOOL\['QUARANTINE'\]=300 is not allowed: a dict"),
+            (300, r"RESOURCEPOOL\['QUARANTINE'\]=300 is not allowed: it must be a dict"),
         ],
     )
     def test_that_makes_no_sense_is_refused(self, settings: Any, chosen: Any, wrong: str) -> None:

@@ -38,7 +38,8 @@ def test_by_key_and_selector_both_must_match() -> None:
 def test_a_key_that_no_resource_has_is_refused(text: str) -> None:
     new(Proxy)
     with pytest.raises(
-        BadOption, match=r"is not allowed: (a primary key of resourcepool.Proxy|no resourcepool.Proxy has it)"
+        BadOption,
+        match=r"is not allowed: (it must be a primary key of resourcepool.Proxy|no resourcepool.Proxy has it)",
     ):
         chosen(Proxy, [text])
 

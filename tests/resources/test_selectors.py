@@ -54,7 +54,7 @@ class TestChoice:
             new(Proxy, tags="axb")
             assert found(Proxy, tag=tag) == set()
             return
-        with pytest.raises(BadOption, match=r"tag=.* is not allowed: words of 1 to 50"):
+        with pytest.raises(BadOption, match=r"tag=.* is not allowed: it must be words of 1 to 50"):
             Proxy.pool.acquire(wait=False, tag=tag)
 
     def test_by_a_foreign_key(self) -> None:
@@ -132,7 +132,7 @@ class TestRefusal:
     def test_of_a_value_that_the_field_does_not_take(self, name: str, value: Any, allowed: str) -> None:
         with pytest.raises(BadOption) as caught:
             Proxy.pool.acquire(**{name: value})
-        assert str(caught.value).endswith(f" is not allowed: {allowed}")
+        assert str(caught.value).endswith(f" is not allowed: it must be {allowed}")
 
     @pytest.mark.parametrize(
         ("name", "value"),

@@ -93,6 +93,9 @@ class _Speeds:
     def __init__(self) -> None:
         self._known: dict[Any, Any] = {}
 
+    def __len__(self) -> int:
+        return len(self._known)
+
     def get(self, line: Any) -> Any:
         return self._known.get(line)
 

@@ -21,7 +21,7 @@ from resourcepool.sweeps.sweep import sweep
 from tests.app.rows import change, hold, new, several
 from tests.waiting.waiters import ticket
 
-LIMITS = Limits(oldest_wait=60, oldest_task=600, late_timer=60, sweep=600)
+LIMITS = Limits(oldest_wait=60, oldest_task=600, late_timer=60, unread=600, sweep=600)
 SWEPT = {"sweep": JobStatus("sweep", done=30, failed=None, result="", holder="")}
 
 
@@ -163,7 +163,7 @@ def test_a_leak_is_an_alarm_of_its_pool() -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(0, "0 s"), (119, "119 s"), (120, "2 min"), (7_199, "120 min"), (7_200, "2 h"), (10**6, "12 d")],
+    [(0, "0 s"), (119, "119 s"), (120, "2 min"), (7_199, "120 min"), (7_199.9, "2 h"), (10**6, "12 d")],
 )
 def test_spans_are_told_in_the_unit_that_fits(seconds: float, text: str) -> None:
     assert duration(seconds) == text

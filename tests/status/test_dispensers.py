@@ -9,12 +9,12 @@ from resourcepool.exceptions import BadOption
 from resourcepool.models import Dispenser, DispenserTask
 from resourcepool.status.alarm import Kind
 from resourcepool.status.dispensers import (
-    MOST_DISPENSERS,
     dispenser_of,
     dispensers,
     of_dispensers,
     page_of_dispensers,
 )
+from resourcepool.status.work.places import MOST
 from tests.taskqueue.dispensed import bucket, dispenser, failed, tasks
 
 pytestmark = pytest.mark.django_db
@@ -63,14 +63,14 @@ def test_why_nothing_is_handed_out_is_said_in_a_sentence() -> None:
     type(made).objects.update(busy_before=DbLater(-1))
     assert because() == "all tasks are assigned; those in expired buckets return when the next worker asks"
     Dispenser.objects.update(is_paused=True)
-    assert because() == "it is paused"
+    assert because().startswith("it is paused; all tasks are assigned; those in")
 
 
 def test_an_unknown_dispenser_is_refused_with_those_there_are() -> None:
     with pytest.raises(BadOption, match="it is made when it is first used"):
         dispensers("unknown")
     dispenser()
-    with pytest.raises(BadOption, match="dispenser='unknown' is not allowed: one of reviews"):
+    with pytest.raises(BadOption, match="dispenser='unknown' is not allowed: it must be one of reviews"):
         dispensers("unknown")
     assert dispenser_of("unknown") is None
     assert dispenser_of("re\0views") is None
@@ -79,13 +79,13 @@ def test_an_unknown_dispenser_is_refused_with_those_there_are() -> None:
 def test_many_dispensers_are_read_with_as_many_statements_as_one(django_assert_num_queries: Any) -> None:
     with django_assert_num_queries(1):
         assert dispensers() == []
-    for number in range(MOST_DISPENSERS + 1):
+    for number in range(MOST + 1):
         dispenser(f"{number:03d}")
     tasks("a", name="007")
     bucket("alice", "b", "c", name="008")
     with django_assert_num_queries(5):
         found = dispensers()
-    assert len(found) == MOST_DISPENSERS
+    assert len(found) == MOST
     assert [(one.name, one.depth, one.assigned) for one in found if one.depth or one.live] == [
         ("007", 1, 0),
         ("008", 0, 2),
@@ -119,7 +119,7 @@ def test_a_task_that_is_ready_for_too_long_is_an_alarm_unless_it_is_paused() -> 
     DispenserTask.objects.filter(key="a").update(added_at=DbLater(-7_200))
     (alarm,) = of_dispensers(dispensers(), 600)
     assert (alarm.kind, alarm.is_severe) == (Kind.LATE_TASKS, True)
-    assert alarm.text == "nothing has been handed out for 2 h; ready: 2. no worker has a bucket."
+    assert alarm.text == "nothing has been handed out for 2 h (no worker has a bucket); ready: 2."
     Dispenser.objects.update(is_paused=True)
     assert list(of_dispensers(dispensers(), 600)) == []
 
@@ -149,7 +149,7 @@ def test_a_task_that_was_just_added_to_an_idle_dispenser_is_no_alarm() -> None:
 
 
 def test_every_dispenser_is_on_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("resourcepool.status.dispensers.MOST_DISPENSERS", 2)
+    monkeypatch.setattr("resourcepool.status.work.places.MOST", 2)
     for name in "cab":
         dispenser(name)
     found, after = page_of_dispensers()

@@ -10,7 +10,8 @@ from resourcepool.elections.models import selector
 from resourcepool.exceptions import BadOption
 from resourcepool.models import Stream, Task, Ticket
 from resourcepool.status.alarm import Kind
-from resourcepool.status.streams import MOST_COUNTED, MOST_STREAMS, of_streams, page_of_streams, streams
+from resourcepool.status.streams import MOST_COUNTED, of_streams, page_of_streams, streams
+from resourcepool.status.work.places import MOST
 from resourcepool.taskqueue import NewTask, submit, submit_many
 from resourcepool.waiting.models import pool_name
 from tests.app.rows import change, granted
@@ -46,6 +47,16 @@ def test_a_blocked_stream_names_the_task_and_its_error() -> None:
     (one,) = streams()
     assert (one.leader, one.blocked, one.depth) == ("web-1", 1, 2)
     assert one.because == "task a blocks it: disk full. Retry or discard it"
+
+
+def test_a_blocked_stream_that_nobody_leads_says_both() -> None:
+    made(is_paused=True)
+    submit("oracle", "note", key="a")
+    Task.objects.update(state="blocked", outcome="disk full")
+    assert streams()[0].because == (
+        "no consumer leads it; start one: `manage.py resourcepool_consume oracle`; it is paused;"
+        " task a blocks it: disk full. Retry or discard it"
+    )
 
 
 def test_a_paused_stream_says_so() -> None:
@@ -85,13 +96,13 @@ def test_an_unknown_stream_is_refused_by_name() -> None:
 def test_many_streams_are_read_with_as_many_statements_as_one(django_assert_num_queries: Any) -> None:
     with django_assert_num_queries(1):
         assert streams() == []
-    for number in range(MOST_STREAMS):
+    for number in range(MOST):
         Stream.objects.create(name=f"{number:03d}")
     submit("007", "note", key="a")
     granted(Stream.objects.get(name="007"), "web-1")
     with django_assert_num_queries(5):
         found = streams()
-    assert len(found) == MOST_STREAMS
+    assert len(found) == MOST
     assert [(one.name, one.leader, one.first and one.first.key) for one in found if one.depth] == [
         ("007", "web-1", "a")
     ]

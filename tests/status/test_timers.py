@@ -11,7 +11,8 @@ from resourcepool.dialect import DbLater
 from resourcepool.exceptions import BadOption
 from resourcepool.models import Timer, TimerNode, Topic
 from resourcepool.status.alarm import Kind
-from resourcepool.status.timers import MOST_TOPICS, of_timers, refusal, topics
+from resourcepool.status.timers import TOPICS, of_timers, refusal, topics
+from resourcepool.status.work.places import MOST
 from resourcepool.taskqueue.timers.gate import Rule, may_handle
 from tests.app.rows import change, expire, granted
 
@@ -106,10 +107,10 @@ def test_without_a_node_that_knows_the_topic_it_says_what_to_start() -> None:
     assert (one.nodes, one.because) == ((), "no live node handles it (web-1: has no handler for it)")
 
 
-def test_a_paused_topic_says_so_first() -> None:
+def test_a_paused_topic_that_nobody_handles_says_both() -> None:
     made(is_paused=True)
     timer()
-    assert topics()[0].because == "it is paused"
+    assert topics()[0].because == f"it is paused; {NOBODY}"
 
 
 def test_nodes_that_may_not_handle_it_are_named_with_the_reason() -> None:
@@ -168,14 +169,26 @@ def test_an_unknown_topic_is_refused_by_name() -> None:
 def test_many_topics_are_read_with_as_many_statements_as_one(django_assert_num_queries: Any) -> None:
     with django_assert_num_queries(1):
         assert topics() == []
-    for number in range(MOST_TOPICS + 1):
+    for number in range(MOST + 1):
         Topic.objects.create(name=f"{number:03d}")
     timer(topic="007")
     node(topics=("007",))
     with django_assert_num_queries(5):
         found = topics()
-    assert len(found) == MOST_TOPICS
+    assert len(found) == MOST
     assert [(one.name, one.nodes) for one in found if one.pending] == [("007", ("web-1",))]
+
+
+def test_all_of_them_are_read_page_by_page() -> None:
+    for name in "abc":
+        Topic.objects.create(name=name)
+    found, after = TOPICS.page(limit=2)
+    assert ([one.name for one in found], after) == (["a", "b"], "b")
+    found, after = TOPICS.page(after)
+    assert ([one.name for one in found], after) == (["c"], "")
+    assert TOPICS.page("z") == ([], "")
+    with pytest.raises(BadOption, match="after="):
+        TOPICS.page("two\nlines")
 
 
 def test_no_more_are_counted_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -217,3 +230,42 @@ def test_dead_letters_are_an_alarm_also_of_a_paused_topic() -> None:
     (alarm,) = of_timers(topics(), 60)
     assert (alarm.kind, alarm.is_severe) == (Kind.DEAD_TIMERS, False)
     assert alarm.text == "1 failed for good and wait for an operator: retry or discard them."
+
+
+def handed(name: str = "a", ago: float = 0.0, **columns: Any) -> None:
+    row = timer(name, -ago, holder="web-1", **columns)
+    change(row, busy_before=DbLater(40), started_at=DbLater(-ago))
+
+
+def test_what_nobody_takes_after_it_was_handed_over_is_an_alarm_and_a_reason() -> None:
+    made()
+    node()
+    timer("later")
+    handed("a", 30)
+    (one,) = topics()
+    assert (one.pending, one.due, one.handed, one.next_in, one.because) == (2, 0, 1, None, "")
+    assert 30 <= one.untaken < 50
+    assert list(of_timers([one], 60)) == []
+    handed("b", 600)
+    (one,) = topics()
+    said = "no Celery worker takes what is handed over (2, the first for 10 min)"
+    assert one.because == said
+    (alarm,) = of_timers([one.discreet()], 60)
+    assert (alarm.kind, alarm.is_severe, alarm.text) == (Kind.UNTAKEN_TIMERS, True, f"{said}.")
+    Topic.objects.update(is_paused=True)
+    (one,) = topics()
+    assert (one.because, list(of_timers([one], 60))) == (f"it is paused; {said}", [])
+
+
+def test_a_recurring_one_that_is_handed_over_has_not_fired() -> None:
+    made()
+    handed("a", schedule='{"every": 60}')
+    assert (topics()[0].done, topics()[0].handed) == (0, 1)
+
+
+def test_what_runs_or_waits_for_another_try_was_taken() -> None:
+    made()
+    timer("a", 10, failures=1, started_at=timezone.now() - datetime.timedelta(seconds=900))
+    handed("b", 900, state="running")
+    (one,) = topics()
+    assert (one.handed, one.untaken, one.running, one.first and one.first.is_handed) == (0, 0.0, 1, False)

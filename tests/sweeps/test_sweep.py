@@ -17,7 +17,6 @@ from resourcepool.sweeps.samples import take_samples
 from resourcepool.sweeps.sweep import prune, refresh_statistics, sweep
 from tests.app.rows import change, columns, expire, granted, hold, new, steal
 from tests.committed import Statement
-from tests.eventually import eventually
 
 
 @pytest.fixture(autouse=True)
@@ -30,7 +29,7 @@ def history(settings: Any) -> Any:
 
 
 def told(row: Any) -> list[str]:
-    eventually(lambda: recorder.is_idle)
+    recorder.flush()
     return list(Event.objects.of(row).order_by("pk").values_list("what", flat=True))
 
 

@@ -13,7 +13,6 @@ from resourcepool.history.recorder import recorder
 from resourcepool.models import Event, Proxy, Sample
 from resourcepool.sweeps.sweep import prune, refresh_statistics, sweep
 from tests.app.rows import expire, granted, new
-from tests.eventually import eventually
 
 FOR_A_MOMENT = "for a moment"
 
@@ -63,5 +62,5 @@ def test_whichever_statement_it_meets_the_job_is_done(job: Callable[[], str | No
         prepared(settings)
         with failing(number):
             assert job(), sent[number - 1]
-    eventually(lambda: recorder.is_idle)
+    recorder.flush()
     Event.objects.all()._raw_delete("default")

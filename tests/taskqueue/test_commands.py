@@ -70,7 +70,7 @@ def test_who_mistypes_a_stream_is_told_which_there_are_or_how_to_add_one(words: 
     with pytest.raises(CommandError, match="resourcepool_streams add"):
         call_command(*words, stdout=out)
     stream()
-    with pytest.raises(CommandError, match="stream='orcale' is not allowed: one of oracle"):
+    with pytest.raises(CommandError, match="stream='orcale' is not allowed: it must be one of oracle"):
         call_command(*words, stdout=out)
     assert out.getvalue() == ""
 
@@ -89,12 +89,19 @@ def test_add_tells_the_unit_the_default_and_what_each_policy_does(capsys: pytest
     shown = " ".join(capsys.readouterr().out.split())
     for part in (
         "--term-ttl SECONDS",
-        "default: 15",
+        "default: 15 s",
+        "default: 7 days (604,800 s)",
         "--retries N",
         "block: nothing after it runs",
         "default: block",
     ):
         assert part in shown
+
+
+def test_submit_tells_how_a_time_is_written(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        said("resourcepool_submit", "--help")
+    assert "a time such as 2026-12-01T02:00:00+00:00; default: now" in " ".join(capsys.readouterr().out.split())
 
 
 def test_keys_that_do_not_exist_are_named_and_the_others_are_done() -> None:
@@ -138,7 +145,7 @@ def test_why_says_of_a_stream_why_nothing_runs() -> None:
     submit("oracle", "note")
     assert "oracle: no consumer leads it" in said("resourcepool_why", "oracle")
     assert json.loads(said("resourcepool_why", "oracle", "--json"))["because"].startswith("no consumer")
-    with pytest.raises(CommandError, match="stream, dispenser or topic is called"):
+    with pytest.raises(CommandError, match="stream, dispenser, topic, channel or lock is called"):
         said("resourcepool_why", "orcale")
 
 
@@ -240,6 +247,6 @@ def test_every_stream_can_be_shown_page_by_page_and_filtered() -> None:
     assert "--after" not in said("resourcepool_streams", "show", "--after", "b")
     page = json.loads(said("resourcepool_streams", "show", "--standing", "paused", "--json"))
     assert [one["name"] for one in page["streams"]] == ["c"]
-    assert "No stream is so." in said("resourcepool_streams", "show", "--containing", "nowhere")
+    assert "There are none." in said("resourcepool_streams", "show", "--containing", "nowhere")
     with pytest.raises(CommandError, match="limit"):
         said("resourcepool_streams", "show", "--limit", "0")

@@ -270,7 +270,7 @@ def test_a_task_that_is_cut_off_by_a_stop_is_given_back_and_its_process_has_not_
     consumer.stop()
     with pytest.raises(SystemExit):
         running.result(WITHIN)
-    assert died == ["2 tasks did not end within 0.1 s"]
+    assert died == ["2 handlers did not end within 0.1 s"]
     assert states() == {"a": "ready", "b": "ready"}
     for key, gate in gates.items():
         assert (task(key).attempts, task(key).deaths, task(key).failures) == (1, 0, 0)

@@ -35,7 +35,7 @@ def history(settings: Any) -> Iterator[None]:
 
 def events(model: Any) -> list[tuple[str, str, str]]:
     """Return (what, actor, reason) of what the history tells of rows of this model, oldest first."""
-    eventually(lambda: recorder.is_idle)
+    recorder.flush()
     rows = Event.objects.filter(pool=model._meta.label_lower).order_by("pk")
     return list(rows.values_list("what", "actor", "reason"))
 
@@ -194,7 +194,7 @@ def test_a_task_that_ran_well_is_told_of_nowhere_and_costs_no_statement_nor_does
         settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "HISTORY": is_told}
         stream(name)
         with Election(name, Stream).campaign() as term:
-            eventually(lambda: recorder.is_idle)
+            recorder.flush()
             wakeup = Wakeup()
             leading = Leading(name, term, wakeup)
             leading.turn(may_begin=True)

@@ -111,7 +111,7 @@ def test_an_error_of_the_consumer_itself_never_frees_its_stream_while_a_task_run
 
     monkeypatch.setattr(Leading, "turn", broken)
     try:
-        assert dying.said() == "ZeroDivisionError, while 1 task ran"
+        assert dying.said() == "ZeroDivisionError, while 1 handler ran"
     finally:
         gate.may_end.set()
 

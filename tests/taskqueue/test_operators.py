@@ -1,10 +1,15 @@
 """What operators do to streams and tasks."""
 
+from django.utils import timezone
+
 from resourcepool.models import Stream, Task
 from resourcepool.taskqueue import handler, submit, submit_many
+from resourcepool.taskqueue.abstract import work_models
 from resourcepool.taskqueue.submitting import NewTask
 from tests.eventually import eventually
 from tests.taskqueue.consuming import WITHIN, consuming, finished, states, stream, task
+from tests.taskqueue.dispensed import dispenser, failed
+from tests.taskqueue.timers.handled import due
 
 
 def test_a_blocked_task_that_is_retried_is_the_next_one_that_runs() -> None:
@@ -49,3 +54,19 @@ def test_pausing_and_resuming_tell_how_many_changed() -> None:
     assert Stream.objects.all().pause() == 1
     assert Stream.objects.all().pause() == 0
     assert Stream.objects.all().resume() == 1
+
+
+def test_what_is_retried_does_not_show_what_came_of_it_before() -> None:
+    stream()
+    dispenser()
+    submit("oracle", "note", key="a")
+    failed("a", "b")
+    due("a")
+    due("b")
+    for work in work_models():
+        over = {"state": work.failed_states[0], "finished_at": timezone.now()}
+        work.objects.update(**over, outcome="OSError: no disk")
+        first = work.objects.order_by("pk").first()
+        assert work.objects.filter(pk=first.pk).discard("alice", "no such disk") == 1
+        assert work.objects.retry("alice") == work.objects.count()
+        assert set(work.objects.values_list("outcome", flat=True)) == {""}

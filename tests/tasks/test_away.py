@@ -37,4 +37,4 @@ def test_celery_never_starts_one_again_by_itself() -> None:
 
 def test_a_wrong_setting_keeps_its_kind_on_its_way_to_another_process() -> None:
     error = pickle.loads(pickle.dumps(BadOption("ttl", -1, "more than 0")))
-    assert (type(error), str(error)) == (BadOption, "ttl=-1 is not allowed: more than 0")
+    assert (type(error), str(error)) == (BadOption, "ttl=-1 is not allowed: it must be more than 0")

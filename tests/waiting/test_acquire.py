@@ -11,6 +11,7 @@ from resourcepool.leases import verbs
 from resourcepool.models import Proxy, Ticket
 from resourcepool.waiting import contention, giving_out, tickets
 from resourcepool.waiting.contention import acquiring
+from resourcepool.waiting.models import pool_name
 from tests.app.rows import columns, hold, new, several, steal
 from tests.eventually import InBackground, eventually
 from tests.waiting.waiters import Waiting, given, ticket
@@ -34,12 +35,12 @@ def test_what_is_free_is_claimed_without_a_ticket() -> None:
 @pytest.mark.usefixtures("removed_at_once")
 def test_who_had_to_wait_a_moment_ago_goes_straight_to_the_line_and_is_served_by_its_first_look() -> None:
     row = new(Proxy)
-    acquiring.note(Proxy, "default", had_to_wait=True)
+    acquiring.note(pool_name(Proxy), "default", had_to_wait=True)
     with CaptureQueriesContext(connection) as sent:
         lease: Any = Proxy.pool.acquire(timeout=5)
     assert words(sent)[0] == "ticket"
     assert (lease.pk, columns(row)["fence"]) == (row.pk, 1)
-    assert not acquiring.is_likely(Proxy, "default"), "the next one tries a claim again"
+    assert not acquiring.is_likely(pool_name(Proxy), "default"), "the next one tries a claim again"
     lease.ensure_held()
     lease.renew()
     eventually(lambda: not Ticket.objects.exists())
@@ -47,7 +48,7 @@ def test_who_had_to_wait_a_moment_ago_goes_straight_to_the_line_and_is_served_by
 
 def test_several_are_had_by_the_first_look_too() -> None:
     rows = several(Proxy, 3)
-    acquiring.note(Proxy, "default", had_to_wait=True)
+    acquiring.note(pool_name(Proxy), "default", had_to_wait=True)
     leases: Any = Proxy.pool.acquire_many(3, timeout=5)
     assert {lease.pk for lease in leases} == {row.pk for row in rows}
     for lease in leases:
@@ -65,7 +66,7 @@ def test_several_of_which_one_has_run_out_meanwhile_are_not_believed(monkeypatch
         return given
 
     monkeypatch.setattr(giving_out, "give_out", one_is_stolen_afterwards)
-    acquiring.note(Proxy, "default", had_to_wait=True)
+    acquiring.note(pool_name(Proxy), "default", had_to_wait=True)
     both = InBackground(lambda: Proxy.pool.acquire_many(2, timeout=20))
     (fence,) = eventually(lambda: stolen)
     verbs.release(connection, Proxy, rows[0].pk, fence, 0)
@@ -77,7 +78,7 @@ def test_several_of_which_one_has_run_out_meanwhile_are_not_believed(monkeypatch
 def test_a_first_look_serves_those_in_front_before() -> None:
     rows = several(Proxy, 2)
     in_front = ticket(Proxy)
-    acquiring.note(Proxy, "default", had_to_wait=True)
+    acquiring.note(pool_name(Proxy), "default", had_to_wait=True)
     lease: Any = Proxy.pool.acquire(timeout=5)
     ((first, _),) = given(in_front)
     assert {first, lease.pk} == {row.pk for row in rows}
@@ -98,7 +99,7 @@ def test_who_is_served_after_a_wait_is_remembered_as_one_who_had_to(
     eventually(lambda: looks)
     held.release()
     waiting.let_go("one")
-    assert acquiring.is_likely(Proxy, "default")
+    assert acquiring.is_likely(pool_name(Proxy), "default")
 
 
 def test_more_than_there_is_takes_no_ticket() -> None:

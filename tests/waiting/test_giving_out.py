@@ -1,5 +1,6 @@
 """What came free by itself is given to those who wait, and what blocks others is taken back."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from resourcepool.dialect import DbLater
 from resourcepool.models import Proxy, Ticket
 from resourcepool.waiting import giving_out, handover, tickets
-from tests.app.rows import busy_for, change, columns, granted, hold, new, several
+from tests.app.rows import busy_for, change, columns, granted, hold, new, several, steal
 from tests.concurrency.tickets import in_line
 from tests.waiting.handing_over import DE, US, everything, waiting_ticket
 from tests.waiting.waiters import given, ticket
@@ -71,9 +72,9 @@ class TestGivingOut:
         served, first, second = ticket(Proxy), ticket(Proxy), ticket(Proxy)
         in_line = tickets.in_line
 
-        def too_late(*args: Any) -> Any:
+        def too_late(*args: Any, **options: Any) -> Any:
             assert handover.give(connection, Proxy, one.pk, 0, waiting_ticket(served))
-            return in_line(*args)
+            return in_line(*args, **options)
 
         monkeypatch.setattr(tickets, "in_line", too_late)
         giving_out.give_out(connection, Proxy)
@@ -130,6 +131,81 @@ class TestTakingBack:
         assert sorted(given(urgent)) == sorted([(another.pk, 1), (one.pk, 3)])
         assert in_line() == ["stranger"]
 
+    def full(self, rows: Sequence[Any], count: int, **fields: Any) -> Ticket:
+        """Return a ticket for ``count`` that has been given these rows."""
+        one = ticket(Proxy, count=count, **fields)
+        for row in rows:
+            assert handover.give(connection, Proxy, row.pk, columns(row)["fence"], waiting_ticket(one))
+        return one
+
+    def test_frees_all_that_is_needed_in_one_turn(self) -> None:
+        rows = several(Proxy, 5)
+        usual = self.full(rows[:4], 5)
+        ticket(Proxy, count=3, priority=-1)
+        giving_out.take_back(connection, Proxy)
+        assert len(given(usual)) == 1
+        assert columns(usual)["is_waiting"]
+        assert [busy_for(row) <= 0 for row in rows[:4]] == [True, True, True, False]
+        giving_out.give_out(connection, Proxy)
+        assert Ticket.objects.filter(priority=-1, is_waiting=False).exists()
+
+    def test_frees_no_more_than_is_needed(self) -> None:
+        rows = several(Proxy, 4)
+        usual = self.full(rows[:3], 4)
+        ticket(Proxy, priority=-1)
+        giving_out.take_back(connection, Proxy)
+        assert len(given(usual)) == 2
+
+    def test_the_last_in_line_gives_first(self) -> None:
+        rows = several(Proxy, 4)
+        first = self.full(rows[:2], 3)
+        last = self.full(rows[2:], 3, priority=1)
+        ticket(Proxy, count=3, priority=-1)
+        giving_out.take_back(connection, Proxy)
+        assert (len(given(first)), len(given(last))) == (1, 0)
+
+    def test_what_an_earlier_one_in_the_middle_lacks_comes_from_the_last(self) -> None:
+        rows = several(Proxy, 4)
+        urgent = self.full(rows[:1], 2, priority=-1)
+        middle, last = self.full(rows[1:2], 2), self.full(rows[2:], 3, priority=1)
+        giving_out.take_back(connection, Proxy)
+        assert (len(given(urgent)), len(given(middle)), len(given(last))) == (1, 1, 0)
+
+    def test_of_several_selectors_only_what_fits_is_freed(self) -> None:
+        german, american = several(Proxy, 2, country="DE"), several(Proxy, 2, country="US")
+        usual = self.full([*german, *american], 5)
+        ticket(Proxy, count=3, priority=-1, selector=DE)
+        giving_out.take_back(connection, Proxy)
+        assert {pk for pk, _ in given(usual)} == {row.pk for row in american}
+
+    def test_a_row_that_expired_and_was_taken_by_another_is_not_freed(self) -> None:
+        rows = several(Proxy, 3)
+        usual = self.full(rows[:2], 3)
+        steal(rows[0])
+        ticket(Proxy, count=2, priority=-1)
+        giving_out.take_back(connection, Proxy)
+        assert columns(rows[0])["holder"] == "thief"
+        assert given(usual) == [(rows[0].pk, 1)]
+
+    def test_frees_nothing_more_of_a_ticket_that_was_completed_in_the_middle(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        rows = several(Proxy, 3)
+        usual = self.full(rows[:2], 3)
+        ticket(Proxy, count=2, priority=-1)
+        take_from = handover.take_from
+
+        def completed_meanwhile(*args: Any) -> bool:
+            done = take_from(*args)
+            for row in Proxy.objects.available():
+                handover.give(connection, Proxy, row.pk, row.fence, waiting_ticket(usual))
+            return done
+
+        monkeypatch.setattr(handover, "take_from", completed_meanwhile)
+        giving_out.take_back(connection, Proxy)
+        assert len(given(usual)) == 3
+        assert all(columns(row)["holder"] == "stranger" for row in rows)
+
     def test_leaves_alone_what_nobody_before_it_wants(self) -> None:
         row = new(Proxy, country="US")
         self.collecting(row)
@@ -152,8 +228,8 @@ class TestTakingBack:
         ticket(Proxy, priority=-1)
         in_line = tickets.in_line
 
-        def served_meanwhile(*args: Any) -> Any:
-            line = in_line(*args)
+        def served_meanwhile(*args: Any, **options: Any) -> Any:
+            line = in_line(*args, **options)
             assert handover.give(connection, Proxy, another.pk, 0, waiting_ticket(usual))
             return line
 

@@ -10,6 +10,7 @@ from resourcepool.models import Proxy, Ticket
 from resourcepool.waiting import giving_out, handover
 from resourcepool.waiting import lease as leases
 from resourcepool.waiting.contention import releasing
+from resourcepool.waiting.models import pool_name
 from tests.app.models import Bare, Device, Election
 from tests.app.rows import busy_for, change, columns, expire, granted, hold, lasts, new, several, steal
 from tests.waiting.handing_over import DE, US, everything, release, waiting_ticket
@@ -20,7 +21,7 @@ from tests.waiting.waiters import Chosen, given, ticket
 def _either_way_first(request: pytest.FixtureRequest) -> None:
     """A release tries first what was needed a moment ago; what comes of it is the same."""
     for model in (Proxy, Device, Election, Bare):
-        releasing.note(model, "default", had_to_wait=request.param)
+        releasing.note(pool_name(model), "default", had_to_wait=request.param)
 
 
 @pytest.mark.usefixtures("_either_way_first")
@@ -130,6 +131,25 @@ class TestARelease:
         monkeypatch.setattr(handover, "give", left_meanwhile)
         assert release(row, granted(row).fence)
         assert given(second) == [(row.pk, 2)]
+
+    def test_to_one_for_several_that_has_just_got_another_row_goes_to_it_all_the_same(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        row, other = several(Proxy, 2)
+        collects, behind = ticket(Proxy, count=3), ticket(Proxy)
+        in_line = handover.tickets.in_line
+
+        def meanwhile(*args: Any, **options: Any) -> Any:
+            monkeypatch.undo()
+            line = in_line(*args, **options)
+            assert handover.give(connection, Proxy, other.pk, 0, waiting_ticket(collects))
+            return line
+
+        fence = granted(row).fence
+        monkeypatch.setattr(handover.tickets, "in_line", meanwhile)
+        assert release(row, fence)
+        assert {pk for pk, _ in given(collects)} == {row.pk, other.pk}
+        assert given(behind) == []
 
 
 class TestInATransactionOfTheCaller:

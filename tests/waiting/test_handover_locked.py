@@ -8,6 +8,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.models import Proxy, Ticket
 from resourcepool.waiting.contention import releasing
+from resourcepool.waiting.models import pool_name
 from tests.app.rows import columns, granted, new
 from tests.waiting.handing_over import US, release
 from tests.waiting.waiters import given, ticket
@@ -33,7 +34,7 @@ class TestALockedTicket:
         row = new(Proxy)
         fence = granted(row).fence
         locked, free = ticket(Proxy), ticket(Proxy)
-        releasing.note(Proxy, "default", had_to_wait=likely)
+        releasing.note(pool_name(Proxy), "default", had_to_wait=likely)
         with locked_by(other, locked):
             assert release(row, fence)
         assert (given(locked), given(free)) == ([], [(row.pk, 2)])

@@ -9,6 +9,7 @@ from resourcepool.bell import Bell
 from resourcepool.models import Proxy, Ticket
 from resourcepool.waiting.contention import Speed, releasing
 from resourcepool.waiting.lease import release
+from resourcepool.waiting.models import pool_name
 from resourcepool.waiting.notices import notices
 from tests.app.rows import granted, hold, new
 from tests.eventually import InBackground, eventually
@@ -32,7 +33,7 @@ def _numbers_are_large() -> Any:
 
 @pytest.fixture(autouse=True)
 def _somebody_was_in_line_lately() -> None:
-    releasing.note(Proxy, "default", had_to_wait=True)
+    releasing.note(pool_name(Proxy), "default", had_to_wait=True)
 
 
 def test_a_release_wakes_who_waits_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:

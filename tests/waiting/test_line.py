@@ -14,6 +14,7 @@ from resourcepool.leases import verbs
 from resourcepool.models import Proxy, Ticket
 from resourcepool.waiting.contention import SHORTEST, speed_of
 from resourcepool.waiting.line import USED_AT_MOST, Line
+from resourcepool.waiting.models import pool_name
 from tests.app.models import Device
 from tests.app.rows import busy_for, change, columns, expire, hold, lasts, new, several
 from tests.committed import Clock
@@ -156,7 +157,7 @@ class TestLearning:
         assert given(first)
         for _ in range(3):
             last = ticket(Proxy)
-        assert speed_of(Proxy, "default").first_pause(last.pk, process_clock()) > 10 * SHORTEST
+        assert speed_of(pool_name(Proxy), "default").first_pause(last.pk, process_clock()) > 10 * SHORTEST
 
 
 class TestStatements:

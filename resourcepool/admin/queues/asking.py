@@ -97,5 +97,5 @@ def told(error: ResourcePoolError) -> str:
         return shown(error)
     values = error.value if isinstance(error.value, list) else [error.value]
     value = listed([str(each) for each in values])[:MOST_TOLD]
-    said = shown(say("not_allowed", name=error.name, value=value, why=error.allowed))
+    said = shown(say("not_allowed", name=error.name, value=value, why=error.why))
     return said.replace(f"{error.name}={value}", f"“{value}”", 1)

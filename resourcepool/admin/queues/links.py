@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.contrib.admin import AdminSite
+from django.contrib.admin.utils import quote
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
@@ -14,9 +15,9 @@ def to_list(site: AdminSite, model: Any, text: object, **wanted: object) -> Safe
     return _link(address(site, model, "changelist", **wanted), text)
 
 
-def to_page(site: AdminSite, model: Any, key: object, text: object) -> SafeString | str:
+def to_page(site: AdminSite, model: Any, key: Any, text: object) -> SafeString | str:
     """Return ``text`` as a link to the page of the row with this key; alone if the site has no such page."""
-    return _link(address(site, model, "change", key), text)
+    return _link(address(site, model, "change", quote(key)), text)
 
 
 def _link(there: str, text: object) -> SafeString | str:

@@ -34,7 +34,8 @@ class AskingByRows(Asking):
         if not self.attempt(request, do):
             return
         if count:
-            said = f"{operation.title}: {entered['reason']}" if entered.get("reason") else str(operation.title)
+            typed = ", ".join(str(value) for value in entered.values() if value)
+            said = f"{operation.title}: {typed}" if typed else str(operation.title)
             changed = [row for row in rows if row.pk in concerned]
             LogEntry.objects.log_actions(request.user.pk, changed, CHANGE, said)  # type: ignore[arg-type]
             self.message_user(request, operation.done % {"count": count}, messages.SUCCESS)

@@ -15,7 +15,7 @@ from resourcepool.admin.streams.places import PlaceAdmin
 from resourcepool.operations.operation import by_name
 from resourcepool.operations.work import PAUSE, RESUME
 from resourcepool.status.durations import duration
-from resourcepool.status.streams import STANDINGS, StreamStatus, streams
+from resourcepool.status.streams import STREAMS, StreamStatus, streams
 from resourcepool.taskqueue.models import Stream, Task
 
 SETTINGS = (
@@ -34,7 +34,7 @@ StreamStandingFilter = choice(
         ("paused", _("paused")),
         ("busy", _("with unfinished tasks")),
     ],
-    lambda rows, standing: STANDINGS[standing](rows) if standing in STANDINGS else rows,
+    lambda rows, standing: STREAMS.standings[standing](rows) if standing in STREAMS.standings else rows,
 )
 
 

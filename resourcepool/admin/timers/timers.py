@@ -19,8 +19,8 @@ from resourcepool.operations.operation import by_name
 from resourcepool.operations.timers import CANCEL, FIRE
 from resourcepool.operations.work import DISCARD, RETRY
 from resourcepool.status.durations import duration
+from resourcepool.status.work.schedules import recurrence
 from resourcepool.taskqueue.timers.models import Timer
-from resourcepool.taskqueue.timers.occurrences import Cron, Every, read
 
 CSS = {Timer.State.PENDING: "free", Timer.State.RUNNING: "leased", Timer.State.DONE: "free"}
 OF_ROWS = ("unfinished", "due", "late")  # filters of the rows, beside the states
@@ -37,17 +37,6 @@ StandingFilter = choice(
     ],
     lambda timers, state: getattr(timers, state)() if state in OF_ROWS else timers.filter(state=state),
 )
-
-
-def recurrence(text: str) -> str:
-    """Return a schedule for people: "every 300 s", "30 7 * * 1-5 (Europe/Berlin)"; "": it fires once."""
-    try:
-        schedule = read(text)
-    except (ValueError, LookupError, TypeError):  # written past validation
-        return text
-    if isinstance(schedule, Every):
-        return gettext("every %s s") % f"{schedule.seconds:,}".removesuffix(".0")
-    return f"{schedule.fields} ({schedule.tz})" if isinstance(schedule, Cron) else ""
 
 
 SCHEDULE = column("schedule", _("schedule"), recurrence)
@@ -98,6 +87,8 @@ class TimerAdmin(Timelined, ReadOnlyAdmin, AskingByRows):
         if timer.finished_at is not None:
             return ""
         left = timer.db_left / 1_000_000
+        if timer.state == Timer.State.PENDING and timer.holder and left > 0:
+            return gettext("handed over, not taken yet")
         if timer.state == Timer.State.PENDING and left > 0:
             return gettext("in %s") % duration(left)
         if timer.state == Timer.State.PENDING:

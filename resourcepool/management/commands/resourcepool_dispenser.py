@@ -1,23 +1,18 @@
 """``manage.py resourcepool_dispenser``: how the dispensers stand, and what operators change."""
 
-import argparse
-import shlex
-from typing import Any
+from typing import Any, ClassVar
 
-from django.core.management.base import CommandError, CommandParser
 from django.db import connections
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from resourcepool.database.retry import retrying
 from resourcepool.exceptions import BadOption
-from resourcepool.management import watching
-from resourcepool.management.dispenser_report import dispensers_as_text
 from resourcepool.management.on_tasks import TasksCommand
 from resourcepool.operations.dispensers import FREE
 from resourcepool.operations.operation import by_name
 from resourcepool.operations.work import DISCARD, RETRY
-from resourcepool.status.dispensers import dispensers, page_of_dispensers
+from resourcepool.status.dispensers import DISPENSERS
 from resourcepool.taskqueue.dispenser.models import Bucket, Dispenser, DispenserTask
 from resourcepool.taskqueue.dispenser.pool import TaskPool
 
@@ -26,8 +21,14 @@ State = DispenserTask.State
 
 class Command(TasksCommand):
     place, work = Dispenser, DispenserTask
+    places = DISPENSERS
     states = [one for one in State.values if one not in (State.ASSIGNED, State.DONE)]
     on_work = by_name(RETRY, DISCARD)
+    lists = "tasks"
+    helps: ClassVar = {
+        "show": gettext_lazy("shows all dispensers, or one; the default"),
+        "tasks": gettext_lazy("lists the tasks of a dispenser, by key"),
+    }
     about = gettext_lazy(
         "Shows each dispenser: how many tasks are ready, assigned and failed, how many buckets workers have, and why"
         " nothing is handed out; pauses and resumes dispensers, adds, retries and discards tasks, frees buckets."
@@ -35,6 +36,7 @@ class Command(TasksCommand):
     example = (
         "manage.py resourcepool_dispenser\n"
         "manage.py resourcepool_dispenser show reviews --watch 5\n"
+        "manage.py resourcepool_dispenser tasks reviews --state failed\n"
         "manage.py resourcepool_dispenser pause reviews\n"
         "manage.py resourcepool_dispenser add reviews film-101 5.0 film-102 1.0\n"
         "manage.py resourcepool_dispenser free reviews alice\n"
@@ -43,16 +45,8 @@ class Command(TasksCommand):
         "manage.py resourcepool_dispenser clear reviews"
     )
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        """See ``BaseCommand``."""
-        watching.add_watch(parser)
-        about = _("one of these; each has a --help of its own")
-        acts = parser.add_subparsers(dest="do", metavar="WHAT", title=_("what to do"), help=about)
-        show = acts.add_parser("show", help=_("shows all dispensers, or one; the default"))
-        show.add_argument("dispenser", nargs="?", help=_("only this one"))
-        show.add_argument("--after", default="", metavar="NAME", help=_("the next page: those after this name"))
-        watching.add_watch(show, default=argparse.SUPPRESS)
-        self.add_operations(acts)
+    def add_acts(self, acts: Any) -> None:
+        """See ``TasksCommand``."""
         told = {
             FREE.name: str(FREE.title),
             "add": _("adds tasks, and gives new scores to those that are ready"),
@@ -68,17 +62,11 @@ class Command(TasksCommand):
         )
         found["clear"].add_argument("--yes", action="store_true", help=_("do not ask"))
 
-    def run(self, **options: Any) -> None:
-        """See ``OperatorCommand``."""
-        does, name = options["do"] or "show", options.get("dispenser")
-        if does != "show" and (options["json"] or options["watch"] is not None):
-            raise CommandError(_("--watch and --json are for show; nothing was changed"))
-        if does == "show":
-            watching.watch(self, lambda: _look(name, options.get("after", "")), options)
-        elif does == "add":
-            if not options["new"]:
-                self.known(name)
-            count = TaskPool(str(name)).add_many(_scores(options["tasks"]))
+    def do(self, does: str, options: dict[str, Any]) -> None:
+        """See ``TasksCommand``."""
+        name = options["dispenser"]
+        if does == "add":
+            count = self._added(str(name), options)
             told = {"count": count, "others": len(options["tasks"]) // 2 - count}
             self.stdout.write(_("new: %(count)d; there already: %(others)d") % told)
         elif does == "clear":
@@ -90,21 +78,24 @@ class Command(TasksCommand):
         else:
             self.do_operation(does, options)
 
+    def _added(self, name: str, options: dict[str, Any]) -> int:
+        if not options["new"]:
+            try:
+                self.known(name)
+            except BadOption as error:
+                allowed = _("%s; --new makes it") % error.allowed
+                raise BadOption(error.name, error.value, allowed) from None
+        try:
+            return TaskPool(name).add_many(_scores(options["tasks"]))
+        except BadOption as error:
+            raise error.of(
+                "KEY SCORE" if error.name == "mapping" else error.name
+            ) from None  # as it is called here
+
     def _free(self, dispenser: Dispenser, names: set[str]) -> None:
         rows = Bucket.objects.using(self.using).filter(dispenser=dispenser, name__in=names)
         found = set(retrying(connections[rows.db], lambda: list(rows.values_list("name", flat=True))))
         self.operate(FREE, rows, len(found), {}, self.unknown(dispenser.name, names - found))
-
-
-def _look(name: str | None, after: str) -> watching.Look:
-    if name:
-        found = dispensers(name)
-        return {"dispensers": found}, dispensers_as_text(found)
-    page = page_of_dispensers(after)
-    if after and not page.dispensers:
-        return {"dispensers": [], "after": ""}, [_("There are no more.")]
-    told = ["", _("There are more: --after %s") % shlex.quote(page.after)] if page.after else []
-    return {"dispensers": page.dispensers, "after": page.after}, [*dispensers_as_text(page.dispensers), *told]
 
 
 def _scores(words: list[str]) -> dict[str, float]:
@@ -113,7 +104,7 @@ def _scores(words: list[str]) -> dict[str, float]:
     if len(words) % 2:
         raise BadOption("KEY SCORE", words[-1], _("a score after each key, such as film-101 5.0"))
     if len(set(keys)) < len(keys):
-        raise BadOption("KEY SCORE", f"{len(keys)} keys", _("each key once"))
+        raise BadOption("KEY SCORE", f"{len(keys)} keys", because=_("each key once"))
     for key, text in zip(keys, words[1::2], strict=True):
         try:
             found[key] = float(text)

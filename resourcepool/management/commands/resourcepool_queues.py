@@ -70,7 +70,7 @@ class Command(OperatorCommand):
         elif settings:
             option = next(told.SPANS.get(one, "--strategy") for one in settings)
             raise BadOption(
-                option, options[next(iter(settings))], _("only with --new; later the admin changes it")
+                option, options[next(iter(settings))], because=_("only with --new; later the admin changes it")
             )
         else:
             operating.add_queues(name, ids, by=actor(), **of_each)
@@ -79,11 +79,13 @@ class Command(OperatorCommand):
     def _change(self, options: dict[str, Any]) -> None:
         ids, needed = queue_ids(options["queue"]), told.labels(options["label"] or [])
         if options["no_label"] and needed:
-            raise BadOption("--no-label", options["label"], _("without --label"))
+            raise BadOption("--no-label", options["label"], because=_("without --label"))
         labels = needed if needed or options["no_label"] else None
         about = {"parameter": options["parameter"], "labels": labels}
         if about == {"parameter": None, "labels": None}:
-            raise BadOption("change", options["task_type"], _("with --parameter, --label or --no-label"))
+            raise BadOption(
+                "change", options["task_type"], because=_("with --parameter, --label or --no-label")
+            )
         operating.change_queues(options["task_type"], ids, by=actor(), **about)
         text = ngettext("Changed %s queue.", "Changed %s queues.", len(ids))
         self._say_how_many(text, len(ids))
@@ -196,4 +198,4 @@ def _create(name: str, ids: Sequence[str], **about: Any) -> None:
     try:
         operating.create(name, ids, by=actor(), **about)
     except BadOption as error:
-        raise BadOption(told.SPANS.get(error.name, error.name), error.value, error.allowed) from None
+        raise error.of(told.SPANS.get(error.name, error.name)) from None

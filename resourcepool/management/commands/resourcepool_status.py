@@ -13,9 +13,11 @@ from resourcepool.management import status_report as report
 from resourcepool.management.base import OperatorCommand
 from resourcepool.management.layout import more
 from resourcepool.status.alarms import alarms_of
+from resourcepool.status.channels import channels
 from resourcepool.status.dispensers import dispensers
 from resourcepool.status.holders import Holding, counts, holdings
 from resourcepool.status.jobs import jobs
+from resourcepool.status.locks.standing import standing as locks
 from resourcepool.status.pools import pools
 from resourcepool.status.queues.task_types import task_types
 from resourcepool.status.streams import streams
@@ -63,7 +65,7 @@ class Command(OperatorCommand):
             self.leases = _leases(models, **options)
         stand, periodic = pools(models), jobs()
         leaks = open_leaks([pool.label for pool in stand])
-        others = () if is_one else (task_types(), streams(), dispensers(), topics())
+        others = () if is_one else (task_types(), streams(), dispensers(), topics(), locks(), channels())
         wrong = alarms_of(stand, periodic, leaks, *others)
         parts = [*report.pools_as_text(stand), *([] if is_one else ["", *report.jobs_as_text(periodic)])]
         parts += [*report.problems_as_text(wrong), *_leases_as_text(self.leases)]

@@ -33,7 +33,8 @@ class Command(OperatorCommand):
         parser.add_argument("params", nargs="?", default="{}", help=_("a JSON object; default: {}"))
         parser.add_argument("--key", help=_("unique in the stream; default: a random one"))
         parser.add_argument("--lane", default="", help=_("tasks of one lane run in order"))
-        parser.add_argument("--task-time", metavar="TIME", help=_("its place in the order; default: now"))
+        about = _("its place in the order: a time such as %s; default: now") % EXAMPLES[settings.USE_TZ]
+        parser.add_argument("--task-time", metavar="TIME", help=about)
 
     def run(self, **options: Any) -> None:
         """Submit it, and say whether it is new."""

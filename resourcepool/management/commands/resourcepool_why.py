@@ -8,24 +8,36 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from resourcepool.exceptions import BadOption
+from resourcepool.locks.channels.models import Broadcast
 from resourcepool.management import arguments
 from resourcepool.management import why_report as report
 from resourcepool.management.base import OperatorCommand
-from resourcepool.management.dispenser_report import dispensers_as_text
+from resourcepool.management.channels_report import channels_as_text
 from resourcepool.management.layout import plain
-from resourcepool.management.streams_report import streams_as_text
-from resourcepool.management.timers_report import topics_as_text
+from resourcepool.management.locks_report import held_names, locks_in_full
+from resourcepool.management.work_report import places_as_text
 from resourcepool.status import why
+from resourcepool.status.channels import channel_of
 from resourcepool.status.dispensers import dispenser_of
+from resourcepool.status.locks.cycles import cycles
+from resourcepool.status.locks.kinds import LockKind
+from resourcepool.status.locks.names import lock_named
+from resourcepool.status.locks.of_holder import held_by, processes
 from resourcepool.status.search import Matches, find, without_password
 from resourcepool.status.streams import stream_of
 from resourcepool.status.timers import topic_of
+from resourcepool.taskqueue.dispenser.models import Dispenser
+from resourcepool.taskqueue.models import Stream
+from resourcepool.taskqueue.timers.models import Topic
 
-OF_TASKS: dict[str, tuple[Callable[[str], Any], Callable[[Any], list[str]]]] = {
-    "stream": (stream_of, streams_as_text),
-    "dispenser": (dispenser_of, dispensers_as_text),
-    "topic": (topic_of, topics_as_text),
+OF_TASKS: dict[Any, Callable[[str], Any]] = {
+    Stream: stream_of,
+    Dispenser: dispenser_of,
+    Topic: topic_of,
+    Broadcast: channel_of,
 }
+
+CALLED = {Broadcast: "channel"}  # models that have another name than what users know
 
 
 class Command(OperatorCommand):
@@ -33,8 +45,9 @@ class Command(OperatorCommand):
         "Says of a resource who has it, since when, for how long still, how its last leases ended, and why it is not"
         " handed out; of a holder what it has, and why it waits: its place in line, what it wants, who is in front."
         " A resource is known by id, name or address, a holder by name, host or host/pid; part of it will do. Of a"
-        " stream of tasks, a dispenser or a topic of timers, known by its whole name, it says why nothing runs or is"
-        " handed out."
+        " stream of tasks, a dispenser, a topic of timers or a channel, known by its whole name, it says why nothing"
+        " runs, is handed out or is read; of a lock, a semaphore, a read-write lock or a condition who has it and who"
+        " waits."
     )
     example = (
         "manage.py resourcepool_why 17\n"
@@ -42,12 +55,19 @@ class Command(OperatorCommand):
         "manage.py resourcepool_why 198.51.100.7:3128\n"
         "manage.py resourcepool_why crawler3/4711 --json\n"
         "manage.py resourcepool_why oracle\n"
-        "manage.py resourcepool_why order.timeout"
+        "manage.py resourcepool_why order.timeout\n"
+        "manage.py resourcepool_why lock nightly-report"
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("pool", nargs="?", help=_("look only there (app.Model, or Model)"))
-        parser.add_argument("what", help=_("a resource, a holder, a stream, a dispenser or a topic"))
+        parser.add_argument(
+            "pool",
+            nargs="?",
+            help=_("look only there (app.Model, or Model; or lock, semaphore, rwlock, condition, barrier)"),
+        )
+        parser.add_argument(
+            "what", help=_("a resource, a holder, a stream, a dispenser, a topic, a channel or a lock")
+        )
         parser.add_argument("--pool", dest="in_pool", metavar="POOL", help=_("the same as the first word"))
         parser.add_argument("--json", action="store_true", help=_("print one JSON object"))
         arguments.add_limit(parser, 10)
@@ -56,16 +76,27 @@ class Command(OperatorCommand):
         """See ``OperatorCommand``."""
         if not options["what"].strip():
             raise BadOption(
-                "what", options["what"], _("a resource, a holder, a stream, a dispenser or a topic")
+                "what",
+                options["what"],
+                _("a resource, a holder, a stream, a dispenser, a topic, a channel or a lock"),
             )
         label = options["pool"] or options["in_pool"]
+        if label in [*LockKind]:
+            name = options["what"].strip()
+            if not self._is_lock(name, label):
+                text = _("no %(kind)s is called %(name)s")
+                raise CommandError(text % {"kind": label, "name": plain(name)})
+            return
         models = arguments.pools(label)
         found = _found(options["what"], models, options["limit"], by_key=label is not None)
         said = plain(without_password(options["what"]), 120)
         if not found.resources and not found.holders:
-            if label is None and self._is_of_tasks(options["what"].strip()):
+            name = options["what"].strip()
+            if label is None and (self._is_of_tasks(name) or self._is_lock(name) or self._holds_locks(name)):
                 return
-            text = _("no resource, running lease, place in line, stream, dispenser or topic is called %r")
+            text = _(
+                "no resource, running lease, place in line, stream, dispenser, topic, channel or lock is called %r"
+            )
             raise CommandError(text % said)
         if len(found.resources) + len(found.holders) > 1:
             self.show(found, report.candidates_as_text(found))
@@ -79,13 +110,29 @@ class Command(OperatorCommand):
             holder = why.holder(found.holders[0], models, options["limit"])
             self.show(holder, report.holder_as_text(holder))
 
-    def _is_of_tasks(self, name: str) -> bool:
-        """Show the stream, the dispenser and the topic of this name; tell whether there is one of these."""
-        found = {kind: (one, as_text) for kind, (find, as_text) in OF_TASKS.items() if (one := find(name))}
+    def _is_lock(self, name: str, kind: str = "") -> bool:
+        """Show the lock, semaphore, read-write lock and condition of this name; tell whether there is one."""
+        found = lock_named(name, kind)
         if not found:
             return False
-        lines = [line for one, as_text in found.values() for line in ("", *as_text([one]))]
-        ones = {kind: one for kind, (one, _as_text) in found.items()}
+        circles = [one for one in cycles() if any(one.is_about(lock.kind, lock.name) for lock in found)]
+        self.show({"locks": found, "cycles": circles}, locks_in_full(found, circles))
+        return True
+
+    def _holds_locks(self, holder: str) -> bool:
+        """Show what the processes hold that may be meant by this; tell whether they hold anything."""
+        found = held_by(processes(holder))
+        if found:
+            self.show({"holds": found}, held_names(found))
+        return bool(found)
+
+    def _is_of_tasks(self, name: str) -> bool:
+        """Show the stream, dispenser, topic and channel of this name; tell whether there is one of these."""
+        found = {model: one for model, find in OF_TASKS.items() if (one := find(name))}
+        if not found:
+            return False
+        lines = [line for model, one in found.items() for line in ("", *_as_text(model, one))]
+        ones = {CALLED.get(model, model._meta.model_name): one for model, one in found.items()}
         self.show(ones if len(ones) > 1 else next(iter(ones.values())), lines[1:])
         return True
 
@@ -95,3 +142,7 @@ def _found(what: str, models: Sequence[Any], limit: int, *, by_key: bool) -> Mat
     found = find(what, models, limit)
     of_this_key = [row for row in found.resources if str(row.pk) == what.strip()] if by_key else []
     return Matches(of_this_key) if of_this_key else found
+
+
+def _as_text(model: Any, one: Any) -> list[Any]:
+    return channels_as_text([one]) if model is Broadcast else places_as_text(model, [one])

@@ -43,14 +43,14 @@ class ProxyChecker(Checker):
     ) -> None:
         super().__init__(**general)
         if find_spec("httpcore") is None:
-            raise BadOption("checker", type(self).__name__, f"it needs httpcore; {PIP}")
+            raise BadOption("checker", type(self).__name__, because=f"it needs httpcore; {PIP}")
         self._url, self._host, self._port = _target(url)
         self._status, self._text, self._ca = _statuses(status), _text(text), _file(ca)
         self._guard = Guard(allow)
         try:
             self._guard.check(self._host, self._host, self._port)
         except Fault as fault:
-            raise BadOption("url", _without_secrets(url), fault.why) from None
+            raise BadOption("url", _without_secrets(url), because=fault.why) from None
         except ValueError:
             return  # a name: looked up by prepare()
 

@@ -30,7 +30,7 @@ def refuse_event_loop() -> None:
         return
     name = threading.current_thread().name
     allowed = "it runs an event loop; run the server and its loop in another one, with asyncio.to_thread(..)"
-    raise BadOption("thread", name, allowed)
+    raise BadOption("thread", name, because=allowed)
 
 
 class Hand:

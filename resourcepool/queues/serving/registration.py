@@ -67,7 +67,9 @@ def register(
         if not Queue.objects.using(using).filter(task_type=locked).exists():
             add = f"`manage.py resourcepool_queues add {locked.name} <queue> ..`"
             raise BadOption(
-                "task_type", locked.name, Sentence(_("it has no queues; add some: %(command)s"), command=add)
+                "task_type",
+                locked.name,
+                because=Sentence(_("it has no queues; add some: %(command)s"), command=add),
             )
         sent_at, ttl = monotonic(), locked.judge_dead_after
         row = Server(

@@ -189,7 +189,7 @@ class QueueServer:
     def stop_on_signals(self, *numbers: int) -> None:
         """Make these signals (SIGTERM and SIGINT if none are given) call ``stop``; in the main thread."""
         if (thread := threading.current_thread()) is not threading.main_thread():
-            raise BadOption("thread", thread.name, "call stop_on_signals() in the main thread")
+            raise BadOption("thread", thread.name, because="call stop_on_signals() in the main thread")
         for number in numbers or (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: self.stop())
 
@@ -233,7 +233,7 @@ class QueueServer:
             )
         if self._membership is None:
             allowed = "start() it first, or write: with QueueServer(..) as server: ..."
-            raise BadOption("server", self.name, allowed)
+            raise BadOption("server", self.name, because=allowed)
         return self._membership
 
     def _register(self, application: Application, after: Membership | None = None) -> Membership:

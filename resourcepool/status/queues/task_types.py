@@ -187,7 +187,7 @@ def task_type(name: str) -> TaskTypeStatus:
     """Return the state of one task type; raises BadOption, which names the existing ones."""
     found = task_types([find_task_type(name, using_of_queues()).name])
     if not found:  # it was deleted in between
-        raise BadOption("task_type", name, Sentence(_("it was there a moment ago")))
+        raise BadOption("task_type", name, because=Sentence(_("it was there a moment ago")))
     return found[0]
 
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
-from django.db import connections, transaction
+from django.db import connections
 
 from resourcepool import options
 from resourcepool.database.retry import retrying
@@ -46,11 +46,13 @@ class TaskBucket:
         """
         self.name, self._pool = checking.name("name", name), checking.name("pool", pool)
         self._ttl = options.seconds("exp", exp, least=0.1)
-        self._factory, self._holder = factory, checking.name("holder", holder or name)
+        self._factory, self._holder = given.factory(factory), checking.name("holder", holder or name)
         self._using: str = buckets.database()
 
     def add(self, tasks: Iterable[Any]) -> list[given.Assigned]:
         """Put these keys into the bucket, in the pool or not; returns those it got: not what other workers have.
+
+        Those that ``factory`` refuses are failed, as by ``TaskDispenser.assign_tasks``.
 
         Raises:
             BadOption: a key is not allowed.
@@ -61,13 +63,15 @@ class TaskBucket:
         got: Rows = []
         for chunk in chunks(wanted):
             got += self._add(chunk)
-        return [given.Assigned(self._factory(row.key), row.fence, row.score) for row in got]
+        told, refused = given.assigned(got, self._factory)
+        buckets.fail_unreadable(self._using, refused)
+        return told
 
     def _add(self, wanted: dict[str, float]) -> Rows:
         connection = connections[self._using]
 
         def once() -> Rows | None:
-            with transaction.atomic(using=self._using):
+            with buckets.limited(self._using):
                 if not statements.touch(connection, bucket, self._ttl):
                     return None
                 there = known(connection, self._pool, wanted)
@@ -105,33 +109,35 @@ class TaskBucket:
     def pop(self, *, reverse: bool = False) -> Any:
         """Take its first task (``reverse``: its last one) out for good, and extend it; None: it is empty, or expired.
 
-        At most once: what a process that dies had taken is lost, unless it took it in a transaction of its own.
+        At most once: what a process that dies had taken is lost, unless it took it in a transaction of its own. Tasks
+        whose keys ``factory`` refuses are failed; after any other error of it none is taken.
         """
         bucket, connection = self._live(), connections[self._using]
         if bucket is None:
             return None
 
-        def once() -> Rows:
-            with transaction.atomic(using=self._using):
+        def once() -> Any:
+            with buckets.limited(self._using):
                 if not statements.touch(connection, bucket, self._ttl):
-                    return []
+                    return None
                 rows = statements.held(connection, bucket)
-                one = rows[-1:] if reverse else rows[:1]
-                # By its fence: tasks_done locks only the task.
-                fences = {row.pk: row.fence for row in one}
-                return one if one and statements.retire(connection, fences, "assigned") else []
+                for row in reversed(rows) if reverse else rows:
+                    made, refused = given.read([row], self._factory)
+                    buckets.fail_unreadable(self._using, refused)
+                    # By its fence: tasks_done locks only the task.
+                    if made and statements.retire(connection, {row.pk: row.fence}, "assigned"):
+                        return made[0][1]
+                return None
 
-        rows = retrying(connection, once)
-        return self._factory(rows[0].key) if rows else None
+        return retrying(connection, once)
 
     def peek_all(self) -> list[Any]:
-        """Return its keys in order; none when it has expired, or there is none."""
+        """Return its keys in order, but those that ``factory`` refuses; none when it has expired, or there is none."""
         bucket, connection = self._live(), connections[self._using]
         if bucket is None:
             return []
-        return [
-            self._factory(row.key) for row in retrying(connection, partial(statements.held, connection, bucket))
-        ]
+        rows = retrying(connection, partial(statements.held, connection, bucket))
+        return [one for _, one in given.read(rows, self._factory)[0]]
 
     def _live(self) -> int | None:
         return buckets.live(self._using, self._pool, self.name)

@@ -10,15 +10,15 @@ from typing import Any
 from django.db import connections
 
 from resourcepool import options
+from resourcepool.database.open_transaction import limit_silence
 from resourcepool.database.retry import retrying
-from resourcepool.dialect import DbNow, read_clock
-from resourcepool.events import say
+from resourcepool.dialect import DbNow, for_project
 from resourcepool.taskqueue import checking
 from resourcepool.taskqueue.dispenser import buckets, given, handing, statements
 from resourcepool.taskqueue.dispenser.given import Assigned
 from resourcepool.taskqueue.dispenser.models import Bucket, DispenserTask
 from resourcepool.taskqueue.dispenser.pool import MOST, TaskPool
-from resourcepool.taskqueue.dispenser.rebuild import Rebuilt, rebuild
+from resourcepool.taskqueue.dispenser.rebuild import Rebuilt, clock, rebuild
 
 SHORTEST = 0.1  # seconds that a bucket lasts
 AT_ONCE = 1_000  # tasks in a statement
@@ -61,9 +61,8 @@ class TaskDispenser:
 
     @staticmethod
     def now() -> datetime.datetime:
-        """Return the database's clock, for ``as_of`` of ``recreate_task_pool``."""
-        connection = connections[buckets.database()]
-        return retrying(connection, partial(read_clock, connection))
+        """Return the database's clock, for ``as_of`` of ``recreate_task_pool``; without USE_TZ as one of TIME_ZONE."""
+        return for_project(clock(connections[buckets.database()]))
 
     def add(self, task: str | int, priority: float) -> bool:
         """Add a task; see ``TaskPool.add_many``."""
@@ -108,7 +107,8 @@ class TaskDispenser:
 
         It keeps those that it has, and gets the first of the pool; if it has more, its last ones go back at once. While
         the dispenser is paused it gets none. Its bucket expires ``bucket_ttl`` from now. A task whose key ``factory``
-        refuses with a ValueError, a TypeError or an ArithmeticError is failed, and no worker is held up by it.
+        refuses with a ValueError, a TypeError or an ArithmeticError, or of which it makes another key (7 of "007"), is
+        failed, and no worker is held up by it.
 
         Args:
             limit: 0 to 10,000.
@@ -126,10 +126,7 @@ class TaskDispenser:
             told, refused = given.assigned(rows, self.pool.factory)
             if not refused:
                 return told
-            for row, error in refused:
-                it = DispenserTask.objects.using(self._using).filter(pk=row.pk, fence=row.fence)
-                said = say("key_unreadable", error=f"{type(error).__name__}: {error}"[:200])
-                retrying(connections[self._using], partial(it.fail, said))
+            buckets.fail_unreadable(self._using, refused)
 
     def check_tasks(self, worker: str, tasks: Iterable[Any]) -> bool:
         """Whether the worker's bucket is live and holds exactly these keys."""
@@ -143,6 +140,8 @@ class TaskDispenser:
     def tasks_done(self, worker: str, tasks: Iterable[Any]) -> dict[Any, Done]:
         """Finish tasks of this worker; returns {key: what became of it}. In the caller's transaction, if one is open.
 
+        The keys are as ``factory`` makes them; one that it refuses is text.
+
         A task counts if it still has the fence under which it was assigned, also when the bucket has expired and nobody
         has taken it back. Repeating the call says the same.
 
@@ -154,10 +153,18 @@ class TaskDispenser:
             DatabaseUnavailable: some may be done; call it again.
         """
         fences, name = given.fences(tasks), checking.name("worker", worker)
+        named = {key: self._named(key) for key in fences}  # an error of the factory comes before any end
+        limit_silence(connections[self._using], self._ttl)
         told: dict[Any, Done] = {}
         for part in _parts(fences):
             told.update(retrying(connections[self._using], partial(self._finish, name, part)))
-        return {self.pool.factory(key): one for key, one in told.items()}
+        return {named[key]: one for key, one in told.items()}
+
+    def _named(self, key: str) -> Any:
+        try:
+            return given.same_key(self.pool.factory, key)
+        except given.REFUSALS:
+            return key
 
     def _finish(self, worker: str, fences: dict[str, int]) -> dict[str, Done]:
         if statements.done(connections[self._using], self.name, worker, fences) == len(fences):

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 from django.utils.translation import gettext_noop as _
@@ -25,31 +26,48 @@ class Assigned(NamedTuple):
     score: float
 
 
-def assigned(
-    rows: Iterable[Row], factory: Callable[[str], Any]
-) -> tuple[list[Assigned], list[tuple[Row, Exception]]]:
-    """Return tasks as callers get them, and those whose key ``factory`` refuses, each with its error."""
-    told: list[Assigned] = []
-    refused: list[tuple[Row, Exception]] = []
+Factory = Callable[[str], Any]
+Refused = list[tuple[Row, Exception]]
+REFUSALS = (ValueError, TypeError, ArithmeticError)  # by which a factory says that a key is none
+
+
+def read(rows: Iterable[Row], factory: Factory) -> tuple[list[tuple[Row, Any]], Refused]:
+    """Return tasks with what ``factory`` makes of their keys, and those whose key it refuses, each with its error."""
+    made: list[tuple[Row, Any]] = []
+    refused: Refused = []
     for row in rows:
         try:
-            told.append(Assigned(factory(row.key), row.fence, row.score))
-        except (ValueError, TypeError, ArithmeticError) as error:
+            made.append((row, factory(row.key)))
+        except REFUSALS as error:
             refused.append((row, error))
-    return told, refused
+    return made, refused
+
+
+def assigned(rows: Iterable[Row], factory: Factory) -> tuple[list[Assigned], Refused]:
+    """Return tasks as callers get them, and those that no caller could name again, each with the error."""
+    made, refused = read(rows, partial(same_key, factory))
+    return [Assigned(one, row.fence, row.score) for row, one in made], refused
+
+
+def same_key(factory: Factory, text: str) -> Any:
+    """Return what ``factory`` makes of a key; raises ValueError if that is another key: 7 of "007"."""
+    made = factory(text)
+    if isinstance(made, int | str) and not isinstance(made, bool) and key(made) != text:
+        raise ValueError(f"it makes {made!r} of {text!r}, which is another key")
+    return made
 
 
 def key(value: object, option: str = "key") -> str:
     """Return a key as it is stored; raises BadOption if it is neither a whole number nor a line of text."""
     if isinstance(value, int) and not isinstance(value, bool):
         # Python itself refuses to write out a number of thousands of digits.
-        value = str(value) if abs(value) < 10 ** (MAX_KEY - 1) else value
+        value = str(int(value)) if abs(value) < 10 ** (MAX_KEY - 1) else value
     return checking.name(option, value, most=MAX_KEY)
 
 
 def keys(values: object, option: str = "tasks") -> set[str]:
     """Return these keys, or those of assigned tasks; raises BadOption."""
-    if isinstance(values, str | bytes | bytearray) or not isinstance(values, Iterable):
+    if isinstance(values, str | bytes | bytearray | memoryview) or not isinstance(values, Iterable):
         raise BadOption(option, values, Sentence(_("a list of keys")))
     return {key(one.key if isinstance(one, Assigned) else one, option) for one in values}
 
@@ -58,18 +76,29 @@ def scores(mapping: object, option: str = "mapping") -> dict[str, float]:
     """Return {key: score} as it is stored; raises BadOption, naming the first key that is not allowed."""
     if not isinstance(mapping, Mapping):
         raise BadOption(option, mapping, Sentence(_("a mapping of keys to scores")))
-    checked = {}
-    for one, score in mapping.items():
-        is_number = isinstance(score, int | float) and not isinstance(score, bool)
-        if not is_number or not -math.inf < score < math.inf:
-            raise BadOption(option, {one: score}, Sentence(_("a finite number")))
-        try:
-            checked[key(one, option)] = float(score)
-        except OverflowError:
-            raise BadOption(option, {one: score}, Sentence(_("a finite number"))) from None
+    checked = {key(one, option): score(number, option, {one: number}) for one, number in mapping.items()}
     if len(checked) < len(mapping):  # 1 and "1"
-        raise BadOption(option, f"{len(mapping)} keys", Sentence(_("each key once, as a number or as text")))
+        raise BadOption(
+            option, f"{len(mapping)} keys", because=Sentence(_("each key once, as a number or as text"))
+        )
     return checked
+
+
+def score(value: object, option: str = "priority", shown: object = None) -> float:
+    """Return a score as it is stored; raises BadOption, which shows ``shown`` in place of the value if it is given."""
+    try:
+        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+            return float(value)
+    except OverflowError:  # a whole number that is too large
+        pass
+    raise BadOption(option, value if shown is None else shown, Sentence(_("a finite number")))
+
+
+def factory(value: Factory) -> Factory:
+    """Return it if it can be called; raises BadOption."""
+    if not callable(value):
+        raise BadOption("factory", value, Sentence(_("a function of the text of a key")))
+    return value
 
 
 def fences(tasks: object, option: str = "tasks") -> dict[str, int]:
@@ -83,6 +112,7 @@ def fences(tasks: object, option: str = "tasks") -> dict[str, int]:
             raise BadOption(option, task, Sentence(PAIRS))
         if not 0 <= task[1] < 2**63:  # Python itself refuses to write out a number of thousands of digits
             raise BadOption(option, f"a fence for {task[0]!r}", Sentence(PAIRS))
-        if found.setdefault(key(task[0], option), task[1]) != task[1]:
-            raise BadOption(option, task, Sentence(_("each task under one fence")))
+        fence = int(task[1])  # an enum that is one, too, is written out as a number
+        if found.setdefault(key(task[0], option), fence) != fence:
+            raise BadOption(option, task, because=Sentence(_("each task under one fence")))
     return found

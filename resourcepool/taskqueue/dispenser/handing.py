@@ -2,12 +2,19 @@
 
 from functools import partial
 
-from django.db import connections, transaction
+from django.db import connections
 
 from resourcepool.database.retry import retrying
 from resourcepool.leases.short_transactions import locked_row
 from resourcepool.taskqueue.dispenser import statements
-from resourcepool.taskqueue.dispenser.buckets import TRIES, opened, refuse_open_transaction
+from resourcepool.taskqueue.dispenser.buckets import (
+    TRIES,
+    WAIT,
+    WHOLE_REBUILD,
+    limited,
+    opened,
+    refuse_open_transaction,
+)
 from resourcepool.taskqueue.dispenser.models import Dispenser, DispenserTask
 from resourcepool.taskqueue.dispenser.statements import Row, Seen
 
@@ -47,7 +54,7 @@ def _send(
     """Return what the bucket holds after this; None: it has expired."""
     connection, bucket = connections[using], seen.bucket
     assert bucket is not None  # noqa: S101 (for the type checker)
-    with transaction.atomic(using=using):
+    with limited(using, wait=WHOLE_REBUILD if after_rebuild else WAIT):
         if after_rebuild:
             list(Dispenser.objects.using(using).filter(pk=dispenser).select_for_update().values_list("pk"))
         if not statements.touch(connection, bucket, ttl):

@@ -3,7 +3,7 @@
 from typing import Any, ClassVar, Self
 
 from django.core.validators import MinLengthValidator
-from django.db import models, transaction
+from django.db import models
 from django.db.models import F
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import gettext_noop
@@ -11,6 +11,7 @@ from django.utils.translation import gettext_noop
 from resourcepool.database.columns import check_finite, seconds, whole
 from resourcepool.dialect import DbNow, FenceField, KeyField
 from resourcepool.leases.models import AbstractLease, LeaseQuerySet
+from resourcepool.leases.short_transactions import briefly
 from resourcepool.options import DAY
 from resourcepool.signals import Fact, What, tell
 from resourcepool.taskqueue.abstract import AbstractWork, PausableQuerySet, WorkQuerySet
@@ -68,7 +69,11 @@ class BucketQuerySet(LeaseQuerySet):
         """Return their tasks to the pool under new fences, and end them; returns how many buckets there were.
 
         A worker that goes on with its tasks is told that they are stale; it gets a new bucket when it asks for more.
+
+        Raises:
+            RowLocked: a bucket, or a task in it, is locked by somebody's transaction; those before it are free.
         """
+        self._for_write = True  # what decides is not asked of a replica
         # One transaction each: a worker that is being handed tasks is waited for, and has no other one locked.
         found = self.order_by("pk").values_list("pk", "dispenser_id", "name")
         return sum(_freed(self.db, pk, dispenser, worker, actor) for pk, dispenser, worker in found)
@@ -76,7 +81,8 @@ class BucketQuerySet(LeaseQuerySet):
 
 def _freed(using: str, pk: Any, dispenser: str, worker: str, actor: str) -> int:
     bucket = Bucket.objects.using(using).filter(pk=pk)
-    with transaction.atomic(using=using):
+
+    def once() -> int:
         if not bucket.update(fence=F("fence") + 1):  # locks it, so that nothing is put into it
             return 0
         tasks = DispenserTask.objects.using(using).filter(bucket_id=pk, state=DispenserTask.State.ASSIGNED)
@@ -85,7 +91,9 @@ def _freed(using: str, pk: Any, dispenser: str, worker: str, actor: str) -> int:
         mine.update(state=DispenserTask.State.READY, bucket=None, fence=F("fence") + 1)
         bucket._raw_delete(using)
         tell(Fact(What.FREED, Dispenser, using, dispenser, holder=worker, actor=actor))
-    return 1
+        return 1
+
+    return briefly(using, once, rows=(Bucket, [pk]))
 
 
 class Bucket(AbstractLease):

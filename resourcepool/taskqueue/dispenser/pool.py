@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from django.db import connections, transaction
+from django.db import connections
 
 from resourcepool import options
 from resourcepool.database.retry import retrying
@@ -34,11 +34,11 @@ class TaskPool:
         """
         self.key = checking.name("key", key)
         self.using = buckets.database()
-        self.factory = factory
+        self.factory = given.factory(factory)
 
     def add(self, task: str | int, priority: float) -> bool:
         """Add a task; returns whether it is new. See ``add_many``."""
-        return bool(self.add_many({task: priority}))
+        return bool(self._add({given.key(task, "task"): given.score(priority)}))
 
     def add_many(self, mapping: Mapping[Any, float]) -> int:
         """Add these, {key: score}, 1,000 in a transaction, or all in the caller's; returns how many are new.
@@ -50,7 +50,9 @@ class TaskPool:
             BadOption: a key or a score is not allowed; nothing was added.
             DatabaseUnavailable: some may have been added; it can be repeated.
         """
-        scores = given.scores(mapping)
+        return self._add(given.scores(mapping))
+
+    def _add(self, scores: Mapping[str, float]) -> int:
         buckets.make_dispenser(self.using, self.key)
         return sum((self._put(chunk).added for chunk in chunks(scores)), 0)
 
@@ -60,7 +62,7 @@ class TaskPool:
         there = retrying(connection, partial(known, connection, self.key, scores))
 
         def once() -> Put:
-            with transaction.atomic(using=self.using):
+            with buckets.limited(self.using):
                 return put(connection, self.key, scores, there, is_new_work=lambda _: True)
 
         return retrying(connection, once)
@@ -81,7 +83,8 @@ class TaskPool:
         """Take the first tasks out of the pool for good; returns up to ``size`` keys.
 
         At most once: what a process that dies had taken is lost, unless it took it in a transaction of its own, which
-        then puts it back. ``TaskDispenser.assign_tasks`` loses nothing.
+        then puts it back. ``TaskDispenser.assign_tasks`` loses nothing. A task whose key ``factory`` refuses with a
+        ValueError, a TypeError or an ArithmeticError is failed; after any other error of it none is taken.
 
         Raises:
             BadOption: ``size`` is not from 0 to 10,000.
@@ -89,14 +92,20 @@ class TaskPool:
         """
         connection, most = connections[self.using], options.whole("size", size, least=0, most=MOST)
 
-        def once() -> list[statements.Row]:
-            with transaction.atomic(using=self.using):
-                rows = statements.first(connection, self.key, most)
-                if rows:
-                    statements.remove(connection, rows)
-                return rows
+        def once() -> list[Any]:
+            got: list[Any] = []
+            with buckets.limited(self.using):
+                while rows := statements.first(connection, self.key, most - len(got)):
+                    made, refused = given.read(rows, self.factory)
+                    if made:
+                        statements.remove(connection, [row for row, _ in made])
+                        got += [one for _, one in made]
+                    buckets.fail_unreadable(self.using, refused)
+                    if not refused:
+                        break
+            return got
 
-        return [self.factory(row.key) for row in retrying(connection, once)] if most else []
+        return retrying(connection, once) if most else []
 
     def size(self) -> int:
         """Return how many tasks wait."""

@@ -11,11 +11,21 @@ from itertools import islice
 from typing import NamedTuple, TypeVar
 
 from django.db import connections
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Q
 from django.utils.translation import gettext_noop as _
 
+from resourcepool import options
 from resourcepool.database.retry import retrying
-from resourcepool.dialect import DbNow, brief_transaction, read_clock
+from resourcepool.dialect import (
+    DbNow,
+    aware,
+    brief_transaction,
+    for_project,
+    from_columns,
+    in_columns,
+    read_clock,
+)
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
 from resourcepool.taskqueue import checking
@@ -25,6 +35,9 @@ from resourcepool.taskqueue.dispenser.models import Dispenser
 from resourcepool.taskqueue.dispenser.putting import Put, chunks, known, put
 
 AT_ONCE = 500  # rows in a statement
+SILENCE = (
+    60  # whole seconds between two statements after which the server ends it; comparing a million takes some
+)
 
 Value = TypeVar("Value", int, float)
 
@@ -50,33 +63,44 @@ def rebuild(
     using: str, dispenser: str, scores: Mapping[str, float], as_of: datetime.datetime | None
 ) -> Rebuilt:
     """Make the pool what ``scores`` says, but for what workers have, and what has finished since ``as_of``."""
+    began = None if as_of is None else aware(checking.moment("as_of", as_of))
     make_dispenser(using, dispenser)
-    if as_of is not None:
-        _check(using, dispenser, as_of)
-    once = partial(_send, using, dispenser, scores, as_of)
+    if began is not None:
+        _check(using, dispenser, began)
+    once = partial(_send, using, dispenser, scores, began)
     return retrying(connections[using], once)
+
+
+def clock(connection: BaseDatabaseWrapper) -> datetime.datetime:
+    """Return the database's clock, with a time zone."""
+    return from_columns(retrying(connection, partial(read_clock, connection)), connection)
 
 
 def _check(using: str, dispenser: str, as_of: datetime.datetime) -> None:
     connection = connections[using]
-    moment, now = checking.moment("as_of", as_of), retrying(connection, partial(read_clock, connection))
+    now = clock(connection)
     rows = Dispenser.objects.using(using).filter(pk=dispenser).values_list("done_kept", flat=True)
     kept = retrying(connection, rows.get)
-    if moment > now:
+    if as_of > now:
         allowed = _("a moment that is not in the future, by the database's clock (TaskDispenser.now())")
         raise BadOption("as_of", as_of, Sentence(allowed))
-    if (now - moment).total_seconds() > kept:
-        allowed = _("a moment within the last %(seconds)s s: finished tasks are not remembered for longer")
-        raise BadOption("as_of", as_of, Sentence(allowed, seconds=kept))
+    if (now - as_of).total_seconds() > kept:
+        allowed = _("a moment within the last %(span)s: finished tasks are not remembered for longer")
+        raise BadOption("as_of", as_of, Sentence(allowed, span=options.span(kept)))
 
 
 def _send(using: str, dispenser: str, scores: Mapping[str, float], as_of: datetime.datetime | None) -> Rebuilt:
     connection = connections[using]
-    with brief_transaction(connection, idle=None):
+
+    def is_new_work(finished_at: datetime.datetime) -> bool:
+        return bool(as_of and from_columns(finished_at, connection) < as_of)
+
+    with brief_transaction(connection, idle=SILENCE):
         row = Dispenser.objects.using(using).filter(pk=dispenser)
         # Locks it: one rebuild after the other, and none that knows less than the last one.
-        latest = row.filter(Q(as_of=None) | Q(as_of__lte=as_of)) if as_of else row
-        if not latest.update(rebuilt_at=DbNow(), **({"as_of": as_of} if as_of else {})):
+        moment = in_columns(for_project(as_of), connection) if as_of else None
+        latest = row.filter(Q(as_of=None) | Q(as_of__lte=moment)) if as_of else row
+        if not latest.update(rebuilt_at=DbNow(), **({"as_of": moment} if as_of else {})):
             return Rebuilt(is_outdated=True)
         rest, rescored, missing, kept = dict(scores), {}, {}, 0
         for task in statements.ready(connection, dispenser):
@@ -93,9 +117,7 @@ def _send(using: str, dispenser: str, scores: Mapping[str, float], as_of: dateti
         told = Put(0, changed, kept, len(rescored) - changed)
         for chunk in chunks(rest):
             there = known(connection, dispenser, chunk)
-            told += put(
-                connection, dispenser, chunk, there, lambda finished_at: bool(as_of and finished_at < as_of)
-            )
+            told += put(connection, dispenser, chunk, there, is_new_work)
         return Rebuilt(*told, retired)
 
 

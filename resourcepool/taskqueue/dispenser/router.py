@@ -4,10 +4,12 @@ from datetime import timedelta
 from typing import Any
 
 from django.db import connections
+from django.utils.translation import gettext_noop as _
 
 from resourcepool import options
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbNow
+from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
 from resourcepool.taskqueue import checking
 from resourcepool.taskqueue.dispenser import buckets
@@ -32,25 +34,31 @@ class TaskRouter:
         """
         self._key, self._prefix = checking.name("key", key), prefix
         self._ttl, self._using = options.seconds("exp", exp, least=0.1), buckets.database()
-        self.make_task_name("worker")
+        if self.make_task_name("one") == self.make_task_name("another"):
+            raise self._bad_prefix()
 
     def make_task_name(self, val: str) -> str:
         """Return the name of the bucket of this worker; raises BadOption."""
+        worker = checking.name("val", val)
         try:
-            name = self._prefix.format(val)
-        except (AttributeError, IndexError, KeyError, ValueError):
-            raise BadOption(
-                "prefix", self._prefix, "a text with {} in the place of the worker's name"
-            ) from None
+            name = self._prefix.format(worker)
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+            raise self._bad_prefix() from None
         return checking.name("prefix", name)
 
     def add(self, name: str, task_name: str | None = None) -> str:
-        """Make a bucket for this worker, unless it has one; returns the bucket's name. Raises BadOption."""
+        """Make a bucket for this worker, unless it has one; returns the bucket's name.
+
+        Raises:
+            BadOption: a name is not allowed.
+            ClaimInTransaction: a transaction is open, whose rollback would undo it.
+        """
         worker = checking.name("name", name)
+        bucket = self.make_task_name(worker) if task_name is None else checking.name("task_name", task_name)
+        buckets.refuse_open_transaction(connections[self._using])
         known = self.get(worker)
         if known is not None:
             return known
-        bucket = self.make_task_name(worker) if task_name is None else checking.name("task_name", task_name)
         buckets.opened(self._using, self._key, bucket, worker, self._ttl)
         return bucket
 
@@ -72,6 +80,11 @@ class TaskRouter:
         for pk in retrying(connection, lambda: list(rows)):
             returned += buckets.emptied(self._using, pk, is_removed=True)
         return returned
+
+    def _bad_prefix(self) -> BadOption:
+        return BadOption(
+            "prefix", self._prefix, Sentence(_("a text with {} in the place of the worker's name"))
+        )
 
     def _live(self) -> Any:
         rows = Bucket.objects.using(self._using)

@@ -128,7 +128,8 @@ def exchange(
 def hand_over(using: str, due: Collection[Due], rules: Mapping[str, Rule], holder: str) -> list[Claimed]:
     """Set aside what is due for those who ``take`` it by the fences that are returned; see ``exchange``.
 
-    It stays pending, so that it can be cancelled, and is due again after ``HANDED_FOR``.
+    It stays pending, so that it can be cancelled, and is due again after ``HANDED_FOR``. Its ``started_at`` is when it
+    was first handed over.
     """
     with brief_transaction(connections[using]):
         return _claim(using, _due(using, due, holder), rules, holder, is_handed=True)
@@ -153,7 +154,7 @@ def _claim(
 ) -> list[Claimed]:
     found = _unlocked(using, wanted).values(*READ, *COUNTS, now=DbNow())
     sent_at, claimed, not_taken = monotonic(), list[Claimed](), 0
-    groups: dict[tuple[float, bool, str], list[int]] = defaultdict(list)
+    groups: dict[tuple[float, bool, bool, str], list[int]] = defaultdict(list)
     for row in found:
         rule = rules[row["topic_id"]]
         row |= {key: from_columns(row[key], connections[using]) for key in ("due_at", "now")}
@@ -163,9 +164,11 @@ def _claim(
             claimed.append(_claimed(row, rule, holder, sent_at, row["fence"], row["attempts"]))
             continue
         has_died = row["state"] == State.RUNNING and row["holder"] != ""
-        not_taken += is_handed and row["state"] == State.PENDING and row["holder"] != ""
+        is_untaken = is_handed and row["state"] == State.PENDING and row["holder"] != ""
+        not_taken += is_untaken
         is_revoked = row["state"] == State.RUNNING and not has_died  # given back by a process at its end
-        row["previous_end"] = End.EXPIRED if has_died else End.REVOKED if is_revoked else row["previous_end"]
+        if has_died or is_revoked:
+            row["previous_end"] = (End.EXPIRED if has_died else End.REVOKED).value
         row["deaths"] += has_died
         one = _claimed(row, rule, holder, sent_at, row["fence"] + 1, row["attempts"] + 1)
         if has_died and row["deaths"] >= rule.most_deaths:
@@ -175,11 +178,11 @@ def _claim(
         elif not _fires(row):
             _again(using, one)
         else:
-            groups[rule.ttl, has_died, row["previous_end"]].append(row["pk"])
+            groups[rule.ttl, has_died, is_untaken, row["previous_end"]].append(row["pk"])
             claimed.append(one)
     if not_taken:
         logger.warning("%d timers were handed over, and nobody took them within %g s", not_taken, HANDED_FOR)
-    for (ttl, has_died, previous_end), pks in groups.items():
+    for (ttl, has_died, is_untaken, previous_end), pks in groups.items():
         attempt = {"state": State.RUNNING, "busy_before": DbLater(ttl), "attempts": F("attempts") + 1}
         if is_handed:
             attempt = {"state": State.PENDING, "busy_before": DbLater(HANDED_FOR)}
@@ -189,7 +192,7 @@ def _claim(
             fence=F("fence") + 1,
             deaths=F("deaths") + int(has_died),
             previous_end=previous_end,
-            started_at=DbNow(),
+            started_at=F("started_at") if is_untaken else DbNow(),  # since when it has waited to be taken
         )
     return claimed
 

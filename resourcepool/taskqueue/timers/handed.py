@@ -1,6 +1,8 @@
 """Handles one timer that another process has handed over: in a Celery worker, say."""
 
+import logging
 import os
+from collections.abc import Callable
 from functools import partial
 
 from django.db import connections, router
@@ -9,8 +11,10 @@ from django.db.models import Q
 from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import answer_timeout, retrying
 from resourcepool.database.wakeup import Wakeup
+from resourcepool.events import say
 from resourcepool.exceptions import ClaimInTransaction, DatabaseUnavailable
 from resourcepool.leases.terms import default_holder
+from resourcepool.taskqueue.running import Result
 from resourcepool.taskqueue.timers import claiming, handling
 from resourcepool.taskqueue.timers.claiming import Claimed, Ended
 from resourcepool.taskqueue.timers.gate import may_handle
@@ -19,11 +23,20 @@ from resourcepool.taskqueue.timers.runner import node_labels, node_version
 from resourcepool.taskqueue.timers.running import RunningTimer
 from resourcepool.taskqueue.workers import tidied
 
+logger = logging.getLogger(__name__)
+
 AGAIN = 0.1  # seconds between two tries to write an end
+MARGIN = 0.5  # seconds by which whoever keeps an eye on max_runtime may have begun to count before us
 
 
-def handle(pk: int, fence: int) -> str | None:
+def handle(
+    pk: int, fence: int, ends_process: Callable[[BaseException], bool] = lambda _error: False
+) -> str | None:
     """Claim the timer, run its handler in this thread, write down what came of it; return a line about it.
+
+    Args:
+        ends_process: whether an exception that comes out of the handler says that this process is told to end. It is
+            raised, when the timer is given back; one that has run for its max_runtime by then has failed, as on a node.
 
     Returns:
         None: it was not to be had under this fence (taken, cancelled, handed over again), or this process may not
@@ -33,7 +46,7 @@ def handle(pk: int, fence: int) -> str | None:
         ClaimInTransaction: a transaction is open.
         DatabaseUnavailable: it is handed over again, after its ttl if it was claimed.
     """
-    using = router.db_for_write(Timer)
+    using, began_at = router.db_for_write(Timer), monotonic()
     if connections[using].in_atomic_block:
         raise ClaimInTransaction(f"timers are handled outside a transaction; one is open on {using!r}")
     handling.discover()
@@ -42,13 +55,34 @@ def handle(pk: int, fence: int) -> str | None:
     if claimed is None:
         return None
     timer, pid = RunningTimer(using, claimed, handling.find(claimed.rule.name)), os.getpid()
-    result = timer.run()
-    if os.getpid() != pid:
-        os._exit(0)  # a child that the handler forked: no second worker
+    timer.ends_process = ends_process
+    try:
+        result = timer.run()
+    except BaseException:
+        _end_if_forked(pid)
+        cut_off = _cut_off(timer, began_at)
+        tidied(Result("", ""))  # a connection may have been interrupted in the middle of a statement
+        _write(using, timer, timer.ended(cut_off, is_cut_off=True))
+        raise
+    _end_if_forked(pid)
     result = tidied(result)
     _write(using, timer, timer.ended(result))
     how = "given back" if result.is_given_back else "handled" if result.error is None else "failed"
     return f"{timer}: {how} in attempt {timer.attempt}"
+
+
+def _end_if_forked(pid: int) -> None:
+    if os.getpid() != pid:
+        os._exit(0)  # a child that the handler forked: no second worker
+
+
+def _cut_off(timer: RunningTimer, began_at: float) -> Result:
+    most = timer.max_runtime
+    if most is not None and monotonic() >= began_at + most - MARGIN:
+        logger.warning("%s ran for more than %g s", timer, most)
+        return Result("", say("ran_too_long", seconds=most))
+    logger.warning("%s is given back: its process is told to end", timer)
+    return Result("", is_given_back=True)
 
 
 def _claim(using: str, pk: int, fence: int, holder: str) -> Claimed | None:

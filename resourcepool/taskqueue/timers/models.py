@@ -105,6 +105,10 @@ class TimerQuerySet(LeaseQuerySet, WorkQuerySet):  # type: ignore[override]  # a
         """Those that should have been begun a minute ago."""
         return self.unfinished().filter(busy_before__lt=DbLater(-LATE))
 
+    def handed(self) -> Self:
+        """Those that were handed over to another process, which has not taken them yet."""
+        return self.pending().exclude(holder="")
+
     def waiting(self) -> Self:
         """Those whose moment is still to come."""
         return self.pending().filter(busy_before__gt=DbNow())

@@ -21,6 +21,8 @@ CRON = _(
     "five fields: minute 0-59, hour 0-23, day of month 1-31 or L, month 1-12, day of week 0-7 (0 and 7: Sunday);"
     " each * or numbers, lists 1,15, ranges 1-5, steps */10"
 )
+START = datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC)  # of the search for a crontab's first occurrence
+NEVER = _("it never happens: there is no such day")
 
 
 class Schedule(Protocol):
@@ -103,12 +105,25 @@ def cron(fields: object, tz: object) -> Cron:
     if len(made.fields.split()) != 5 or len(made.text()) > MAX_SCHEDULE:
         raise BadOption("cron", fields, Sentence(CRON))
     try:
-        found = made.after(datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC))
+        found = made.after(START)
     except (CronSimError, ValueError):
-        raise BadOption("cron", fields, Sentence(CRON)) from None
+        if not _has_no_day(made.fields):
+            raise BadOption("cron", fields, Sentence(CRON)) from None
+        found = None
     if found is None:
-        raise BadOption("cron", fields, Sentence(_("fields that match some day; this one never comes")))
+        raise BadOption("cron", fields, because=Sentence(NEVER))
     return made
+
+
+def _has_no_day(fields: str) -> bool:
+    """Return whether a crontab is refused only because its months have no such day, as "0 0 31 2 *" is."""
+    minute, hour, day, month, weekday = fields.split()
+    try:
+        for one in ((day, "*"), ("*", month)):
+            CronSim(" ".join((minute, hour, *one, weekday)), START)
+    except (CronSimError, ValueError):
+        return False
+    return True
 
 
 def read(text: str) -> Schedule | None:

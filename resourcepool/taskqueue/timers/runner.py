@@ -126,7 +126,7 @@ def node_labels() -> dict[str, str]:
     try:
         return labels_of(setting("NODE_LABELS"))
     except BadOption as error:
-        raise BadOption("RESOURCEPOOL['NODE_LABELS']", error.value, error.allowed) from None
+        raise error.of("RESOURCEPOOL['NODE_LABELS']") from None
 
 
 def node_version() -> str:

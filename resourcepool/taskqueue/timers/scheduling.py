@@ -60,7 +60,7 @@ class _When(NamedTuple):
             return now + datetime.timedelta(seconds=self.after)
         found = None if self.schedule is None else self.schedule.after(now)
         if found is None:
-            raise BadOption("cron", self.schedule, Sentence(occurrences.CRON))
+            raise BadOption("cron", self.schedule, because=Sentence(occurrences.NEVER))
         return found
 
 

@@ -162,7 +162,7 @@ def test_the_form_names_the_task_type_that_is_asked_for_and_needs_no_labels(admi
 WRONG = [
     ({"queues": "\n \n"}, "This field is required"),
     ({"queues": "a\na"}, "each queue once"),
-    ({"queues": "9..3"}, "“9..3” is not allowed: a range that goes up"),
+    ({"queues": "9..3"}, "“9..3” is not allowed: it must be a range that goes up"),
     ({"queues": "0..10000"}, "at most 10000 at once"),
     ({"queues": "q1"}, "“q1” is not allowed: orders has it already"),
     ({"queues": "x" * 101}, "1 to 100 printable characters"),

@@ -1,12 +1,17 @@
 """What a careless caller may hand in is refused with BadOption, before anything is changed."""
 
+import enum
+import math
+from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
 from resourcepool.exceptions import BadOption
 from resourcepool.taskqueue import TaskBucket, TaskDispenser, TaskPool, TaskRouter
-from tests.taskqueue.dispenser.dispensing import dispenser, letters, states
+from tests.app.rows import change
+from tests.taskqueue.dispenser.dispensing import dispenser, letters, states, task
 
 LINES = ["a\0b", "\0", "\ud800", "a\udfffb", "x" * 201, "a\u2028b", "\u200b", bytearray(b"a"), b"a"]
 
@@ -51,7 +56,9 @@ def test_what_is_no_list_of_keys_is_refused(tasks: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "fence", [2**63, -(2**70), 10**400, 10**5_000], ids=["64 bits", "negative", "long", "longer"]
+    "fence",
+    [2**63, -(2**70), 10**400, pytest.param(10**5_000, id="long")],
+    ids=["64 bits", "negative", "long", "longer"],
 )
 def test_a_fence_that_no_task_can_have_finishes_nothing(fence: int) -> None:
     d = dispenser(letters("ab"))
@@ -69,3 +76,121 @@ def test_what_is_handed_in_may_be_a_generator() -> None:
     assert d.check_tasks("alice", (one.key for one in told))
     assert set(d.tasks_done("alice", (one for one in told[:2])).values()) == {"done"}
     assert d.give_back("alice", (one for one in told[2:])) == 1
+
+
+@pytest.mark.parametrize(
+    "key", [1.5, True, None, b"a", [], {}, "a ", "x" * 201, pytest.param(10**5_000, id="long")]
+)
+def test_what_is_no_task_is_refused_under_the_name_of_its_parameter(key: Any) -> None:
+    for taken in (dispenser(), TaskPool("reviews")):
+        with pytest.raises(BadOption, match=r"^task="):
+            taken.add(key, 1)
+    assert states() == {}
+
+
+@pytest.mark.parametrize(
+    "priority",
+    [
+        math.nan,
+        math.inf,
+        -math.inf,
+        True,
+        None,
+        "1",
+        Decimal(1),
+        [],
+        10**400,
+        pytest.param(10**5_000, id="long"),
+    ],
+)
+def test_what_is_no_priority_is_refused_under_the_name_of_its_parameter(priority: Any) -> None:
+    with pytest.raises(BadOption, match=r"^priority="):
+        dispenser().add("a", priority)
+    with pytest.raises(BadOption, match=r"^mapping=.*finite"):
+        dispenser().add_many({"a": 1, "b": priority})
+    assert states() == {}
+
+
+class Nameless:
+    """Something that cannot even be shown."""
+
+    def __repr__(self) -> str:
+        raise RuntimeError("no name")
+
+
+def test_what_cannot_be_shown_is_refused_like_anything_else() -> None:
+    calls: list[Callable[[], Any]] = [
+        lambda: TaskDispenser(Nameless()),  # type: ignore[arg-type]
+        lambda: dispenser().add(Nameless(), 1),  # type: ignore[arg-type]
+        lambda: dispenser().add_many({"a": Nameless()}),  # type: ignore[dict-item]
+        lambda: dispenser().tasks_done("alice", [Nameless()]),
+    ]
+    for call in calls:
+        with pytest.raises(BadOption):
+            call()
+
+
+@pytest.mark.parametrize("factory", [None, 5, "int", []])
+def test_a_factory_that_cannot_be_called_is_refused(factory: Any) -> None:
+    for make in (
+        lambda: TaskDispenser("reviews", factory=factory),
+        lambda: TaskPool("reviews", factory=factory),
+        lambda: TaskBucket("alice", pool="reviews", factory=factory),
+    ):
+        with pytest.raises(BadOption, match="factory"):
+            make()
+
+
+@pytest.mark.parametrize("worker", ["x" * 201, "", " a", None, 5])
+def test_a_router_refuses_a_worker_and_not_its_own_prefix(worker: Any) -> None:
+    router = TaskRouter("reviews", "bucket of {}")
+    with pytest.raises(BadOption, match=r"^val="):
+        router.make_task_name(worker)
+    for call in (router.add, router.get):
+        with pytest.raises(BadOption, match=r"^name="):
+            call(worker)
+
+
+class Seven(int, enum.Enum):
+    """A number with a name: it is written out as that."""
+
+    SEVEN = 7
+
+
+def test_a_number_with_a_name_is_that_number() -> None:
+    d = dispenser({Seven.SEVEN: 1.0})
+    (told,) = d.assign_tasks(1, "alice")
+    assert told.key == "7"
+    d = dispenser({8: 2.0})
+    change(task("7"), fence=7)
+    assert d.tasks_done("alice", [(Seven.SEVEN, Seven.SEVEN)]) == {"7": "done"}
+
+
+def test_keys_that_look_alike_are_different_tasks() -> None:
+    alike = [
+        "a",
+        "A",
+        "\u00e1",
+        "a\u0301",
+        "\uff41",
+        "ß",
+        "ss",
+        "😀",
+        "😁",
+        "I",
+        "İ",
+        "\u0131",
+        "ﬁ",
+        "fi",
+        "1",
+        "\uff11",
+        "٣",
+        "3",
+    ]
+    d = dispenser(dict.fromkeys(alike, 1))
+    told = d.assign_tasks(100, "alice")
+    assert [one.key for one in told] == alike
+    assert d.check_tasks("alice", alike)
+    assert d.tasks_done("alice", told[:1]) == {"a": "done"}
+    assert d.size() == 0
+    assert sorted(states().values()) == ["assigned"] * (len(alike) - 1) + ["done"]

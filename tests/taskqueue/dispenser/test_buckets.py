@@ -76,7 +76,9 @@ def test_a_router_knows_which_worker_has_which_bucket() -> None:
     assert waiting() == "abc"
 
 
-@pytest.mark.parametrize("prefix", ["{", "{0} {1}", "{a}", "", " {}", None, 5])
+@pytest.mark.parametrize(
+    "prefix", ["{", "{0} {1}", "{a}", "", " {}", "all", "{0.__class__}", "{{}}", None, 5, memoryview(b"{}")]
+)
 def test_a_prefix_that_makes_no_name_is_refused(prefix: Any) -> None:
     with pytest.raises(BadOption, match="prefix"):
         TaskRouter("reviews", prefix)

@@ -29,14 +29,13 @@ def test_dispensers_are_shown_as_a_table_and_as_json() -> None:
     assert not Dispenser.objects.get().is_paused
 
 
-def test_the_next_page_is_shown_when_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("resourcepool.status.dispensers.MOST_DISPENSERS", 1)
+def test_the_next_page_is_shown_when_it_is_asked_for() -> None:
     dispenser("a b")
     dispenser("c")
-    assert run().endswith("There are more: --after 'a b'")
+    assert run("show", "--limit", "1").endswith("There are more: --after 'a b'")
     assert "more" not in (shown := run("show", "--after", "a b"))
     assert "c: it has no tasks" in shown
-    assert run("show", "--after", "c") == "There are no more."
+    assert run("show", "--after", "c") == "There are none."
 
 
 def test_it_is_paused_and_resumed() -> None:
@@ -56,7 +55,8 @@ def test_tasks_are_added_with_their_scores_and_get_new_ones() -> None:
 
 def test_adding_to_a_name_that_is_mistyped_makes_no_dispenser() -> None:
     dispenser()
-    with pytest.raises(CommandError, match="dispenser='reveiws' is not allowed: one of reviews"):
+    allowed = "dispenser='reveiws' is not allowed: it must be one of reviews; --new makes it"
+    with pytest.raises(CommandError, match=allowed):
         run("add", "reveiws", "a", "5")
     assert [one.name for one in Dispenser.objects.all()] == ["reviews"]
 
@@ -67,10 +67,10 @@ def test_adding_to_a_name_that_is_mistyped_makes_no_dispenser() -> None:
         (("a",), "KEY SCORE='a' .*a score after each key"),
         (("a", "1", "a", "2"), "each key once"),
         (("a", "b"), "KEY SCORE='b' .*a finite number"),
-        (("a", "nan"), "a finite number"),
-        (("a", "inf"), "a finite number"),
-        (("a", "1", "b" * 201, "1"), "mapping="),
-        (("a", "1", "b ", "1"), "mapping="),
+        (("a", "nan"), "KEY SCORE=.* a finite number"),
+        (("a", "inf"), "KEY SCORE=.* a finite number"),
+        (("a", "1", "b" * 201, "1"), "KEY SCORE=.* 1 to 200 printable characters"),
+        (("a", "1", "b ", "1"), "KEY SCORE=.* one line of text"),
     ],
 )
 def test_what_cannot_be_added_is_refused_with_a_sentence_and_nothing_is(words: Any, named: str) -> None:
@@ -124,7 +124,7 @@ def test_who_mistypes_a_dispenser_is_told_which_there_are(words: tuple[str, ...]
     with pytest.raises(CommandError, match="it is made when it is first used"):
         run(words[0], "rewievs", *words[1:])
     dispenser()
-    with pytest.raises(CommandError, match="dispenser='rewievs' is not allowed: one of reviews"):
+    with pytest.raises(CommandError, match="dispenser='rewievs' is not allowed: it must be one of reviews"):
         run(words[0], "rewievs", *words[1:])
     assert Dispenser.objects.count() == 1
 
@@ -133,7 +133,7 @@ def test_why_says_of_a_dispenser_why_nothing_is_handed_out_also_where_a_stream_h
     dispenser()
     assert "reviews: it has no tasks" in said("resourcepool_why", "reviews")
     assert json.loads(said("resourcepool_why", "reviews", "--json"))["because"] == "it has no tasks"
-    with pytest.raises(CommandError, match="dispenser or topic is called"):
+    with pytest.raises(CommandError, match="dispenser, topic, channel or lock is called"):
         said("resourcepool_why", "rewievs")
     Stream.objects.create(name="reviews")
     assert "leader" in (shown := said("resourcepool_why", "reviews"))

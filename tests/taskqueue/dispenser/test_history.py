@@ -9,7 +9,6 @@ from resourcepool.history.recorder import recorder
 from resourcepool.models import Bucket, Dispenser, DispenserTask, Event
 from resourcepool.taskqueue import TaskDispenser
 from tests.committed import Statement
-from tests.eventually import eventually
 from tests.taskqueue.dispensed import bucket, dispenser, states, tasks
 
 
@@ -23,7 +22,7 @@ def history(settings: Any) -> Iterator[None]:
 
 def events(model: Any) -> list[tuple[str, str, str, str]]:
     """Return (what, holder, actor, reason) of what the history tells of rows of this model, oldest first."""
-    eventually(lambda: recorder.is_idle)
+    recorder.flush()
     rows = Event.objects.filter(pool=model._meta.label_lower).order_by("pk")
     return list(rows.values_list("what", "holder", "actor", "reason"))
 

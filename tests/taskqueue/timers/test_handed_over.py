@@ -1,6 +1,7 @@
 """A node that hands over: each timer is set aside under a fence, and whoever has that fence handles it."""
 
 import contextlib
+import signal
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +13,7 @@ from resourcepool.exceptions import ClaimInTransaction
 from resourcepool.models import Timer, TimerNode
 from resourcepool.taskqueue import timers
 from resourcepool.taskqueue.timers import claiming, handed
+from resourcepool.tasks import run_timer
 from tests.app.rows import change, expire
 from tests.eventually import eventually
 from tests.taskqueue.timers.handled import WITHIN, due, handling, states, timer, topic
@@ -143,6 +145,23 @@ def test_what_was_not_sent_when_the_broker_went_is_handed_over_again(carrier: Ca
     assert set(states().values()) == {"done"}
 
 
+def test_since_when_nobody_takes_it_is_known_until_somebody_does(carrier: Carrier, seen: list[Any]) -> None:
+    due()
+    handed_over(carrier)
+    first = timer().started_at
+    for _ in range(2):
+        expire(timer())
+        (message,) = handed_over(carrier)
+        assert (timer().started_at, Timer.objects.handed().count()) == (first, 1)
+    handed.handle(*message)
+    assert timer().started_at > first
+    due()
+    handed_over(carrier)
+    assert timer().started_at > first
+    timers.reschedule("a", after=60)
+    assert Timer.objects.handed().count() == 0
+
+
 def test_one_whose_handler_died_is_handed_over_again_and_told_so(carrier: Carrier, seen: list[Any]) -> None:
     due()
     change(timer(), state="running", holder="a dead process", fence=7, attempts=1, busy_before=DbLater(-1))
@@ -235,4 +254,35 @@ def test_no_transaction_is_open_before_or_after(carrier: Carrier) -> None:
         handed.handle(*message)
     assert handed.handle(*message) == "timer t/a: failed in attempt 1"
     assert not connection.in_atomic_block
+    assert states() == {"a": "dead"}
+
+
+@pytest.mark.parametrize(("most", "state", "outcome"), [(None, "pending", ""), (0.2, "dead", "it ran longer")])
+def test_a_process_that_is_told_to_end_gives_it_back_or_it_has_taken_too_long(
+    carrier: Carrier, most: float | None, state: str, outcome: str
+) -> None:
+    @timers.on("t", max_runtime=most)
+    def interrupted(_one: Any) -> None:
+        transaction.set_autocommit(False)
+        Timer.objects.exists()
+        raise SystemExit(signal.SIGTERM - 256)  # as billiard does
+
+    due()
+    (message,) = handed_over(carrier)
+    with pytest.raises(SystemExit):
+        run_timer(*message)
+    assert (timer().state, timer().outcome[:13], timer().holder) == (state, outcome, "")
+    assert (timer().previous_end, timer().deaths) == ("revoked" if most is None else "", 0)
+    assert not connection.in_atomic_block
+
+
+@pytest.mark.parametrize("code", [None, 1, -1, "no"])
+def test_a_handler_that_ends_by_itself_has_failed(carrier: Carrier, code: Any) -> None:
+    @timers.on("t")
+    def ends(_one: Any) -> None:
+        raise SystemExit(code)
+
+    due()
+    (message,) = handed_over(carrier)
+    assert "failed in attempt 1" in run_timer(*message)
     assert states() == {"a": "dead"}

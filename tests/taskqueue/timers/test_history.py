@@ -22,7 +22,7 @@ def history(settings: Any) -> Iterator[None]:
 
 def events(model: Any) -> list[tuple[str, str, str]]:
     """Return (what, actor, reason) of what the history tells of rows of this model, oldest first."""
-    eventually(lambda: recorder.is_idle)
+    recorder.flush()
     rows = Event.objects.filter(pool=model._meta.label_lower).order_by("pk")
     return list(rows.values_list("what", "actor", "reason"))
 

@@ -163,17 +163,17 @@ def test_a_timer_that_is_rolled_back_does_not_fire() -> None:
 
 
 def test_a_node_may_have_handlers_for_very_many_topics() -> None:
-    names = [f"t{number}" for number in range(3_000)]
+    names = [f"t{number}" for number in range(1_000)]
     seen: list[str] = []
     Topic.objects.bulk_create([Topic(name=name) for name in names], batch_size=500)
     for name in names:
         timers.on(name)(lambda one: seen.append(one.topic))
     due("first", topic=names[0])
-    due("late", topic=names[1_500], ago=3_600)
+    due("late", topic=names[500], ago=3_600)
     due("last", topic=names[-1])
     with handling():
         over(3)
-    assert set(seen) == {names[0], names[1_500], names[-1]}
+    assert set(seen) == {names[0], names[500], names[-1]}
 
 
 def racing(kind: str) -> None:

@@ -88,9 +88,16 @@ def test_a_crontab_that_is_none_is_refused_with_what_is_allowed(fields: Any) -> 
         cron(fields, "UTC")
 
 
-def test_a_crontab_that_never_comes_is_refused() -> None:
-    with pytest.raises(BadOption, match="cron='0 0 30 2"):
-        cron("0 0 30 2 *", "UTC")
+@pytest.mark.parametrize("fields", ["0 0 30 2 *", "0 0 31 2 *", "*/5 1 31 4,6 *", "0 0 30-31 feb *"])
+def test_a_crontab_that_never_comes_is_told_so(fields: str) -> None:
+    with pytest.raises(BadOption, match="is not allowed: it never happens: there is no such day"):
+        cron(fields, "UTC")
+
+
+@pytest.mark.parametrize("fields", ["0 0 32 2 *", "0 0 31 13 *", "0 61 31 2 *", "0 0 31 2 9", "0 0 31 x *"])
+def test_one_whose_fields_are_wrong_as_well_is_told_how_they_are_written(fields: str) -> None:
+    with pytest.raises(BadOption, match="it must be five fields"):
+        cron(fields, "UTC")
 
 
 @pytest.mark.parametrize("zone", ["Mars/Olympus", "", "/etc/passwd", "Europe", "../x", None, 7])

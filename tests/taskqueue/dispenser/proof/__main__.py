@@ -2,6 +2,8 @@
 
 python -m tests.taskqueue.dispenser.proof                                   100,000 tasks on MariaDB
 python -m tests.taskqueue.dispenser.proof --tasks 20000 --database sqlite
+python -m tests.taskqueue.dispenser.proof --without "lowest score first"    a guard taken out: the judge must object
+python -m tests.taskqueue.dispenser.proof --prove                           every guard, one after the other
 """
 
 import argparse
@@ -15,22 +17,35 @@ from dataclasses import asdict
 from pathlib import Path
 
 from tests.processes import terminable
+from tests.proving import prove, without
 from tests.servers import SERVERS, ServerFailed, ServerMissing
-from tests.taskqueue.dispenser.proof.run import Plan, run
+from tests.taskqueue.dispenser.proof.prove import CASES, KNOWN, WORDS
+from tests.taskqueue.dispenser.proof.run import PATIENCE, Plan, run
 from tests.taskqueue.proof.__main__ import _show
+
+PROOF = "tests.taskqueue.dispenser.proof"
 
 
 def main(words: Sequence[str]) -> int:
     chosen = _arguments(words)
-    plan = Plan(chosen.database, chosen.tasks, chosen.every, chosen.seed)
-    print(f"{plan.database}, seed {plan.seed}", flush=True)
-    folder = Path(tempfile.mkdtemp(prefix="resourcepool-dispenser-"))
     with terminable():
         try:
-            findings = run(plan, folder)
+            if chosen.prove:
+                return prove(PROOF, CASES, ["--database", chosen.database, *WORDS])
+            if chosen.without:
+                rest = [word for word in words if word not in ("--without", chosen.without)]
+                return without(PROOF, KNOWN[chosen.without], rest, is_shown=True).returncode
+            return _once(chosen)
         except (ServerMissing, ServerFailed) as problem:
             print(problem)
             return 2
+
+
+def _once(chosen: argparse.Namespace) -> int:
+    plan = Plan(chosen.database, chosen.tasks, chosen.every, chosen.seed, chosen.patience)
+    print(f"{plan.database}, seed {plan.seed}", flush=True)
+    folder = Path(tempfile.mkdtemp(prefix="resourcepool-dispenser-"))
+    findings = run(plan, folder)
     _show(findings)
     if findings.is_clean or chosen.discard:
         shutil.rmtree(folder)
@@ -43,7 +58,7 @@ def main(words: Sequence[str]) -> int:
 
 def _arguments(words: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog="python -m tests.taskqueue.dispenser.proof",
+        prog=f"python -m {PROOF}",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -51,6 +66,11 @@ def _arguments(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--tasks", type=int, default=100_000)
     parser.add_argument("--every", type=float, default=0.7, metavar="SECONDS", help="between two misfortunes")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1_000_000))
+    parser.add_argument(
+        "--patience", type=float, default=PATIENCE, metavar="SECONDS", help="without anything done: the end"
+    )
+    parser.add_argument("--without", choices=KNOWN, metavar="GUARD", help="take a guard out first")
+    parser.add_argument("--prove", action="store_true", help="see that the judge objects")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the result there, too")
     parser.add_argument("--discard", action="store_true", help="do not keep the evidence of violations")
     return parser.parse_args(words)

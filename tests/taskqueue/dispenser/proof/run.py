@@ -32,12 +32,13 @@ LOST = ("any", "commit", "assigned", "done")
 
 @dataclass(frozen=True)
 class Plan:
-    """What is asked for; ``every``: seconds between two misfortunes."""
+    """What is asked for; ``every``: seconds between two misfortunes; ``patience``: see ``PATIENCE``."""
 
     database: str
     tasks: int
     every: float
     seed: int
+    patience: float = PATIENCE
 
 
 def run(plan: Plan, folder: Path) -> Findings:
@@ -193,7 +194,7 @@ class Run:
 
         done, changed_at, count_at = -1, time.monotonic(), 0.0
         next_at = changed_at + self._plan.every
-        while done < self._plan.tasks and time.monotonic() < changed_at + PATIENCE:
+        while done < self._plan.tasks and time.monotonic() < changed_at + self._plan.patience:
             for fleet in self._misfortunes.fleets:
                 fleet.go_on()
                 _replace_the_dead(fleet)

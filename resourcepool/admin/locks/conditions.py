@@ -1,0 +1,58 @@
+"""Conditions and barriers in the admin: who waits, and who was notified. Nobody holds them, so most have no row."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.admin.utils import unquote
+from django.core.exceptions import PermissionDenied, SuspiciousOperation
+from django.http import Http404, HttpRequest, HttpResponse
+from django.utils.text import capfirst
+
+from resourcepool.admin.generic import ReadOnlyAdmin
+from resourcepool.dashboard.links import Links
+from resourcepool.exceptions import BadOption
+from resourcepool.locks.models import Notification
+from resourcepool.status.locks.conditions import KINDS, place_of, put
+from resourcepool.status.locks.names import Page, lock_named, page_of
+
+ASKED = {"q", "after"}
+
+
+@admin.register(Notification)
+class ConditionAdmin(ReadOnlyAdmin):
+    """A line for each name that is waited for, or that stands; a page with its line. The address has kind and name."""
+
+    actions = ()
+    list_template, page_template = "resourcepool/admin/conditions.html", "resourcepool/admin/condition.html"
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        """Show names, page by page."""
+        self._check(request)
+        if odd := set(request.GET) - ASKED:
+            raise SuspiciousOperation(f"not asked for: {sorted(odd)}")  # answered by 400, as in other lists
+        prefix = request.GET.get("q", "").strip()
+        try:
+            page = page_of(KINDS, prefix=prefix, after=request.GET.get("after", ""), limit=self.list_per_page)
+        except BadOption:
+            page = Page([], "")
+        links = Links(self.admin_site, request)
+        rows = [(one, links.page(Notification, put(one.kind, one.name))) for one in page.locks]
+        told = {"rows": rows, "prefix": prefix, "after": page.after}
+        return self.page_beside(
+            request, self.list_template, str(capfirst(self.opts.verbose_name_plural)), **told
+        )
+
+    def changeform_view(
+        self, request: HttpRequest, object_id: str | None = None, *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        """Show one name in full."""
+        self._check(request)
+        place = place_of(unquote(object_id or ""))
+        found = lock_named(place[1], place[0]) if place else []
+        if not found:
+            raise Http404
+        return self.page_beside(request, self.page_template, found[0].called, one=found[0])
+
+    def _check(self, request: HttpRequest) -> None:
+        if not self.has_view_permission(request):
+            raise PermissionDenied

@@ -1,0 +1,225 @@
+"""Locks, semaphores and read-write locks in the admin: a line for each name, a page with its holders and its line."""
+
+from typing import Any, ClassVar
+
+from django.contrib import admin
+from django.contrib.auth import get_permission_codename
+from django.db.models import Exists, F, OuterRef, QuerySet, Value
+from django.db.models.functions import Concat
+from django.http import HttpRequest
+from django.utils.html import format_html
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
+
+from resourcepool.admin.filters import choice
+from resourcepool.admin.generic import ReadOnlyAdmin
+from resourcepool.admin.locks.history import timeline_of_name
+from resourcepool.admin.resources.columns import lines
+from resourcepool.admin.streams.asking import AskingByRows
+from resourcepool.admin.timeline import Timelined
+from resourcepool.dashboard.access import may_view
+from resourcepool.history.models import Event
+from resourcepool.locks.models import NUMBER, Mutex, RWLockPermit, SemaphorePermit
+from resourcepool.locks.owners import owner_in
+from resourcepool.operations import Operation
+from resourcepool.operations.locks import FREE, FREE_HOLDER, RESIZE
+from resourcepool.operations.operation import by_name
+from resourcepool.status.durations import duration
+from resourcepool.status.locks.cycles import KINDS, cycles, who
+from resourcepool.status.locks.kinds import LockKind
+from resourcepool.status.locks.names import MOST_HOLDERS, LockStatus, lock_named, standing_of
+from resourcepool.status.locks.of_holder import held_by
+from resourcepool.waiting.models import Ticket, pool_name
+
+SHOWN = 3  # holders in a list
+SHOWN_ROWS = 20  # names whose holders are told before these are freed
+
+
+def _standing(rows: Any, wanted: str) -> Any:
+    if wanted == "held":
+        return rows.filter(Exists(rows.model.objects.held().filter(name=OuterRef("name"))))
+    line = Concat(Value(f"{pool_name(rows.model)}:"), OuterRef("name"))
+    return rows.filter(Exists(Ticket.objects.waiting().filter(pool=line))) if wanted == "waited" else rows
+
+
+StandingFilter = choice("standing", _("state"), [("held", _("held")), ("waited", _("waited for"))], _standing)
+
+
+def _state(one: LockStatus) -> tuple[str, str]:
+    """Return its state, for the style sheet and for people."""
+    if one.held:
+        return "leased", gettext("held") if one.held >= one.permits else gettext("partly held")
+    return ("free", gettext("free")) if one.permits else ("quarantined", gettext("no permits"))
+
+
+class NamedAdmin(Timelined, ReadOnlyAdmin, AskingByRows):
+    """What one kind has in common; ``kind`` says which it is."""
+
+    kind: ClassVar[LockKind]
+    list_display = ("name", "standing", "held_by", "waiting", "highest_fence")
+    fields = ("name", "standing", "holders", "line", "circles", "highest_fence")
+    list_filter = (StandingFilter,)
+    search_fields = ("name",)
+    search_help_text = _("How the name begins; upper and lower case differ.")
+    ordering = ("name",)
+    actions = ()
+    operations = by_name(FREE, FREE_HOLDER)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        """Return a row for each name: its first, where it has several."""
+        rows: QuerySet[Any] = super().get_queryset(request)
+        return rows.filter(key=Concat(F("name"), Value(f"{NUMBER}0"))) if self.kind.has_permits else rows
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """Find names by how they begin."""
+        begins = search_term.strip()
+        return (queryset.filter(name__begins=begins) if begins else queryset), False
+
+    def has_operate_all_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Tell whether this user may do what changes names of all kinds."""
+        models = [kind.model for kind in KINDS]
+        names = [
+            f"{model._meta.app_label}.{get_permission_codename('operate', model._meta)}" for model in models
+        ]
+        return request.user.has_perms(names) and all(
+            may_view(self.admin_site, request, model) for model in models
+        )
+
+    def about(self, request: HttpRequest, chosen: list[Any], operation: Operation) -> dict[str, Any]:
+        """See ``Asking``; with what the holders hold besides."""
+        told = super().about(request, chosen, operation)
+        if operation is FREE_HOLDER:
+            found = standing_of(self.kind, [row.name for row in chosen[:SHOWN_ROWS]], holders=MOST_HOLDERS)
+            holders = {held.holder for one in found.values() for held in one.holders}
+            theirs = held_by(owner_in(holder)[0] for holder in holders)
+            text = gettext("%(holder)s holds %(held)s")
+            told["listed"] += [text % {"holder": one.who, "held": one.called} for one in theirs[:MOST_HOLDERS]]
+        return told
+
+    def happened_to(self, row: Any, before: str) -> list[Event]:
+        """See ``Timelined``; of a name with several rows, what happened to all of these."""
+        return timeline_of_name(row, before) if self.kind.has_permits else super().happened_to(row, before)
+
+    def titled(self, row: Any) -> str:
+        """Return what a page calls it."""
+        return self.kind.called(row.name)
+
+    def called(self, row: Any) -> str:
+        """Return its name."""
+        return str(row.name)
+
+    def note(self, rows: Any) -> None:
+        """Read how each of these stands."""
+        found = standing_of(self.kind, [row.name for row in rows]) if rows else {}
+        for row in rows:
+            row.status = found[row.name]
+
+    def status_of(self, row: Any) -> LockStatus:
+        """Return how it stands; on its own page, in full."""
+        if not hasattr(row, "status"):
+            row.status = next(iter(lock_named(row.name, self.kind)), LockStatus(self.kind, row.name))
+        status: LockStatus = row.status
+        return status
+
+    @admin.display(description=_("state"))
+    def standing(self, row: Any) -> str:
+        """Show whether it is free."""
+        one = self.status_of(row)
+        css, text = _state(one)
+        count = gettext("%(held)d of %(permits)d held") % {"held": one.held, "permits": one.permits}
+        beyond = gettext("%d too many, until they are released") % (one.held - one.permits)
+        state = format_html('<span class="resourcepool-state {}">{}</span>', css, text)
+        is_resized = self.kind.has_permits and one.held > one.permits
+        return lines(state, count if self.kind.has_permits else "", beyond if is_resized else "")
+
+    @admin.display(description=_("holder"))
+    def held_by(self, row: Any) -> str:
+        """Show the first holders."""
+        one = self.status_of(row)
+        more = ".." if len(one.holders) > SHOWN else ""
+        return lines("", *(who(held.holder) for held in one.holders[:SHOWN]), more)
+
+    @admin.display(description=_("waiting"))
+    def waiting(self, row: Any) -> str:
+        """Show how many wait, and for how long."""
+        one = self.status_of(row)
+        if one.longest_wait is None:
+            return ""
+        count = ngettext("%d waits", "%d wait", one.waiters) % one.waiters
+        first = ngettext("for %s", "the first for %s", one.waiters)
+        return lines(count, first % duration(one.longest_wait))
+
+    @admin.display(description=_("holders"))
+    def holders(self, row: Any) -> str:
+        """Show who holds it, how many permits, and until when unless renewed."""
+        several = gettext("%(holder)s: %(permits)d, fence %(fence)d, runs out in %(left)s unless renewed")
+        one_row = gettext("%(holder)s: fence %(fence)d, runs out in %(left)s unless renewed")
+        text = several if self.kind.has_permits else one_row
+        told = [
+            text
+            % {
+                "holder": held.holder,
+                "permits": held.permits,
+                "fence": held.fence,
+                "left": duration(held.expires_in),
+            }
+            for held in self.status_of(row).holders
+        ]
+        return lines("", *told) if told else gettext("nobody holds it")
+
+    @admin.display(description=_("in line"))
+    def line(self, row: Any) -> str:
+        """Show who waits, the first to be served first."""
+        several, one_row = (
+            gettext("%(holder)s: wants %(permits)d, for %(waited)s"),
+            gettext("%(holder)s: for %(waited)s"),
+        )
+        text = several if self.kind.has_permits else one_row
+        told = [
+            text % {"holder": one.holder, "permits": one.permits, "waited": duration(one.waited)}
+            for one in self.status_of(row).line
+        ]
+        return lines("", *told) if told else gettext("nobody waits")
+
+    @admin.display(description=_("circles"))
+    def circles(self, row: Any) -> str:
+        """Show who waits for each other because of it."""
+        found = [one for one in cycles() if one.is_about(self.kind, row.name)] if row.tells_all else []
+        told = [gettext("deadlock: %s") % one.said if one.is_certain else one.said for one in found]
+        return lines("", *told) if told else gettext("none")
+
+    @admin.display(description=_("fence"))
+    def highest_fence(self, row: Any) -> int:
+        """Show the highest fence of its rows."""
+        return self.status_of(row).fence
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
+        """Return the row, with whether its circles may be told, which name other kinds."""
+        row = super().get_object(request, object_id, from_field)
+        if row is not None:
+            row.tells_all = all(may_view(self.admin_site, request, kind.model) for kind in KINDS)
+        return row
+
+
+@admin.register(Mutex)
+class MutexAdmin(NamedAdmin):
+    """Locks."""
+
+    kind = LockKind.LOCK
+
+
+@admin.register(SemaphorePermit)
+class SemaphoreAdmin(NamedAdmin):
+    """Semaphores."""
+
+    kind = LockKind.SEMAPHORE
+    operations = by_name(FREE, FREE_HOLDER, RESIZE)
+
+
+@admin.register(RWLockPermit)
+class RWLockAdmin(NamedAdmin):
+    """Read-write locks."""
+
+    kind = LockKind.RWLOCK

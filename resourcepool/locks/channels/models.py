@@ -1,0 +1,217 @@
+"""Channels, their messages, and who reads them (document 004: R4.1)."""
+
+from functools import partial
+from typing import Any, ClassVar, Self
+
+from django.core.validators import MinLengthValidator
+from django.db import models, router, transaction
+from django.db.models import F, OuterRef, Subquery
+from django.db.models.functions import Coalesce
+from django.utils.translation import gettext_lazy as _
+
+from resourcepool.database.columns import seconds, whole
+from resourcepool.database.where import ANYWHERE, Where
+from resourcepool.dialect import DbNow, FenceField, KeyField
+from resourcepool.events import say
+from resourcepool.leases.models import AbstractLease, LeaseQuerySet
+from resourcepool.leases.table import table_of
+from resourcepool.leases.terms import MAX_LENGTH
+from resourcepool.locks.models import MAX_NAME
+from resourcepool.options import DAY
+from resourcepool.signals import Fact, What, tell
+
+KEPT = 7 * DAY  # seconds
+KEPT_COUNT = 100_000
+MOST_KEPT = 10_000_000
+BATCH = 1_000  # rows in a statement
+CHANNEL = "channel_id"  # of which the type checker does not know
+
+
+class BroadcastQuerySet(models.QuerySet[Any]):
+    """What an operator does to channels."""
+
+    def prune(self, actor: str = "") -> int:
+        """Remove every message that is there now; returns of how many channels. Numbers go on where they were."""
+        return sum(one.remove_up_to(one.last, actor) for one in self.all())
+
+    def remove(self, actor: str = "") -> int:
+        """Remove channels with their messages and subscriptions; returns how many."""
+        return sum(one.remove(actor) for one in self.all())
+
+
+class Broadcast(models.Model):
+    """A channel, found by its name. Who publishes locks this row until the commit: so there is one order."""
+
+    acts_are_told: ClassVar[bool] = True
+
+    name = KeyField(_("name"), max_length=MAX_NAME, primary_key=True, validators=[MinLengthValidator(1)])
+    last = models.BigIntegerField(
+        _("last number"), default=0, editable=False, help_text=_("The number of the newest message.")
+    )
+    made = FenceField(
+        default=0, editable=False, help_text=_("Tells a channel from an earlier one of its name.")
+    )
+    kept = seconds(_("messages kept (s)"), KEPT, _("How long messages are kept."), 1.0, 3_650 * DAY)
+    kept_count = whole(
+        _("messages kept"), KEPT_COUNT, _("Of more messages than that the oldest are removed."), 1, MOST_KEPT
+    )
+
+    objects: ClassVar[Any] = BroadcastQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = _("channel")
+        verbose_name_plural = _("channels")
+        default_permissions = ("change", "view", "operate")
+
+    def __str__(self) -> str:
+        return str(self.name)
+
+    def remove_up_to(self, number: int, actor: str = "") -> bool:
+        """Remove the messages up to this number, a batch at a time; returns whether there were any."""
+        using, removed = router.db_for_write(type(self), instance=self), 0
+        rows: Any = BroadcastMessage.objects
+        messages = rows.using(using).filter(channel_id=self.name, number__lte=number)
+        while pks := list(messages.order_by("number").values_list("pk", flat=True)[:BATCH]):
+            removed += messages.filter(pk__in=pks)._raw_delete(using)
+        if removed and actor:
+            reason = say("messages_removed", name=self.name, count=removed)
+            tell(Fact(What.DISCARDED, type(self), using, self.name, reason=reason, actor=actor))
+        return removed > 0
+
+    def remove(self, actor: str = "") -> bool:
+        """Remove it with all that belongs to it; whoever reads it goes on with what is published anew."""
+        using = router.db_for_write(type(self), instance=self)
+        self.remove_up_to(self.last)
+        with transaction.atomic(using=using):
+            if not type(self).objects.using(using).filter(pk=self.pk)._raw_delete(using):
+                return False
+            belongings: tuple[Any, ...] = (BroadcastMessage, Subscription)  # what was published meanwhile, too
+            for model in belongings:
+                model.objects.using(using).filter(channel_id=self.name)._raw_delete(using)
+            tell(Fact(What.DELETED, type(self), using, self.name, reason=self.name, actor=actor))
+        return True
+
+
+class BroadcastMessage(models.Model):
+    """One message. Its number is taken while the channel's row is locked, so numbers appear in order, with no gaps."""
+
+    channel = models.ForeignKey(
+        Broadcast,
+        models.PROTECT,
+        related_name="messages",
+        verbose_name=_("channel"),
+        db_index=False,
+        db_constraint=False,
+    )
+    number = models.BigIntegerField(_("number"), editable=False)
+    payload = models.TextField(_("payload"), help_text=_("JSON."))
+    published_at = models.DateTimeField(_("published at"), default=DbNow, editable=False)
+    publisher = models.CharField(_("publisher"), max_length=MAX_LENGTH, default="", editable=False)
+
+    objects: ClassVar[Any] = models.Manager()
+
+    class Meta:
+        verbose_name = _("message")
+        verbose_name_plural = _("messages")
+        default_permissions = ("view",)
+        constraints = [
+            models.UniqueConstraint(fields=["channel", "number"], name="resourcepool_message_number")
+        ]
+        indexes = [models.Index(fields=["channel", "published_at", "number"], name="resourcepool_message_at")]
+
+    def __str__(self) -> str:
+        return f"{getattr(self, CHANNEL)}/{self.number}"
+
+
+class SubscriptionQuerySet(LeaseQuerySet):
+    """Filters over subscriptions, and what an operator does to them."""
+
+    def durable(self) -> Self:
+        """Those with a name, whose cursor survives."""
+        return self.filter(is_durable=True)
+
+    def with_channel(self) -> Self:
+        """Annotate the number of the channel's newest message, and of the oldest that is kept."""
+        messages = BroadcastMessage.objects.filter(channel_id=OuterRef("channel_id")).order_by("number")
+        newest = Broadcast.objects.filter(pk=OuterRef("channel_id")).values("last")
+        first = Coalesce(Subquery(messages.values("number")[:1]), Subquery(newest) + 1)
+        return self.annotate(newest=Subquery(newest), oldest=first)
+
+    def move(self, to: str, actor: str = "") -> int:
+        """Have them go on "now", from the "start", or from a number; returns how many.
+
+        Whoever reads under the name at this moment loses it, and goes on there as well.
+        """
+        return self._done(What.MOVED, actor, to, partial(_move, to))
+
+    def remove(self, actor: str = "") -> int:
+        """Remove those that nobody reads; returns how many."""
+        return self._done(What.DELETED, actor, "", lambda row: row.available()._raw_delete(row.db))
+
+    def _done(self, what: What, actor: str, why: str, act: Any) -> int:
+        self._for_write = True  # or ``db`` were the one to read from
+        done, using = 0, self.db
+        for pk, fence, channel, name in self.values_list("pk", "fence", "channel_id", "name"):
+            with transaction.atomic(using=using):
+                if act(self.model.objects.using(using).filter(pk=pk)):
+                    done += 1
+                    reason = say("about", name=f"{channel}/{name}", why=why) if why else f"{channel}/{name}"
+                    tell(Fact(what, self.model, using, pk, fence, reason=reason, actor=actor))
+        return done
+
+
+def _move(to: str, row: Any) -> int:
+    found = row.with_channel().values_list("newest", "oldest").first()
+    if found is None:
+        return 0
+    newest, oldest = found
+    cursor = {"now": newest, "start": oldest - 1}.get(to)
+    changes = {"cursor": int(to) - 1 if cursor is None else cursor, "fence": F("fence") + 1}
+    return int(row.update(**changes, busy_before=DbNow(), holder=""))
+
+
+class Subscription(AbstractLease):
+    """Who reads a channel: a leased row, so one process at a time reads under a name. Its fence guards the cursor."""
+
+    is_told: ClassVar[bool] = False
+    acts_are_told: ClassVar[bool] = True
+
+    channel = models.ForeignKey(
+        Broadcast,
+        models.PROTECT,
+        related_name="subscriptions",
+        verbose_name=_("channel"),
+        db_index=False,
+        db_constraint=False,
+    )
+    name = KeyField(_("name"), max_length=MAX_NAME)
+    is_durable = models.BooleanField(_("durable"), default=True, editable=False)
+    cursor = models.BigIntegerField(
+        _("cursor"), default=0, editable=False, help_text=_("The number of the last message that is done.")
+    )
+    missed = models.BigIntegerField(
+        _("missed"), default=0, editable=False, help_text=_("Messages that were removed before it read them.")
+    )
+    address = models.PositiveIntegerField(
+        default=0, editable=False, help_text=_("Of its process, to which hints are sent.")
+    )
+
+    objects: ClassVar[Any] = SubscriptionQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = _("subscription")
+        verbose_name_plural = _("subscriptions")
+        default_permissions = ("view", "operate")
+        constraints = [
+            models.UniqueConstraint(fields=["channel", "name"], name="resourcepool_subscription_name")
+        ]
+
+    def __str__(self) -> str:
+        return f"{getattr(self, CHANNEL)}/{self.name}"
+
+    @classmethod
+    def where(cls, selector: str, connection: Any) -> Where:
+        """Return the condition for the one row that a ticket's ``selector``, its number, names."""
+        if not selector.isdigit():
+            return ANYWHERE
+        return Where(f" AND {table_of(connection, cls).pk} = %s", (int(selector),))

@@ -1,0 +1,200 @@
+"""How far a subscriber is: what it has read, what of that is done, and what of that is stored."""
+
+import json
+import logging
+import weakref
+from collections import deque
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from django.db import connections
+
+from resourcepool.database.clock import monotonic
+from resourcepool.database.retry import answer_timeout, retrying
+from resourcepool.dialect import for_project, from_columns
+from resourcepool.exceptions import ClaimInTransaction, LeaseLost, MessagesMissed
+from resourcepool.locks.channels.looking import Waiting
+from resourcepool.locks.channels.message import Message
+from resourcepool.locks.channels.models import Broadcast, BroadcastMessage
+from resourcepool.locks.channels.seat import Reading, Seat
+from resourcepool.waiting.request import callers_blocks
+
+BATCH = 100  # messages that are read at once
+STORED_EVERY = 1.0  # seconds after which the cursor is stored, while there are messages without a pause
+COLUMNS = ("number", "payload", "published_at", "publisher", "channel__made")
+
+logger = logging.getLogger(__name__)
+
+
+class Place(NamedTuple):
+    """The last message that is done, the newest one that is known of, and of which channel of this name."""
+
+    cursor: int = 0
+    last: int = 0
+    made: int = 0
+
+
+class Position:
+    """How far a subscriber is.
+
+    Attributes:
+        lease: its right to read; None: it has none, or lost it.
+    """
+
+    def __init__(self, seat: Seat) -> None:
+        self._seat = seat
+        self.lease: Reading | None = None
+        self.place, self._is_new = Place(), True
+        self._read: deque[tuple[Any, ...]] = deque()
+        self._in_hand = 0  # the number of the message that the consumer has
+        self._stored, self._stored_at, self._missed = 0, 0.0, 0
+        self._untold: MessagesMissed | None = None
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether there is a message, and nothing to be stored before it."""
+        return bool(self._read) and monotonic() - self._stored_at < STORED_EVERY
+
+    def taken(self, lease: Reading, row: Any) -> None:
+        """Begin, or begin again, where the row says."""
+        here = Place(row.cursor, row.channel.last, row.channel.made)
+        if not self._is_new and not self._seat.is_durable:  # its row was of no account
+            here = here._replace(cursor=self.place.cursor if self.place.made == here.made else 0)
+        self.place, self._stored, self._missed = here, row.cursor, row.missed
+        self.lease, self._stored_at, self._is_new = lease, monotonic(), False
+
+    def is_held(self) -> bool:
+        """Tell whether it still may read; if not, what was read ahead is another one's.
+
+        Raises:
+            LeaseFromAnotherProcess: a fork has copied it: what it would read is its parent's.
+        """
+        if self.lease is not None:
+            self.lease.ensure_ours()
+        if self.lease is not None and not self.lease.is_held:
+            logger.warning("%s was lost; it is waited for again", self.lease)
+            self.lose()
+        return self.lease is not None
+
+    def lose(self) -> None:
+        """Read no more under this lease."""
+        if self.lease is not None:
+            self.lease.let_go()
+        self.lease = None
+        self._read.clear()
+
+    def move_on(self) -> None:
+        """Count the message in hand as done, because the next one is asked for."""
+        if self._in_hand:
+            self.place = self.place._replace(cursor=max(self._in_hand, self.place.cursor))
+        self._in_hand = 0
+
+    def note_done(self, number: int) -> None:
+        """See ``Message.done``."""
+        cursor, lease = max(number, self.place.cursor), self.lease
+        if not self._seat.is_durable or cursor == self._stored:
+            self.place = self.place._replace(cursor=cursor)
+            return
+        if lease is None:
+            raise LeaseLost(f"subscription {self._seat.name!r} is not read by this process any more")
+        lease.ensure_held()
+        with answer_timeout():
+            if not lease.store(cursor, self._missed):
+                self.lose()
+                raise LeaseLost(f"{lease} is lost: somebody else reads under this name")
+        if not connections[self._seat.using].in_atomic_block:  # a rollback would undo it
+            self.place, self._stored = self.place._replace(cursor=cursor), cursor
+
+    def deliver(self) -> Message:
+        """Return the next message, after ``fill``; raises MessagesMissed."""
+        if self._untold is not None:
+            error, self._untold = self._untold, None
+            raise error
+        number, payload, at, publisher, _made = self._read.popleft()
+        at = for_project(from_columns(at, connections[self._seat.using]))
+        self._in_hand = number
+        return Message(number, json.loads(payload), at, publisher, weakref.WeakMethod(self.note_done))
+
+    def fill(self, *, looks: bool = False) -> bool:
+        """See that there is something to deliver; False: there is nothing just now. Raises ClaimInTransaction.
+
+        Args:
+            looks: whether it looks also if it knows of nothing new.
+        """
+        if self.is_ready:
+            return True
+        if callers_blocks(connections[self._seat.using]):
+            raise ClaimInTransaction(
+                "a transaction is open, which may not see what others publish: read outside of transaction.atomic()"
+            )
+        with answer_timeout():
+            if not self.store():
+                self.lose()
+                return False
+            if looks and not self._read:
+                self._look()
+            if not self._read and self.place.cursor < self.place.last:
+                self._read_on(self.place)
+        return bool(self._read) or self._untold is not None
+
+    def store(self) -> bool:
+        """Store the cursor of a durable one, if it has moved; False: the right to is lost."""
+        if self.lease is None:
+            return False
+        cursor, self._stored_at = self.place.cursor, monotonic()
+        if self._seat.is_durable and cursor > self._stored:
+            if not self.lease.store(cursor, self._missed):
+                return False
+            self._stored = cursor
+        return True
+
+    def waiting(self, tell: Callable[[], object]) -> Waiting:
+        """Return what waits for news on its behalf."""
+        return Waiting(self._seat.broadcast.name, self.place.last, self.place.made, tell)
+
+    def heard(self, news: Waiting) -> None:
+        """Take note of what is new."""
+        if news.made != self.place.made:
+            self._begin_anew(news.made, news.last)
+        else:
+            self.place = self.place._replace(last=max(news.last, self.place.last))
+
+    def _look(self) -> None:
+        channels = Broadcast.objects.using(self._seat.using).filter(pk=self._seat.broadcast.name)
+        read = channels.values_list("last", "made").first
+        if (found := retrying(connections[self._seat.using], read)) is not None:
+            last, made = found
+            self.heard(Waiting(self._seat.broadcast.name, last, made, bool))
+
+    def _read_on(self, place: Place) -> None:
+        """Read the messages after ``place``."""
+        rows = BroadcastMessage.objects.using(self._seat.using).order_by("number")
+        wanted = rows.filter(channel_id=self._seat.broadcast.name, number__gt=place.cursor)
+        found = retrying(connections[self._seat.using], lambda: list(wanted.values_list(*COLUMNS)[:BATCH]))
+        if found and found[0][-1] != place.made:
+            self._begin_anew(found[0][-1], found[0][0])
+            return
+        # Numbers have no gaps, so what is not there has been removed.
+        first = found[0][0] if found else place.last + 1
+        self.place = place._replace(last=max(place.last, found[-1][0] if found else 0))
+        if first > place.cursor + 1:
+            self._miss(place.cursor + 1, first - 1)
+        for number, row in enumerate(found, first):
+            if row[0] != number:  # the next look finds the others
+                break
+            self._read.append(row)
+
+    def _miss(self, first: int, last: int) -> None:
+        self.place, self._missed = self.place._replace(cursor=last), self._missed + last - first + 1
+        self._untold = MessagesMissed(self._seat.broadcast.name, self._seat.shown, first, last)
+        if self.lease is not None and self._seat.is_durable:
+            self.lease.tell_missed(self._seat.broadcast.name, self._seat.name, first, last)
+        logger.warning("%s", self._untold)
+
+    def _begin_anew(self, made: int, last: int) -> None:
+        """Begin with the first message of a channel that was removed and made again."""
+        logger.warning("channel %r was removed and made again", self._seat.broadcast.name)
+        if self._seat.is_durable:
+            self.lose()
+        else:
+            self.place = Place(0, last, made)

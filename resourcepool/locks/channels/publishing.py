@@ -1,0 +1,117 @@
+"""Publishing: two statements of one transaction, the first of which locks the channel until the commit.
+
+So the numbers of a channel become visible in order, and without gaps that are filled later: a reader that has seen
+number 8 has been able to see 7. The numbers of an auto-increment column are taken before the commit, and are not.
+"""
+
+from collections.abc import Sequence
+
+from django.db import IntegrityError, connections, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import Min
+
+from resourcepool import dialect
+from resourcepool.exceptions import ChannelFull
+from resourcepool.leases.terms import default_holder
+from resourcepool.locks.channels.models import Broadcast, BroadcastMessage, Subscription
+
+BATCH = 100  # messages in a statement
+
+
+class _Published(Exception):
+    """An earlier try was committed, though its reply was lost."""
+
+
+class Publication:
+    """Messages on their way, which are published together; ``send`` may be repeated."""
+
+    def __init__(self, using: str, broadcast: Broadcast, payloads: Sequence[str], most: int | None) -> None:
+        """Take note of them.
+
+        Args:
+            broadcast: the row that is added if there is no channel of this name.
+            payloads: as JSON, at least one.
+            most: how many messages a durable subscription may have to read; None: any number.
+        """
+        self._using, self._broadcast, self._payloads, self._most = using, broadcast, payloads, most
+        self._publisher = default_holder()  # no message of another publication anywhere has the same
+        self._number: int | None = None
+
+    def send(self) -> int:
+        """Publish them, in the caller's transaction if one is open; returns the last number. Raises ChannelFull."""
+        connection = connections[self._using]
+        try:
+            with transaction.atomic(using=self._using):
+                number = self._next_number(connection)
+                if self._number is not None and self._was_published(self._number):
+                    raise _Published  # noqa: TRY301 (it rolls the block back)
+                self._number = number
+                self._refuse_full(number)
+                self._insert(connection, number)
+        except _Published:
+            assert self._number is not None  # noqa: S101 (for the type checker)
+            return self._number
+        return number
+
+    def _next_number(self, connection: BaseDatabaseWrapper) -> int:
+        number = self._take_number(connection)
+        if number is None:
+            make(self._using, self._broadcast)
+            number = self._take_number(connection)
+        if number is None:
+            raise Broadcast.DoesNotExist(f"channel {self._broadcast.name!r} was deleted just now")
+        return number
+
+    def _take_number(self, connection: BaseDatabaseWrapper) -> int | None:
+        speaks, quote = dialect.of(connection), connection.ops.quote_name
+        table, last, name = quote(Broadcast._meta.db_table), quote("last"), quote("name")
+        last_but_one = f"{last} + {len(self._payloads) - 1}"
+        sql = (
+            f"UPDATE {table} SET {last} = {speaks.next_fence.format(fence=last_but_one)} WHERE {name} = %s"  # noqa: S608
+            f"{speaks.returning.format(fence=last)}"
+        )
+        return dialect.run(connection, sql, [self._broadcast.name], speaks.fence_after_update)
+
+    def _was_published(self, number: int) -> bool:
+        messages = BroadcastMessage.objects.using(self._using)
+        wanted = {"channel_id": self._broadcast.name, "number": number, "publisher": self._publisher}
+        return bool(messages.filter(**wanted).exists())
+
+    def _insert(self, connection: BaseDatabaseWrapper, number: int) -> None:
+        quote, meta = connection.ops.quote_name, BroadcastMessage._meta
+        columns = ", ".join(map(quote, ("channel_id", "number", "payload", "publisher", "published_at")))
+        row, first = f"(%s, %s, %s, %s, {dialect.of(connection).indexed_now})", number - len(self._payloads) + 1
+        for start in range(0, len(self._payloads), BATCH):
+            some = self._payloads[start : start + BATCH]
+            sql = f"INSERT INTO {quote(meta.db_table)} ({columns}) VALUES {', '.join([row] * len(some))}"  # noqa: S608
+            given: list[object] = []
+            for place, payload in enumerate(some, first + start):
+                given += [self._broadcast.name, place, payload, self._publisher]
+            dialect.run(connection, sql, given, dialect.row_count)
+
+    def _refuse_full(self, number: int) -> None:
+        if self._most is None:
+            return
+        # The channel's row is locked: no other message is added between this look and the commit.
+        durable = Subscription.objects.using(self._using).durable().filter(channel_id=self._broadcast.name)
+        least = durable.aggregate(least=Min("cursor"))["least"]
+        if least is None or number - least <= self._most:
+            return
+        behind = durable.filter(cursor__lt=number - self._most).order_by("cursor", "name")
+        last = behind.values_list("name", "cursor")[:3]
+        count = len(self._payloads)
+        who = ", ".join(f"{name!r} has {number - count - cursor} to read" for name, cursor in last)
+        more = f"; {count} more are too many" if count > 1 else ""
+        raise ChannelFull(f"channel {self._broadcast.name!r} is full: most={self._most}, {who}{more}")
+
+
+def make(using: str, broadcast: Broadcast) -> None:
+    """Add the channel's row if it is not there."""
+    rows = Broadcast.objects.using(using)
+    if rows.filter(pk=broadcast.name).exists():
+        return
+    try:
+        with transaction.atomic(using=using):
+            rows.create(name=broadcast.name, kept=broadcast.kept, kept_count=broadcast.kept_count)
+    except IntegrityError:
+        pass  # somebody else just did

@@ -1,0 +1,171 @@
+"""The leased row of a subscriber: under one name one process at a time reads, and the next one waits for it in line."""
+
+import datetime
+import json
+import math
+from collections.abc import Callable
+from functools import partial
+
+from django.db import IntegrityError, connections, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from resourcepool import hints
+from resourcepool.database.retry import answer_timeout, retrying
+from resourcepool.dialect import DbNow, in_columns
+from resourcepool.events import say
+from resourcepool.exceptions import AcquireTimeout, LeaseLost
+from resourcepool.leases import verbs
+from resourcepool.leases.terms import Grant, Terms, default_holder
+from resourcepool.locks.channels.checking import From
+from resourcepool.locks.channels.models import Broadcast, BroadcastMessage, Subscription
+from resourcepool.locks.channels.publishing import make
+from resourcepool.signals import Fact, What, tell
+from resourcepool.waiting.acquire import aacquire, acquire
+from resourcepool.waiting.lease import AwaitedLease
+from resourcepool.waiting.request import Request, refuse_open_transaction
+
+
+class Reading(AwaitedLease):
+    """The right to read under a name, and to move its cursor. See ``Lease``."""
+
+    def ensure_ours(self) -> None:
+        """Raise LeaseFromAnotherProcess in a fork of the process that reads."""
+        self._check_process()
+
+    def store(self, cursor: int, missed: int) -> bool:
+        """Move the cursor forward, in the caller's transaction if one is open; False: the right to is lost."""
+        connection = connections[self.using]
+        mine = Subscription.objects.using(self.using).filter(pk=self.pk, fence=self.fence)
+        live = mine.filter(busy_before__gt=DbNow())
+        return bool(retrying(connection, lambda: live.update(cursor=cursor, missed=missed)))
+
+    def tell_missed(self, channel: str, name: str, first: int, last: int) -> None:
+        """Have the history tell what it could not read."""
+        reason = say("messages_missed", name=f"{channel}/{name}", first=first, last=last)
+        tell(Fact(What.MISSED, self.model, self.using, self.pk, self.fence, self.holder, reason))
+
+
+class Seat:
+    """What a subscriber reads, and under which name; a ``waiting.request.Source`` of one row.
+
+    Attributes:
+        broadcast: the channel's row, as it is made if it is not there.
+        name: of the subscription; one that is not durable has a random one.
+    """
+
+    model = Subscription
+
+    def __init__(self, using: str, broadcast: Broadcast, name: str | None, start: From, ttl: float) -> None:
+        self.using, self.broadcast, self._start = using, broadcast, start
+        self.is_durable, self.name = name is not None, name or default_holder()
+        self._ttl, self._pk = ttl, 0
+        self._was_taken = False
+
+    @property
+    def shown(self) -> str:
+        """The name, "" for that of a subscription that is not durable."""
+        return self.name if self.is_durable else ""
+
+    def take(self, timeout: float | None, stop: Callable[[], bool]) -> Reading:
+        """Return the right to read, after ``find`` and waiting in line.
+
+        Raises:
+            AcquireTimeout: another process reads under this name.
+            ClaimInTransaction: a transaction is open.
+            LeaseLost: an operator has removed the subscription.
+            DatabaseUnavailable: it is away.
+        """
+        lease: Reading = acquire(self, self._request(timeout), stop)[0]
+        return lease
+
+    def find(self) -> None:
+        """Make the row if it is not there. Raises ClaimInTransaction, LeaseLost, DatabaseUnavailable."""
+        refuse_open_transaction(connections[self.using], self._request(0.0))
+        with answer_timeout():
+            retrying(connections[self.using], self._find)
+
+    async def atake(self, timeout: float | None, stop: Callable[[], bool]) -> Reading:
+        """``take`` for asyncio; waiting occupies no thread."""
+        lease: Reading = (await aacquire(self, self._request(timeout), stop=stop))[0]
+        return lease
+
+    def begin(self, lease: Reading) -> Subscription:
+        """Write down where hints reach this process; return the row, with its channel. Raises LeaseLost."""
+        connection = connections[self.using]
+        rows = Subscription.objects.using(self.using).filter(pk=lease.pk, fence=lease.fence)
+        retrying(connection, lambda: rows.update(address=hints.address()))
+        row: Subscription | None = retrying(connection, rows.select_related("channel").first)
+        if row is None:
+            lease.ensure_held()
+            raise LeaseLost(f"{lease} is lost: its row was deleted")
+        self._was_taken = True
+        return row
+
+    def leave(self, lease: Reading) -> None:
+        """Give the right up; of what is not durable nothing is left."""
+        lease.abandon()
+        if not self.is_durable:
+            rows = Subscription.objects.using(self.using).filter(pk=lease.pk, is_durable=False)
+            retrying(connections[self.using], partial(rows._raw_delete, self.using))
+
+    def _find(self) -> None:
+        rows = Subscription.objects.using(self.using)
+        named = {"channel_id": self.broadcast.name, "name": self.name}
+        found = rows.filter(**named).values_list("pk", flat=True)
+        pk = found.first()
+        if pk is None and self.is_durable and self._was_taken:
+            raise LeaseLost(f"subscription {self.name!r} of channel {self.broadcast.name!r} was removed")
+        if pk is None:
+            make(self.using, self.broadcast)
+            try:
+                with transaction.atomic(using=self.using):
+                    made = rows.create(**named, is_durable=self.is_durable, cursor=self._before_start())
+                pk = made.pk
+            except IntegrityError:  # another process has just made it
+                pk = found.get()
+        self._pk = int(pk)
+
+    def _before_start(self) -> int:
+        start, messages = self._start, BroadcastMessage.objects.using(self.using)
+        if isinstance(start, int):
+            return start - 1
+        # Read first: what is published between the two is after the start, and is read.
+        last: int = (
+            Broadcast.objects.using(self.using).values_list("last", flat=True).get(pk=self.broadcast.name)
+        )
+        if start == "now":
+            return last
+        wanted = messages.filter(channel_id=self.broadcast.name)
+        if isinstance(start, datetime.datetime):
+            at = in_columns(start, connections[self.using])
+            wanted = wanted.filter(published_at__gte=at).order_by("published_at", "number")
+        else:
+            wanted = wanted.order_by("number")
+        first: int | None = wanted.values_list("number", flat=True).first()
+        return last if first is None else first - 1
+
+    def _request(self, timeout: float | None) -> Request:
+        terms = Terms(self._ttl, default_holder(), holder_is_unique=True)
+        wait = math.inf if timeout is None else timeout
+        return Request(terms, timeout=wait, selector=json.dumps(self._pk))
+
+    # What waiting needs: see ``waiting.request.Source``
+
+    def claim_free(self, connection: BaseDatabaseWrapper, request: Request) -> list[Grant] | None:
+        """Claim the row if nobody reads."""
+        grant = verbs.claim(connection, self.model, self._pk, request.terms)
+        return None if grant is None else [grant]
+
+    def handle(self, using: str, grant: Grant, request: Request) -> Reading:
+        """Return the handle of the right that was granted."""
+        return Reading(self.model, using, grant, request.terms)
+
+    def refuse_impossible(self, connection: BaseDatabaseWrapper, request: Request) -> None:
+        """See that the row is there; raises LeaseLost."""
+        retrying(connection, self._find)
+
+    def timed_out(self, request: Request, holder: str, trouble: Exception | None) -> AcquireTimeout:
+        """Return the error for a name under which somebody else reads."""
+        why = f": {trouble}" if trouble else "; another one reads"
+        where = f"subscription {self.name!r} of channel {self.broadcast.name!r}"
+        return AcquireTimeout(f"{where} did not come free within {request.timeout:g} s{why}")

@@ -1,0 +1,1 @@
+"""Waiting until somebody tells: conditions, and what is built on the same line."""

@@ -1,0 +1,126 @@
+"""``cache_lock()`` has the signature of django-redis's ``cache.lock()`` and redis-py's ``Redis.lock()``, as a drop-in.
+
+    from resourcepool.locks import cache_lock
+    with cache_lock("report", timeout=30, blocking_timeout=5): ...
+
+It differs where those lose something: a living holder keeps it (``timeout`` counts from its death), waiters are served
+in their order and poll nothing, ``release`` raises ``NotHeld`` in place of redis-py's ``LockError``, and the thread
+that holds it, and no other one, may take it again or release it.
+"""
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from resourcepool import options
+from resourcepool.exceptions import BadOption, LeaseLost, NotHeld
+from resourcepool.leases.terms import MIN_TTL
+from resourcepool.locks.lock import Lock
+from resourcepool.locks.models import MAX_NAME
+from resourcepool.locks.rows import TTL, wait_of
+
+logger = logging.getLogger(__name__)
+
+
+def cache_lock(
+    key: str,
+    version: int | str | None = None,
+    timeout: float | None = None,
+    sleep: float = 0.1,
+    blocking_timeout: float | None = None,
+    client: object = None,
+    thread_local: bool = True,
+    *,
+    blocking: bool = True,
+    lock_class: Callable[..., Any] | None = None,
+    raise_on_release_error: bool = True,
+) -> "RedisStyleLock":
+    """Return the lock of this name.
+
+    Args:
+        key: its name; with a ``version`` that is part of it.
+        timeout: seconds after the death of its holder until others may have it; None: 30.
+        blocking_timeout: seconds that ``acquire`` waits; None: as long as it takes.
+        blocking: False: ``acquire`` does not wait.
+        raise_on_release_error: False: what is not held any more at the end of a ``with`` block is only logged.
+        sleep, client, thread_local, lock_class: accepted, and without effect here.
+
+    Raises:
+        BadOption: names the option, the value, and what is allowed.
+    """
+    key = options.text("key", key, most=MAX_NAME)
+    if isinstance(version, bool) or not isinstance(version, int | str | None):
+        raise BadOption("version", version, "a whole number or a text, which is part of the name")
+    name = options.name("key", key if version is None else f"{key}:{version}", most=MAX_NAME)
+    return RedisStyleLock(name, timeout, blocking_timeout, blocking, raise_on_release_error)
+
+
+class RedisStyleLock:
+    """A ``Lock`` with the methods and the answers of redis-py's."""
+
+    def __init__(
+        self,
+        name: str,
+        timeout: float | None,
+        blocking_timeout: float | None,
+        blocking: bool,
+        raise_on_release_error: bool,
+    ) -> None:
+        ttl = TTL if timeout is None else options.seconds("timeout", timeout, least=MIN_TTL)
+        self._lock = Lock(name, ttl=ttl, timeout=_checked(blocking_timeout))
+        self.name, self.timeout, self.blocking_timeout = name, timeout, blocking_timeout
+        self.blocking = options.flag("blocking", blocking)
+        self.raise_on_release_error = options.flag("raise_on_release_error", raise_on_release_error)
+
+    def __repr__(self) -> str:
+        return f"<cache_lock {self.name!r}>"
+
+    def acquire(
+        self,
+        sleep: float | None = None,
+        blocking: bool | None = None,
+        blocking_timeout: float | None = None,
+        token: object = None,
+    ) -> bool:
+        """Tell whether it was acquired; ``sleep`` and ``token`` have no effect. Raises as ``Lock.acquire``."""
+        waits = self.blocking if blocking is None else blocking
+        return self._lock.acquire(waits, _checked(blocking_timeout) if waits else None) is not None
+
+    def release(self) -> None:
+        """Release it. Raises NotHeld, LeaseLost."""
+        self._lock.release()
+
+    def extend(self, additional_time: float = 0, replace_ttl: bool = False) -> bool:
+        """Renew it now: a living holder's is renewed anyway, so the time has no effect. Raises NotHeld, LeaseLost."""
+        return self.reacquire()
+
+    def reacquire(self) -> bool:
+        """Renew it now. Raises NotHeld, LeaseLost."""
+        self._lock.held_to("renew it").leases[0].renew()
+        return True
+
+    def locked(self) -> bool:
+        """Whether anybody holds it."""
+        return self._lock.locked()
+
+    def owned(self) -> bool:
+        """Whether this thread holds it."""
+        return self._lock.owned()
+
+    def __enter__(self) -> "RedisStyleLock":
+        self._lock._obtain(self._lock._wait(self.blocking, None))
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: Any) -> None:
+        try:
+            self._lock.__exit__(kind, *rest)
+        except (NotHeld, LeaseLost) as error:
+            if self.raise_on_release_error:
+                raise
+            logger.warning("%s", error)
+
+
+def _checked(blocking_timeout: object) -> object:
+    """Refuse it under the name that it has here."""
+    wait_of("blocking_timeout", blocking_timeout)
+    return blocking_timeout

@@ -1,0 +1,132 @@
+"""What one caller holds of a lock."""
+
+import contextlib
+import logging
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Self
+
+from resourcepool.exceptions import ResourcePoolError
+from resourcepool.signals import Fact, What, tell
+from resourcepool.waiting.lease import AwaitedLease
+
+logger = logging.getLogger(__name__)
+
+
+@contextlib.contextmanager
+def own_error_first(kind: type[BaseException] | None) -> Iterator[None]:
+    """Log what goes wrong at the end of a ``with`` block, if that raises an error of its own (``kind``)."""
+    try:
+        yield
+    except ResourcePoolError as error:
+        if kind is None:
+            raise
+        logger.warning("%s", error)
+
+
+class LockLease(AwaitedLease):
+    """The lease of one row of a lock."""
+
+    def report_leak(self, why: str) -> None:
+        """Let it expire: its thread, or task, has ended without releasing it, and nobody else can."""
+        logger.warning(
+            "%s is not renewed any more, its holder ended without releasing it: %s", self, self.holder
+        )
+        self.let_go()
+
+    @property
+    def was_given_back(self) -> bool:
+        """Whether its holder has released it."""
+        return bool(self._state.given)
+
+    def lose(self, reason: str, trust: Any = None) -> None:
+        """Note the loss, and tell of it: grants and releases of locks are too many to be told."""
+        was_over = self._state.has_ended
+        super().lose(reason, trust)
+        if self._state.lost is not None and not was_over:
+            tell(Fact(What.LOST, self.model, self.using, self.pk, self.fence, self.holder, reason))
+
+
+class Hold:
+    """What one caller holds: one row of a lock, or several, which are lost together.
+
+    ``fence`` goes up with every grant of the lock: whoever is written to can refuse what comes with an older one.
+    Not promised: that a holder which does not look (``is_held``, ``ensure_held``, ``guard``) stops in time.
+
+    Attributes:
+        name: of the lock.
+        leases: of its rows; at least one.
+        count: how often its holder has taken it, and not released it yet.
+    """
+
+    leases: Sequence[LockLease] = ()
+    count = 1
+
+    def __init__(self, name: str, on_lost: Callable[["Hold"], object] | None = None) -> None:
+        self.name, self._on_lost = name, on_lost
+
+    @property
+    def fence(self) -> int:
+        """The fence of the (first) row."""
+        return self.leases[0].fence
+
+    @property
+    def holder(self) -> str:
+        """Who holds it, as the rows say."""
+        return self.leases[0].holder
+
+    @property
+    def is_held(self) -> bool:
+        """Whether this process may still rely on it. No I/O, so ask before each step of the work."""
+        return self.remaining > 0
+
+    @property
+    def remaining(self) -> float:
+        """Seconds for which it can be relied on without another renewal; 0 when it is not held."""
+        return min((lease.remaining for lease in self.leases), default=0.0)
+
+    @property
+    def lost(self) -> threading.Event:
+        """Set as soon as the loss of a row is noticed; the rows may change, this event does not."""
+        event: threading.Event = self.__dict__.setdefault("_lost", threading.Event())  # used rarely
+        return event
+
+    def ensure_held(self) -> None:
+        """Return if this process may still rely on it. No I/O. Raises LeaseLost or LeaseReleased."""
+        for lease in self.leases:
+            lease.ensure_held()
+
+    @contextlib.contextmanager
+    def guard(self) -> Iterator[Self]:
+        """Let the caller's open transaction commit only while it is held; see ``Lease.guard``."""
+        with contextlib.ExitStack() as stack:
+            for lease in self.leases:
+                stack.enter_context(lease.guard())
+            yield self
+
+    @property
+    def when_lost(self) -> Callable[[LockLease], object]:
+        """What its leases call when they are lost: ``note_loss``, as long as the hold is there."""
+        hold = weakref.ref(self)  # a lease that kept its own hold alive would never be forgotten, nor let go
+
+        def note(lease: LockLease) -> None:
+            if (mine := hold()) is not None:
+                mine.note_loss(lease)
+
+        return note
+
+    def note_loss(self, lease: LockLease) -> None:
+        """Note the loss of one row: called once for each, from a background thread."""
+        is_first = not self.lost.is_set()
+        self.lost.set()
+        if is_first and self._on_lost is not None:
+            self._on_lost(self)
+
+    def __reduce__(self) -> Any:
+        """Refuse to be sent elsewhere, or copied: it belongs to whoever acquired it."""
+        raise TypeError(f"{self!r} belongs to this process: send its name, and its fence")
+
+    def __repr__(self) -> str:
+        state = "held" if self.is_held else "ended"
+        return f"<{type(self).__name__} {self.name!r} fence={self.fence if self.leases else None} {state}>"

@@ -1,0 +1,153 @@
+"""A lock that one thread, of all processes on all hosts, holds at a time; its holder may take it again.
+
+Document 004 (R4.2): a unique value that is set if absent, with an expiry, and removed by its owner only. Here that is
+one row whose ``UPDATE`` reports one changed row. Methods are those of ``threading.RLock`` and ``asyncio.Lock``.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple
+
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from resourcepool import options
+from resourcepool.async_threads import for_asyncio, in_thread
+from resourcepool.database.retry import retrying
+from resourcepool.leases import verbs
+from resourcepool.leases.keeper import keeper
+from resourcepool.leases.terms import Grant
+from resourcepool.locks.hold import Hold, LockLease
+from resourcepool.locks.models import AbstractNamed, Mutex
+from resourcepool.locks.owned import Owned
+from resourcepool.locks.owners import current, held_by, holder_of, owner_in
+from resourcepool.locks.rows import Named
+from resourcepool.waiting.models import Ticket
+from resourcepool.waiting.request import Request
+
+MOST_CONTENDERS = 10_000
+
+
+class LockHolder(NamedTuple):
+    """Who holds a lock, and under which fence."""
+
+    holder: str
+    fence: int
+
+
+class Lock(Named, Owned[Hold]):
+    """A lock known by its name; see ``Named`` for the options.
+
+        with Lock("nightly-report", ttl=30, timeout=5) as held:
+            with transaction.atomic(), held.guard():
+                ...
+
+    Whoever holds it may take it again, and has to release it as often: the thread, or the task of asyncio, in which
+    every ``Lock`` of this name is the same. Another thread or process cannot release it. As a decorator it is held
+    while the function runs.
+
+    Not promised: that a holder which was stopped for longer than ``ttl``, and does not look (``held.ensure_held``,
+    ``held.guard``), stops in time; pass ``held.fence`` to what it writes to.
+    """
+
+    model: ClassVar[type[Mutex]] = Mutex
+    kind = "lock"
+
+    def release(self) -> None:
+        """Release it; whoever took it several times gives it to the next in line with the last release.
+
+        Raises:
+            NotHeld: this thread (or task) does not hold it.
+            LeaseLost: it was lost before; nothing has been changed for the new holder.
+        """
+        if (lease := self._last()) is not None:
+            lease.give_back()
+
+    async def arelease(self) -> None:
+        """``release`` for asyncio."""
+        if (lease := self._last()) is not None:
+            await in_thread(lease.give_back)
+
+    def holder(self) -> LockHolder | None:
+        """Return who holds it at this moment of the database's clock; None: nobody. Raises DatabaseUnavailable."""
+        connection = self._connection
+        row = retrying(connection, self._rows(connection).held().values_list("holder", "fence").first)
+        return None if row is None else LockHolder(*row)
+
+    def locked(self) -> bool:
+        """Whether anybody holds it at this moment. Raises DatabaseUnavailable."""
+        return self.holder() is not None
+
+    def contenders(self, limit: int = 100) -> list[str]:
+        """Return who holds it, and then who waits, the next one first: at most ``limit``. As kazoo's ``contenders``."""
+        limit = options.whole("limit", limit, least=1, most=MOST_CONTENDERS)
+        holder = self.holder()
+        line = Ticket.objects.using(self.using).in_line_for(self.model, self.name).waiting()
+        names = line.order_by("priority", "pk").values_list("holder", flat=True)[:limit]
+        waiting = retrying(self._connection, lambda: list(names.all()))
+        return [*([holder.holder] if holder else []), *waiting][:limit]
+
+    aholder = for_asyncio(holder)
+    alocked = for_asyncio(locked)
+    acontenders = for_asyncio(contenders)
+
+    @property
+    def _named(self) -> Named:
+        return self
+
+    def _new_hold(self) -> Hold:
+        return Hold(self.name, self._on_lost)
+
+    def _last(self) -> LockLease | None:
+        """Note one release; return the lease if it was the last one."""
+        mine = held_by(current())
+        hold = mine.get(self.key)
+        if hold is None:
+            raise self._not_held("release it")
+        if hold.count > 1:
+            hold.count -= 1
+            return None
+        del mine[self.key]  # one step: whoever is interrupted before it can release it again
+        hold.count = 0
+        lease: LockLease = hold.leases[0]
+        return lease
+
+    # What a condition needs
+
+    def take_back(self, hold: Hold) -> None:
+        """Take it again for ``hold``, whose lease was given back, however long that takes."""
+        self._take(held_by(current()), hold, self._leases(hold, math.inf))
+
+    def take_back_anyway(self, hold: Hold) -> None:
+        """``take_back`` after an interruption, at whatever moment since the lock was to be given back."""
+        lease, mine = hold.leases[0], held_by(current())
+        if mine.get(self.key) is hold and lease.is_delivered and keeper.is_kept(lease):
+            return
+        me = owner_in(holder_of(current()))
+        ours = (one for one in keeper.not_given_back() if isinstance(one, LockLease))
+        for one in ours:  # or it would wait for itself
+            if (one.model, one.using, one.pk) == self.key and owner_in(one.holder) == me:
+                one.abandon()
+        self.take_back(hold)
+
+    async def atake_back(self, hold: Hold) -> None:
+        """``take_back`` for asyncio."""
+        self._take(held_by(current()), hold, await self._aleases(hold, math.inf))
+
+    # What waiting needs: see ``waiting.request.Source``
+
+    def claim_free(self, connection: BaseDatabaseWrapper, request: Request) -> list[Grant] | None:
+        """Claim the row if it is free."""
+        grant = verbs.claim(connection, self.model, self.name, request.terms)
+        if grant is None and self._are_new(connection):
+            grant = verbs.claim(connection, self.model, self.name, request.terms)
+        return None if grant is None else [grant]
+
+    def _who_has_it(self) -> str:
+        holder = self.holder()
+        return "" if holder is None else f": {holder.holder} has it"
+
+    def _rows(self, connection: BaseDatabaseWrapper) -> Any:
+        return verbs.rows_of(connection, self.model).filter(pk=self.name)
+
+    def _new_rows(self) -> Sequence[AbstractNamed]:
+        return [self.model(pk=self.name)]

@@ -1,0 +1,167 @@
+"""Permits: several rows of one name, of which a request takes one or more, all or nothing."""
+
+import logging
+import random
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, ClassVar
+
+from django.db import connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from resourcepool.database.clock import monotonic
+from resourcepool.database.open_transaction import limit_silence
+from resourcepool.database.retry import answer_timeout
+from resourcepool.leases import verbs
+from resourcepool.leases.terms import Grant
+from resourcepool.locks.hold import LockLease
+from resourcepool.locks.models import AbstractPermit
+from resourcepool.locks.owners import Key
+from resourcepool.locks.rows import Named
+from resourcepool.waiting import several
+from resourcepool.waiting.contention import releasing
+from resourcepool.waiting.free_rows import candidates
+from resourcepool.waiting.models import line_name
+from resourcepool.waiting.request import Request
+
+ROUNDS = 5  # of reading free permits and losing the race for them
+TRIES_PER_LOOK = 3
+AMONG = 64  # free permits that one is picked from: if all tried the same, all but one would lose
+FRESH = 1.0  # seconds for which a permit that was released here is tried without reading
+MOST_NAMES = 1_000  # of which permits are remembered
+
+logger = logging.getLogger(__name__)
+
+
+class _LeftFree:
+    """Permits that this process released a moment ago, when nobody waited: likely to be free."""
+
+    def __init__(self) -> None:
+        self._free: dict[Key, list[tuple[float, Any]]] = {}
+
+    def note(self, which: Key, pk: Any) -> None:
+        if which not in self._free and len(self._free) >= MOST_NAMES:
+            self._free.clear()
+        keys = self._free.setdefault(which, [])
+        if len(keys) < AMONG:
+            keys.append((monotonic() + FRESH, pk))
+
+    def take(self, which: Key) -> Any:
+        """Return the one that was released last, once; None if there is none, or it is too long ago."""
+        keys = self._free.get(which, [])
+        try:
+            until, pk = keys.pop()
+        except IndexError:  # perhaps another thread took the last one
+            return None
+        if until > monotonic():
+            return pk
+        keys.clear()  # the others are older
+        return None
+
+
+left_free = _LeftFree()
+
+
+@lru_cache(MOST_NAMES)
+def say_once(text: str) -> None:
+    """Say in the log, once per process, that the code and the database do not agree."""
+    logger.warning("%s", text)
+
+
+class PermitLease(LockLease):
+    """The lease of one permit."""
+
+    def give_back(self) -> None:
+        """Release it for good; it is likely to be free afterwards."""
+        super().give_back()
+        name = self.model.name_of(self.pk)
+        if not (releasing.until and releasing.is_likely(line_name(self.model, name), self.using)):
+            left_free.note((self.model, self.using, name), self.pk)
+
+    @staticmethod
+    def give_back_together(leases: "Sequence[PermitLease]") -> None:
+        """Release these, of one name, for good: in one statement when nobody waits for that name.
+
+        Raises:
+            LeaseLost: some were lost before; the others are released.
+            LeaseReleased: one was released before; nothing has been changed.
+            DatabaseUnavailable: those that are not released expire.
+        """
+        if len(leases) == 1:
+            leases[0].give_back()
+            return
+        for lease in leases:
+            lease._check_process()
+            if lease._state.given:
+                lease._state.refuse(lease)
+        for lease in leases:
+            lease.let_go()  # before the statement: after an interruption nobody would give it back later
+            lease._state.is_in_doubt = True
+        latest = {lease.pk: lease for lease in sorted(leases, key=lambda lease: lease.fence)}
+        first, until = leases[0], min(lease.trust.until for lease in leases)
+        connection = connections[first.using]
+        with answer_timeout():
+            if connection.atomic_blocks:
+                limit_silence(connection, first.terms.ttl)
+            rows = [(pk, lease.fence) for pk, lease in latest.items()]
+            lost = several.release(connection, first.model, rows, trusted_until=until)
+        for lease in leases:  # an older grant of a row that this process has got again was lost before
+            if lease.pk in lost or lease is not latest[lease.pk]:
+                lease.lose(verbs.TAKEN)
+            else:
+                lease.was_released()
+        for lease in leases:
+            if lease._state.lost is not None:
+                raise lease._state.lost
+
+
+class Permits(Named):
+    """Something of which there are several permits. The ``Source`` (``waiting.request``) of these rows.
+
+    Attributes:
+        permits: how many rows are added when there are none.
+    """
+
+    model: ClassVar[type[AbstractPermit]]
+    lease = PermitLease
+    permits = 1
+
+    def claim_free(self, connection: BaseDatabaseWrapper, request: Request) -> list[Grant] | None:
+        """Claim as many free permits as are wanted, all or none; None when there are not enough."""
+        self._are_new(connection)
+        which = self.model, connection.alias, self.name
+        last = left_free.take(which) if request.count == 1 else None
+        if last is not None and (grants := self._claim(connection, [last], request)) is not None:
+            return grants
+        where, tried = self.model.where(self.name, connection), set[Any]()
+        for _ in range(ROUNDS):
+            rows = candidates(connection, self.model, where, max(AMONG, request.count))
+            free = [pk for pk in rows if pk not in tried]  # one that is locked looks free every time
+            if len(free) < request.count:
+                return None
+            first = random.randrange(len(free))  # noqa: S311 (not a secret)
+            free = free[first:] + free[:first]
+            for start in range(0, len(free) - request.count + 1, request.count)[:TRIES_PER_LOOK]:
+                chosen = free[start : start + request.count]
+                if (grants := self._claim(connection, chosen, request)) is not None:
+                    return grants
+                tried.update(chosen if request.count == 1 else ())
+        return None
+
+    def _claim(
+        self, connection: BaseDatabaseWrapper, pks: Sequence[Any], request: Request
+    ) -> list[Grant] | None:
+        if len(pks) > 1:
+            return verbs.claim_all(connection, self.model, pks, request.terms)
+        grant = verbs.claim(connection, self.model, pks[0], request.terms)
+        return None if grant is None else [grant]
+
+    def _rows(self, connection: BaseDatabaseWrapper) -> Any:
+        return verbs.rows_of(connection, self.model).filter(name=self.name)
+
+    def _new_rows(self) -> Sequence[AbstractPermit]:
+        return [self._new_row(number) for number in range(self.permits)]
+
+    def _new_row(self, number: int, *, in_service: bool = True) -> AbstractPermit:
+        key = self.model.key_of(self.name, number)
+        return self.model(key=key, name=self.name, in_service=in_service)

@@ -1,0 +1,104 @@
+"""Gives back everything that one process holds of locks, semaphores and their relatives."""
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from django.db import connections, router
+
+from resourcepool import options
+from resourcepool.async_threads import in_thread
+from resourcepool.database.retry import retrying
+from resourcepool.exceptions import BadOption, DatabaseUnavailable, LeaseLost, LeaseReleased
+from resourcepool.leases import verbs
+from resourcepool.leases.keeper import keeper
+from resourcepool.leases.terms import MAX_LENGTH, default_holder
+from resourcepool.locks import owners
+from resourcepool.locks.hold import LockLease
+from resourcepool.locks.models import Mutex, Notification, RWLockPermit, SemaphorePermit
+from resourcepool.locks.owners import owner_in
+from resourcepool.locks.permits import PermitLease
+from resourcepool.locks.process_holds import holds
+from resourcepool.locks.taking_away import said, take_away
+
+KINDS: tuple[Any, ...] = (Mutex, SemaphorePermit, RWLockPermit, Notification)
+AN_INCARNATION = re.compile(r"[0-9a-f]{8}")
+
+
+def release_all(holder: str | None = None, *, reason: str = "", actor: str = "") -> int:
+    """Release whatever one process holds of locks, permits of semaphores and of read-write locks.
+
+    It goes to those who wait. A ``with`` block of this process that is still open raises NotHeld at its end. Another
+    process that is alive finds out with its next renewal, or when it looks (``held.guard``); its fences are refused.
+
+    Args:
+        holder: of another process, as lists show it, or the part of it that tells one incarnation of a process from all
+            others (8 hexadecimal digits); None: this process.
+        reason, actor: why, and who says so, for the history; of another process.
+
+    Returns:
+        How many rows were released.
+
+    Raises:
+        BadOption: ``holder`` does not tell a process, or ``reason`` or ``actor`` is no line of text.
+        DatabaseUnavailable: some may not have been released; those of this process are not renewed any more and expire.
+    """
+    reason, actor = said(reason, actor)
+    if holder is None:
+        return _release_ours()
+    holder = options.text("holder", holder, most=MAX_LENGTH)
+    incarnation = owner_in(holder)[0] if "/" in holder else holder
+    if not AN_INCARNATION.fullmatch(incarnation):
+        allowed = "a holder as lists show it, or the 8 hexadecimal digits in it that tell a process"
+        raise BadOption("holder", holder, allowed)
+    if incarnation == owner_in(default_holder())[0]:
+        return _release_ours()
+    return sum(_release_theirs(model, incarnation, reason, actor) for model in KINDS)
+
+
+async def arelease_all(holder: str | None = None, *, reason: str = "", actor: str = "") -> int:
+    """``release_all`` for asyncio."""
+    return await in_thread(partial(release_all, holder, reason=reason, actor=actor))
+
+
+def _release_ours() -> int:
+    owners.forget()  # first: what another thread gets from now on stays known to it
+    holds.forget()
+    groups: dict[Any, list[LockLease]] = defaultdict(list)
+    for lease in keeper.not_given_back():
+        if isinstance(lease, LockLease) and lease.model is not Notification:
+            groups[lease.model, lease.using, lease.model.name_of(lease.pk)].append(lease)
+    for lease in (one for group in groups.values() for one in group):
+        lease.let_go()  # all of them first: if the database does not answer now, they expire
+    released, trouble = 0, None
+    for group in groups.values():
+        for start in range(0, len(group), verbs.BATCH):
+            some = group[start : start + verbs.BATCH]
+            try:
+                _give_back(some)
+            except (LeaseLost, LeaseReleased):  # another thread has just done it
+                pass
+            except DatabaseUnavailable as error:
+                trouble = error
+            released += sum(lease.was_given_back for lease in some)
+    if trouble is not None:
+        raise trouble
+    return released
+
+
+def _give_back(leases: Sequence[Any]) -> None:
+    if isinstance(leases[0], PermitLease):
+        PermitLease.give_back_together(leases)
+    else:
+        for lease in leases:
+            lease.give_back()
+
+
+def _release_theirs(model: Any, incarnation: str, reason: str, actor: str) -> int:
+    connection = connections[router.db_for_write(model)]
+    theirs = verbs.rows_of(connection, model).held().filter(holder__contains=f"/{incarnation}.").order_by("pk")
+    found = retrying(connection, lambda: list(theirs.values_list("pk", "fence", "holder")))
+    mine = [row for row in found if owner_in(row[2])[0] == incarnation]
+    return len(take_away(connection, model, mine, reason, actor))

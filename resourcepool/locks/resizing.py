@@ -1,0 +1,81 @@
+"""Changes how many permits a name has: more serve waiters at once, fewer wait for holders."""
+
+import contextlib
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+from django.db import IntegrityError, connections, transaction
+
+from resourcepool.dialect import DbNow, MicrosUntil
+from resourcepool.leases import verbs
+from resourcepool.leases.short_transactions import briefly
+from resourcepool.locks.models import NUMBER
+from resourcepool.locks.permits import Permits
+from resourcepool.waiting.giving_out import give_out_quietly
+
+MOST_PERMITS = 10_000
+TRIES = 3
+
+
+class _Row(NamedTuple):
+    pk: Any
+    in_service: bool
+    is_held: bool
+
+    @property
+    def number(self) -> int:
+        return int(self.pk.rpartition(NUMBER)[2])
+
+
+def resize(permits: Permits, value: int) -> int:
+    """Let ``permits`` have ``value`` rows in service; return how many beyond are still held.
+
+    One row at least stays out of service: it keeps the name from being swept, and so what an operator has decided.
+
+    Raises:
+        RowLocked, DatabaseUnavailable: see ``briefly``.
+    """
+    using = permits.using
+
+    def change() -> int:
+        beyond = _resize(permits, using, value)
+        # In the transaction: with autocommit off nothing can be done at a commit outside of one.
+        transaction.on_commit(partial(give_out_quietly, using, permits.model, [permits.name]), using=using)
+        return beyond
+
+    return _tried(using, change)
+
+
+def _tried(using: str, change: Callable[[], int]) -> int:
+    for _ in range(TRIES):
+        with contextlib.suppress(IntegrityError):  # somebody else has just made the rows
+            return briefly(using, change)
+    return briefly(using, change)
+
+
+def _resize(permits: Permits, using: str, value: int) -> int:
+    rows = verbs.rows_of(connections[using], permits.model).filter(name=permits.name)
+    # All of them are locked: so no other resize, and no sweep, sees half of this one.
+    locked = rows.select_for_update().order_by("pk")
+    found = locked.values_list("pk", "in_service", MicrosUntil("busy_before"))
+    there = [_Row(pk, in_service, micros > 0) for pk, in_service, micros in found]
+    # Those that are held stay in service before free ones, so that as few as possible are held beyond the value.
+    there.sort(key=lambda row: (not row.is_held, not row.in_service, row.number))
+    stay, go = there[:value], there[value:]
+    _put(rows, [row.pk for row in stay if not row.in_service], in_service=True)
+    _put(rows, [row.pk for row in go if row.in_service], in_service=False)
+    lacking, taken = value - len(stay), {row.number for row in there}
+    numbers = (number for number in range(MOST_PERMITS + 1) if number not in taken)
+    new = [permits._new_row(next(numbers)) for _ in range(lacking)]
+    if not go:
+        new.append(permits._new_row(next(numbers), in_service=False))
+    for row in new:
+        row.busy_before = DbNow()
+    rows.bulk_create(new)
+    return sum(row.is_held for row in go)
+
+
+def _put(rows: Any, pks: list[Any], *, in_service: bool) -> None:
+    if pks:
+        rows.filter(pk__in=pks).update(in_service=in_service)

@@ -1,0 +1,113 @@
+"""Readings as tables, from a declaration of their columns, in the width that there is."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from resourcepool.management.layout import plain
+
+GAP = 2  # between columns
+LEAST = 16  # characters of a column of text, if it has so many; in fewer nothing can be read
+
+_PIECES = re.compile(r"[^\s/-]+[/-]?\s*|\S\s*")  # of a heading: it breaks at a space, and after "/" and "-"
+
+
+class Column(NamedTuple):
+    """One column of a table: its heading, and the function that returns the cell of a row.
+
+    ``widest``: how many characters wide it may be at most, on a terminal or not.
+    """
+
+    head: Any
+    of: Callable[[Any], object]
+    is_number: bool = False
+    widest: int | None = None
+
+
+def counts(head: Any, of: Callable[[Any], int]) -> Column:
+    """Return a column of whole numbers: "12,345"."""
+    return Column(head, lambda row: f"{of(row):,}", is_number=True)
+
+
+class Readable:
+    """A table that can be read however narrow the terminal is: neither a number nor a word of a heading is broken.
+
+    Where it does not fit, headings get several lines and texts go on below themselves; where that is not enough, each
+    row is a block of lines of its own.
+    """
+
+    def __init__(self, rows: Iterable[Any], columns: Sequence[Column], *, has_head: bool) -> None:
+        self.columns, self.has_head = columns, has_head
+        self.heads = [plain(one.head) if has_head else "" for one in columns]
+        self.cells = [[plain(one.of(row), None) for one in columns] for row in rows]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        width = options.max_width
+        cells = [
+            min(max((cell_len(row[at]) for row in self.cells), default=0), column.widest or width)
+            for at, column in enumerate(self.columns)
+        ]
+        wanted = [max(cell, cell_len(head)) for cell, head in zip(cells, self.heads, strict=True)]
+        if sum(wanted) + GAP * len(wanted) - GAP <= width:
+            yield self._table(wanted)
+            return
+        words = [max(map(cell_len, _pieces(head)), default=0) for head in self.heads]
+        least = [
+            max(word, cell if column.is_number else min(cell, LEAST))
+            for word, cell, column in zip(words, cells, self.columns, strict=True)
+        ]
+        if self.has_head and sum(least) + GAP * len(least) - GAP > width:
+            yield from self._blocks(width)
+        else:
+            yield self._table([max(pair) for pair in zip(words, cells, strict=True)])
+
+    def _table(self, widths: Sequence[int]) -> Table:
+        """Return it with headings of at most these widths."""
+        found = Table(
+            box=None, padding=(0, GAP, 0, 0), pad_edge=False, header_style="bold", show_header=self.has_head
+        )
+        for column, head, width in zip(self.columns, self.heads, widths, strict=True):
+            found.add_column(
+                "\n".join(_filled(_pieces(head), width)),
+                justify="right" if column.is_number else "left",
+                overflow="fold",
+                no_wrap=column.is_number,
+                max_width=column.widest,
+            )
+        for row in self.cells:
+            found.add_row(*map(Text, row))
+        return found
+
+    def _blocks(self, width: int) -> Iterator[RenderableType]:
+        """Yield each row as its first cell, and below it the others with their headings."""
+        for row in self.cells:
+            first, *others = [f"{head}: {cell}" for head, cell in zip(self.heads, row, strict=True)]
+            yield Text(first, "bold", overflow="fold")
+            facts = [f"{one}; " for one in others[:-1]] + others[-1:]
+            for line in _filled(facts, width - GAP):
+                yield Padding(Text(line, overflow="fold"), (0, 0, 0, GAP))
+
+
+def table(rows: Iterable[Any], columns: Sequence[Column], *, has_head: bool = True) -> Readable:
+    """Return a table of ``rows``. No cell is cut: one that is too wide goes on in the next line."""
+    return Readable(rows, columns, has_head=has_head)
+
+
+def _pieces(head: str) -> list[str]:
+    return _PIECES.findall(head)
+
+
+def _filled(pieces: Iterable[str], width: int) -> list[str]:
+    """Return lines of as many of these pieces as fit into ``width``, and of one that alone is wider."""
+    lines = [""]
+    for piece in pieces:
+        if lines[-1] and cell_len(lines[-1] + piece.rstrip()) > width:
+            lines.append("")
+        lines[-1] += piece
+    return [line.rstrip() for line in lines]

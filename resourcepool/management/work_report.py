@@ -1,0 +1,129 @@
+"""How streams, dispensers and topics stand, and the tasks and timers in them, as text."""
+
+import shlex
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, gettext_noop
+
+from resourcepool.events import shown
+from resourcepool.management.layout import ago, or_dash, plain
+from resourcepool.management.tables import Column, counts, table
+from resourcepool.status.durations import duration
+from resourcepool.status.work.listed import WorkPage
+from resourcepool.status.work.schedules import recurrence
+from resourcepool.taskqueue.dispenser.models import Dispenser, DispenserTask
+from resourcepool.taskqueue.models import Stream, Task
+from resourcepool.taskqueue.timers.models import Timer, Topic
+
+STREAMS = (
+    Column(gettext_lazy("stream"), lambda one: one.name),
+    Column(gettext_lazy("leader"), lambda one: or_dash(one.leader)),
+    Column(gettext_lazy("leading for"), lambda one: or_dash(one.since, duration)),
+    counts(gettext_lazy("standbys"), lambda one: one.standbys),
+    counts(gettext_lazy("unfinished"), lambda one: one.depth),
+    Column(gettext_lazy("oldest"), lambda one: or_dash(one.first and one.first.age, duration)),
+    counts(gettext_lazy("done/min"), lambda one: one.done),
+    counts(gettext_lazy("failed/min"), lambda one: one.failed),
+    counts(gettext_lazy("dead-letter"), lambda one: one.dead),
+)
+DISPENSERS = (
+    Column(gettext_lazy("dispenser"), lambda one: one.name),
+    counts(gettext_lazy("ready"), lambda one: one.depth),
+    Column(gettext_lazy("oldest"), lambda one: or_dash(one.oldest, duration)),
+    counts(gettext_lazy("assigned"), lambda one: one.assigned),
+    counts(gettext_lazy("buckets"), lambda one: one.live),
+    counts(gettext_lazy("expired"), lambda one: one.expired),
+    counts(gettext_lazy("done/min"), lambda one: one.done),
+    counts(gettext_lazy("failed"), lambda one: one.failed),
+    Column(gettext_lazy("last rebuild"), lambda one: ago(one.rebuilt)),
+)
+TOPICS = (
+    Column(gettext_lazy("topic"), lambda one: one.name),
+    counts(gettext_lazy("nodes"), lambda one: len(one.nodes)),
+    counts(gettext_lazy("pending"), lambda one: one.pending),
+    Column(gettext_lazy("next in"), lambda one: or_dash(one.next_in, duration)),
+    counts(gettext_lazy("due"), lambda one: one.due),
+    Column(gettext_lazy("late by"), lambda one: or_dash(one.late or None, duration)),
+    counts(gettext_lazy("running"), lambda one: one.running),
+    counts(gettext_lazy("done/min"), lambda one: one.done),
+    counts(gettext_lazy("failed/min"), lambda one: one.failed),
+    counts(gettext_lazy("dead-letter"), lambda one: one.dead),
+)
+PLACES = {
+    Stream: (
+        STREAMS,
+        gettext_noop("There is no stream yet; add one: `manage.py resourcepool_streams add NAME`"),
+    ),
+    Dispenser: (DISPENSERS, gettext_noop("There is no dispenser yet: it is made when it is first used.")),
+    Topic: (TOPICS, gettext_noop("There is no timer yet, and no topic: the first timer makes it.")),
+}
+
+
+def _when(left: float | None) -> str:
+    """Return when something begins that does so in ``left`` seconds."""
+    if left is None:
+        return "-"
+    return _("in %s") % duration(left) if left > 0 else _("due for %s") % duration(-left)
+
+
+def _state(model: Any) -> Column:
+    labels = dict(model.State.choices)
+    return Column(gettext_lazy("state"), lambda one: labels.get(one.state, one.state))
+
+
+OUTCOME = Column(gettext_lazy("outcome"), lambda one: or_dash(plain(shown(one.outcome))))
+HOLDER = Column(gettext_lazy("holder"), lambda one: or_dash(one.holder))
+ATTEMPTS = counts(gettext_lazy("attempts"), lambda one: one.attempts)
+WORK = {
+    Task: (
+        Column(gettext_lazy("key"), lambda one: one.key),
+        Column(gettext_lazy("type"), lambda one: one.type),
+        _state(Task),
+        ATTEMPTS,
+        Column(gettext_lazy("submitted"), lambda one: ago(one.age)),
+        Column(gettext_lazy("next try"), lambda one: _when(one.waits)),
+        HOLDER,
+        OUTCOME,
+    ),
+    DispenserTask: (
+        Column(gettext_lazy("key"), lambda one: one.key),
+        Column(gettext_lazy("score"), lambda one: f"{one.score:g}", is_number=True),
+        _state(DispenserTask),
+        Column(gettext_lazy("worker"), lambda one: or_dash(one.worker)),
+        counts(gettext_lazy("expirations"), lambda one: one.expirations),
+        Column(gettext_lazy("added"), lambda one: ago(one.age)),
+        OUTCOME,
+    ),
+    Timer: (
+        Column(gettext_lazy("timer"), lambda one: one.name),
+        _state(Timer),
+        Column(gettext_lazy("fires"), lambda one: _when(one.due_in)),
+        Column(gettext_lazy("schedule"), lambda one: or_dash(recurrence(one.schedule))),
+        ATTEMPTS,
+        HOLDER,
+        OUTCOME,
+    ),
+}
+
+
+def places_as_text(model: Any, found: Sequence[Any]) -> list[Any]:
+    """Return a table of streams, dispensers or topics, and why nothing runs in some of them."""
+    columns, none_yet = PLACES[model]
+    if not found:
+        return [_(none_yet)]
+    reasons = [plain(f"{one.name}: {one.because}", None) for one in found if one.because]
+    return [table(found, columns), *(["", *reasons] if reasons else [])]
+
+
+def work_as_text(model: Any, page: WorkPage) -> list[Any]:
+    """Return a table of tasks or timers."""
+    return [table(page.work, WORK[model]) if page.work else _("There are none."), *there_are_more(page.after)]
+
+
+def there_are_more(after: str) -> Iterator[str]:
+    """Yield how to see the next page, if there is one."""
+    if after:
+        yield ""
+        yield _("There are more: --after %s") % shlex.quote(after)

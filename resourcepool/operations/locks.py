@@ -1,0 +1,83 @@
+"""What an operator does to locks, semaphores and read-write locks, by name."""
+
+from dataclasses import replace
+
+from django.db.models import Exists, OuterRef
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext_lazy
+
+from resourcepool.locks.operating import free, free_holders, resize_names
+from resourcepool.locks.resizing import MOST_PERMITS
+from resourcepool.operations.fields import Line
+from resourcepool.operations.operation import Operation
+from resourcepool.operations.work import REASON
+
+WHY = replace(REASON, help=_("One line for the history."))
+
+
+def wrong_number(line: str) -> str:
+    """Return what is wrong with how many permits there are to be; "": nothing."""
+    if line.isascii() and line.isdigit() and int(line) <= MOST_PERMITS:
+        return ""
+    return str(_("a whole number from 0 to %(most)d.")) % {"most": MOST_PERMITS}
+
+
+FREE = Operation(
+    name="free",
+    button=_("Free"),
+    title=_("Free (take it away from whoever holds it)"),
+    effect=_(
+        "Its holders lose it at once, all permits of it, and the first in line gets it. They are told within a third of"
+        " their ttl; a holder that does not look goes on with what it does, and only its fence gives it away."
+    ),
+    fields=(WHY,),
+    do=free,
+    concerned=lambda rows: rows.filter(Exists(rows.model.objects.held().filter(name=OuterRef("name")))),
+    done=ngettext_lazy("%(count)d was freed.", "%(count)d were freed.", "count"),
+    otherwise=ngettext_lazy(
+        "%(count)d was left alone: nobody held it.", "%(count)d were left alone: nobody held them.", "count"
+    ),
+)
+FREE_HOLDER = Operation(
+    name="free-holder",
+    button=_("Free its holders"),
+    title=_("Free its holders (take everything away from the processes that hold it)"),
+    effect=_(
+        "For processes that are gone or hang: they lose all that they hold, of other locks, semaphores and read-write"
+        " locks, too, and the first in each line gets it. They are told within a third of their ttl; a process that"
+        " does not look goes on with what it does, and only its fences give it away."
+    ),
+    permission="operate_all",
+    fields=(WHY,),
+    do=free_holders,
+    concerned=FREE.concerned,
+    done=ngettext_lazy(
+        "%(count)d was freed, with all else that its holders held.",
+        "%(count)d were freed, with all else that their holders held.",
+        "count",
+    ),
+    otherwise=FREE.otherwise,
+)
+RESIZE = Operation(
+    name="resize",
+    button=_("Resize"),
+    title=_("Resize (how many permits there are)"),
+    effect=_(
+        "It stays so, whatever the code says. More: those in line get them at once. Fewer: free permits go first; those"
+        " that are held stay with their holders until they are released, and nobody gets them after that. 0 pauses it:"
+        " whoever asks waits."
+    ),
+    fields=(
+        Line(
+            name="permits",
+            label=_("Permits"),
+            most=len(str(MOST_PERMITS)),
+            help=_("How many there are to be, from 0 to 10,000."),
+            otherwise_wrong=wrong_number,
+        ),
+        WHY,
+    ),
+    do=lambda rows, permits, reason, actor: resize_names(rows, int(permits), reason, actor=actor),
+    done=ngettext_lazy("%(count)d was resized.", "%(count)d were resized.", "count"),
+    otherwise=ngettext_lazy("%(count)d was not there.", "%(count)d were not there.", "count"),
+)

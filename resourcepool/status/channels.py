@@ -1,0 +1,206 @@
+"""How the channels stand: what is kept, who reads, and which durable subscriptions lag behind."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, ClassVar
+
+from django.db import connections, router
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import Case, Count, OuterRef, Q, Subquery, When
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
+from resourcepool.database.retry import retrying
+from resourcepool.dialect import DbLater, DbNow, MicrosUntil
+from resourcepool.events import Sentence
+from resourcepool.exceptions import BadOption
+from resourcepool.locks.channels.models import Broadcast, BroadcastMessage, Subscription
+from resourcepool.status.alarm import ABOUT_CHANNELS, Alarm, Kind
+from resourcepool.status.durations import duration
+
+MOST_CHANNELS = 200
+MOST_SUBSCRIPTIONS = 2_000  # durable ones, those that lag most
+LISTED = 5
+RECENT = 60.0  # seconds
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionStatus:
+    """How a durable subscription stands.
+
+    Attributes:
+        name: "" where it is not for whoever asks.
+        holder: who reads; "": nobody.
+        cursor: the number of the last message that is done.
+        unread: how many it has to read, also those that were removed.
+        behind: for how many seconds the first of them has been there.
+        lost: how many of them were removed already.
+        missed: how many it was told that it missed, so far.
+    """
+
+    name: str
+    holder: str
+    cursor: int
+    unread: int
+    behind: float
+    lost: int
+    missed: int
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelStatus:
+    """How one channel stands.
+
+    Attributes:
+        last: the number of its newest message.
+        kept: how many messages are there.
+        published: how many of the last minute.
+        listeners: how many subscribers without a name there are.
+        subscriptions: the durable ones, the one that is furthest behind first.
+    """
+
+    name: str
+    last: int
+    kept: int
+    published: int
+    listeners: int
+    subscriptions: tuple[SubscriptionStatus, ...]
+
+    ALSO: ClassVar = ("unread", "because")
+
+    @property
+    def unread(self) -> int:
+        """How many messages the one that is furthest behind has to read."""
+        return max((one.unread for one in self.subscriptions), default=0)
+
+    @property
+    def because(self) -> str:
+        """Who does not read, or has lost messages, in a sentence; "": nobody."""
+        return "; ".join(_reasons(self))
+
+    def discreet(self) -> "ChannelStatus":
+        """Return what somebody may know of it who may not see subscriptions: not their names."""
+        return replace(
+            self, subscriptions=tuple(replace(one, name="", holder="") for one in self.subscriptions)
+        )
+
+
+def channels(*names: str) -> list[ChannelStatus]:
+    """Return how each channel stands, or each of these, by name: three statements, however many there are.
+
+    Of all channels the first ``MOST_CHANNELS`` are returned; no more may be named.
+
+    Raises:
+        BadOption: there is no such channel.
+        DatabaseUnavailable: they cannot be read.
+    """
+    connection = connections[router.db_for_read(Broadcast)]
+    found = retrying(connection, partial(_read, connection, names))
+    if missing := sorted(set(names) - {one.name for one in found}):
+        raise BadOption("channel", missing[0], _names(connection.alias))
+    return found
+
+
+def channel_of(name: str) -> ChannelStatus | None:
+    """Return how the channel of this name stands; None: there is none. Raises DatabaseUnavailable."""
+    connection = connections[router.db_for_read(Broadcast)]
+    if not name.isprintable():  # no channel has such a name, and no database can be asked for each
+        return None
+    return next(iter(retrying(connection, partial(_read, connection, (name,)))), None)
+
+
+def of_channels(found: Sequence[ChannelStatus], late: float) -> Iterator[Alarm]:
+    """Yield what is wrong with these; ``late``: for how many seconds a message may wait for a durable subscription."""
+    for channel in found:
+        about = f"{ABOUT_CHANNELS}{channel.name}"
+        for one in channel.subscriptions[:LISTED]:
+            told = {
+                "name": one.name or "?",
+                "count": one.lost,
+                "late": duration(one.behind),
+                "unread": one.unread,
+            }
+            if one.lost:
+                text = _("messages were removed before subscription %(name)s read them: %(count)d.")
+                yield Alarm(Kind.MISSED_MESSAGES, about, text % told)
+            elif one.behind > late:
+                text = _("subscription %(name)s has messages to read: %(unread)d, the first for %(late)s.")
+                yield Alarm(Kind.LAGGING, about, text % told)
+
+
+def _names(using: str) -> Sentence:
+    names = list(Broadcast.objects.using(using).order_by("pk").values_list("pk", flat=True)[: LISTED + 1])
+    if not names:
+        return Sentence(gettext_noop("a channel; there is none yet: the first message makes it"))
+    some = ", ".join(names[:LISTED]) + (" .." if len(names) > LISTED else "")
+    return Sentence(gettext_noop("one of %(names)s"), names=some)
+
+
+def _read(connection: BaseDatabaseWrapper, names: Sequence[str]) -> list[ChannelStatus]:
+    using = connection.alias
+    messages = BroadcastMessage.objects.using(using).filter(channel_id=OuterRef("pk"))
+    first = messages.order_by("number").values("number")[:1]
+    old = (
+        messages.filter(published_at__lt=DbLater(-RECENT))
+        .order_by("-published_at", "-number")
+        .values("number")[:1]
+    )
+    chosen = Broadcast.objects.using(using).filter(pk__in=names) if names else Broadcast.objects.using(using)
+    rows = list(chosen.annotate(first=Subquery(first), old=Subquery(old)).order_by("pk")[:MOST_CHANNELS])
+    if not rows:
+        return []
+    subscriptions = Subscription.objects.using(using).filter(channel_id__in=[row.pk for row in rows])
+    live = subscriptions.filter(is_durable=False, busy_before__gt=DbNow())
+    listeners = dict(live.values_list("channel_id").annotate(count=Count("pk")))
+    durable = _durable(subscriptions)
+    return [_status(row, listeners.get(row.pk, 0), durable[row.pk]) for row in rows]
+
+
+def _durable(subscriptions: Any) -> dict[str, list[Any]]:
+    unread = BroadcastMessage.objects.filter(channel_id=OuterRef("channel_id"), number__gt=OuterRef("cursor"))
+    since = unread.order_by("number").values("published_at")[:1]
+    reads = Case(When(Q(busy_before__gt=DbNow()), then="holder"), default=None)
+    rows = (
+        subscriptions.durable()
+        .annotate(reader=reads, age=MicrosUntil(Subquery(since)))
+        .order_by("cursor", "pk")
+    )
+    found: dict[str, list[Any]] = defaultdict(list)
+    for row in rows[:MOST_SUBSCRIPTIONS]:
+        found[row.channel_id].append(row)
+    return found
+
+
+def _status(row: Any, listeners: int, subscriptions: Sequence[Any]) -> ChannelStatus:
+    first = row.last + 1 if row.first is None else row.first
+    recent = first - 1 if row.old is None else row.old
+    return ChannelStatus(
+        name=row.name,
+        last=row.last,
+        kept=row.last - first + 1,
+        published=row.last - recent,
+        listeners=listeners,
+        subscriptions=tuple(
+            SubscriptionStatus(
+                name=one.name,
+                holder=one.reader or "",
+                cursor=one.cursor,
+                unread=max(0, row.last - one.cursor),
+                behind=max(0.0, -(one.age or 0) / 1_000_000),
+                lost=max(0, min(first - 1, row.last) - one.cursor),
+                missed=one.missed,
+            )
+            for one in subscriptions
+        ),
+    )
+
+
+def _reasons(channel: ChannelStatus) -> Iterator[str]:
+    for one in channel.subscriptions[:LISTED]:
+        told = {"name": one.name or "?", "count": one.lost, "unread": one.unread}
+        if one.lost:
+            yield _("messages were removed before %(name)s read them: %(count)d") % told
+        elif one.unread and not one.holder:
+            yield _("nobody reads %(name)s, which has messages to read: %(unread)d") % told

@@ -1,0 +1,162 @@
+"""Circles of waiters: each holds what another one of them waits for."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from django.db.models import Case, CharField, Count, F, Q, Value, When
+from django.utils.translation import gettext as _
+
+from resourcepool.dialect import MicrosUntil
+from resourcepool.locks.owners import owner_in
+from resourcepool.status.durations import ago
+from resourcepool.status.locks.kinds import LockKind, kind_and_name, using
+from resourcepool.status.locks.knots import Claim, Name, Owner, knots
+from resourcepool.status.locks.names import HELD
+from resourcepool.status.reading import fetched
+from resourcepool.waiting.models import Ticket
+
+MOST_WAITERS = 10_000  # that are looked at
+MOST_HOLDERS = 10_000  # of the names of one kind
+MOST_CYCLES = 20
+KINDS = (LockKind.LOCK, LockKind.SEMAPHORE, LockKind.RWLOCK)  # a condition is not held: anybody may notify
+
+
+class Wait(NamedTuple):
+    """A place in line; ``waited``: seconds."""
+
+    holder: str
+    claim: Claim
+    waited: float
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One of a circle.
+
+    Attributes:
+        who: host, process and thread; ``holder``: as its ticket says.
+        kind, waits_for: what it waits for, and the next one holds; ``waited``: for how many seconds.
+        held_kind, holds: what it holds, and the one before it waits for.
+    """
+
+    who: str
+    holder: str
+    kind: LockKind
+    waits_for: str
+    waited: float
+    held_kind: LockKind
+    holds: str
+
+    def __str__(self) -> str:
+        held, wanted = self.held_kind.called(self.holds), self.kind.called(self.waits_for)
+        told = {"who": self.who, "held": held, "wanted": wanted}
+        return _("%(who)s holds %(held)s and waits for %(wanted)s") % told
+
+
+@dataclass(frozen=True, slots=True)
+class Cycle:
+    """A circle of waiters.
+
+    Attributes:
+        is_certain: none of them goes on unless its wait times out, it dies, or an operator frees something: even if all
+            others gave back all that they hold, there would not be enough permits. False: it may end by itself,
+            because somebody outside of it holds a permit, too.
+
+    Not promised: that a certain one lasts where a program releases a semaphore's permit in another thread than the one
+    that took it.
+    """
+
+    links: tuple[Link, ...]
+    is_certain: bool
+
+    ALSO: ClassVar = ("lasts", "said")
+
+    @property
+    def lasts(self) -> float:
+        """For how many seconds all of them have waited."""
+        return min(link.waited for link in self.links)
+
+    @property
+    def said(self) -> str:
+        """Who holds what and waits for what, in a sentence."""
+        return "; ".join(map(str, self.links))
+
+    def is_about(self, kind: LockKind, name: str) -> bool:
+        """Tell whether one of them waits for this name."""
+        return any((link.kind, link.waits_for) == (kind, name) for link in self.links)
+
+
+def cycles() -> list[Cycle]:
+    """Return the circles at this moment, the certain ones first, up to ``MOST_CYCLES``: four statements at most.
+
+    An owner is a thread, or a task of asyncio; it is named in one circle at most. A circle that ends while it is read
+    may be told of nevertheless; it has not lasted long.
+
+    Raises:
+        DatabaseUnavailable: they cannot be read.
+    """
+    waits = list(_waits())
+    collecting = {wait.holder for wait in waits}  # what a ticket has got so far may be given to one before it
+    held, free = list[Claim](), dict[Name, float]()
+    for kind in KINDS:
+        names = {wait.claim.name[1] for wait in waits if wait.claim.name[0] == kind}
+        for name, count, holder in _held(kind, names):
+            free.setdefault(name, 0)
+            if not holder or holder in collecting:
+                free[name] += count
+            else:
+                held.append(Claim(_owner(holder), name, count))
+    waiting = {(wait.claim.owner, wait.claim.name): wait for wait in waits}
+    found = knots([wait.claim for wait in waits], held, free)[:MOST_CYCLES]
+    return [_cycle(knot.owners, knot.names, waiting, is_certain=knot.is_certain) for knot in found]
+
+
+def who(holder: str) -> str:
+    """Return a holder for people: host, process and thread, without the numbers that make it unique."""
+    return holder.rpartition("/")[0] or holder
+
+
+def _waits() -> Iterator[Wait]:
+    of_kinds = Q()
+    for kind in KINDS:
+        of_kinds |= Q(pool__begins=kind.prefix)
+    tickets = Ticket.objects.using(using()).waiting().filter(of_kinds)
+    rows = tickets.order_by("pool", "priority", "pk").annotate(db_asked=MicrosUntil("asked_at"))
+    columns = rows.values_list("pool", "holder", "count", "db_asked")
+    for line, holder, count, asked in fetched(columns[:MOST_WAITERS]):
+        yield Wait(holder, Claim(_owner(holder), kind_and_name(line), count), ago(asked) or 0.0)
+
+
+def _held(kind: LockKind, names: Collection[str]) -> Iterator[tuple[Name, int, str]]:
+    """Yield (name, permits, holder or "" where they are free) of those in service; not of names that are cut off."""
+    rows = kind.rows().filter(name__in=names)
+    if kind.has_permits:
+        rows = rows.filter(in_service=True)
+    by = Case(When(HELD, then=F("holder")), default=Value(""), output_field=CharField())
+    counted = rows.annotate(by=by).values("name", "by").order_by("name", "by").annotate(count=Count("pk"))
+    found = fetched(counted[: MOST_HOLDERS + 1]) if names else []
+    cut = found[-1]["name"] if len(found) > MOST_HOLDERS else None
+    for one in found:
+        if one["name"] != cut:
+            yield (kind, one["name"]), one["count"], one["by"]
+
+
+def _owner(holder: str) -> Owner:
+    incarnation, number = owner_in(holder)
+    return (incarnation, number) if number else ("", holder)
+
+
+def _cycle(
+    owners: Sequence[Owner],
+    names: Sequence[Name],
+    waiting: Mapping[tuple[Owner, Name], Wait],
+    *,
+    is_certain: bool,
+) -> Cycle:
+    links = []
+    for number, (owner, name) in enumerate(zip(owners, names, strict=True)):
+        wait, held = waiting[owner, name], names[number - 1]
+        kinds = LockKind(name[0]), LockKind(held[0])
+        links.append(Link(who(wait.holder), wait.holder, kinds[0], name[1], wait.waited, kinds[1], held[1]))
+    return Cycle(tuple(links), is_certain)

@@ -1,0 +1,293 @@
+"""How locks, semaphores, read-write locks, conditions and barriers stand, page by page, by name."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, ClassVar
+
+from django.db import connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import Case, Count, Exists, F, Max, Min, OuterRef, Q, QuerySet, Sum, Value, When, Window
+from django.db.models.functions import RowNumber
+
+from resourcepool import options
+from resourcepool.database.retry import retrying
+from resourcepool.dialect import DbNow, MicrosUntil
+from resourcepool.locks.models import MAX_NAME, NUMBER, AbstractPermit, Notification
+from resourcepool.status.durations import ago
+from resourcepool.status.locks.kinds import LockKind, kind_and_name, kind_of, using
+from resourcepool.status.reading import fetched
+from resourcepool.waiting.models import Ticket
+
+MOST_NAMES = 200  # on a page
+HOLDERS = 10  # of a name on a page
+MOST_HOLDERS = 100  # of a name that is shown in full
+MOST_WAITERS = 100
+HELD = Q(busy_before__gt=DbNow()) & ~Q(holder="")
+STANDS = Q(key__endswith=f"{NUMBER}0")  # the row of a barrier itself; the others are those of who was notified
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """What one request holds of a name.
+
+    Attributes:
+        fence: of its first row.
+        expires_in: seconds until it expires unless it is renewed.
+    """
+
+    holder: str
+    permits: int
+    fence: int
+    expires_in: float
+
+
+@dataclass(frozen=True, slots=True)
+class Waiter:
+    """A place in the line for a name.
+
+    Attributes:
+        permits: how many it wants.
+        waited: seconds.
+    """
+
+    holder: str
+    permits: int
+    priority: int
+    waited: float
+
+
+@dataclass(frozen=True, slots=True)
+class LockStatus:
+    """How one name stands at one moment of the database's clock; times in seconds.
+
+    Attributes:
+        permits: in service; of a lock 1, of a condition or a barrier 0.
+        held: how many are held, those no longer in service, too; of a condition or a barrier, how many waiters were
+            notified and have not come back yet.
+        holders: the first of them.
+        stands: of a barrier, who has put it up; "": it does not stand.
+        fence: the highest of its rows; 0: it has none.
+        waiters: how many wait for it; ``longest_wait``: for how long the first of them has; None: nobody waits.
+        line: those who wait, the first to be served first; only of a name that is shown in full.
+    """
+
+    kind: LockKind
+    name: str
+    permits: int = 0
+    held: int = 0
+    holders: tuple[Holding, ...] = ()
+    fence: int = 0
+    waiters: int = 0
+    longest_wait: float | None = None
+    line: tuple[Waiter, ...] = ()
+    stands: str = ""
+
+    @property
+    def called(self) -> str:
+        """Its kind and name, for people."""
+        return self.kind.called(self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some names in order; ``after``: the last of them if there are more, else ""."""
+
+    locks: list[LockStatus]
+    after: str
+
+    ALSO: ClassVar = ()
+
+
+def locks(
+    *,
+    kind: str = "",
+    prefix: str = "",
+    held: bool = False,
+    waited: bool = False,
+    after: str = "",
+    limit: int = MOST_NAMES,
+) -> Page:
+    """Return how the names stand that come after ``after``: eight statements at most, however many there are.
+
+    Args:
+        kind: a ``LockKind``; "": all of them.
+        prefix: how the names begin.
+        held, waited: only those that somebody holds; only those that somebody waits for.
+        limit: 1 to ``MOST_NAMES``; all kinds of the last name are on the same page.
+
+    Raises:
+        BadOption: a value is not allowed.
+        DatabaseUnavailable: they cannot be read.
+    """
+    kinds = [kind_of(kind)] if kind else [*LockKind]
+    return page_of(kinds, prefix=prefix, held=held, waited=waited, after=after, limit=limit)
+
+
+def page_of(
+    kinds: Sequence[LockKind],
+    *,
+    prefix: str = "",
+    held: bool = False,
+    waited: bool = False,
+    after: str = "",
+    limit: int = MOST_NAMES,
+) -> Page:
+    """Do the same for some kinds; see ``locks``."""
+    limit = options.whole("limit", limit, least=1, most=MOST_NAMES)
+    for option, text in (("after", after), ("prefix", prefix)):
+        if text:
+            options.text(option, text, most=MAX_NAME)
+    connection = connections[using()]
+    chosen = [
+        part for one in kinds for part in _chosen(one, prefix, after, limit + 1, held=held, waited=waited)
+    ]
+    found, has_more = retrying(connection, partial(_names, connection, chosen, limit))
+    return Page(_statuses(found), found[-1][1] if has_more else "")
+
+
+def standing_of(kind: LockKind, names: Iterable[str], *, holders: int = HOLDERS) -> dict[str, LockStatus]:
+    """Return how these names of one kind stand, those without a row, too; raises DatabaseUnavailable."""
+    return {one.name: one for one in _statuses([(kind, name) for name in names], holders)}
+
+
+def lock_named(name: str, kind: str = "") -> list[LockStatus]:
+    """Return how this name stands, once for each kind that has it, in full: with its line, and more holders.
+
+    Raises:
+        BadOption: there is no such kind.
+        DatabaseUnavailable: it cannot be read.
+    """
+    if (
+        not name.isprintable() or len(name) > MAX_NAME
+    ):  # nothing has such a name, and no database can be asked for each
+        return []
+    kinds = [kind_of(kind)] if kind else [*LockKind]
+    # No condition is called "barrier:..": its line would be that of a barrier.
+    chosen = [(one, name) for one in kinds if kind_and_name(one.line(name)) == (one, name)]
+    found = _statuses(chosen, MOST_HOLDERS)
+    return [replace(one, line=_line(one)) for one in found if one.fence or one.waiters]
+
+
+def _chosen(
+    kind: LockKind, prefix: str, after: str, most: int, *, held: bool, waited: bool
+) -> list[tuple[LockKind, Any]]:
+    """Return [(kind, names of it)], of a condition or a barrier from two tables."""
+    rows, tickets = kind.rows(), kind.tickets()
+    if prefix:
+        rows, tickets = (
+            rows.filter(name__begins=kind.stored(prefix)),
+            tickets.filter(pool__begins=kind.line(prefix)),
+        )
+    found: list[QuerySet[Any]]
+    if not kind.is_held:
+        found = [] if held else [tickets] if waited else [tickets, rows.filter(HELD)]
+    elif waited:
+        holds = Exists(rows.filter(HELD, name=OuterRef("called")))
+        found = [tickets.filter(holds) if held else tickets]
+    else:
+        found = [rows.filter(HELD) if held else rows]
+    if after:
+        found = [some.filter(called__gt=after) for some in found]
+    return [
+        (kind, some.order_by("called").values_list("called", flat=True).distinct()[:most]) for some in found
+    ]
+
+
+def _names(
+    connection: BaseDatabaseWrapper, chosen: Sequence[tuple[LockKind, Any]], limit: int
+) -> tuple[list[tuple[LockKind, str]], bool]:
+    """Return the first (kind, name) by name, at least ``limit`` if there are, and whether there are more."""
+    parts, params = list[str](), list[Any]()
+    for kind, names in chosen:
+        sql, values = names.query.get_compiler(connection=connection).as_sql()
+        parts.append(f"SELECT '{kind.value}' AS kind, called FROM ({sql}) of_{len(parts)}")  # noqa: S608 (values apart)
+        params += values
+    if not parts:
+        return [], False
+    most = limit + len(LockKind)
+    with connection.cursor() as cursor:
+        cursor.execute(f"{' UNION '.join(parts)} ORDER BY 2, 1 LIMIT {most}", params)
+        found = [(LockKind(kind), name) for kind, name in cursor.fetchall()]
+    here = [one for number, one in enumerate(found) if number < limit or one[1] == found[limit - 1][1]]
+    return here, len(here) < len(found)
+
+
+def _statuses(chosen: Sequence[tuple[LockKind, str]], holders: int = HOLDERS) -> list[LockStatus]:
+    """Return how these stand: two statements for each table, and one for all who wait."""
+    if not chosen:
+        return []
+    totals: dict[Any, Mapping[str, Any]] = {}
+    first: dict[Any, list[Holding]] = {}
+    for model in dict.fromkeys(kind.model for kind, _name in chosen):
+        names = [kind.stored(name) for kind, name in chosen if kind.model is model]
+        rows = model.objects.using(using()).filter(name__in=names)
+        for total in fetched(_totals(rows)):
+            totals[model, total["name"]] = total
+        for one in fetched(_holders(rows, holders)):
+            holding = Holding(one["holder"], one["permits"], one["first"], max(0.0, one["left"] / 1_000_000))
+            first.setdefault((model, one["name"]), []).append(holding)
+    lines = [kind.line(name) for kind, name in chosen]
+    tickets = Ticket.objects.using(using()).waiting().filter(pool__in=lines).values("pool").order_by()
+    asked = tickets.annotate(waiters=Count("pk"), first=Min(MicrosUntil("asked_at")))
+    waits = {kind_and_name(one["pool"]): one for one in fetched(asked)}
+    found = []
+    for kind, name in chosen:
+        key = kind.model, kind.stored(name)
+        found.append(
+            _status((kind, name), totals.get(key, {}), first.get(key, []), waits.get((kind, name), {}))
+        )
+    return found
+
+
+def _totals(rows: QuerySet[Any]) -> QuerySet[Any]:
+    by_name, model = rows.values("name").order_by(), rows.model
+    has_permits = issubclass(model, AbstractPermit)
+    in_service: Any = Sum(Case(When(in_service=True, then=1), default=0)) if has_permits else Count("pk")
+    held = Sum(Case(When(_held(model), then=1), default=0))
+    if model is Notification:
+        by_name = by_name.annotate(stands=Max(Case(When(HELD & STANDS, then=F("holder")), default=Value(""))))
+    found: QuerySet[Any] = by_name.annotate(permits=in_service, held=held, last=Max("fence"))
+    return found
+
+
+def _held(model: Any) -> Q:
+    return HELD & ~STANDS if model is Notification else HELD
+
+
+def _holders(rows: QuerySet[Any], most: int) -> QuerySet[Any]:
+    """Return what is held, one row for each request; the first ``most`` of each name."""
+    requests = rows.filter(_held(rows.model)).values("name", "holder").order_by()
+    summed = requests.annotate(permits=Count("pk"), first=Min("fence"), left=Min(MicrosUntil("busy_before")))
+    rank = Window(RowNumber(), partition_by=F("name"), order_by="holder")
+    found: QuerySet[Any] = summed.annotate(rank=rank).filter(rank__lte=most).order_by("name", "holder")
+    return found
+
+
+def _status(
+    about: tuple[LockKind, str], total: Mapping[str, Any], holders: list[Holding], waits: Mapping[str, Any]
+) -> LockStatus:
+    kind, name = about
+    return LockStatus(
+        kind,
+        name,
+        permits=int(total.get("permits", 0)) if kind.is_held else 0,
+        held=int(total.get("held", 0)),
+        holders=tuple(holders),
+        fence=total.get("last", 0),
+        waiters=waits.get("waiters", 0),
+        longest_wait=ago(waits.get("first")),
+        stands=total.get("stands", ""),
+    )
+
+
+def _line(one: LockStatus) -> tuple[Waiter, ...]:
+    if not one.waiters:
+        return ()
+    tickets = Ticket.objects.using(using()).waiting().filter(pool=one.kind.line(one.name))
+    rows = tickets.order_by("priority", "pk").annotate(db_asked=MicrosUntil("asked_at"))
+    columns = rows.values_list("holder", "count", "priority", "db_asked")
+    return tuple(
+        Waiter(holder, count, priority, ago(asked) or 0.0)
+        for holder, count, priority, asked in fetched(columns[:MOST_WAITERS])
+    )

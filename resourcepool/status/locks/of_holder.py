@@ -1,0 +1,66 @@
+"""What one process holds of locks, semaphores and read-write locks."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from django.db.models import Count, Q
+
+from resourcepool.locks.owners import owner_in
+from resourcepool.locks.releasing import AN_INCARNATION
+from resourcepool.status.locks.cycles import KINDS, who
+from resourcepool.status.locks.kinds import LockKind
+from resourcepool.status.locks.names import HELD
+from resourcepool.status.reading import fetched
+
+MOST = 1_000  # of each kind
+
+
+@dataclass(frozen=True, slots=True)
+class HeldName:
+    """A name of which a process holds something; ``process``: what tells it from all others; ``who``: for people."""
+
+    kind: LockKind
+    name: str
+    permits: int
+    process: str
+    who: str
+
+    @property
+    def called(self) -> str:
+        """Its kind and name, for people."""
+        return self.kind.called(self.name)
+
+
+def processes(holder: str) -> set[str]:
+    """Return the 8 hexadecimal digits of each process that may be meant; of those that hold something.
+
+    Args:
+        holder: as lists show it; or these digits; or how it begins, up to a slash: ``host/pid``, or ``host``.
+
+    Raises:
+        DatabaseUnavailable: they cannot be read.
+    """
+    holder = holder.strip().rstrip("/")
+    known = owner_in(holder)[0] if "/" in holder else holder
+    if AN_INCARNATION.fullmatch(known):
+        return {one.process for one in held_by([known])}
+    found = {one.process for one in _held(Q(holder__startswith=f"{holder}/"))} if holder else set()
+    return {process for process in found if AN_INCARNATION.fullmatch(process)}
+
+
+def held_by(processes: Iterable[str]) -> list[HeldName]:
+    """Return what these hold, by process and name: three statements; raises DatabaseUnavailable."""
+    wanted, theirs = set(processes), Q(pk__in=[])
+    for process in wanted:
+        theirs |= Q(holder__contains=f"/{process}.")
+    return [one for one in _held(theirs) if one.process in wanted] if wanted else []
+
+
+def _held(which: Q) -> list[HeldName]:
+    counts: dict[tuple[str, LockKind, str, str], int] = {}
+    for kind in KINDS:
+        rows = kind.rows().filter(HELD).filter(which).values("name", "holder").order_by("name", "holder")
+        for one in fetched(rows.annotate(count=Count("pk"))[:MOST]):
+            key = owner_in(one["holder"])[0], kind, one["name"], who(one["holder"])
+            counts[key] = counts.get(key, 0) + one["count"]
+    return [HeldName(kind, name, count, process, by) for (process, kind, name, by), count in counts.items()]

@@ -1,0 +1,121 @@
+"""How all locks stand together: what is held, who waits longest, and which circles there are."""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from shlex import quote
+from typing import Any
+
+from django.db import connections
+from django.db.models import Count, Min, Q
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from resourcepool.database.retry import retrying
+from resourcepool.dialect import MicrosUntil
+from resourcepool.status.alarm import ABOUT_LOCKS, Alarm, Kind
+from resourcepool.status.durations import ago, duration
+from resourcepool.status.locks.cycles import KINDS, Cycle, cycles, who
+from resourcepool.status.locks.kinds import LockKind, kind_and_name, using
+from resourcepool.status.locks.names import HELD, LockStatus, standing_of
+from resourcepool.status.reading import fetched
+from resourcepool.waiting.models import Ticket
+
+MOST_COUNTED = 10_000  # of each kind
+SHOWN = 20  # names that are waited for
+NAMED = 3  # holders
+LASTS = 10.0  # seconds after which a circle is more than two waits that cross
+
+
+@dataclass(frozen=True, slots=True)
+class LocksStanding:
+    """Locks, semaphores and read-write locks at this moment; times in seconds. Conditions are waited for by nature.
+
+    Attributes:
+        holders: how many requests hold something, however many permits each; of each kind up to ``MOST_COUNTED``.
+        waiters: how many wait, for any name; ``longest_wait``: for how long the first of them has.
+        waited: the names that are waited for, the longest wait first, up to ``SHOWN``.
+        has_more: whether more names are waited for.
+    """
+
+    holders: int = 0
+    waiters: int = 0
+    longest_wait: float | None = None
+    waited: Sequence[LockStatus] = ()
+    has_more: bool = False
+    cycles: Sequence[Cycle] = ()
+
+
+def standing(kinds: Collection[LockKind] = KINDS) -> LocksStanding:
+    """Return how these kinds stand; circles only if all kinds are asked for: sixteen statements at most.
+
+    Raises:
+        DatabaseUnavailable: they cannot be read.
+    """
+    of_kinds = Q(pk__in=[])
+    for kind in kinds:
+        of_kinds |= Q(pool__begins=kind.prefix)
+    tickets = Ticket.objects.using(using()).waiting().filter(of_kinds).order_by()
+    lines = tickets.values("pool").annotate(count=Count("pk"), first=Min(MicrosUntil("asked_at")))
+    waits = fetched(lines.order_by("first", "pool")[: SHOWN + 1])
+    has_more = len(waits) > SHOWN
+    waiters = retrying(connections[using()], tickets.count) if has_more else sum(one["count"] for one in waits)
+    chosen = [kind_and_name(one["pool"]) for one in waits[:SHOWN]]
+    found = {
+        (kind, name): one
+        for kind in kinds
+        for name, one in standing_of(kind, [name for of, name in chosen if of is kind]).items()
+    }
+    holders = [kind.rows().filter(HELD).order_by().values("holder").distinct() for kind in kinds]
+    return LocksStanding(
+        holders=sum(retrying(connections[using()], some[:MOST_COUNTED].count) for some in holders),
+        waiters=waiters,
+        longest_wait=ago(waits[0]["first"]) if waits else None,
+        waited=[found[one] for one in chosen],
+        has_more=has_more,
+        cycles=cycles() if waits and set(kinds) >= set(KINDS) else (),
+    )
+
+
+def first_holders(one: LockStatus) -> str:
+    """Return some of those who hold it, each once, for people; "": nobody."""
+    names = list(dict.fromkeys(who(held.holder) for held in one.holders))
+    return ", ".join([*names[:NAMED], *([".."] if len(names) > NAMED else [])])
+
+
+def _freeing(cycle: Cycle) -> str:
+    first = cycle.links[0]
+    return (
+        f"`manage.py resourcepool_locks free {quote(first.holds)} --kind {first.held_kind.value} --reason ..`"
+    )
+
+
+def _about(kind: LockKind, name: str) -> str:
+    return f"{ABOUT_LOCKS}{kind.value} {name}"
+
+
+def of_locks(found: LocksStanding, oldest: float) -> Iterator[Alarm]:
+    """Yield what is wrong; ``oldest``: for how many seconds somebody may wait."""
+    for cycle in found.cycles:
+        if cycle.is_certain and cycle.lasts > LASTS:
+            text = _(
+                "each waits for the next one, and none can go on (for %(time)s): %(who)s. To end it: %(command)s"
+            )
+            told: dict[str, Any] = {
+                "time": duration(cycle.lasts),
+                "who": cycle.said,
+                "command": _freeing(cycle),
+            }
+            yield Alarm(Kind.DEADLOCK, _about(cycle.links[0].kind, cycle.links[0].waits_for), text % told)
+    for one in found.waited:
+        if (one.longest_wait or 0.0) > oldest:
+            told = {
+                "count": one.waiters,
+                "wait": duration(one.longest_wait or 0.0),
+                "holder": first_holders(one) or "-",
+            }
+            text = ngettext(
+                "%(count)d waits, for %(wait)s; held by %(holder)s.",
+                "%(count)d wait, the first for %(wait)s; held by %(holder)s.",
+                one.waiters,
+            )
+            yield Alarm(Kind.LOCK_WAIT, _about(one.kind, one.name), text % told)

@@ -1,0 +1,103 @@
+"""How streams, dispensers and topics are found by name: some of them, one, or a page. Each kind says how it is read."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+from django.db import connections, router
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.utils.translation import gettext_noop as _
+
+from resourcepool import options
+from resourcepool.database.retry import retrying
+from resourcepool.events import Sentence
+from resourcepool.exceptions import BadOption
+from resourcepool.taskqueue.abstract import names_of
+from resourcepool.taskqueue.models import MAX_KEY
+
+MOST = 200  # on a page, and of all
+
+
+class Page(NamedTuple):
+    """Some of them, by name; ``after``: what to ask for the next page with, "" at the end."""
+
+    found: list[Any]
+    after: str
+
+
+class Places:
+    """How the rows of ``model`` stand, in a few statements, however many there are.
+
+    Args:
+        annotated: adds to a queryset what ``read`` needs.
+        read: returns how these rows stand, given the connection and the rows.
+        standings: how they may stand: what is asked for, and the filter.
+
+    All methods raise DatabaseUnavailable when they cannot be read.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        annotated: Callable[[Any], Any],
+        read: Callable[[BaseDatabaseWrapper, list[Any]], list[Any]],
+        standings: Mapping[str, Callable[[Any], Any]],
+    ) -> None:
+        self.model, self._annotated, self._status, self.standings = model, annotated, read, standings
+
+    def named(self, *names: str) -> list[Any]:
+        """Return how each of these stands, by name, no more than ``MOST``; without names, the first ``MOST`` of all.
+
+        Raises:
+            BadOption: there is none of such a name.
+        """
+        found = self._read(lambda rows: rows.filter(pk__in=names) if names else rows, MOST).found
+        if missing := sorted(set(names) - {one.name for one in found}):
+            using = self._connection().alias
+            raise BadOption(self.model._meta.model_name, missing[0], names_of(self.model, using))
+        return found
+
+    def called(self, name: str) -> Any:
+        """Return how the one of this name stands; None: there is none."""
+        if not name.isprintable():  # none has such a name, and no database can be asked for each
+            return None
+        return next(iter(self._read(lambda rows: rows.filter(pk=name), 1).found), None)
+
+    def page(
+        self, after: str = "", *, limit: int | None = None, standing: str = "", containing: str = ""
+    ) -> Page:
+        """Return how those stand whose names come after ``after``.
+
+        Args:
+            limit: 1 to ``MOST``; None: ``MOST``.
+            standing: one of ``standings``; "": all of them.
+            containing: a part of their names.
+
+        Raises:
+            BadOption: a value is not allowed.
+        """
+        most = options.whole("limit", MOST if limit is None else limit, least=1, most=MOST)
+        if standing and standing not in self.standings:
+            raise BadOption(
+                "standing", standing, Sentence(_("one of %(names)s"), names=", ".join(self.standings))
+            )
+        wanted = {
+            lookup: options.text(option, text, most=MAX_KEY)
+            for option, text, lookup in (("after", after, "pk__gt"), ("containing", containing, "pk__contains"))
+            if text
+        }
+        standing_so = self.standings[standing] if standing else lambda rows: rows
+        return self._read(lambda rows: standing_so(rows).filter(**wanted), most)
+
+    def _connection(self) -> BaseDatabaseWrapper:
+        return connections[router.db_for_read(self.model)]
+
+    def _read(self, chosen: Callable[[Any], Any], limit: int) -> Page:
+        connection = self._connection()
+        rows = self._annotated(chosen(self.model.objects.using(connection.alias))).order_by("pk")
+        return retrying(connection, partial(self._page, connection, rows, limit))
+
+    def _page(self, connection: BaseDatabaseWrapper, rows: Any, limit: int) -> Page:
+        read = list(rows.all()[: limit + 1])
+        found = self._status(connection, read[:limit]) if read else []
+        return Page(found, found[-1].name if len(read) > limit else "")

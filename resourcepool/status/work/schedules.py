@@ -1,0 +1,16 @@
+"""How the schedule of a recurring timer reads."""
+
+from django.utils.translation import gettext as _
+
+from resourcepool.taskqueue.timers.occurrences import Cron, Every, read
+
+
+def recurrence(text: str) -> str:
+    """Return a schedule for people: "every 300 s", "30 7 * * 1-5 (Europe/Berlin)"; "": it fires once."""
+    try:
+        schedule = read(text)
+    except (ValueError, LookupError, TypeError):  # written past validation
+        return text
+    if isinstance(schedule, Every):
+        return _("every %s s") % f"{schedule.seconds:,}".removesuffix(".0")
+    return f"{schedule.fields} ({schedule.tz})" if isinstance(schedule, Cron) else ""

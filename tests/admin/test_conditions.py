@@ -1,0 +1,81 @@
+"""Conditions and barriers in the admin."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission
+from django.test import Client
+
+from resourcepool.admin.locks.conditions import ConditionAdmin
+from tests.status.locks.conftest import A, B, C, later, permits, stands, waits
+
+pytestmark = pytest.mark.django_db
+LIST = "/admin/resourcepool/notification/"
+
+
+def text(client: Client, address: str, **query: str) -> str:
+    answer = client.get(address, query)
+    assert answer.status_code == 200, answer
+    return answer.content.decode()
+
+
+@pytest.fixture
+def places() -> None:
+    stands("import done", A)
+    waits("condition", "barrier:import done", B)
+    waits("condition", "orders", A, waited=600)
+    permits("condition", "orders", ["", C])
+
+
+@pytest.mark.usefixtures("places")
+def test_the_list_says_what_is_waited_for_what_stands_and_who_was_notified(admin_client: Client) -> None:
+    shown = text(admin_client, LIST)
+    assert "<h1>Conditions and barriers</h1>" in shown
+    first, second = shown.split('class="field-name"')[1:]
+    assert "barrier import done" in first
+    assert "stands" in first
+    assert "<td>0</td>" in first
+    assert "condition orders" in second
+    assert "waited for" in second
+    assert "10 min" in second
+    assert "36500" not in shown
+    assert "Conditions and barriers" in text(admin_client, "/admin/")
+
+
+@pytest.mark.usefixtures("places")
+def test_the_page_of_a_name_has_its_line_and_those_who_were_notified(admin_client: Client) -> None:
+    shown = text(admin_client, f"{LIST}condition_3Aorders/change/")
+    assert f"{later(A)}: has waited 10 min" in shown
+    assert f"{C}: passes to the next in line in" in shown
+    shown = text(admin_client, f"{LIST}barrier_3Aimport done/change/")
+    assert "<h1>barrier import done</h1>" in shown
+    assert A in shown
+    for missing in ("condition_3Anothing", "lock_3Aorders", "orders", "condition_3A", "x" * 300):
+        assert admin_client.get(f"{LIST}{missing}/change/").status_code == 404
+
+
+def test_pages_go_on_and_names_are_found_by_how_they_begin(
+    admin_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ConditionAdmin, "list_per_page", 1)
+    for name in ("a&b", "a+c", "b"):
+        waits("condition", name, A)
+    shown = text(admin_client, LIST, q="a")
+    assert "condition a&amp;b" in shown
+    assert 'href="?q=a&amp;after=a%26b"' in shown
+    shown = text(admin_client, LIST, q="a", after="a&b")
+    assert "condition a+c" in shown
+    assert "after=" not in shown
+    for wrong in ({"q": "A"}, {"q": "a\0"}, {"q": "x" * 300}, {"after": "\0"}):
+        assert "Nobody waits" in text(admin_client, LIST, **wrong)
+
+
+@pytest.mark.usefixtures("places")
+def test_it_takes_the_permission_to_view_them(client: Client, django_user_model: Any) -> None:
+    user = django_user_model.objects.create_user("viewer", is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(codename__in=["view_mutex", "view_ticket"]))
+    client.force_login(user)
+    for address in (LIST, f"{LIST}condition_3Aorders/change/"):
+        assert client.get(address).status_code == 403
+    user.user_permissions.set(Permission.objects.filter(codename="view_notification"))
+    assert "condition orders" in text(client, LIST)

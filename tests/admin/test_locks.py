@@ -1,0 +1,241 @@
+"""Locks, semaphores and read-write locks in the admin."""
+
+import re
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Permission
+from django.test import Client
+from django.urls import reverse
+
+from resourcepool.admin import timeline
+from resourcepool.admin.locks import history as history_of_names
+from resourcepool.history.merging import Entry
+from resourcepool.history.recorder import recorder
+from resourcepool.history.writing import write
+from resourcepool.models import Event, Mutex, RWLockPermit, SemaphorePermit
+from resourcepool.signals import Fact, What
+from tests.committed import *  # noqa: F403 (fixtures)
+from tests.status.locks.conftest import A, B, crowd, later, lock, permits, waits
+
+__all__ = ["crowd"]
+
+pytestmark = pytest.mark.django_db(transaction=True)
+LISTS = ("mutex", "semaphorepermit", "rwlockpermit")
+
+
+@pytest.fixture(autouse=True)
+def history(settings: Any) -> Iterator[None]:
+    settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "HISTORY": True}
+    yield
+    recorder._waiting.clear()
+    Event.objects.all()._raw_delete("default")
+
+
+def told(model: Any, pk: str, reason: str, fence: int = 5) -> None:
+    """Let the history have an event as its recorder writes it."""
+    write([Entry(Fact(What.FREED, model, "default", pk, fence, A, reason, "maria"))])
+
+
+def page(client: Client, name: str, *args: Any, **query: str) -> str:
+    found = client.get(reverse(f"admin:resourcepool_{name}", args=args), query)
+    assert found.status_code == 200, found
+    return found.content.decode()
+
+
+def viewer(client: Client, django_user_model: Any, *codenames: str) -> None:
+    user = django_user_model.objects.create_user("viewer", is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(codename__in=codenames))
+    client.force_login(user)
+
+
+@pytest.mark.usefixtures("crowd")
+class TestSeeing:
+    def test_a_list_has_one_line_for_each_name(self, admin_client: Client) -> None:
+        shown = page(admin_client, "mutex_changelist")
+        assert "web-1/4711/worker-1" in shown
+        assert "2 wait" in shown
+        shown = page(admin_client, "semaphorepermit_changelist")
+        assert shown.count("3 of 4 held") == 1
+        assert shown.count("0 of 2 held") == 1
+        assert "2 of 4 held" in page(admin_client, "rwlockpermit_changelist")
+
+    def test_filters_and_the_search_find_names(self, admin_client: Client) -> None:
+        for query, found in (
+            ({"standing": "held"}, 1),
+            ({"standing": "waited"}, 1),
+            ({"q": "i"}, 1),
+            ({"q": "I"}, 0),
+        ):
+            for model in LISTS[:2]:
+                shown = page(admin_client, f"{model}_changelist", **query)
+                assert shown.count('class="field-standing"') == found, (model, query)
+
+    def test_the_page_of_a_name_shows_holders_and_line(self, admin_client: Client) -> None:
+        shown = page(admin_client, "semaphorepermit_change", "busy_230")
+        assert "busy" in shown
+        shown = page(admin_client, "semaphorepermit_change", "busy#0".replace("#", "_23"))
+        assert f"{A}: 2, fence 1, runs out in" in shown
+        assert later(B).replace(".92@2", ".93@3") not in shown.replace(later(B), "")
+        assert ": wants 2, for" in shown
+
+    def test_a_circle_is_named_on_the_page(self, admin_client: Client) -> None:
+        lock("next", B)
+        waits("lock", "next", A)
+        said = "deadlock: web-1/4711/worker-1 holds lock busy and waits for lock next"
+        assert said in page(admin_client, "mutex_change", "busy")
+        assert "deadlock" not in page(admin_client, "mutex_change", "idle")
+
+    def test_who_may_see_locks_alone_is_told_of_no_circle(self, client: Client, django_user_model: Any) -> None:
+        permits("semaphore", "secret", [B])
+        waits("semaphore", "secret", A)
+        viewer(client, django_user_model, "view_mutex")
+        assert "secret" not in page(client, "mutex_change", "busy")
+        for model in LISTS[1:]:
+            assert client.get(reverse(f"admin:resourcepool_{model}_changelist")).status_code == 403
+
+
+@pytest.mark.usefixtures("crowd")
+class TestFreeing:
+    def test_it_asks_first_and_the_next_in_line_gets_it(self, admin_client: Client) -> None:
+        address = reverse("admin:resourcepool_mutex_operate", args=["busy", "free"])
+        assert "Its holders lose it at once" in admin_client.get(address).content.decode()
+        assert Mutex.objects.get(pk="busy").holder == A
+        said = admin_client.post(address, {"confirmed": "1", "reason": "hangs"}, follow=True).content.decode()
+        assert "1 was freed." in said
+        assert Mutex.objects.get(pk="busy").holder == later(B)
+
+    def test_all_permits_of_a_name_are_freed_at_once(self, admin_client: Client) -> None:
+        address = reverse("admin:resourcepool_rwlockpermit_operate", args=["catalogue_230", "free"])
+        admin_client.post(address, {"confirmed": "1", "reason": "hangs"}, follow=True)
+        assert RWLockPermit.objects.held().count() == 0
+        assert SemaphorePermit.objects.held().count() == 3
+
+    def test_what_nobody_holds_is_left_alone(self, admin_client: Client) -> None:
+        address = reverse("admin:resourcepool_mutex_operate", args=["idle", "free"])
+        said = admin_client.post(address, {"confirmed": "1", "reason": "x"}, follow=True).content.decode()
+        assert "nobody held it" in said
+
+    @pytest.mark.parametrize("model", LISTS)
+    def test_who_may_only_look_may_free_nothing(
+        self, client: Client, django_user_model: Any, model: str
+    ) -> None:
+        viewer(client, django_user_model, f"view_{model}")
+        key = "busy" if model == "mutex" else "busy_230" if model.startswith("s") else "catalogue_230"
+        address = reverse(f"admin:resourcepool_{model}_operate", args=[key, "free"])
+        assert client.post(address, {"confirmed": "1", "reason": "x"}).status_code == 403
+        assert "operate/free" not in page(client, f"{model}_change", key)
+        assert Mutex.objects.get(pk="busy").holder == A
+
+
+@pytest.mark.usefixtures("crowd")
+class TestFreeingHolders:
+    ADDRESS = "/admin/resourcepool/mutex/busy/operate/free-holder/"
+    ANSWERS: ClassVar = {"confirmed": "1", "reason": "gone"}
+
+    def test_it_tells_what_they_hold_and_takes_all_of_it_away(self, admin_client: Client) -> None:
+        asked = admin_client.get(self.ADDRESS).content.decode()
+        assert "web-1/4711/worker-2 holds read-write lock catalogue" in asked
+        said = admin_client.post(self.ADDRESS, self.ANSWERS, follow=True).content.decode()
+        assert "1 was freed, with all else that its holders held." in said
+        assert Mutex.objects.get(pk="busy").holder == later(B)
+        assert not RWLockPermit.objects.held().exists()
+
+    def test_it_takes_the_permission_for_each_kind(self, client: Client, django_user_model: Any) -> None:
+        every = [f"{action}_{model}" for model in LISTS for action in ("view", "operate")]
+        viewer(client, django_user_model, *every[:-1])
+        assert client.post(self.ADDRESS, self.ANSWERS).status_code == 403
+        assert "operate/free/" in page(client, "mutex_change", "busy")
+        assert "free-holder" not in page(client, "mutex_change", "busy")
+        assert Mutex.objects.get(pk="busy").holder == A
+        get_user_model().objects.get().user_permissions.set(Permission.objects.filter(codename__in=every))
+        assert "free-holder" in page(client, "mutex_change", "busy")
+
+
+class TestHistory:
+    def test_the_page_of_a_name_tells_of_all_its_rows_and_of_no_other_name(self, admin_client: Client) -> None:
+        for name in ("licence", "licence#7", "licence2", "LICENCE"):
+            permits("semaphore", name, [A, B, ""])
+            for number in (1, 0):
+                told(SemaphorePermit, f"{name}#{number}", f"{name} {number} freed")
+        told(RWLockPermit, "licence#1", "of another kind")
+        shown = page(admin_client, "semaphorepermit_change", "licence_230")
+        told_of = [part.split("<")[0] for part in shown.split("<td>") if part.split("<")[0].endswith(" freed")]
+        assert told_of == ["licence 0 freed", "licence 1 freed"]
+        assert "semaphore licence" in page(admin_client, "semaphorepermit_timeline", "licence_230")
+
+    def test_it_goes_on_page_by_page(self, admin_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+        for module in (timeline, history_of_names):
+            monkeypatch.setattr(module, "EVENTS", 1)
+        permits("semaphore", "licence", [A, B])
+        told(SemaphorePermit, "licence#0", "the first", fence=900)
+        told(SemaphorePermit, "licence#1", "the second", fence=3)
+        shown = page(admin_client, "semaphorepermit_change", "licence_230")
+        assert ("the second" in shown, "the first" in shown) == (True, False)
+        (older,) = re.findall(r'href="([^"]*)" id="older"', shown)
+        assert "the first" in admin_client.get(older).content.decode()
+
+    def test_two_long_names_that_begin_alike_do_not_tell_of_each_other(self, admin_client: Client) -> None:
+        one, other = "x" * 198 + "äa", "x" * 198 + "äb"
+        for name in (one, other):
+            lock(name)
+            told(Mutex, name, f"freed {name[-1]}")
+            permits("semaphore", name, [""] * 2)
+            told(SemaphorePermit, f"{name}#1", f"freed permit {name[-1]}")
+        shown = page(admin_client, "mutex_change", one)
+        assert ("freed a" in shown, "freed b" in shown) == (True, False)
+        shown = page(admin_client, "semaphorepermit_change", f"{one}_230")
+        assert ("freed permit a" in shown, "freed permit b" in shown) == (True, False)
+
+    def test_pages_and_notes_call_it_by_its_name(self, admin_client: Client) -> None:
+        permits("semaphore", "licence", [A])
+        shown = page(admin_client, "semaphorepermit_change", "licence_230")
+        assert "<h2>licence</h2>" in shown
+        assert "licence#0" not in shown.replace("licence_230", "")
+        assert "<title>Select semaphore to view" in page(admin_client, "semaphorepermit_changelist")
+
+
+@pytest.mark.usefixtures("crowd", "history")
+class TestResizing:
+    def test_it_asks_how_many_and_why_and_writes_down_both(self, admin_client: Client) -> None:
+        address = reverse("admin:resourcepool_semaphorepermit_operate", args=["busy_230", "resize"])
+        assert "whatever the code says" in admin_client.get(address).content.decode()
+        answers = {"confirmed": "1", "permits": "2", "reason": "contract ended"}
+        shown = admin_client.post(address, answers, follow=True).content.decode()
+        assert "1 was resized." in shown
+        assert "3 of 2 held" in shown
+        assert "1 too many, until they are released" in shown
+        assert LogEntry.objects.get().change_message == "Resize (how many permits there are): 2, contract ended"
+        recorder.flush()
+        assert "4 to 2 permits: contract ended" in page(admin_client, "semaphorepermit_change", "busy_230")
+
+    def test_what_is_no_number_of_permits_is_refused_beside_it(self, admin_client: Client) -> None:
+        address = reverse("admin:resourcepool_semaphorepermit_operate", args=["busy_230", "resize"])
+        for wrong in ("", "-1", "10001", "2.5", "\u0664"):
+            answer = admin_client.post(address, {"confirmed": "1", "permits": wrong, "reason": "x"})
+            assert "errorlist" in answer.content.decode(), wrong
+        assert SemaphorePermit.objects.filter(name="busy", in_service=True).count() == 4
+
+    def test_several_names_are_resized_at_once_and_others_are_left_alone(self, admin_client: Client) -> None:
+        chosen = {"_selected_action": ["busy#0", "idle#0"], "action": "resize", "permits": "0", "reason": "x"}
+        address = reverse("admin:resourcepool_semaphorepermit_changelist")
+        shown = admin_client.post(address, {**chosen, "confirmed": "1"}, follow=True).content.decode()
+        assert "2 were resized." in shown
+        assert "no permits" in shown
+        assert not SemaphorePermit.objects.filter(in_service=True).exists()
+        assert RWLockPermit.objects.filter(in_service=True).count() == 4
+
+    def test_only_semaphores_are_resized_and_only_by_those_who_may(
+        self, client: Client, admin_client: Client, django_user_model: Any
+    ) -> None:
+        answers = {"confirmed": "1", "permits": "2", "reason": "x"}
+        address = reverse("admin:resourcepool_rwlockpermit_operate", args=["catalogue_230", "resize"])
+        assert admin_client.post(address, answers).status_code == 404
+        viewer(client, django_user_model, "view_semaphorepermit", "operate_mutex")
+        address = reverse("admin:resourcepool_semaphorepermit_operate", args=["busy_230", "resize"])
+        assert client.post(address, answers).status_code == 403
+        assert "operate/resize" not in page(client, "semaphorepermit_change", "busy_230")
+        assert SemaphorePermit.objects.filter(name="busy", in_service=True).count() == 4

@@ -1,0 +1,50 @@
+"""The panel of channels on the dashboard."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission
+from django.test import Client
+from django.urls import reverse
+
+from resourcepool.models import Broadcast, BroadcastMessage, Subscription
+from tests.dashboard.test_streams import shown
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def _lagging() -> None:
+    row = Broadcast.objects.create(name="con <b>", last=2)
+    BroadcastMessage.objects.create(channel=row, number=2, payload='"s3cret"')
+    Subscription.objects.create(channel=row, name="indexer", cursor=0)
+
+
+def test_there_is_no_panel_without_channels(admin_client: Client) -> None:
+    assert "rp-channels" not in shown(admin_client)
+
+
+@pytest.mark.usefixtures("_lagging")
+def test_each_channel_has_a_line_with_who_lags_behind(admin_client: Client) -> None:
+    page = shown(admin_client)
+    assert "con &lt;b&gt;" in page
+    assert "messages were removed before indexer read them: 1" in page
+    address = reverse("admin:resourcepool_subscription_changelist")
+    assert (
+        f'href="{address}?channel=con+%3Cb%3E&amp;standing=durable"' in page
+    )  # of the figure, and of the problem
+    assert "s3cret" not in page
+
+
+@pytest.mark.usefixtures("_lagging")
+def test_who_may_not_see_channels_sees_none_and_who_may_see_only_these_reads_no_name_of_a_subscription(
+    client: Client, django_user_model: Any
+) -> None:
+    user = django_user_model.objects.create_user("viewer", is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(codename="view_proxy"))
+    client.force_login(user)
+    assert "con &lt;b&gt;" not in shown(client)
+    user.user_permissions.set(Permission.objects.filter(codename="view_broadcast"))
+    page = shown(client)
+    assert "con &lt;b&gt;" in page
+    assert "indexer" not in page

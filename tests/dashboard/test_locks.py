@@ -1,0 +1,121 @@
+"""The panel of locks on the dashboard."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission
+from django.test import Client
+from django.urls import reverse
+
+import resourcepool
+from resourcepool.models import Stream
+from tests.dashboard.test_streams import shown
+from tests.status.locks.conftest import A, B, crowd, lock, permits, stands, waits
+
+__all__ = ["crowd"]
+
+TEMPLATES = Path(resourcepool.__file__).parent / "templates/resourcepool/dashboard"
+
+pytestmark = pytest.mark.django_db
+
+
+def test_there_is_no_panel_without_locks(admin_client: Client) -> None:
+    assert "rp-locks" not in shown(admin_client)
+
+
+@pytest.mark.usefixtures("crowd")
+def test_what_is_waited_for_has_a_line_that_leads_to_its_page(admin_client: Client) -> None:
+    page = shown(admin_client)
+    assert f'href="{reverse("admin:resourcepool_mutex_change", args=["busy"])}"' in page
+    assert f'href="{reverse("admin:resourcepool_semaphorepermit_change", args=["busy_230"])}"' in page
+    assert "lock idle" not in page
+    assert "holders, 3 waiting, the first for" in page
+    assert "deadlock" not in page
+
+
+def test_a_deadlock_is_named_and_is_a_problem(admin_client: Client) -> None:
+    lock("orders <b>", A)
+    lock("stock", B)
+    waits("lock", "stock", A, waited=100)
+    waits("lock", "orders <b>", B, waited=100)
+    page = shown(admin_client)
+    assert "holds lock orders &lt;b&gt; and waits for lock stock" in page
+    assert "none can go on" in page
+    assert page.count('class="rp-server-dead"') == 2
+    assert f'href="{reverse("admin:resourcepool_mutex_changelist")}?standing=waited&amp;q=' in page
+
+
+@pytest.mark.usefixtures("crowd")
+@pytest.mark.parametrize(
+    ("permission", "seen", "unseen"),
+    [
+        ("view_mutex", "lock busy", "semaphore busy"),
+        ("view_semaphorepermit", "semaphore busy", ">lock busy"),
+        ("view_proxy", "", "busy"),
+    ],
+)
+def test_who_may_see_one_kind_sees_no_other(
+    client: Client, django_user_model: Any, permission: str, seen: str, unseen: str
+) -> None:
+    user = django_user_model.objects.create_user("viewer", is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(codename=permission))
+    client.force_login(user)
+    page = shown(client)
+    assert seen in page
+    assert unseen not in page
+
+
+@pytest.mark.parametrize("name", ["a_2Fb", "x/y", "50%"])
+def test_a_line_leads_to_its_page_whatever_it_is_called(admin_client: Client, name: str) -> None:
+    lock(name, A)
+    waits("lock", name, B)
+    Stream.objects.create(name=name)
+    (address,) = (
+        one
+        for one in re.findall(r'href="([^"]*)"', shown(admin_client))
+        if "/mutex/" in one and "change/" in one
+    )
+    (of_stream,) = (
+        one
+        for one in re.findall(r'href="([^"]*)"', shown(admin_client))
+        if "/stream/" in one and "change/" in one
+    )
+    for one in (address, of_stream):
+        assert f"<h2>{name}</h2>" in admin_client.get(one).content.decode()
+
+
+def test_a_problem_leads_to_the_list_of_its_kind(admin_client: Client) -> None:
+    permits("semaphore", "licence & co", [A])
+    waits("semaphore", "licence & co", B, waited=7_200)
+    there = f"{reverse('admin:resourcepool_semaphorepermit_changelist')}?standing=waited&q=licence+%26+co"
+    assert f'href="{there.replace("&", "&amp;")}"' in shown(admin_client)
+    assert admin_client.get(there).content.decode().count('class="field-standing"') == 1
+
+
+@pytest.mark.usefixtures("crowd")
+def test_conditions_and_barriers_have_a_panel_for_those_who_may_see_them(
+    client: Client, admin_client: Client, django_user_model: Any
+) -> None:
+    stands("import done", A)
+    waits("condition", "barrier:import done", B)
+    page = shown(admin_client)
+    panel = page[page.index('id="rp-conditions"') :]
+    assert panel.index("barrier import done") < panel.index("stands") < panel.index("condition orders")
+    for name in ("barrier_3Aimport done", "condition_3Aorders"):
+        there = reverse("admin:resourcepool_notification_change", args=[name])
+        assert f'href="{there}"' in panel
+        assert "worker-" in admin_client.get(there).content.decode()
+    user = django_user_model.objects.create_user("viewer", is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(codename="view_mutex"))
+    client.force_login(user)
+    assert "rp-conditions" not in shown(client)
+
+
+def test_on_a_telephone_each_figure_has_the_heading_of_its_column() -> None:
+    for path in sorted(TEMPLATES.glob("*.html")):
+        text = path.read_text()
+        if text.count('scope="row"') == 1 and 'class="rp-servers' in text and path.stem != "queues":
+            headings = re.findall(r'<th scope="col">(.*?)</th>', text)[1:]
+            assert re.findall(r'<td data-label="({%.*?%})">', text) == headings, path.name

@@ -1,0 +1,143 @@
+"""The guards of channels: one order, nothing passed over in silence, and a cursor that only its reader moves."""
+
+from tests.guards.mutation import Mutation
+
+PUBLISHING, POSITION, SEAT, LOOKING, MODELS, SUBSCRIBER = (
+    f"locks/channels/{name}.py"
+    for name in ("publishing", "position", "seat", "looking", "models", "subscriber")
+)
+PUBLISHES = ("tests/locks/channels/test_publishing.py",)
+READS = ("tests/locks/channels/test_subscribing.py", "tests/locks/channels/test_seat.py")
+ASYNC = ("tests/locks/channels/test_asyncio.py",)
+OPERATES = ("tests/locks/channels/test_operators.py",)
+
+BLOCK, TAKES = "with transaction.atomic(using=self._using):", "number = self._next_number(connection)"
+
+CHANNELS = (
+    Mutation(
+        "channels: a fork leaves its parent's subscription alone",
+        SUBSCRIBER,
+        "            return  # a fork ends",
+        "            pass  # a fork ends",
+        ("tests/locks/channels/test_processes.py",),
+    ),
+    Mutation(
+        "channels: the number is taken in the message's transaction",
+        PUBLISHING,
+        f"            {BLOCK}\n                {TAKES}\n",
+        f"            {TAKES}\n            {BLOCK}\n",
+        PUBLISHES,
+    ),
+    Mutation(
+        "channels: a lost commit is looked for",
+        PUBLISHING,
+        "if self._number is not None and self._was_published(self._number):",
+        "if False:",
+        PUBLISHES,
+    ),
+    Mutation(
+        "channels: what is found is one's own",
+        PUBLISHING,
+        '"number": number, "publisher": self._publisher}',
+        '"number": number}',
+        PUBLISHES,
+    ),
+    Mutation(
+        "channels: a full one is refused",
+        PUBLISHING,
+        "if least is None or number - least <= self._most:",
+        "if True:",
+        PUBLISHES,
+    ),
+    Mutation(
+        "channels: a cursor is moved by its fence",
+        SEAT,
+        "filter(pk=self.pk, fence=self.fence)\n        live",
+        "filter(pk=self.pk)\n        live",
+        (*READS, *OPERATES),
+    ),
+    Mutation(
+        "channels: one that an operator removed is not made again",
+        SEAT,
+        "if pk is None and self.is_durable and self._was_taken:",
+        "if False:",
+        READS,
+    ),
+    Mutation(
+        "channels: what was read ahead is dropped with the lease",
+        POSITION,
+        "        self.lease = None\n        self._read.clear()\n",
+        "        self.lease = None\n",
+        OPERATES,
+    ),
+    Mutation(
+        "channels: what was removed is told",
+        POSITION,
+        "if first > place.cursor + 1:",
+        "if False:",
+        READS,
+    ),
+    Mutation(
+        "channels: a gap in the middle is told",
+        POSITION,
+        "if row[0] != number:  # the next look finds the others",
+        "if False:",
+        READS,
+    ),
+    Mutation(
+        "channels: what is told of is not lost with a cancelled call",
+        POSITION,
+        "        self._untold = MessagesMissed(",
+        "        raise MessagesMissed(",
+        ASYNC,
+    ),
+    Mutation(
+        "channels: a rollback undoes what is done",
+        POSITION,
+        "if not connections[self._seat.using].in_atomic_block:  # a rollback would undo it",
+        "if True:",
+        READS,
+    ),
+    Mutation(
+        "channels: nothing is read in a transaction",
+        POSITION,
+        "if callers_blocks(connections[self._seat.using]):",
+        "if False:",
+        READS,
+    ),
+    Mutation(
+        "channels: one that was made again is noticed",
+        LOOKING,
+        "if last > one.last or made != one.made:",
+        "if last > one.last:",
+        READS,
+    ),
+    Mutation(
+        "channels: the last look is at the channel",
+        POSITION,
+        "            if looks and not self._read:",
+        "            if False:",
+        READS,
+    ),
+    Mutation(
+        "channels: a name comes free whatever fails at the end",
+        SUBSCRIBER,
+        "        lease.let_go()  # first: whatever fails then, it is not renewed, and the name comes free\n",
+        "",
+        READS,
+    ),
+    Mutation(
+        "channels: a subscription that is read is not removed",
+        MODELS,
+        "lambda row: row.available()._raw_delete(row.db)",
+        "lambda row: row._raw_delete(row.db)",
+        OPERATES,
+    ),
+    Mutation(
+        "channels: a moved cursor is taken from whoever reads",
+        MODELS,
+        'else cursor, "fence": F("fence") + 1}',
+        'else cursor, "fence": F("fence")}',
+        OPERATES,
+    ),
+)

@@ -1,0 +1,135 @@
+"""The guards of conditions and barriers: no notification is lost, nor given to two."""
+
+from tests.guards.mutation import LINE, Mutation
+
+ACQUIRE = "waiting/acquire.py"
+CONDITION, NOTIFYING, BARRIER, NOTIFIED = (
+    f"locks/conditions/{name}.py" for name in ("condition", "notifying", "barrier", "line")
+)
+TESTS = ("tests/locks/test_condition.py", "tests/locks/test_notifying.py")
+
+CONDITIONS = (
+    Mutation(
+        "conditions: a notification is for those who wait at that moment",
+        "waiting/handover.py",
+        "gone if model.is_for_waiters else row_to(alone).update",
+        "row_to(alone).update",
+        ("tests/locks/test_cancelled_anywhere.py",),
+    ),
+    Mutation(
+        "conditions: in line before the lock is free",
+        ACQUIRE,
+        "waiter.has(tickets.take(connection, waiter.model, waiter.request, waiter.holder))\n        return",
+        "return",
+        TESTS,
+    ),
+    Mutation(
+        "conditions: who has lost the place wakes up",
+        LINE,
+        "waiter.outcome.serve([])",
+        "waiter.has(tickets.take(self._connection, waiter.model, waiter.request, waiter.holder)); continue",
+        TESTS,
+    ),
+    Mutation(
+        "conditions: one DELETE decides who is late",
+        LINE,
+        "elif waiter.is_late and tickets.leave(self._connection, [waiter.ticket.pk]):",
+        "elif waiter.is_late and (tickets.leave(self._connection, [waiter.ticket.pk]) or True):",
+        TESTS,
+    ),
+    Mutation(
+        "conditions: a cancelled task takes a notification with it",
+        CONDITION,
+        "        soon(use, notified or ())",
+        "        await in_thread(use, notified or ())",
+        ("tests/locks/test_cancelled_anywhere.py",),
+    ),
+    Mutation(
+        "conditions: nobody waits without the lock",
+        CONDITION,
+        'hold, is_away = self.lock.held_to("wait"), False\n        notified: Notified | None = None\n\n        def',
+        "from resourcepool.locks.owners import held_by, current\n"
+        "        hold, is_away = held_by(current()).get(self.lock.key), False\n"
+        "        notified: Notified | None = None\n\n        def",
+        TESTS,
+    ),
+    Mutation(
+        "conditions: nobody notifies without the lock",
+        CONDITION,
+        'self.lock.held_to("notify")\n        return self._notify',
+        "return self._notify",
+        TESTS,
+    ),
+    Mutation(
+        "conditions: who is interrupted passes it on",
+        CONDITION,
+        "                abandon(notified)\n            raise\n        use",
+        "                use(notified or ())\n            raise\n        use",
+        TESTS,
+    ),
+    Mutation(
+        "conditions: a signal does not take the lock away",
+        CONDITION,
+        "self.lock.take_back_anyway(hold)",
+        "pass",
+        TESTS,
+    ),
+    Mutation(
+        "conditions: a notification is used up",
+        NOTIFIED,
+        "lease.is_used = True",
+        "lease.is_used = False",
+        TESTS,
+    ),
+    Mutation(
+        "conditions: it takes the lock back however long that takes",
+        "locks/lock.py",
+        "self._take(held_by(current()), hold, self._leases(hold, math.inf))",
+        "self._take(held_by(current()), hold, self._leases(hold, self._timeout))",
+        TESTS,
+    ),
+    Mutation(
+        "conditions: what was notified is not waiting any more",
+        NOTIFYING,
+        "SET {one.is_waiting} = {speaks.false}, ",
+        "SET ",
+        TESTS,
+    ),
+    Mutation(
+        "conditions: a lost reply is settled",
+        NOTIFYING,
+        "settle=one_try.settle",
+        "settle=None",
+        TESTS,
+        "mariadb",
+    ),
+    Mutation(
+        "barriers: looked at once in line",
+        BARRIER,
+        "once_in_line=partial(self._see, seen)",
+        "once_in_line=lambda: None",
+        ("tests/locks/test_barrier.py",),
+    ),
+    Mutation(
+        "barriers: the look waits for who removes it",
+        BARRIER,
+        "self._row(connection).select_for_update()",
+        "self._row(connection)",
+        ("tests/locks/test_barrier.py",),
+        "mariadb",
+    ),
+    Mutation(
+        "barriers: one that is freed is removed",
+        BARRIER,
+        "[lease for lease in notified if lease.pk == self._pk]",
+        "[lease for lease in notified if lease.pk == 0]",
+        ("tests/locks/test_barrier.py",),
+    ),
+    Mutation(
+        "barriers: who wakes up without a reason waits on",
+        BARRIER,
+        "now = self._fence()  #",
+        "return True  #",
+        ("tests/locks/test_barrier.py",),
+    ),
+)

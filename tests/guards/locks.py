@@ -1,0 +1,138 @@
+"""The guards of locks: who may release one, who may take it again, and whose line is whose."""
+
+from tests.guards.mutation import Mutation
+
+LOCK, OWNED, HOLD, OWNERS, ROWS = (f"locks/{name}.py" for name in ("lock", "owned", "hold", "owners", "rows"))
+TESTS = ("tests/locks/test_lock.py",)
+CYCLES = "status/locks/cycles.py"
+PER_NAME = ("tests/waiting/test_line_per_name.py", *TESTS)
+
+LOCKS = (
+    Mutation(
+        "lock: only its holder releases it",
+        LOCK,
+        'if hold is None:\n            raise self._not_held("release it")',
+        'if False:\n            raise self._not_held("release it")',
+        TESTS,
+    ),
+    Mutation(
+        "lock: released as often as it was taken",
+        LOCK,
+        "        if hold.count > 1:\n            hold.count -= 1\n            return None\n",
+        "",
+        TESTS,
+    ),
+    Mutation(
+        "lock: who waits while all is released holds what it gets",
+        OWNERS,
+        "            held_by(owner).clear()\n",
+        "            _held.pop(owner, None)\n",
+        ("tests/locks/test_releasing.py",),
+    ),
+    Mutation(
+        "lock: what was to be let go is not renewed",
+        "leases/keeper.py",
+        "[lease for lease in list(self._kept) if lease not in self._let_go]",
+        "list(self._kept)",
+        ("tests/locks/test_forgotten.py",),
+    ),
+    Mutation(
+        "lock: taken again only while it is held",
+        OWNED,
+        "            hold.ensure_held()\n            hold.count",
+        "            hold.count",
+        TESTS,
+    ),
+    Mutation(
+        "lock: a task is a holder of its own",
+        OWNERS,
+        "return asyncio.current_task() or threading.current_thread()",
+        "return threading.current_thread()",
+        TESTS,
+    ),
+    Mutation("lock: nobody's is not renewed for ever", HOLD, "        self.let_go()\n", "", TESTS),
+    Mutation(
+        "lock: a name is plain text",
+        "options.py",
+        "return str.__str__(value)",
+        "return value",
+        ("tests/locks/test_names.py",),
+    ),
+    Mutation(
+        "lock: a generator does not run under it",
+        "locks/face.py",
+        "if any(is_one(called) for is_one in GENERATORS):",
+        "if False:",
+        TESTS,
+    ),
+    Mutation(
+        "lock: a lease does not keep its own hold alive",
+        ROWS,
+        "on_lost=hold.when_lost)",
+        "on_lost=hold.note_loss)",
+        ("tests/locks/test_forgotten.py",),
+    ),
+    Mutation(
+        "lock: the loss of one row is that of the hold",
+        HOLD,
+        "return min((lease.remaining",
+        "return max((lease.remaining",
+        ("tests/locks",),
+    ),
+    Mutation(
+        "a line per name: tickets",
+        "waiting/models.py",
+        'return f"{pool}:{selector}" if model.line_per_name else pool',
+        "return pool",
+        PER_NAME,
+    ),
+    Mutation(
+        "a line per name: releases",
+        "waiting/models.py",
+        'return str(model.name_of(pk)) if model.line_per_name else "{}"',
+        'return "{}"',
+        PER_NAME,
+    ),
+    Mutation(
+        "a line per name: rows that were removed are made again",
+        "waiting/line.py",
+        "if not seen.free and seen.next_in is None and model.line_per_name:",
+        "if False:",
+        PER_NAME,
+    ),
+    Mutation(
+        "a line per name: its front is looked at",
+        "waiting/line.py",
+        "for waiter in sorted(waiters, key=_place):",
+        "for waiter in reversed(sorted(waiters, key=_place)):",
+        PER_NAME,
+    ),
+    Mutation(
+        "a line per name: who is behind the served is looked at",
+        "waiting/line.py",
+        "is_moving = bool(others)",
+        "is_moving = False",
+        PER_NAME,
+    ),
+    Mutation(
+        "a line per name: pauses count from its last move",
+        "waiting/waiter.py",
+        "return max(self.began, speed_of(self.line, self.using).moved_at)",
+        "return self.began",
+        PER_NAME,
+    ),
+    Mutation(
+        "circles: what a ticket has collected is not held",
+        CYCLES,
+        "if not holder or holder in collecting:",
+        "if not holder:",
+        ("tests/status/locks/test_cycles.py",),
+    ),
+    Mutation(
+        "circles: what a ticket has collected may be given to others",
+        CYCLES,
+        "            if not holder or holder in collecting:\n                free[name] += count\n            else:",
+        "            if not holder:\n                free[name] += count\n            elif holder not in collecting:",
+        ("tests/status/locks/test_cycles.py",),
+    ),
+)

@@ -1,0 +1,114 @@
+"""The guards of the read-write lock: who reads and who writes beside whom, and in which order."""
+
+from tests.guards.mutation import LINE, Mutation
+
+LOCK, EVERY, HOLD, ROWS, SIDES = (
+    f"locks/rwlock/{name}.py" for name in ("lock", "every", "hold", "rows", "sides")
+)
+TESTS = tuple(f"tests/locks/test_rwlock{end}.py" for end in ("", "_changing", "_order"))
+CANCELLED = ("tests/locks/test_cancelled_anywhere.py",)
+ORDER = "PREFERRED, UPGRADING = -1, -2"
+
+READ_WRITE_LOCKS = (
+    Mutation(
+        "a writer: what it was given is all there is",
+        EVERY,
+        "            self._confirm(using, request)\n",
+        "            pass\n",
+        TESTS,
+    ),
+    Mutation(
+        "a writer: what it counted is all there is",
+        EVERY,
+        "if self._mine or any(grant.fence == others[grant.pk].fence + 1 for grant in grants):",
+        "if True:",
+        TESTS,
+    ),
+    Mutation(
+        "a writer: it waits for rows that are not there any more",
+        LINE,
+        "                self._see_to_number(alike)\n",
+        "",
+        TESTS,
+    ),
+    Mutation(
+        "permits are added beside others",
+        ROWS,
+        "            transaction.set_rollback(not is_alone, using=connection.alias)\n",
+        "",
+        TESTS,
+    ),
+    Mutation(
+        "a reader waits for itself to write",
+        SIDES,
+        "if hold is not None and self.writes and not hold.is_writing:",
+        "if False:",
+        TESTS,
+    ),
+    Mutation("writers come after readers", ROWS, ORDER, "PREFERRED, UPGRADING = 0, -2", TESTS),
+    Mutation("who upgrades waits for writers", ROWS, ORDER, "PREFERRED, UPGRADING = -1, 0", TESTS),
+    Mutation(
+        "two readers upgrade",
+        LOCK,
+        "                with intent(self.name, self.using, self._terms()):",
+        "                if True:",
+        TESTS,
+    ),
+    Mutation(
+        "the row of the intent is a permit",
+        "locks/models.py",
+        'return "" if number == cls.INTENT else name',
+        "return name",
+        ("tests/locks/test_rwlock_changing.py",),
+        "mariadb",
+    ),
+    Mutation(
+        "who lost what it read upgrades",
+        LOCK,
+        "        hold.ensure_held()  # all the time: otherwise somebody may have written meanwhile\n",
+        "",
+        TESTS,
+    ),
+    Mutation(
+        "a cancelled upgrade keeps what it was granted",
+        LOCK,
+        "                await in_thread(abandon, leases)\n",
+        "                pass\n",
+        CANCELLED,
+    ),
+    Mutation(
+        "a writer that has lost a part reads on",
+        HOLD,
+        "            self._broken = self._broken or error\n",
+        "            del error\n",
+        TESTS,
+    ),
+    Mutation(
+        "a writer's fence is that of any row",
+        HOLD,
+        "return max(lease.fence for lease in self.leases)",
+        "return min(lease.fence for lease in self.leases)",
+        TESTS,
+    ),
+    Mutation(
+        "a reader releases as a writer",
+        SIDES,
+        "not (hold.writes if self.writes else hold.count - hold.writes)",
+        "not hold.count",
+        TESTS,
+    ),
+    Mutation(
+        "one that collects is passed by who is behind it",
+        "waiting/handover.py",
+        "if ticket.lacks > 1 and (looks := looks - 1) > 0:",
+        "if False:",
+        ("tests/waiting/test_handover.py",),
+    ),
+    Mutation(
+        "one that collects is passed by a release of several rows",
+        "waiting/several.py",
+        "            line = look()\n",
+        "",
+        ("tests/locks/test_permits.py",),
+    ),
+)

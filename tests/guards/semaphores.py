@@ -1,0 +1,197 @@
+"""The guards of semaphores: how many there are, who may release them, what is swept."""
+
+from tests.guards.mutation import Mutation
+
+SEVERAL, VERBS = "waiting/several.py", "leases/verbs.py"
+PERMITS, SEMAPHORE, HOLDS, RESIZING, RELEASING, ROWS = (
+    f"locks/{name}.py" for name in ("permits", "semaphore", "process_holds", "resizing", "releasing", "rows")
+)
+SWEEP = "sweeps/unused_names.py"
+TOGETHER = ("tests/locks/test_permits.py",)
+SEATS = tuple(f"tests/locks/test_{name}.py" for name in ("semaphore", "process_holds", "resizing"))
+ALL = ("tests/locks/test_releasing.py",)
+UNUSED = ("tests/sweeps/test_unused_names.py",)
+
+SEMAPHORES = (
+    # Rows of one name, given up together
+    Mutation(
+        "permits: a release together does not see who waits",
+        SEVERAL,
+        'unless = Where(f" AND NOT EXISTS (SELECT 1 FROM {texts.name} WHERE {texts.waits})", (line,))',
+        "unless = Where(\" AND %s <> ''\", (line,))",
+        TOGETHER,
+    ),
+    Mutation(
+        "permits: half a hand-over of several stays",
+        SEVERAL,
+        "transaction.set_rollback(not done, using=connection.alias)",
+        "pass",
+        TOGETHER,
+    ),
+    Mutation(
+        "permits: one out of service is given with others",
+        SEVERAL,
+        "claimable = Where(table_of(connection, model).claimable)",
+        "claimable = Where()",
+        TOGETHER,
+    ),
+    Mutation(
+        "permits: several are given to the ticket as it was seen",
+        SEVERAL,
+        "pk=ticket.pk, fence=ticket.fence, busy_before__gt=DbNow()",
+        "pk=ticket.pk",
+        TOGETHER,
+    ),
+    Mutation(
+        "permits: a release together in a transaction locks no ticket",
+        SEVERAL,
+        "    if connection.in_atomic_block:\n",
+        "    if False:\n",
+        TOGETHER,
+    ),
+    Mutation(
+        "permits: what was lost before is told",
+        SEVERAL,
+        'if found.get(pk) != (fence + 1, "")]',
+        "if False]",
+        TOGETHER,
+    ),
+    Mutation(
+        "permits: a condition belongs to the release",
+        VERBS,
+        "sql + where.sql, [*params, *where.params]",
+        "sql, params",
+        TOGETHER,
+    ),
+    # Semaphores
+    Mutation("semaphores: all or none", PERMITS, "    if len(pks) > 1:\n", "    if False:\n", SEATS),
+    Mutation(
+        "semaphores: more than held is not released",
+        HOLDS,
+        "if (there_are := sum(len(hold.leases) for hold in mine)) < count:",
+        "if not (there_are := sum(len(hold.leases) for hold in mine)):",
+        SEATS,
+    ),
+    Mutation(
+        "semaphores: a hold is given back once",
+        HOLDS,
+        "if not holds.remove(self):",
+        "if not holds.remove(self) and False:",
+        SEATS,
+    ),
+    Mutation(
+        "semaphores: a thread's own permits first",
+        HOLDS,
+        "(hold.is_of_block, owner_in(hold.holder)[1] != me)",
+        "hold.is_of_block",
+        SEATS,
+    ),
+    Mutation(
+        "semaphores: those of a block last",
+        HOLDS,
+        "(hold.is_of_block, owner_in(hold.holder)[1] != me)",
+        "owner_in(hold.holder)[1] != me",
+        SEATS,
+    ),
+    Mutation(
+        "semaphores: a child of a fork holds nothing",
+        HOLDS,
+        "os.register_at_fork(after_in_child=_after_fork)",
+        "",
+        ("tests/locks/test_semaphore_processes.py",),
+    ),
+    Mutation(
+        "semaphores: an older grant of the same row",
+        PERMITS,
+        "if lease.pk in lost or lease is not latest[lease.pk]:",
+        "if lease.pk in lost:",
+        SEATS,
+    ),
+    Mutation(
+        "semaphores: more than there are is refused",
+        SEMAPHORE,
+        "if there_are < request.count:",
+        "if False:",
+        SEATS,
+    ),
+    Mutation(
+        "semaphores: those that are held stay in service first",
+        RESIZING,
+        "(not row.is_held, not row.in_service, row.number)",
+        "(not row.in_service, row.number)",
+        SEATS,
+    ),
+    Mutation(
+        "semaphores: more permits serve waiters at once",
+        RESIZING,
+        "        transaction.on_commit(partial(give_out_quietly, using, permits.model, [permits.name]), using=using)\n",
+        "",
+        SEATS,
+    ),
+    # Everything of one process
+    Mutation(
+        "release_all: the owners hold nothing after it",
+        RELEASING,
+        "    owners.forget()  # first",
+        "    # first",
+        ALL,
+    ),
+    Mutation("release_all: the process holds nothing after it", RELEASING, "    holds.forget()\n", "", ALL),
+    Mutation(
+        "release_all: of one incarnation alone",
+        RELEASING,
+        "[row for row in found if owner_in(row[2])[0] == incarnation]",
+        "found",
+        ALL,
+    ),
+    Mutation(
+        "release_all: what has expired is not taken",
+        RELEASING,
+        ".held().filter(holder__contains",
+        ".filter(holder__contains",
+        ALL,
+    ),
+    # The sweep
+    Mutation(
+        "unused names: not what somebody waits for",
+        SWEEP,
+        "return {lines[pool] for",
+        "return set() and {lines[pool] for",
+        UNUSED,
+    ),
+    Mutation(
+        "unused names: of permits all or none",
+        SWEEP,
+        "if len(pks) == there[name]}",
+        "}",
+        UNUSED,
+    ),
+    Mutation(
+        "unused names: one of a name that is used keeps all",
+        SWEEP,
+        "if in_service and micros < -UNUSED * 1_000_000:",
+        "if in_service:",
+        UNUSED,
+    ),
+    Mutation(
+        "unused names: it stops when its term is lost",
+        SWEEP,
+        "        if lease is not None:\n",
+        "        if False:\n",
+        UNUSED,
+    ),
+    Mutation(
+        "unused names: new rows count as used",
+        ROWS,
+        "            row.busy_before = DbNow()",
+        "            pass",
+        UNUSED,
+    ),
+    Mutation(
+        "unused names: who does not wait finds them gone",
+        ROWS,
+        "if _seen.get(which, 0.0) > monotonic():",
+        "if which in _seen:",
+        UNUSED,
+    ),
+)

@@ -1,0 +1,109 @@
+"""Real processes read: killed, stopped, and told by hints."""
+
+import os
+import signal
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from django.db import transaction
+
+from resourcepool.dialect import DbLater
+from resourcepool.exceptions import LeaseFromAnotherProcess
+from resourcepool.locks import Channel
+from resourcepool.locks.channels import looking
+from resourcepool.models import Subscription
+from tests.app.rows import expire
+from tests.eventually import eventually
+from tests.locks.channels.reading import all_of, durable, filled
+from tests.spawned import Spawner
+
+TTL = 60.0  # seconds
+
+
+def read(name: str | None) -> None:
+    """Read, and say what."""
+    with Channel("c").subscribe(name, from_="start", ttl=TTL) as messages:
+        print("reads", flush=True)
+        for message in messages:
+            print("got", message.payload, flush=True)
+
+
+def test_the_next_one_goes_on_where_a_killed_one_was(spawn: Spawner) -> None:
+    filled(2)
+    first = spawn(read, "a")
+    first.line("got 2")
+    eventually(lambda: durable().cursor == 1 or durable().cursor == 2)
+    first.kill()
+    expire(durable())
+    second = spawn(read, "a")
+    Channel("c").publish(3)
+    second.line("got 3")
+    got = [line.split()[1] for line in second.lines if line.startswith("got")]
+    assert got in (["3"], ["2", "3"], ["1", "2", "3"])
+
+
+def test_one_that_stood_still_reads_on_behind_the_one_that_took_over(spawn: Spawner) -> None:
+    filled(1)
+    first = spawn(read, "a")
+    first.line("got 1")
+    eventually(lambda: durable().cursor == 1)  # stopped in the middle of that it would keep SQLite locked
+    first.send(signal.SIGSTOP)
+    expire(durable())
+    second = spawn(read, "a")
+    Channel("c").publish(2)
+    second.line("got 2")
+    second.kill()
+    expire(durable())
+    first.send(signal.SIGCONT)
+    Channel("c").publish(3)
+    first.line("got 3")
+
+
+def test_a_listener_that_dies_leaves_nothing_that_blocks(spawn: Spawner) -> None:
+    filled(1)
+    listener = spawn(read, None)
+    listener.line("got 1")
+    listener.kill()
+    assert Subscription.objects.get().is_durable is False
+    with Channel("c").subscribe() as other:
+        Channel("c").publish(2)
+        message: Any = other.get()
+        assert message.payload == 2
+
+
+@pytest.mark.parametrize("name", [None, "a"])
+def test_a_fork_neither_reads_nor_ends_the_subscription_of_its_parent(name: str | None) -> None:
+    with Channel("c").subscribe(name) as messages:
+        before = Subscription.objects.values_list("pk", "fence", "busy_before").get()
+        pid = os.fork()
+        if not pid:  # it must not return to pytest
+            code = 1
+            try:
+                messages.get(timeout=0)
+            except LeaseFromAnotherProcess:
+                messages.close()
+                code = 0
+            finally:
+                os._exit(code)
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+        assert Subscription.objects.values_list("pk", "fence", "busy_before").get() == before
+        filled(1)
+        assert all_of(messages) == [1]
+
+
+def test_the_processes_that_listen_are_told_after_the_commit(monkeypatch: Any) -> None:
+    told: list[int] = []
+    hints = SimpleNamespace(are_on=lambda: True, send=told.append, address=lambda: 1, listen=id)
+    monkeypatch.setattr(looking, "hints", hints)
+    monkeypatch.setattr(looking.looks, "_told", {})
+    filled(0)
+    for address, seconds in ((1, 60), (5, 60), (6, -60), (0, 60), (5, 60)):
+        row = {"channel_id": "c", "address": address, "busy_before": DbLater(seconds)}
+        Subscription.objects.create(name=f"s{address}{len(told)}{Subscription.objects.count()}", **row)
+    with transaction.atomic():
+        Channel("c").publish(1)
+        assert told == []
+    assert told == [5]
+    Channel("other").publish(1)
+    assert told == [5]

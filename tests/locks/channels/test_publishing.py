@@ -1,0 +1,203 @@
+"""Publishing: in one order, by the caller's commit, and never twice though a reply is lost."""
+
+import math
+import signal
+from typing import Any
+
+import pytest
+from django.db import OperationalError, connection, transaction
+
+from resourcepool.exceptions import BadOption, ChannelFull
+from resourcepool.locks import Channel
+from resourcepool.locks.channels.publishing import Publication
+from resourcepool.models import Broadcast
+from tests.app.models import Team
+from tests.eventually import at_once
+from tests.locks.channels.reading import all_of, broadcast, filled, kept
+from tests.spawned import Spawner
+
+
+def test_numbers_begin_at_one_and_have_no_gaps() -> None:
+    channel = Channel("c")
+    assert [channel.publish("x") for _ in range(3)] == [1, 2, 3]
+    with pytest.raises(ZeroDivisionError), transaction.atomic():
+        channel.publish("undone")
+        raise ZeroDivisionError
+    assert channel.publish("y") == 4
+    assert kept() == [1, 2, 3, 4]
+
+
+def test_channels_have_numbers_of_their_own_and_case_counts() -> None:
+    assert (Channel("c").publish(1), Channel("C").publish(1), Channel("c").publish(1)) == (1, 1, 2)
+
+
+def test_a_message_counts_with_the_commit_of_its_transaction() -> None:
+    channel = Channel("c")
+    reader = channel.subscribe()
+    with transaction.atomic():
+        channel.publish("a")
+        with transaction.atomic():
+            channel.publish("b")
+    assert all_of(reader) == ["a", "b"]
+
+
+@pytest.mark.parametrize("payload", [None, True, 7, "text \0 \n 中文", [1, [2]], {"a": {"b": None}}, 1.5, {}])
+def test_whatever_json_can_say_arrives_as_it_was(payload: Any) -> None:
+    reader = Channel("c").subscribe()
+    Channel("c").publish(payload)
+    assert all_of(reader) == [payload]
+
+
+@pytest.mark.parametrize(
+    ("payload", "said"),
+    [
+        (math.nan, "payload=nan is not allowed: it must be what JSON can say"),
+        ({"a": [math.inf]}, "what JSON can say"),
+        (b"bytes", "payload=b'bytes' is not allowed: it must be what JSON can say"),
+        (object(), "what JSON can say"),
+        ({(1, 2): 3}, "what JSON can say"),
+        ("\ud800", "what JSON can say"),
+        ("x" * 65_536, "payload='65538 bytes' is not allowed: it must be at most 65536 bytes of JSON"),
+    ],
+)
+def test_other_payloads_are_refused_by_name_value_and_what_is_allowed(payload: Any, said: str) -> None:
+    with pytest.raises(BadOption) as refused:
+        Channel("c").publish(payload)
+    assert said in str(refused.value)
+    assert kept() == []
+
+
+@pytest.mark.parametrize("name", ["", "x" * 201, "two\nlines", " a", "a ", 7, None])
+def test_a_name_that_no_database_keeps_as_it_is_is_refused(name: Any) -> None:
+    with pytest.raises(BadOption, match="name="):
+        Channel(name)
+    if name is not None:
+        with pytest.raises(BadOption, match="name="):
+            Channel("c").subscribe(name)
+
+
+@pytest.mark.parametrize(
+    "options", [{"most": 0}, {"most": "9"}, {"kept": -1}, {"kept": math.nan}, {"kept_count": 0}]
+)
+def test_other_options_are_refused(options: Any) -> None:
+    with pytest.raises(BadOption, match=next(iter(options))):
+        Channel("c", **options)
+
+
+def test_a_channel_is_full_when_a_durable_subscription_has_too_much_to_read() -> None:
+    channel = Channel("c", most=2)
+    with channel.subscribe("a"), channel.subscribe("b") as quick, channel.subscribe() as fleeting:
+        for number in (1, 2):
+            channel.publish(number)
+        with pytest.raises(
+            ChannelFull, match="channel 'c' is full: most=2, 'a' has 2 to read, 'b' has 2 to read"
+        ):
+            channel.publish(3)
+        assert (all_of(quick), all_of(fleeting)) == ([1, 2], [1, 2])
+        with pytest.raises(ChannelFull, match=r"most=2, 'a' has 2 to read$"):
+            channel.publish(3)
+        assert kept() == [1, 2]
+        assert Channel("c").publish("by one without a limit") == 3
+        with transaction.atomic():
+            with pytest.raises(ChannelFull):
+                channel.publish(4)
+            Channel("other").publish("goes on")
+    assert broadcast().last == 3
+
+
+def test_a_lost_commit_is_not_published_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The COMMIT arrives and its reply does not: sent again, the message is found."""
+    publication = Publication("default", Channel("c")._broadcast, ['"x"'], None)
+    assert publication.send() == 1
+    Channel("c").publish("another one's")
+    assert publication.send() == 1
+    assert kept() == [1, 2]
+    insert = Publication._insert
+    lost = [OperationalError(2013, "Lost connection to server during query"), None]
+
+    def lose(self: Publication, *given: Any) -> None:
+        insert(self, *given)
+        if error := lost.pop(0):
+            raise error
+
+    monkeypatch.setattr(Publication, "_insert", lose)
+    if connection.vendor == "mysql":
+        assert Channel("c").publish("rolled back and sent again") == 3
+        assert kept() == [1, 2, 3]
+
+
+def test_a_number_that_a_lost_try_had_may_be_another_ones_by_now() -> None:
+    """The first try was rolled back, and somebody else published under that number: it is sent again."""
+    publication = Publication("default", Channel("c")._broadcast, ['"mine"'], None)
+    publication._number = Channel("c").publish("another one's")
+    assert publication.send() == 2
+    assert kept() == [1, 2]
+
+
+def test_many_that_make_the_channel_at_once_make_one() -> None:
+    numbers = at_once(8, lambda number: Channel("c").publish(number))
+    assert sorted(numbers) == list(range(1, 9))
+    assert Broadcast.objects.count() == 1
+
+
+def wait_until_told() -> None:
+    signal.sigwait({signal.SIGUSR2})
+
+
+def publish_slowly() -> None:
+    """Publish, and commit when told to."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR2})
+    with transaction.atomic():
+        print("took", Channel("c").publish("slow"), flush=True)
+        wait_until_told()
+
+
+def publish_quickly() -> None:
+    print("begins", flush=True)
+    print("took", Channel("c").publish("quick"), flush=True)
+
+
+def test_a_slow_commit_comes_first_for_everybody(spawn: Spawner) -> None:
+    """With the numbers of an auto-increment column a reader passes over the slow one: see the next test."""
+    filled(1)
+    reader = Channel("c").subscribe("a")
+    slow = spawn(publish_slowly)
+    slow.line("took 2")
+    quick = spawn(publish_quickly)
+    quick.line("begins")
+    assert all_of(reader) == []
+    slow.send(signal.SIGUSR2)
+    slow.succeed()
+    quick.line("took 3")
+    quick.succeed()
+    assert all_of(reader) == ["slow", "quick"]
+
+
+def insert(name: str, *, slowly: bool) -> None:
+    """Do the same with the number that an auto-increment column gives."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR2})
+    with transaction.atomic():
+        print("took", Team.objects.create(name=name).pk, flush=True)
+        if slowly:
+            wait_until_told()
+
+
+def insert_slowly() -> None:
+    insert("slow", slowly=True)
+
+
+def insert_quickly() -> None:
+    insert("quick", slowly=False)
+
+
+@pytest.mark.only("mysql", "postgresql")
+def test_by_the_numbers_of_an_auto_increment_column_a_slow_commit_would_be_passed_over(spawn: Spawner) -> None:
+    slow = spawn(insert_slowly)
+    before = int(slow.line("took").split()[1])
+    spawn(insert_quickly).succeed()
+    cursor = Team.objects.get().pk
+    assert cursor > before
+    slow.send(signal.SIGUSR2)
+    slow.succeed()
+    assert Team.objects.count() == 2
+    assert not Team.objects.filter(pk__gt=cursor).exists()

@@ -1,0 +1,1 @@
+"""The classic programs; see ``programs``."""

@@ -1,0 +1,24 @@
+"""Every test here works on committed rows."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from resourcepool.locks import owners, permits, process_holds, rows
+from tests.committed import *  # noqa: F403 (fixtures)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_held_from_before() -> Iterator[None]:
+    """Forget what the thread of the tests holds: the next test would take it once more; and which rows were there."""
+    yield
+    owners.forget()
+    process_holds.holds.forget()
+    for memory in (rows._seen, permits.left_free._free):
+        memory.clear()
+    permits.say_once.cache_clear()
+
+
+@pytest.fixture(autouse=True)
+def _on_committed_rows(transactional_db: None) -> None:
+    pass

@@ -1,0 +1,91 @@
+"""Conditions that note whom they notified, and who was woken by that; some die at that very moment."""
+
+import os
+import random
+import signal
+import time
+from typing import Any
+
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from resourcepool.leases.terms import Grant
+from resourcepool.locks import Condition, Lock
+from resourcepool.locks.conditions import notifying
+from resourcepool.locks.conditions.line import NotificationLease
+from resourcepool.locks.hold import LockLease
+from resourcepool.locks.owners import current, held_by
+from resourcepool.models import Notification
+from resourcepool.waiting import handover
+from resourcepool.waiting.request import Request
+from tests.concurrency.evidence import Log
+
+DIE = 0.1  # of those who are notified
+
+
+class _Noted(NotificationLease):
+    """Notes, before it is removed, that its waiter was woken by it and has the lock again."""
+
+    condition: "NotedCondition"
+
+    def _send_release(self, connection: BaseDatabaseWrapper) -> bool:
+        hold = held_by(current()).get(self.condition.lock.key)
+        if self.is_used and hold is not None and not hold.leases[0].was_given_back:
+            self.condition.log.tell("taken", pk=_ticket(self.pk), fence=self.fence)
+        return super()._send_release(connection)
+
+
+class NotedCondition(Condition):
+    """Notes how each wait and each ``notify`` ended."""
+
+    lease = _Noted
+
+    def __init__(self, lock: Lock, name: str, log: Log, chance: random.Random | None = None) -> None:
+        super().__init__(lock, name)
+        self.log, self._chance = log, chance
+
+    def handle(self, using: str, grant: Grant, request: Request) -> LockLease:
+        """Return the handle of a notification, which notes that it is used; or die: then it is to be passed on."""
+        if self._chance is not None and self._chance.random() < DIE:
+            os.kill(os.getpid(), signal.SIGKILL)
+        handle = super().handle(using, grant, request)
+        assert isinstance(handle, _Noted)
+        handle.condition = self
+        return handle
+
+    def _wait_for_notice(self, seconds: float) -> bool:
+        began = time.monotonic()
+        is_notified = super()._wait_for_notice(seconds)
+        until = began + seconds  # it stood in line so long at least, unless it was notified
+        self.log.tell("woken" if is_notified else "late", since=began, text=f"{until:.6f} {self.name}")
+        return is_notified
+
+    def _notify(self, count: int) -> int:
+        began = time.monotonic()
+        self.lock.held_to("notify")  # when it began: who stood in line by then had released the lock before
+        told = super()._notify(count)
+        self.log.tell("told", since=began, fence=told, text=self.name)
+        return told
+
+
+def note_notifications(log: Log) -> None:
+    """Have this process note whom it has notified, and what was removed because nobody was in line for it any more."""
+    tell, release = notifying.tell, handover._if_nobody_waits
+
+    def notified(using: str, ticket: int, address: int) -> None:
+        log.tell("notified", pk=ticket)
+        tell(using, ticket, address)
+
+    def given_back(connection: BaseDatabaseWrapper, model: Any, pk: Any, fence: int) -> bool:
+        is_over = True  # also if the reply does not come
+        try:
+            is_over = release(connection, model, pk, fence)
+        finally:
+            if is_over and model is Notification:
+                log.tell("given_back", pk=_ticket(pk))
+        return is_over
+
+    notifying.tell, handover._if_nobody_waits = notified, given_back
+
+
+def _ticket(key: str) -> int:
+    return int(key.rpartition("#")[2])

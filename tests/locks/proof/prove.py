@@ -1,0 +1,50 @@
+"""The guards that are taken out one at a time, to see that the judge objects."""
+
+from tests.guards import MUTATIONS, Mutation
+from tests.locks.proof.judge import BESIDE, FENCE, LOST, MISSED, OVER, TWO, UNEXPECTED
+
+WORDS = ("--seconds", "25", "--every", "0.7")
+KNOWN_TO_TESTS = {mutation.name: mutation for mutation in MUTATIONS}
+
+CASES: dict[Mutation, tuple[str, ...]] = {
+    KNOWN_TO_TESTS["expiry out of claim"]: (TWO, OVER, BESIDE),
+    KNOWN_TO_TESTS["semaphores: all or none"]: (OVER, UNEXPECTED),
+    Mutation(
+        "a writer: the database says how many permits there are",
+        "locks/rwlock/every.py",
+        "list(rows.all()))",
+        "list(rows.all()[: self.lock.permits]))",
+    ): (BESIDE,),
+    KNOWN_TO_TESTS["a writer's fence is that of any row"]: (FENCE,),
+    Mutation(
+        "a writer: it has all permits",
+        "locks/rwlock/every.py",
+        "if not all(row.is_free for row in others.values()):\n            return None\n",
+        "others = {pk: row for pk, row in others.items() if row.is_free}\n",
+    ): (BESIDE,),
+    Mutation(
+        "conditions: in line before the lock is free",
+        "waiting/acquire.py",
+        "            waiter = _begin(connection, source, request)\n        if not",
+        "            if request.stands_first:\n"
+        "                once_in_line()\n"
+        "                once_in_line = lambda: __import__('time').sleep(0.05)  # as on a slow machine\n"
+        "                once_in_line()\n"
+        "            waiter = _begin(connection, source, request)\n        if not",
+    ): (MISSED,),
+    KNOWN_TO_TESTS["conditions: a notification is used up"]: (LOST,),
+    KNOWN_TO_TESTS["conditions: what was notified is not waiting any more"]: (UNEXPECTED, LOST),
+    Mutation(
+        "conditions: it is used up only once the lock is taken back",
+        "locks/conditions/condition.py",
+        "notified = acquire(self, self._place(seconds), once_in_line=release)",
+        "notified = acquire(self, self._place(seconds), once_in_line=release)\n                use(notified)",
+    ): (LOST,),
+    Mutation(
+        "conditions: what a dead waiter was given passes on",
+        "waiting/line.py",
+        "for selector in {waiter.request.selector for waiter in mine}:",
+        "for selector in {waiter.request.selector for waiter in mine if not waiter.request.stands_first}:",
+    ): (LOST,),
+}
+KNOWN = {mutation.name: mutation for mutation in CASES}

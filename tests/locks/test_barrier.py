@@ -1,0 +1,203 @@
+"""A barrier: all wait before it until it is removed."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from django.db import transaction
+
+from resourcepool.exceptions import BadOption, ClaimInTransaction, DatabaseUnavailable
+from resourcepool.locks import Barrier, Condition, Lock
+from resourcepool.locks.conditions import barrier as barriers
+from resourcepool.locks.operating import free
+from resourcepool.models import Notification, Ticket
+from tests.app.rows import busy_for
+from tests.eventually import InBackground, eventually
+
+NAME = "import done"
+
+
+def in_line() -> int:
+    return Ticket.objects.in_line_for(Notification, barriers.PREFIX + NAME).waiting().count()
+
+
+def nothing_is_held() -> bool:
+    """Tell it once it is so: who sees only in line that it is gone has been notified, too, and gives that up."""
+    return eventually(lambda: not Notification.objects.held().exists())
+
+
+def waiting(number: int = 1) -> list[InBackground]:
+    before = in_line()
+    started = [InBackground(Barrier(NAME).wait) for _ in range(number)]
+    eventually(lambda: in_line() == before + number)
+    return started
+
+
+def test_all_who_wait_go_on_when_it_is_removed() -> None:
+    assert Barrier(NAME).create()
+    threads = waiting(3)
+    assert Barrier(NAME).remove()
+    assert [thread.result() for thread in threads] == [True] * 3
+    assert nothing_is_held()
+
+
+def test_where_there_is_none_nobody_waits() -> None:
+    assert Barrier(NAME).wait() is True
+    assert Barrier(NAME).wait(0) is True
+    assert not Barrier(NAME).remove()
+    assert not Ticket.objects.exists()
+
+
+@pytest.mark.parametrize("stands", [True, False])
+def test_nobody_waits_in_a_transaction_also_where_there_is_none(stands: bool) -> None:
+    if stands:
+        Barrier(NAME).create()
+    with transaction.atomic(), pytest.raises(ClaimInTransaction):
+        Barrier(NAME).wait(0)
+
+
+def test_there_is_one_at_a_time() -> None:
+    assert Barrier(NAME).create()
+    assert not Barrier(NAME).create()
+    assert Barrier("another").create()
+    assert Barrier(NAME).remove()
+    assert not Barrier(NAME).remove()
+    assert Barrier(NAME).create()
+
+
+def test_it_stands_longer_than_its_creator_lives() -> None:
+    InBackground(Barrier(NAME).create).result()
+    assert busy_for(Notification.objects.get()) > 90 * 365 * 86_400
+    assert Barrier(NAME).wait(0.05) is False
+    assert in_line() == 0
+
+
+def test_one_that_is_removed_between_the_look_and_the_place_in_line_holds_nobody_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    Barrier(NAME).create()
+    take = barriers.acquire
+
+    def removed_just_then(*given: Any, **more: Any) -> Any:
+        monkeypatch.undo()
+        InBackground(Barrier(NAME).remove).result()
+        return take(*given, **more)
+
+    monkeypatch.setattr(barriers, "acquire", removed_just_then)
+    assert Barrier(NAME).wait() is True
+    eventually(lambda: in_line() == 0)
+
+
+@pytest.mark.only("mysql", "postgresql")
+def test_who_gets_a_place_in_line_just_after_the_remover_looked_waits_for_its_commit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Without the lock on its row the waiter would still see the barrier, and nobody would wake it."""
+    Barrier(NAME).create()
+    started: list[InBackground] = []
+    notify = barriers.notifying.notify
+
+    def notify_then(*given: Any) -> int:
+        count = notify(*given)
+        started.append(InBackground(_wait_with_a_look_before))
+        eventually(lambda: in_line_elsewhere() == 1)
+        return count
+
+    monkeypatch.setattr(barriers.notifying, "notify", notify_then)
+    monkeypatch.setattr(Barrier, "_fence", _first_look_as_before(Barrier._fence))
+    assert Barrier(NAME).remove()
+    assert started[0].result() is True
+
+
+def _wait_with_a_look_before() -> bool:
+    return Barrier(NAME).wait()
+
+
+def _first_look_as_before(look: Any) -> Any:
+    fences = list(Notification.objects.values_list("fence", flat=True))
+
+    def fence(self: Barrier) -> int:
+        return fences.pop() if fences else look(self)
+
+    return fence
+
+
+def in_line_elsewhere() -> int:
+    return InBackground(in_line).result()
+
+
+def test_the_next_one_of_its_name_does_not_hold_up_who_waited_before_the_first() -> None:
+    Barrier(NAME).create()
+    (thread,) = waiting()
+    Barrier(NAME).remove()
+    Barrier(NAME).create()
+    assert thread.result() is True
+
+
+def test_who_wakes_up_without_a_reason_goes_on_waiting() -> None:
+    Barrier(NAME).create()
+    (thread,) = waiting()
+    Ticket.objects.in_line_for(Notification, barriers.PREFIX + NAME).delete()
+    eventually(lambda: in_line() == 1)
+    assert thread.is_alive()
+    Barrier(NAME).remove()
+    assert thread.result() is True
+
+
+def test_if_its_row_is_freed_all_go_on(caplog: pytest.LogCaptureFixture) -> None:
+    Barrier(NAME).create()
+    threads = waiting(3)
+    assert free(Notification.objects.filter(name=barriers.PREFIX + NAME), "by hand") == 1
+    assert [thread.result() for thread in threads] == [True] * 3
+    assert nothing_is_held()
+    assert not caplog.records
+    assert Barrier(NAME).create()
+
+
+def test_who_cannot_let_the_others_go_passes_that_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> bool:
+        monkeypatch.undo()
+        raise DatabaseUnavailable("away")
+
+    Barrier(NAME).create()
+    threads = [*waiting(), *waiting()]
+    monkeypatch.setattr(Barrier, "_remove", fails)
+    free(Notification.objects.all(), "by hand")
+    with pytest.raises(DatabaseUnavailable, match="away"):
+        threads[0].result()
+    assert threads[1].result() is True
+    assert nothing_is_held()
+
+
+def test_a_lock_and_a_condition_of_its_name_are_something_else() -> None:
+    Barrier(NAME).create()
+    (thread,) = waiting()
+    with Lock(NAME) as held:
+        assert held.is_held
+        assert Condition(Lock(NAME)).notify_all() == 0
+    assert thread.is_alive()
+    Barrier(NAME).remove()
+    assert thread.result() is True
+
+
+def test_in_asyncio() -> None:
+    async def work() -> list[bool]:
+        barrier = Barrier(NAME)
+        done = [await barrier.acreate(), await barrier.await_(0.05)]
+        waits = asyncio.create_task(Barrier(NAME).await_())
+        await asyncio.sleep(0)
+        done.append(await barrier.aremove())
+        return [*done, await waits, await barrier.await_()]
+
+    assert asyncio.run(work()) == [True, False, True, True, True]
+
+
+@pytest.mark.parametrize("name", ["", "x" * 193, "two\nlines", 5, None])
+def test_a_bad_name_is_refused(name: Any) -> None:
+    with pytest.raises(BadOption, match="name="):
+        Barrier(name)
+
+
+def test_it_is_put_up_by_one_of_several_at_the_same_time() -> None:
+    threads = [InBackground(Barrier(NAME).create) for _ in range(4)]
+    assert sorted(thread.result() for thread in threads) == [False, False, False, True]

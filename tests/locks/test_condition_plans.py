@@ -1,0 +1,114 @@
+"""However many wait elsewhere, every statement of a condition finds its rows by index; and how many there are."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from resourcepool.dialect import DbLater, DbNow
+from resourcepool.dialect.inspection import inspector
+from resourcepool.leases.terms import Grant
+from resourcepool.locks import Condition, Lock
+from resourcepool.locks.conditions import notifying
+from resourcepool.locks.conditions.line import NotificationLease, NotifiedLine
+from resourcepool.models import Notification, Ticket
+from resourcepool.safety.plans import caught
+from resourcepool.waiting.free_rows import glance
+from tests.committed import Statement
+from tests.eventually import InBackground, eventually
+
+MANY = 5_000
+VERBS = ("INSERT INTO", "UPDATE", "DELETE")
+TICKETS, ROWS = Ticket._meta.db_table, Notification._meta.db_table
+
+
+def _many() -> None:
+    pools = [f"resourcepool.notification:name {number % 500}" for number in range(MANY)]
+    of_tickets = {"asked_at": DbNow(), "busy_before": DbLater(600), "holder": "x"}
+    Ticket.objects.bulk_create([Ticket(pool=pool, fence=1, **of_tickets) for pool in pools], batch_size=2_000)
+    Notification.objects.bulk_create(
+        [
+            Notification(
+                pk=f"name {number % 500}#{number}", name=f"name {number % 500}", busy_before=DbLater(600)
+            )
+            for number in range(MANY)
+        ],
+        batch_size=2_000,
+    )
+    with connection.cursor() as cursor:
+        for table in (TICKETS, ROWS):
+            cursor.execute(f"ANALYZE {'TABLE ' if connection.vendor == 'mysql' else ''}{table}")
+
+
+@pytest.mark.only("mysql", "postgresql")
+def test_every_statement_finds_its_rows_by_index() -> None:
+    _many()
+    texts = notifying._texts(connection.vendor, connection.alias)
+    line = "resourcepool.notification:name 7"
+    pk = Ticket.objects.filter(pool=line).values_list("pk", flat=True)[0]
+    request = NotifiedLine("name 7")._place(1)
+    used = NotificationLease(Notification, "default", Grant("name 7#7", 1, "x", 0.0), request.terms)
+    used.is_used = True
+    in_line, by_key = {"resourcepool_ticket_in_line"}, {"PRIMARY", f"{TICKETS}_pkey", f"{ROWS}_pkey"}
+    by_key |= {f"{ROWS}_key_9dba6a46_like"}  # which PostgreSQL has for each text that is a key
+    where = Notification.where("name 7", connection)
+
+    def run(sql: str, *params: Any) -> Callable[[], Any]:
+        return lambda: notifying.dialect.run(connection, sql, params, notifying.dialect.all_rows)
+
+    sends: dict[str, tuple[Callable[[], Any], str, set[str]]] = {
+        "anybody": (run(texts.anybody, line, 1), TICKETS, in_line),
+        "choose": (run(texts.choose, line, 1), TICKETS, in_line),
+        "give": (run(f"{texts.give} WHEN %s THEN %s{texts.to}(%s)", pk, "[]", pk), TICKETS, by_key),
+        "free": (lambda: glance(connection, Notification, where, 8), ROWS, {"rp_notification_free"}),
+        "use": (lambda: used._send_release(connection), ROWS, by_key),
+    }
+    found = {}
+    for name, (send, table, _) in sends.items():
+        plan = inspector(connection).explain(*caught(connection, send))
+        found[name] = {step.index for step in plan.steps if step.table == table}
+    assert {name: used for name, used in found.items() if not used or not used <= sends[name][2]} == {}
+
+
+def _sent(statements: list[Statement]) -> list[str]:
+    mine = [one.sql for one in statements if one.thread == "MainThread"]
+    return [sql.split()[0] for sql in mine if TICKETS in sql or ROWS in sql]
+
+
+def test_a_notification_of_nobody_is_one_statement(statements: list[Statement]) -> None:
+    with Condition(Lock("orders", ttl=60)) as held:
+        statements.clear()
+        Condition(Lock("orders")).notify()
+        Condition(Lock("orders")).notify_all()
+        assert held.is_held
+    assert _sent(statements)[:2] == ["SELECT", "SELECT"]
+
+
+def test_a_notification_of_several_is_four(statements: list[Statement]) -> None:
+    condition = Condition(Lock("orders", ttl=60))
+
+    def wait() -> None:
+        with condition:
+            condition.wait()
+
+    threads = [InBackground(wait) for _ in range(3)]
+    eventually(lambda: Ticket.objects.in_line_for(Notification, "orders").waiting().count() == 3)
+    with condition:
+        statements.clear()
+        condition.notify_all()
+        sent = _sent(statements)
+    assert sent == ["SELECT", "SELECT", "INSERT", "UPDATE"]
+    for thread in threads:
+        thread.result()
+
+
+def test_a_wait_is_a_ticket_besides_what_the_lock_takes(statements: list[Statement]) -> None:
+    with Condition(Lock("orders", ttl=60)) as held:
+        statements.clear()
+        assert Condition(Lock("orders", ttl=60)).wait(0) is False
+        changes = [one.sql for one in statements if one.thread == "MainThread" and "resourcepool_" in one.sql]
+        assert held.is_held
+    # Besides, it looks at its ticket; the line's thread removes that.
+    verbs = [next(verb for verb in VERBS if verb in sql) for sql in changes if not sql.startswith("SELECT")]
+    assert verbs == ["INSERT INTO", "UPDATE", "UPDATE"]  # its ticket; the lock's release; the lock

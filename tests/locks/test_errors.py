@@ -1,0 +1,55 @@
+"""Errors say what is wrong in words that help here, and mistakes that would pass unseen are errors."""
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import pytest
+from django.db import transaction
+
+from resourcepool.exceptions import AcquireTimeout, BadOption, ClaimInTransaction
+from resourcepool.locks import Barrier, Condition, Lock, RWLock, Semaphore
+from tests.eventually import InBackground
+
+
+def generator() -> Iterator[int]:
+    yield 1
+
+
+async def asynchronous_generator() -> AsyncIterator[int]:
+    yield 1
+
+
+@pytest.mark.parametrize("function", [generator, asynchronous_generator])
+def test_a_generator_is_not_decorated_for_its_body_would_run_without_the_lock(
+    function: Callable[[], Any],
+) -> None:
+    for lock in (Lock("report"), Semaphore("report"), RWLock("report").read()):
+        with pytest.raises(BadOption, match="generator"):
+            lock(function)
+
+
+def test_an_open_transaction_is_refused_without_advice_that_locks_do_not_take() -> None:
+    with transaction.atomic(), pytest.raises(ClaimInTransaction, match=r"transaction\.atomic") as error:
+        Lock("report").acquire()
+    assert "or, for a resource, pass allow_in_transaction=True" in str(error.value)
+
+
+def test_a_timeout_of_a_writer_tells_all_who_read_and_the_seconds_that_were_asked_for() -> None:
+    lock = RWLock("catalogue", readers=5, timeout=0.05)
+    for _ in range(4):
+        InBackground(lock.read().acquire).result()
+    with pytest.raises(AcquireTimeout) as error:
+        lock.write().__enter__()
+    text = str(error.value)
+    assert "within 0.05 s: held by " in text
+    assert text.count(", ") == 2
+    assert text.endswith(" and others")
+
+
+def test_a_barrier_shows_the_name_that_it_was_given() -> None:
+    assert repr(Barrier("import done")) == "<Barrier 'import done'>"
+
+
+def test_a_name_in_the_place_of_the_lock_of_a_condition_is_told_where_it_belongs() -> None:
+    with pytest.raises(BadOption, match=r"Condition\(name="):
+        Condition("orders")  # type: ignore[arg-type]

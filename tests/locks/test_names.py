@@ -1,0 +1,82 @@
+"""Names of every kind: none is another one, and whoever says the same name means the same thing."""
+
+import enum
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from resourcepool.locks import Condition, Lock, RWLock, Semaphore, owners
+from resourcepool.models import SemaphorePermit, Ticket
+from tests.eventually import InBackground, eventually
+
+NAMES = (
+    *("\U0001f600" * 200, '"' * 200, "\\" * 200),  # as long as can be, in bytes and in JSON
+    *("a", "a#1", "a#1#1", "a#upgrade", "a:b", "a%", "a_", "A", "ss", "\xdf"),
+    *("\xe9", "e\u0301", "\u05e9\u05dc\u05d5\u05dd"),  # composed and not, from right to left
+)
+KINDS: dict[str, Callable[[str], Any]] = {
+    "lock": Lock,
+    "semaphore": Semaphore,
+    "writer": lambda name: RWLock(name, readers=2).write(),
+}
+of_each_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+
+
+class Name(str, enum.Enum):  # noqa: UP042 (a StrEnum formats as what it is)
+    """What formats as another text than it is."""
+
+    REPORT = "report"
+
+
+@of_each_kind
+def test_no_name_is_another_one(kind: Callable[[str], Any]) -> None:
+    for name in NAMES:
+        assert kind(name).acquire(blocking=False), name
+
+
+@of_each_kind
+@pytest.mark.parametrize(
+    "name", [*NAMES[:3], "a#1", Name.REPORT], ids=["emoji", "quotes", "slashes", "#", "enum"]
+)
+def test_whoever_waits_for_a_name_is_handed_it(kind: Callable[[str], Any], name: str) -> None:
+    kind(name).acquire()
+    waits = InBackground(lambda: kind(name).acquire(timeout=30) is not None)
+    eventually(Ticket.objects.waiting().exists)
+    kind(name).release()
+    assert waits.result()
+
+
+@pytest.mark.parametrize("name", NAMES[:3], ids=["emoji", "quotes", "slashes"])
+def test_who_waits_to_be_notified_under_a_long_name_is(name: str) -> None:
+    condition = Condition(Lock(name))
+
+    def wait() -> bool:
+        with condition:
+            return condition.wait(30)
+
+    waits = InBackground(wait)
+    eventually(Ticket.objects.filter(pool__startswith="resourcepool.notification").exists)
+    with condition:
+        assert condition.notify() == 1
+    assert waits.result()
+
+
+@of_each_kind
+def test_a_member_of_an_enum_is_the_name_that_it_stands_for(kind: Callable[[str], Any]) -> None:
+    kind(Name.REPORT).acquire()
+    assert InBackground(lambda: kind("report").acquire(blocking=False)).result() is None
+    assert InBackground(lambda: kind("Name.REPORT").acquire(blocking=False) is not None).result()
+
+
+def test_the_rows_of_a_member_of_an_enum_are_those_of_its_name() -> None:
+    with Semaphore(Name.REPORT):
+        assert SemaphorePermit.objects.filter(pk="report#0", name="report").exists()
+
+
+@of_each_kind
+def test_a_name_that_was_used_once_is_not_remembered_by_its_thread(kind: Callable[[str], Any]) -> None:
+    for number in range(3):
+        with kind(f"once {number}"):
+            pass
+    assert not owners.held_by(owners.current())

@@ -1,0 +1,116 @@
+"""Permits are released by any thread of the process that holds them, and no more of them than it holds."""
+
+import threading
+
+import pytest
+from django.db import transaction
+
+from resourcepool.exceptions import LeaseLost, NotHeld
+from resourcepool.locks import Semaphore
+from resourcepool.models import SemaphorePermit
+from tests.app.rows import expire, steal
+from tests.eventually import InBackground
+from tests.locks.seats import elsewhere, held, permit
+
+
+def test_more_than_held_is_an_error_that_says_how_many_are_held() -> None:
+    seats = Semaphore("seats", 5)
+    with pytest.raises(NotHeld, match="this process holds 0"):
+        seats.release()
+    hold = held(seats, 2)
+    with pytest.raises(NotHeld, match=r"3 to release.*this process holds 2"):
+        seats.release(3)
+    assert hold.is_held
+    seats.release(2)
+    assert seats.available() == 5
+
+
+def test_another_thread_may() -> None:
+    seats = Semaphore("seats", 2)
+    hold = held(seats)
+    elsewhere(Semaphore("seats", 2).release)
+    assert not hold.is_held
+
+
+def test_those_of_the_thread_first_and_the_latest_first() -> None:
+    seats = Semaphore("seats", 4)
+    first, second = held(seats), held(seats)
+    theirs = elsewhere(lambda: held(seats))
+    seats.release()
+    assert [hold.is_held for hold in (first, second, theirs)] == [True, False, True]
+    seats.release(2)
+    assert seats.available() == 4
+
+
+def test_part_of_what_one_call_got() -> None:
+    seats = Semaphore("seats", 3)
+    hold = held(seats, 3)
+    seats.release()
+    assert (len(hold.leases), hold.is_held, seats.available()) == (2, True, 1)
+    hold.release()
+    assert seats.available() == 3
+
+
+def test_twice_is_an_error() -> None:
+    hold = held(Semaphore("seats", 2))
+    other = held(Semaphore("seats", 2))
+    hold.release()
+    with pytest.raises(NotHeld, match="was released before"):
+        hold.release()
+    assert other.is_held
+
+
+def test_of_one_that_was_lost_says_so_and_gives_the_others_back() -> None:
+    seats = Semaphore("seats", 3)
+    hold = held(seats, 3)
+    steal(permit(1))
+    with pytest.raises(LeaseLost):
+        hold.release()
+    assert seats.available() == 2
+    assert permit(1).holder != ""
+
+
+def test_with_an_older_grant_of_the_same_row_that_was_lost() -> None:
+    seats = Semaphore("seats", 2)
+    held(seats, 2)
+    for row in SemaphorePermit.objects.all():
+        expire(row)
+    after = held(seats, 2)
+    with pytest.raises(LeaseLost):
+        seats.release(4)
+    assert after.leases[0].was_given_back
+    assert seats.available() == 2
+
+
+def test_an_error_in_the_block_is_not_hidden_by_the_loss() -> None:
+    with pytest.raises(ZeroDivisionError), Semaphore("seats"):
+        steal(permit())
+        raise ZeroDivisionError
+
+
+def test_in_a_transaction_it_takes_effect_at_the_commit() -> None:
+    seats = Semaphore("seats", 2)
+    hold = held(seats, 2)
+    with transaction.atomic():
+        hold.release()
+        assert not hold.is_held
+    assert seats.available() == 2
+
+
+def test_threads_that_release_at_once_never_release_more_than_there_is() -> None:
+    seats, errors = Semaphore("seats", 8), list[BaseException]()
+    held(seats, 8)
+    start = threading.Barrier(6)
+
+    def work() -> None:
+        start.wait()
+        try:
+            seats.release(2)
+        except NotHeld as error:
+            errors.append(error)
+
+    threads = [InBackground(work) for _ in range(6)]
+    for thread in threads:
+        thread.result()
+    assert len(errors) == 2
+    assert seats.available() == 8

@@ -1,0 +1,221 @@
+"""A semaphore: so many permits, of all processes; all that are wanted, or none."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from django.db import transaction
+
+from resourcepool.exceptions import AcquireTimeout, BadOption, ClaimInTransaction, LeaseLost, NotHeld
+from resourcepool.locks import Semaphore
+from resourcepool.models import SemaphorePermit
+from tests.app.rows import expire, steal
+from tests.eventually import InBackground, eventually
+from tests.locks.seats import held, in_line, permit
+
+
+class TestHolding:
+    def test_so_many_and_no_more(self) -> None:
+        seats = Semaphore("seats", 2)
+        first, second = held(seats), held(seats)
+        assert seats.acquire(blocking=False) is None
+        assert (seats.available(), seats.value) == (0, 2)
+        assert first.fence != second.fence or first.leases[0].pk != second.leases[0].pk
+        first.release()
+        assert seats.acquire(timeout=0) is not None
+
+    def test_several_at_once_or_none(self) -> None:
+        seats = Semaphore("seats", 5)
+        hold = held(seats, 3)
+        assert len(hold.leases) == 3
+        assert seats.acquire(blocking=False, n=3) is None
+        assert seats.available() == 2
+        hold.release()
+        assert (hold.is_held, seats.available()) == (False, 5)
+
+    def test_as_a_block_it_is_one(self) -> None:
+        seats = Semaphore("seats", 2)
+        with seats as outer, seats as inner:
+            assert outer is not inner
+            assert seats.available() == 0
+            assert outer.is_held
+        assert seats.available() == 2
+
+    def test_a_block_gives_back_its_own(self) -> None:
+        seats = Semaphore("seats", 3)
+        with seats as hold:
+            later = held(seats)
+        assert not hold.is_held
+        assert later.is_held
+
+    def test_a_function_runs_under_it(self) -> None:
+        seats = Semaphore("seats", 1)
+
+        @seats
+        def work(number: int) -> int:
+            assert seats.available() == 0
+            return number + 1
+
+        assert work(1) == 2
+        assert seats.available() == 1
+
+    def test_names_are_told_apart(self) -> None:
+        held(Semaphore("a"))
+        assert Semaphore("A").acquire(blocking=False) is not None
+        assert Semaphore("a#0").acquire(blocking=False) is not None
+
+    def test_the_fence_goes_up_with_every_holder(self) -> None:
+        fences = []
+        for _ in range(3):
+            with Semaphore("seats") as hold:
+                fences.append(hold.fence)
+        assert fences == sorted(set(fences))
+
+    def test_it_says_who_holds_how_many(self) -> None:
+        seats = Semaphore("seats", 5)
+        assert seats.holders() == []
+        two, one = held(seats, 2), held(seats)
+        found = {holder.holder: (holder.permits, holder.fence) for holder in seats.holders()}
+        assert found == {
+            two.holder: (2, min(lease.fence for lease in two.leases)),
+            one.holder: (1, one.fence),
+        }
+        assert len(seats.holders(limit=1)) == 1
+
+    def test_it_is_locked_when_none_is_free(self) -> None:
+        licences = Semaphore("licence", 1)
+        assert not licences.locked()
+        with licences:
+            assert licences.locked()
+
+    def test_before_its_first_use_all_are_free(self) -> None:
+        seats = Semaphore("seats", 3)
+        assert (seats.value, seats.available(), seats.holders()) == (3, 3, [])
+        assert not SemaphorePermit.objects.exists()
+
+    def test_a_transaction_commits_only_while_all_are_held(self) -> None:
+        hold = held(Semaphore("seats", 2), 2)
+        with transaction.atomic(), hold.guard():
+            pass
+        steal(permit(1))
+        with pytest.raises(LeaseLost), transaction.atomic(), hold.guard():
+            pytest.fail("one was lost")
+
+    def test_the_loss_of_one_is_the_loss_of_all_of_them(self) -> None:
+        heard: list[Any] = []
+        hold = Semaphore("seats", 2, on_lost=heard.append).acquire(n=2)
+        assert hold is not None
+        steal(permit(1))
+        with pytest.raises(LeaseLost):
+            hold.leases[1].renew()
+        eventually(lambda: heard == [hold])
+        assert hold.lost.is_set()
+        assert not hold.is_held
+
+    def test_it_is_not_taken_in_an_open_transaction(self) -> None:
+        with transaction.atomic(), pytest.raises(ClaimInTransaction):
+            Semaphore("seats").acquire()
+
+
+class TestWaiting:
+    def test_the_first_in_line_has_it_at_once(self) -> None:
+        seats = Semaphore("seats", 1)
+        hold = held(seats)
+        waits = InBackground(seats.acquire)
+        in_line()
+        hold.release()
+        assert waits.result().is_held
+
+    def test_who_wants_several_is_not_passed_for_ever(self) -> None:
+        seats = Semaphore("seats", 2)
+        one, two = held(seats), held(seats)
+        both = InBackground(lambda: held(seats, 2))
+        in_line(1)
+        single = InBackground(lambda: held(seats))
+        in_line(2)
+        one.release()
+        two.release()
+        hold = both.result()
+        assert len(hold.leases) == 2
+        hold.release()
+        assert single.result().is_held
+
+    def test_they_come_free_when_their_holder_has_died(self) -> None:
+        SemaphorePermit.objects.create(key="seats#0", name="seats")
+        steal(permit())
+        waits = InBackground(Semaphore("seats").acquire)
+        in_line()
+        expire(permit())
+        assert waits.result().is_held
+
+    def test_a_timeout_says_how_many_there_are(self) -> None:
+        seats = Semaphore("seats", 3, timeout=0.05)
+        hold = held(seats, 2)
+        with pytest.raises(AcquireTimeout, match=r"2 of semaphore 'seats'.*it has 3 permits"):
+            seats._obtain(0.05, 2)
+        hold.release()
+        eventually(lambda: seats.available() == 3)
+
+    def test_who_gives_up_keeps_nothing(self) -> None:
+        seats = Semaphore("seats", 3)
+        hold = held(seats, 2)
+        assert seats.acquire(timeout=0.1, n=3) is None
+        hold.release()
+        eventually(lambda: seats.available() == 3)
+
+    def test_who_does_not_wait_is_served_after_those_who_do(self) -> None:
+        SemaphorePermit.objects.create(key="seats#0", name="seats")
+        steal(permit())
+        waits = InBackground(Semaphore("seats").acquire)
+        in_line()
+        expire(permit())
+        assert Semaphore("seats").acquire(blocking=False) is None
+        assert waits.result() is not None
+
+    def test_rows_that_were_swept_while_somebody_waits_are_made_again(self) -> None:
+        seats = Semaphore("seats", 2)
+        held(seats, 2)
+        waits = InBackground(Semaphore("seats", 2).acquire)
+        in_line()
+        SemaphorePermit.objects.all().delete()
+        assert waits.result().is_held
+
+
+class TestAsyncio:
+    def test_a_task_holds_them(self) -> None:
+        async def work() -> None:
+            seats = Semaphore("seats", 3)
+            async with seats as hold:
+                two = await seats.aacquire(n=2)
+                assert two is not None
+                assert await seats.aacquire(blocking=False) is None
+                waits = asyncio.create_task(seats.aacquire(timeout=30))
+                await asyncio.sleep(0)
+                await two.arelease()
+                assert (await waits) is not None
+                await seats.arelease()
+            assert not hold.is_held
+            with pytest.raises(NotHeld):
+                await seats.arelease()
+
+        asyncio.run(work())
+        assert Semaphore("seats").available() == 3
+
+
+class TestBadInput:
+    @pytest.mark.parametrize("value", [-1, 10_001, 1.0, "1", None, True])
+    def test_a_bad_value_is_refused(self, value: Any) -> None:
+        with pytest.raises(BadOption, match="value="):
+            Semaphore("seats", value)
+
+    @pytest.mark.parametrize("n", [0, -1, 1_001, 1.0, True])
+    def test_a_bad_number_is_refused(self, n: Any) -> None:
+        with pytest.raises(BadOption, match="n="):
+            Semaphore("seats").acquire(n=n)
+        with pytest.raises(BadOption, match="n="):
+            Semaphore("seats").release(n)
+
+    @pytest.mark.parametrize("wait", [{"blocking": False}, {"timeout": 30}, {"timeout": 0}])
+    def test_more_than_there_are_is_refused_at_once(self, wait: dict[str, Any]) -> None:
+        with pytest.raises(BadOption, match=r"n=3.*at most 2"):
+            Semaphore("seats", 2).acquire(n=3, **wait)

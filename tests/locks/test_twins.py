@@ -1,0 +1,107 @@
+"""Whatever waits for the database, or for anybody, can be awaited as well, with the same arguments."""
+
+import asyncio
+import inspect
+from typing import Any
+
+import pytest
+
+from resourcepool.locks import (
+    Barrier,
+    Channel,
+    Condition,
+    Hold,
+    Lock,
+    RWLock,
+    Semaphore,
+    arelease_all,
+    releasing,
+)
+from resourcepool.locks.channels.message import Message
+from resourcepool.locks.channels.subscriber import Subscriber
+from resourcepool.locks.rwlock.hold import RWHold
+from resourcepool.locks.rwlock.sides import Reading, Writing
+from resourcepool.locks.semaphore import SemaphoreHold
+
+KINDS = (
+    *(Lock, Semaphore, RWLock, Reading, Writing, Condition, Barrier, Hold, SemaphoreHold, RWHold),
+    *(Channel, Subscriber, Message, releasing),
+)
+CALLED = {"wait": "await_", "wait_for": "await_for"}  # ``await`` is a word of Python
+CALLED |= {f"__{name}__": f"__a{name}__" for name in ("enter", "exit", "iter", "next")}
+AT_ONCE = {"owned", "read", "write", "ensure_held", "note_loss", "all_but_one", "give_up"}  # without I/O
+OF_MEMORY = {
+    "fence",
+    "holder",
+    "is_held",
+    "remaining",
+    "lost",
+    "when_lost",
+    "using",
+    "key",
+    "cursor",
+}  # properties
+IN_A_TRANSACTION = {"guard"}  # Django has none under asyncio
+AFTER_A_SIGNAL = {"take_back_anyway"}  # which is a cancellation there
+# What waiting asks, in a thread; and what the parts ask each other.
+INSIDE = {
+    "claim_free",
+    "handle",
+    "refuse_impossible",
+    "timed_out",
+    "held_to",
+    "take_back_anyway",
+}
+
+
+def members(kind: Any) -> dict[str, Any]:
+    """Return what is public, by name; of a module what it defines."""
+    return {
+        name: value
+        for name, value in inspect.getmembers(kind)
+        if (name[0] != "_" or name in CALLED or name in CALLED.values())
+        and (inspect.isfunction(value) or isinstance(value, property))
+        and not (inspect.ismodule(kind) and value.__module__ != kind.__name__)
+    }
+
+
+def parameters(value: Any) -> list[Any]:
+    function = value.fget if isinstance(value, property) else value
+    # A predicate may be a coroutine function there; and what does nothing is another function in each place.
+    return [
+        (one.name, one.kind) if "Callable" in str(one.annotation) else one
+        for one in inspect.signature(function).parameters.values()
+    ]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_whatever_waits_has_a_twin_for_asyncio_that_takes_the_same(kind: Any) -> None:
+    has = members(kind)
+    twins = {name: twin for name in has if (twin := CALLED.get(name, f"a{name}")) in has}
+    alone = set(has) - set(twins) - set(twins.values())
+    properties = {name for name in alone if isinstance(has[name], property)}
+    assert properties <= OF_MEMORY
+    assert alone - properties <= AT_ONCE | IN_A_TRANSACTION | AFTER_A_SIGNAL | INSIDE
+    for name, twin in twins.items():
+        assert parameters(has[name]) == parameters(has[twin]), name
+        assert inspect.iscoroutinefunction(has[twin]) or twin == "__aiter__"
+
+
+async def awaited() -> None:
+    seats, report, catalogue = Semaphore("seats", 3), Lock("report"), RWLock("catalogue")
+    hold = await seats.aacquire(n=2)
+    assert hold is not None
+    assert (await seats.avalue(), await seats.aavailable(), await seats.alocked()) == (3, 1, False)
+    assert [one.permits for one in await seats.aholders()] == [2]
+    assert await seats.aresize(1) == 1
+    async with report as mine, catalogue.read():
+        assert await report.aholder() == (mine.holder, mine.fence)
+        assert await report.alocked()
+        assert await report.acontenders() == [mine.holder]
+        assert [one.permits for one in await catalogue.aholders()] == [1]
+    assert await arelease_all() == 2
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_is_read_and_changed_is_the_same() -> None:
+    asyncio.run(awaited())

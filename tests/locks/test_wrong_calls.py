@@ -1,0 +1,113 @@
+"""What is refused is named, with its value and what is allowed, before anything is done."""
+
+import asyncio
+import copy
+import math
+import pickle
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+
+from resourcepool.elections import Election
+from resourcepool.exceptions import BadOption
+from resourcepool.locks import Barrier, Channel, Condition, Lock, RWLock, Semaphore, cache_lock
+from resourcepool.models import Mutex, Proxy, Subscription
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+async def coroutine() -> bool:
+    return False
+
+
+WAITS: dict[str, Callable[[Any], Any]] = {
+    "lock": lambda timeout: Lock("a", timeout=timeout),
+    "acquire": lambda timeout: Lock("a").acquire(timeout=timeout),
+    "permits": lambda timeout: Semaphore("a", 3).acquire(n=2, timeout=timeout),
+    "reader": lambda timeout: RWLock("a").read().acquire(timeout=timeout),
+    "barrier": lambda timeout: Barrier("a").wait(timeout),
+    "subscribe": lambda timeout: Channel("a").subscribe(timeout=timeout),
+    "cache_lock": lambda timeout: cache_lock("a", blocking_timeout=timeout),
+}
+
+
+@pytest.mark.parametrize("wait", WAITS.values(), ids=WAITS)
+def test_how_long_to_wait_is_refused_with_how_to_say_for_ever(wait: Callable[[Any], Any]) -> None:
+    allowed = "it must be seconds or a timedelta, from 0 s to 1 day (86,400 s); or -1: as long as it takes"
+    for timeout in (math.nan, math.inf, -2, "5", True):
+        with pytest.raises(BadOption) as refused:
+            wait(timeout)
+        assert str(refused.value).endswith(f"timeout={timeout!r} is not allowed: {allowed}")
+    assert not Mutex.objects.exists()
+    assert not Subscription.objects.exists()
+
+
+@pytest.mark.parametrize("stop", [None, 1, coroutine])
+def test_a_stop_that_is_no_plain_function_is_refused_before_it_begins(stop: Any) -> None:
+    with pytest.raises(BadOption, match=r"stop=.* a plain function"):
+        Channel("a").subscribe("name", stop=stop)
+    with pytest.raises(BadOption, match=r"stop=.* a plain function"):
+        asyncio.run(Channel("a").asubscribe("name", stop=stop))
+    assert not Subscription.objects.exists()
+
+
+@pytest.mark.parametrize("on_lost", ["print", coroutine])
+def test_whom_to_tell_of_a_loss_is_a_plain_function_for_nobody_would_await_it(on_lost: Any) -> None:
+    for take in (partial(Lock, "a"), partial(RWLock, "a"), partial(Election, "a"), Proxy.pool.acquire):
+        with pytest.raises(BadOption, match=r"on_lost=.* a plain function that takes the (hold|term|lease)"):
+            take(on_lost=on_lost)
+    with pytest.raises(BadOption, match=r"on_elected=.* a plain function"):
+        Election("a", on_elected=on_lost)
+    with pytest.raises(BadOption, match=r"stop=.* a plain function"):
+        Election("a").campaign(stop=on_lost)
+
+
+def test_a_coroutine_is_not_taken_for_a_predicate_that_is_true() -> None:
+    with Condition(name="a") as held:
+        for predicate in (coroutine, None, True):
+            with pytest.raises(BadOption, match=r"predicate=.* a plain function; await_for takes a coroutine"):
+                Condition(name="a").wait_for(predicate, 0)  # type: ignore[arg-type]
+        assert held.is_held
+
+
+def test_asyncio_may_ask_the_database_in_the_predicate() -> None:
+    answers = [False, True]
+
+    async def is_there() -> bool:
+        return await Mutex.objects.filter(pk="a").aexists() and answers.pop(0)
+
+    async def main() -> tuple[Any, ...]:
+        condition = Condition(name="a")
+        async with condition:
+            seen = await condition.await_for(is_there, 0), await condition.await_for(is_there, 30)
+            with pytest.raises(BadOption, match="a function or a coroutine function"):
+                await condition.await_for(None)  # type: ignore[arg-type]
+            return *seen, await condition.await_for(lambda: 7)
+
+    assert asyncio.run(main()) == (False, True, 7)
+
+
+@pytest.mark.parametrize("version", [True, b"1", ["1"], 1.5])
+def test_a_version_is_a_number_or_a_text(version: Any) -> None:
+    with pytest.raises(BadOption, match="version="):
+        cache_lock("report", version)
+
+
+def test_each_thing_shows_its_name() -> None:
+    channel = Channel("config")
+    shown = (channel, channel.subscribe(), channel.subscribe("indexer"), cache_lock("report", 2))
+    assert [repr(one) for one in shown] == [
+        "<Channel 'config'>",
+        "<Subscriber of 'config'>",
+        "<Subscriber of 'config' as 'indexer'>",
+        "<cache_lock 'report:2'>",
+    ]
+
+
+def test_what_is_held_is_not_sent_elsewhere_nor_copied() -> None:
+    for hold in (Lock("a").acquire(), Semaphore("a").acquire(), RWLock("a").read().acquire()):
+        for send in (pickle.dumps, copy.copy):
+            with pytest.raises(TypeError, match=r"<\w*Hold 'a' .* belongs to this process"):
+                send(hold)

@@ -1,0 +1,64 @@
+"""What an operator sees of channels, and does to them, from a shell."""
+
+import json
+
+import pytest
+
+from resourcepool.locks import Channel
+from resourcepool.models import Broadcast, BroadcastMessage, Subscription
+from tests.committed import *  # noqa: F403 (fixtures)
+from tests.management.operated import run
+
+
+@pytest.fixture(autouse=True)
+def _on_committed_rows(transactional_db: None) -> None:
+    pass
+
+
+@pytest.fixture
+def channel() -> Channel:
+    channel = Channel("config")
+    channel.publish({"level": 1})
+    channel.subscribe("indexer", from_="start").close()
+    channel.publish({"level": 2})
+    return channel
+
+
+def test_without_channels_it_says_where_they_come_from() -> None:
+    assert run("channels").out == "There is no channel yet: the first message makes it.\n"
+
+
+def test_channels_and_the_subscriptions_of_one_are_shown(channel: Channel) -> None:
+    assert "config: nobody reads indexer, which has messages to read: 2" in run("channels").out
+    shown = run("channels", "show", "config").out
+    assert "indexer" in shown
+    (one,) = json.loads(run("channels", "show", "config", "--json").out)["channels"]
+    assert (one["last"], one["kept"], one["subscriptions"][0]["unread"]) == (2, 2, 2)
+    assert "indexer" in run("why", "config").out
+    assert "one of config" in run("channels", "show", "x").err
+
+
+def test_messages_are_published_and_printed(channel: Channel) -> None:
+    assert run("channels", "publish", "config", '{"level": 3}').out == "published as number 3\n"
+    lines = run("channels", "listen", "config", "--from", "2", "--timeout", "0").out.splitlines()
+    assert [json.loads(line)["payload"] for line in lines] == [{"level": 2}, {"level": 3}]
+    assert "JSON" in run("channels", "publish", "config", "{").err
+    assert "from_=" in run("channels", "listen", "config", "--from", "then").err
+    BroadcastMessage.objects.filter(number=1).delete()
+    printed = run("channels", "listen", "config", "--from", "1", "--timeout", "0")
+    assert "messages 1 to 1 (1) were removed" in printed.err
+    assert len(printed.out.splitlines()) == 2
+
+
+def test_cursors_are_moved_and_all_else_is_removed(channel: Channel) -> None:
+    assert run("channels", "move", "config", "indexer", "--to", "now", "--yes").out == "1 was moved.\n"
+    assert Subscription.objects.get().cursor == 2
+    assert "now, start, or" in run("channels", "move", "config", "indexer", "--to", "0", "--yes").err
+    assert "indexer" in run("channels", "move", "config", "x", "--to", "now", "--yes").err
+    with channel.subscribe("indexer"):
+        assert "somebody reads it" in run("channels", "forget", "config", "indexer", "--yes").err
+    assert run("channels", "forget", "config", "indexer", "--yes").out == "1 was removed.\n"
+    assert run("channels", "prune", "config", "--yes").out == "1 was pruned.\n"
+    assert run("channels", "remove", "config", "--yes").out == "1 was removed.\n"
+    assert not Broadcast.objects.exists()
+    assert run("channels", "--json", "prune", "config").code != 0

@@ -1,0 +1,234 @@
+"""What an operator sees of locks, and takes away, from a shell."""
+
+import json
+from typing import Any
+
+import pytest
+
+from resourcepool.history.recorder import recorder
+from resourcepool.models import Event, Mutex, RWLockPermit, SemaphorePermit, Ticket
+from tests.management.operated import run
+from tests.status.locks.conftest import A, B, C, crowd, later, lock, permits, stands, waits
+
+__all__ = ["crowd"]
+
+pytestmark = pytest.mark.django_db
+
+
+def test_without_locks_it_says_so() -> None:
+    assert run("locks").out == "There is none.\n"
+    assert run("locks", "cycles").out == "There is no circle of waiters.\n"
+
+
+@pytest.mark.usefixtures("crowd")
+class TestShowing:
+    def test_all_names_are_listed_within_80_columns(self) -> None:
+        lines = run("locks").out.splitlines()
+        assert lines[0].split() == ["kind", "name", "held", "holder", "wait", "for"]
+        assert lines[1].split() == ["lock", "busy", "1/1", "web-1/4711/worker-1", "2", "40", "s"]
+        assert lines[6].split()[:3] == ["condition", "orders", "-"]
+        assert max(map(len, lines)) <= 80
+
+    def test_a_page_is_asked_for_by_name_kind_and_standing(self) -> None:
+        first = run("locks", "list", "--limit", "1").out
+        assert "There are more: list --after busy" in first
+        assert "catalogue" in run("locks", "list", "--limit", "1", "--after", "busy").out
+        names = [one["name"] for one in json.loads(run("locks", "list", "--held", "--json").out)["locks"]]
+        assert names == ["busy", "busy", "catalogue"]
+        assert run("locks", "list", "--prefix", "x").out == "There is none.\n"
+        assert run("locks", "list", "--limit", "0").code == 1
+
+    def test_one_name_is_shown_with_holders_and_line(self) -> None:
+        shown = run("locks", "show", "busy", "--kind", "semaphore").out
+        for part in ("semaphore busy", "3/4", A, B, later(C), "30 s"):
+            assert part in shown
+        both = json.loads(run("locks", "show", "busy", "--json").out)
+        assert [one["kind"] for one in both["locks"]] == ["lock", "semaphore"]
+        assert run("locks", "show", "nothing").code == 1
+
+    def test_a_circle_is_named(self) -> None:
+        lock("next", B)
+        waits("lock", "next", A)
+        said = "web-1/4711/worker-2 holds lock next and waits for lock busy"
+        for words in (["cycles"], ["show", "busy"]):
+            assert said in run("locks", *words).out
+        assert json.loads(run("locks", "cycles", "--json").out)["cycles"][0]["is_certain"] is True
+        assert "deadlock" not in run("locks", "show", "idle").out
+
+    def test_why_explains_a_lock(self) -> None:
+        for words in (
+            ["lock", "busy"],
+            ["semaphore", "busy"],
+            ["rwlock", "catalogue"],
+            ["condition", "orders"],
+        ):
+            shown = run("why", *words).out
+            assert f"{words[0].replace('rwlock', 'read-write lock')} {words[1]}" in shown
+        assert "It is held; it comes free when it is released" in run("why", "lock", "busy").out
+        assert A in run("why", "catalogue").out or B in run("why", "catalogue").out
+        assert run("why", "lock", "BUSY").code == 1
+        for part in ("rwlock", "catalogue", "00c0ffee", "web-1/4711/worker-1"):
+            assert part in run("why", "web-1/4711").out
+        assert len(json.loads(run("why", "web-1/4711", "--json").out)["holds"]) == 5
+        assert run("why", "nothing-at-all").code == 1
+
+
+@pytest.mark.usefixtures("crowd", "history")
+class TestFreeing:
+    def test_the_next_in_line_gets_it_under_a_new_fence_and_the_history_tells_who_did_it(self) -> None:
+        before: Any = Mutex.objects.get(pk="busy")
+        assert run("locks", "free", "busy", "--kind", "lock", "--reason", "web-1 hangs").out == "1 was freed.\n"
+        row: Any = Mutex.objects.get(pk="busy")
+        assert (row.holder, row.fence) == (later(B), before.fence + 1)
+        assert Ticket.objects.get(pool="resourcepool.mutex:busy", holder=later(B)).is_waiting is False
+        recorder.flush()
+        event = Event.objects.get(pool="resourcepool.mutex", what="freed")
+        assert (event.row, event.fence, event.holder, event.reason) == ("busy", before.fence, A, "web-1 hangs")
+        assert event.actor.endswith("(shell)")
+
+    def test_all_permits_of_a_name_are_freed_and_no_other_ones(self) -> None:
+        permits("semaphore", "busy2", [A])
+        assert run("locks", "free", "busy", "--kind", "semaphore", "--reason", "x").code == 0
+        held = SemaphorePermit.objects.held()
+        assert set(held.filter(name="busy").values_list("holder", flat=True)) == {later(C)}
+        assert held.filter(name="busy2").count() == 1
+
+    def test_a_dry_run_changes_nothing(self) -> None:
+        words = ("free", "busy", "--kind", "lock", "--reason", "x", "--dry-run")
+        assert run("locks", *words).out == "Would free lock busy.\n"
+        assert Mutex.objects.get(pk="busy").holder == A
+
+    @pytest.mark.parametrize(
+        ("words", "said"),
+        [
+            (["busy", "--reason", "x"], "add --kind, one of lock, semaphore"),
+            (["idle", "--kind", "lock", "--reason", "x"], "nobody held it"),
+            (["orders", "--reason", "x"], "conditions and barriers are held by nobody"),
+            (["nothing", "--reason", "x"], "no lock, semaphore"),
+            (["busy", "--kind", "lock", "--reason", "a\nb"], "reason"),
+        ],
+    )
+    def test_what_cannot_be_done_is_refused(self, words: list[str], said: str) -> None:
+        found = run("locks", "free", *words)
+        assert (found.code, said in found.err) == (1, True), found
+        assert Mutex.objects.held().count() == 1
+
+    @pytest.mark.parametrize("do", ["list", "show busy", "free busy --reason x"])
+    def test_a_kind_that_there_is_not_is_told_which_there_are_as_they_are_typed(self, do: str) -> None:
+        found = run("locks", *do.split(), "--kind", "mutex")
+        assert "'lock', 'semaphore', 'rwlock'" in found.err
+        assert "LockKind" not in found.err
+
+
+@pytest.mark.usefixtures("crowd", "history")
+class TestFreeingWhatOneHolderHas:
+    def test_it_loses_everything_and_others_nothing_and_the_history_tells_of_each(self) -> None:
+        lock("elsewhere", "db-2/7/MainThread/0a1b2c3d.5@1")
+        shown = run("locks", "free-holder", "web-1/4711", "--reason", "web-1 is gone").out
+        assert "6 permits were freed." in shown
+        assert max(map(len, shown.splitlines())) <= 80
+        assert Mutex.objects.get(pk="busy").holder == later(B)
+        assert Mutex.objects.get(pk="elsewhere").holder.startswith("db-2")
+        assert not RWLockPermit.objects.held().exists()
+        recorder.flush()
+        events = Event.objects.filter(what="freed", reason="web-1 is gone")
+        assert sorted(events.values_list("row", flat=True)) == [
+            *("busy", "busy#0", "busy#1", "busy#2"),
+            *("catalogue#0", "catalogue#1"),
+        ]
+
+    def test_a_dry_run_tells_what_it_holds(self) -> None:
+        shown = run("locks", "free-holder", "00c0ffee", "--reason", "x", "--dry-run").out
+        for part in ("lock", "busy", "catalogue", "00c0ffee", "Would take all of this away."):
+            assert part in shown
+        assert Mutex.objects.get(pk="busy").holder == A
+
+    def test_where_several_are_meant_it_asks_which(self) -> None:
+        lock("elsewhere", "web-1/4712/MainThread/0a1b2c3d.5@1")
+        found = run("locks", "free-holder", "web-1", "--reason", "x")
+        assert (found.code, "web-1 may be any of 00c0ffee, 0a1b2c3d" in found.err) == (1, True)
+        assert Mutex.objects.held().count() == 2
+
+    @pytest.mark.parametrize("holder", ["web", "web-1/471", "deadbeef", "/", "%", "web-1/4711/x/deadbeef.1@1"])
+    def test_nobody_else_is_meant(self, holder: str) -> None:
+        found = run("locks", "free-holder", holder, "--reason", "x")
+        assert (found.code, "holds anything" in found.err) == (1, True)
+        assert Mutex.objects.get(pk="busy").holder == A
+
+
+@pytest.mark.usefixtures("crowd", "history")
+class TestResizing:
+    def test_more_permits_go_to_those_in_line_and_the_history_tells_how_many_there_were(self) -> None:
+        assert run("locks", "resize", "busy", "5", "--reason", "one more bought").out == "1 was resized.\n"
+        held = SemaphorePermit.objects.held().filter(name="busy")
+        assert held.filter(holder=later(C)).count() == 2
+        recorder.flush()
+        event = Event.objects.get(what="resized")
+        assert (event.pool, event.row) == ("resourcepool.semaphorepermit", "busy#0")
+        assert event.reason == "4 to 5 permits: one more bought"
+        assert event.actor.endswith("(shell)")
+
+    def test_fewer_than_are_held_says_how_many_are_too_many(self) -> None:
+        assert run("locks", "resize", "busy", "2", "--reason", "x").out == (
+            "1 was resized.\n1 too many are held, until they are released.\n"
+        )
+        assert "More permits are held than there are now" in run("locks", "show", "busy").out
+        assert run("locks", "resize", "idle", "0", "--reason", "x").code == 0
+        assert (
+            "It has no permits: whoever asks waits" in run("locks", "show", "idle", "--kind", "semaphore").out
+        )
+
+    def test_a_dry_run_changes_nothing(self) -> None:
+        words = ("busy", "9", "--reason", "x", "--dry-run")
+        assert run("locks", "resize", *words).out == "Would resize semaphore busy from 4 to 9 permits.\n"
+        assert SemaphorePermit.objects.filter(name="busy").count() == 4
+
+    @pytest.mark.parametrize(
+        ("words", "said"),
+        [
+            (["nothing", "3", "--reason", "x"], "no lock, semaphore"),
+            (["catalogue", "3", "--reason", "x"], "no lock, semaphore"),
+            (["busy", "-1", "--reason", "x"], "-1"),
+            (["busy", "10001", "--reason", "x"], "a whole number from 0 to 10000"),
+            (["busy", "\u0664", "--reason", "x"], "a whole number from 0 to 10000"),
+            (["busy", "3"], "--reason"),
+        ],
+    )
+    def test_what_cannot_be_done_is_refused(self, words: list[str], said: str) -> None:
+        found = run("locks", "resize", *words)
+        assert (found.code != 0, said in found.err) == (True, True), found
+        assert SemaphorePermit.objects.filter(in_service=True).count() == 6
+
+
+def test_a_barrier_is_found_by_the_name_that_it_was_given_and_is_held_by_nobody() -> None:
+    stands("import done", A)
+    waits("condition", "barrier:import done", B)
+    assert run("locks").out.splitlines()[1].split() == [
+        "barrier",
+        "import",
+        "done",
+        "-",
+        "stands",
+        "1",
+        "40",
+        "s",
+    ]
+    assert run("locks", "list", "--kind", "condition").out == "There is none.\n"
+    for words in (("locks", "show", "import done"), ("why", "import done"), ("why", "barrier", "import done")):
+        shown = run(*words).out
+        assert shown.startswith("barrier import done\n"), words
+        assert "goes on when somebody removes it" in shown
+        assert "put up by:" in shown
+        assert "held" not in shown
+        assert "36500" not in shown
+    assert run("why", "barrier", "nothing").err == "no barrier is called nothing\n"
+
+
+def test_a_condition_tells_who_was_notified() -> None:
+    permits("condition", "orders", ["", A])
+    waits("condition", "orders", B)
+    assert "1 notified" in run("locks").out
+    shown = run("locks", "show", "orders").out
+    assert "Notified, and not back yet:" in shown
+    assert A in shown
+    assert "held" not in shown

@@ -1,0 +1,152 @@
+"""Tables for people, on terminals of any width."""
+
+import io
+import random
+from typing import Any, NamedTuple
+
+import pytest
+
+from resourcepool.management.layout import console, rendered
+from resourcepool.management.queues_report import MOVES, SERVERS, TASK_TYPES
+from resourcepool.management.status_report import HOLDINGS
+from resourcepool.management.tables import Column, counts, table
+from resourcepool.management.work_report import DISPENSERS, STREAMS, TOPICS, WORK
+from tests.management.test_base import Terminal
+
+
+def shown(*rows: tuple[object, object], out: Any = None, **how: Any) -> list[str]:
+    """The lines of a table of two columns."""
+    columns = [Column("id", lambda row: row[0], **how), Column("name", lambda row: row[1])]
+    return rendered(console(out or io.StringIO()), [table(rows, columns)]).split("\n")
+
+
+def test_columns_stand_below_each_other_and_numbers_end_flush() -> None:
+    assert shown((1, "a"), (1_000, "bcdef"), is_number=True) == ["  id  name", "   1  a", "1000  bcdef"]
+
+
+def test_wide_characters_take_two_places() -> None:
+    assert shown(("代理", 1), ("abcd", 2)) == ["id    name", "代理  1", "abcd  2"]
+
+
+def test_what_others_have_written_is_no_markup_and_steers_nothing() -> None:
+    assert shown(("[red]x[/red]", ":boom: [/]"), ("\x1b[31m", "a\nb"))[1:] == [
+        "[red]x[/red]  :boom: [/]",
+        "?[31m         a?b",
+    ]
+
+
+def test_a_pipe_gets_whole_cells_and_a_terminal_all_of_them_in_its_width(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    long = "".join(chr(ord("a") + number % 26) for number in range(500))
+    assert shown((1, long))[1] == f"1   {long}"
+    lines = rendered(console(Terminal(), no_color=True), [table([(1, long)], NAMED)]).split("\n")
+    assert max(map(len, lines)) == 40
+    assert "".join(line[3:] for line in lines[1:]).replace(" ", "").removeprefix("1") == long
+
+
+def test_a_terminal_shows_colours_unless_it_is_told_not_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert "\x1b" in shown((1, 2), out=Terminal())[0]
+    assert "\x1b" not in rendered(console(Terminal(), no_color=True), [table([(1, 2)], NAMED)])
+    assert "\x1b" in rendered(console(io.StringIO(), force_color=True), [table([(1, 2)], NAMED)])
+
+
+NAMED = [Column("id", lambda row: row[0]), Column("name", lambda row: row[1])]
+
+
+class Stream(NamedTuple):
+    name: str
+    leader: str
+    done: int = 10_000
+    left: int = 9_999
+
+
+STREAM = (
+    Column("stream", lambda one: one.name),
+    Column("leading process", lambda one: one.leader),
+    counts("done/min", lambda one: one.done),
+    counts("dead-letter", lambda one: one.left),
+)
+
+
+def on_terminal(
+    monkeypatch: pytest.MonkeyPatch, width: int, rows: list[Any], columns: Any = STREAM
+) -> list[str]:
+    """The lines of a table on a terminal so many characters wide."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    lines = rendered(console(Terminal(), no_color=True), [table(rows, columns)]).split("\n")
+    assert max(map(len, lines)) <= width
+    return lines
+
+
+def test_headings_that_do_not_fit_break_at_spaces_slashes_and_hyphens(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert on_terminal(monkeypatch, 60, [Stream("oracle", "web-3")]) == [
+        "stream  leading process  done/min  dead-letter",
+        "oracle  web-3              10,000        9,999",
+    ]
+    assert on_terminal(monkeypatch, 40, [Stream("oracle", "web-3")]) == [
+        "        leading   done/   dead-",
+        "stream  process     min  letter",
+        "oracle  web-3    10,000   9,999",
+    ]
+
+
+def test_a_long_name_goes_on_below_itself_while_there_is_room_to_read_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert on_terminal(monkeypatch, 50, [Stream("orders-of-the-northern-region", "web-3")]) == [
+        "                           leading   done/   dead-",
+        "stream                     process     min  letter",
+        "orders-of-the-northern-re  web-3    10,000   9,999",
+        "gion",
+    ]
+
+
+def test_where_a_table_does_not_fit_each_row_is_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [Stream("oracle", "-", 0, 0), Stream("orders-of-the-northern-region", "web-3 pid 4711")]
+    assert on_terminal(monkeypatch, 40, rows) == [
+        "stream: oracle",
+        "  leading process: -; done/min: 0;",
+        "  dead-letter: 0",
+        "stream: orders-of-the-northern-region",
+        "  leading process: web-3 pid 4711;",
+        "  done/min: 10,000; dead-letter: 9,999",
+    ]
+    assert on_terminal(monkeypatch, 30, [Stream("a" * 30, "b" * 30)]) == [
+        "stream:",
+        "a" * 30,
+        "  leading process:",
+        "  " + "b" * 28,
+        "  bb;",
+        "  done/min: 10,000;",
+        "  dead-letter: 9,999",
+    ]
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+@pytest.mark.parametrize(
+    "columns", [STREAMS, TOPICS, DISPENSERS, *WORK.values(), TASK_TYPES, SERVERS, MOVES, HOLDINGS]
+)
+def test_no_command_breaks_a_number_or_a_word_of_a_heading(
+    monkeypatch: pytest.MonkeyPatch, columns: Any, width: int
+) -> None:
+    numbers = random.Random(width)
+    heads = [str(one.head) for one in columns]
+    for longest in (3, 15, 80):
+        numbers_of = [f"{numbers.randrange(10**9):,}" for _ in columns]
+        cells = [
+            number if one.is_number else "x" * numbers.randint(1, longest)
+            for one, number in zip(columns, numbers_of, strict=True)
+        ]
+        same = [one._replace(of=lambda _, cell=cell: cell) for one, cell in zip(columns, cells, strict=True)]
+        words = (
+            " ".join(on_terminal(monkeypatch, width, [None], same)).replace(":", "").replace(";", "").split()
+        )
+        for one, cell, head in zip(columns, cells, heads, strict=True):
+            assert not one.is_number or cell in words
+            for word in head.replace("/", "/ ").replace("-", "- ").split():
+                assert any(word in found for found in words), (head, words)

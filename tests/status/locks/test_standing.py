@@ -1,0 +1,123 @@
+"""How all locks stand together, and what is wrong with them."""
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from resourcepool.models import RWLockPermit
+from resourcepool.status.alarm import Kind
+from resourcepool.status.alarms import alarms
+from resourcepool.status.locks.kinds import LockKind
+from resourcepool.status.locks.names import locks
+from resourcepool.status.locks.standing import SHOWN, first_holders, of_locks, standing
+from tests.status.locks.conftest import A, B, C, held_by, later, lock, permits, waits
+
+pytestmark = pytest.mark.django_db
+
+
+def test_nothing_is_nothing() -> None:
+    found = standing()
+    assert (found.holders, found.waiters, found.longest_wait, found.waited, found.cycles) == (
+        0,
+        0,
+        None,
+        [],
+        (),
+    )
+    assert list(of_locks(found, 60)) == []
+
+
+@pytest.mark.usefixtures("crowd")
+def test_it_counts_who_holds_and_who_waits_and_conditions_are_waited_for_by_nature() -> None:
+    found = standing()
+    assert (found.holders, found.waiters, found.has_more) == (5, 3, False)
+    assert [one.called for one in found.waited] == ["lock busy", "semaphore busy"]
+    assert 40 <= (found.longest_wait or 0) < 4_000
+
+
+@pytest.mark.usefixtures("crowd")
+def test_kinds_that_are_not_asked_for_are_not_told() -> None:
+    lock("next", B)
+    waits("lock", "next", A)
+    found = standing([LockKind.SEMAPHORE])
+    assert ([one.called for one in found.waited], found.holders, found.cycles) == (["semaphore busy"], 2, ())
+    assert len(standing().cycles) == 1
+
+
+def test_the_intent_to_upgrade_is_no_permit_and_no_name() -> None:
+    RWLockPermit.objects.create(key=RWLockPermit.intent_of("catalogue"), name="", **held_by(A))
+    assert standing().holders == 0
+    assert locks().locks == locks(held=True).locks == []
+
+
+def test_a_circle_that_lasts_is_an_alarm_and_one_of_a_moment_is_none() -> None:
+    lock("orders", A)
+    lock("stock", B)
+    waits("lock", "stock", A, waited=400)
+    ticket = waits("lock", "orders", B, waited=100)
+    (alarm,) = of_locks(standing(), 3_600)
+    assert (alarm.kind, alarm.about, alarm.is_severe) == (Kind.DEADLOCK, "locks: lock stock", True)
+    assert "web-1/4711/worker-1 holds lock orders and waits for lock stock" in alarm.text
+    ticket.delete()
+    waits("lock", "orders", B, waited=0)
+    assert list(of_locks(standing(), 3_600)) == []
+
+
+def test_the_alarm_of_a_deadlock_has_the_command_that_ends_it() -> None:
+    permits("semaphore", "two words", [A])
+    lock("stock", B)
+    waits("lock", "stock", A, waited=100)
+    waits("semaphore", "two words", B, waited=100)
+    (alarm,) = of_locks(standing(), 3_600)
+    assert alarm.text.endswith("`manage.py resourcepool_locks free 'two words' --kind semaphore --reason ..`")
+
+
+def test_two_kinds_of_one_name_are_two_alarms() -> None:
+    for kind in ("lock", "semaphore"):
+        waits(kind, "orders", B, waited=7_200)
+    assert {one.pool for one in of_locks(standing(), 300)} == {"locks: lock orders", "locks: semaphore orders"}
+
+
+def test_a_circle_that_may_end_by_itself_is_no_alarm() -> None:
+    lock("orders", A)
+    permits("semaphore", "licence", [B, C])
+    waits("semaphore", "licence", A, waited=100)
+    waits("lock", "orders", B, waited=100)
+    assert len(standing().cycles) == 1
+    assert list(of_locks(standing(), 3_600)) == []
+
+
+def test_a_wait_longer_than_the_limit_is_an_alarm_that_names_the_holder() -> None:
+    lock("orders", A)
+    waits("lock", "orders", B, waited=7_200)
+    (alarm,) = of_locks(standing(), 300)
+    assert (alarm.kind, alarm.is_severe) == (Kind.LOCK_WAIT, True)
+    assert str(alarm) == "locks: lock orders: 1 waits, for 2 h; held by web-1/4711/worker-1."
+    waits("lock", "orders", C)
+    (alarm,) = of_locks(standing(), 300)
+    assert "2 wait, the first for 2 h;" in alarm.text
+    assert Kind.LOCK_WAIT in {one.kind for one in alarms()}
+    assert list(of_locks(standing(), 100_000)) == []
+
+
+def test_the_longest_waits_are_shown_of_many_in_as_many_statements() -> None:
+    counts = []
+    for many in (2, 30):
+        for number in range(many):
+            for kind in ("lock", "semaphore", "rwlock"):
+                waits(kind, f"{many}-{number}", B, waited=number * 10)
+        with CaptureQueriesContext(connection) as sent:
+            found = standing()
+        counts.append(len(sent))
+    assert counts[0] + 1 == counts[1] <= 20  # and all who wait are counted
+    assert (len(found.waited), found.has_more, found.waiters) == (SHOWN, True, 96)
+    assert found.waited[0].name == "30-29"
+
+
+def test_a_writer_is_one_holder_and_a_thread_is_named_once() -> None:
+    permits("rwlock", "catalogue", [A, A, A, A])
+    permits("semaphore", "licence", [B, later(B)])
+    found = standing()
+    assert found.holders == 3
+    waits("semaphore", "licence", C, waited=7_200)
+    assert first_holders(standing().waited[0]) == "web-1/4711/worker-2"

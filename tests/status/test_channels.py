@@ -1,0 +1,81 @@
+"""How the channels stand, and what is wrong with them."""
+
+from typing import Any
+
+import pytest
+
+from resourcepool.dialect import DbLater
+from resourcepool.exceptions import BadOption
+from resourcepool.models import Broadcast, BroadcastMessage, Subscription
+from resourcepool.status.alarm import Kind
+from resourcepool.status.channels import channel_of, channels, of_channels
+from tests.app.rows import granted
+
+pytestmark = pytest.mark.django_db
+
+
+def channel(name: str = "c", *, last: int = 3, first: int = 1, **columns: Any) -> Broadcast:
+    row: Broadcast = Broadcast.objects.create(name=name, last=last, **columns)
+    rows = [BroadcastMessage(channel=row, number=number, payload="1") for number in range(first, last + 1)]
+    BroadcastMessage.objects.bulk_create(rows)
+    return row
+
+
+def subscription(name: str, cursor: int, *, of: str = "c", **columns: Any) -> Subscription:
+    row: Subscription = Subscription.objects.create(channel_id=of, name=name, cursor=cursor, **columns)
+    return row
+
+
+def test_a_channel_says_what_is_kept_and_who_reads() -> None:
+    channel(last=5, first=3)
+    BroadcastMessage.objects.filter(number=3).update(published_at=DbLater(-120))
+    granted(subscription("a", 4), "web-1")
+    subscription("b", 5)
+    granted(subscription("host/1", 0, is_durable=False), "host/1")
+    subscription("host/2", 0, is_durable=False)
+    channel("empty", last=0)
+    one, empty = channels()
+    assert (one.name, one.last, one.kept, one.published, one.listeners, one.unread) == ("c", 5, 3, 2, 1, 1)
+    assert [(each.name, each.holder, each.unread, each.lost) for each in one.subscriptions] == [
+        ("a", "web-1", 1, 0),
+        ("b", "", 0, 0),
+    ]
+    assert (empty.kept, empty.published, empty.unread, empty.because) == (0, 0, 0, "")
+    assert one.because == ""
+    assert one.discreet().subscriptions[0].name == ""
+
+
+def test_a_pruned_channel_keeps_its_numbers() -> None:
+    channel(last=5, first=6)
+    subscription("a", 2)
+    (one,) = channels()
+    assert (one.kept, one.published, one.subscriptions[0].lost, one.subscriptions[0].unread) == (0, 0, 3, 3)
+
+
+def test_who_lags_behind_and_what_was_lost_are_alarms() -> None:
+    channel(last=5, first=3)
+    subscription("a", 3)
+    subscription("b", 0)
+    granted(subscription("c", 2), "web-1")
+    assert [alarm.kind for alarm in of_channels(channels(), 600)] == [Kind.MISSED_MESSAGES]
+    BroadcastMessage.objects.all().update(published_at=DbLater(-1_000))
+    found = list(of_channels(channels(), 600))
+    assert [str(alarm) for alarm in found] == [
+        "channel: c: messages were removed before subscription b read them: 2.",
+        "channel: c: subscription c has messages to read: 3, the first for 17 min.",
+        "channel: c: subscription a has messages to read: 2, the first for 17 min.",
+    ]
+    (one,) = channels("c")
+    assert one.because == (
+        "messages were removed before b read them: 2; nobody reads a, which has messages to read: 2"
+    )
+
+
+def test_one_that_is_not_there_is_named() -> None:
+    with pytest.raises(BadOption, match="a channel; there is none yet"):
+        channels("x")
+    channel()
+    with pytest.raises(BadOption, match="one of c"):
+        channels("x")
+    assert channel_of("x") is None
+    assert channel_of("two\nlines") is None

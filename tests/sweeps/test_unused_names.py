@@ -1,0 +1,211 @@
+"""The rows of names that nobody uses any more are removed, and made again when somebody does."""
+
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from resourcepool.database.clock import monotonic
+from resourcepool.dialect import DbLater
+from resourcepool.exceptions import LeaseLost
+from resourcepool.locks import Hold, Lock, Semaphore, rows
+from resourcepool.locks.rows import UNUSED
+from resourcepool.models import Job, Mutex, Notification, RWLockPermit, SemaphorePermit, Ticket
+from resourcepool.sweeps import unused_names
+from resourcepool.sweeps.sweep import prune
+from resourcepool.sweeps.unused_names import remove_unused_names
+from resourcepool.waiting.models import line_name
+from tests.app.rows import change, hold, new
+from tests.committed import Statement
+from tests.eventually import InBackground, eventually
+from tests.locks.conftest import _nothing_held_from_before  # noqa: F401 (a fixture)
+
+pytestmark = pytest.mark.usefixtures("transactional_db")
+
+LONG_AGO, LATELY = DbLater(-UNUSED - 60), DbLater(-UNUSED + 60)
+KINDS = [Mutex, SemaphorePermit, RWLockPermit, Notification]
+
+
+def rows_of(model: Any, name: str = "seats", count: int = 3, **fields: Any) -> list[Any]:
+    """Make the rows of one name, not used for long."""
+    fields = {"busy_before": LONG_AGO, **fields}
+    if model is Mutex:
+        return [Mutex.objects.create(name=name, **fields)]
+    return [model.objects.create(key=f"{name}#{number}", name=name, **fields) for number in range(count)]
+
+
+def waiting(model: Any, name: str = "seats", seconds: float = 30) -> Ticket:
+    made: Ticket = new(Ticket, busy_before=DbLater(seconds), holder="stranger", selector=name)
+    change(made, pool=line_name(model, name))
+    return made
+
+
+def names(model: Any) -> set[str]:
+    return {model.name_of(pk) for pk in model.objects.values_list("pk", flat=True)}
+
+
+@pytest.mark.parametrize("model", KINDS)
+class TestOfAnyKind:
+    def test_what_was_not_used_for_a_day_goes(self, model: Any) -> None:
+        old, lately = rows_of(model), rows_of(model, "lately", busy_before=LATELY)
+        held = rows_of(model, "held", busy_before=DbLater(60), holder="me")
+        assert remove_unused_names() == len(old)
+        assert names(model) == {"lately", "held"}
+        assert model.objects.count() == len(lately) + len(held)
+        assert remove_unused_names() == 0
+
+    def test_what_somebody_waits_for_stays(self, model: Any) -> None:
+        rows_of(model)
+        ticket = waiting(model)
+        assert remove_unused_names() == 0
+        change(ticket, busy_before=DbLater(-1))
+        assert remove_unused_names() > 0
+
+    def test_who_waits_for_another_kind_of_this_name_is_no_matter(self, model: Any) -> None:
+        rows_of(model)
+        for other in KINDS:
+            if other is not model:
+                waiting(other)
+        waiting(model, "other")
+        assert remove_unused_names() > 0
+
+    def test_many_in_batches(self, model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(unused_names, "BATCH", 5)
+        for number in range(7):
+            rows_of(model, f"old {number}")
+            rows_of(model, f"used {number}", busy_before=LATELY)
+        there = model.objects.count()
+        assert remove_unused_names() == there // 2
+        assert names(model) == {f"used {number}" for number in range(7)}
+
+    def test_it_stops_when_its_term_is_lost(self, model: Any) -> None:
+        rows_of(model)
+        term = hold(new(Job))
+        term.lose("stolen")
+        with pytest.raises(LeaseLost):
+            remove_unused_names(term)
+        assert "seats" in names(model)
+
+    @pytest.mark.skipif(connection.vendor == "sqlite", reason="it has no locks of rows")
+    def test_what_is_locked_stays(self, model: Any, other: BaseDatabaseWrapper) -> None:
+        *_, last = rows_of(model)
+        rows_of(model, "other")
+        other.set_autocommit(False)
+        with other.cursor() as cursor:
+            table, pk = (other.ops.quote_name(one) for one in (model._meta.db_table, model._meta.pk.column))
+            cursor.execute(f"SELECT 1 FROM {table} WHERE {pk} = %s FOR UPDATE", [last.pk])
+            remove_unused_names()
+        other.rollback()
+        other.set_autocommit(True)
+        assert model.objects.filter(pk=last.pk).exists()
+        if model in (SemaphorePermit, RWLockPermit):
+            assert model.objects.filter(name="seats").count() == 3  # all of a name, or none
+
+
+@pytest.mark.parametrize("model", [SemaphorePermit, RWLockPermit])
+class TestPermits:
+    def test_of_a_name_all_or_none(self, model: Any) -> None:
+        first, *_ = rows_of(model)
+        change(first, busy_before=LATELY)
+        assert remove_unused_names() == 0
+        change(first, busy_before=DbLater(60), holder="me")
+        assert remove_unused_names() == 0
+
+    def test_one_that_is_used_after_it_was_found_keeps_its_name(
+        self, model: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        first, *_ = rows_of(model)
+        found = unused_names._unused_names
+
+        def find(*args: Any) -> Any:
+            names = found(*args)
+            change(first, busy_before=DbLater(60), holder="me")
+            return names
+
+        monkeypatch.setattr(unused_names, "_unused_names", find)
+        assert remove_unused_names() == 0
+
+    def test_what_was_resized_stays(self, model: Any) -> None:
+        first, *_ = rows_of(model)
+        change(first, in_service=False)
+        assert remove_unused_names() == 0
+
+
+def test_rows_that_are_no_permits_go_one_by_one() -> None:
+    for key, moment in (("a#upgrade", LONG_AGO), ("b#upgrade", LATELY)):
+        RWLockPermit.objects.create(key=key, name="", busy_before=moment)
+    assert remove_unused_names() == 1
+    assert RWLockPermit.objects.get().pk == "b#upgrade"
+
+
+def test_a_size_that_was_chosen_outlives_the_sweep() -> None:
+    for chosen in (1, 3, 5, 0):
+        Semaphore("seats", 3).resize(chosen)
+        SemaphorePermit.objects.update(busy_before=LONG_AGO)
+        remove_unused_names()
+        assert Semaphore("seats", 3).value == chosen
+
+
+@pytest.mark.parametrize("make", [Lock, lambda name: Semaphore(name, 2)], ids=["Lock", "Semaphore"])
+class TestANameThatIsUsedAgain:
+    def test_has_higher_fences(self, make: Any) -> None:
+        with make("seats") as before:
+            pass
+        self._sweep()
+        with make("seats") as after:
+            assert after.fence > before.fence
+
+    def test_is_there_for_one_who_does_not_wait(self, make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        with make("seats"):
+            InBackground(lambda: make("seats").acquire(blocking=False)).result()
+        self._sweep()
+        monkeypatch.setattr(
+            rows, "monotonic", lambda: monotonic() + UNUSED
+        )  # as much as the rows are older now
+        assert make("seats").acquire(blocking=False) is not None
+
+    def test_by_a_waiter_that_comes_while_it_is_swept(self, make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        with make("seats") as before:
+            pass
+        is_awaited, waits = unused_names._awaited, list[InBackground]()
+
+        def look(those: Any, names: Any) -> Any:
+            found = is_awaited(those, names)
+            if names and not waits:
+                waits.append(InBackground(make("seats").acquire))
+                if connection.vendor != "sqlite":  # where nobody writes meanwhile
+                    eventually(Ticket.objects.filter(pool__endswith=":seats").exists)
+            return found
+
+        monkeypatch.setattr(unused_names, "_awaited", look)
+        self._sweep()
+        hold = waits[0].result()
+        assert hold.is_held
+        assert hold.fence > before.fence
+
+    def test_is_not_swept_just_after_its_rows_were_made(self, make: Any) -> None:
+        one = make("seats")
+        one.refuse_impossible(connection, one._request(0, Hold("seats")))
+        assert remove_unused_names() == 0
+
+    def _sweep(self) -> None:
+        for model in (Mutex, SemaphorePermit):
+            model.objects.update(busy_before=LONG_AGO)
+        assert remove_unused_names() > 0
+
+
+def test_the_job_that_prunes_does_it() -> None:
+    rows_of(Mutex)
+    assert "1" in (prune() or "")
+    assert not Mutex.objects.filter(name="seats").exists()
+
+
+def test_no_more_than_a_few_statements_for_many_names(statements: list[Statement]) -> None:
+    for number in range(50):
+        rows_of(SemaphorePermit, f"old {number}")
+    statements.clear()
+    remove_unused_names()
+    words = [one.sql.split()[0] for one in statements]
+    assert words.count("DELETE") == 1
+    assert words.count("SELECT") <= 12

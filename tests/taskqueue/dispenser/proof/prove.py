@@ -1,0 +1,54 @@
+"""The guards that are taken out one at a time, to see that the judge objects."""
+
+from tests.guards import Mutation
+from tests.taskqueue.dispenser.proof.judge import LOST, NOBODYS, ORDER, OVER, SHARED, TWICE, UNEXPECTED
+
+# More misfortunes than in a usual run, which lasts longer.
+WORDS = ("--tasks", "4000", "--every", "0.2", "--patience", "8")
+FOLDER = "taskqueue/dispenser/"
+
+CASES: dict[Mutation, tuple[str, ...]] = {
+    Mutation(
+        "a task is finished under its own fence",
+        FOLDER + "statements.py",
+        "IN ({{keys}}) AND fence = CASE {key} {{fences}} END AND bucket_id = ",
+        "IN ({{keys}}) AND 0 <> CASE {key} {{fences}} END AND 0 <> ",
+    ): (TWICE, NOBODYS),
+    Mutation(
+        "what a worker has counts towards its limit",
+        FOLDER + "handing.py",
+        "rows = statements.held(connection, bucket)",
+        "rows: list[Row] = []",
+    ): (OVER,),
+    Mutation(
+        "expired buckets are taken back",
+        FOLDER + "buckets.py",
+        "            take_back(using, pk, seen.most_expirations)\n",
+        "            pass\n",
+    ): (LOST, UNEXPECTED),
+    Mutation(
+        "an assignment raises the fence",
+        FOLDER + "statements.py",
+        "SET state = 'assigned', bucket_id = %s, fence = fence + 1, ",
+        "SET state = 'assigned', bucket_id = %s, ",
+    ): (TWICE, NOBODYS, SHARED),
+    Mutation(
+        "lowest score first",
+        FOLDER + "statements.py",
+        "{{and_not_before}} ORDER BY score, id",
+        "{{and_not_before}} ORDER BY id",
+    ): (ORDER,),
+    Mutation(
+        "what is handed out is locked first",
+        FOLDER + "statements.py",
+        "f\"{' FOR UPDATE SKIP LOCKED' if skips else ''}\"",
+        '""',
+    ): (SHARED, TWICE, NOBODYS),
+    Mutation(
+        "what finished after its mapping was begun does not come back",
+        FOLDER + "rebuild.py",
+        "bool(as_of and from_columns(finished_at, connection) < as_of)",
+        "True",
+    ): (LOST, TWICE),
+}
+KNOWN = {mutation.name: mutation for mutation in CASES}

@@ -1,0 +1,1 @@
+"""What is around a dispenser: other processes, transactions, databases, time zones."""
