@@ -57,6 +57,20 @@ CHANNELS = (
         (*READS, *OPERATES),
     ),
     Mutation(
+        "channels: a cursor never goes back",
+        SEAT,
+        "forward = Greatest(\"cursor\", Value(cursor))",
+        "forward = Value(cursor)",
+        READS,
+    ),
+    Mutation(
+        "channels: a transaction that is tried again is not committed twice",
+        POSITION,
+        "is_once = is_atomic and is_in_hand",
+        "is_once = False",
+        READS,
+    ),
+    Mutation(
         "channels: one that an operator removed is not made again",
         SEAT,
         "if pk is None and self.is_durable and self._was_taken:",

@@ -12,7 +12,7 @@ from django.db import connections
 from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import answer_timeout, retrying
 from resourcepool.dialect import for_project, from_columns
-from resourcepool.exceptions import ClaimInTransaction, LeaseLost, MessagesMissed
+from resourcepool.exceptions import ClaimInTransaction, LeaseLost, LeaseReleased, MessagesMissed
 from resourcepool.locks.channels.looking import Waiting
 from resourcepool.locks.channels.message import Message
 from resourcepool.locks.channels.models import Broadcast, BroadcastMessage
@@ -91,18 +91,23 @@ class Position:
 
     def note_done(self, number: int) -> None:
         """See ``Message.done``."""
-        cursor, lease = max(number, self.place.cursor), self.lease
+        is_in_hand, cursor, lease = number > self.place.cursor, max(number, self.place.cursor), self.lease
         if not self._seat.is_durable or cursor == self._stored:
             self.place = self.place._replace(cursor=cursor)
             return
         if lease is None:
             raise LeaseLost(f"subscription {self._seat.name!r} is not read by this process any more")
         lease.ensure_held()
+        is_atomic = connections[self._seat.using].in_atomic_block
+        # What is written with it is written once, also if the caller tries again because a commit got no answer.
+        is_once = is_atomic and is_in_hand
         with answer_timeout():
-            if not lease.store(cursor, self._missed):
+            if not (lease.store_once if is_once else lease.store)(cursor, self._missed):
+                if is_once and lease.has_stored(cursor):
+                    raise LeaseReleased(f"message {number} of {lease} is done already, by a transaction before this one")
                 self.lose()
                 raise LeaseLost(f"{lease} is lost: somebody else reads under this name")
-        if not connections[self._seat.using].in_atomic_block:  # a rollback would undo it
+        if not is_atomic:  # a rollback would undo it
             self.place, self._stored = self.place._replace(cursor=cursor), cursor
 
     def deliver(self) -> Message:

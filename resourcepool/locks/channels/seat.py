@@ -8,6 +8,8 @@ from functools import partial
 
 from django.db import IntegrityError, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import QuerySet, Value
+from django.db.models.functions import Greatest
 
 from resourcepool import hints
 from resourcepool.database.retry import answer_timeout, retrying
@@ -33,11 +35,26 @@ class Reading(AwaitedLease):
         self._check_process()
 
     def store(self, cursor: int, missed: int) -> bool:
-        """Move the cursor forward, in the caller's transaction if one is open; False: the right to is lost."""
-        connection = connections[self.using]
+        """Move the cursor forward, never back; False: the right to is lost.
+
+        Its place may be beyond what this process knows of: it stores in transactions, and a commit may get no answer.
+        """
+        forward = Greatest("cursor", Value(cursor))
+        return bool(retrying(connections[self.using], lambda: self._live.update(cursor=forward, missed=missed)))
+
+    def store_once(self, cursor: int, missed: int) -> bool:
+        """Move the cursor forward to where it was not yet; False: it was, or the right to is lost."""
+        behind = self._live.filter(cursor__lt=cursor)
+        return bool(retrying(connections[self.using], lambda: behind.update(cursor=cursor, missed=missed)))
+
+    def has_stored(self, cursor: int) -> bool:
+        """Tell whether the cursor is there already."""
+        return retrying(connections[self.using], self._live.filter(cursor__gte=cursor).exists)
+
+    @property
+    def _live(self) -> QuerySet[Subscription]:
         mine = Subscription.objects.using(self.using).filter(pk=self.pk, fence=self.fence)
-        live = mine.filter(busy_before__gt=DbNow())
-        return bool(retrying(connection, lambda: live.update(cursor=cursor, missed=missed)))
+        return mine.filter(busy_before__gt=DbNow())
 
     def tell_missed(self, channel: str, name: str, first: int, last: int) -> None:
         """Have the history tell what it could not read."""

@@ -12,6 +12,7 @@ from resourcepool.exceptions import (
     BadOption,
     ClaimInTransaction,
     LeaseLost,
+    LeaseReleased,
     MessagesMissed,
 )
 from resourcepool.locks import Channel
@@ -120,6 +121,27 @@ def test_done_is_committed_with_the_work_or_not_at_all() -> None:
     reader.close()
     with Channel("c").subscribe("a") as reader:
         assert all_of(reader) == [2]
+
+
+def test_an_error_after_the_transaction_takes_nothing_back() -> None:
+    with pytest.raises(ZeroDivisionError), filled(3).subscribe("a", from_="start") as reader:
+        for message in reader:
+            with transaction.atomic():
+                message.done()
+            if message.number == 2:  # such as a commit that got no answer
+                raise ZeroDivisionError
+    assert durable().cursor == 2
+
+
+def test_a_transaction_that_is_tried_again_after_a_lost_answer_is_told_that_it_is_done() -> None:
+    with filled(2).subscribe("a", from_="start") as reader:
+        message = next(reader)
+        with transaction.atomic():
+            message.done()
+        with pytest.raises(LeaseReleased, match="message 1 of .* is done already"), transaction.atomic():
+            message.done()
+        assert durable().cursor == 1
+        assert next(reader).number == 2
 
 
 def test_the_cursor_is_stored_before_it_waits_and_not_with_each_message(statements: list[Statement]) -> None:
