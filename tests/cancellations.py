@@ -19,6 +19,8 @@ async def cancelled_at(number: int, work: Coroutine[Any, Any, object]) -> str | 
         await asyncio.create_task(run())
     except asyncio.CancelledError:
         assert steps.place, "cancelled by somebody else"
+    else:
+        assert not steps.place, f"it did not end: {steps.place}"
     return steps.place or None
 
 

@@ -279,7 +279,8 @@ async def _awaited(waiter: Waiter, stop: Callable[[], bool] | None) -> Leases:
         if stop is not None and stop():
             raise TimeoutError
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(is_decided.wait(), NAP)
+            async with asyncio.timeout(NAP):  # not ``wait_for``, which Python 3.11 may go on after a cancellation
+                await is_decided.wait()
     return waiter.outcome.result()
 
 

@@ -48,18 +48,23 @@ class Position:
         self._read: deque[tuple[Any, ...]] = deque()
         self._in_hand = 0  # the number of the message that the consumer has
         self._stored, self._stored_at, self._missed = 0, 0.0, 0
-        self._untold: MessagesMissed | None = None
+        self._missing: tuple[int, int] | None = None  # the first and the last that are to be told
+        self._is_told = False
 
     @property
     def is_ready(self) -> bool:
-        """Whether there is a message, and nothing to be stored before it."""
-        return bool(self._read) and monotonic() - self._stored_at < STORED_EVERY
+        """Whether there is something to deliver, and nothing to be stored before it."""
+        has_message = bool(self._read) and monotonic() - self._stored_at < STORED_EVERY
+        return has_message or self._missing is not None
 
     def taken(self, lease: Reading, row: Any) -> None:
         """Begin, or begin again, where the row says."""
         here = Place(row.cursor, row.channel.last, row.channel.made)
         if not self._is_new and not self._seat.is_durable:  # its row was of no account
             here = here._replace(cursor=self.place.cursor if self.place.made == here.made else 0)
+        if self._seat.is_durable:
+            self._missing = None  # found under an older lease; if it is so still, it is found again
+        self._read.clear()  # a cancelled call may have read on meanwhile
         self.place, self._stored, self._missed = here, row.cursor, row.missed
         self.lease, self._stored_at, self._is_new = lease, monotonic(), False
 
@@ -85,9 +90,17 @@ class Position:
 
     def move_on(self) -> None:
         """Count the message in hand as done, because the next one is asked for."""
-        if self._in_hand:
+        if self._in_hand:  # it stays if a signal comes in between
             self.place = self.place._replace(cursor=max(self._in_hand, self.place.cursor))
+            while self._read and self._read[0][0] <= self._in_hand:
+                self._read.popleft()
         self._in_hand = 0
+        if self._is_told:
+            self._missing, self._is_told = None, False
+
+    def take_back(self, error: BaseException) -> None:
+        """Deliver once more what the consumer has not got, because of a signal, for example."""
+        self._in_hand, self._is_told = 0, isinstance(error, MessagesMissed)
 
     def note_done(self, number: int) -> None:
         """See ``Message.done``."""
@@ -112,13 +125,14 @@ class Position:
 
     def deliver(self) -> Message:
         """Return the next message, after ``fill``; raises MessagesMissed."""
-        if self._untold is not None:
-            error, self._untold = self._untold, None
-            raise error
-        number, payload, at, publisher, _made = self._read.popleft()
+        if self._missing is not None:
+            self._is_told = True
+            raise self._messages_missed(*self._missing)
+        number, payload, at, publisher, _made = self._read[0]
         at = for_project(from_columns(at, connections[self._seat.using]))
+        message = Message(number, json.loads(payload), at, publisher, weakref.WeakMethod(self.note_done))
         self._in_hand = number
-        return Message(number, json.loads(payload), at, publisher, weakref.WeakMethod(self.note_done))
+        return message
 
     def fill(self, *, looks: bool = False) -> bool:
         """See that there is something to deliver; False: there is nothing just now. Raises ClaimInTransaction.
@@ -140,7 +154,7 @@ class Position:
                 self._look()
             if not self._read and self.place.cursor < self.place.last:
                 self._read_on(self.place)
-        return bool(self._read) or self._untold is not None
+        return bool(self._read) or self._missing is not None
 
     def store(self) -> bool:
         """Store the cursor of a durable one, if it has moved; False: the right to is lost."""
@@ -190,11 +204,15 @@ class Position:
             self._read.append(row)
 
     def _miss(self, first: int, last: int) -> None:
+        # Noted first: a signal that comes in between has it told twice.
+        self._missing = first, last
         self.place, self._missed = self.place._replace(cursor=last), self._missed + last - first + 1
-        self._untold = MessagesMissed(self._seat.broadcast.name, self._seat.shown, first, last)
         if self.lease is not None and self._seat.is_durable:
             self.lease.tell_missed(self._seat.broadcast.name, self._seat.name, first, last)
-        logger.warning("%s", self._untold)
+        logger.warning("%s", self._messages_missed(first, last))
+
+    def _messages_missed(self, first: int, last: int) -> MessagesMissed:
+        return MessagesMissed(self._seat.broadcast.name, self._seat.shown, first, last)
 
     def _begin_anew(self, made: int, last: int) -> None:
         """Begin with the first message of a channel that was removed and made again."""

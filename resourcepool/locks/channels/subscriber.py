@@ -54,9 +54,13 @@ class Subscriber:
         return self
 
     def __next__(self) -> Message:
-        if (message := self.get()) is None:
-            raise StopIteration
-        return message
+        try:
+            if (message := self.get()) is not None:
+                return message
+        except BaseException as error:
+            self._position.take_back(error)
+            raise
+        raise StopIteration
 
     def __aiter__(self) -> Self:
         return self
@@ -109,6 +113,9 @@ class Subscriber:
                 self._sleep(Bell(), min(until, self._away(error)), is_away=True)
             except AcquireTimeout:
                 return None
+            except BaseException as error:
+                self._position.take_back(error)
+                raise
         return None
 
     async def aget(self, timeout: object = None) -> Message | None:
@@ -237,7 +244,8 @@ class Subscriber:
                 if (left := until - monotonic()) <= 0:
                     break
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(is_told.wait(), min(left, NAP))
+                    async with asyncio.timeout(min(left, NAP)):  # ``wait_for`` of Python 3.11 may miss the task's end
+                        await is_told.wait()
         finally:
             look.leave(news)
             self._position.heard(news)
