@@ -25,7 +25,8 @@ class Message:
     published_at: Any
     publisher: str
     # Weak: a message that a traceback still has would keep the name of its subscription from others.
-    _note_done: "weakref.WeakMethod[Callable[[int], None]]" = field(repr=False, compare=False)
+    _note_done: "weakref.WeakMethod[Callable[[int, int], None]]" = field(repr=False, compare=False)
+    _turn: int = field(repr=False, compare=False)  # of the subscription's turns to read, the one in which it came
 
     def done(self) -> None:
         """Move the cursor to this message now; of a durable one in the caller's transaction, if one is open.
@@ -43,6 +44,6 @@ class Message:
             raise LeaseLost(
                 f"message {self.number} is not done: the subscription that it came by was dropped; keep it, by with"
             )
-        note_done(self.number)
+        note_done(self.number, self._turn)
 
     adone = for_asyncio(done)

@@ -47,6 +47,7 @@ class Position:
         self.place, self._is_new = Place(), True
         self._read: deque[tuple[Any, ...]] = deque()
         self._in_hand = 0  # the number of the message that the consumer has
+        self._turn = 0  # goes up when it begins again, where others may have been meanwhile, or in another channel
         self._stored, self._stored_at, self._missed = 0, 0.0, 0
         self._missing: tuple[int, int] | None = None  # the first and the last that are to be told
         self._is_told = False
@@ -67,6 +68,7 @@ class Position:
         self._read.clear()  # a cancelled call may have read on meanwhile
         self.place, self._stored, self._missed = here, row.cursor, row.missed
         self.lease, self._stored_at, self._is_new = lease, monotonic(), False
+        self._turn += self._seat.is_durable
 
     def is_held(self) -> bool:
         """Tell whether it still may read; if not, what was read ahead is another one's.
@@ -102,8 +104,10 @@ class Position:
         """Deliver once more what the consumer has not got, because of a signal, for example."""
         self._in_hand, self._is_told = 0, isinstance(error, MessagesMissed)
 
-    def note_done(self, number: int) -> None:
+    def note_done(self, number: int, turn: int) -> None:
         """See ``Message.done``."""
+        if turn != self._turn:
+            raise LeaseLost(f"message {number} was read before {self._seat.name!r} was lost, or the channel was removed")
         is_in_hand, cursor, lease = number > self.place.cursor, max(number, self.place.cursor), self.lease
         if not self._seat.is_durable or cursor == self._stored:
             self.place = self.place._replace(cursor=cursor)
@@ -111,7 +115,8 @@ class Position:
         if lease is None:
             raise LeaseLost(f"subscription {self._seat.name!r} is not read by this process any more")
         lease.ensure_held()
-        is_atomic = connections[self._seat.using].in_atomic_block
+        connection = connections[self._seat.using]
+        is_atomic = connection.in_atomic_block or not connection.get_autocommit()
         # What is written with it is written once, also if the caller tries again because a commit got no answer.
         is_once = is_atomic and is_in_hand
         with answer_timeout():
@@ -130,7 +135,9 @@ class Position:
             raise self._messages_missed(*self._missing)
         number, payload, at, publisher, _made = self._read[0]
         at = for_project(from_columns(at, connections[self._seat.using]))
-        message = Message(number, json.loads(payload), at, publisher, weakref.WeakMethod(self.note_done))
+        message = Message(
+            number, json.loads(payload), at, publisher, weakref.WeakMethod(self.note_done), self._turn
+        )
         self._in_hand = number
         return message
 
@@ -220,4 +227,4 @@ class Position:
         if self._seat.is_durable:
             self.lose()
         else:
-            self.place = Place(0, last, made)
+            self.place, self._turn = Place(0, last, made), self._turn + 1

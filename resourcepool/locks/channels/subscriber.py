@@ -206,8 +206,8 @@ class Subscriber:
             return
         bell = Bell()
         look, news = looks.on(self._seat.using), self._position.waiting(bell.ring)
-        look.join(news)
         try:
+            look.join(news)
             self._sleep(bell, until)
         finally:
             look.leave(news)
@@ -238,8 +238,8 @@ class Subscriber:
                 loop.call_soon_threadsafe(is_told.set)
 
         look, news = looks.on(self._seat.using), self._position.waiting(tell)
-        look.join(news)
         try:
+            look.join(news)
             while not (is_told.is_set() or self._has_lost() or self._stop()):
                 if (left := until - monotonic()) <= 0:
                     break

@@ -3,6 +3,7 @@
 import logging
 
 import pytest
+from django.db import transaction
 
 from resourcepool.exceptions import (
     AcquireTimeout,
@@ -12,7 +13,7 @@ from resourcepool.exceptions import (
 from resourcepool.leases.keeper import keeper
 from resourcepool.locks import Channel
 from resourcepool.locks.channels.seat import Reading
-from resourcepool.models import Subscription
+from resourcepool.models import Broadcast, Subscription
 from tests.app.rows import expire, steal
 from tests.eventually import InBackground
 from tests.locks.channels.reading import LONG, all_of, durable, filled
@@ -124,3 +125,30 @@ def test_one_that_is_interrupted_at_the_end_is_not_renewed(monkeypatch: pytest.M
     with pytest.raises(KeyboardInterrupt):
         reader.close()
     assert keeper.kept() == []
+
+
+def test_a_message_of_an_earlier_turn_is_not_done_in_a_later_one() -> None:
+    reader = filled(3).subscribe("a", from_="start")
+    old = next(reader)
+    steal(durable(), "another one")
+    Subscription.objects.update(cursor=2)  # it has read the same, and written what comes of it
+    reader._position.lease.lose("stolen")
+    expire(durable())
+    new = next(reader)
+    assert new.number == 3
+    with pytest.raises(LeaseLost, match="message 1 was read before 'a' was lost"), transaction.atomic():
+        old.done()
+    new.done()
+    assert durable().cursor == 3
+
+
+def test_a_message_of_a_channel_that_was_removed_passes_over_none_of_the_new_one() -> None:
+    reader = filled(2).subscribe(from_="start")
+    old = [next(reader), next(reader)][1]
+    Broadcast.objects.all().remove()
+    filled(2)
+    assert reader.get(timeout=0).number == 1
+    with pytest.raises(LeaseLost, match="the channel was removed"):
+        old.done()
+    assert reader.cursor == 0
+    assert all_of(reader) == [2]

@@ -301,3 +301,17 @@ def test_one_that_was_made_again_is_told_at_the_next_look_though_its_numbers_are
     look._turn()
     assert told == [1]
     assert (one.last, one.made) == (5, broadcast().made)
+
+
+def test_without_autocommit_a_rollback_takes_done_back() -> None:
+    with filled(2).subscribe("a", from_="start") as reader:
+        message = next(reader)
+        transaction.set_autocommit(False)
+        try:
+            message.done()
+            transaction.rollback()
+            message.done()
+            transaction.commit()
+        finally:
+            transaction.set_autocommit(True)
+        assert durable().cursor == 1
