@@ -94,9 +94,11 @@ class Election:
         request = self._request(timeout)
         return self._begin(acquire(self, request, stop), request, stop)
 
-    async def acampaign(self, timeout: object = None) -> Term:
-        """``campaign`` for asyncio; waiting occupies no thread."""
-        return await self._abegin(await aacquire(self, self._request(timeout)))
+    async def acampaign(self, timeout: object = None, *, stop: Callable[[], bool] = lambda: False) -> Term:
+        """``campaign`` for asyncio; waiting occupies no thread. ``stop`` is a plain function here, too."""
+        options.plain_function("stop", stop, "a plain function, which tells whether to end")
+        request = self._request(timeout)
+        return await self._abegin(await aacquire(self, request, stop=stop), request, stop)
 
     def try_now(self) -> Term | None:
         """Return the term of this process as the leader; None when somebody else leads, or is next.
@@ -113,8 +115,9 @@ class Election:
 
     async def atry_now(self) -> Term | None:
         """``try_now`` for asyncio."""
-        leases = await atry_now(self, self._request(0.0))
-        return None if leases is None else await self._abegin(leases)
+        request = self._request(0.0)
+        leases = await atry_now(self, request)
+        return None if leases is None else await self._abegin(leases, request)
 
     def leader(self) -> Leader | None:
         """Return who leads at this moment of the database's clock; None: nobody. Raises DatabaseUnavailable."""
@@ -157,11 +160,16 @@ class Election:
                 raise self.timed_out(request, term.holder, None)
             term.lost.wait(min(left, NAP))
 
-    async def _abegin(self, leases: list[Any]) -> Term:
+    async def _abegin(
+        self, leases: list[Any], request: Request, stop: Callable[[], bool] = lambda: False
+    ) -> Term:
         term: Term = leases[0]
         try:
             over_at = await in_thread(self._note, term)
-            await asyncio.sleep(max(0.0, over_at - monotonic()))
+            while term.is_leader and (left := over_at - monotonic()) > 0:
+                if stop():
+                    raise self.timed_out(request, term.holder, None)
+                await asyncio.sleep(min(left, NAP))
             return await in_thread(self._deliver, term)
         except BaseException:
             await in_thread(term.abandon)

@@ -5,7 +5,9 @@ from typing import Any
 from django.db import connections, router
 
 from resourcepool.database.retry import retrying
+from resourcepool.database.short_statements import rows_locked
 from resourcepool.events import say
+from resourcepool.exceptions import RowLocked
 from resourcepool.leases import verbs
 from resourcepool.locks.models import AbstractNamed, SemaphorePermit
 from resourcepool.locks.owners import owner_in
@@ -14,6 +16,7 @@ from resourcepool.locks.semaphore import Semaphore
 from resourcepool.locks.taking_away import said, take_away
 from resourcepool.signals import Fact, What, tell
 
+MOST_TOLD = 3  # names in an error
 
 def free(rows: Any, reason: str, *, actor: str = "") -> int:
     """Take every lease of the names of ``rows`` away; return how many names were held.
@@ -46,19 +49,29 @@ def resize_names(rows: Any, permits: int, reason: str, *, actor: str = "") -> in
 
     Raises:
         BadOption: ``reason`` or ``actor`` is no line of text; nothing has been changed.
-        RowLocked: a holder keeps a permit locked (``guard``); those before it, by name, have been resized.
+        RowLocked: holders keep permits locked (``guard``); it names some of these, all others have been resized.
         DatabaseUnavailable: it is not known which have been.
     """
     reason, actor = said(reason, actor)
     using = router.db_for_write(SemaphorePermit)
     names = retrying(connections[using], lambda: set(rows.using(using).values_list("name", flat=True)))
+    locked: list[str] = []
     for name in sorted(names):
         semaphore = Semaphore(name)
         before = semaphore.value
-        semaphore.resize(permits)
+        try:
+            semaphore.resize(permits)
+        except RowLocked:
+            locked.append(name)
+            continue
         why = say("resized", before=before, after=permits, why=reason)
         key = SemaphorePermit.key_of(name, 0)
-        tell(Fact(What.RESIZED, SemaphorePermit, using, key, reason=why, actor=actor))
+        row = verbs.rows_of(connections[using], SemaphorePermit).filter(pk=key).values_list("fence", flat=True)
+        fence = retrying(connections[using], row.first) or 0  # by which events of a row are sorted
+        tell(Fact(What.RESIZED, SemaphorePermit, using, key, fence, reason=why, actor=actor))
+    if locked:
+        told = ", ".join(locked[:MOST_TOLD]) + ", .." * (len(locked) > MOST_TOLD)
+        raise rows_locked(using, len(locked), len(names) - len(locked), told)
     return len(names)
 
 

@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -22,6 +22,7 @@ from resourcepool.locks.owners import owner_in
 from resourcepool.locks.permits import PermitLease
 from resourcepool.locks.process_holds import holds
 from resourcepool.locks.taking_away import said, take_away
+from resourcepool.signals import Fact, What, tell
 
 KINDS: tuple[Any, ...] = (Mutex, SemaphorePermit, RWLockPermit, Notification)
 AN_INCARNATION = re.compile(r"[0-9a-f]{8}")
@@ -54,7 +55,7 @@ def release_all(holder: str | None = None, *, reason: str = "", actor: str = "")
         allowed = "a holder as lists show it, or the 8 hexadecimal digits in it that tell a process"
         raise BadOption("holder", holder, allowed)
     if incarnation == owner_in(default_holder())[0]:
-        return _release_ours()
+        return _release_ours(lambda lease: _tell_freed(lease, reason, actor))
     return sum(_release_theirs(model, incarnation, reason, actor) for model in KINDS)
 
 
@@ -63,7 +64,11 @@ async def arelease_all(holder: str | None = None, *, reason: str = "", actor: st
     return await in_thread(partial(release_all, holder, reason=reason, actor=actor))
 
 
-def _release_ours() -> int:
+def _tell_freed(lease: LockLease, reason: str, actor: str) -> None:
+    tell(Fact(What.FREED, lease.model, lease.using, lease.pk, lease.fence, lease.holder, reason, actor))
+
+
+def _release_ours(tell_of: Callable[[LockLease], object] = id) -> int:
     owners.forget()  # first: what another thread gets from now on stays known to it
     holds.forget()
     groups: dict[Any, list[LockLease]] = defaultdict(list)
@@ -82,7 +87,10 @@ def _release_ours() -> int:
                 pass
             except DatabaseUnavailable as error:
                 trouble = error
-            released += sum(lease.was_given_back for lease in some)
+            given_back = [lease for lease in some if lease.was_given_back]
+            released += len(given_back)
+            for lease in given_back:
+                tell_of(lease)
     if trouble is not None:
         raise trouble
     return released

@@ -251,6 +251,21 @@ def test_so_does_one_under_asyncio_that_is_cancelled() -> None:
     _waits_for_the_lock_delay()
 
 
+async def _stopped(lock_delay: float) -> None:
+    answers = iter([False])
+    with pytest.raises(AcquireTimeout, match="was not won"):
+        await Election("reports", lock_delay=lock_delay).acampaign(stop=lambda: next(answers, True))
+
+
+def test_stop_ends_the_wait_and_the_lock_delay_under_asyncio_too() -> None:
+    _dead_leader()
+    asyncio.run(_stopped(3_600))
+    assert Election("reports").leader() is None
+    with Election("reports").campaign() as term:
+        asyncio.run(_stopped(0))
+        assert term.is_leader
+
+
 @pytest.mark.parametrize("name", ["", "a\x00b", "\ud800", "x" * 100_000, 7, "'; DROP TABLE x; --", "名"])
 def test_nobody_has_a_hostile_name(name: Any) -> None:
     with Election("reports").campaign() as term:

@@ -171,6 +171,17 @@ class TestOfAnother:
         told = Event.objects.filter(what="freed").values_list("holder", "actor", "reason")
         assert set(told) == {(STRANGER, "anna", "hung")}
 
+    def test_the_history_says_who_did_it_to_the_operators_own_process(self, settings: Any) -> None:
+        settings.RESOURCEPOOL = {"HISTORY": True}
+        mine = Lock("report").acquire().holder
+        Semaphore("seats", 2).acquire(n=2)
+        assert release_all(mine, reason="a drill", actor="zoe") == 3
+        Lock("report").acquire()
+        assert release_all() == 1  # that is no act of an operator
+        recorder.flush()
+        told = Event.objects.filter(what="freed", actor="zoe").values_list("row", "reason")
+        assert sorted(told) == [(row, "a drill") for row in ("report", "seats#0", "seats#1")]
+
     def test_a_living_process_finds_out(self, spawn: Spawner) -> None:
         child = spawn(hold_until_told)
         holder = child.line("/")

@@ -6,10 +6,12 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
-from resourcepool.exceptions import BadOption
+from resourcepool.exceptions import BadOption, RowLocked
 from resourcepool.locks import Semaphore
+from resourcepool.locks.operating import resize_names
 from resourcepool.models import SemaphorePermit
 from tests.eventually import InBackground, eventually
+from tests.locking import locked, wait_for_a_second_only
 from tests.locks.seats import held, in_line, permit
 
 
@@ -108,3 +110,18 @@ def test_it_stays_so_whatever_the_code_says(caplog: pytest.LogCaptureFixture) ->
 def test_a_bad_size_is_refused(n: Any) -> None:
     with pytest.raises(BadOption, match="n="):
         Semaphore("seats").resize(n)
+
+
+@pytest.mark.only("mysql", "postgresql")  # on SQLite nobody else writes while a transaction is open
+def test_of_several_names_those_that_are_locked_are_named_and_all_others_are_done(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    wait_for_a_second_only(monkeypatch)
+    for name in ("a", "b", "c"):
+        held(Semaphore(name, 1))
+    with locked(SemaphorePermit.objects.get(name="b")), pytest.raises(RowLocked, match="1 locked .*: b") as error:
+        resize_names(SemaphorePermit.objects.filter(name__in=["a", "b"]), 4, "more")
+    assert error.value.done == 1
+    with locked(*SemaphorePermit.objects.filter(name__in=["b", "c"])), pytest.raises(RowLocked, match="2 locked .*: b, c"):
+        resize_names(SemaphorePermit.objects.all(), 5, "more")
+    assert [Semaphore(name).value for name in ("a", "b", "c")] == [5, 1, 1]

@@ -166,6 +166,7 @@ class TestResizing:
         event = Event.objects.get(what="resized")
         assert (event.pool, event.row) == ("resourcepool.semaphorepermit", "busy#0")
         assert event.reason == "4 to 5 permits: one more bought"
+        assert event.fence == SemaphorePermit.objects.get(pk="busy#0").fence > 0
         assert event.actor.endswith("(shell)")
 
     def test_fewer_than_are_held_says_how_many_are_too_many(self) -> None:
