@@ -35,6 +35,12 @@ class SemaphoreHold(Hold):
 
     arelease = for_asyncio(release)
 
+    def let_go(self) -> None:
+        """Never renew them again: those that are not given back expire."""
+        for lease in self.leases:
+            lease.let_go()
+        holds.remove(self)
+
 
 class ProcessHolds:
     """The holds of this process by name, in the order in which it got them."""

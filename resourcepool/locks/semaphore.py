@@ -155,6 +155,16 @@ class Semaphore(Permits, Face[SemaphoreHold]):
 
     aresize = for_asyncio(resize)
 
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        hold: SemaphoreHold | None = None
+        try:
+            hold = next(reversed(held_by(current()).get(self.key, ())), None)
+            super().__exit__(kind, *rest)
+        except BaseException:  # perhaps a signal's: the block is over, and nobody else would release it
+            if hold is not None:
+                hold.let_go()
+            raise
+
     def _entered(self, hold: SemaphoreHold) -> SemaphoreHold:
         hold.is_of_block = True
         held_by(current()).setdefault(self.key, []).append(hold)  # of the innermost ``with`` block last

@@ -52,8 +52,8 @@ CHANNELS = (
     Mutation(
         "channels: a cursor is moved by its fence",
         SEAT,
-        "filter(pk=self.pk, fence=self.fence)\n        live",
-        "filter(pk=self.pk)\n        live",
+        "filter(pk=self.pk, fence=self.fence)\n        return mine",
+        "filter(pk=self.pk)\n        return mine",
         (*READS, *OPERATES),
     ),
     Mutation(
@@ -69,6 +69,27 @@ CHANNELS = (
         "is_once = is_atomic and is_in_hand",
         "is_once = False",
         READS,
+    ),
+    Mutation(
+        "channels: a message of an earlier turn is not done in a later one",
+        POSITION,
+        "if turn != self._turn:",
+        "if False:",
+        READS,
+    ),
+    Mutation(
+        "channels: without autocommit done() is no more than the transaction",
+        POSITION,
+        "connection.in_atomic_block or not connection.get_autocommit()",
+        "connection.in_atomic_block",
+        READS,
+    ),
+    Mutation(
+        "channels: what an interrupted caller has not got is delivered once more",
+        POSITION,
+        "self._in_hand, self._is_told = 0, isinstance(error, MessagesMissed)",
+        "pass",
+        ("tests/locks/channels/test_interrupted_anywhere.py",),
     ),
     Mutation(
         "channels: one that an operator removed is not made again",

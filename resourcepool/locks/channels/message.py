@@ -34,8 +34,8 @@ class Message:
         So what a handler writes to the same database, and that it is done, is committed together or not at all.
 
         Raises:
-            LeaseLost: somebody else reads under this name by now, or nobody has what ``subscribe`` returned any more;
-                nothing was changed.
+            LeaseLost: somebody else reads under this name by now, or did so since this message came; the channel was
+                removed since; or nobody has what ``subscribe`` returned any more. Nothing was changed.
             LeaseReleased: a transaction before this one has it done: its commit got no answer, and was made. Ask for the
                 next message.
             DatabaseUnavailable: it is unknown whether it was stored.
