@@ -165,15 +165,19 @@ class Election:
     ) -> Term:
         term: Term = leases[0]
         try:
-            over_at = await in_thread(self._note, term)
-            while term.is_leader and (left := over_at - monotonic()) > 0:
-                if stop():
-                    raise self.timed_out(request, term.holder, None)
-                await asyncio.sleep(min(left, NAP))
+            await self._akeep_lock_delay(term, await in_thread(self._note, term), request, stop)
             return await in_thread(self._deliver, term)
         except BaseException:
             await in_thread(term.abandon)
             raise
+
+    async def _akeep_lock_delay(
+        self, term: Term, over_at: float, request: Request, stop: Callable[[], bool]
+    ) -> None:
+        while term.is_leader and (left := over_at - monotonic()) > 0:
+            if stop():
+                raise self.timed_out(request, term.holder, None)
+            await asyncio.sleep(min(left, NAP))
 
     def _note(self, term: Term) -> float:
         """Write down that the term has begun; return when the lock-delay is over, by this process's clock."""

@@ -18,6 +18,7 @@ from resourcepool.signals import Fact, What, tell
 
 MOST_TOLD = 3  # names in an error
 
+
 def free(rows: Any, reason: str, *, actor: str = "") -> int:
     """Take every lease of the names of ``rows`` away; return how many names were held.
 

@@ -279,7 +279,9 @@ async def _awaited(waiter: Waiter, stop: Callable[[], bool] | None) -> Leases:
         if stop is not None and stop():
             raise TimeoutError
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(NAP):  # not ``wait_for``, which Python 3.11 may go on after a cancellation
+            async with asyncio.timeout(
+                NAP
+            ):  # not ``wait_for``, which Python 3.11 may go on after a cancellation
                 await is_decided.wait()
     return waiter.outcome.result()
 

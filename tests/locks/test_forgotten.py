@@ -111,7 +111,10 @@ def test_what_an_interrupted_release_has_not_given_back_is_let_go_or_released_ag
 
 
 def test_an_interrupted_end_of_a_block_leaves_no_permit_held() -> None:
-    seats, held = Semaphore("seats", 2), list[Any]()  # as the variable of a ``with`` block, which is there after it
+    seats, held = (
+        Semaphore("seats", 2),
+        list[Any](),
+    )  # as the variable of a ``with`` block, which is there after it
 
     def prepare() -> None:
         release_all()
@@ -123,7 +126,9 @@ def test_an_interrupted_end_of_a_block_leaves_no_permit_held() -> None:
         seats.__exit__(None, None, None)
         end()
 
-    for place in at_each_line(leave, prepare, files=("/locks/semaphore.py", "/locks/face.py", "/locks/permits.py"), since=["__exit__"]):
+    for place in at_each_line(
+        leave, prepare, files=("/locks/semaphore.py", "/locks/face.py", "/locks/permits.py"), since=["__exit__"]
+    ):
         if holds._all and "in __exit__" in place:  # it has not begun: it can be released
             seats.release()
         assert not holds._all, place

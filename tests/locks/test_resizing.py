@@ -119,9 +119,15 @@ def test_of_several_names_those_that_are_locked_are_named_and_all_others_are_don
     wait_for_a_second_only(monkeypatch)
     for name in ("a", "b", "c"):
         held(Semaphore(name, 1))
-    with locked(SemaphorePermit.objects.get(name="b")), pytest.raises(RowLocked, match="1 locked .*: b") as error:
+    with (
+        locked(SemaphorePermit.objects.get(name="b")),
+        pytest.raises(RowLocked, match=r"1 locked .*: b") as error,
+    ):
         resize_names(SemaphorePermit.objects.filter(name__in=["a", "b"]), 4, "more")
     assert error.value.done == 1
-    with locked(*SemaphorePermit.objects.filter(name__in=["b", "c"])), pytest.raises(RowLocked, match="2 locked .*: b, c"):
+    with (
+        locked(*SemaphorePermit.objects.filter(name__in=["b", "c"])),
+        pytest.raises(RowLocked, match=r"2 locked .*: b, c"),
+    ):
         resize_names(SemaphorePermit.objects.all(), 5, "more")
     assert [Semaphore(name).value for name in ("a", "b", "c")] == [5, 1, 1]

@@ -26,7 +26,9 @@ class Message:
     publisher: str
     # Weak: a message that a traceback still has would keep the name of its subscription from others.
     _note_done: "weakref.WeakMethod[Callable[[int, int], None]]" = field(repr=False, compare=False)
-    _turn: int = field(repr=False, compare=False)  # of the subscription's turns to read, the one in which it came
+    _turn: int = field(
+        repr=False, compare=False
+    )  # of the subscription's turns to read, the one in which it came
 
     def done(self) -> None:
         """Move the cursor to this message now; of a durable one in the caller's transaction, if one is open.
@@ -36,8 +38,8 @@ class Message:
         Raises:
             LeaseLost: somebody else reads under this name by now, or did so since this message came; the channel was
                 removed since; or nobody has what ``subscribe`` returned any more. Nothing was changed.
-            LeaseReleased: a transaction before this one has it done: its commit got no answer, and was made. Ask for the
-                next message.
+            LeaseReleased: a transaction before this one has it done: its commit got no answer, and was made. Ask for
+                the next message.
             DatabaseUnavailable: it is unknown whether it was stored.
         """
         if (note_done := self._note_done()) is None:

@@ -47,7 +47,9 @@ class Position:
         self.place, self._is_new = Place(), True
         self._read: deque[tuple[Any, ...]] = deque()
         self._in_hand = 0  # the number of the message that the consumer has
-        self._turn = 0  # goes up when it begins again, where others may have been meanwhile, or in another channel
+        self._turn = (
+            0  # goes up when it begins again, where others may have been meanwhile, or in another channel
+        )
         self._stored, self._stored_at, self._missed = 0, 0.0, 0
         self._missing: tuple[int, int] | None = None  # the first and the last that are to be told
         self._is_told = False
@@ -107,7 +109,9 @@ class Position:
     def note_done(self, number: int, turn: int) -> None:
         """See ``Message.done``."""
         if turn != self._turn:
-            raise LeaseLost(f"message {number} was read before {self._seat.name!r} was lost, or the channel was removed")
+            raise LeaseLost(
+                f"message {number} was read before {self._seat.name!r} was lost, or the channel was removed"
+            )
         is_in_hand, cursor, lease = number > self.place.cursor, max(number, self.place.cursor), self.lease
         if not self._seat.is_durable or cursor == self._stored:
             self.place = self.place._replace(cursor=cursor)
@@ -122,7 +126,9 @@ class Position:
         with answer_timeout():
             if not (lease.store_once if is_once else lease.store)(cursor, self._missed):
                 if is_once and lease.has_stored(cursor):
-                    raise LeaseReleased(f"message {number} of {lease} is done already, by a transaction before this one")
+                    raise LeaseReleased(
+                        f"message {number} of {lease} is done already, by a transaction before this one"
+                    )
                 self.lose()
                 raise LeaseLost(f"{lease} is lost: somebody else reads under this name")
         if not is_atomic:  # a rollback would undo it

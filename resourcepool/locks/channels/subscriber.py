@@ -244,7 +244,9 @@ class Subscriber:
                 if (left := until - monotonic()) <= 0:
                     break
                 with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(min(left, NAP)):  # ``wait_for`` of Python 3.11 may miss the task's end
+                    async with asyncio.timeout(
+                        min(left, NAP)
+                    ):  # ``wait_for`` of Python 3.11 may miss the task's end
                         await is_told.wait()
         finally:
             look.leave(news)

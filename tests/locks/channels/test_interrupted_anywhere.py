@@ -4,8 +4,8 @@ import gc
 
 import pytest
 
-from resourcepool.leases.keeper import keeper
 from resourcepool.exceptions import MessagesMissed
+from resourcepool.leases.keeper import keeper
 from resourcepool.locks import Channel
 from resourcepool.locks.channels import position
 from resourcepool.models import Broadcast, BroadcastMessage
