@@ -122,14 +122,14 @@ CHANNELS = (
     Mutation(
         "channels: what is told of is not lost with a cancelled call",
         POSITION,
-        "        self._untold = MessagesMissed(",
-        "        raise MessagesMissed(",
+        "        self._missing = first, last\n",
+        "        raise self._messages_missed(first, last)\n",
         ASYNC,
     ),
     Mutation(
         "channels: a rollback undoes what is done",
         POSITION,
-        "if not connections[self._seat.using].in_atomic_block:  # a rollback would undo it",
+        "if not is_atomic:  # a rollback would undo it",
         "if True:",
         READS,
     ),

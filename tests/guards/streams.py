@@ -9,6 +9,7 @@ MODELS, ORDER, POLICY = "taskqueue/models.py", "taskqueue/order.py", "taskqueue/
 ABSTRACT = "taskqueue/abstract.py"
 SUBMITTING, BEAT = "taskqueue/submitting.py", "celery_beat.py"
 
+STOPPED = "                raise self.timed_out(request, term.holder, None)\n"
 CAMPAIGNS = ("tests/elections",)
 EACH_ATTEMPT, EACH_TURN = ("tests/taskqueue/test_attempts.py",), ("tests/taskqueue/test_leading.py",)
 CHOICE, JUDGEMENT = ("tests/taskqueue/test_order.py",), ("tests/taskqueue/test_policy.py",)
@@ -37,8 +38,15 @@ ELECTIONS = (
     Mutation(
         "elections: who is to stop does not wait",
         ELECTION,
-        "            if stop():\n",
-        "            if 0:\n",
+        f"            if stop():\n{STOPPED}            term.lost.wait",
+        f"            if 0:\n{STOPPED}            term.lost.wait",
+        CAMPAIGNS,
+    ),
+    Mutation(
+        "elections: who is to stop does not wait under asyncio either",
+        ELECTION,
+        f"            if stop():\n{STOPPED}            await asyncio.sleep",
+        f"            if 0:\n{STOPPED}            await asyncio.sleep",
         CAMPAIGNS,
     ),
     Mutation(
