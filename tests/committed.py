@@ -23,6 +23,7 @@ from resourcepool.models import (
     BroadcastMessage,
     Dispenser,
     DispenserTask,
+    Event,
     Move,
     Queue,
     TaskType,
@@ -37,7 +38,7 @@ from tests.app.models import Team
 from tests.app.rows import leased_models
 from tests.eventually import eventually
 
-OTHERS = (Team, Queue, Move, TaskType, DispenserTask, Dispenser, Topic, Broadcast, BroadcastMessage)
+OTHERS = (Event, Team, Queue, Move, TaskType, DispenserTask, Dispenser, Topic, Broadcast, BroadcastMessage)
 
 
 @pytest.fixture
