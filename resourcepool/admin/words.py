@@ -168,7 +168,7 @@ def zone() -> str:
     if not settings.USE_TZ:
         return ""
     offset = timezone.localtime().isoformat()[-6:]
-    return _("Moments are in the time zone %(name)s (%(offset)s).") % {
+    return _("Times are shown in %(name)s (%(offset)s).") % {
         "name": timezone.get_current_timezone_name(),
         "offset": offset,
     }

@@ -27,11 +27,11 @@ def cache_lock(
     version: int | str | None = None,
     timeout: float | None = None,
     sleep: float = 0.1,
+    blocking: bool = True,
     blocking_timeout: float | None = None,
     client: object = None,
     thread_local: bool = True,
     *,
-    blocking: bool = True,
     lock_class: Callable[..., Any] | None = None,
     raise_on_release_error: bool = True,
 ) -> "RedisStyleLock":

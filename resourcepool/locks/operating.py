@@ -15,6 +15,7 @@ from resourcepool.locks.releasing import AN_INCARNATION, release_all
 from resourcepool.locks.semaphore import Semaphore
 from resourcepool.locks.taking_away import said, take_away
 from resourcepool.signals import Fact, What, tell
+from resourcepool.waiting.models import Ticket
 
 MOST_TOLD = 3  # names in an error
 
@@ -79,6 +80,8 @@ def resize_names(rows: Any, permits: int, reason: str, *, actor: str = "") -> in
 def free_holders(rows: Any, reason: str, *, actor: str = "") -> int:
     """Take everything away from the processes that hold a name of ``rows``, of other names and kinds, too.
 
+    Not from one that waits for several permits, and has got some of them so far: it is not what hangs.
+
     Returns:
         How many names of ``rows`` were held by these.
 
@@ -90,7 +93,9 @@ def free_holders(rows: Any, reason: str, *, actor: str = "") -> int:
     connection = connections[router.db_for_write(model)]
     names = retrying(connection, lambda: set(rows.using(connection.alias).values_list("name", flat=True)))
     of_names = verbs.rows_of(connection, model).filter(name__in=names).held()
-    held = retrying(connection, lambda: list(of_names.values_list("name", "holder")))
+    collecting = Ticket.objects.using(connection.alias).for_rows_of(model).waiting().values("holder")
+    of_holders = of_names.exclude(holder__in=collecting).values_list("name", "holder")
+    held = retrying(connection, lambda: list(of_holders))
     theirs = [
         (name, process) for name, holder in held if AN_INCARNATION.fullmatch(process := owner_in(holder)[0])
     ]

@@ -11,7 +11,7 @@ from resourcepool.management.tables import Column, table
 from resourcepool.status.durations import duration
 from resourcepool.status.locks.cycles import Cycle, who
 from resourcepool.status.locks.kinds import LockKind
-from resourcepool.status.locks.names import LockStatus
+from resourcepool.status.locks.names import Holding, LockStatus
 from resourcepool.status.locks.of_holder import HeldName
 
 HOLDER = 26  # characters
@@ -26,7 +26,12 @@ def _first(one: LockStatus) -> str:
         return _("stands") if one.stands else _("removed")
     if not one.kind.is_held:
         return ngettext("%d notified", "%d notified", one.held) % one.held if one.held else "-"
-    return who(one.holders[0].holder) if one.holders else "-"
+    return who(one.in_use[0].holder) if one.in_use else "-"
+
+
+def _left(one: Holding) -> str:
+    left = duration(one.expires_in)
+    return _("%s; waits for more") % left if one.is_waiting else left
 
 
 COLUMNS = (
@@ -34,14 +39,14 @@ COLUMNS = (
     Column(gettext_lazy("name"), lambda one: one.name, widest=24),
     Column(gettext_lazy("held"), _held, is_number=True),
     Column(gettext_lazy("holder"), _first, widest=HOLDER),
-    Column(gettext_lazy("wait"), lambda one: one.waiters, is_number=True),
-    Column(gettext_lazy("for"), lambda one: or_dash(one.longest_wait, duration)),
+    Column(gettext_lazy("waiters"), lambda one: one.waiters, is_number=True),
+    Column(gettext_lazy("longest wait"), lambda one: or_dash(one.longest_wait, duration)),
 )
 HOLDERS = (
     Column(gettext_lazy("holder"), lambda one: one.holder, widest=46),
     Column(gettext_lazy("permits"), lambda one: one.permits, is_number=True),
     Column(gettext_lazy("fence"), lambda one: one.fence, is_number=True),
-    Column(gettext_lazy("expires in"), lambda one: duration(one.expires_in)),
+    Column(gettext_lazy("expires in"), _left),
 )
 NOTIFIED = (HOLDERS[0], HOLDERS[-1])
 LINE = (
@@ -66,9 +71,11 @@ def held_names(found: Sequence[HeldName]) -> list[Any]:
     return [table(found, OF_HOLDER)]
 
 
-def locks_as_text(found: Sequence[LockStatus]) -> list[Any]:
-    """Return a table of these."""
-    return [table(found, COLUMNS)] if found else [_("There is none.")]
+def locks_as_text(found: Sequence[LockStatus], circles: Sequence[Cycle]) -> list[Any]:
+    """Return a table of these, and below it the circles, wherever they are."""
+    if not found:
+        return [_("There is none.")]
+    return [table(found, COLUMNS), *(["", *cycles_as_text(circles)] if circles else [])]
 
 
 def locks_in_full(found: Iterable[LockStatus], circles: Sequence[Cycle]) -> Iterator[Any]:

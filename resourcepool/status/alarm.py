@@ -47,6 +47,20 @@ class Kind(StrEnum):
     EXPIRED = "expired"
 
 
+def lock_called(kind: str, name: str) -> str:
+    """Return the name of a lock, or a relative of locks, with its kind (a ``LockKind``), for people."""
+    match kind:
+        case "semaphore":
+            return _("semaphore %s") % name
+        case "rwlock":
+            return _("read-write lock %s") % name
+        case "condition":
+            return _("condition %s") % name
+        case "barrier":
+            return _("barrier %s") % name
+    return _("lock %s") % name
+
+
 @dataclass(frozen=True, slots=True)
 class Alarm:
     """One problem that exists now.
@@ -76,7 +90,7 @@ class Alarm:
         if self.pool.startswith(ABOUT_TIMERS):
             return _("timers: %s") % self.pool.removeprefix(ABOUT_TIMERS)
         if self.pool.startswith(ABOUT_LOCKS):
-            return _("locks: %s") % self.pool.removeprefix(ABOUT_LOCKS)
+            return _("locks: %s") % lock_called(*self.pool.removeprefix(ABOUT_LOCKS).split(" ", 1))
         if self.pool.startswith(ABOUT_CHANNELS):
             return _("channel: %s") % self.pool.removeprefix(ABOUT_CHANNELS)
         return self.pool

@@ -110,7 +110,7 @@ def test_a_moment_has_seconds_and_the_zone_that_the_page_tells(settings: Any) ->
         assert moment(at) == "2026-11-22 02:41:50"
         assert short_moment(at, at + datetime.timedelta(hours=1)) == "02:41:50"
         assert short_moment(at, at + datetime.timedelta(days=1)) == moment(at)
-        assert zone() == "Moments are in the time zone Asia/Shanghai (+08:00)."
+        assert zone() == "Times are shown in Asia/Shanghai (+08:00)."
     settings.USE_TZ = False
     assert zone() == ""
 

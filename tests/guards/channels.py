@@ -43,6 +43,13 @@ CHANNELS = (
         PUBLISHES,
     ),
     Mutation(
+        "channels: a cursor is moved no further than what is published",
+        "locks/channels/models.py",
+        "min(int(to) - 1, newest)",
+        "int(to) - 1",
+        ("tests/locks/channels/test_operators.py",),
+    ),
+    Mutation(
         "channels: a full one is refused",
         PUBLISHING,
         "if least is None or number - least <= self._most:",

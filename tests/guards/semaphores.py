@@ -145,6 +145,13 @@ SEMAPHORES = (
         ALL,
     ),
     Mutation(
+        "free holders: not from who waits for the rest",
+        "locks/operating.py",
+        ".exclude(holder__in=collecting)",
+        "",
+        ALL,
+    ),
+    Mutation(
         "release_all: what has expired is not taken",
         RELEASING,
         ".held().filter(holder__contains",

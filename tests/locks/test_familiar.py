@@ -83,6 +83,14 @@ def test_it_takes_what_redis_py_takes() -> None:
         assert set(theirs) <= set(inspect.signature(getattr(RedisStyleLock, name)).parameters), name
 
 
+def test_what_is_given_by_position_is_what_django_redis_takes_there() -> None:
+    """Of django-redis 5.4 to 7.0, but for its first one, ``self``."""
+    theirs = ["key", "version", "timeout", "sleep", "blocking", "blocking_timeout", "client", "thread_local"]
+    positional = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    ours = inspect.signature(cache_lock).parameters.values()
+    assert [one.name for one in ours if one.kind is positional] == theirs
+
+
 KAZOO = {  # 2.11
     "Lock": "acquire ephemeral cancel contenders release is_acquired",
     "ReadLock": "",

@@ -11,7 +11,7 @@ from resourcepool.exceptions import BadOption, NotHeld
 from resourcepool.history.recorder import recorder
 from resourcepool.leases.terms import default_holder
 from resourcepool.locks import Lock, RWLock, Semaphore, release_all
-from resourcepool.locks.operating import free
+from resourcepool.locks.operating import free, free_holders
 from resourcepool.models import Event, Mutex, RWLockPermit, SemaphorePermit, Ticket
 from tests.app.rows import columns, steal
 from tests.eventually import InBackground, eventually
@@ -187,3 +187,17 @@ class TestOfAnother:
         holder = child.line("/")
         assert release_all(holder) == 3
         assert child.line("lost")
+
+
+def test_freeing_the_holders_of_a_name_spares_a_process_that_waits_for_the_rest_of_it() -> None:
+    """It has got some of the permits so far: it is not what hangs, and what else it holds is in use."""
+    waiter, until = "near/8/MainThread/deadbeef.4@1", DbLater(60)
+    held_by(STRANGER)
+    RWLockPermit.objects.create(key="book#1", name="book", holder=waiter, busy_before=until)
+    Mutex.objects.create(name="other", holder=waiter.replace(".4@", ".3@"), busy_before=until)
+    line = {"pool": "resourcepool.rwlockpermit:book", "selector": "book", "count": 2}
+    Ticket.objects.create(**line, holder=waiter, busy_before=until, asked_at=DbLater(-1))
+    assert free_holders(RWLockPermit.objects.filter(name="book"), "it hangs") == 1
+    assert set(Mutex.objects.held().values_list("name", flat=True)) == {"other"}
+    assert not SemaphorePermit.objects.held().exists()
+    assert set(RWLockPermit.objects.held().values_list("holder", flat=True)) == {waiter}

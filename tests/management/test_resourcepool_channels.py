@@ -50,11 +50,20 @@ def test_messages_are_published_and_printed(channel: Channel) -> None:
     assert len(printed.out.splitlines()) == 2
 
 
+def test_listening_to_a_channel_that_is_not_there_says_so() -> None:
+    words = "listen", "confg", "--timeout", "0"
+    assert [run("channels", *words).err.splitlines()[0] for _ in range(2)] == [
+        "there was no channel confg until now",
+        "listening; Ctrl-C ends it",
+    ]
+
+
 def test_cursors_are_moved_and_all_else_is_removed(channel: Channel) -> None:
     assert run("channels", "move", "config", "indexer", "--to", "now", "--yes").out == "1 was moved.\n"
     assert Subscription.objects.get().cursor == 2
     assert "now, start, or" in run("channels", "move", "config", "indexer", "--to", "0", "--yes").err
-    assert "indexer" in run("channels", "move", "config", "x", "--to", "now", "--yes").err
+    assert "must be one of indexer" in run("channels", "move", "config", "x", "--to", "now", "--yes").err
+    assert "config/indexer?" in run("channels", "move", "config", "indexer", "--to", "now").err
     with channel.subscribe("indexer"):
         assert "somebody reads it" in run("channels", "forget", "config", "indexer", "--yes").err
     assert run("channels", "forget", "config", "indexer", "--yes").out == "1 was removed.\n"

@@ -24,7 +24,7 @@ def test_without_locks_it_says_so() -> None:
 class TestShowing:
     def test_all_names_are_listed_within_80_columns(self) -> None:
         lines = run("locks").out.splitlines()
-        assert lines[0].split() == ["kind", "name", "held", "holder", "wait", "for"]
+        assert lines[0].split() == ["kind", "name", "held", "holder", "waiters", "longest", "wait"]
         assert lines[1].split() == ["lock", "busy", "1/1", "web-1/4711/worker-1", "2", "40", "s"]
         assert lines[6].split()[:3] == ["condition", "orders", "-"]
         assert max(map(len, lines)) <= 80
@@ -46,11 +46,18 @@ class TestShowing:
         assert [one["kind"] for one in both["locks"]] == ["lock", "semaphore"]
         assert run("locks", "show", "nothing").code == 1
 
+    def test_who_waits_for_more_permits_is_told_from_who_holds_them(self) -> None:
+        permits("rwlock", "rates", [later(A), later(A), B])
+        waits("rwlock", "rates", A, count=3)
+        assert "worker-2" in run("locks", "list", "--prefix", "rates").out
+        shown = run("locks", "show", "rates").out.splitlines()
+        assert [line.partition(" ")[0] for line in shown if "waits for more" in line] == [later(A)]
+
     def test_a_circle_is_named(self) -> None:
         lock("next", B)
         waits("lock", "next", A)
         said = "web-1/4711/worker-2 holds lock next and waits for lock busy"
-        for words in (["cycles"], ["show", "busy"]):
+        for words in ([], ["list", "--kind", "semaphore"], ["cycles"], ["show", "busy"]):
             assert said in run("locks", *words).out
         assert json.loads(run("locks", "cycles", "--json").out)["cycles"][0]["is_certain"] is True
         assert "deadlock" not in run("locks", "show", "idle").out
@@ -187,8 +194,8 @@ class TestResizing:
     @pytest.mark.parametrize(
         ("words", "said"),
         [
-            (["nothing", "3", "--reason", "x"], "no lock, semaphore"),
-            (["catalogue", "3", "--reason", "x"], "no lock, semaphore"),
+            (["nothing", "3", "--reason", "x"], "no semaphore nothing"),
+            (["catalogue", "3", "--reason", "x"], "no semaphore catalogue"),
             (["busy", "-1", "--reason", "x"], "-1"),
             (["busy", "10001", "--reason", "x"], "a whole number from 0 to 10000"),
             (["busy", "\u0664", "--reason", "x"], "a whole number from 0 to 10000"),

@@ -5,6 +5,7 @@ import shlex
 import pytest
 
 from resourcepool.dialect import DbLater
+from resourcepool.locks import Channel
 from resourcepool.models import Event, Proxy
 from resourcepool.resources.state import Status
 from tests.app.models import Device
@@ -164,3 +165,11 @@ def test_hostile_text_reaches_no_terminal() -> None:
     assert "?[2Jgone" in said
     assert "\x1b" not in said
     assert "\a" not in said
+
+
+@pytest.mark.django_db
+def test_a_channel_is_found_by_its_kind_as_a_lock_is() -> None:
+    Channel("config").publish(1)
+    assert run("why", "channel", "config").out == run("why", "config").out
+    assert "no channel is called other" in run("why", "channel", "other").err
+    assert "no stream is called config" in run("why", "stream", "config").err

@@ -92,7 +92,7 @@ class NamedAdmin(Timelined, ReadOnlyAdmin, AskingByRows):
         told = super().about(request, chosen, operation)
         if operation is FREE_HOLDER:
             found = standing_of(self.kind, [row.name for row in chosen[:SHOWN_ROWS]], holders=MOST_HOLDERS)
-            holders = {held.holder for one in found.values() for held in one.holders}
+            holders = {held.holder for one in found.values() for held in one.in_use}
             theirs = held_by(owner_in(holder)[0] for holder in holders)
             text = gettext("%(holder)s holds %(held)s")
             told["listed"] += [text % {"holder": one.who, "held": one.called} for one in theirs[:MOST_HOLDERS]]
@@ -138,8 +138,8 @@ class NamedAdmin(Timelined, ReadOnlyAdmin, AskingByRows):
     def held_by(self, row: Any) -> str:
         """Show the first holders."""
         one = self.status_of(row)
-        more = ".." if len(one.holders) > SHOWN else ""
-        return lines("", *(who(held.holder) for held in one.holders[:SHOWN]), more)
+        more = ".." if len(one.in_use) > SHOWN else ""
+        return lines("", *(who(held.holder) for held in one.in_use[:SHOWN]), more)
 
     @admin.display(description=_("waiting"))
     def waiting(self, row: Any) -> str:
@@ -156,9 +156,10 @@ class NamedAdmin(Timelined, ReadOnlyAdmin, AskingByRows):
         """Show who holds it, how many permits, and until when unless renewed."""
         several = gettext("%(holder)s: %(permits)d, fence %(fence)d, runs out in %(left)s unless renewed")
         one_row = gettext("%(holder)s: fence %(fence)d, runs out in %(left)s unless renewed")
+        so_far = gettext("%(holder)s: has got %(permits)d so far, and waits for more")
         text = several if self.kind.has_permits else one_row
         told = [
-            text
+            (so_far if held.is_waiting else text)
             % {
                 "holder": held.holder,
                 "permits": held.permits,

@@ -38,8 +38,8 @@ class Message:
         Raises:
             LeaseLost: somebody else reads under this name by now, or did so since this message came; the channel was
                 removed since; or nobody has what ``subscribe`` returned any more. Nothing was changed.
-            LeaseReleased: a transaction before this one has it done: its commit got no answer, and was made. Ask for
-                the next message.
+            LeaseReleased: it is done already: by a transaction before this one, whose commit got no answer, and was
+                made, or by this one. Ask for the next message.
             DatabaseUnavailable: it is unknown whether it was stored.
         """
         if (note_done := self._note_done()) is None:

@@ -140,6 +140,7 @@ class SubscriptionQuerySet(LeaseQuerySet):
     def move(self, to: str, actor: str = "") -> int:
         """Have them go on "now", from the "start", or from a number; returns how many.
 
+        A number that is not published yet is "now": nothing that is published is passed over by a slip of the hand.
         Whoever reads under the name at this moment loses it, and goes on there as well.
         """
         return self._done(What.MOVED, actor, to, partial(_move, to))
@@ -166,7 +167,7 @@ def _move(to: str, row: Any) -> int:
         return 0
     newest, oldest = found
     cursor = {"now": newest, "start": oldest - 1}.get(to)
-    changes = {"cursor": int(to) - 1 if cursor is None else cursor, "fence": F("fence") + 1}
+    changes = {"cursor": min(int(to) - 1, newest) if cursor is None else cursor, "fence": F("fence") + 1}
     return int(row.update(**changes, busy_before=DbNow(), holder=""))
 
 

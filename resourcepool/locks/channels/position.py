@@ -126,8 +126,10 @@ class Position:
         with answer_timeout():
             if not (lease.store_once if is_once else lease.store)(cursor, self._missed):
                 if is_once and lease.has_stored(cursor):
+                    where = f"subscription {self._seat.name!r} of channel {self._seat.broadcast.name!r}"
                     raise LeaseReleased(
-                        f"message {number} of {lease} is done already, by a transaction before this one"
+                        f"message {number} of {where} is done already: by a transaction before this one, whose commit"
+                        " got no answer, or by done() in this one"
                     )
                 self.lose()
                 raise LeaseLost(f"{lease} is lost: somebody else reads under this name")

@@ -15,7 +15,7 @@ from resourcepool import hints
 from resourcepool.database.retry import answer_timeout, retrying
 from resourcepool.dialect import DbNow, in_columns
 from resourcepool.events import say
-from resourcepool.exceptions import AcquireTimeout, LeaseLost
+from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable, LeaseLost
 from resourcepool.leases import verbs
 from resourcepool.leases.terms import Grant, Terms, default_holder
 from resourcepool.locks.channels.checking import From
@@ -183,6 +183,14 @@ class Seat:
 
     def timed_out(self, request: Request, holder: str, trouble: Exception | None) -> AcquireTimeout:
         """Return the error for a name under which somebody else reads."""
-        why = f": {trouble}" if trouble else "; another one reads"
+        why = f": {trouble}" if trouble else self._who_reads()
         where = f"subscription {self.name!r} of channel {self.broadcast.name!r}"
-        return AcquireTimeout(f"{where} did not come free within {request.timeout:g} s{why}")
+        return AcquireTimeout(f"{where} did not come free within {round(request.timeout, 3):g} s{why}")
+
+    def _who_reads(self) -> str:
+        rows = Subscription.objects.using(self.using).filter(pk=self._pk, busy_before__gt=DbNow())
+        try:
+            holder = retrying(connections[self.using], rows.values_list("holder", flat=True).first)
+        except DatabaseUnavailable:
+            holder = None
+        return f": {holder} reads it" if holder else ""

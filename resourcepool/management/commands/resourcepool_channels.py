@@ -7,9 +7,10 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from django.db import connections, router
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, gettext_noop
 
 from resourcepool.database.retry import retrying
+from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption, MessagesMissed
 from resourcepool.locks.channels.channel import Channel
 from resourcepool.locks.channels.checking import From
@@ -20,7 +21,7 @@ from resourcepool.management.channels_report import channels_as_text
 from resourcepool.management.layout import plain
 from resourcepool.operations.channels import MOVE, PRUNE, REMOVE, REMOVE_CHANNEL, wrong_place
 from resourcepool.operations.operation import Operation
-from resourcepool.status.channels import channels
+from resourcepool.status.channels import LISTED, ChannelStatus, channel_of, channels
 
 ACTS = {"prune": PRUNE, "remove": REMOVE_CHANNEL, "move": MOVE, "forget": REMOVE}
 OF_SUBSCRIPTIONS = ("move", "forget")
@@ -89,8 +90,12 @@ class Command(OperatorCommand):
 
     def _listen(self, options: dict[str, Any]) -> None:
         start: From = int(options["start"]) if options["start"].isdecimal() else options["start"]
+        is_new = channel_of(options["channel"]) is None
         try:
             with Channel(options["channel"]).subscribe(from_=start, timeout=options["timeout"]) as messages:
+                if is_new:
+                    made = _("there was no channel %s until now") % plain(options["channel"])
+                    self.stderr.write(made, style_func=str)
                 self.stderr.write(_("listening; Ctrl-C ends it"), style_func=str)
                 while self._printed(messages):
                     pass
@@ -118,16 +123,24 @@ class Command(OperatorCommand):
             wanted = {"channel_id": known.name, "name": options["subscription"]}
             rows = Subscription.objects.using(rows.db).filter(**wanted)
             if not retrying(connections[rows.db], rows.exists):
-                names = ", ".join(one.name for one in known.subscriptions[:5]) or _("there is none")
-                raise BadOption("subscription", options["subscription"], names)
+                raise BadOption("subscription", options["subscription"], _subscriptions(known))
         entered = {line.name: line.checked(options[line.name]) for line in operation.fields}
         if wrong := wrong_place(str(entered.get("to", "now"))):
             raise BadOption("--to", entered["to"], wrong)
-        self.ask(f"{operation.title}: {plain(known.name)}?", yes=options["yes"])
+        about = "/".join([known.name, *([options["subscription"]] if does in OF_SUBSCRIPTIONS else [])])
+        self.ask(f"{operation.title}: {plain(about)}?", yes=options["yes"])
         if retrying(connections[rows.db], lambda: operation.do(rows, actor=actor(), **entered)):
             self.stdout.write(operation.done % {"count": 1})
         else:
             raise CommandError(operation.otherwise % {"count": 1})
+
+
+def _subscriptions(of: ChannelStatus) -> Sentence:
+    names = [one.name for one in of.subscriptions]
+    if not names:
+        return Sentence(gettext_noop("a durable subscription; this channel has none"))
+    some = ", ".join(names[:LISTED]) + (" .." if len(names) > LISTED else "")
+    return Sentence(gettext_noop("one of %(names)s"), names=some)
 
 
 def _parsed(text: str) -> Any:

@@ -93,7 +93,11 @@ class Command(OperatorCommand):
             kinds = ", ".join(one.kind for one in found)
             raise CommandError(_("there are several of this name: add --kind, one of %s") % kinds)
         if not found:
-            raise CommandError(_("conditions and barriers are held by nobody; nothing was changed"))
+            text = _(
+                "conditions and barriers are held by nobody; nothing was changed. A barrier is removed from Python:"
+                " Barrier(name).remove()"
+            )
+            raise CommandError(text)
         (one,) = found
         entered = _entered(FREE, options)
         if not one.held:
@@ -151,6 +155,9 @@ def _entered(operation: Operation, options: dict[str, Any]) -> dict[str, Any]:
 
 def _named(name: str, kind: str | None) -> list[Any]:
     found = lock_named(name, kind or "")
+    if not found and kind:
+        told = {"what": plain(LockKind(kind).called(name), 250)}
+        raise CommandError(_("there is no %(what)s, or nobody has used it for long") % told)
     if not found:
         text = _(
             "no lock, semaphore, read-write lock, condition or barrier is called %s, or nobody has used it for long"
@@ -165,7 +172,8 @@ def _list(options: dict[str, Any]) -> watching.Look:
     more = (
         ["", _("There are more: list --after %s") % shlex.quote(plain(page.after, None))] if page.after else []
     )
-    return page, [*report.locks_as_text(page.locks), *more]
+    circles = cycles() if any(one.waiters for one in page.locks) and not options["json"] else []
+    return page, [*report.locks_as_text(page.locks, circles), *more]
 
 
 def _show(options: dict[str, Any]) -> watching.Look:

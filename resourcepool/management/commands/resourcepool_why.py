@@ -38,6 +38,7 @@ OF_TASKS: dict[Any, Callable[[str], Any]] = {
 }
 
 CALLED = {Broadcast: "channel"}  # models that have another name than what users know
+BY_WORD = {CALLED.get(model, model._meta.model_name): model for model in OF_TASKS}
 
 
 class Command(OperatorCommand):
@@ -63,7 +64,10 @@ class Command(OperatorCommand):
         parser.add_argument(
             "pool",
             nargs="?",
-            help=_("look only there (app.Model, or Model; or lock, semaphore, rwlock, condition, barrier)"),
+            help=_(
+                "look only there (app.Model, or Model; or lock, semaphore, rwlock, condition, barrier, stream,"
+                " dispenser, topic, channel)"
+            ),
         )
         parser.add_argument(
             "what", help=_("a resource, a holder, a stream, a dispenser, a topic, a channel or a lock")
@@ -81,9 +85,9 @@ class Command(OperatorCommand):
                 _("a resource, a holder, a stream, a dispenser, a topic, a channel or a lock"),
             )
         label = options["pool"] or options["in_pool"]
-        if label in [*LockKind]:
+        if label in [*LockKind, *BY_WORD]:
             name = options["what"].strip()
-            if not self._is_lock(name, label):
+            if not (self._is_of_tasks(name, label) if label in BY_WORD else self._is_lock(name, label)):
                 text = _("no %(kind)s is called %(name)s")
                 raise CommandError(text % {"kind": label, "name": plain(name)})
             return
@@ -126,9 +130,10 @@ class Command(OperatorCommand):
             self.show({"holds": found}, held_names(found))
         return bool(found)
 
-    def _is_of_tasks(self, name: str) -> bool:
+    def _is_of_tasks(self, name: str, kind: str = "") -> bool:
         """Show the stream, dispenser, topic and channel of this name; tell whether there is one of these."""
-        found = {model: one for model, find in OF_TASKS.items() if (one := find(name))}
+        asked = {BY_WORD[kind]: OF_TASKS[BY_WORD[kind]]} if kind else OF_TASKS
+        found = {model: one for model, find in asked.items() if (one := find(name))}
         if not found:
             return False
         lines = [line for model, one in found.items() for line in ("", *_as_text(model, one))]

@@ -6,12 +6,12 @@ from typing import Any
 from django.db import router
 from django.db.models import F, QuerySet
 from django.db.models.functions import Substr
-from django.utils.translation import gettext as _
 
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
 from resourcepool.locks.conditions.barrier import PREFIX
 from resourcepool.locks.models import AbstractPermit, Mutex, Notification, RWLockPermit, SemaphorePermit
+from resourcepool.status.alarm import lock_called
 from resourcepool.waiting.models import Ticket, pool_name
 
 ALLOWED = "one of %(names)s"
@@ -43,17 +43,7 @@ class LockKind(StrEnum):
 
     def called(self, name: str) -> str:
         """Return the name with its kind, for people."""
-        match self:
-            case LockKind.LOCK:
-                return _("lock %s") % name
-            case LockKind.SEMAPHORE:
-                return _("semaphore %s") % name
-            case LockKind.RWLOCK:
-                return _("read-write lock %s") % name
-            case LockKind.CONDITION:
-                return _("condition %s") % name
-            case LockKind.BARRIER:
-                return _("barrier %s") % name
+        return lock_called(self.value, name)
 
     def stored(self, name: str) -> str:
         """Return the name as rows have it."""
@@ -101,7 +91,10 @@ MODELS: dict[LockKind, Any] = {
 
 
 def using() -> str:
-    """Return the database on which they are decided: one for all kinds, as the routers of a project must say."""
+    """Return the database on which they are decided: one for all kinds, as the routers of a project must say.
+
+    Never a replica, from which other readings may come: it is behind, and would show deadlocks that are over.
+    """
     return router.db_for_write(Mutex)
 
 

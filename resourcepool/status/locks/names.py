@@ -1,6 +1,6 @@
 """How locks, semaphores, read-write locks, conditions and barriers stand, page by page, by name."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
@@ -34,12 +34,14 @@ class Holding:
     Attributes:
         fence: of its first row.
         expires_in: seconds until it expires unless it is renewed.
+        is_waiting: it wants more permits than it has got so far, and is in line for them: the others hold it up.
     """
 
     holder: str
     permits: int
     fence: int
     expires_in: float
+    is_waiting: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,11 @@ class LockStatus:
         """Its kind and name, for people."""
         return self.kind.called(self.name)
 
+    @property
+    def in_use(self) -> tuple[Holding, ...]:
+        """``holders`` without those that wait for more themselves."""
+        return tuple(one for one in self.holders if not one.is_waiting)
+
 
 @dataclass(frozen=True, slots=True)
 class Page:
@@ -108,7 +115,7 @@ def locks(
     after: str = "",
     limit: int = MOST_NAMES,
 ) -> Page:
-    """Return how the names stand that come after ``after``: eight statements at most, however many there are.
+    """Return how the names stand that come after ``after``: nine statements at most, however many there are.
 
     Args:
         kind: a ``LockKind``; "": all of them.
@@ -214,7 +221,7 @@ def _names(
 
 
 def _statuses(chosen: Sequence[tuple[LockKind, str]], holders: int = HOLDERS) -> list[LockStatus]:
-    """Return how these stand: two statements for each table, and one for all who wait."""
+    """Return how these stand: two statements for each table, one for all who wait, one for what these have so far."""
     if not chosen:
         return []
     totals: dict[Any, Mapping[str, Any]] = {}
@@ -231,13 +238,25 @@ def _statuses(chosen: Sequence[tuple[LockKind, str]], holders: int = HOLDERS) ->
     tickets = Ticket.objects.using(using()).waiting().filter(pool__in=lines).values("pool").order_by()
     asked = tickets.annotate(waiters=Count("pk"), first=Min(MicrosUntil("asked_at")))
     waits = {kind_and_name(one["pool"]): one for one in fetched(asked)}
-    found = []
-    for kind, name in chosen:
-        key = kind.model, kind.stored(name)
-        found.append(
-            _status((kind, name), totals.get(key, {}), first.get(key, []), waits.get((kind, name), {}))
-        )
-    return found
+    held = {(kind, name): first.get((kind.model, kind.stored(name)), []) for kind, name in chosen}
+    _note_waiting(held, waits)
+    return [
+        _status(one, totals.get((one[0].model, one[0].stored(one[1])), {}), held[one], waits.get(one, {}))
+        for one in chosen
+    ]
+
+
+def _note_waiting(held: dict[tuple[LockKind, str], list[Holding]], waits: Collection[Any]) -> None:
+    """Mark what is held by a request for several permits that is still in line."""
+    wanted = [one for one in waits if one[0].has_permits and held.get(one)]
+    if not wanted:
+        return
+    lines = {kind.line(name): (kind, name) for kind, name in wanted}
+    holders = {one.holder for about in wanted for one in held[about]}
+    tickets = Ticket.objects.using(using()).waiting().filter(pool__in=lines, holder__in=holders).order_by()
+    collecting = {(lines[pool], holder) for pool, holder in fetched(tickets.values_list("pool", "holder"))}
+    for about in wanted:
+        held[about] = [replace(one, is_waiting=(about, one.holder) in collecting) for one in held[about]]
 
 
 def _totals(rows: QuerySet[Any]) -> QuerySet[Any]:

@@ -77,8 +77,8 @@ def standing(kinds: Collection[LockKind] = KINDS) -> LocksStanding:
 
 
 def first_holders(one: LockStatus) -> str:
-    """Return some of those who hold it, each once, for people; "": nobody."""
-    names = list(dict.fromkeys(who(held.holder) for held in one.holders))
+    """Return some of those who hold it up, each once, for people; "": nobody. Not those that wait for more of it."""
+    names = list(dict.fromkeys(who(held.holder) for held in one.in_use))
     return ", ".join([*names[:NAMED], *([".."] if len(names) > NAMED else [])])
 
 

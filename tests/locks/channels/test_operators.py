@@ -20,6 +20,7 @@ from tests.locks.channels.reading import all_of, broadcast, durable, filled, kep
 @pytest.fixture(autouse=True)
 def history(settings: Any) -> Iterator[None]:
     settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "HISTORY": True}
+    Event.objects.all()._raw_delete("default")  # what tests of other things have left
     yield
     recorder._waiting.clear()
     Event.objects.all()._raw_delete("default")
@@ -47,6 +48,16 @@ def test_a_cursor_is_moved_and_whoever_reads_goes_on_there(to: str, expected: li
     assert all_of(in_hand) == expected
     reader.close()
     assert told()[0] == ("moved", "alice", f"c/a: {to}")
+
+
+def test_a_number_that_is_not_published_yet_is_now_and_nothing_is_passed_over() -> None:
+    channel = filled(4)
+    reader = channel.subscribe("a", from_="start")
+    reader.close()
+    assert Subscription.objects.move("3000", actor="alice") == 1
+    assert durable().cursor == 4
+    channel.publish(5)
+    assert all_of(channel.subscribe("a")) == [5]
 
 
 def test_a_late_done_does_not_undo_an_operators_move() -> None:

@@ -185,3 +185,16 @@ def test_it_becomes_json() -> None:
     (found,) = as_data(locks())["locks"]
     assert (found["kind"], found["name"], found["held"]) == ("lock", "busy", 1)
     assert LockKind("lock").called("busy") == "lock busy"
+
+
+def test_who_has_some_of_what_it_waits_for_is_told_from_who_holds_it_up() -> None:
+    permits("rwlock", "catalogue", [A, later(B), later(B), C])
+    waits("rwlock", "catalogue", B, count=4)
+    waits("semaphore", "catalogue", C, count=2)
+    status = one("rwlock", "catalogue")
+    assert [(held.holder, held.is_waiting) for held in status.holders] == [
+        (A, False),
+        (later(B), True),
+        (C, False),
+    ]
+    assert [held.holder for held in status.in_use] == [A, C]

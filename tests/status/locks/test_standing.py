@@ -3,9 +3,10 @@
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from django.utils import translation
 
 from resourcepool.models import RWLockPermit
-from resourcepool.status.alarm import Kind
+from resourcepool.status.alarm import Alarm, Kind
 from resourcepool.status.alarms import alarms
 from resourcepool.status.locks.kinds import LockKind
 from resourcepool.status.locks.names import locks
@@ -98,6 +99,22 @@ def test_a_wait_longer_than_the_limit_is_an_alarm_that_names_the_holder() -> Non
     assert "2 wait, the first for 2 h;" in alarm.text
     assert Kind.LOCK_WAIT in {one.kind for one in alarms()}
     assert list(of_locks(standing(), 100_000)) == []
+
+
+def test_an_alarm_does_not_name_as_holder_who_waits_for_more_permits() -> None:
+    permits("semaphore", "licence", [A, later(B), later(B)])
+    waits("semaphore", "licence", B, count=3, waited=7_200)
+    (alarm,) = of_locks(standing(), 300)
+    assert str(alarm) == "locks: semaphore licence: 1 waits, for 2 h; held by web-1/4711/worker-1."
+
+
+@pytest.mark.parametrize("kind", LockKind)
+def test_an_alarm_says_the_kind_as_lists_do_and_in_the_language_of_who_reads(kind: LockKind) -> None:
+    alarm = Alarm(Kind.LOCK_WAIT, f"locks: {kind.value} two words", "")
+    assert alarm.about == f"locks: {kind.called('two words')}"
+    with translation.override("zh-hans"):
+        assert kind.called("two words") in alarm.about
+        assert kind.called("two words") != f"{kind.value} two words"
 
 
 def test_the_longest_waits_are_shown_of_many_in_as_many_statements() -> None:
