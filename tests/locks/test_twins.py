@@ -29,7 +29,16 @@ KINDS = (
 )
 CALLED = {"wait": "await_", "wait_for": "await_for"}  # ``await`` is a word of Python
 CALLED |= {f"__{name}__": f"__a{name}__" for name in ("enter", "exit", "iter", "next")}
-AT_ONCE = {"owned", "read", "write", "ensure_held", "note_loss", "all_but_one", "give_up", "let_go"}  # without I/O
+AT_ONCE = {
+    "owned",
+    "read",
+    "write",
+    "ensure_held",
+    "note_loss",
+    "all_but_one",
+    "give_up",
+    "let_go",
+}  # without I/O
 OF_MEMORY = {
     "fence",
     "holder",
