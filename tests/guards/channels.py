@@ -59,7 +59,7 @@ CHANNELS = (
     Mutation(
         "channels: a cursor never goes back",
         SEAT,
-        "forward = Greatest(\"cursor\", Value(cursor))",
+        'forward = Greatest("cursor", Value(cursor))',
         "forward = Value(cursor)",
         READS,
     ),
