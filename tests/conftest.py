@@ -1,5 +1,6 @@
 """What every test may use. Nothing here changes how the code under test behaves."""
 
+import gc
 import os
 import secrets
 from collections.abc import Iterator
@@ -46,6 +47,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if everywhere.is_everywhere(item):
             item.add_marker("everywhere")
+
+
+def pytest_collection_finish() -> None:
+    """Have the garbage collector leave alone what is there before the first test: that took a fifth of all time."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -17,8 +17,12 @@ import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import django
+from django.conf import settings
+from django.db import connections
+from django.utils.functional import empty
 
 from tests import child
 from tests.processes import ForkedProcess, kill_group
@@ -26,6 +30,7 @@ from tests.processes import ForkedProcess, kill_group
 ROOT = Path(__file__).resolve().parent.parent
 PYTHON = [sys.executable, "-u", "-X", "faulthandler"]
 LARGEST = 100_000  # bytes of a request
+SETTINGS = ("tests.settings", "project.settings")
 
 
 class Forks:
@@ -38,14 +43,18 @@ class Forks:
     def child(
         self, function: Callable[..., object], arguments: Sequence[Any], environment: dict[str, str]
     ) -> ForkedProcess | None:
-        """Return the child that calls this function; None if the server runs with another environment."""
+        """Return the child that calls this function; None if it needs a process that was started otherwise.
+
+        A fork can have a database of its own, of the same kind; nothing else in its environment is its own.
+        """
         environment = {name: value for name, value in environment.items() if not name.startswith("PYTEST_")}
         self._server = self._server or self._started(environment)
-        if environment != self._environment:
+        changed = changes(self._environment, environment)
+        if changed is None:
             return None
         output, their_output = os.pipe()
         end, their_end = os.pipe()
-        request = [f"{function.__module__}:{function.__qualname__}", json.dumps(arguments)]
+        request = [f"{function.__module__}:{function.__qualname__}", json.dumps(arguments), changed]
         socket.send_fds(self._requests, [json.dumps(request).encode()], [their_output, their_end])
         os.close(their_output)
         os.close(their_end)
@@ -74,6 +83,27 @@ class Forks:
                 pass_fds=[theirs.fileno()],
                 process_group=0,
             )
+
+
+def changes(usual: dict[str, str], wanted: dict[str, str]) -> dict[str, str] | None:
+    """Return what a fork of a process with the usual environment has to change; None if a fork cannot."""
+    changed = {name: value for name, value in wanted.items() if usual.get(name) != value}
+    kinds = {urlsplit(each.get("DATABASE_URL", "")).scheme for each in (usual, wanted)}
+    is_possible = changed.keys() <= {"DATABASE_URL"} and usual.keys() <= wanted.keys() and len(kinds) == 1
+    return changed if is_possible else None
+
+
+def read_settings_again(environment: dict[str, str]) -> None:
+    """Have the settings of this environment; nothing has connected yet."""
+    os.environ.update(environment)
+    for name in SETTINGS:
+        del sys.modules[name]
+    settings._wrapped = empty
+    for alias in connections:
+        with contextlib.suppress(AttributeError):
+            del connections[alias]
+    connections._settings = None
+    del connections.settings
 
 
 class Server:
@@ -139,7 +169,10 @@ def main(number: str) -> None:
     gc.freeze()
     request = Server(socket.socket(fileno=int(number))).serve()
     if request:
-        child.call(*json.loads(request))
+        target, arguments, changed = json.loads(request)
+        if changed:
+            read_settings_again(changed)
+        child.call(target, arguments)
 
 
 if __name__ == "__main__":

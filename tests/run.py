@@ -17,7 +17,7 @@ from tests.servers import MariaDB, PostgreSQL, ServerFailed, ServerMissing
 TIMEOUT = 20 * 60
 NOTHING_COLLECTED = 5
 AT_ONCE = ("--numprocesses=4", "--dist=worksteal")  # on two processors: half of the time a test waits
-ALONE = ("--numprocesses=0",)  # what loads the machine by itself would make others late
+ALONE = ("--numprocesses=2", "--dist=worksteal")  # what loads the machine by itself; half of the time it waits
 DATABASES = ("sqlite", "mariadb", "postgresql")
 HAS_ALONE = "mariadb"  # what is marked ``alone`` is tested on one database
 

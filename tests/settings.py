@@ -11,3 +11,6 @@ MIGRATION_MODULES = {"testapp": None}
 
 # Tests of the history switch it on; the others count statements, and what they write need not be written down.
 RESOURCEPOOL = {**PROJECT_TERMS, "HISTORY": False}
+
+# Nobody guesses the passwords of tests; the usual hash takes a third of a second for each user that is made.
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

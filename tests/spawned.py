@@ -89,7 +89,8 @@ class Spawner:
     """``spawn(function, *arguments)`` or ``spawn("path/of/script.py", *arguments)``: a Child on the test's database.
 
     The function is one at the top of an importable module, the arguments are JSON for it and words for a script.
-    Given ``forks`` such a function runs in a fork; what has an environment of its own is a program of its own.
+    Given ``forks`` such a function runs in a fork, also on another database of the same kind; what has any other
+    environment of its own is a program of its own.
     """
 
     def __init__(self, url: str, forks: Forks | None = None) -> None:
@@ -100,7 +101,7 @@ class Spawner:
     def __call__(self, target: "Callable[..., object] | str", *arguments: Any, **environment: str) -> Child:
         everything = {**os.environ, **self.environment, **environment}
         process: subprocess.Popen[str] | ForkedProcess | None = None
-        if callable(target) and self._forks and not environment:
+        if callable(target) and self._forks:
             process = self._forks.child(target, arguments, everything)
         child = Child(process or started(target, arguments, everything))
         self.children.append(child)

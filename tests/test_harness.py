@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.contrib.auth.models import Group
 from django.db import connection
 from packaging.requirements import Requirement
@@ -20,9 +21,18 @@ from packaging.requirements import Requirement
 from resourcepool.models import SemaphorePermit
 from tests import everywhere, quick
 from tests.app.rows import new, steal
+from tests.forks import changes
 from tests.run import ALONE, AT_ONCE, phases
 from tests.servers import MariaDB, PostgreSQL, Server
 from tests.spawned import ROOT, Spawner
+
+PRINTS_SECRETS = """
+from django.conf import settings
+from django.db import connection
+
+with connection.cursor() as cursor:
+    print(settings.SECRET_KEY, settings.RESOURCEPOOL, cursor.execute("PRAGMA journal_mode").fetchone())
+"""
 
 # Each server is tried in the run on its own kind of database, which has the driver.
 SERVERS = [
@@ -87,6 +97,29 @@ def test_children_are_forks_of_one_process_and_one_with_an_environment_of_its_ow
     assert spawn(tell_whose_child_it_is, MORE="yes").succeed() == f"child of {os.getpid()}\n" != one.output
 
 
+@pytest.mark.only("sqlite")
+def test_a_fork_can_be_on_another_database_of_the_same_kind(spawn: Spawner, tmp_path: Path) -> None:
+    usual = spawn(tell_its_database).succeed()
+    assert usual.startswith(f"{connection.settings_dict['NAME']} {connection.settings_dict['NAME']}\n")
+    other = spawn(tell_its_database, DATABASE_URL=f"sqlite:///{tmp_path}/other.sqlite3").succeed()
+    assert other == f"{tmp_path}/other.sqlite3 {tmp_path}/other.sqlite3\n{usual.splitlines()[1]}\n"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [
+        ({"A": "1", "DATABASE_URL": "mysql://a"}, {}),
+        ({"A": "1", "DATABASE_URL": "mysql://b"}, {"DATABASE_URL": "mysql://b"}),
+        ({"A": "1", "DATABASE_URL": "postgres://a"}, None),
+        ({"A": "2", "DATABASE_URL": "mysql://a"}, None),
+        ({"A": "1", "B": "1", "DATABASE_URL": "mysql://a"}, None),
+        ({"DATABASE_URL": "mysql://a"}, None),
+    ],
+)
+def test_what_a_fork_can_have_of_its_own(wanted: dict[str, str], expected: dict[str, str] | None) -> None:
+    assert changes({"A": "1", "DATABASE_URL": "mysql://a"}, wanted) == expected
+
+
 def test_child_can_be_a_script(spawn: Spawner, tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text("import os, sys; print(sys.argv[1:], os.environ['MORE'])")
@@ -116,9 +149,10 @@ def test_processes_that_start_at_once_agree_on_the_secrets_and_the_mode_of_a_new
     # As migrate leaves it: of those who switch a new file to WAL at the same moment, SQLite refuses some.
     with contextlib.closing(sqlite3.connect(tmp_path / "new.sqlite3")) as made:
         made.execute("PRAGMA journal_mode=WAL")
-    program = "import django; django.setup(); import tests.test_harness as test; test.show_secrets()"
     children = [
-        subprocess.Popen([sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE, text=True)
+        subprocess.Popen(
+            [sys.executable, "-c", PRINTS_SECRETS], env=environment, stdout=subprocess.PIPE, text=True
+        )
         for _ in range(4)
     ]
     shown = [child.communicate(timeout=30)[0] for child in children]
@@ -162,15 +196,13 @@ def tell_whose_child_it_is() -> None:
     print("child of", os.getppid())
 
 
+def tell_its_database() -> None:
+    print(settings.DATABASES["default"]["NAME"], connection.settings_dict["NAME"])
+    tell_whose_child_it_is()
+
+
 def fail() -> None:
     raise LookupError("no such group")
-
-
-def show_secrets() -> None:
-    from django.conf import settings
-
-    with connection.cursor() as cursor:
-        print(settings.SECRET_KEY, settings.RESOURCEPOOL, cursor.execute("PRAGMA journal_mode").fetchone())
 
 
 def needed(requirement: str) -> set[str]:

@@ -17,12 +17,27 @@ from project.settings import INSTALLED_APPS, RESOURCEPOOL
 INSTALLED_APPS = [*INSTALLED_APPS, "phones"]
 RESOURCEPOOL = {**RESOURCEPOOL, "CHECKS": {"phones.Phone": {}}}
 """
+MAKES_IT = """
+import django
+
+django.setup()
+
+from django.core.management import call_command
+from phones.models import Phone
+
+call_command("check")
+call_command("makemigrations", "phones")
+call_command("migrate", verbosity=0)
+Phone.objects.create(number="+49 1")
+Phone.objects.create(number="2")
+"""
 USES_IT = """
 import django
 
 django.setup()
 
 from django.contrib.auth import get_user_model
+from django.core.management import call_command
 from django.test import Client
 from phones.models import Phone
 
@@ -32,6 +47,8 @@ browser = Client()
 browser.force_login(get_user_model().objects.create_superuser("operator"))
 print("list", browser.get("/admin/phones/phone/", headers={"host": "localhost"}).status_code)
 print("dashboard", "phones.Phone" in browser.get("/admin/resourcepool/dashboard/", headers={"host": "localhost"}).text)
+call_command("resourcepool_status")
+call_command("resourcepool_why", "phone", "2")
 """
 
 
@@ -63,17 +80,12 @@ def run(project: Path, *command: str, code: int = 0) -> str:
 
 
 def test_one_model_is_leased_checked_and_shown_everywhere(project: Path) -> None:
-    run(project, "-m", "django", "check")
-    run(project, "-m", "django", "makemigrations", "phones")
-    run(project, "-m", "django", "migrate")
-    making = "from phones.models import Phone; Phone.objects.create(number='+49 1'); Phone.objects.create(number='2')"
-    run(project, "-m", "django", "shell", "-c", making)
+    run(project, "-c", MAKES_IT)
     checked = run(project, "-m", "django", "resourcepool_check", "phone", code=1)  # one is bad
     assert "phones.Phone: 1 ok, 1 bad, 0 unknown" in checked
     said = run(project, "-c", USES_IT)
     assert "leased +49 1" in said
     assert "list 200" in said
     assert "dashboard True" in said
-    status = run(project, "-m", "django", "resourcepool_status")
-    assert re.search(r"phones\.Phone +1 +0", status), status
-    assert "no country code" in run(project, "-m", "django", "resourcepool_why", "phone", "2")
+    assert re.search(r"phones\.Phone +1 +0", said), said
+    assert "no country code" in said

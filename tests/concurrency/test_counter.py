@@ -23,7 +23,7 @@ def test_processes_count_exactly_under_a_lease_of_the_only_row(spawn: Spawner, t
     proxy, file = new(Proxy), tmp_path / "counter"
     file.write_text("0")
     for child in [spawn(count, str(file)) for _ in range(PROCESSES)]:
-        child.succeed(timeout=50)
+        child.succeed(timeout=150)
     assert int(file.read_text()) == PROCESSES * TIMES
     # One for each hand-over, two for each release and claim.
     assert PROCESSES * TIMES < columns(proxy)["fence"] <= 2 * PROCESSES * TIMES

@@ -68,11 +68,11 @@ def test_processes_that_are_killed_while_holding_never_share_a_row(spawn: Spawne
         log.killed(pid)
         replacement = start()
         children[replacement.pid] = replacement
-    eventually(lambda: not judge(log.events()).stranded, within=10 * TTL)
+    eventually(lambda: not judge(log.events()).stranded, within=60 * TTL)
     eventually(lambda: len(judge(log.events()).uses) > 4 * KILLS)
     (tmp_path / "stop").touch()
     for child in children.values():
-        assert child.wait(20) in (0, -9), child.output
+        assert child.wait() in (0, -9), child.output
 
     verdict = judge(log.events())
     log.close()

@@ -44,12 +44,12 @@ class HangingHandOver:
 
         def hang(*args: Any, **options: Any) -> bool:
             self._begun.set()
-            assert self._go_on.wait(10)
+            assert self._go_on.wait(20)
             return answer(*args, **options)
 
         monkeypatch.setattr(verbs, "hand_over", hang)
         self._thread = InBackground(lambda: lease.hand_over("heir"))
-        assert self._begun.wait(10)
+        assert self._begun.wait(20)
 
     def end(self) -> Any:
         self._go_on.set()
@@ -216,8 +216,8 @@ class TestWhileItIsGivenUp:
         lease, another = hold(row, ttl=60), hold(new(Bare), ttl=60)
         other = HangingHandOver(lease, monkeypatch, unavailable)
         process_clock.advance(61)
-        assert another.lost.wait(5), "the watch has looked"
+        assert another.lost.wait(20), "the watch has looked"
         assert not lease.lost.is_set()
         with pytest.raises(DatabaseUnavailable):
             other.end()
-        assert lease.lost.wait(5)
+        assert lease.lost.wait(20)

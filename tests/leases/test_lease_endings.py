@@ -70,8 +70,8 @@ class TestLoss:
         lease = hold(row, ttl=60, on_lost=lambda _: told.set())
         steal(row)
         process_clock.advance(21)
-        assert lease.lost.wait(5)
-        assert told.wait(5)
+        assert lease.lost.wait(20)
+        assert told.wait(20)
         assert not keeper.is_kept(lease)
 
     def test_is_a_loss_all_the_same_when_on_lost_fails(
@@ -83,7 +83,7 @@ class TestLoss:
         lease = hold(row, on_lost=fails)
         steal(row)
         process_clock.advance(21)
-        assert lease.lost.wait(5)
+        assert lease.lost.wait(20)
         eventually(lambda: "the callback is broken" in caplog.text)
         assert keeper.is_alive()
 

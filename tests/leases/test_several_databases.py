@@ -29,7 +29,7 @@ class TestSeveralDatabases:
                 for _ in range(4):
                     process_clock.advance(25)
                     eventually(renewed([works], process_clock))
-                assert stuck.lost.wait(5)
+                assert stuck.lost.wait(20)
                 begun = hold(new(Device), ttl=60)
                 process_clock.advance(25)
                 eventually(renewed([works, begun], process_clock))
@@ -44,7 +44,7 @@ class TestSeveralDatabases:
             with outage.hanging():
                 steal(row)
                 process_clock.advance(25)
-                assert stolen.lost.wait(5)
+                assert stolen.lost.wait(20)
             eventually(renewed([stuck], process_clock))
 
     def test_it_is_visible_whichever_thread_has_died(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,7 +61,7 @@ class TestSeveralDatabases:
         with alias("elsewhere", leased=False):
             over, works = held_on("elsewhere", max_hold=40), hold(new(Bare), ttl=60)
             process_clock.advance(39)
-            assert over.lost.wait(5)
+            assert over.lost.wait(20)
             eventually(renewed([works], process_clock))
 
 

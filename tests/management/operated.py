@@ -5,7 +5,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError, call_command, execute_from_command_line
 
 
 @dataclass
@@ -36,3 +36,8 @@ def run(name: str, *words: Any) -> Ran:
     except SystemExit as end:
         code = int(end.code or 0)
     return Ran(out.getvalue(), err.getvalue(), code)
+
+
+def manage(*words: str) -> None:
+    """Be ``manage.py`` with these words: for a fork, which ends and speaks as the program does."""
+    execute_from_command_line(["manage.py", *words])

@@ -16,8 +16,10 @@ from resourcepool.management import base
 from resourcepool.management.base import OperatorCommand, actor
 from resourcepool.models import Proxy
 from tests.app.rows import new
-from tests.spawned import ROOT
+from tests.management.operated import manage
+from tests.spawned import ROOT, Spawner
 
+NO_TEXT = "\udcff"  # as Python reads the byte 0xff
 OURS = [name for name in sorted(get_commands()) if name.startswith("resourcepool_")]
 
 
@@ -167,21 +169,26 @@ class TestAsAProgram:
     @pytest.mark.parametrize(
         "words",
         [
-            ["resourcepool_why", b"\xff"],
-            ["resourcepool_close", "proxy", "--holder", b"a\xff", "--reason", "x"],
-            ["resourcepool_drain", "proxy", "--all", "--yes", "--reason", b"\xff"],
-            ["resourcepool_drain", "proxy", b"\xff", "--reason", "x"],
-            ["resourcepool_export", "proxy", "--output", b"\xff"],
-            ["resourcepool_import", b"\xff"],
-            ["resourcepool_doctor", "--database", b"\xff"],
+            ["resourcepool_why", NO_TEXT],
+            ["resourcepool_close", "proxy", "--holder", f"a{NO_TEXT}", "--reason", "x"],
+            ["resourcepool_drain", "proxy", "--all", "--yes", "--reason", NO_TEXT],
+            ["resourcepool_drain", "proxy", NO_TEXT, "--reason", "x"],
+            ["resourcepool_export", "proxy", "--output", NO_TEXT],
+            ["resourcepool_import", NO_TEXT],
+            ["resourcepool_doctor", "--database", NO_TEXT],
         ],
     )
-    def test_words_that_are_no_text_are_refused(self, database_url: str, words: list[str | bytes]) -> None:
-        with self.start(database_url, *words) as ended:
+    def test_words_that_are_no_text_are_refused(self, spawn: Spawner, words: list[str]) -> None:
+        ended = spawn(manage, *words)
+        assert ended.wait() == 2
+        assert "\\udcff' is not text in UTF-8" in ended.output
+        assert "Traceback" not in ended.output
+
+    def test_so_are_the_bytes_of_a_shell(self, database_url: str) -> None:
+        with self.start(database_url, "resourcepool_why", b"\xff") as ended:
             out, err = ended.communicate()
         assert (ended.returncode, out) == (2, "")
         assert "\\udcff' is not text in UTF-8" in err
-        assert "Traceback" not in err
 
     def test_an_unknown_pool_ends_with_1_and_an_unknown_option_with_2(self, database_url: str) -> None:
         new(Proxy)

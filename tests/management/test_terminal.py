@@ -2,8 +2,6 @@
 
 import io
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +10,9 @@ from django.core.management import call_command
 
 from resourcepool.models import Proxy
 from tests.app.rows import new
-from tests.management.operated import run
+from tests.management.operated import manage, run
 from tests.management.test_base import Terminal
-from tests.spawned import ROOT
+from tests.spawned import Spawner
 
 pytestmark = pytest.mark.usefixtures("history")
 
@@ -77,12 +75,10 @@ def test_so_is_one_that_is_asked_about(hostile: Path, monkeypatch: pytest.Monkey
         ["resourcepool_close", HOSTILE, "1", "--reason", "x"],
     ],
 )
-def test_words_that_are_not_understood_are_said_without_them(words: list[str]) -> None:
-    refused = subprocess.run(
-        [sys.executable, "manage.py", *words], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert refused.returncode
-    assert said(refused.stdout + refused.stderr)
+def test_words_that_are_not_understood_are_said_without_them(spawn: Spawner, words: list[str]) -> None:
+    refused = spawn(manage, *words)
+    assert refused.wait()
+    assert said(refused.output)
 
 
 @pytest.mark.parametrize("form", ["csv", "json", "lines"])

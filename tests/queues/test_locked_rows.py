@@ -37,7 +37,7 @@ def guarding() -> Iterator[Membership]:
 
     a.end_of_work = end  # type: ignore[attr-defined]
     thread = InBackground(work)
-    assert is_open.wait(10)
+    assert is_open.wait(20)
     yield a
     end.set()
     thread.result()

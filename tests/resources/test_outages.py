@@ -39,7 +39,7 @@ def acquire(wishes: dict[str, object]) -> None:
 
 def told(child: Child) -> tuple[str, float, str]:
     """Return the error's name, how long it took, and its text."""
-    child.succeed(timeout=30)
+    child.succeed()
     (line,) = [line for line in child.lines if " after " in line]
     name, rest = line.split(" after ", 1)
     seconds, text = rest.split(" s: ", 1)
@@ -134,7 +134,7 @@ class TestServerGoneAtStart:
         url = urlsplit(nobody)
         secret = url._replace(netloc=f"me:hunter2-is-secret@127.0.0.1:{url.port}").geturl()
         child = spawn(acquire, {"timeout": 1}, DATABASE_URL=secret)
-        child.succeed(timeout=30)
+        child.succeed()
         assert "hunter2" not in child.output
 
     @pytest.mark.only("sqlite")

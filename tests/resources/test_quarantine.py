@@ -225,5 +225,5 @@ class TestFix:
         assert not lease.lost.is_set()
         steal(lease.resource)
         process_clock.advance(25)
-        assert lease.lost.wait(5)
+        assert lease.lost.wait(20)
         eventually(lambda: told == [lease])

@@ -129,7 +129,7 @@ class TestTerminate:
         kept.start()
         stolen = kept.o
         steal(stolen)
-        assert checking.wait(5)
+        assert checking.wait(20)
         kept.terminate()
         go_on.set()
         kept.join(5)

@@ -122,7 +122,7 @@ class TestATicketLostMeanwhile:
         gone = threading.Event()
         looks.do = lambda: (Ticket.objects.all()._raw_delete("default"), gone.set())
         one = InBackground(lambda: Proxy.pool.acquire(timeout=20, holder="me"))
-        assert gone.wait(5)
+        assert gone.wait(20)
         eventually(lambda: in_line() == ["me"])
         held.release()
         assert one.result().fence == 2

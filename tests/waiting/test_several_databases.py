@@ -42,7 +42,7 @@ def stuck(monkeypatch: pytest.MonkeyPatch, waiting: Waiting) -> Iterator[Release
     with alias(STUCK):
         monkeypatch.setattr(tickets, "look", hang)
         waiting.start("stuck", Device.pool)
-        assert hangs.wait(10)
+        assert hangs.wait(20)
         with override_settings(DATABASE_ROUTERS=[]):
             yield release
         goes_on.set()

@@ -163,7 +163,7 @@ class TestTheThread:
             raise DatabaseUnavailable("gone")
 
         monkeypatch.setattr(tickets, "look", fails)
-        assert failed.wait(5)
+        assert failed.wait(20)
         held.release()
         monkeypatch.setattr(tickets, "look", look)
         waiting.let_go("one")

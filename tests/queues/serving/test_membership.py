@@ -215,7 +215,9 @@ class TestATurn:
         assert wait_of(b) == pytest.approx(4.0, abs=0.5)
 
     def test_of_a_task_type_that_is_gone_says_so(self) -> None:
-        made(1)
+        made(
+            1, heartbeat_every=100, reload_every=90, judge_dead_after=300, drain_within=400
+        )  # no renewal is due
         a = joined("A")
         Queue.objects.all().delete()
         Server.objects.all().delete()

@@ -134,7 +134,8 @@ class TestATaskTypeThatIsDeleted:
         statements.clear()
         eventually(lambda: len(of(statements, "resourcepool-queues")) >= 4, 20)
         assert len(of(statements, "resourcepool-queues")) <= 10 * (time.monotonic() - began)
-        assert caplog.text.count("trying again") == 1
+        told = [message for message in caplog.messages if "trying again" in message]
+        assert len(told) == len(set(told)) <= 2  # its row may go before its task type, or seem to
         made(2)
         has(server, 2)
 

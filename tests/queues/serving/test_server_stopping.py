@@ -124,10 +124,11 @@ class TestStopping:
         made(2)
         server = serve("A")
         has(server, 2)
-        before = list(Server.objects.values_list("pk", flat=True))
+        before = set(Server.objects.values_list("pk", flat=True))
         shutdown.release_everything(keeper.not_given_back())
         eventually(lambda: not server._thread.is_alive, 20)
-        assert list(Server.objects.values_list("pk", flat=True)) == before
+        # In the middle of a turn it still signs off; a new one would be another row.
+        assert set(Server.objects.values_list("pk", flat=True)) <= before
         assert not server.is_registered
 
     def test_waits_for_the_work_in_hand_and_then_hands_it_over(self, serve: Serve) -> None:
