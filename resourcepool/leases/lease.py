@@ -352,8 +352,10 @@ class Lease:
         keeper.forget(self)
 
     def _tell(self, what: What, connection: BaseDatabaseWrapper, reason: str = "") -> None:
+        if not self.model.is_told:
+            return
         terms, at = self.terms, monotonic()
-        if not (self.model.is_told and (terms.is_recorded or SIGNALS[what].receivers)):
+        if not (terms.is_recorded or SIGNALS[what].receivers):
             return
         begins = what is What.ACQUIRED
         seconds = None if begins else at - self.trust.granted_at
