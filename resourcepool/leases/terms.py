@@ -25,7 +25,7 @@ Result = TypeVar("Result")
 SourceLine = tuple[CodeType, int]  # in the caller's code, and the line
 
 
-@dataclass(slots=True)  # not frozen: such a one takes many times as long to make, and each lease of a lock makes one
+@dataclass(slots=True)  # not frozen: such a one takes far longer to make, and a lock makes one each time
 class Terms:
     """The options a lease was acquired with; times in seconds. Not to be changed: leases share them.
 
