@@ -32,6 +32,7 @@ class KeptLease:
 
     is_delivered = False  # whether the caller of acquire has got it
     actor = ""  # the operator who acts, for the history; "": a program
+    _transaction: OpenTransaction | None
 
     def __init__(self, model: Model, using: str, grant: Grant, terms: Terms) -> None:
         self.model = model
