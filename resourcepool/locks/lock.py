@@ -100,7 +100,8 @@ class Lock(Named, Owned[Hold]):
     def _last(self) -> LockLease | None:
         """Note one release; return the lease if it was the last one."""
         mine, key = held_by(current()), self.key
-        if (hold := mine.get(key)) is None:
+        hold = mine.get(key)
+        if hold is None:
             raise self._not_held("release it")
         if hold.count > 1:
             hold.count -= 1
