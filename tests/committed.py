@@ -17,7 +17,7 @@ from pytest_django import DjangoDbBlocker
 
 from resourcepool.database import clock, loop, wakeup
 from resourcepool.leases import keeper as keeping
-from resourcepool.leases import lease, verbs
+from resourcepool.leases import kept, lease, verbs
 from resourcepool.models import (
     Broadcast,
     BroadcastMessage,
@@ -111,7 +111,7 @@ def process_clock(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Cl
     moved = Clock()
     of_waiting = (acquire, contention, handover, line, tickets, waiter, waiting)
     of_queues = (held, looking_at_queues, membership, registration, server)
-    for module in (wakeup, keeping, lease, loop, verbs, pool, strategy, *of_waiting, *of_queues):
+    for module in (wakeup, keeping, kept, lease, loop, verbs, pool, strategy, *of_waiting, *of_queues):
         monkeypatch.setattr(module, "monotonic", moved)
     return moved
 

@@ -25,9 +25,9 @@ Result = TypeVar("Result")
 SourceLine = tuple[CodeType, int]  # in the caller's code, and the line
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: such a one takes far longer to make, and a lock makes one each time
 class Terms:
-    """The options a lease was acquired with; times in seconds.
+    """The options a lease was acquired with; times in seconds. Not to be changed: leases share them.
 
     Attributes:
         ttl: how long the grant lasts after each renewal.

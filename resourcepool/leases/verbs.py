@@ -16,7 +16,7 @@ from resourcepool import dialect
 from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import Unsettled, retrying
 from resourcepool.database.where import ANYWHERE, Where
-from resourcepool.dialect import DbNow, micros
+from resourcepool.dialect import DbNow, KeyField, micros
 from resourcepool.events import say
 from resourcepool.leases.models import LeaseQuerySet
 from resourcepool.leases.table import Model, table_of
@@ -220,10 +220,10 @@ def rows_of(connection: BaseDatabaseWrapper, model: Model) -> LeaseQuerySet:
 
 def key(connection: BaseDatabaseWrapper, model: Model, pk: Any) -> Any:
     """Return a primary key as the driver wants it (a UUID is text on MySQL)."""
-    if type(pk) is int:
+    field: Any = model._meta.pk
+    if type(pk) is int or (type(pk) is str and isinstance(field, KeyField)):
         return pk
-    assert model._meta.pk is not None  # noqa: S101
-    return model._meta.pk.get_db_prep_value(pk, connection)
+    return field.get_db_prep_value(pk, connection)
 
 
 def _change(

@@ -99,14 +99,14 @@ class Lock(Named, Owned[Hold]):
 
     def _last(self) -> LockLease | None:
         """Note one release; return the lease if it was the last one."""
-        mine = held_by(current())
-        hold = mine.get(self.key)
+        mine, key = held_by(current()), self.key
+        hold = mine.get(key)
         if hold is None:
             raise self._not_held("release it")
         if hold.count > 1:
             hold.count -= 1
             return None
-        del mine[self.key]  # one step: whoever is interrupted before it can release it again
+        del mine[key]  # one step: whoever is interrupted before it can release it again
         hold.count = 0
         lease: LockLease = hold.leases[0]
         return lease
@@ -115,7 +115,7 @@ class Lock(Named, Owned[Hold]):
 
     def take_back(self, hold: Hold) -> None:
         """Take it again for ``hold``, whose lease was given back, however long that takes."""
-        self._take(held_by(current()), hold, self._leases(hold, math.inf))
+        self._take(held_by(current()), self.key, hold, self._leases(hold, math.inf))
 
     def take_back_anyway(self, hold: Hold) -> None:
         """``take_back`` after an interruption, at whatever moment since the lock was to be given back."""
@@ -131,7 +131,7 @@ class Lock(Named, Owned[Hold]):
 
     async def atake_back(self, hold: Hold) -> None:
         """``take_back`` for asyncio."""
-        self._take(held_by(current()), hold, await self._aleases(hold, math.inf))
+        self._take(held_by(current()), self.key, hold, await self._aleases(hold, math.inf))
 
     # What waiting needs: see ``waiting.request.Source``
 

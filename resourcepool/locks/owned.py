@@ -33,17 +33,17 @@ class Owned(Face[H]):
         raise NotImplementedError
 
     def _obtain(self, wait: float) -> H:
-        mine = held_by(current())
-        if (hold := self._again(mine)) is None:
+        mine, key = held_by(current()), self._named.key
+        if (hold := self._again(mine, key)) is None:
             hold = self._new_hold()
-            self._take(mine, hold, self._leases(hold, wait))
+            self._take(mine, key, hold, self._leases(hold, wait))
         return hold
 
     async def _aobtain(self, wait: float) -> H:
-        mine = held_by(current())
-        if (hold := self._again(mine)) is None:
+        mine, key = held_by(current()), self._named.key
+        if (hold := self._again(mine, key)) is None:
             hold = self._new_hold()
-            self._take(mine, hold, await self._aleases(hold, wait))
+            self._take(mine, key, hold, await self._aleases(hold, wait))
         return hold
 
     def _new_hold(self) -> H:
@@ -56,21 +56,21 @@ class Owned(Face[H]):
     async def _aleases(self, hold: H, wait: float) -> list[Any]:
         return await aacquire(self._named, self._named._request(wait, hold))
 
-    def _again(self, mine: dict[Key, H]) -> H | None:
+    def _again(self, mine: dict[Key, H], key: Key) -> H | None:
         """Return the hold that the caller has already, taken once more."""
-        hold = mine.get(self._named.key)
+        hold = mine.get(key)
         if hold is not None:
             hold.ensure_held()
             hold.count += 1
         return hold
 
-    def _take(self, mine: dict[Key, H], hold: H, leases: list[LockLease]) -> None:
+    def _take(self, mine: dict[Key, H], key: Key, hold: H, leases: list[LockLease]) -> None:
         try:
             hold.leases = leases
-            mine[self._named.key] = hold
+            mine[key] = hold
             delivered(leases)  # last: until then the keeper lets go of what an interrupted caller has not got
         except BaseException:
-            mine.pop(self._named.key, None)
+            mine.pop(key, None)
             raise
 
     def _not_held(self, wish: str) -> NotHeld:

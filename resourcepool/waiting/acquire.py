@@ -143,8 +143,7 @@ def _begin(connection: BaseDatabaseWrapper, source: Source, request: Request) ->
     if not connection.autocommit:
         refuse_open_transaction(connection, request)
     began, alias, trouble, grants = monotonic(), connection.alias, None, None
-    line = line_name(source.model, request.selector)
-    has_to_wait = acquiring.until and acquiring.is_likely(line, alias)
+    has_to_wait = acquiring.until and acquiring.is_likely(line_name(source.model, request.selector), alias)
     if not has_to_wait and not (waiters.in_trouble and waiters.trouble(alias)):
         try:
             grants = _at_once(connection, source, request)

@@ -13,9 +13,9 @@ from resourcepool.leases.table import Model
 from resourcepool.leases.terms import Grant, Terms
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: see ``Terms``
 class Request:
-    """A checked request.
+    """A checked request. Not to be changed: callers share it.
 
     Attributes:
         count: how many rows, all or none.

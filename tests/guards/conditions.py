@@ -84,8 +84,8 @@ CONDITIONS = (
     Mutation(
         "conditions: it takes the lock back however long that takes",
         "locks/lock.py",
-        "self._take(held_by(current()), hold, self._leases(hold, math.inf))",
-        "self._take(held_by(current()), hold, self._leases(hold, self._timeout))",
+        "self._take(held_by(current()), self.key, hold, self._leases(hold, math.inf))",
+        "self._take(held_by(current()), self.key, hold, self._leases(hold, self._timeout))",
         TESTS,
     ),
     Mutation(

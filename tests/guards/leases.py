@@ -206,7 +206,7 @@ LEASES = (
     ),
     Mutation(
         "trust from the reply, not from the sending",
-        LEASE,
+        "leases/kept.py",
         "Trust(self.terms, grant.sent_at,",
         "Trust(self.terms, monotonic(),",
         (

@@ -46,7 +46,7 @@ LOCKS = (
     Mutation(
         "lock: a task is a holder of its own",
         OWNERS,
-        "return asyncio.current_task() or threading.current_thread()",
+        "return (asyncio.current_task(loop) if loop else None) or threading.current_thread()",
         "return threading.current_thread()",
         TESTS,
     ),

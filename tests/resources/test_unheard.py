@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from resourcepool.leases import lease as handle
+from resourcepool.leases import kept
 from resourcepool.models import Proxy
 from resourcepool.signals import SIGNALS, Fact, What
 from tests.app.models import Device
@@ -73,7 +73,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[What]:
         kinds.append(what)
         return Fact(what, *args, **details)
 
-    monkeypatch.setattr(handle, "Fact", noted)
+    monkeypatch.setattr(kept, "Fact", noted)
     return kinds
 
 

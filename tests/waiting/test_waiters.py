@@ -132,7 +132,7 @@ class TestBeingServed:
 
     def test_after_a_resource_was_added(self, waiting: Waiting) -> None:
         waiting.start("one")
-        new(Proxy)
+        new(Proxy, fence=1)  # at once, not after the waiter has it
         waiting.let_go("one")
 
     def test_after_an_operator_returned_a_resource(self, waiting: Waiting) -> None:

@@ -59,14 +59,14 @@ class _Side(Owned[RWHold]):
         hold.is_writing, hold.writes = self.writes, int(self.writes)
         return hold
 
-    def _again(self, mine: dict[Key, RWHold]) -> RWHold | None:
-        hold = mine.get(self.lock.key)
+    def _again(self, mine: dict[Key, RWHold], key: Key) -> RWHold | None:
+        hold = mine.get(key)
         if hold is not None and self.writes and not hold.is_writing:
             hold.ensure_held()
             raise UpgradeConflict(
                 f"{self.lock!r} is read here, so write() would wait for itself: call upgrade()"
             )
-        if (hold := super()._again(mine)) is not None:
+        if (hold := super()._again(mine, key)) is not None:
             hold.writes += self.writes
         return hold
 
