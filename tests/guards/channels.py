@@ -52,14 +52,14 @@ CHANNELS = (
     Mutation(
         "channels: a cursor is moved by its fence",
         SEAT,
-        "filter(pk=self.pk, fence=self.fence)\n        live",
-        "filter(pk=self.pk)\n        live",
+        "filter(pk=self.pk, fence=self.fence)\n        return mine",
+        "filter(pk=self.pk)\n        return mine",
         (*READS, *OPERATES),
     ),
     Mutation(
         "channels: a cursor never goes back",
         SEAT,
-        "forward = Greatest(\"cursor\", Value(cursor))",
+        'forward = Greatest("cursor", Value(cursor))',
         "forward = Value(cursor)",
         READS,
     ),
@@ -108,7 +108,7 @@ CHANNELS = (
     Mutation(
         "channels: a rollback undoes what is done",
         POSITION,
-        "if not connections[self._seat.using].in_atomic_block:  # a rollback would undo it",
+        "if not is_atomic:  # a rollback would undo it",
         "if True:",
         READS,
     ),

@@ -35,8 +35,8 @@ class Message:
         Raises:
             LeaseLost: somebody else reads under this name by now, or nobody has what ``subscribe`` returned any more;
                 nothing was changed.
-            LeaseReleased: a transaction before this one has it done: its commit got no answer, and was made. Ask for the
-                next message.
+            LeaseReleased: a transaction before this one has it done: its commit got no answer, and was made. Ask for
+                the next message.
             DatabaseUnavailable: it is unknown whether it was stored.
         """
         if (note_done := self._note_done()) is None:

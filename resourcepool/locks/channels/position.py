@@ -104,7 +104,8 @@ class Position:
         with answer_timeout():
             if not (lease.store_once if is_once else lease.store)(cursor, self._missed):
                 if is_once and lease.has_stored(cursor):
-                    raise LeaseReleased(f"message {number} of {lease} is done already, by a transaction before this one")
+                    done_by = "by a transaction before this one"
+                    raise LeaseReleased(f"message {number} of {lease} is done already, {done_by}")
                 self.lose()
                 raise LeaseLost(f"{lease} is lost: somebody else reads under this name")
         if not is_atomic:  # a rollback would undo it

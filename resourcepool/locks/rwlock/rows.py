@@ -18,7 +18,7 @@ from resourcepool.locks.permits import Permits, say_once
 from resourcepool.locks.rows import TTL
 from resourcepool.locks.rwlock.every import Every, Recounted
 from resourcepool.locks.rwlock.hold import RWHold
-from resourcepool.waiting.acquire import aacquire, acquire
+from resourcepool.locks.ways import Blocking
 
 READERS = 10
 MOST_READERS = 100  # a writer takes, and renews, as many rows
@@ -64,24 +64,13 @@ class RWPermits(Permits):
 
     aholders = for_asyncio(holders)
 
-    def take_every(self, hold: RWHold, wait: float, priority: int) -> list[Any]:
+    async def take_every(self, way: Blocking, hold: RWHold, wait: float, priority: int) -> list[Any]:
         """Return the leases of all permits that ``hold`` has not. Raises AcquireTimeout."""
         until, count = monotonic() + wait, self._count(hold)
         while True:
             request = self._request(max(0.0, until - monotonic()), hold, count, priority)
             try:
-                return acquire(Every(self, hold.leases, self._note), request)
-            except Recounted as error:
-                if not (count := error.there):
-                    return []
-
-    async def atake_every(self, hold: RWHold, wait: float, priority: int) -> list[Any]:
-        """``take_every`` for asyncio."""
-        until, count = monotonic() + wait, self._count(hold)
-        while True:
-            request = self._request(max(0.0, until - monotonic()), hold, count, priority)
-            try:
-                return await aacquire(Every(self, hold.leases, self._note), request)
+                return await way.acquire(Every(self, hold.leases, self._note, wait), request)
             except Recounted as error:
                 if not (count := error.there):
                     return []

@@ -138,7 +138,7 @@ def test_a_transaction_that_is_tried_again_after_a_lost_answer_is_told_that_it_i
         message = next(reader)
         with transaction.atomic():
             message.done()
-        with pytest.raises(LeaseReleased, match="message 1 of .* is done already"), transaction.atomic():
+        with pytest.raises(LeaseReleased, match=r"message 1 of .* is done already"), transaction.atomic():
             message.done()
         assert durable().cursor == 1
         assert next(reader).number == 2
