@@ -130,7 +130,7 @@ class Lock(Named, Owned[Hold]):
                 one.abandon()
         self.take_back(hold)
 
-    async def atake_back(self, hold: Hold, given: Sequence[LockLease]) -> None:
+    async def take_back_awaiting(self, hold: Hold, given: Sequence[LockLease]) -> None:
         """``take_back`` for asyncio, unless ``hold`` has other leases than those ``given`` back; then it is done.
 
         A cancellation is raised once it is taken.

@@ -127,7 +127,7 @@ CONDITIONS = (
     Mutation(
         "barriers: who wakes up without a reason waits on",
         BARRIER,
-        "now = self._fence()  #",
+        "now = await way.call(self._fence)  #",
         "return True  #",
         ("tests/locks/test_barrier.py",),
     ),

@@ -161,7 +161,7 @@ class Condition(NotifiedLine):
 
     async def _waited(self, way: Blocking, seconds: float) -> bool:
         hold, is_away = self.lock.held_to("wait"), False
-        again = partial(self.lock.atake_back, hold, hold.leases)
+        again = partial(self.lock.take_back_awaiting, hold, hold.leases)
         notified: Notified | None = None
 
         async def release() -> None:
