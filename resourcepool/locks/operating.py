@@ -3,15 +3,16 @@
 from typing import Any
 
 from django.db import connections, router
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.database.retry import retrying
 from resourcepool.events import say
 from resourcepool.leases import verbs
-from resourcepool.locks.models import AbstractNamed, SemaphorePermit
+from resourcepool.locks.models import SemaphorePermit
 from resourcepool.locks.owners import owner_in
 from resourcepool.locks.releasing import AN_INCARNATION, release_all
 from resourcepool.locks.semaphore import Semaphore
-from resourcepool.locks.taking_away import said, take_away
+from resourcepool.locks.taking_away import Held, said, take_away
 from resourcepool.signals import Fact, What, tell
 
 
@@ -29,12 +30,8 @@ def free(rows: Any, reason: str, *, actor: str = "") -> int:
         DatabaseUnavailable: some may have been taken away.
     """
     reason, actor = said(reason, actor)
-    model: type[AbstractNamed] = rows.model
-    connection = connections[router.db_for_write(model)]
-    names = retrying(connection, lambda: set(rows.using(connection.alias).values_list("name", flat=True)))
-    of_names = verbs.rows_of(connection, model).filter(name__in=names).held().order_by("pk")
-    held = retrying(connection, lambda: list(of_names.values_list("pk", "fence", "holder")))
-    return len({model.name_of(pk) for pk in take_away(connection, model, held, reason, actor)})
+    freed = take_away(_writes(rows), rows.model, _held(rows), reason, actor)
+    return len({rows.model.name_of(pk) for pk in freed})
 
 
 def resize_names(rows: Any, permits: int, reason: str, *, actor: str = "") -> int:
@@ -50,15 +47,14 @@ def resize_names(rows: Any, permits: int, reason: str, *, actor: str = "") -> in
         DatabaseUnavailable: it is not known which have been.
     """
     reason, actor = said(reason, actor)
-    using = router.db_for_write(SemaphorePermit)
-    names = retrying(connections[using], lambda: set(rows.using(using).values_list("name", flat=True)))
+    names = _names(rows)
     for name in sorted(names):
         semaphore = Semaphore(name)
         before = semaphore.value
         semaphore.resize(permits)
         why = say("resized", before=before, after=permits, why=reason)
         key = SemaphorePermit.key_of(name, 0)
-        tell(Fact(What.RESIZED, SemaphorePermit, using, key, reason=why, actor=actor))
+        tell(Fact(What.RESIZED, SemaphorePermit, semaphore.using, key, reason=why, actor=actor))
     return len(names)
 
 
@@ -72,14 +68,24 @@ def free_holders(rows: Any, reason: str, *, actor: str = "") -> int:
         BadOption: ``reason`` or ``actor`` is no line of text; nothing has been taken away.
         DatabaseUnavailable: some may have been taken away.
     """
-    model: type[AbstractNamed] = rows.model
-    connection = connections[router.db_for_write(model)]
-    names = retrying(connection, lambda: set(rows.using(connection.alias).values_list("name", flat=True)))
-    of_names = verbs.rows_of(connection, model).filter(name__in=names).held()
-    held = retrying(connection, lambda: list(of_names.values_list("name", "holder")))
-    theirs = [
-        (name, process) for name, holder in held if AN_INCARNATION.fullmatch(process := owner_in(holder)[0])
-    ]
-    for process in sorted({process for _name, process in theirs}):
+    process_of = {pk: owner_in(holder)[0] for pk, _fence, holder in _held(rows)}
+    theirs = {pk: process for pk, process in process_of.items() if AN_INCARNATION.fullmatch(process)}
+    for process in sorted(set(theirs.values())):
         release_all(process, reason=reason, actor=actor)
-    return len({name for name, _process in theirs})
+    return len(set(map(rows.model.name_of, theirs)))
+
+
+def _writes(rows: Any) -> BaseDatabaseWrapper:
+    return connections[router.db_for_write(rows.model)]
+
+
+def _names(rows: Any) -> set[str]:
+    connection = _writes(rows)
+    return retrying(connection, lambda: set(rows.using(connection.alias).values_list("name", flat=True)))
+
+
+def _held(rows: Any) -> list[Held]:
+    """Return all rows of the names of ``rows`` that are held, in the order of their keys."""
+    connection = _writes(rows)
+    held = verbs.rows_of(connection, rows.model).filter(name__in=_names(rows)).held().order_by("pk")
+    return retrying(connection, lambda: list(held.values_list("pk", "fence", "holder")))

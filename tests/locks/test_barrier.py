@@ -7,7 +7,7 @@ import pytest
 from django.db import transaction
 
 from resourcepool.exceptions import BadOption, ClaimInTransaction, DatabaseUnavailable
-from resourcepool.locks import Barrier, Condition, Lock
+from resourcepool.locks import Barrier, Condition, Lock, ways
 from resourcepool.locks.conditions import barrier as barriers
 from resourcepool.locks.operating import free
 from resourcepool.models import Notification, Ticket

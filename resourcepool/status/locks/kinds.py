@@ -1,10 +1,11 @@
 """The kinds of things that are known by a name, and where their rows and their waiters are."""
 
+from collections.abc import Collection
 from enum import StrEnum
 from typing import Any
 
 from django.db import router
-from django.db.models import F, QuerySet
+from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Substr
 from django.utils.translation import gettext as _
 
@@ -103,6 +104,15 @@ MODELS: dict[LockKind, Any] = {
 def using() -> str:
     """Return the database on which they are decided: one for all kinds, as the routers of a project must say."""
     return router.db_for_write(Mutex)
+
+
+def waiting(kinds: Collection[LockKind]) -> QuerySet[Any]:
+    """Return the tickets of those who wait for something of these kinds."""
+    of_kinds = Q(pk__in=[])
+    for kind in kinds:
+        of_kinds |= Q(pool__begins=kind.prefix)
+    found: QuerySet[Any] = Ticket.objects.using(using()).waiting().filter(of_kinds).order_by()
+    return found
 
 
 def kind_and_name(line: str) -> tuple[LockKind, str]:
