@@ -107,14 +107,14 @@ QUEUES = (
         "queues/models.py",
         'if "drain_within" not in (kwargs.get("update_fields") or ("drain_within",)):',
         "if False:",
-        ("tests/queues/test_operating.py",),
+        ("tests/queues/test_changing.py",),
     ),
     Mutation(
         "queues: a late copy sets nothing back",
         "queues/models.py",
         "if fields is not None or value[0].name not in self.planned]",
         "]",
-        ("tests/queues/test_operating.py",),
+        ("tests/queues/test_changing.py",),
     ),
     Mutation(
         "queues: who sees what others commit may plan in its transaction",

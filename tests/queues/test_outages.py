@@ -8,7 +8,7 @@ import pytest
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.models import Queue, Server
-from resourcepool.queues import operating
+from resourcepool.queues import changing
 from resourcepool.queues.planning.strategies import STRATEGIES
 from resourcepool.queues.serving.absence import Absence
 from resourcepool.queues.serving.membership import Membership
@@ -54,8 +54,8 @@ def of_equal_ones() -> list[Membership]:
 
 
 def with_weights_labels_and_limits() -> list[Membership]:
-    operating.change_queues(NAME, ["3", "9", "12"], labels={"zone": "eu"})
-    operating.pin(NAME, ["1", "2"], "B")
+    changing.change_queues(NAME, ["3", "9", "12"], labels={"zone": "eu"})
+    changing.pin(NAME, ["1", "2"], "B")
     return [
         joined("A", weight=3),
         joined("B", limit=4),
@@ -92,7 +92,7 @@ def test_all_that_come_back_go_on_with_what_they_had(
 def test_what_was_asked_for_still_is_and_the_drain_goes_on() -> None:
     made(2)
     a, b = joined("A"), joined("B")
-    operating.drain(NAME, "A")
+    changing.drain(NAME, "A")
     assert sorted(table().split()) == ["A>B", "A>B"]
     a.turn()  # hears of it, but has begun to work on one
     away(b)
@@ -205,7 +205,7 @@ def test_a_queue_that_is_being_removed_goes() -> None:
     made(2)
     a = joined("A")
     a.turn()
-    operating.remove_queues(NAME, ["1"])
+    changing.remove_queues(NAME, ["1"])
     away(a)
     returned(a).turn()
     assert table() == "A"
