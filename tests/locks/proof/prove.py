@@ -47,4 +47,3 @@ CASES: dict[Mutation, tuple[str, ...]] = {
         "for selector in {waiter.request.selector for waiter in mine if not waiter.request.stands_first}:",
     ): (LOST,),
 }
-KNOWN = {mutation.name: mutation for mutation in CASES}
