@@ -1,5 +1,6 @@
 """One process: publishes, reads under two names beside all others, and listens; and notes outside what it saw."""
 
+import contextlib
 import signal
 import threading
 import time
@@ -8,7 +9,7 @@ from pathlib import Path
 
 from django.db import DatabaseError, InterfaceError, connection, connections, transaction
 
-from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable, LeaseLost
+from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable, LeaseLost, LeaseReleased
 from resourcepool.locks import Channel
 from resourcepool.locks.channels.message import Message
 from resourcepool.models import Broadcast
@@ -18,6 +19,7 @@ from tests.locks.channels.proof.terms import CHANNEL, MESSAGES, NAMES, TTL
 
 AWAY = (DatabaseError, InterfaceError, DatabaseUnavailable)
 PAUSE = 0.05  # seconds
+UNANSWERED = 20  # of so many messages one is tried again after its commit, and one ends the subscription
 
 
 class Worker:
@@ -77,10 +79,18 @@ class Worker:
         with Channel(CHANNEL).subscribe(name, **options) as messages:  # type: ignore[arg-type]
             for message in messages:
                 self._note(name, message)
-                with transaction.atomic():
-                    effect = {"page": NAMES.index(name), "before": message.number, "fence": self.number}
-                    Step._default_manager.create(**effect, mark=name)
-                    message.done()
+                self._finish(name, message)
+                if message.number % UNANSWERED == 0:  # as if its commit had got no answer
+                    with contextlib.suppress(LeaseReleased):
+                        self._finish(name, message)
+                elif message.number % UNANSWERED == 1:
+                    raise InterfaceError("no answer")
+
+    def _finish(self, name: str, message: Message) -> None:
+        with transaction.atomic():
+            effect = {"page": NAMES.index(name), "before": message.number, "fence": self.number}
+            Step._default_manager.create(**effect, mark=name)
+            message.done()
 
     def _note(self, what: str, message: Message) -> None:
         who, sequence = message.payload
