@@ -118,7 +118,8 @@ class _TaskBell:
 
     async def heard(self, seconds: float) -> bool:
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._is_rung.wait(), seconds)
+            async with asyncio.timeout(seconds):  # ``wait_for`` of Python 3.11 may miss the task's end
+                await self._is_rung.wait()
         return self._is_rung.is_set()
 
 

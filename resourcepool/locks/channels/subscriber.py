@@ -92,11 +92,12 @@ class Subscriber:
             ClaimInTransaction: a transaction is open.
             LeaseFromAnotherProcess: this is a fork of the process that subscribed; subscribe after the fork.
         """
-        return self._position.deliver() if at_once(self._is_ready, BLOCKING, timeout) else None
+        until = self._next(timeout)
+        return self._position.deliver() if at_once(self._is_ready, BLOCKING, until) else None
 
     async def aget(self, timeout: object = None) -> Message | None:
         """``get`` for asyncio; waiting occupies no thread."""
-        return self._position.deliver() if await self._is_ready(AWAITING, timeout) else None
+        return self._position.deliver() if await self._is_ready(AWAITING, self._next(timeout)) else None
 
     def close(self) -> None:
         """Store how far it is, and let the next one read under this name. A message in hand is not done by that."""
@@ -128,11 +129,14 @@ class Subscriber:
 
     # The rest is private
 
-    async def _is_ready(self, way: Blocking, timeout: object) -> bool:
-        """Wait until there is a message to deliver; False: there is none, see ``get``."""
+    def _next(self, timeout: object) -> float:
         wait = self._timeout if timeout is None else wait_of("timeout", timeout)
         self._position.move_on()
-        until, is_over = monotonic() + wait, False
+        return monotonic() + wait
+
+    async def _is_ready(self, way: Blocking, until: float) -> bool:
+        """Wait until there is something to deliver; False: there is nothing, see ``get``."""
+        is_over = False
         while not (is_over or self._is_closed or self._stop()):
             is_over = monotonic() >= until
             try:
@@ -173,8 +177,8 @@ class Subscriber:
             return
         bell = way.bell()
         look, news = looks.on(self._seat.using), self._position.waiting(bell.ring)
-        look.join(news)
         try:
+            look.join(news)
             await self._sleep(way, bell, until)
         finally:
             look.leave(news)
