@@ -18,18 +18,6 @@ from tests.taskqueue.consuming import Gate
 from tests.taskqueue.timers.handled import WITHIN, due, handling, over, states, timer, topic
 
 
-@pytest.fixture
-def seen() -> list[Any]:
-    """Handle the topic "t" by taking note of what its handler gets."""
-    got: list[Any] = []
-
-    @timers.on("t")
-    def note(one: timers.RunningTimer) -> None:
-        got.append(one)
-
-    return got
-
-
 def test_a_handler_gets_what_was_given_and_how_late_it_is(seen: list[Any]) -> None:
     due("order-42", payload={"order": 42, "名": "表"}, ago=5)
     with handling():

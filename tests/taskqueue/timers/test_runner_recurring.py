@@ -13,18 +13,6 @@ from tests.taskqueue.consuming import Gate
 from tests.taskqueue.timers.handled import WITHIN, due, handling, over, states, timer
 
 
-@pytest.fixture
-def seen() -> list[Any]:
-    """Handle the topic "t" by taking note of what its handler gets."""
-    got: list[Any] = []
-
-    @timers.on("t")
-    def note(one: timers.RunningTimer) -> None:
-        got.append(one)
-
-    return got
-
-
 def test_a_recurring_one_is_due_again_from_its_due_moment(seen: list[Any]) -> None:
     made = due(every=60, ago=10)
     with handling():

@@ -14,18 +14,6 @@ from tests.taskqueue.consuming import Gate
 from tests.taskqueue.timers.handled import WITHIN, due, handling, over, states, timer
 
 
-@pytest.fixture
-def seen() -> list[Any]:
-    """Handle the topic "t" by taking note of what its handler gets."""
-    got: list[Any] = []
-
-    @timers.on("t")
-    def note(one: timers.RunningTimer) -> None:
-        got.append(one)
-
-    return got
-
-
 def test_a_handler_that_is_to_stop_may_give_its_timer_back() -> None:
     began = threading.Event()
 
