@@ -1,16 +1,13 @@
 """The permits of a read-write lock: one of them, or all."""
 
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from django.db import transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import Count
 
 from resourcepool import options
-from resourcepool.async_threads import for_asyncio
 from resourcepool.database.clock import monotonic
-from resourcepool.database.retry import retrying
 from resourcepool.locks.hold import Hold
 from resourcepool.locks.models import AbstractPermit, RWLockPermit
 from resourcepool.locks.owners import Key
@@ -26,13 +23,6 @@ PREFERRED, UPGRADING = -1, -2  # priorities: of writers, and of readers that wai
 MOST_COUNTED = 10_000
 
 _counted: dict[Key, int] = {}  # how many permits names had: only to ask for the right number at once
-
-
-class RWHolder(NamedTuple):
-    """Who holds how many permits; a writer that waits holds those that it has got so far."""
-
-    holder: str
-    permits: int
 
 
 class RWPermits(Permits):
@@ -54,15 +44,6 @@ class RWPermits(Permits):
         super().__init__(name, ttl=ttl, timeout=timeout, on_lost=on_lost)
         self.permits = options.whole("readers", readers, least=1, most=MOST_READERS)
         self.priority = 0 if options.flag("fair", fair) else PREFERRED
-
-    def holders(self, limit: int = 100) -> list[RWHolder]:
-        """Return who holds permits at this moment, of how many. Raises DatabaseUnavailable."""
-        options.whole("limit", limit, least=1, most=10_000)
-        connection = self._connection
-        rows = self._rows(connection).held().order_by("holder").values_list("holder").annotate(Count("pk"))
-        return [RWHolder(*row) for row in retrying(connection, lambda: list(rows[:limit]))]
-
-    aholders = for_asyncio(holders)
 
     async def take_every(self, way: Blocking, hold: RWHold, wait: float, priority: int) -> list[Any]:
         """Return the leases of all permits that ``hold`` has not. Raises AcquireTimeout."""
