@@ -7,6 +7,7 @@ asyncio awaits it: what blocks is done in Django's thread for that, and waiting 
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
 from django.db import connections
@@ -40,16 +41,19 @@ def at_once(work: Callable[P, Coroutine[Any, Any, R]], *args: P.args, **kwargs: 
     raise RuntimeError(f"{work} awaits something in a thread without a loop")
 
 
-class Blocking:
-    """The way of threads."""
+class Way:
+    """How the caller waits: as a thread, or as a task of asyncio."""
+
+    def __init__(self, *, is_task: bool) -> None:
+        self._is_task = is_task
+
+    async def either(self, blocks: Callable[[], R], awaits: Callable[[], Awaitable[R]]) -> R:
+        """Return what the first returns in a thread, or the second in a task."""
+        return await awaits() if self._is_task else blocks()
 
     async def call(self, do: Callable[..., R], *args: Any, undo: Callable[[R], object] | None = None) -> R:
         """Do what blocks; a task that is cancelled meanwhile has its result undone, see ``in_thread``."""
-        return do(*args)
-
-    async def either(self, blocks: Callable[[], R], _awaits: Callable[[], Awaitable[R]]) -> R:
-        """Return what the first returns in a thread, or the second in a task."""
-        return blocks()
+        return await self.either(partial(do, *args), partial(in_thread, do, *args, undo=undo))
 
     async def acquire(
         self,
@@ -59,47 +63,26 @@ class Blocking:
         stop: Callable[[], bool] = never,
     ) -> Leases:
         """See ``waiting.acquire``."""
-        return acquire(source, request, stop, lambda: at_once(once_in_line))
+        return await self.either(
+            lambda: acquire(source, request, stop, lambda: at_once(once_in_line)),
+            lambda: aacquire(source, request, once_in_line, None if stop is never else stop),
+        )
 
     def soon(self, do: Callable[..., None], *args: Any) -> None:
         """Do what blocks; a task does not wait for it, so no cancellation comes in between."""
-        do(*args)
+        if self._is_task:
+            soon(do, *args)
+        else:
+            do(*args)
 
     def bell(self) -> Any:
         """Return what is rung by any thread, and heard by the caller."""
-        return _ThreadBell()
+        return _TaskBell() if self._is_task else _ThreadBell()
 
     def end_session(self, using: str) -> None:
-        """Close the connection of this thread during a long wait."""
-        dialect.close_ours(connections[using])
-
-
-class Awaiting(Blocking):
-    """The way of tasks."""
-
-    async def call(self, do: Callable[..., R], *args: Any, undo: Callable[[R], object] | None = None) -> R:
-        return await in_thread(do, *args, undo=undo)
-
-    async def either(self, _blocks: Callable[[], R], awaits: Callable[[], Awaitable[R]]) -> R:
-        return await awaits()
-
-    async def acquire(
-        self,
-        source: Source,
-        request: Request,
-        once_in_line: Callable[[], Coroutine[Any, Any, object]] = nothing,
-        stop: Callable[[], bool] = never,
-    ) -> Leases:
-        return await aacquire(source, request, once_in_line, None if stop is never else stop)
-
-    def soon(self, do: Callable[..., None], *args: Any) -> None:
-        soon(do, *args)
-
-    def bell(self) -> Any:
-        return _TaskBell()
-
-    def end_session(self, using: str) -> None:
-        """Do nothing: waiting occupies no connection."""
+        """Close the connection of this thread during a long wait; that of a task occupies none."""
+        if not self._is_task:
+            dialect.close_ours(connections[using])
 
 
 class _ThreadBell(Bell):
@@ -123,4 +106,4 @@ class _TaskBell:
         return self._is_rung.is_set()
 
 
-BLOCKING, AWAITING = Blocking(), Awaiting()
+BLOCKING, AWAITING = Way(is_task=False), Way(is_task=True)

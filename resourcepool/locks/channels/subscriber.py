@@ -16,7 +16,7 @@ from resourcepool.locks.channels.message import Message
 from resourcepool.locks.channels.position import Position
 from resourcepool.locks.channels.seat import Seat
 from resourcepool.locks.rows import wait_of
-from resourcepool.locks.ways import AWAITING, BLOCKING, Blocking, at_once
+from resourcepool.locks.ways import AWAITING, BLOCKING, Way, at_once
 
 NAP = 0.5  # seconds
 SESSION_KEPT = 1.0  # seconds of waiting after which a session that was opened for reading is closed
@@ -134,7 +134,7 @@ class Subscriber:
         self._position.move_on()
         return monotonic() + wait
 
-    async def _is_ready(self, way: Blocking, until: float) -> bool:
+    async def _is_ready(self, way: Way, until: float) -> bool:
         """Wait until there is something to deliver; False: there is nothing, see ``get``."""
         is_over = False
         while not (is_over or self._is_closed or self._stop()):
@@ -151,7 +151,7 @@ class Subscriber:
                 return False
         return False
 
-    async def _take(self, way: Blocking, until: float) -> None:
+    async def _take(self, way: Way, until: float) -> None:
         if self._position.is_held():
             return
         await way.call(self._seat.find)
@@ -171,7 +171,7 @@ class Subscriber:
         self._pause = min(longest, 2 * self._pause) or first
         return monotonic() + self._pause
 
-    async def _wait(self, way: Blocking, until: float) -> None:
+    async def _wait(self, way: Way, until: float) -> None:
         """Wait for news, or until the time is up, or it is to stop."""
         if self._has_lost():
             return
@@ -184,7 +184,7 @@ class Subscriber:
             look.leave(news)
             self._position.heard(news)
 
-    async def _sleep(self, way: Blocking, bell: Any, until: float, *, is_away: bool = False) -> None:
+    async def _sleep(self, way: Way, bell: Any, until: float, *, is_away: bool = False) -> None:
         """Sleep until it is rung, the lease is lost, it is to stop, or ``until`` has come."""
         began = monotonic()
         while not (self._is_closed or self._stop()) and (left := until - monotonic()) > 0:

@@ -17,7 +17,7 @@ from resourcepool.leases.terms import default_holder
 from resourcepool.locks.conditions import notifying
 from resourcepool.locks.conditions.line import Notified, NotifiedLine, use
 from resourcepool.locks.models import MAX_NAME, Notification
-from resourcepool.locks.ways import AWAITING, BLOCKING, Blocking, at_once
+from resourcepool.locks.ways import AWAITING, BLOCKING, Way, at_once
 from resourcepool.waiting.lease import abandon
 from resourcepool.waiting.request import refuse_open_transaction
 
@@ -106,7 +106,7 @@ class Barrier(NotifiedLine):
     acreate = for_asyncio(create)
     aremove = for_asyncio(remove)
 
-    async def _waited(self, way: Blocking, timeout: object) -> bool:
+    async def _waited(self, way: Way, timeout: object) -> bool:
         until = monotonic() + self._wait(True, timeout)
         try:
             now = seen = await way.call(self._first_fence)

@@ -20,7 +20,7 @@ from resourcepool.locks.conditions.barrier import PREFIX
 from resourcepool.locks.conditions.line import Notified, NotifiedLine, use
 from resourcepool.locks.hold import Hold
 from resourcepool.locks.lock import Lock
-from resourcepool.locks.ways import AWAITING, BLOCKING, Blocking, at_once
+from resourcepool.locks.ways import AWAITING, BLOCKING, Way, at_once
 from resourcepool.waiting.lease import abandon
 
 Result = TypeVar("Result")
@@ -159,7 +159,7 @@ class Condition(NotifiedLine):
     def _wait_for_notice(self, seconds: float) -> bool:
         return at_once(self._waited, BLOCKING, seconds)
 
-    async def _waited(self, way: Blocking, seconds: float) -> bool:
+    async def _waited(self, way: Way, seconds: float) -> bool:
         hold, is_away = self.lock.held_to("wait"), False
         again = partial(self.lock.take_back_awaiting, hold, hold.leases)
         notified: Notified | None = None

@@ -13,11 +13,11 @@ from resourcepool.leases import verbs
 from resourcepool.leases.terms import Terms
 from resourcepool.locks.hold import LockLease
 from resourcepool.locks.models import RWLockPermit
-from resourcepool.locks.ways import Blocking
+from resourcepool.locks.ways import Way
 
 
 @contextlib.asynccontextmanager
-async def intent(way: Blocking, name: str, using: str, terms: Terms) -> AsyncIterator[None]:
+async def intent(way: Way, name: str, using: str, terms: Terms) -> AsyncIterator[None]:
     """Be the one reader of the lock ``name`` who waits to write. Raises UpgradeConflict if another one is.
 
     It is a lease of a row: that of one who died expires.

@@ -15,7 +15,7 @@ from resourcepool.locks.rwlock.hold import RWHold
 from resourcepool.locks.rwlock.intent import intent
 from resourcepool.locks.rwlock.rows import UPGRADING, RWPermits
 from resourcepool.locks.rwlock.sides import Reading, Writing
-from resourcepool.locks.ways import AWAITING, BLOCKING, Blocking, at_once
+from resourcepool.locks.ways import AWAITING, BLOCKING, Way, at_once
 from resourcepool.waiting.lease import abandon, delivered
 
 
@@ -87,7 +87,7 @@ class RWLock(RWPermits):
         """``upgrade`` for asyncio."""
         return await self._upgraded(AWAITING, blocking, timeout)
 
-    async def _upgraded(self, way: Blocking, blocking: bool, timeout: object) -> Hold | None:
+    async def _upgraded(self, way: Way, blocking: bool, timeout: object) -> Hold | None:
         hold, wait = self.read().held_to("upgrade"), self._wait(blocking, timeout)
         if hold.is_writing:
             return hold

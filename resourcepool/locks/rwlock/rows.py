@@ -15,7 +15,7 @@ from resourcepool.locks.permits import Permits, say_once
 from resourcepool.locks.rows import TTL
 from resourcepool.locks.rwlock.every import Every, Recounted
 from resourcepool.locks.rwlock.hold import RWHold
-from resourcepool.locks.ways import Blocking
+from resourcepool.locks.ways import Way
 
 READERS = 10
 MOST_READERS = 100  # a writer takes, and renews, as many rows
@@ -45,7 +45,7 @@ class RWPermits(Permits):
         self.permits = options.whole("readers", readers, least=1, most=MOST_READERS)
         self.priority = 0 if options.flag("fair", fair) else PREFERRED
 
-    async def take_every(self, way: Blocking, hold: RWHold, wait: float, priority: int) -> list[Any]:
+    async def take_every(self, way: Way, hold: RWHold, wait: float, priority: int) -> list[Any]:
         """Return the leases of all permits that ``hold`` has not. Raises AcquireTimeout."""
         until, count = monotonic() + wait, self._count(hold)
         while True:
