@@ -1,6 +1,6 @@
 """What the dashboard shows of streams, dispensers, topics of timers and channels: a line for each."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -23,12 +23,14 @@ class Kind(NamedTuple):
         mark: what the ids of its links begin with.
         work: of ``access.SYSTEMS``: those who may not see that are told no names and errors of it.
         lists: what its line leads to: a model, and which of the rows that belong to it; None: all rows there are.
+        is_wrong: whether something is wrong with one that stands so.
     """
 
     places: Places
     mark: str
     work: str
     lists: Mapping[str, tuple[Any, Mapping[str, str] | None]]
+    is_wrong: Callable[[Any], bool] = lambda one: bool(one.because)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,7 @@ KINDS = {
             "failed": (DispenserTask, {"state": DispenserTask.State.FAILED.value}),
             "buckets": (Bucket, {}),
         },
+        is_wrong=lambda one: bool(one.depth and one.because),  # one without tasks is no trouble
     ),
     "topics": Kind(
         TOPICS,
@@ -113,7 +116,7 @@ def place_panel(links: Links, system: str, systems: Collection[str]) -> PlacePan
         PlaceRow(
             f"{kind.mark}{number}",
             one,
-            _state(one),
+            _state(kind, one),
             links.page(kind.places.model, one.name),
             {
                 name: links.list(model, **({} if which is None else {kind.places.word: one.name, **which}))
@@ -125,8 +128,7 @@ def place_panel(links: Links, system: str, systems: Collection[str]) -> PlacePan
     return PlacePanel(rows, bool(after), links.list(kind.places.model) if after else "")
 
 
-def _state(one: Any) -> str:
+def _state(kind: Kind, one: Any) -> str:
     if getattr(one, "is_paused", False):
         return "late"
-    has_work = getattr(one, "depth", 1)  # a dispenser without tasks is no trouble
-    return "dead" if has_work and one.because else "up"
+    return "dead" if kind.is_wrong(one) else "up"

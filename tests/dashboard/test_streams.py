@@ -96,3 +96,10 @@ def test_where_not_all_streams_are_shown_a_link_leads_to_the_list_of_all(
     page = shown(admin_client)
     assert "The first 2 by name." in page
     assert reverse("admin:resourcepool_stream_changelist") in page
+
+
+def test_one_whose_settings_are_wrong_is_marked_though_it_has_no_tasks(admin_client: Client) -> None:
+    Stream.objects.create(name="oracle")
+    assert "rp-server-dead" not in shown(admin_client)
+    Stream.objects.update(lanes=0)
+    assert "rp-server-dead" in shown(admin_client)
