@@ -10,7 +10,7 @@ from django.db import connection
 from resourcepool.dialect import DbLater, DbNow
 from resourcepool.models import Move, Queue, Server, TaskType
 from resourcepool.queues import moving
-from resourcepool.queues.operating import create
+from resourcepool.queues.changing import create
 
 QUEUES, SERVERS = 10_000, 100
 NAME = "planned"

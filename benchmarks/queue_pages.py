@@ -22,7 +22,7 @@ from django.test import Client  # noqa: E402
 from benchmarks.dashboard import many, measure  # noqa: E402
 from resourcepool.dialect import DbLater, DbNow  # noqa: E402
 from resourcepool.models import Move, Server, TaskType  # noqa: E402
-from resourcepool.queues import operating  # noqa: E402
+from resourcepool.queues import changing  # noqa: E402
 
 MOVES = 1_000_000  # that are older
 TASK_TYPES = (("mails", 10_000, 100), ("orders", 1_000, 20), ("jobs", 900, 20), ("more", 64, 8))
@@ -38,10 +38,10 @@ def fill() -> None:
     """Four task types of very different size; half of the servers of the largest drain."""
     many(Move, MOVES, move)
     for name, queues, servers in TASK_TYPES:
-        made = operating.create(name)
+        made = changing.create(name)
         many(Server, servers, lambda n, made=made: server(made, n))
-        operating.add_queues(name, [str(number) for number in range(queues)])
-    operating.drain("mails", *(f"mails-{number}" for number in range(50)))
+        changing.add_queues(name, [str(number) for number in range(queues)])
+    changing.drain("mails", *(f"mails-{number}" for number in range(50)))
 
 
 def server(of: TaskType, number: int) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from django.db import connection
 from resourcepool.dialect import DbNow
 from resourcepool.models import Move, Queue, Server
 from resourcepool.queues import QueueServer
-from resourcepool.queues.operating import create
+from resourcepool.queues.changing import create
 from tests.concurrency.evidence import Log
 from tests.eventually import eventually
 

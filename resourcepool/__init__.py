@@ -1,7 +1,8 @@
 """Hand out things that only one process may use at a time, with nothing but the project's SQL database."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from resourcepool.lazy import lazily
 
 __version__ = "0.1.0"
 __all__ = [
@@ -22,17 +23,12 @@ if TYPE_CHECKING:
     from resourcepool.validity.checker import Checker, Finding
 
 _HOMES = {
-    "Checker": "resourcepool.validity.checker",
-    "Finding": "resourcepool.validity.checker",
-    "Resource": "resourcepool.resources.resource",
-    "ResourceLease": "resourcepool.resources.lease",
-    "Verdict": "resourcepool.resources.state",
-    "release_on_sigterm": "resourcepool.leases.shutdown",
+    "Checker": "validity.checker",
+    "Finding": "validity.checker",
+    "Resource": "resources.resource",
+    "ResourceLease": "resources.lease",
+    "Verdict": "resources.state",
+    "release_on_sigterm": "leases.shutdown",
 }
 
-
-def __getattr__(name: str) -> Any:
-    # Lazy, because Django imports this package before its models may be loaded.
-    if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
-    raise AttributeError(f"module 'resourcepool' has no attribute {name!r}")
+__getattr__ = lazily(__name__, _HOMES)

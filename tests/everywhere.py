@@ -41,6 +41,7 @@ EVERYWHERE = (
     "tests/locks/test_rwlock_plans.py",  # EXPLAIN
     "tests/locks/test_rwlock_processes.py",  # what dead sessions leave
     "tests/taskqueue/test_consumer.py",  # claims, guards and takeovers in one transaction with the leader's row
+    "tests/taskqueue/test_consumer_stopping.py",  # the same
     "tests/taskqueue/test_long_streams.py",  # EXPLAIN
     "tests/taskqueue/test_task_time.py",  # in which zone a column's moments are
     "tests/taskqueue/test_history.py",  # reads and changes rows that others change meanwhile
@@ -48,7 +49,9 @@ EVERYWHERE = (
     "tests/taskqueue/timers/test_operators.py",  # updates that compute one column from another
     "tests/taskqueue/timers/test_claiming.py",  # locks, and batches in one transaction
     "tests/taskqueue/timers/test_processes.py",  # what a dead session leaves
-    "tests/taskqueue/timers/test_runner.py",  # claims and ends while others have rows locked
+    *(
+        f"tests/taskqueue/timers/test_runner{of}.py" for of in ("", "_recurring", "_stopping")
+    ),  # claims and ends while others have rows locked
     "tests/taskqueue/timers/test_scheduling.py",  # unique names, moments and row counts
     "tests/taskqueue/test_submit.py",  # unique keys in and out of a transaction
     "tests/taskqueue/dispenser",  # locks, the order of rows, and row counts of each statement
@@ -60,7 +63,7 @@ EVERYWHERE = (
     "tests/locks/test_condition_processes.py",  # what a killed session leaves
     "tests/locks/channels",  # row locks, numbers and cursors of each statement
     "tests/encryption/test_field_bound.py::test_however_it_was_stored_it_is_nothing_to_another_row",  # types of columns
-    "tests/encryption/test_field_bound.py::test_what_the_database_stores_alike_is_alike",  # types of columns
+    "tests/encryption/test_field_bound_address.py::test_what_the_database_stores_alike_is_alike",  # types of columns
     # Tickets
     "tests/waiting/test_acquire.py",  # which statements a caller sends
     "tests/waiting/test_giving_out.py",  # locks and the order of rows

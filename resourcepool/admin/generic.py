@@ -15,7 +15,7 @@ from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.utils import get_fields_from_path, unquote
 from django.core.exceptions import FieldDoesNotExist, SuspiciousOperation, ValidationError
 from django.db import connections, router
-from django.db.models import DateTimeField
+from django.db.models import DateTimeField, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
@@ -143,6 +143,17 @@ class Admin(ModelAdmin):
         }
         request.current_app = self.admin_site.name
         return TemplateResponse(request, template, context | more)
+
+
+class ByWholeName(ModelAdmin):
+    """A list in which rows are found by the whole of their ``search_fields[0]``, the way the index has them."""
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """Find rows by their whole name, or key."""
+        name = search_term.strip()
+        return (queryset.filter(**{str(self.search_fields[0]): name}) if name else queryset), False
 
 
 class ReadOnlyAdmin(Admin):

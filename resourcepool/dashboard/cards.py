@@ -9,15 +9,12 @@ from django.utils.translation import gettext as _
 
 from resourcepool.dashboard.access import visible_jobs
 from resourcepool.dashboard.cells import PLACE, bands, squares
-from resourcepool.dashboard.channels import ChannelRow, channel_rows
 from resourcepool.dashboard.chart import Chart, Series, chart
 from resourcepool.dashboard.conditions import ConditionPanel, condition_panel
-from resourcepool.dashboard.dispensers import DispenserPanel, dispenser_panel
 from resourcepool.dashboard.links import Links
 from resourcepool.dashboard.locks import LockPanel, lock_panel
+from resourcepool.dashboard.places import PlacePanel, place_panel
 from resourcepool.dashboard.queues import Panel, panel
-from resourcepool.dashboard.streams import StreamPanel, stream_panel
-from resourcepool.dashboard.timers import TopicRow, topic_rows
 from resourcepool.history.leaks import open_leaks
 from resourcepool.jobs import SWEEP
 from resourcepool.proxies.models import Proxy
@@ -93,12 +90,12 @@ class Overview:
     waiters: int
     cards: list[Card]
     queues: Panel | None
-    streams: StreamPanel
-    dispensers: DispenserPanel
-    timers: list[TopicRow]
+    streams: PlacePanel
+    dispensers: PlacePanel
+    timers: PlacePanel
     locks: LockPanel
     conditions: ConditionPanel
-    channels: list[ChannelRow]
+    channels: PlacePanel
     sweep: JobStatus | None
     span: Span
 
@@ -138,28 +135,26 @@ def overview(
         for number, (model, pool) in enumerate(zip(models, standing, strict=True))
     ]
     queues = panel(links) if "queues" in systems else None
-    flows = stream_panel(links, is_with_tasks="tasks" in systems) if "streams" in systems else StreamPanel()
-    handed = dispenser_panel(links) if "dispensers" in systems else DispenserPanel()
-    timers = topic_rows(links, is_with_timers="timers" in systems) if "topics" in systems else []
+    streams, dispensers, topics, channels = (
+        place_panel(links, system, systems) for system in ("streams", "dispensers", "topics", "channels")
+    )
     locks = lock_panel(links, systems)
     conditions = condition_panel(links) if "conditions" in systems else ConditionPanel()
-    is_with = "subscriptions" in systems
-    flows_of_messages = channel_rows(links, is_with_subscriptions=is_with) if "channels" in systems else []
     alarms = alarms_of(
         standing,
         done,
         open_leaks(labels),
         queues.task_types if queues else (),
-        [row.one for row in flows.rows],
-        [row.one for row in handed.rows],
-        [row.one for row in timers],
+        [row.one for row in streams.rows],
+        [row.one for row in dispensers.rows],
+        [row.one for row in topics.rows],
         locks.found,
-        [row.one for row in flows_of_messages],
+        [row.one for row in channels.rows],
     )
     found = [(alarm, links.problem(alarm)) for alarm in alarms[:MOST_ALARMS]]
     waiters = sum(pool.waiters for pool in standing)
     sweep = done.get(SWEEP)
-    panels = (flows, handed, timers, locks, conditions, flows_of_messages)
+    panels = (streams, dispensers, topics, locks, conditions, channels)
     return Overview(found, waiters, cards, queues, *panels, sweep, span)
 
 

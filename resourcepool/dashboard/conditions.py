@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from resourcepool.dashboard.links import Links
 from resourcepool.locks.models import Notification
 from resourcepool.status.locks.conditions import KINDS, put
-from resourcepool.status.locks.names import LockStatus, page_of
+from resourcepool.status.locks.names import LockStatus, locks
 
 SHOWN = 20
 
@@ -30,7 +30,7 @@ class ConditionPanel:
 
 def condition_panel(links: Links) -> ConditionPanel:
     """Return how the first names stand: four queries, one if there is none."""
-    page = page_of(KINDS, limit=SHOWN)
+    page = locks(kind=KINDS, limit=SHOWN)
     rows = [
         ConditionRow(f"rpw{number}", one, links.page(Notification, put(one.kind, one.name)))
         for number, one in enumerate(page.locks)

@@ -1,7 +1,8 @@
 """Distributed locks and what is built of them, by name: ``from resourcepool.locks import Lock``."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from resourcepool.lazy import lazily
 
 if TYPE_CHECKING:
     from resourcepool.locks.channels.channel import Channel
@@ -40,9 +41,4 @@ _PLACES = {
     "release_all": "releasing",
 }
 
-
-def __getattr__(name: str) -> Any:
-    """Import what is asked for when it is: Django imports this package before there are models."""
-    if name not in _PLACES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)
+__getattr__ = lazily(__name__, _PLACES)

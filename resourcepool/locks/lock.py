@@ -4,6 +4,7 @@ Document 004 (R4.2): a unique value that is set if absent, with an expiry, and r
 one row whose ``UPDATE`` reports one changed row. Methods are those of ``threading.RLock`` and ``asyncio.Lock``.
 """
 
+import asyncio
 import math
 from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
@@ -129,9 +130,19 @@ class Lock(Named, Owned[Hold]):
                 one.abandon()
         self.take_back(hold)
 
-    async def atake_back(self, hold: Hold) -> None:
-        """``take_back`` for asyncio."""
-        self._take(held_by(current()), self.key, hold, await self._aleases(hold, math.inf))
+    async def take_back_awaiting(self, hold: Hold, given: Sequence[LockLease]) -> None:
+        """``take_back`` for asyncio, unless ``hold`` has other leases than those ``given`` back; then it is done.
+
+        A cancellation is raised once it is taken.
+        """
+        cancelled: asyncio.CancelledError | None = None
+        while hold.leases is given:
+            try:
+                self._take(held_by(current()), self.key, hold, await self._aleases(hold, math.inf))
+            except asyncio.CancelledError as error:
+                cancelled = error
+        if cancelled is not None:
+            raise cancelled
 
     # What waiting needs: see ``waiting.request.Source``
 

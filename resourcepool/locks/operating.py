@@ -1,19 +1,21 @@
 """What operators do to names: free them, free all that their holders hold, change how many permits there are."""
 
+from collections.abc import Callable
 from typing import Any
 
 from django.db import connections, router
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.database.retry import retrying
 from resourcepool.database.short_statements import rows_locked
 from resourcepool.events import say
 from resourcepool.exceptions import RowLocked
 from resourcepool.leases import verbs
-from resourcepool.locks.models import AbstractNamed, SemaphorePermit
+from resourcepool.locks.models import SemaphorePermit
 from resourcepool.locks.owners import owner_in
 from resourcepool.locks.releasing import AN_INCARNATION, release_all
 from resourcepool.locks.semaphore import Semaphore
-from resourcepool.locks.taking_away import said, take_away
+from resourcepool.locks.taking_away import Held, said, take_away
 from resourcepool.signals import Fact, What, tell
 from resourcepool.waiting.models import Ticket
 
@@ -34,12 +36,8 @@ def free(rows: Any, reason: str, *, actor: str = "") -> int:
         DatabaseUnavailable: some may have been taken away.
     """
     reason, actor = said(reason, actor)
-    model: type[AbstractNamed] = rows.model
-    connection = connections[router.db_for_write(model)]
-    names = retrying(connection, lambda: set(rows.using(connection.alias).values_list("name", flat=True)))
-    of_names = verbs.rows_of(connection, model).filter(name__in=names).held().order_by("pk")
-    held = retrying(connection, lambda: list(of_names.values_list("pk", "fence", "holder")))
-    return len({model.name_of(pk) for pk in take_away(connection, model, held, reason, actor)})
+    freed = take_away(_writes(rows), rows.model, _held(rows), reason, actor)
+    return len({rows.model.name_of(pk) for pk in freed})
 
 
 def resize_names(rows: Any, permits: int, reason: str, *, actor: str = "") -> int:
@@ -55,8 +53,7 @@ def resize_names(rows: Any, permits: int, reason: str, *, actor: str = "") -> in
         DatabaseUnavailable: it is not known which have been.
     """
     reason, actor = said(reason, actor)
-    using = router.db_for_write(SemaphorePermit)
-    names = retrying(connections[using], lambda: set(rows.using(using).values_list("name", flat=True)))
+    using, names = _writes(rows).alias, _names(rows)
     locked: list[str] = []
     for name in sorted(names):
         semaphore = Semaphore(name)
@@ -68,9 +65,7 @@ def resize_names(rows: Any, permits: int, reason: str, *, actor: str = "") -> in
             continue
         why = say("resized", before=before, after=permits, why=reason)
         key = SemaphorePermit.key_of(name, 0)
-        row = verbs.rows_of(connections[using], SemaphorePermit).filter(pk=key).values_list("fence", flat=True)
-        fence = retrying(connections[using], row.first) or 0  # by which events of a row are sorted
-        tell(Fact(What.RESIZED, SemaphorePermit, using, key, fence, reason=why, actor=actor))
+        tell(Fact(What.RESIZED, SemaphorePermit, using, key, _fence(using, key), reason=why, actor=actor))
     if locked:
         told = ", ".join(locked[:MOST_TOLD]) + ", .." * (len(locked) > MOST_TOLD)
         raise rows_locked(using, len(locked), len(names) - len(locked), told)
@@ -89,16 +84,37 @@ def free_holders(rows: Any, reason: str, *, actor: str = "") -> int:
         BadOption: ``reason`` or ``actor`` is no line of text; nothing has been taken away.
         DatabaseUnavailable: some may have been taken away.
     """
-    model: type[AbstractNamed] = rows.model
-    connection = connections[router.db_for_write(model)]
-    names = retrying(connection, lambda: set(rows.using(connection.alias).values_list("name", flat=True)))
-    of_names = verbs.rows_of(connection, model).filter(name__in=names).held()
-    collecting = Ticket.objects.using(connection.alias).for_rows_of(model).waiting().values("holder")
-    of_holders = of_names.exclude(holder__in=collecting).values_list("name", "holder")
-    held = retrying(connection, lambda: list(of_holders))
-    theirs = [
-        (name, process) for name, holder in held if AN_INCARNATION.fullmatch(process := owner_in(holder)[0])
-    ]
-    for process in sorted({process for _name, process in theirs}):
+    held = _held(rows, lambda held: held.exclude(holder__in=_collecting(rows)))
+    process_of = {pk: owner_in(holder)[0] for pk, _fence, holder in held}
+    theirs = {pk: process for pk, process in process_of.items() if AN_INCARNATION.fullmatch(process)}
+    for process in sorted(set(theirs.values())):
         release_all(process, reason=reason, actor=actor)
-    return len({name for name, _process in theirs})
+    return len(set(map(rows.model.name_of, theirs)))
+
+
+def _writes(rows: Any) -> BaseDatabaseWrapper:
+    return connections[router.db_for_write(rows.model)]
+
+
+def _names(rows: Any) -> set[str]:
+    connection = _writes(rows)
+    return retrying(connection, lambda: set(rows.using(connection.alias).values_list("name", flat=True)))
+
+
+def _held(rows: Any, chosen: Callable[[Any], Any] = lambda held: held) -> list[Held]:
+    """Return the rows of the names of ``rows`` that are held and ``chosen``, in the order of their keys."""
+    connection = _writes(rows)
+    held = chosen(verbs.rows_of(connection, rows.model).filter(name__in=_names(rows)).held()).order_by("pk")
+    return retrying(connection, lambda: list(held.values_list("pk", "fence", "holder")))
+
+
+def _collecting(rows: Any) -> Any:
+    """Return who waits for several permits, and may have some of them."""
+    tickets = Ticket.objects.using(_writes(rows).alias)
+    return tickets.for_rows_of(rows.model).waiting().values("holder")
+
+
+def _fence(using: str, key: str) -> int:
+    """Return the fence of a permit: events of a row are sorted by it."""
+    fence = verbs.rows_of(connections[using], SemaphorePermit).filter(pk=key).values_list("fence", flat=True)
+    return retrying(connections[using], fence.first) or 0

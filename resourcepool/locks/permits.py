@@ -4,14 +4,17 @@ import logging
 import random
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import Count, Min
 
+from resourcepool import options
+from resourcepool.async_threads import for_asyncio
 from resourcepool.database.clock import monotonic
 from resourcepool.database.open_transaction import limit_silence
-from resourcepool.database.retry import answer_timeout
+from resourcepool.database.retry import answer_timeout, retrying
 from resourcepool.leases import verbs
 from resourcepool.leases.terms import Grant
 from resourcepool.locks.hold import LockLease
@@ -29,6 +32,7 @@ TRIES_PER_LOOK = 3
 AMONG = 64  # free permits that one is picked from: if all tried the same, all but one would lose
 FRESH = 1.0  # seconds for which a permit that was released here is tried without reading
 MOST_NAMES = 1_000  # of which permits are remembered
+MOST_HOLDERS = 10_000
 
 logger = logging.getLogger(__name__)
 
@@ -115,6 +119,17 @@ class PermitLease(LockLease):
                 raise lease._state.lost
 
 
+class PermitHolder(NamedTuple):
+    """Who holds how many permits by one request, and the lowest fence of these.
+
+    A writer of a read-write lock that waits holds those that it has got so far.
+    """
+
+    holder: str
+    permits: int
+    fence: int
+
+
 class Permits(Named):
     """Something of which there are several permits. The ``Source`` (``waiting.request``) of these rows.
 
@@ -125,6 +140,16 @@ class Permits(Named):
     model: ClassVar[type[AbstractPermit]]
     lease = PermitLease
     permits = 1
+
+    def holders(self, limit: int = 100) -> list[PermitHolder]:
+        """Return who holds permits at this moment, one for each request. Raises DatabaseUnavailable."""
+        limit = options.whole("limit", limit, least=1, most=MOST_HOLDERS)
+        connection = self._connection
+        rows = self._rows(connection).held().values_list("holder").order_by("holder")
+        found = rows.annotate(Count("pk"), Min("fence"))[:limit]
+        return [PermitHolder(*row) for row in retrying(connection, lambda: list(found))]
+
+    aholders = for_asyncio(holders)
 
     def claim_free(self, connection: BaseDatabaseWrapper, request: Request) -> list[Grant] | None:
         """Claim as many free permits as are wanted, all or none; None when there are not enough."""

@@ -5,10 +5,10 @@ process that dies come back by themselves. Methods are those of ``threading.Boun
 ``asyncio.Semaphore``.
 """
 
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import Count, Max, Min, Q
+from django.db.models import Count, Max, Q
 
 from resourcepool import options
 from resourcepool.async_threads import for_asyncio, in_thread
@@ -27,15 +27,6 @@ from resourcepool.waiting.lease import delivered
 from resourcepool.waiting.request import Request
 
 MOST_AT_ONCE = 1_000
-MOST_HOLDERS = 10_000
-
-
-class SemaphoreHolder(NamedTuple):
-    """Who holds how many permits by one request, and the lowest fence of these."""
-
-    holder: str
-    permits: int
-    fence: int
 
 
 class Semaphore(Permits, Face[SemaphoreHold]):
@@ -69,15 +60,10 @@ class Semaphore(Permits, Face[SemaphoreHold]):
     def acquire(self, blocking: bool = True, timeout: object = None, n: int = 1) -> SemaphoreHold | None:
         """Return what holds ``n`` permits, or None if they did not come free; as ``threading.Semaphore.acquire``.
 
-        Args:
-            blocking: False: return at once. Those who wait in line are served first.
-            timeout: seconds or timedelta to wait; None: as the semaphore was made with; -1: as long as it takes.
-            n: how many, all or none.
+        All or none. See ``Lock.acquire`` for the other arguments, and for what it raises besides.
 
         Raises:
             BadOption: there are not so many permits.
-            ClaimInTransaction: a transaction is open.
-            DatabaseUnavailable: it was not decided; only when not waiting.
         """
         try:
             return self._obtain(self._wait(blocking, timeout), n)
@@ -127,16 +113,6 @@ class Semaphore(Permits, Face[SemaphoreHold]):
         return not self.available()
 
     alocked = for_asyncio(locked)
-
-    def holders(self, limit: int = 100) -> list[SemaphoreHolder]:
-        """Return who holds permits at this moment, one for each request. Raises DatabaseUnavailable."""
-        limit = options.whole("limit", limit, least=1, most=MOST_HOLDERS)
-        connection = self._connection
-        rows = self._rows(connection).held().values_list("holder").order_by("holder")
-        found = rows.annotate(Count("pk"), Min("fence"))[:limit]
-        return [SemaphoreHolder(*row) for row in retrying(connection, lambda: list(found))]
-
-    aholders = for_asyncio(holders)
 
     def resize(self, n: int) -> int:
         """Let there be ``n`` permits, from 0 to 10,000; it stays so, whatever the code says.

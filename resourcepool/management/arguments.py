@@ -10,7 +10,7 @@ from django.db.models import BooleanField
 from django.utils.translation import gettext as _
 
 from resourcepool.exceptions import BadOption
-from resourcepool.operations import Field, Operation, Span
+from resourcepool.operations import Field, Line, Operation, Span
 from resourcepool.resources.registry import resource_model, resource_models
 from resourcepool.resources.selectors import selectable
 
@@ -67,8 +67,12 @@ def add_fields(parser: CommandParser, operations: Iterable[Operation], **helps: 
 
 def entered(operation: Operation, options: dict[str, Any]) -> dict[str, Any]:
     """Return what was entered for the fields of ``operation``; a dry run needs nothing. Raises BadOption."""
-    is_needed = not options["dry_run"]
-    return {field.name: field.checked(options[field.name], is_needed=is_needed) for field in operation.fields}
+    is_needed = not options.get("dry_run")
+    found = {field.name: field.checked(options[field.name], is_needed=is_needed) for field in operation.fields}
+    for field in operation.fields:
+        if isinstance(field, Line) and (wrong := field.otherwise_wrong(str(found[field.name]))):
+            raise BadOption(field.name, found[field.name], wrong)
+    return found
 
 
 def add_dry_run(parser: CommandParser) -> None:

@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from resourcepool.database.retry import retrying
 from resourcepool.exceptions import BadOption
 from resourcepool.management import watching
+from resourcepool.management.arguments import entered
 from resourcepool.management.base import OperatorCommand, actor
 from resourcepool.management.work_report import places_as_text, there_are_more, work_as_text
 from resourcepool.operations.operation import Operation, by_name
@@ -37,9 +38,7 @@ class TasksCommand(OperatorCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         """See ``BaseCommand``."""
-        watching.add_watch(parser)
-        about = _("one of these; each has a --help of its own")
-        acts = parser.add_subparsers(dest="do", metavar="WHAT", title=_("what to do"), help=about)
+        acts = watching.add_acts(parser)
         show, listing = (acts.add_parser(does, help=str(self.helps[does])) for does in ("show", self.lists))
         show.add_argument(self.place._meta.model_name, nargs="?", help=_("only this one"))
         show.add_argument("--standing", choices=self.places.standings, help=_("only those that stand so"))
@@ -128,7 +127,7 @@ class TasksCommand(OperatorCommand):
             return
         operation, (column, called) = self.on_work[does], self.work.named_by
         work = self.work.objects.using(self.using).filter(**{column: name})
-        entered = {line.name: line.checked(options[line.name]) for line in operation.fields}
+        asked = entered(operation, options)
         keys = set(options["key"])
         if options["state"] is not None:
             keys = self._of_a_state(work, operation, name, options)
@@ -136,20 +135,20 @@ class TasksCommand(OperatorCommand):
             raise BadOption(called, len(keys), _("1 to %s, or --state") % f"{MOST_KEYS:,}")
         found = self._keys(work.filter(**{f"{called}__in": keys}))
         told = self.unknown(name, keys - found)
-        self.operate(operation, work.filter(**{f"{called}__in": found}), len(found), entered, told)
+        self.operate(operation, work.filter(**{f"{called}__in": found}), len(found), asked, told)
 
     def operate(
-        self, operation: Operation, rows: Any, asked: int, entered: dict[str, Any], told: str = ""
+        self, operation: Operation, rows: Any, count: int, asked: dict[str, Any], told: str = ""
     ) -> None:
-        """Do it to ``rows``, which are ``asked`` many; raises CommandError unless it changed all of them.
+        """Do it to ``rows``, which are ``count`` many; raises CommandError unless it changed all of them.
 
         Args:
             told: what else was wrong, in a sentence.
         """
-        done = retrying(connections[rows.db], lambda: operation.do(rows, actor=actor(), **entered))
+        done = retrying(connections[rows.db], lambda: operation.do(rows, actor=actor(), **asked))
         if done:
             self.stdout.write(operation.done % {"count": done})
-        left = operation.otherwise % {"count": asked - done} if asked > done else ""
+        left = operation.otherwise % {"count": count - done} if count > done else ""
         if left or told:
             raise CommandError(" ".join(filter(None, (left, told))))
 

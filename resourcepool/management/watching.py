@@ -30,6 +30,13 @@ def add_watch(parser: CommandParser, **default: Any) -> None:
     parser.add_argument("--json", action="store_true", help=about, **default)
 
 
+def add_acts(parser: CommandParser) -> Any:
+    """Add ``--watch``, ``--json`` and a first word that says what to do; return where the acts are added."""
+    add_watch(parser)
+    about = _("one of these; each has a --help of its own")
+    return parser.add_subparsers(dest="do", metavar="WHAT", title=_("what to do"), help=about)
+
+
 def watch(command: OperatorCommand, look: Callable[[], Look], options: dict[str, Any]) -> None:
     """Show what ``look`` returns, once; with ``--watch`` until Ctrl-C, headed by the time.
 

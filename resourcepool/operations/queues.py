@@ -1,4 +1,4 @@
-"""Each act of an operator on task types, servers and queues: one call of ``queues.operating`` per task type."""
+"""Each act of an operator on task types, servers and queues: one call of ``queues.changing`` per task type."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from django.utils.translation import ngettext_lazy
 
 from resourcepool.operations.fields import Line
 from resourcepool.operations.operation import Operation
-from resourcepool.queues import operating
+from resourcepool.queues import changing
 from resourcepool.queues.models import MAX_NAME, Server, TaskType
 from resourcepool.status.queues.alarms import drains_in_vain
 from resourcepool.status.queues.pins import no_such_server
@@ -37,7 +37,7 @@ def _ids(queues: Sequence[Any]) -> list[str]:
 
 
 def _no_run(server: str) -> str:
-    alone = operating.name_of_run(server)
+    alone = changing.name_of_run(server)
     return _("Its name alone, without the number: %(name)s") % {"name": alone} if alone else ""
 
 
@@ -56,7 +56,7 @@ PAUSE = QueueOperation(
         "Its servers begin no more work, within a heartbeat; work that goes on is told to end. Who has which queue"
         " stays as it is, until somebody resumes."
     ),
-    do=lambda rows, actor: operating.pause(task_type_of(rows[0]), by=actor),
+    do=lambda rows, actor: changing.pause(task_type_of(rows[0]), by=actor),
     is_offered=lambda task_type: not task_type.is_paused,
     done=ngettext_lazy("%(count)d was paused.", "%(count)d were paused.", "count"),
 )
@@ -65,7 +65,7 @@ RESUME = QueueOperation(
     button=_("Resume"),
     title=_("Resume (end a pause)"),
     effect=_("Its servers begin work again, within a heartbeat."),
-    do=lambda rows, actor: operating.resume(task_type_of(rows[0]), by=actor),
+    do=lambda rows, actor: changing.resume(task_type_of(rows[0]), by=actor),
     is_offered=lambda task_type: bool(task_type.is_paused),
     done=ngettext_lazy("%(count)d was resumed.", "%(count)d were resumed.", "count"),
 )
@@ -78,7 +78,7 @@ DRAIN = QueueOperation(
         " goes on running without queues, until somebody ends the drain or it is restarted. Queues that nobody else"
         " may have stay."
     ),
-    do=lambda rows, actor: operating.drain(task_type_of(rows[0]), *map(str, rows), by=actor),
+    do=lambda rows, actor: changing.drain(task_type_of(rows[0]), *map(str, rows), by=actor),
     but=lambda name: [alarm.text for alarm in drains_in_vain(task_type(name))],
     is_offered=lambda server: server.state == Server.State.UP,
     done=ngettext_lazy("%(count)d is draining: %(names)s.", "%(count)d are draining: %(names)s.", "count"),
@@ -88,7 +88,7 @@ UNDRAIN = QueueOperation(
     button=_("End the drain"),
     title=_("End the drain (give it queues again)"),
     effect=_("It gets its share of the queues again, each when the server that has it has finished its work."),
-    do=lambda rows, actor: operating.undrain(task_type_of(rows[0]), *map(str, rows), by=actor),
+    do=lambda rows, actor: changing.undrain(task_type_of(rows[0]), *map(str, rows), by=actor),
     is_offered=lambda server: server.state == Server.State.DRAINING,
     done=ngettext_lazy(
         "%(count)d gets queues again: %(names)s.", "%(count)d get queues again: %(names)s.", "count"
@@ -103,7 +103,7 @@ PIN = QueueOperation(
         " none. Whoever has them now finishes its work first."
     ),
     fields=(SERVER,),
-    do=lambda rows, actor, server: operating.pin(task_type_of(rows[0]), _ids(rows), server, by=actor),
+    do=lambda rows, actor, server: changing.pin(task_type_of(rows[0]), _ids(rows), server, by=actor),
     but=lambda name, server: [text for text in [no_such_server(name, server)] if text],
     done=ngettext_lazy("%(count)d was pinned.", "%(count)d were pinned.", "count"),
 )
@@ -112,7 +112,7 @@ UNPIN = QueueOperation(
     button=_("Unpin"),
     title=_("Unpin (any server may have it)"),
     effect=_("They are shared evenly again. Nothing moves that need not."),
-    do=lambda rows, actor: operating.pin(task_type_of(rows[0]), _ids(rows), "", by=actor),
+    do=lambda rows, actor: changing.pin(task_type_of(rows[0]), _ids(rows), "", by=actor),
     is_offered=lambda queue: bool(queue.pin),
     done=ngettext_lazy("%(count)d is pinned no more.", "%(count)d are pinned no more.", "count"),
 )
@@ -126,7 +126,7 @@ REMOVE = QueueOperation(
     ),
     permission="delete",
     states=(),  # pages have Django's own button
-    do=lambda rows, actor: operating.remove_queues(task_type_of(rows[0]), _ids(rows), by=actor),
+    do=lambda rows, actor: changing.remove_queues(task_type_of(rows[0]), _ids(rows), by=actor),
     done=ngettext_lazy(
         "%(count)d was removed, or goes when its server has finished with it.",
         "%(count)d were removed, or go when their servers have finished with them.",

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
+from django.db import router
 from django.db.models import Q
 from django.utils.translation import gettext_noop as _
 
@@ -15,6 +16,11 @@ from resourcepool.queues.planning.assignment import Member
 from resourcepool.queues.planning.changes import QueueSnapshot, Worker
 
 COLUMNS = ("pk", "queue_id", "cur_server_id", "req_server_id", "fence", "labels", "pin", "is_retiring")
+
+
+def using_of_queues() -> str:
+    """Return the alias of the database with the task types, servers and queues."""
+    return str(router.db_for_write(TaskType))
 
 
 def find_task_type(name: str, using: str) -> TaskType:

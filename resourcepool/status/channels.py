@@ -3,24 +3,18 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, ClassVar
 
-from django.db import connections, router
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Case, Count, OuterRef, Q, Subquery, When
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop
 
-from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbLater, DbNow, MicrosUntil
-from resourcepool.events import Sentence
-from resourcepool.exceptions import BadOption
 from resourcepool.locks.channels.models import Broadcast, BroadcastMessage, Subscription
 from resourcepool.status.alarm import ABOUT_CHANNELS, Alarm, Kind
 from resourcepool.status.durations import duration
+from resourcepool.status.work.places import Places
 
-MOST_CHANNELS = 200
 MOST_SUBSCRIPTIONS = 2_000  # durable ones, those that lag most
 LISTED = 5
 RECENT = 60.0  # seconds
@@ -87,30 +81,6 @@ class ChannelStatus:
         )
 
 
-def channels(*names: str) -> list[ChannelStatus]:
-    """Return how each channel stands, or each of these, by name: three statements, however many there are.
-
-    Of all channels the first ``MOST_CHANNELS`` are returned; no more may be named.
-
-    Raises:
-        BadOption: there is no such channel.
-        DatabaseUnavailable: they cannot be read.
-    """
-    connection = connections[router.db_for_read(Broadcast)]
-    found = retrying(connection, partial(_read, connection, names))
-    if missing := sorted(set(names) - {one.name for one in found}):
-        raise BadOption("channel", missing[0], _names(connection.alias))
-    return found
-
-
-def channel_of(name: str) -> ChannelStatus | None:
-    """Return how the channel of this name stands; None: there is none. Raises DatabaseUnavailable."""
-    connection = connections[router.db_for_read(Broadcast)]
-    if not name.isprintable():  # no channel has such a name, and no database can be asked for each
-        return None
-    return next(iter(retrying(connection, partial(_read, connection, (name,)))), None)
-
-
 def of_channels(found: Sequence[ChannelStatus], late: float) -> Iterator[Alarm]:
     """Yield what is wrong with these; ``late``: for how many seconds a message may wait for a durable subscription."""
     for channel in found:
@@ -130,28 +100,15 @@ def of_channels(found: Sequence[ChannelStatus], late: float) -> Iterator[Alarm]:
                 yield Alarm(Kind.LAGGING, about, text % told)
 
 
-def _names(using: str) -> Sentence:
-    names = list(Broadcast.objects.using(using).order_by("pk").values_list("pk", flat=True)[: LISTED + 1])
-    if not names:
-        return Sentence(gettext_noop("a channel; there is none yet: the first message makes it"))
-    some = ", ".join(names[:LISTED]) + (" .." if len(names) > LISTED else "")
-    return Sentence(gettext_noop("one of %(names)s"), names=some)
+def _annotated(channels: Any) -> Any:
+    messages = BroadcastMessage.objects.using(channels.db).filter(channel_id=OuterRef("pk"))
+    first = messages.order_by("number")
+    old = messages.filter(published_at__lt=DbLater(-RECENT)).order_by("-published_at", "-number")
+    return channels.annotate(first=Subquery(first.values("number")[:1]), old=Subquery(old.values("number")[:1]))
 
 
-def _read(connection: BaseDatabaseWrapper, names: Sequence[str]) -> list[ChannelStatus]:
-    using = connection.alias
-    messages = BroadcastMessage.objects.using(using).filter(channel_id=OuterRef("pk"))
-    first = messages.order_by("number").values("number")[:1]
-    old = (
-        messages.filter(published_at__lt=DbLater(-RECENT))
-        .order_by("-published_at", "-number")
-        .values("number")[:1]
-    )
-    chosen = Broadcast.objects.using(using).filter(pk__in=names) if names else Broadcast.objects.using(using)
-    rows = list(chosen.annotate(first=Subquery(first), old=Subquery(old)).order_by("pk")[:MOST_CHANNELS])
-    if not rows:
-        return []
-    subscriptions = Subscription.objects.using(using).filter(channel_id__in=[row.pk for row in rows])
+def _read(connection: BaseDatabaseWrapper, rows: list[Any]) -> list[ChannelStatus]:
+    subscriptions = Subscription.objects.using(connection.alias).filter(channel_id__in=[row.pk for row in rows])
     live = subscriptions.filter(is_durable=False, busy_before__gt=DbNow())
     listeners = dict(live.values_list("channel_id").annotate(count=Count("pk")))
     durable = _durable(subscriptions)
@@ -204,3 +161,7 @@ def _reasons(channel: ChannelStatus) -> Iterator[str]:
             yield _("messages were removed before %(name)s read them: %(count)d") % told
         elif one.unread and not one.holder:
             yield _("nobody reads %(name)s, which has messages to read: %(unread)d") % told
+
+
+CHANNELS = Places(Broadcast, _annotated, _read, {}, word="channel")
+channels = CHANNELS.named

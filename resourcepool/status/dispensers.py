@@ -182,4 +182,4 @@ def _reasons(one: DispenserStatus) -> Iterator[str]:
 
 
 DISPENSERS = Places(Dispenser, _annotated, _read, {"paused": PausableQuerySet.paused})
-dispensers, dispenser_of, page_of_dispensers = DISPENSERS.named, DISPENSERS.called, DISPENSERS.page
+dispensers = DISPENSERS.named

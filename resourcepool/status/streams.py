@@ -211,4 +211,4 @@ STREAMS = Places(
         "busy": StreamQuerySet.busy,
     },
 )
-streams, stream_of, page_of_streams = STREAMS.named, STREAMS.called, STREAMS.page
+streams = STREAMS.named

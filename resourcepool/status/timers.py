@@ -241,4 +241,4 @@ def _reasons(topic: TopicStatus) -> Iterator[str]:
 
 
 TOPICS = Places(Topic, _annotated, _read, {"paused": PausableQuerySet.paused})
-topics, topic_of, page_of_topics = TOPICS.named, TOPICS.called, TOPICS.page
+topics = TOPICS.named

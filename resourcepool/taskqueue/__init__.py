@@ -1,7 +1,8 @@
 """The task table: streams in order under an elected consumer, and dispensers for workers that come and go."""
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from resourcepool.lazy import lazily
 
 if TYPE_CHECKING:
     from resourcepool.taskqueue.consumer import Consumer
@@ -55,9 +56,4 @@ __all__ = [
     "submit_many",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    """Import what is asked for when it is: Django imports this package before there are models."""
-    if name not in WHERE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{WHERE[name]}"), name)
+__getattr__ = lazily(__name__, WHERE)

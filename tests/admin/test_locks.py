@@ -1,7 +1,6 @@
 """Locks, semaphores and read-write locks in the admin."""
 
 import re
-from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import pytest
@@ -16,23 +15,16 @@ from resourcepool.admin.locks import history as history_of_names
 from resourcepool.history.merging import Entry
 from resourcepool.history.recorder import recorder
 from resourcepool.history.writing import write
-from resourcepool.models import Event, Mutex, RWLockPermit, SemaphorePermit
+from resourcepool.models import Mutex, RWLockPermit, SemaphorePermit
 from resourcepool.signals import Fact, What
 from tests.committed import *  # noqa: F403 (fixtures)
+from tests.history.kept import history  # noqa: F401 (a fixture)
 from tests.status.locks.conftest import A, B, crowd, later, lock, permits, waits
 
 __all__ = ["crowd"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 LISTS = ("mutex", "semaphorepermit", "rwlockpermit")
-
-
-@pytest.fixture(autouse=True)
-def history(settings: Any) -> Iterator[None]:
-    settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "HISTORY": True}
-    yield
-    recorder._waiting.clear()
-    Event.objects.all()._raw_delete("default")
 
 
 def told(model: Any, pk: str, reason: str, fence: int = 5) -> None:

@@ -7,7 +7,7 @@ from django.contrib.auth.models import Permission, User
 
 from resourcepool.dialect import DbLater
 from resourcepool.models import Event, Job, Proxy, Queue, Sample, Server, TaskType
-from resourcepool.queues import moving, operating
+from resourcepool.queues import changing, moving
 from resourcepool.resources.queryset import ResourceQuerySet
 from resourcepool.resources.state import Status, Verdict
 from resourcepool.signals import What
@@ -117,20 +117,20 @@ def queues() -> None:
     mails = task_type("mails", 0, heartbeat_every=2.0)
     for number in range(1, 9):
         server(mails, f"mail-{number}", weight=1 + number // 6)
-    operating.add_queues("mails", [str(number) for number in range(10_000)], by="maria")
-    operating.drain("mails", "mail-3", by="maria")
+    changing.add_queues("mails", [str(number) for number in range(10_000)], by="maria")
+    changing.drain("mails", "mail-3", by="maria")
     orders = task_type("orders", 64, heartbeat_every=2.0)
     for name in ("web-1", "web-2", "web-3"):
         server(orders, name, labels={"zone": "eu"})
         settle(orders)
-    operating.drain("orders", "web-1", by="maria")
+    changing.drain("orders", "web-1", by="maria")
     settle(orders, 12)
     server(orders, "web-4", weight=2)
     settle(orders, 9)
     Queue.objects.filter(task_type=orders, queue_id__in=["q20", "q41"]).update(
         labels={"gpu": "a"}, cur_server=None
     )
-    operating.add_queues("orders", ["invoices", "refunds"], labels={"gpu": "a"}, by="maria")
+    changing.add_queues("orders", ["invoices", "refunds"], labels={"gpu": "a"}, by="maria")
     Server.objects.filter(task_type=orders, name="web-2").update(busy_before=DbLater(-1.5))
     Server.objects.filter(busy_before__gt=DbLater(0)).update(busy_before=DbLater(59.2))
 

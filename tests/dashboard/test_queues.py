@@ -15,7 +15,7 @@ from resourcepool.dashboard.queues import Words, rows, small, standing
 from resourcepool.dialect import DbLater
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.models import Event, Move, Proxy, Queue, Server, TaskType
-from resourcepool.queues import operating
+from resourcepool.queues import changing
 from resourcepool.status.queues.map import QueueCell
 from resourcepool.status.queues.task_types import ServerStatus, TaskTypeStatus
 from tests.admin.queues.scene import server, task_type
@@ -217,7 +217,7 @@ class TestTheCard:
         task_type()
         client = somebody(*ALL)
         assert "rp-badge" not in text_of(client)
-        operating.pause("orders", by="ann")
+        changing.pause("orders", by="ann")
         text = text_of(client)
         assert '<strong class="rp-badge">paused</strong>' in text
         assert "by ann" in text

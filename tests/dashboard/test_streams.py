@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from resourcepool.dialect import DbLater
 from resourcepool.models import Stream, Task
-from resourcepool.status.streams import page_of_streams
+from resourcepool.status.streams import STREAMS
 from resourcepool.taskqueue import submit
 from tests.app.rows import granted
 
@@ -88,7 +88,7 @@ def test_who_may_see_streams_but_not_tasks_reads_neither_a_key_nor_an_error(
 def test_where_not_all_streams_are_shown_a_link_leads_to_the_list_of_all(
     admin_client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("resourcepool.dashboard.streams.page_of_streams", partial(page_of_streams, limit=2))
+    monkeypatch.setattr(STREAMS, "page", partial(STREAMS.page, limit=2))
     for name in ("a", "b"):
         Stream.objects.create(name=name)
     assert "rp-streams-every" not in shown(admin_client)
@@ -96,3 +96,10 @@ def test_where_not_all_streams_are_shown_a_link_leads_to_the_list_of_all(
     page = shown(admin_client)
     assert "The first 2 by name." in page
     assert reverse("admin:resourcepool_stream_changelist") in page
+
+
+def test_one_whose_settings_are_wrong_is_marked_though_it_has_no_tasks(admin_client: Client) -> None:
+    Stream.objects.create(name="oracle")
+    assert "rp-server-dead" not in shown(admin_client)
+    Stream.objects.update(lanes=0)
+    assert "rp-server-dead" in shown(admin_client)

@@ -1,33 +1,29 @@
 """A secret belongs to its column and its row: copied elsewhere, nobody can read it."""
 
-import enum
 import io
 from collections.abc import Callable
 from typing import Any
-from unittest.mock import Mock
 
 import pytest
 from cryptography.fernet import Fernet
 from django.core import serializers
 from django.core.management import CommandError, call_command
-from django.db import connection, models, transaction
+from django.db import connection, models
 from django.db.migrations.executor import MigrationExecutor
 from django.test.utils import isolate_apps
 
 from resourcepool.encryption.field import EncryptedTextField
 from resourcepool.encryption.sealed import Sealed
-from resourcepool.exceptions import BadOption, SecretUnreadable
+from resourcepool.exceptions import SecretUnreadable
 from resourcepool.models import Proxy
 from resourcepool.proxies.importing import import_proxies
-from tests.app.models import Device, Login
+from tests.app.models import Login
 from tests.app.rows import new
+from tests.encryption.bound import ADDRESS, FIELD, SECRET, created, read
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-SECRET = "c4nary-s3cret"
 LINE = f"http://joe:{SECRET}@a.example:80\n"
-ADDRESS: dict[str, Any] = {"scheme": "http", "host": "a.example", "port": 80, "username": "joe"}
-FIELD: dict[Any, str] = {Proxy: "password", Device: "pin", Login: "secret"}
 
 
 def stored(row: Any) -> str:
@@ -48,10 +44,6 @@ def put(row: Any, text: str) -> Any:
     return type(row)._base_manager.get(pk=row.pk)
 
 
-def read(row: Any) -> str:
-    return str(getattr(type(row)._base_manager.get(pk=row.pk), FIELD[type(row)]))
-
-
 def before_there_were_purposes(settings: Any) -> str:
     return f"sealed:{Fernet(settings.RESOURCEPOOL['SECRET_KEYS'][0]).encrypt(SECRET.encode()).decode()}"
 
@@ -60,10 +52,6 @@ def made(model: Any, **fields: Any) -> Any:
     if model is Login:
         return Login.objects.create(name=f"login {Login.objects.count()}", **fields)
     return new(model, **fields)
-
-
-def created() -> None:
-    Proxy.objects.create(**ADDRESS, password=SECRET)
 
 
 def set_before_the_address() -> None:
@@ -254,101 +242,3 @@ def test_one_that_any_row_could_have_is_reported(columns: tuple[str, ...], ids: 
             app_label = "testapp"
 
     assert [one.id for one in Account.check()] == ids
-
-
-@pytest.mark.parametrize("model", [Proxy, Login])
-def test_a_new_row_that_was_refused_keeps_its_secret_under_another_name(model: Any) -> None:
-    naming = "host" if model is Proxy else "name"
-    more = {"port": 80} if model is Proxy else {}
-    row = model(**{naming: "a.example", FIELD[model]: SECRET, **more})
-    refused(row)
-    row.pk, row._state.adding = None, True
-    setattr(row, naming, "b.example")
-    row.save()
-    assert getattr(model.objects.get(pk=row.pk), FIELD[model]) == SECRET
-
-
-@pytest.mark.parametrize("model", [Proxy, Login])
-def test_a_row_that_could_not_be_renamed_keeps_its_new_secret_under_another_name(model: Any) -> None:
-    naming = "host" if model is Proxy else "name"
-    more = {"port": 80} if model is Proxy else {}
-    row = model.objects.create(**{naming: "a.example", FIELD[model]: "another", **more})
-    row = model.objects.get(pk=row.pk)
-    setattr(row, FIELD[model], SECRET)
-    setattr(row, naming, "b.example")
-    refused(row)
-    setattr(row, naming, "c.example")
-    row.save()
-    assert read(row) == SECRET
-
-
-@pytest.mark.parametrize("deferred", [[], ["password"]])
-def test_an_address_that_could_not_be_stored_and_is_set_back_costs_no_password(deferred: list[str]) -> None:
-    created()
-    proxy = Proxy.objects.defer(*deferred).get()
-    proxy.host = "b.example"
-    refused(proxy)
-    proxy.host = "a.example"
-    proxy.save()
-    assert read(proxy) == SECRET
-
-
-def test_an_address_that_could_not_be_stored_at_first_costs_the_password_when_it_is() -> None:
-    created()
-    proxy = Proxy.objects.get()
-    proxy.host = "b.example"
-    refused(proxy)
-    proxy.save()
-    assert (read(proxy), proxy.password) == ("", "")
-
-
-@pytest.mark.parametrize("named", ["password", "host"])
-def test_a_password_is_not_stored_for_half_an_address(named: str) -> None:
-    created()
-    proxy = Proxy.objects.get()
-    proxy.host, proxy.port, proxy.password = "b.example", 81, "another"
-    with pytest.raises(BadOption, match="port, too: changed here"):
-        proxy.save(update_fields=[named])
-    assert (Proxy.objects.get().host, read(proxy), proxy.password) == ("a.example", SECRET, "another")
-    proxy.save(update_fields=["host", "port"])
-    assert read(proxy) == "another"
-
-
-def test_half_an_address_is_stored_where_its_password_goes() -> None:
-    created()
-    proxy = Proxy.objects.get()
-    proxy.host, proxy.port = "b.example", 81
-    proxy.save(update_fields=["host"])
-    assert (Proxy.objects.get().host, Proxy.objects.get().port, read(proxy)) == ("b.example", 80, "")
-
-
-class Spelling(str, enum.Enum):  # noqa: UP042 (whose str() is "Spelling.HTTP")
-    HTTP = "http"
-
-
-class Number(int, enum.Enum):
-    PORT = 80
-
-
-@pytest.mark.parametrize(
-    "change", [{"scheme": Spelling.HTTP}, {"port": Number.PORT}, {"port": "80"}, {"port": 80.0}]
-)
-def test_what_the_database_stores_alike_is_alike(change: dict[str, Any]) -> None:
-    if connection.vendor == "mysql" and "scheme" in change:
-        pytest.skip("MySQL's driver stores str() of it: 'Spelling.HTTP'")
-    row = Proxy.objects.create(**{**ADDRESS, **change}, password=SECRET)
-    assert read(row) == SECRET
-    loaded = Proxy.objects.get()
-    for name, value in change.items():
-        setattr(loaded, name, value)
-    loaded.save()
-    assert read(row) == SECRET
-
-
-def refused(row: Any) -> None:
-    """Save ``row`` in vain."""
-    refuse = Mock(side_effect=LookupError)
-    models.signals.post_save.connect(refuse, sender=type(row))
-    with pytest.raises(LookupError), transaction.atomic():
-        row.save()
-    models.signals.post_save.disconnect(refuse, sender=type(row))

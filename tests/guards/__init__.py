@@ -4,6 +4,7 @@ from tests.guards.channels import CHANNELS
 from tests.guards.checking import CHECKING
 from tests.guards.conditions import CONDITIONS
 from tests.guards.dispenser import DISPENSERS
+from tests.guards.elections import ELECTIONS
 from tests.guards.leases import LEASES
 from tests.guards.locks import LOCKS
 from tests.guards.mutation import VERBS, Mutation
@@ -15,6 +16,7 @@ from tests.guards.rwlock import READ_WRITE_LOCKS
 from tests.guards.semaphores import SEMAPHORES
 from tests.guards.servers import QUEUE_SERVERS
 from tests.guards.streams import STREAMS
+from tests.guards.submitting import SUBMITTED
 from tests.guards.surfaces import SURFACES
 from tests.guards.timers import TIMERS
 from tests.guards.waiting import WAITING
@@ -29,7 +31,9 @@ MUTATIONS = (
     *QUEUE_PLANS,
     *QUEUES,
     *QUEUE_SERVERS,
+    *ELECTIONS,
     *STREAMS,
+    *SUBMITTED,
     *TIMERS,
     *DISPENSERS,
     *LOCKS,

@@ -40,17 +40,16 @@ CONDITIONS = (
     Mutation(
         "conditions: a cancelled task takes a notification with it",
         CONDITION,
-        "        soon(use, notified or ())",
-        "        await in_thread(use, notified or ())",
+        "        way.soon(use, notified or ())",
+        "        await way.call(use, notified or ())",
         ("tests/locks/test_cancelled_anywhere.py",),
     ),
     Mutation(
         "conditions: nobody waits without the lock",
         CONDITION,
-        'hold, is_away = self.lock.held_to("wait"), False\n        notified: Notified | None = None\n\n        def',
+        'hold, is_away = self.lock.held_to("wait"), False',
         "from resourcepool.locks.owners import held_by, current\n"
-        "        hold, is_away = held_by(current()).get(self.lock.key), False\n"
-        "        notified: Notified | None = None\n\n        def",
+        "        hold, is_away = held_by(current()).get(self.lock.key), False",
         TESTS,
     ),
     Mutation(
@@ -63,14 +62,14 @@ CONDITIONS = (
     Mutation(
         "conditions: who is interrupted passes it on",
         CONDITION,
-        "                abandon(notified)\n            raise\n        use",
-        "                use(notified or ())\n            raise\n        use",
+        "await way.call(abandon, notified)",
+        "await way.call(use, notified or ())",
         TESTS,
     ),
     Mutation(
         "conditions: a signal does not take the lock away",
         CONDITION,
-        "self.lock.take_back_anyway(hold)",
+        "await way.either(partial(self.lock.take_back_anyway, hold), again)",
         "pass",
         TESTS,
     ),
@@ -106,8 +105,8 @@ CONDITIONS = (
     Mutation(
         "barriers: looked at once in line",
         BARRIER,
-        "once_in_line=partial(self._see, seen)",
-        "once_in_line=lambda: None",
+        "once_in_line=partial(way.call, self._see, seen)",
+        "once_in_line=partial(way.call, bool)",
         ("tests/locks/test_barrier.py",),
     ),
     Mutation(
@@ -128,7 +127,7 @@ CONDITIONS = (
     Mutation(
         "barriers: who wakes up without a reason waits on",
         BARRIER,
-        "now = self._fence()  #",
+        "now = await way.call(self._fence)  #",
         "return True  #",
         ("tests/locks/test_barrier.py",),
     ),

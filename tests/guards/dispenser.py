@@ -8,7 +8,7 @@ REBUILD = "taskqueue/dispenser/rebuild.py"
 GIVEN = "taskqueue/dispenser/given.py"
 
 HANDS_OUT, RACES = (
-    ("tests/taskqueue/dispenser/test_dispenser.py",),
+    ("tests/taskqueue/dispenser/test_dispenser.py", "tests/taskqueue/dispenser/test_refused.py"),
     ("tests/taskqueue/dispenser/test_interleavings.py",),
 )
 FACTORIES = ("tests/taskqueue/dispenser/test_factories.py",)

@@ -21,3 +21,12 @@ CONTRACT = ("tests/leases/test_contract.py", "tests/leases/test_contract_in_time
 CHECKS = ("tests/validity", "tests/proxies/checking")
 VERBS, LEASE, TERMS = "leases/verbs.py", "leases/lease.py", "leases/terms.py"
 LINE = "waiting/line.py"
+HANDLES = ("tests/queues/serving/test_held.py", "tests/queues/test_guard.py")
+MEMBERS = (
+    "tests/queues/serving/test_membership.py",
+    "tests/queues/serving/test_membership_judged_dead.py",
+    "tests/queues/test_handing_over.py",
+)
+SERVERS = tuple(
+    f"tests/queues/serving/test_server{end}.py" for end in ("", "_loop", "_stopping", "_judged_dead")
+)

@@ -5,7 +5,7 @@ from tests.guards.mutation import Mutation
 PLANNING = "queues/planning/changes.py"
 PLANS = ("tests/queues/planning/test_changes.py",)
 MOVES = ("tests/queues/test_moving.py", "tests/queues/test_reassigning.py")
-OUTAGES = ("tests/queues/test_outages.py",)
+OUTAGES = ("tests/queues/test_outages.py", "tests/queues/test_absence.py")
 
 QUEUE_PLANS = (
     Mutation(

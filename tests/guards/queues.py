@@ -1,20 +1,11 @@
 """The guards of the queues: from the change that follows a plan to the commit of the work."""
 
-from tests.guards.mutation import Mutation
+from tests.guards.mutation import HANDLES, MEMBERS, SERVERS, Mutation
 
 MOVING = "queues/moving.py"
 HELD = "queues/serving/held.py"
 MOVES = ("tests/queues/test_moving.py", "tests/queues/test_reassigning.py")
 RESTS = ("tests/queues/test_resting.py",)
-HANDLES = ("tests/queues/serving/test_held.py", "tests/queues/test_guard.py")
-MEMBERS = (
-    "tests/queues/serving/test_membership.py",
-    "tests/queues/serving/test_membership_judged_dead.py",
-    "tests/queues/test_handing_over.py",
-)
-SERVERS = tuple(
-    f"tests/queues/serving/test_server{end}.py" for end in ("", "_loop", "_stopping", "_judged_dead")
-)
 
 QUEUES = (
     # The change
@@ -107,14 +98,14 @@ QUEUES = (
         "queues/models.py",
         'if "drain_within" not in (kwargs.get("update_fields") or ("drain_within",)):',
         "if False:",
-        ("tests/queues/test_operating.py",),
+        ("tests/queues/test_changing.py",),
     ),
     Mutation(
         "queues: a late copy sets nothing back",
         "queues/models.py",
         "if fields is not None or value[0].name not in self.planned]",
         "]",
-        ("tests/queues/test_operating.py",),
+        ("tests/queues/test_changing.py",),
     ),
     Mutation(
         "queues: who sees what others commit may plan in its transaction",

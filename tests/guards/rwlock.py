@@ -50,7 +50,7 @@ READ_WRITE_LOCKS = (
     Mutation(
         "two readers upgrade",
         LOCK,
-        "                with intent(self.name, self.using, self._terms()):",
+        "                async with intent(way, self.name, self.using, self._terms()):",
         "                if True:",
         TESTS,
     ),
@@ -72,7 +72,7 @@ READ_WRITE_LOCKS = (
     Mutation(
         "a cancelled upgrade keeps what it was granted",
         LOCK,
-        "                await in_thread(abandon, leases)\n",
+        "                await way.call(abandon, leases)\n",
         "                pass\n",
         CANCELLED,
     ),

@@ -1,18 +1,9 @@
 """The guards of a server: what it may begin, hand over and rely on, from registering to leaving."""
 
-from tests.guards.mutation import Mutation
+from tests.guards.mutation import HANDLES, MEMBERS, SERVERS, Mutation
 
 HELD, MEMBERSHIP, SERVER = "queues/serving/held.py", "queues/serving/membership.py", "queues/serving/server.py"
 REGISTERING = "queues/serving/registration.py"
-HANDLES = ("tests/queues/serving/test_held.py", "tests/queues/test_guard.py")
-MEMBERS = (
-    "tests/queues/serving/test_membership.py",
-    "tests/queues/serving/test_membership_judged_dead.py",
-    "tests/queues/test_handing_over.py",
-)
-SERVERS = tuple(
-    f"tests/queues/serving/test_server{end}.py" for end in ("", "_loop", "_stopping", "_judged_dead")
-)
 
 QUEUE_SERVERS = (
     Mutation(

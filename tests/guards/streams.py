@@ -1,90 +1,14 @@
-"""The guards of elections and streams: who leads, which task begins, and what a late attempt may write."""
+"""The guards of streams: which task begins, and what a late attempt may write."""
 
 from tests.guards.mutation import Mutation
 
-ELECTION, TERM = "elections/election.py", "elections/term.py"
 ATTEMPTS, LEADING, RUNNING = "taskqueue/attempts.py", "taskqueue/leading.py", "taskqueue/running.py"
 CONSUMER, STATEMENTS = "taskqueue/consumer.py", "taskqueue/statements.py"
-MODELS, ORDER, POLICY = "taskqueue/models.py", "taskqueue/order.py", "taskqueue/policy.py"
-ABSTRACT = "taskqueue/abstract.py"
-SUBMITTING, BEAT = "taskqueue/submitting.py", "celery_beat.py"
+ORDER, POLICY = "taskqueue/order.py", "taskqueue/policy.py"
 
-STOPPED = "                raise self.timed_out(request, term.holder, None)\n"
-CAMPAIGNS = ("tests/elections",)
 EACH_ATTEMPT, EACH_TURN = ("tests/taskqueue/test_attempts.py",), ("tests/taskqueue/test_leading.py",)
 CHOICE, JUDGEMENT = ("tests/taskqueue/test_order.py",), ("tests/taskqueue/test_policy.py",)
-SUBMITS, OPERATORS = ("tests/taskqueue/test_submit.py",), ("tests/taskqueue/test_operators.py",)
-COLUMNS, ENTRIES = ("tests/taskqueue/test_models.py",), ("tests/taskqueue/test_beat_entries.py",)
-BROKERS = ("tests/taskqueue/test_celery_beat.py",)
 CONSUMERS = ("tests/taskqueue/test_lock_delay.py",)
-
-ELECTIONS = (
-    Mutation(
-        "elections: the lock-delay",
-        ELECTION,
-        "self._lock_delay if resigned < elected else 0.0",
-        "0.0",
-        CAMPAIGNS,
-    ),
-    Mutation("elections: none after a clean end", ELECTION, "if resigned < elected else 0.0", "", CAMPAIGNS),
-    Mutation("elections: a clean end is marked", TERM, "if self.is_noted:", "if False:", CAMPAIGNS),
-    Mutation(
-        "elections: giving up in the delay is none",
-        ELECTION,
-        "            columns = mine.values_list(",
-        "            term.is_noted = True\n            columns = mine.values_list(",
-        CAMPAIGNS,
-    ),
-    Mutation(
-        "elections: who is to stop does not wait",
-        ELECTION,
-        f"            if stop():\n{STOPPED}            term.lost.wait",
-        f"            if 0:\n{STOPPED}            term.lost.wait",
-        CAMPAIGNS,
-    ),
-    Mutation(
-        "elections: who is to stop does not wait under asyncio either",
-        ELECTION,
-        f"            if stop():\n{STOPPED}            await asyncio.sleep",
-        f"            if 0:\n{STOPPED}            await asyncio.sleep",
-        CAMPAIGNS,
-    ),
-    Mutation(
-        "elections: a failed beginning is given up",
-        ELECTION,
-        "            term.abandon()\n",
-        "            pass\n",
-        CAMPAIGNS,
-    ),
-    Mutation(
-        "elections: the same under asyncio",
-        ELECTION,
-        "            await in_thread(term.abandon)\n",
-        "            pass\n",
-        CAMPAIGNS,
-    ),
-    Mutation(
-        "elections: since when is of this term",
-        ELECTION,
-        "if term == elected_term else None",
-        "if micros is not None else None",
-        CAMPAIGNS,
-    ),
-    Mutation(
-        "elections: a standby that is none is refused",
-        TERM,
-        "if not retrying(connection, lambda: line.filter(holder=holder).update(priority=front)):",
-        "if retrying(connection, lambda: line.filter(holder=holder).update(priority=front)) < 0:",
-        CAMPAIGNS,
-    ),
-    Mutation(
-        "elections: save leaves the leader's columns",
-        "elections/models.py",
-        "if name in self.written_by_leaders and not by_name:",
-        "if False:",
-        COLUMNS,
-    ),
-)
 
 LEADERS = (
     Mutation("streams: the leader's guard", LEADING, ", self._term.guard():", ":", EACH_TURN),
@@ -316,62 +240,4 @@ TASKS = (
     ),
 )
 
-SUBMITTED = (
-    Mutation(
-        "streams: a key is unique in its stream",
-        "migrations/0014_streams.py",
-        'models.UniqueConstraint(fields=("stream", "key"), name="resourcepool_task_key")',
-        "",
-        (*EACH_ATTEMPT, *SUBMITS),
-    ),
-    Mutation(
-        "streams: a key that came in between is left",
-        "taskqueue/table.py",
-        "ops.insert_statement(on_conflict=OnConflict.IGNORE)",
-        "ops.insert_statement()",
-        SUBMITS,
-    ),
-    Mutation("streams: submitted twice is told", SUBMITTING, "return False", "return True", SUBMITS),
-    Mutation(
-        "streams: another error is none",
-        SUBMITTING,
-        "                raise\n            return False",
-        "                pass\n            return False",
-        SUBMITS,
-    ),
-    Mutation("streams: retry leaves the others alone", ABSTRACT, "*(self.failed(), ", "*(self, ", OPERATORS),
-    Mutation(
-        "streams: discard leaves the others alone",
-        ABSTRACT,
-        "*(self.discardable(), ",
-        "*(self, ",
-        OPERATORS,
-    ),
-    Mutation("streams: save leaves the address alone", MODELS, ' | {"address"}', "", COLUMNS),
-    Mutation(
-        "streams: dead-letters are not pruned",
-        "sweeps/pruning.py",
-        "Task.State.SKIPPED, Task.State.DISCARDED)",
-        "Task.State.SKIPPED, Task.State.DISCARDED, Task.State.DEAD)",
-        ("tests/sweeps/test_pruning_tasks.py",),
-    ),
-    Mutation("beat: a broker that is away is no failure", BEAT, "except AWAY as", "except () as", BROKERS),
-    Mutation("beat: one run of an entry", BEAT, ", total_run_count=entry.total_run_count", "", ENTRIES),
-    Mutation(
-        "beat: the leader's guard",
-        BEAT,
-        "transaction.atomic(using=term.using), term.guard():",
-        "transaction.atomic(using=term.using):",
-        ENTRIES,
-    ),
-    Mutation("beat: not what is switched off", BEAT, "pk=model.pk, enabled=True,", "pk=model.pk,", ENTRIES),
-    Mutation(
-        "beat: noted and submitted, or neither",
-        BEAT,
-        "with transaction.atomic(using=term.using), term.guard():",
-        "if term.ensure_held() is None:",
-        ENTRIES,
-    ),
-)
-
-STREAMS = (*ELECTIONS, *LEADERS, *TASKS, *SUBMITTED)
+STREAMS = (*LEADERS, *TASKS)

@@ -1,6 +1,5 @@
 """Dispensers, buckets, their tasks and their alarms in Chinese: no word of ours is left in English."""
 
-import argparse
 from collections.abc import Iterator
 
 import pytest
@@ -12,10 +11,10 @@ from resourcepool.events import say
 from resourcepool.models import Bucket, Dispenser, DispenserTask
 from resourcepool.status.dispensers import dispensers, of_dispensers
 from tests.admin.conftest import sign_in
-from tests.locale.test_commands import CHINESE, chinese, parser_of
+from tests.locale.reading import helps_without_chinese, panel, read_in_both
+from tests.locale.test_commands import CHINESE, chinese
 from tests.locale.test_pages import CHINESE as ASKED
-from tests.locale.test_pages import said
-from tests.locale.test_queues import content, in_english
+from tests.locale.test_queues import in_english
 from tests.management.operated import run
 from tests.taskqueue.dispensed import bucket, dispenser, failed, tasks
 
@@ -64,18 +63,13 @@ def reviews(committed: None) -> Iterator[Dispenser]:
 def test_a_page_is_in_chinese(client: Client, reviews: Dispenser, url: str) -> None:
     keys = {"task": DispenserTask.objects.get(key="5").pk, "bucket": Bucket.objects.get(name="alice").pk}
     there = url.format(**keys)
-    page = content(said(client, there, **ASKED))
-    assert CHINESE.search(page)
-    assert not english(page)
-    assert not CHINESE.search(said(client, there))
+    read_in_both(client, there, english)
 
 
 def test_the_dashboard_is_in_chinese(client: Client, reviews: Dispenser) -> None:
-    page = said(client, "/admin/resourcepool/dashboard/", **ASKED)
-    panel = page[page.index('aria-labelledby="rp-dispensers"') :]
-    panel = panel[panel.index(">") : panel.index("</section>")]
-    assert "没有任务" in panel
-    assert not english(panel)
+    shown = panel(client, "rp-dispensers")
+    assert "没有任务" in shown
+    assert not english(shown)
 
 
 def test_what_came_of_it_is_said_in_chinese(client: Client, reviews: Dispenser) -> None:
@@ -128,12 +122,7 @@ def test_the_command_speaks_chinese(reviews: Dispenser, chinese: None, words: tu
 
 
 def test_the_help_of_each_word_is_in_chinese(chinese: None) -> None:
-    actions = parser_of("resourcepool_dispenser")._actions
-    subs = next(action for action in actions if isinstance(action, argparse._SubParsersAction))
-    assert all(CHINESE.search(choice.help or "") for choice in subs._choices_actions)
-    for name, parser in subs.choices.items():
-        helps = [each.help for each in parser._actions if each.dest != "help"]
-        assert not [one for one in helps if not CHINESE.search(one or "")], name
+    assert helps_without_chinese("resourcepool_dispenser") == []
 
 
 def test_programs_are_answered_in_english(reviews: Dispenser, chinese: None) -> None:

@@ -12,7 +12,7 @@ from django.utils import translation
 
 from resourcepool.dialect import DbLater
 from resourcepool.models import Move, Queue, Server, TaskType
-from resourcepool.queues import operating
+from resourcepool.queues import changing
 from resourcepool.status.queues.alarms import of_queues
 from resourcepool.status.queues.flapping import Restless
 from tests.admin.conftest import sign_in
@@ -45,10 +45,10 @@ def orders(committed: None) -> Iterator[TaskType]:
     server(made, "B", labels={"zone": "eu"})
     server(made, "late", left=20, idle_since=DbLater(-60))
     rows.filter(queue_id="q1").update(requested_at=DbLater(-900), pin="B")
-    operating.remove_queues("orders", ["q5"])
-    operating.drain("orders", str(first))
-    operating.pause("orders")
-    operating.create("ghosts", ["1"])
+    changing.remove_queues("orders", ["q5"])
+    changing.drain("orders", str(first))
+    changing.pause("orders")
+    changing.create("ghosts", ["1"])
     yield made
     for model in (Move, Queue, Server, TaskType):
         model.objects.all().delete()

@@ -1,6 +1,5 @@
 """Streams, tasks, elections and their alarms in Chinese: no word of ours is left in English."""
 
-import argparse
 import datetime
 from collections.abc import Iterator
 
@@ -14,10 +13,10 @@ from resourcepool.status.streams import of_streams, streams
 from resourcepool.taskqueue import NewTask, submit_many
 from tests.admin.conftest import sign_in
 from tests.app.rows import granted
-from tests.locale.test_commands import CHINESE, chinese, parser_of
+from tests.locale.reading import helps_without_chinese, panel, read_in_both
+from tests.locale.test_commands import CHINESE, chinese
 from tests.locale.test_pages import CHINESE as ASKED
-from tests.locale.test_pages import said
-from tests.locale.test_queues import content, in_english
+from tests.locale.test_queues import in_english
 from tests.management.operated import run
 
 __all__ = ["chinese"]
@@ -65,18 +64,13 @@ def oracle(committed: None) -> Iterator[Stream]:
 )
 def test_a_page_is_in_chinese(client: Client, oracle: Stream, url: str) -> None:
     there = url.format(task=Task.objects.get(stream=oracle, key="0").pk)
-    page = content(said(client, there, **ASKED))
-    assert CHINESE.search(page)
-    assert not english(page)
-    assert not CHINESE.search(said(client, there))
+    read_in_both(client, there, english)
 
 
 def test_the_dashboard_is_in_chinese(client: Client, oracle: Stream) -> None:
-    page = said(client, "/admin/resourcepool/dashboard/", **ASKED)
-    panel = page[page.index('aria-labelledby="rp-streams"') :]
-    panel = panel[panel.index(">") : panel.index("</section>")]
-    assert "消费者的进程中没有类型“note”的处理函数" in panel
-    assert not english(panel)
+    shown = panel(client, "rp-streams")
+    assert "消费者的进程中没有类型“note”的处理函数" in shown
+    assert not english(shown)
 
 
 def test_what_came_of_it_is_said_in_chinese(client: Client, oracle: Stream) -> None:
@@ -148,12 +142,7 @@ def test_a_consumer_of_an_unknown_stream_is_refused_in_chinese(committed: None, 
 
 
 def test_the_help_of_each_word_of_streams_is_in_chinese(chinese: None) -> None:
-    actions = parser_of("resourcepool_streams")._actions
-    subs = next(action for action in actions if isinstance(action, argparse._SubParsersAction))
-    assert all(CHINESE.search(choice.help or "") for choice in subs._choices_actions)
-    for name, parser in subs.choices.items():
-        helps = [each.help for each in parser._actions if each.dest != "help"]
-        assert not [one for one in helps if not CHINESE.search(one or "")], name
+    assert helps_without_chinese("resourcepool_streams") == []
 
 
 def test_programs_are_answered_in_english(oracle: Stream, chinese: None) -> None:

@@ -1,6 +1,5 @@
 """Timers, their topics, nodes and alarms in Chinese: no word of ours is left in English."""
 
-import argparse
 import datetime
 from collections.abc import Iterator
 from typing import Any
@@ -14,10 +13,10 @@ from resourcepool.models import Timer, TimerNode, Topic
 from resourcepool.status.timers import of_timers, topics
 from tests.admin.conftest import sign_in
 from tests.app.rows import granted
-from tests.locale.test_commands import CHINESE, chinese, parser_of
+from tests.locale.reading import helps_without_chinese, panel, read_in_both
+from tests.locale.test_commands import CHINESE, chinese
 from tests.locale.test_pages import CHINESE as ASKED
-from tests.locale.test_pages import said
-from tests.locale.test_queues import content, in_english
+from tests.locale.test_queues import in_english
 from tests.management.operated import run
 
 __all__ = ["chinese"]
@@ -68,18 +67,13 @@ def orders(committed: None) -> Iterator[Topic]:
 )
 def test_a_page_is_in_chinese(client: Client, orders: Topic, url: str) -> None:
     there = url.format(timer=Timer.objects.get(name="0").pk)
-    page = content(said(client, there, **ASKED))
-    assert CHINESE.search(page)
-    assert not english(page)
-    assert not CHINESE.search(said(client, there))
+    read_in_both(client, there, english)
 
 
 def test_the_dashboard_is_in_chinese(client: Client, orders: Topic) -> None:
-    page = said(client, "/admin/resourcepool/dashboard/", **ASKED)
-    panel = page[page.index('aria-labelledby="rp-timers"') :]
-    panel = panel[panel.index(">") : panel.index("</section>")]
-    assert "web: 是金丝雀节点" in panel
-    assert not english(panel)
+    shown = panel(client, "rp-timers")
+    assert "web: 是金丝雀节点" in shown
+    assert not english(shown)
 
 
 def test_what_came_of_it_is_said_in_chinese(client: Client, orders: Topic) -> None:
@@ -119,12 +113,7 @@ def test_the_command_of_topics_speaks_chinese(orders: Topic, chinese: None, word
 
 
 def test_the_help_of_each_word_of_topics_is_in_chinese(chinese: None) -> None:
-    actions = parser_of("resourcepool_topics")._actions
-    subs = next(action for action in actions if isinstance(action, argparse._SubParsersAction))
-    assert all(CHINESE.search(choice.help or "") for choice in subs._choices_actions)
-    for name, parser in subs.choices.items():
-        helps = [each.help for each in parser._actions if each.dest != "help"]
-        assert not [one for one in helps if not CHINESE.search(one or "")], name
+    assert helps_without_chinese("resourcepool_topics") == []
 
 
 def test_programs_are_answered_in_english(orders: Topic, chinese: None) -> None:

@@ -7,7 +7,7 @@ import pytest
 from django.db import transaction
 
 from resourcepool.exceptions import BadOption, ClaimInTransaction, DatabaseUnavailable
-from resourcepool.locks import Barrier, Condition, Lock
+from resourcepool.locks import Barrier, Condition, Lock, ways
 from resourcepool.locks.conditions import barrier as barriers
 from resourcepool.locks.operating import free
 from resourcepool.models import Notification, Ticket
@@ -76,14 +76,14 @@ def test_one_that_is_removed_between_the_look_and_the_place_in_line_holds_nobody
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     Barrier(NAME).create()
-    take = barriers.acquire
+    take = ways.acquire
 
     def removed_just_then(*given: Any, **more: Any) -> Any:
         monkeypatch.undo()
         InBackground(Barrier(NAME).remove).result()
         return take(*given, **more)
 
-    monkeypatch.setattr(barriers, "acquire", removed_just_then)
+    monkeypatch.setattr(ways, "acquire", removed_just_then)
     assert Barrier(NAME).wait() is True
     eventually(lambda: in_line() == 0)
 

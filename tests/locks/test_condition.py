@@ -152,7 +152,8 @@ class TestTheLock:
             finally:
                 end()
 
-        moments = (["_wait_for_notice"], ["/conditions/condition.py"]), (["_take"], ["/locks/lock.py"])
+        waits = ["/conditions/condition.py", "/locks/ways.py"]
+        moments = (["_wait_for_notice"], waits), (["_take"], ["/locks/lock.py"])
         for since, files in moments:
             for place in at_each_line(look, prepare, since=since, files=files):
                 assert lock.owned(), place

@@ -91,9 +91,9 @@ class TestHolding:
 
     def test_it_tells_who_has_how_many_permits(self) -> None:
         with lock().read() as held:
-            assert lock().holders() == [(held.holder, 1)]
+            assert [one[:2] for one in lock().holders()] == [(held.holder, 1)]
         with lock().write() as held:
-            assert lock().holders() == [(held.holder, 3)]
+            assert [one[:2] for one in lock().holders()] == [(held.holder, 3)]
         assert lock().holders() == []
 
     def test_a_timeout_tells_who_has_it(self) -> None:

@@ -51,7 +51,6 @@ OF_MEMORY = {
     "cursor",
 }  # properties
 IN_A_TRANSACTION = {"guard"}  # Django has none under asyncio
-AFTER_A_SIGNAL = {"take_back_anyway"}  # which is a cancellation there
 # What waiting asks, in a thread; and what the parts ask each other.
 INSIDE = {
     "claim_free",
@@ -59,7 +58,7 @@ INSIDE = {
     "refuse_impossible",
     "timed_out",
     "held_to",
-    "take_back_anyway",
+    *("take_back", "take_back_anyway", "take_back_awaiting", "take_every"),
 }
 
 
@@ -90,7 +89,7 @@ def test_whatever_waits_has_a_twin_for_asyncio_that_takes_the_same(kind: Any) ->
     alone = set(has) - set(twins) - set(twins.values())
     properties = {name for name in alone if isinstance(has[name], property)}
     assert properties <= OF_MEMORY
-    assert alone - properties <= AT_ONCE | IN_A_TRANSACTION | AFTER_A_SIGNAL | INSIDE
+    assert alone - properties <= AT_ONCE | IN_A_TRANSACTION | INSIDE
     for name, twin in twins.items():
         assert parameters(has[name]) == parameters(has[twin]), name
         assert inspect.iscoroutinefunction(has[twin]) or twin == "__aiter__"

@@ -7,7 +7,7 @@ import pytest
 
 from resourcepool.history.recorder import recorder
 from resourcepool.models import Event, TaskType
-from resourcepool.queues import operating
+from resourcepool.queues import changing
 from tests.committed import statements, transactional_db
 
 __all__ = ["statements", "transactional_db"]
@@ -24,4 +24,4 @@ def history(settings: Any, transactional_db: None) -> Iterator[None]:
 
 @pytest.fixture
 def orders(transactional_db: None) -> TaskType:
-    return operating.create("orders", [str(number) for number in range(8)])
+    return changing.create("orders", [str(number) for number in range(8)])

@@ -8,7 +8,7 @@ import pytest
 from resourcepool.management import queues_report as report
 from resourcepool.management.layout import console, rendered
 from resourcepool.models import Move, Queue, Server, TaskType
-from resourcepool.queues import operating
+from resourcepool.queues import changing
 from resourcepool.queues.ids import queue_ids
 from resourcepool.status.queues.moves import Moved
 from tests.management.queues import planned, queues, server
@@ -41,12 +41,12 @@ class TestPlan:
         assert "Would move 8 of 8" in queues("plan", "orders", "--without", "A").out
 
     def test_labels_of_who_would_join(self, orders: TaskType) -> None:
-        operating.add_queues("orders", ["eu"], labels={"zone": "eu"})
+        changing.add_queues("orders", ["eu"], labels={"zone": "eu"})
         assert "Would move 8 of 9" in queues("plan", "orders", "--with", "C").out
         assert "Would move 9 of 9" in queues("plan", "orders", "--with", "C", "--labels", "zone=eu").out
 
     def test_names_what_nobody_would_have_and_why(self, orders: TaskType) -> None:
-        operating.add_queues("orders", ["eu-0", "eu-1"], labels={"zone": "eu"})
+        changing.add_queues("orders", ["eu-0", "eu-1"], labels={"zone": "eu"})
         a = server(orders)
         planned(orders)
         told = "nobody would have 2 queues: eu-0..1: no living server has zone=eu\n"

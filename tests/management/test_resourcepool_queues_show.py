@@ -7,7 +7,7 @@ import pytest
 
 from resourcepool.dialect import DbLater, DbNow
 from resourcepool.models import Move, Queue, Server, TaskType
-from resourcepool.queues import operating
+from resourcepool.queues import changing
 from tests.committed import Statement
 from tests.management.queues import HOSTILE, planned, queues, server
 
@@ -20,7 +20,7 @@ class TestShow:
         assert queues().out == queues("show").out == said
 
     def test_has_a_line_for_each_task_type(self, orders: TaskType) -> None:
-        operating.create("mails", ["x"])
+        changing.create("mails", ["x"])
         server(orders)
         planned(orders)
         head, mails, line = queues().out.splitlines()
@@ -101,7 +101,7 @@ class TestShow:
         statements.clear()
         queues("show", "orders")
         few = len(statements)
-        operating.add_queues("orders", [f"more-{number}" for number in range(500)])
+        changing.add_queues("orders", [f"more-{number}" for number in range(500)])
         for number in range(20):
             server(orders, f"B{number}")
         planned(orders)
@@ -116,7 +116,7 @@ class TestShowingQueues:
         planned(orders)
         b = server(orders, "B")
         planned(orders)
-        operating.pin("orders", ["7"], "B")
+        changing.pin("orders", ["7"], "B")
         shown = queues("show", "orders", "7").out
         assert re.search(
             rf"orders 7\n  server: A #{a.pk}, for \d+ s\n  asked for by: B #{b.pk}, for \d+ s\n", shown
@@ -131,7 +131,7 @@ class TestShowingQueues:
     def test_tells_why_nobody_has_one(self, orders: TaskType) -> None:
         assert "  why nobody: no server is up\n" in queues("show", "orders", "7").out
         server(orders)
-        operating.add_queues("orders", ["x"], labels={"zone": "mars"})
+        changing.add_queues("orders", ["x"], labels={"zone": "mars"})
         shown = queues("show", "orders", "x")
         assert re.search(
             r"  server: nobody, for \d+ s\n  why nobody: no living server has zone=mars\n", shown.out
@@ -151,11 +151,11 @@ class TestShowingQueues:
         assert found["queues"][0]["why_unowned"] == "no server is up"
 
     def test_without_a_parameter(self) -> None:
-        operating.create("mails", ["x"], parameter="a secret, against all advice")
+        changing.create("mails", ["x"], parameter="a secret, against all advice")
         assert "secret" not in queues("show", "mails", "x").out
 
     def test_a_map_that_is_cut_says_how_to_see_the_rest(self) -> None:
-        made = operating.create("mails", [str(number) for number in range(0, 60, 2)])
+        made = changing.create("mails", [str(number) for number in range(0, 60, 2)])
         server(made)
         planned(made)
         assert ", 38, and 10 more (--limit 30)" in queues("show", "mails").out

@@ -8,7 +8,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.dialect import DbLater, DbNow
 from resourcepool.models import Move, Queue, Server, TaskType
-from resourcepool.queues import QueueServer, moving, operating
+from resourcepool.queues import QueueServer, changing, moving
 from resourcepool.queues.planning.changes import COMMITS_WITHIN
 from resourcepool.queues.serving.held import HeldQueue
 from resourcepool.queues.serving.membership import Membership
@@ -35,7 +35,7 @@ AWAY = {**LOST_CONNECTION, "sqlite": lambda: OperationalError("database is locke
 
 def made(queues: int = 5, name: str = NAME, **settings: Any) -> TaskType:
     """Make a task type with queues "1", "2", ..."""
-    return operating.create(name, [str(n) for n in range(1, queues + 1)], **{**SETTINGS, **settings})
+    return changing.create(name, [str(n) for n in range(1, queues + 1)], **{**SETTINGS, **settings})
 
 
 def kind(name: str = NAME) -> TaskType:
@@ -143,7 +143,7 @@ def one(**settings: Any) -> tuple[Membership, HeldQueue]:
 def ask(a: Membership) -> Server:
     """Have B ask for everything that A has; A does not know yet."""
     b = stranger("B")
-    operating.drain(NAME, str(a))
+    changing.drain(NAME, str(a))
     return b
 
 

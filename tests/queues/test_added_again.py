@@ -4,7 +4,7 @@ import pytest
 from django.db import connection
 
 from resourcepool import dialect
-from resourcepool.queues import operating
+from resourcepool.queues import changing
 from tests.queues.crew import NAME, dies, kind, made, queue, replan, stranger
 
 pytestmark = pytest.mark.usefixtures("transactional_db")
@@ -20,8 +20,8 @@ def test_goes_on_with_higher_fences_than_it_ever_had() -> None:
         replan(if_due=True)
     assert queue("1").fence > highest > 0
     highest = queue("1").fence
-    operating.remove_queues(NAME, ["1"])
-    operating.add_queues(NAME, ["1"])
+    changing.remove_queues(NAME, ["1"])
+    changing.add_queues(NAME, ["1"])
     stranger("D")
     assert queue("1").fence > highest
 
@@ -44,7 +44,7 @@ def test_goes_on_with_higher_fences_when_its_row_was_deleted_past_the_operator()
     stranger("A")
     highest = queue("1").fence
     queue("1").delete()
-    operating.add_queues(NAME, ["1"])
+    changing.add_queues(NAME, ["1"])
     assert queue("1").fence > highest
 
 
@@ -56,8 +56,8 @@ def test_goes_on_with_higher_fences_where_the_clock_does_not_go_on(monkeypatch: 
         dies(stranger(name))
         replan(if_due=True)
     highest = queue("1").fence
-    operating.remove_queues(NAME, ["1"])
-    operating.add_queues(NAME, ["1"])
+    changing.remove_queues(NAME, ["1"])
+    changing.add_queues(NAME, ["1"])
     assert queue("1").fence > highest
 
 

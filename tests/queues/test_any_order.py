@@ -12,7 +12,7 @@ import pytest
 from resourcepool.dialect import DbLater, MicrosUntil
 from resourcepool.exceptions import BadOption
 from resourcepool.models import Move, Queue, Server
-from resourcepool.queues import operating
+from resourcepool.queues import changing
 from resourcepool.queues.serving.held import Hand, HeldQueue
 from resourcepool.queues.serving.membership import Membership
 from tests.committed import Clock
@@ -108,11 +108,11 @@ class World:
         new = f"new {self.random.randrange(10**6)}"
         chosen = self.random.choice(
             [
-                lambda: operating.drain(NAME, "ABC"[self.random.randrange(3)]),
-                lambda: operating.undrain(NAME, "ABC"[self.random.randrange(3)]),
-                lambda: operating.pin(NAME, [self.random.choice(ids)], self.random.choice(["", "A", "B"])),
-                lambda: operating.add_queues(NAME, [new]),
-                lambda: operating.remove_queues(NAME, [self.random.choice(ids)]) if len(ids) > 4 else None,
+                lambda: changing.drain(NAME, "ABC"[self.random.randrange(3)]),
+                lambda: changing.undrain(NAME, "ABC"[self.random.randrange(3)]),
+                lambda: changing.pin(NAME, [self.random.choice(ids)], self.random.choice(["", "A", "B"])),
+                lambda: changing.add_queues(NAME, [new]),
+                lambda: changing.remove_queues(NAME, [self.random.choice(ids)]) if len(ids) > 4 else None,
                 self.change_the_deadline,
             ]
         )
@@ -142,7 +142,7 @@ class World:
         while self.works:
             self.end()
         for name in {server.name for server in Server.objects.alive()}:
-            operating.undrain(NAME, name)
+            changing.undrain(NAME, name)
         self.join()
         for _ in range(4):
             self.time_passes(TTL / 3)

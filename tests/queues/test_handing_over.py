@@ -8,7 +8,7 @@ from django.db import OperationalError, connection
 from resourcepool.exceptions import DatabaseUnavailable, RowLocked
 from resourcepool.leases.short_transactions import locked_row
 from resourcepool.models import Server
-from resourcepool.queues import moving, operating
+from resourcepool.queues import changing, moving
 from resourcepool.queues.serving import membership as membership_module
 from resourcepool.queues.serving.held import Hand
 from tests.concurrency.wire import Interference, Wire
@@ -44,7 +44,7 @@ class TestHandingOver:
         a.turn()
         mine = handles(a)["1"]
         stranger("B")
-        operating.drain(NAME, "A")
+        changing.drain(NAME, "A")
         interference.expect(CHANGES, AWAY, times=1_000)
         with pytest.raises(DatabaseUnavailable):
             a.turn()
@@ -62,12 +62,12 @@ class TestHandingOver:
         a.turn()
         mine = handles(a)["1"]
         b = stranger("B")
-        operating.drain(NAME, "A")
+        changing.drain(NAME, "A")
         interference.expect(CHANGES, AWAY, times=1_000)
         with pytest.raises(DatabaseUnavailable):
             a.turn()
         interference.expect("", OperationalError, times=0)
-        operating.undrain(NAME, "A")
+        changing.undrain(NAME, "A")
         left(b)
         assert table() == "A"
         release, trusted = a._release_idle, []
@@ -130,7 +130,7 @@ class TestHandingOver:
         a.turn()
         mine = handles(a)["1"]
         stranger("B")
-        operating.drain(NAME, "A")
+        changing.drain(NAME, "A")
         look, seen = membership_module.look, []
 
         def look_and_note(*arguments: Any) -> Any:
@@ -180,7 +180,7 @@ class TestLeaving:
 def test_what_a_servers_labels_forbid_is_given_up_after_the_work_in_hand_also_when_nobody_may_have_it() -> None:
     a, mine = one()
     with mine.working():
-        operating.change_queues(NAME, ["1"], labels={"zone": "mars"})
+        changing.change_queues(NAME, ["1"], labels={"zone": "mars"})
         a.turn()
         assert mine.should_stop
         assert table() == "A"

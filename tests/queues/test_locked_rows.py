@@ -12,7 +12,7 @@ from django.db import transaction
 
 from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
 from resourcepool.models import Queue, Server
-from resourcepool.queues import moving, operating
+from resourcepool.queues import changing, moving
 from resourcepool.queues.serving.membership import Membership
 from tests.committed import Statement
 from tests.eventually import InBackground, eventually
@@ -67,7 +67,7 @@ class TestAGuardedTransaction:
         assert not Server.objects.filter(pk=guarding.lease.pk).exists()
         assert not kind().is_assignment_due
 
-    @pytest.mark.parametrize("change", [partial(operating.pin, server="A"), operating.remove_queues])
+    @pytest.mark.parametrize("change", [partial(changing.pin, server="A"), changing.remove_queues])
     def test_is_no_reason_for_an_operator_to_keep_the_servers_waiting(
         self, guarding: Membership, change: Any, statements: list[Statement]
     ) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from resourcepool.queues import operating
+from resourcepool.queues import changing
 from resourcepool.queues.planning.strategies import STRATEGIES
 from resourcepool.status.queues.forecast import forecast
 from resourcepool.status.queues.moves import queues_named
@@ -17,7 +17,7 @@ FULL = "pinned to A, which has no room; every server that may have it has as man
 def pinned(request: pytest.FixtureRequest, transactional_db: None) -> None:
     """Four queues that are pinned to A, which may have two."""
     made(4, strategy=request.param)
-    operating.pin(NAME, FOUR, "A")
+    changing.pin(NAME, FOUR, "A")
     stranger("A", limit=2)
 
 
@@ -37,7 +37,7 @@ def test_what_nobody_has_room_for_says_so_and_names_the_pin_wherever_one_looks()
 
 def test_it_comes_back_as_soon_as_there_is_room() -> None:
     stranger("B")
-    operating.remove_queues(
+    changing.remove_queues(
         NAME, [next(q.queue_id for q in queues_named(task_type(NAME), FOUR) if "A" in q.owner)]
     )
     replan()

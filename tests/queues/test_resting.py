@@ -7,7 +7,7 @@ import pytest
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.models import Server
-from resourcepool.queues import moving, operating
+from resourcepool.queues import changing, moving
 from resourcepool.queues.planning import changes as planning
 from resourcepool.queues.serving.snapshot import look
 from tests.queues.crew import (
@@ -45,7 +45,7 @@ def that_is_to_be_asked_for(other: BaseDatabaseWrapper) -> None:
     stranger("A")
     stranger("B")
     lock(other, "1")
-    operating.drain(NAME, "A")
+    changing.drain(NAME, "A")
 
 
 def that_is_to_be_taken_over(other: BaseDatabaseWrapper) -> None:
@@ -101,7 +101,7 @@ class TestALockedQueue:
         locked(other)
         plans.clear()
         stranger("C")
-        operating.add_queues(NAME, ["x", "y"])
+        changing.add_queues(NAME, ["x", "y"])
         assert len(plans) == 2
         assert "-" not in table().split()
         other.rollback()
@@ -112,7 +112,7 @@ def test_what_is_not_late_by_its_owners_own_time_is_not_planned_again_and_again(
     made(1, heartbeat_every=HEARTBEAT)
     stranger("A", ttl=100)
     stranger("B")
-    operating.drain(NAME, "A")
+    changing.drain(NAME, "A")
     asked_ago("1", 31)
     plans.clear()
     for _ in range(3):

@@ -8,7 +8,7 @@ from resourcepool.dialect import DbLater
 from resourcepool.exceptions import BadOption
 from resourcepool.models import Broadcast, BroadcastMessage, Subscription
 from resourcepool.status.alarm import Kind
-from resourcepool.status.channels import channel_of, channels, of_channels
+from resourcepool.status.channels import CHANNELS, channels, of_channels
 from tests.app.rows import granted
 
 pytestmark = pytest.mark.django_db
@@ -77,5 +77,5 @@ def test_one_that_is_not_there_is_named() -> None:
     channel()
     with pytest.raises(BadOption, match="one of c"):
         channels("x")
-    assert channel_of("x") is None
-    assert channel_of("two\nlines") is None
+    assert CHANNELS.called("x") is None
+    assert CHANNELS.called("two\nlines") is None

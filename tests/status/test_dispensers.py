@@ -8,12 +8,7 @@ from resourcepool.dialect import DbLater, DbNow
 from resourcepool.exceptions import BadOption
 from resourcepool.models import Dispenser, DispenserTask
 from resourcepool.status.alarm import Kind
-from resourcepool.status.dispensers import (
-    dispenser_of,
-    dispensers,
-    of_dispensers,
-    page_of_dispensers,
-)
+from resourcepool.status.dispensers import DISPENSERS, dispensers, of_dispensers
 from resourcepool.status.work.places import MOST
 from tests.taskqueue.dispensed import bucket, dispenser, failed, tasks
 
@@ -72,8 +67,8 @@ def test_an_unknown_dispenser_is_refused_with_those_there_are() -> None:
     dispenser()
     with pytest.raises(BadOption, match="dispenser='unknown' is not allowed: it must be one of reviews"):
         dispensers("unknown")
-    assert dispenser_of("unknown") is None
-    assert dispenser_of("re\0views") is None
+    assert DISPENSERS.called("unknown") is None
+    assert DISPENSERS.called("re\0views") is None
 
 
 def test_many_dispensers_are_read_with_as_many_statements_as_one(django_assert_num_queries: Any) -> None:
@@ -152,10 +147,10 @@ def test_every_dispenser_is_on_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("resourcepool.status.work.places.MOST", 2)
     for name in "cab":
         dispenser(name)
-    found, after = page_of_dispensers()
+    found, after = DISPENSERS.page()
     assert ([one.name for one in found], after) == (["a", "b"], "b")
-    found, after = page_of_dispensers(after)
+    found, after = DISPENSERS.page(after)
     assert ([one.name for one in found], after) == (["c"], "")
-    assert page_of_dispensers("c") == ([], "")
+    assert DISPENSERS.page("c") == ([], "")
     with pytest.raises(BadOption, match="after="):
-        page_of_dispensers("re\0views")
+        DISPENSERS.page("re\0views")

@@ -10,7 +10,7 @@ from resourcepool.elections.models import selector
 from resourcepool.exceptions import BadOption
 from resourcepool.models import Stream, Task, Ticket
 from resourcepool.status.alarm import Kind
-from resourcepool.status.streams import MOST_COUNTED, of_streams, page_of_streams, streams
+from resourcepool.status.streams import MOST_COUNTED, STREAMS, of_streams, streams
 from resourcepool.status.work.places import MOST
 from resourcepool.taskqueue import NewTask, submit, submit_many
 from resourcepool.waiting.models import pool_name
@@ -114,10 +114,10 @@ def test_every_stream_is_on_a_page_each_with_as_many_statements(django_assert_nu
     seen, after, pages = list[str](), "", 0
     while pages == 0 or after:
         with django_assert_num_queries(4):  # none has a task: no query for the first ones
-            found, after = page_of_streams(after=after, limit=3)
+            found, after = STREAMS.page(after=after, limit=3)
         seen, pages = seen + [one.name for one in found], pages + 1
     assert (seen, pages) == (names, 3)
-    assert page_of_streams(limit=7).after == ""
+    assert STREAMS.page(limit=7).after == ""
 
 
 def test_streams_are_found_by_how_they_stand_and_by_a_part_of_their_name() -> None:
@@ -135,9 +135,9 @@ def test_streams_are_found_by_how_they_stand_and_by_a_part_of_their_name() -> No
         "busy": ["led", "lost", "rested", "stuck"],
         "": ["idle", "led", "lost", "rested", "stuck"],
     }
-    found = {which: [one.name for one in page_of_streams(standing=which)[0]] for which in expected}
+    found = {which: [one.name for one in STREAMS.page(standing=which)[0]] for which in expected}
     assert found == expected
-    assert [one.name for one in page_of_streams(containing="st", standing="busy")[0]] == [
+    assert [one.name for one in STREAMS.page(containing="st", standing="busy")[0]] == [
         "lost",
         "rested",
         "stuck",
@@ -149,7 +149,7 @@ def test_streams_are_found_by_how_they_stand_and_by_a_part_of_their_name() -> No
 )
 def test_a_page_of_nonsense_is_refused_in_a_sentence(wrong: dict[str, Any]) -> None:
     with pytest.raises(BadOption, match=next(iter(wrong))):
-        page_of_streams(**wrong)
+        STREAMS.page(**wrong)
 
 
 def test_each_stream_has_what_is_its_own_and_only_those_that_are_named_are_read() -> None:

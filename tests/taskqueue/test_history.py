@@ -1,6 +1,5 @@
 """What the history tells of streams, their leaders and their tasks, and what it does not."""
 
-from collections.abc import Iterator
 from threading import current_thread
 from typing import Any
 
@@ -21,23 +20,9 @@ from resourcepool.taskqueue.models import TaskQuerySet
 from tests.app.rows import expire
 from tests.committed import Statement
 from tests.eventually import InBackground, eventually
+from tests.history.kept import events, history  # noqa: F401 (a fixture)
 from tests.history.told import told
 from tests.taskqueue.consuming import WITHIN, Gate, consuming, die, states, stream, task
-
-
-@pytest.fixture(autouse=True)
-def history(settings: Any) -> Iterator[None]:
-    settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "HISTORY": True}
-    yield
-    recorder._waiting.clear()
-    Event.objects.all()._raw_delete("default")
-
-
-def events(model: Any) -> list[tuple[str, str, str]]:
-    """Return (what, actor, reason) of what the history tells of rows of this model, oldest first."""
-    recorder.flush()
-    rows = Event.objects.filter(pool=model._meta.label_lower).order_by("pk")
-    return list(rows.values_list("what", "actor", "reason"))
 
 
 def test_who_led_a_stream_and_that_it_resigned_is_told() -> None:

@@ -9,7 +9,7 @@ from resourcepool.dialect import DbNow
 from resourcepool.dialect.inspection import inspector
 from resourcepool.models import Task
 from resourcepool.safety.plans import caught, judge_plan
-from resourcepool.status.streams import stream_of
+from resourcepool.status.streams import STREAMS
 from resourcepool.taskqueue import attempts, submit_many
 from resourcepool.taskqueue.submitting import NewTask
 from tests.taskqueue.consuming import stream
@@ -34,7 +34,7 @@ def _long() -> None:
     [
         lambda: attempts.heads("default", "oracle", set(), 1),
         lambda: attempts.heads("default", "oracle", {"1", "2"}, 128),
-        lambda: stream_of("oracle"),
+        lambda: STREAMS.called("oracle"),
         lambda: list(Task.objects.filter(stream_id="oracle").in_line().values_list("state")[:100]),
     ],
     ids=["the next task", "the next task of each lane", "the first task of a status", "tasks that are counted"],

@@ -10,7 +10,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from resourcepool.admin.filters import choice, typed
-from resourcepool.admin.generic import ReadOnlyAdmin
+from resourcepool.admin.generic import ByWholeName, ReadOnlyAdmin
 from resourcepool.admin.streams.asking import AskingByRows
 from resourcepool.admin.timeline import Timelined
 from resourcepool.dialect import MicrosUntil
@@ -28,7 +28,7 @@ StandingFilter = choice(
 
 
 @admin.register(Subscription)
-class SubscriptionAdmin(Timelined, ReadOnlyAdmin, AskingByRows):
+class SubscriptionAdmin(ByWholeName, Timelined, ReadOnlyAdmin, AskingByRows):
     """One row for each durable subscription, and for each process that reads without a name."""
 
     list_display = ("name", "channel", "standing", "is_durable", "cursor", "unread", "missed", "holder")
@@ -44,13 +44,6 @@ class SubscriptionAdmin(Timelined, ReadOnlyAdmin, AskingByRows):
         found = super().get_queryset(request).select_related("channel")
         rows: QuerySet[Any] = found.annotate(db_left=MicrosUntil("busy_before"))
         return rows
-
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
-    ) -> tuple[QuerySet[Any], bool]:
-        """Find subscriptions by their whole name."""
-        name = search_term.strip()
-        return (queryset.filter(name=name) if name else queryset), False
 
     @admin.display(description=_("standing"))
     def standing(self, row: Any) -> str:

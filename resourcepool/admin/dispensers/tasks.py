@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from resourcepool.admin.dispensers.buckets import DispenserFilter
 from resourcepool.admin.filters import choice, typed
-from resourcepool.admin.generic import ReadOnlyAdmin
+from resourcepool.admin.generic import ByWholeName, ReadOnlyAdmin
 from resourcepool.admin.streams.asking import AskingByRows
 from resourcepool.admin.timeline import Timelined
 from resourcepool.admin.words import moments, reasons
@@ -31,7 +31,7 @@ BucketFilter = typed("bucket", _("bucket"), _("its name"), _in_buckets_named)
 
 
 @admin.register(DispenserTask)
-class DispenserTaskAdmin(Timelined, ReadOnlyAdmin, AskingByRows):
+class DispenserTaskAdmin(ByWholeName, Timelined, ReadOnlyAdmin, AskingByRows):
     """The newest tasks first; of one dispenser with the filter."""
 
     list_display = (
@@ -54,9 +54,8 @@ class DispenserTaskAdmin(Timelined, ReadOnlyAdmin, AskingByRows):
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
         """Find tasks by their whole key, in each dispenser the way the index has them."""
-        key = search_term.strip()
-        names = Dispenser.objects.using(queryset.db).values("pk")
-        return (queryset.filter(dispenser_id__in=names, key=key) if key else queryset), False
+        of_all = queryset.filter(dispenser_id__in=Dispenser.objects.using(queryset.db).values("pk"))
+        return super().get_search_results(request, of_all if search_term.strip() else queryset, search_term)
 
     @admin.display(description=_("state"))
     def colored(self, task: Any) -> str:

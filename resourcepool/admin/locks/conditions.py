@@ -13,7 +13,7 @@ from resourcepool.dashboard.links import Links
 from resourcepool.exceptions import BadOption
 from resourcepool.locks.models import Notification
 from resourcepool.status.locks.conditions import KINDS, place_of, put
-from resourcepool.status.locks.names import Page, lock_named, page_of
+from resourcepool.status.locks.names import Page, lock_named, locks
 
 ASKED = {"q", "after"}
 
@@ -32,7 +32,9 @@ class ConditionAdmin(ReadOnlyAdmin):
             raise SuspiciousOperation(f"not asked for: {sorted(odd)}")  # answered by 400, as in other lists
         prefix = request.GET.get("q", "").strip()
         try:
-            page = page_of(KINDS, prefix=prefix, after=request.GET.get("after", ""), limit=self.list_per_page)
+            page = locks(
+                kind=KINDS, prefix=prefix, after=request.GET.get("after", ""), limit=self.list_per_page
+            )
         except BadOption:
             page = Page([], "")
         links = Links(self.admin_site, request)

@@ -18,7 +18,7 @@ from resourcepool.dialect import MicrosUntil
 from resourcepool.labels import spelled
 from resourcepool.operations.operation import by_name
 from resourcepool.operations.queues import PIN, REMOVE, UNPIN
-from resourcepool.queues import operating
+from resourcepool.queues import changing
 from resourcepool.queues.models import Move, Queue, Server
 from resourcepool.status.durations import duration
 from resourcepool.status.queues.no_owner import why_nobody
@@ -89,7 +89,7 @@ class QueueAdmin(Asking):
         return self.operate_view(request, object_id, REMOVE.name, back=self.url_of("changelist"))
 
     def _add(self, request: HttpRequest, entered: dict[str, Any]) -> None:
-        count = operating.add_queues(
+        count = changing.add_queues(
             entered["task_type"],
             entered["queues"],
             parameter=entered["parameter"],

@@ -3,13 +3,11 @@
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import QuerySet
-from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 
 from resourcepool.admin.filters import choice, typed
-from resourcepool.admin.generic import ReadOnlyAdmin
+from resourcepool.admin.generic import ByWholeName, ReadOnlyAdmin
 from resourcepool.admin.streams.asking import AskingByRows
 from resourcepool.admin.timeline import Timelined
 from resourcepool.admin.words import moments, reasons
@@ -30,7 +28,7 @@ StandingFilter = choice(
 
 
 @admin.register(Task)
-class TaskAdmin(Timelined, ReadOnlyAdmin, AskingByRows):
+class TaskAdmin(ByWholeName, Timelined, ReadOnlyAdmin, AskingByRows):
     """The newest tasks first; of one stream with the filter."""
 
     list_display = (
@@ -59,13 +57,6 @@ class TaskAdmin(Timelined, ReadOnlyAdmin, AskingByRows):
     search_help_text = _("The whole key of a task.")
     actions = ()
     operations = by_name(RETRY, DISCARD)
-
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
-    ) -> tuple[QuerySet[Any], bool]:
-        """Find tasks by their whole key, the way the index has them."""
-        key = search_term.strip()
-        return (queryset.filter(key=key) if key else queryset), False
 
     @admin.display(description=_("state"))
     def colored(self, task: Any) -> str:

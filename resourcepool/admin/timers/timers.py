@@ -10,7 +10,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from resourcepool.admin.filters import choice, typed
-from resourcepool.admin.generic import ReadOnlyAdmin
+from resourcepool.admin.generic import ByWholeName, ReadOnlyAdmin
 from resourcepool.admin.streams.asking import AskingByRows
 from resourcepool.admin.timeline import Timelined
 from resourcepool.admin.words import column, moments, reasons
@@ -43,7 +43,7 @@ SCHEDULE = column("schedule", _("schedule"), recurrence)
 
 
 @admin.register(Timer)
-class TimerAdmin(Timelined, ReadOnlyAdmin, AskingByRows):
+class TimerAdmin(ByWholeName, Timelined, ReadOnlyAdmin, AskingByRows):
     """The newest timers first; of one topic with the filter."""
 
     list_display = (
@@ -67,13 +67,6 @@ class TimerAdmin(Timelined, ReadOnlyAdmin, AskingByRows):
         """Return the timers, each with the time until it may begin, by the database's clock."""
         rows: QuerySet[Any] = super().get_queryset(request).annotate(db_left=MicrosUntil("busy_before"))
         return rows
-
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
-    ) -> tuple[QuerySet[Any], bool]:
-        """Find timers by their whole name, the way the index has them."""
-        name = search_term.strip()
-        return (queryset.filter(name=name) if name else queryset), False
 
     @admin.display(description=_("state"))
     def colored(self, timer: Any) -> str:

@@ -8,6 +8,7 @@ from django.db import models, router, transaction
 from django.db.models import F, OuterRef, Subquery
 from django.db.models.functions import Coalesce
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext_noop
 
 from resourcepool.database.columns import seconds, whole
 from resourcepool.database.where import ANYWHERE, Where
@@ -43,6 +44,7 @@ class Broadcast(models.Model):
     """A channel, found by its name. Who publishes locks this row until the commit: so there is one order."""
 
     acts_are_told: ClassVar[bool] = True
+    none_yet = gettext_noop("a channel; there is none yet: the first message makes it")
 
     name = KeyField(_("name"), max_length=MAX_NAME, primary_key=True, validators=[MinLengthValidator(1)])
     last = models.BigIntegerField(

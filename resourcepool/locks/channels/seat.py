@@ -2,8 +2,6 @@
 
 import datetime
 import json
-import math
-from collections.abc import Callable
 from functools import partial
 
 from django.db import IntegrityError, connections, transaction
@@ -22,7 +20,6 @@ from resourcepool.locks.channels.checking import From
 from resourcepool.locks.channels.models import Broadcast, BroadcastMessage, Subscription
 from resourcepool.locks.channels.publishing import make
 from resourcepool.signals import Fact, What, tell
-from resourcepool.waiting.acquire import aacquire, acquire
 from resourcepool.waiting.lease import AwaitedLease
 from resourcepool.waiting.request import Request, refuse_open_transaction
 
@@ -83,28 +80,11 @@ class Seat:
         """The name, "" for that of a subscription that is not durable."""
         return self.name if self.is_durable else ""
 
-    def take(self, timeout: float | None, stop: Callable[[], bool]) -> Reading:
-        """Return the right to read, after ``find`` and waiting in line.
-
-        Raises:
-            AcquireTimeout: another process reads under this name.
-            ClaimInTransaction: a transaction is open.
-            LeaseLost: an operator has removed the subscription.
-            DatabaseUnavailable: it is away.
-        """
-        lease: Reading = acquire(self, self._request(timeout), stop)[0]
-        return lease
-
     def find(self) -> None:
         """Make the row if it is not there. Raises ClaimInTransaction, LeaseLost, DatabaseUnavailable."""
-        refuse_open_transaction(connections[self.using], self._request(0.0))
+        refuse_open_transaction(connections[self.using], self.request(0.0))
         with answer_timeout():
             retrying(connections[self.using], self._find)
-
-    async def atake(self, timeout: float | None, stop: Callable[[], bool]) -> Reading:
-        """``take`` for asyncio; waiting occupies no thread."""
-        lease: Reading = (await aacquire(self, self._request(timeout), stop=stop))[0]
-        return lease
 
     def begin(self, lease: Reading) -> Subscription:
         """Write down where hints reach this process; return the row, with its channel. Raises LeaseLost."""
@@ -161,9 +141,9 @@ class Seat:
         first: int | None = wanted.values_list("number", flat=True).first()
         return last if first is None else first - 1
 
-    def _request(self, timeout: float | None) -> Request:
+    def request(self, wait: float) -> Request:
+        """Return the request for the right to read, after ``find``: up to ``wait`` seconds in line."""
         terms = Terms(self._ttl, default_holder(), holder_is_unique=True)
-        wait = math.inf if timeout is None else timeout
         return Request(terms, timeout=wait, selector=json.dumps(self._pk))
 
     # What waiting needs: see ``waiting.request.Source``

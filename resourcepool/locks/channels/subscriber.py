@@ -1,18 +1,13 @@
 """Reading a channel: message after message, in order, waiting for those that are still to come."""
 
-import asyncio
 import contextlib
 import logging
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Self
+from typing import Any, Self
 
-from django.db import connections
-
-from resourcepool import dialect
-from resourcepool.async_threads import for_asyncio, in_thread
-from resourcepool.bell import Bell
+from resourcepool.async_threads import for_asyncio
 from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import answer_timeout
 from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable, LeaseFromAnotherProcess, LeaseLost
@@ -21,6 +16,7 @@ from resourcepool.locks.channels.message import Message
 from resourcepool.locks.channels.position import Position
 from resourcepool.locks.channels.seat import Seat
 from resourcepool.locks.rows import wait_of
+from resourcepool.locks.ways import AWAITING, BLOCKING, Way, at_once
 
 NAP = 0.5  # seconds
 SESSION_KEPT = 1.0  # seconds of waiting after which a session that was opened for reading is closed
@@ -100,40 +96,16 @@ class Subscriber:
             ClaimInTransaction: a transaction is open.
             LeaseFromAnotherProcess: this is a fork of the process that subscribed; subscribe after the fork.
         """
-        until, is_over = self._next(timeout), False
-        while not (is_over or self._is_closed or self._stop()):
-            is_over = monotonic() >= until
-            try:
-                self._take(until)
-                if self._position.fill(looks=is_over):
-                    return self._position.deliver()
-                self._pause = 0.0
-                self._wait(until)
-            except DatabaseUnavailable as error:
-                self._sleep(Bell(), min(until, self._away(error)), is_away=True)
-            except AcquireTimeout:
-                return None
-            except BaseException as error:
-                self._position.take_back(error)
-                raise
-        return None
+        until = self._next(timeout)
+        try:
+            return self._position.deliver() if at_once(self._is_ready, BLOCKING, until) else None
+        except BaseException as error:
+            self._position.take_back(error)
+            raise
 
     async def aget(self, timeout: object = None) -> Message | None:
         """``get`` for asyncio; waiting occupies no thread."""
-        until, is_over = self._next(timeout), False
-        while not (is_over or self._is_closed or self._stop()):
-            is_over = monotonic() >= until
-            try:
-                await self._atake(until)
-                if self._position.is_ready or await in_thread(partial(self._position.fill, looks=is_over)):
-                    return self._position.deliver()
-                self._pause = 0.0
-                await self._await_news(until)
-            except DatabaseUnavailable as error:
-                await self._arest(min(until, self._away(error)))
-            except AcquireTimeout:
-                return None
-        return None
+        return self._position.deliver() if await self._is_ready(AWAITING, self._next(timeout)) else None
 
     def close(self) -> None:
         """Store how far it is, and let the next one read under this name. A message in hand is not done by that."""
@@ -157,11 +129,11 @@ class Subscriber:
 
     def start(self) -> None:
         """Take the place in which it begins; waits while another process reads under this name."""
-        self._take(monotonic() + self._timeout)
+        at_once(self._take, BLOCKING, monotonic() + self._timeout)
 
     async def astart(self) -> None:
         """``start`` for asyncio."""
-        await self._atake(monotonic() + self._timeout)
+        await self._take(AWAITING, monotonic() + self._timeout)
 
     # The rest is private
 
@@ -170,26 +142,33 @@ class Subscriber:
         self._position.move_on()
         return monotonic() + wait
 
-    def _take(self, until: float) -> None:
-        if self._position.is_held():
-            return
-        self._seat.find()
-        lease = self._seat.take(_left(until), self._stop)
-        try:
-            self._position.taken(lease, self._seat.begin(lease))
-        except BaseException:
-            lease.abandon()
-            raise
+    async def _is_ready(self, way: Way, until: float) -> bool:
+        """Wait until there is something to deliver; False: there is nothing, see ``get``."""
+        is_over = False
+        while not (is_over or self._is_closed or self._stop()):
+            is_over = monotonic() >= until
+            try:
+                await self._take(way, until)
+                if self._position.is_ready or await way.call(partial(self._position.fill, looks=is_over)):
+                    return True
+                self._pause = 0.0
+                await self._wait(way, until)
+            except DatabaseUnavailable as error:
+                await self._sleep(way, way.bell(), min(until, self._away(error)), is_away=True)
+            except AcquireTimeout:
+                return False
+        return False
 
-    async def _atake(self, until: float) -> None:
+    async def _take(self, way: Way, until: float) -> None:
         if self._position.is_held():
             return
-        await in_thread(self._seat.find)
-        lease = await self._seat.atake(_left(until), self._stop)
+        await way.call(self._seat.find)
+        request = self._seat.request(math.inf if math.isinf(until) else max(0.0, until - monotonic()))
+        (lease,) = await way.acquire(self._seat, request, stop=self._stop)
         try:
-            self._position.taken(lease, await in_thread(self._seat.begin, lease))
+            self._position.taken(lease, await way.call(self._seat.begin, lease))
         except BaseException:
-            await in_thread(lease.abandon)
+            await way.call(lease.abandon)
             raise
 
     def _away(self, error: Exception) -> float:
@@ -200,62 +179,29 @@ class Subscriber:
         self._pause = min(longest, 2 * self._pause) or first
         return monotonic() + self._pause
 
-    def _wait(self, until: float) -> None:
+    async def _wait(self, way: Way, until: float) -> None:
         """Wait for news, or until the time is up, or it is to stop."""
         if self._has_lost():
             return
-        bell = Bell()
+        bell = way.bell()
         look, news = looks.on(self._seat.using), self._position.waiting(bell.ring)
         try:
             look.join(news)
-            self._sleep(bell, until)
+            await self._sleep(way, bell, until)
         finally:
             look.leave(news)
             self._position.heard(news)
 
-    def _sleep(self, bell: Bell, until: float, *, is_away: bool = False) -> None:
+    async def _sleep(self, way: Way, bell: Any, until: float, *, is_away: bool = False) -> None:
         """Sleep until it is rung, the lease is lost, it is to stop, or ``until`` has come."""
         began = monotonic()
-        while not self._stop() and (left := until - monotonic()) > 0:
+        while not (self._is_closed or self._stop()) and (left := until - monotonic()) > 0:
             # In naps, because Python may miss a signal that arrives just as the main thread goes to sleep.
-            if bell.wait(min(left, NAP)) or (self._has_lost() and not is_away):
+            if await bell.heard(min(left, NAP)) or (self._has_lost() and not is_away):
                 return
             if monotonic() - began > SESSION_KEPT:
-                dialect.close_ours(connections[self._seat.using])
-
-    async def _arest(self, until: float) -> None:
-        """Sleep until then, or until it is to stop."""
-        while not (self._is_closed or self._stop()) and (left := until - monotonic()) > 0:
-            await asyncio.sleep(min(left, NAP))
-
-    async def _await_news(self, until: float) -> None:
-        if self._has_lost():
-            return
-        loop, is_told = asyncio.get_running_loop(), asyncio.Event()
-
-        def tell() -> None:
-            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits there any more
-                loop.call_soon_threadsafe(is_told.set)
-
-        look, news = looks.on(self._seat.using), self._position.waiting(tell)
-        try:
-            look.join(news)
-            while not (is_told.is_set() or self._has_lost() or self._stop()):
-                if (left := until - monotonic()) <= 0:
-                    break
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(
-                        min(left, NAP)
-                    ):  # ``wait_for`` of Python 3.11 may miss the task's end
-                        await is_told.wait()
-        finally:
-            look.leave(news)
-            self._position.heard(news)
+                way.end_session(self._seat.using)
 
     def _has_lost(self) -> bool:
         lease = self._position.lease
         return lease is None or not lease.is_held
-
-
-def _left(until: float) -> float | None:
-    return None if math.isinf(until) else max(0.0, until - monotonic())

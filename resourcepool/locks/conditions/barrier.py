@@ -6,7 +6,7 @@ from django.db import IntegrityError, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import options
-from resourcepool.async_threads import for_asyncio, in_thread
+from resourcepool.async_threads import for_asyncio
 from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import Unsettled, retrying
 from resourcepool.dialect import DbLater, brief_transaction
@@ -17,7 +17,7 @@ from resourcepool.leases.terms import default_holder
 from resourcepool.locks.conditions import notifying
 from resourcepool.locks.conditions.line import Notified, NotifiedLine, use
 from resourcepool.locks.models import MAX_NAME, Notification
-from resourcepool.waiting.acquire import aacquire, acquire
+from resourcepool.locks.ways import AWAITING, BLOCKING, Way, at_once
 from resourcepool.waiting.lease import abandon
 from resourcepool.waiting.request import refuse_open_transaction
 
@@ -97,32 +97,24 @@ class Barrier(NotifiedLine):
             ClaimInTransaction: a transaction is open.
             DatabaseUnavailable: there is no place in line. Later troubles are waited out.
         """
-        until = monotonic() + self._wait(True, timeout)
-        try:
-            now = seen = self._first_fence()
-            while now == seen:
-                left = max(0.0, until - monotonic())
-                self._use(acquire(self, self._place(left), once_in_line=partial(self._see, seen)))
-                now = self._fence()  # a waiter may wake whom nobody has notified
-        except AcquireTimeout:
-            return False
-        except _Gone:
-            return True
-        return True
+        return at_once(self._waited, BLOCKING, timeout)
+
+    async def await_(self, timeout: object = None) -> bool:
+        """``wait`` for asyncio; waiting occupies no thread."""
+        return await self._waited(AWAITING, timeout)
 
     acreate = for_asyncio(create)
     aremove = for_asyncio(remove)
 
-    async def await_(self, timeout: object = None) -> bool:
-        """``wait`` for asyncio; waiting occupies no thread."""
+    async def _waited(self, way: Way, timeout: object) -> bool:
         until = monotonic() + self._wait(True, timeout)
         try:
-            now = seen = await in_thread(self._first_fence)
+            now = seen = await way.call(self._first_fence)
             while now == seen:
-                left = max(0.0, until - monotonic())
-                notified = await aacquire(self, self._place(left), partial(in_thread, self._see, seen))
-                await in_thread(self._use, notified)
-                now = await in_thread(self._fence)
+                place = self._place(max(0.0, until - monotonic()))
+                notified = await way.acquire(self, place, once_in_line=partial(way.call, self._see, seen))
+                await way.call(self._use, notified)
+                now = await way.call(self._fence)  # a waiter may wake whom nobody has notified
         except AcquireTimeout:
             return False
         except _Gone:

@@ -5,13 +5,14 @@ waiter who is notified: if it dies before it has the lock again, the row passes 
 of ``threading.Condition`` and ``asyncio.Condition``.
 """
 
-import asyncio
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any, TypeVar
 
 from resourcepool import options
-from resourcepool.async_threads import in_thread, soon
+from resourcepool.async_threads import in_thread
 from resourcepool.database.clock import monotonic
 from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable, LeaseLost
 from resourcepool.locks.conditions import notifying
@@ -19,7 +20,7 @@ from resourcepool.locks.conditions.barrier import PREFIX
 from resourcepool.locks.conditions.line import Notified, NotifiedLine, use
 from resourcepool.locks.hold import Hold
 from resourcepool.locks.lock import Lock
-from resourcepool.waiting.acquire import aacquire, acquire
+from resourcepool.locks.ways import AWAITING, BLOCKING, Way, at_once
 from resourcepool.waiting.lease import abandon
 
 Result = TypeVar("Result")
@@ -87,7 +88,7 @@ class Condition(NotifiedLine):
 
     async def await_(self, timeout: object = None) -> bool:
         """``wait`` for asyncio; waiting occupies no thread. A cancelled task has the lock again, too."""
-        return await self._await_notice(self._wait(True, timeout))
+        return await self._waited(AWAITING, self._wait(True, timeout))
 
     def wait_for(self, predicate: Callable[[], Result], timeout: object = None) -> Result:
         """Wait until ``predicate()``, called with the lock held, is true; return what it returned last.
@@ -110,7 +111,7 @@ class Condition(NotifiedLine):
             raise BadOption("predicate", predicate, "a function or a coroutine function")
         until = monotonic() + self._wait(True, timeout)
         while not (result := await _answer(predicate)) and (left := until - monotonic()) > 0:
-            await self._await_notice(left)
+            await self._waited(AWAITING, left)
         return result
 
     def notify(self, n: int = 1) -> int:
@@ -156,73 +157,40 @@ class Condition(NotifiedLine):
         return notifying.notify(self._connection, self.name, count)
 
     def _wait_for_notice(self, seconds: float) -> bool:
+        return at_once(self._waited, BLOCKING, seconds)
+
+    async def _waited(self, way: Way, seconds: float) -> bool:
         hold, is_away = self.lock.held_to("wait"), False
-        notified: Notified | None = None
-
-        def release() -> None:
-            nonlocal is_away
-            is_away = True  # first: whatever interrupts it
-            try:
-                _give_back(hold)
-            except LeaseLost:
-                is_away = False
-                raise
-
-        try:
-            try:
-                notified = acquire(self, self._place(seconds), once_in_line=release)
-            except AcquireTimeout:
-                pass
-            if is_away:
-                self.lock.take_back(hold)
-        except BaseException:  # a signal, at any moment; the next one ends the second try, too
-            try:
-                if is_away:
-                    self.lock.take_back_anyway(hold)
-            finally:
-                abandon(notified)
-            raise
-        use(notified or ())  # only now: until it has the lock again, its death passes the notification on
-        return notified is not None
-
-    async def _await_notice(self, seconds: float) -> bool:
-        hold, is_away = self.lock.held_to("wait"), False
+        again = partial(self.lock.take_back_awaiting, hold, hold.leases)
         notified: Notified | None = None
 
         async def release() -> None:
             nonlocal is_away
-            is_away = True
+            is_away = True  # first: whatever interrupts it
             try:
-                await in_thread(_give_back, hold)
+                await way.call(_give_back, hold)
             except LeaseLost:
                 is_away = False
                 raise
 
         try:
+            with contextlib.suppress(AcquireTimeout):
+                notified = await way.acquire(self, self._place(seconds), once_in_line=release)
+            if is_away:
+                await way.either(partial(self.lock.take_back, hold), again)
+        except (
+            BaseException
+        ):  # a signal, at any moment, or a cancellation; the next signal ends the second try, too
             try:
-                notified = await aacquire(self, self._place(seconds), once_in_line=release)
-            except AcquireTimeout:
-                pass
-            finally:
                 if is_away:
-                    await self._atake_back(hold)
-        except BaseException:
-            await in_thread(abandon, notified)
+                    await way.either(partial(self.lock.take_back_anyway, hold), again)
+            finally:
+                await way.call(abandon, notified)
             raise
-        soon(use, notified or ())  # not waited for: cancelled just then it would not say that it is notified
+        # Only now: until it has the lock again, its death passes the notification on. A task does not wait for it:
+        # cancelled just then it would not say that it is notified.
+        way.soon(use, notified or ())
         return notified is not None
-
-    async def _atake_back(self, hold: Hold) -> None:
-        """Take the lock again, even if the task is cancelled meanwhile."""
-        cancelled: asyncio.CancelledError | None = None
-        before = hold.leases
-        while hold.leases is before:
-            try:
-                await self.lock.atake_back(hold)
-            except asyncio.CancelledError as error:
-                cancelled = error
-        if cancelled is not None:
-            raise cancelled
 
 
 async def _answer(predicate: Callable[[], Result | Awaitable[Result]]) -> Result:

@@ -43,10 +43,14 @@ class Every:
     Args:
         mine: rows that the caller has.
         note: called with the number of all rows whenever they have been counted.
+        wait: for how many seconds the caller waits, however often it asks.
     """
 
-    def __init__(self, lock: Permits, mine: Sequence[LockLease], note: Callable[[int], object]) -> None:
+    def __init__(
+        self, lock: Permits, mine: Sequence[LockLease], note: Callable[[int], object], wait: float
+    ) -> None:
         self.lock, self._mine, self._note = lock, frozenset(lease.pk for lease in mine), note
+        self._wait = wait
         self._is_confirmed = False
 
     @property
@@ -89,7 +93,7 @@ class Every:
 
     def timed_out(self, request: Request, holder: str, trouble: Exception | None) -> AcquireTimeout:
         """Return the error for a request that was not filled in time."""
-        return self.lock.timed_out(dataclasses.replace(request, count=1), holder, trouble)
+        return self.lock.timed_out(dataclasses.replace(request, count=1, timeout=self._wait), holder, trouble)
 
     def _confirm(self, using: str, request: Request) -> None:
         try:

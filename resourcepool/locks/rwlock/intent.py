@@ -1,42 +1,32 @@
 """Who of several readers may become the writer: one at a time, for each would wait for the others."""
 
 import contextlib
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from functools import partial
 
 from django.db import IntegrityError, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool.async_threads import in_thread
 from resourcepool.database.retry import answer_timeout, retrying
 from resourcepool.exceptions import UpgradeConflict
 from resourcepool.leases import verbs
 from resourcepool.leases.terms import Terms
 from resourcepool.locks.hold import LockLease
 from resourcepool.locks.models import RWLockPermit
+from resourcepool.locks.ways import Way
 
 
-@contextlib.contextmanager
-def intent(name: str, using: str, terms: Terms) -> Iterator[None]:
+@contextlib.asynccontextmanager
+async def intent(way: Way, name: str, using: str, terms: Terms) -> AsyncIterator[None]:
     """Be the one reader of the lock ``name`` who waits to write. Raises UpgradeConflict if another one is.
 
     It is a lease of a row: that of one who died expires.
     """
-    lease = _declare(name, using, terms)
+    lease = await way.call(_declare, name, using, terms, undo=LockLease.abandon)
     try:
         yield
     finally:
-        lease.abandon()
-
-
-@contextlib.asynccontextmanager
-async def aintent(name: str, using: str, terms: Terms) -> AsyncIterator[None]:
-    """``intent`` for asyncio."""
-    lease = await in_thread(_declare, name, using, terms, undo=LockLease.abandon)
-    try:
-        yield
-    finally:
-        await in_thread(lease.abandon)
+        await way.call(lease.abandon)
 
 
 def _declare(name: str, using: str, terms: Terms) -> LockLease:

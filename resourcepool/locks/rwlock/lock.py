@@ -7,15 +7,15 @@ find none; that and its priority is how writers are preferred.
 
 from typing import Any
 
-from resourcepool.async_threads import in_thread
 from resourcepool.exceptions import AcquireTimeout
 from resourcepool.leases.terms import Terms
 from resourcepool.locks.hold import Hold
 from resourcepool.locks.owners import current, holder_of
 from resourcepool.locks.rwlock.hold import RWHold
-from resourcepool.locks.rwlock.intent import aintent, intent
+from resourcepool.locks.rwlock.intent import intent
 from resourcepool.locks.rwlock.rows import UPGRADING, RWPermits
 from resourcepool.locks.rwlock.sides import Reading, Writing
+from resourcepool.locks.ways import AWAITING, BLOCKING, Way, at_once
 from resourcepool.waiting.lease import abandon, delivered
 
 
@@ -81,47 +81,32 @@ class RWLock(RWPermits):
             LeaseLost: what the reader had is lost.
             BadOption, ClaimInTransaction, DatabaseUnavailable: as ``acquire``.
         """
+        return at_once(self._upgraded, BLOCKING, blocking, timeout)
+
+    async def aupgrade(self, blocking: bool = True, timeout: object = None) -> Hold | None:
+        """``upgrade`` for asyncio."""
+        return await self._upgraded(AWAITING, blocking, timeout)
+
+    async def _upgraded(self, way: Way, blocking: bool, timeout: object) -> Hold | None:
         hold, wait = self.read().held_to("upgrade"), self._wait(blocking, timeout)
         if hold.is_writing:
             return hold
         leases: list[Any] = []
         try:
             try:
-                leases = self.take_every(hold, 0.0, UPGRADING)
+                leases = await self.take_every(way, hold, 0.0, UPGRADING)
             except AcquireTimeout:
                 if not wait:
                     raise
-                with intent(self.name, self.using, self._terms()):
-                    leases = self.take_every(hold, wait, UPGRADING)
+                async with intent(way, self.name, self.using, self._terms()):
+                    leases = await self.take_every(way, hold, wait, UPGRADING)
             return self._widened(hold, leases)
         except AcquireTimeout:
             return None
         except BaseException:  # also one that comes when all were granted already
             hold.give_up(leases)
-            abandon(leases)
-            raise
-
-    async def aupgrade(self, blocking: bool = True, timeout: object = None) -> Hold | None:
-        """``upgrade`` for asyncio."""
-        hold, wait = self.read().held_to("upgrade"), self._wait(blocking, timeout)
-        if hold.is_writing:
-            return hold
-        leases: list[Any] = []
-        try:
-            try:
-                leases = await self.atake_every(hold, 0.0, UPGRADING)
-            except AcquireTimeout:
-                if not wait:
-                    raise
-                async with aintent(self.name, self.using, self._terms()):
-                    leases = await self.atake_every(hold, wait, UPGRADING)
-            return self._widened(hold, leases)
-        except AcquireTimeout:
-            return None
-        except BaseException:  # also the task's end when all were granted already
-            hold.give_up(leases)
             if leases:
-                await in_thread(abandon, leases)
+                await way.call(abandon, leases)
             raise
 
     def _terms(self) -> Terms:

@@ -1,16 +1,13 @@
 """The permits of a read-write lock: one of them, or all."""
 
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from django.db import transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import Count
 
 from resourcepool import options
-from resourcepool.async_threads import for_asyncio
 from resourcepool.database.clock import monotonic
-from resourcepool.database.retry import retrying
 from resourcepool.locks.hold import Hold
 from resourcepool.locks.models import AbstractPermit, RWLockPermit
 from resourcepool.locks.owners import Key
@@ -18,7 +15,7 @@ from resourcepool.locks.permits import Permits, say_once
 from resourcepool.locks.rows import TTL
 from resourcepool.locks.rwlock.every import Every, Recounted
 from resourcepool.locks.rwlock.hold import RWHold
-from resourcepool.waiting.acquire import aacquire, acquire
+from resourcepool.locks.ways import Way
 
 READERS = 10
 MOST_READERS = 100  # a writer takes, and renews, as many rows
@@ -26,13 +23,6 @@ PREFERRED, UPGRADING = -1, -2  # priorities: of writers, and of readers that wai
 MOST_COUNTED = 10_000
 
 _counted: dict[Key, int] = {}  # how many permits names had: only to ask for the right number at once
-
-
-class RWHolder(NamedTuple):
-    """Who holds how many permits; a writer that waits holds those that it has got so far."""
-
-    holder: str
-    permits: int
 
 
 class RWPermits(Permits):
@@ -55,33 +45,13 @@ class RWPermits(Permits):
         self.permits = options.whole("readers", readers, least=1, most=MOST_READERS)
         self.priority = 0 if options.flag("fair", fair) else PREFERRED
 
-    def holders(self, limit: int = 100) -> list[RWHolder]:
-        """Return who holds permits at this moment, of how many. Raises DatabaseUnavailable."""
-        options.whole("limit", limit, least=1, most=10_000)
-        connection = self._connection
-        rows = self._rows(connection).held().order_by("holder").values_list("holder").annotate(Count("pk"))
-        return [RWHolder(*row) for row in retrying(connection, lambda: list(rows[:limit]))]
-
-    aholders = for_asyncio(holders)
-
-    def take_every(self, hold: RWHold, wait: float, priority: int) -> list[Any]:
+    async def take_every(self, way: Way, hold: RWHold, wait: float, priority: int) -> list[Any]:
         """Return the leases of all permits that ``hold`` has not. Raises AcquireTimeout."""
         until, count = monotonic() + wait, self._count(hold)
         while True:
             request = self._request(max(0.0, until - monotonic()), hold, count, priority)
             try:
-                return acquire(Every(self, hold.leases, self._note), request)
-            except Recounted as error:
-                if not (count := error.there):
-                    return []
-
-    async def atake_every(self, hold: RWHold, wait: float, priority: int) -> list[Any]:
-        """``take_every`` for asyncio."""
-        until, count = monotonic() + wait, self._count(hold)
-        while True:
-            request = self._request(max(0.0, until - monotonic()), hold, count, priority)
-            try:
-                return await aacquire(Every(self, hold.leases, self._note), request)
+                return await way.acquire(Every(self, hold.leases, self._note, wait), request)
             except Recounted as error:
                 if not (count := error.there):
                     return []

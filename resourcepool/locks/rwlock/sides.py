@@ -7,6 +7,7 @@ from resourcepool.locks.owned import Owned
 from resourcepool.locks.owners import Key, current, held_by
 from resourcepool.locks.rwlock.hold import RWHold
 from resourcepool.locks.rwlock.rows import RWPermits
+from resourcepool.locks.ways import AWAITING, BLOCKING, at_once
 
 
 class _Side(Owned[RWHold]):
@@ -98,7 +99,7 @@ class Writing(_Side):
     writes = True
 
     def _leases(self, hold: RWHold, wait: float) -> list[Any]:
-        return self.lock.take_every(hold, wait, self.lock.priority)
+        return at_once(self.lock.take_every, BLOCKING, hold, wait, self.lock.priority)
 
     async def _aleases(self, hold: RWHold, wait: float) -> list[Any]:
-        return await self.lock.atake_every(hold, wait, self.lock.priority)
+        return await self.lock.take_every(AWAITING, hold, wait, self.lock.priority)

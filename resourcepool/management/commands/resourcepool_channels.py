@@ -16,12 +16,13 @@ from resourcepool.locks.channels.channel import Channel
 from resourcepool.locks.channels.checking import From
 from resourcepool.locks.channels.models import Broadcast, Subscription
 from resourcepool.management import watching
+from resourcepool.management.arguments import entered
 from resourcepool.management.base import OperatorCommand, actor
 from resourcepool.management.channels_report import channels_as_text
 from resourcepool.management.layout import plain
-from resourcepool.operations.channels import MOVE, PRUNE, REMOVE, REMOVE_CHANNEL, wrong_place
+from resourcepool.operations.channels import MOVE, PRUNE, REMOVE, REMOVE_CHANNEL
 from resourcepool.operations.operation import Operation
-from resourcepool.status.channels import LISTED, ChannelStatus, channel_of, channels
+from resourcepool.status.channels import CHANNELS, LISTED, ChannelStatus, channels
 
 ACTS = {"prune": PRUNE, "remove": REMOVE_CHANNEL, "move": MOVE, "forget": REMOVE}
 OF_SUBSCRIPTIONS = ("move", "forget")
@@ -44,9 +45,7 @@ class Command(OperatorCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         """See ``BaseCommand``."""
-        watching.add_watch(parser)
-        about = _("one of these; each has a --help of its own")
-        acts = parser.add_subparsers(dest="do", metavar="WHAT", title=_("what to do"), help=about)
+        acts = watching.add_acts(parser)
         show = acts.add_parser("show", help=_("shows all channels, or one with its subscriptions; the default"))
         show.add_argument("channel", nargs="?", help=_("only this one"))
         watching.add_watch(show, default=argparse.SUPPRESS)
@@ -90,7 +89,7 @@ class Command(OperatorCommand):
 
     def _listen(self, options: dict[str, Any]) -> None:
         start: From = int(options["start"]) if options["start"].isdecimal() else options["start"]
-        is_new = channel_of(options["channel"]) is None
+        is_new = CHANNELS.called(options["channel"]) is None
         try:
             with Channel(options["channel"]).subscribe(from_=start, timeout=options["timeout"]) as messages:
                 if is_new:
@@ -124,12 +123,10 @@ class Command(OperatorCommand):
             rows = Subscription.objects.using(rows.db).filter(**wanted)
             if not retrying(connections[rows.db], rows.exists):
                 raise BadOption("subscription", options["subscription"], _subscriptions(known))
-        entered = {line.name: line.checked(options[line.name]) for line in operation.fields}
-        if wrong := wrong_place(str(entered.get("to", "now"))):
-            raise BadOption("--to", entered["to"], wrong)
+        asked = entered(operation, options)
         about = "/".join([known.name, *([options["subscription"]] if does in OF_SUBSCRIPTIONS else [])])
         self.ask(f"{operation.title}: {plain(about)}?", yes=options["yes"])
-        if retrying(connections[rows.db], lambda: operation.do(rows, actor=actor(), **entered)):
+        if retrying(connections[rows.db], lambda: operation.do(rows, actor=actor(), **asked)):
             self.stdout.write(operation.done % {"count": 1})
         else:
             raise CommandError(operation.otherwise % {"count": 1})

@@ -8,13 +8,13 @@ from django.core.management.base import CommandError, CommandParser
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from resourcepool.exceptions import BadOption
 from resourcepool.locks.releasing import release_all
 from resourcepool.management import locks_report as report
 from resourcepool.management import watching
+from resourcepool.management.arguments import entered
 from resourcepool.management.base import OperatorCommand, actor
 from resourcepool.management.layout import plain
-from resourcepool.operations import Line, Operation
+from resourcepool.operations import Operation
 from resourcepool.operations.locks import FREE, FREE_HOLDER, RESIZE
 from resourcepool.status.locks.cycles import KINDS, cycles
 from resourcepool.status.locks.kinds import LockKind
@@ -42,9 +42,7 @@ class Command(OperatorCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         """See ``BaseCommand``."""
-        watching.add_watch(parser)
-        about = _("one of these; each has a --help of its own")
-        acts = parser.add_subparsers(dest="do", metavar="WHAT", title=_("what to do"), help=about)
+        acts = watching.add_acts(parser)
         listed = acts.add_parser("list", help=_("shows all names; the default"))
         listed.add_argument("--kind", choices=[str(kind) for kind in LockKind], help=_("only these"))
         listed.add_argument("--prefix", metavar="TEXT", help=_("only names that begin so"))
@@ -99,19 +97,19 @@ class Command(OperatorCommand):
             )
             raise CommandError(text)
         (one,) = found
-        entered = _entered(FREE, options)
+        asked = entered(FREE, options)
         if not one.held:
             raise CommandError(FREE.otherwise % {"count": 1})
         if options["dry_run"]:
             self.stdout.write(_("Would free %s.") % plain(one.called, 250))
             return
-        self._do(FREE, one, entered)
+        self._do(FREE, one, asked)
 
     def _free_holder(self, options: dict[str, Any]) -> None:
         told, found = plain(options["holder"]), processes(options["holder"])
         if not found:
             raise CommandError(_("no process called %s holds anything; nothing was changed") % told)
-        (reason,) = _entered(FREE_HOLDER, options).values()
+        (reason,) = entered(FREE_HOLDER, options).values()
         theirs = held_by(found)
         self.show([], report.held_names(theirs))
         if len(found) > 1:
@@ -126,31 +124,22 @@ class Command(OperatorCommand):
 
     def _resize(self, options: dict[str, Any]) -> None:
         (one,) = _named(options["name"], LockKind.SEMAPHORE)
-        entered = _entered(RESIZE, options)
-        told = {"name": plain(one.called, 250), "before": one.permits, "after": int(entered["permits"])}
+        asked = entered(RESIZE, options)
+        told = {"name": plain(one.called, 250), "before": one.permits, "after": int(asked["permits"])}
         if options["dry_run"]:
             self.stdout.write(_("Would resize %(name)s from %(before)d to %(after)d permits.") % told)
             return
-        self._do(RESIZE, one, entered)
+        self._do(RESIZE, one, asked)
         (now,) = _named(one.name, LockKind.SEMAPHORE)
         if now.held > now.permits:
             beyond = now.held - now.permits
             self.stdout.write(_("%d too many are held, until they are released.") % beyond)
 
-    def _do(self, operation: Operation, one: LockStatus, entered: dict[str, Any]) -> None:
-        done = operation.do(one.kind.rows().filter(name=one.name), actor=actor(), **entered)
+    def _do(self, operation: Operation, one: LockStatus, asked: dict[str, Any]) -> None:
+        done = operation.do(one.kind.rows().filter(name=one.name), actor=actor(), **asked)
         if not done:
             raise CommandError(operation.otherwise % {"count": 1})
         self.stdout.write(operation.done % {"count": done})
-
-
-def _entered(operation: Operation, options: dict[str, Any]) -> dict[str, Any]:
-    """Return what was entered, by name; raises BadOption."""
-    entered = {field.name: field.checked(options[field.name]) for field in operation.fields}
-    for field in operation.fields:
-        if isinstance(field, Line) and (wrong := field.otherwise_wrong(str(entered[field.name]))):
-            raise BadOption(field.name, entered[field.name], wrong)
-    return entered
 
 
 def _named(name: str, kind: str | None) -> list[Any]:

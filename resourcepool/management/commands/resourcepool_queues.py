@@ -15,7 +15,7 @@ from resourcepool.management import watching
 from resourcepool.management.base import OperatorCommand, actor
 from resourcepool.management.layout import more, plain
 from resourcepool.management.status_report import problems_as_text
-from resourcepool.queues import operating
+from resourcepool.queues import changing
 from resourcepool.queues.ids import queue_ids
 from resourcepool.status.queues.alarms import drains_in_vain, of_queues
 from resourcepool.status.queues.forecast import forecast
@@ -73,7 +73,7 @@ class Command(OperatorCommand):
                 option, options[next(iter(settings))], because=_("only with --new; later the admin changes it")
             )
         else:
-            operating.add_queues(name, ids, by=actor(), **of_each)
+            changing.add_queues(name, ids, by=actor(), **of_each)
         self._say_how_many(ngettext("Added %s queue.", "Added %s queues.", len(ids)), len(ids))
 
     def _change(self, options: dict[str, Any]) -> None:
@@ -86,7 +86,7 @@ class Command(OperatorCommand):
             raise BadOption(
                 "change", options["task_type"], because=_("with --parameter, --label or --no-label")
             )
-        operating.change_queues(options["task_type"], ids, by=actor(), **about)
+        changing.change_queues(options["task_type"], ids, by=actor(), **about)
         text = ngettext("Changed %s queue.", "Changed %s queues.", len(ids))
         self._say_how_many(text, len(ids))
 
@@ -95,7 +95,7 @@ class Command(OperatorCommand):
         if options["dry_run"]:
             self._foresee(options, removing=ids)
             return
-        count = operating.remove_queues(options["task_type"], ids, by=actor())
+        count = changing.remove_queues(options["task_type"], ids, by=actor())
         text = ngettext(
             "Removes %s queue, as soon as its server has finished its work on it.",
             "Removes %s queues, each as soon as its server has finished its work on it.",
@@ -108,7 +108,7 @@ class Command(OperatorCommand):
         if options["do"] == "pin" and not to:
             raise BadOption("--to", to, _("a server's name; `unpin` ends a pin"))
         was_pinned = to or any(queue.pin for queue in queues_named(task_type(options["task_type"]), ids))
-        count = operating.pin(options["task_type"], ids, to, by=actor())
+        count = changing.pin(options["task_type"], ids, to, by=actor())
         if not was_pinned:
             self._say(_("None of them was pinned."), changed=0)
             return
@@ -121,7 +121,7 @@ class Command(OperatorCommand):
             self._foresee(options, draining=options["server"])
             return
         drained = {str(one) for one in task_type(options["task_type"]).servers if one.is_draining}
-        change = {"drain": operating.drain, "undrain": operating.undrain}[options["do"]]
+        change = {"drain": changing.drain, "undrain": changing.undrain}[options["do"]]
         servers = change(options["task_type"], *options["server"], by=actor())
         text = {"drain": _("Drains: %s."), "undrain": _("Gets queues again: %s.")}[options["do"]]
         if options["do"] == "undrain" and not drained & set(servers):
@@ -132,7 +132,7 @@ class Command(OperatorCommand):
         self._say("\n".join(lines), servers=servers, **({"but": but} if but else {}))
 
     def _pause(self, options: dict[str, Any]) -> None:
-        operating.pause(options["task_type"], by=actor())
+        changing.pause(options["task_type"], by=actor())
         text = _(
             "Paused: no more work begins on the queues of %s; each server hears of it with its next heartbeat."
         )
@@ -140,7 +140,7 @@ class Command(OperatorCommand):
 
     def _resume(self, options: dict[str, Any]) -> None:
         was_paused = task_type(options["task_type"]).is_paused
-        operating.resume(options["task_type"], by=actor())
+        changing.resume(options["task_type"], by=actor())
         text = _("Resumed: work on the queues of %s goes on with each server's next heartbeat.")
         if not was_paused:
             text = _("%s was not paused.")
@@ -196,6 +196,6 @@ def _one(one: TaskTypeStatus, ids: Sequence[str], limit: int) -> watching.Look:
 
 def _create(name: str, ids: Sequence[str], **about: Any) -> None:
     try:
-        operating.create(name, ids, by=actor(), **about)
+        changing.create(name, ids, by=actor(), **about)
     except BadOption as error:
         raise error.of(told.SPANS.get(error.name, error.name)) from None

@@ -1,6 +1,6 @@
 """``manage.py resourcepool_why``: who has it, since when, and why is it, or somebody, not served?"""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
@@ -8,7 +8,6 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from resourcepool.exceptions import BadOption
-from resourcepool.locks.channels.models import Broadcast
 from resourcepool.management import arguments
 from resourcepool.management import why_report as report
 from resourcepool.management.base import OperatorCommand
@@ -17,28 +16,18 @@ from resourcepool.management.layout import plain
 from resourcepool.management.locks_report import held_names, locks_in_full
 from resourcepool.management.work_report import places_as_text
 from resourcepool.status import why
-from resourcepool.status.channels import channel_of
-from resourcepool.status.dispensers import dispenser_of
+from resourcepool.status.channels import CHANNELS
+from resourcepool.status.dispensers import DISPENSERS
 from resourcepool.status.locks.cycles import cycles
 from resourcepool.status.locks.kinds import LockKind
 from resourcepool.status.locks.names import lock_named
 from resourcepool.status.locks.of_holder import held_by, processes
 from resourcepool.status.search import Matches, find, without_password
-from resourcepool.status.streams import stream_of
-from resourcepool.status.timers import topic_of
-from resourcepool.taskqueue.dispenser.models import Dispenser
-from resourcepool.taskqueue.models import Stream
-from resourcepool.taskqueue.timers.models import Topic
+from resourcepool.status.streams import STREAMS
+from resourcepool.status.timers import TOPICS
+from resourcepool.status.work.places import Places
 
-OF_TASKS: dict[Any, Callable[[str], Any]] = {
-    Stream: stream_of,
-    Dispenser: dispenser_of,
-    Topic: topic_of,
-    Broadcast: channel_of,
-}
-
-CALLED = {Broadcast: "channel"}  # models that have another name than what users know
-BY_WORD = {CALLED.get(model, model._meta.model_name): model for model in OF_TASKS}
+PLACES = {places.word: places for places in (STREAMS, DISPENSERS, TOPICS, CHANNELS)}
 
 
 class Command(OperatorCommand):
@@ -85,9 +74,9 @@ class Command(OperatorCommand):
                 _("a resource, a holder, a stream, a dispenser, a topic, a channel or a lock"),
             )
         label = options["pool"] or options["in_pool"]
-        if label in [*LockKind, *BY_WORD]:
+        if label in [*LockKind, *PLACES]:
             name = options["what"].strip()
-            if not (self._is_of_tasks(name, label) if label in BY_WORD else self._is_lock(name, label)):
+            if not (self._is_of_tasks(name, label) if label in PLACES else self._is_lock(name, label)):
                 text = _("no %(kind)s is called %(name)s")
                 raise CommandError(text % {"kind": label, "name": plain(name)})
             return
@@ -132,12 +121,12 @@ class Command(OperatorCommand):
 
     def _is_of_tasks(self, name: str, kind: str = "") -> bool:
         """Show the stream, dispenser, topic and channel of this name; tell whether there is one of these."""
-        asked = {BY_WORD[kind]: OF_TASKS[BY_WORD[kind]]} if kind else OF_TASKS
-        found = {model: one for model, find in asked.items() if (one := find(name))}
+        asked = [PLACES[kind]] if kind else PLACES.values()
+        found = [(places, one) for places in asked if (one := places.called(name))]
         if not found:
             return False
-        lines = [line for model, one in found.items() for line in ("", *_as_text(model, one))]
-        ones = {CALLED.get(model, model._meta.model_name): one for model, one in found.items()}
+        lines = [line for places, one in found for line in ("", *_as_text(places, one))]
+        ones = {places.word: one for places, one in found}
         self.show(ones if len(ones) > 1 else next(iter(ones.values())), lines[1:])
         return True
 
@@ -149,5 +138,5 @@ def _found(what: str, models: Sequence[Any], limit: int, *, by_key: bool) -> Mat
     return Matches(of_this_key) if of_this_key else found
 
 
-def _as_text(model: Any, one: Any) -> list[Any]:
-    return channels_as_text([one]) if model is Broadcast else places_as_text(model, [one])
+def _as_text(places: Places, one: Any) -> list[Any]:
+    return channels_as_text([one]) if places is CHANNELS else places_as_text(places.model, [one])

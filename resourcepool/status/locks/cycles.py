@@ -4,17 +4,16 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from django.db.models import Case, CharField, Count, F, Q, Value, When
+from django.db.models import Case, CharField, Count, F, Value, When
 from django.utils.translation import gettext as _
 
 from resourcepool.dialect import MicrosUntil
 from resourcepool.locks.owners import owner_in
 from resourcepool.status.durations import ago
-from resourcepool.status.locks.kinds import LockKind, kind_and_name, using
+from resourcepool.status.locks.kinds import LockKind, kind_and_name, waiting
 from resourcepool.status.locks.knots import Claim, Name, Owner, knots
 from resourcepool.status.locks.names import HELD
 from resourcepool.status.reading import fetched
-from resourcepool.waiting.models import Ticket
 
 MOST_WAITERS = 10_000  # that are looked at
 MOST_HOLDERS = 10_000  # of the names of one kind
@@ -107,9 +106,9 @@ def cycles() -> list[Cycle]:
                 free[name] += count
             else:
                 held.append(Claim(_owner(holder), name, count))
-    waiting = {(wait.claim.owner, wait.claim.name): wait for wait in waits}
+    places = {(wait.claim.owner, wait.claim.name): wait for wait in waits}
     found = knots([wait.claim for wait in waits], held, free)[:MOST_CYCLES]
-    return [_cycle(knot.owners, knot.names, waiting, is_certain=knot.is_certain) for knot in found]
+    return [_cycle(knot.owners, knot.names, places, is_certain=knot.is_certain) for knot in found]
 
 
 def who(holder: str) -> str:
@@ -118,11 +117,7 @@ def who(holder: str) -> str:
 
 
 def _waits() -> Iterator[Wait]:
-    of_kinds = Q()
-    for kind in KINDS:
-        of_kinds |= Q(pool__begins=kind.prefix)
-    tickets = Ticket.objects.using(using()).waiting().filter(of_kinds)
-    rows = tickets.order_by("pool", "priority", "pk").annotate(db_asked=MicrosUntil("asked_at"))
+    rows = waiting(KINDS).order_by("pool", "priority", "pk").annotate(db_asked=MicrosUntil("asked_at"))
     columns = rows.values_list("pool", "holder", "count", "db_asked")
     for line, holder, count, asked in fetched(columns[:MOST_WAITERS]):
         yield Wait(holder, Claim(_owner(holder), kind_and_name(line), count), ago(asked) or 0.0)

@@ -1,10 +1,11 @@
 """The kinds of things that are known by a name, and where their rows and their waiters are."""
 
+from collections.abc import Collection
 from enum import StrEnum
 from typing import Any
 
 from django.db import router
-from django.db.models import F, QuerySet
+from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Substr
 
 from resourcepool.events import Sentence
@@ -96,6 +97,15 @@ def using() -> str:
     Never a replica, from which other readings may come: it is behind, and would show deadlocks that are over.
     """
     return router.db_for_write(Mutex)
+
+
+def waiting(kinds: Collection[LockKind]) -> QuerySet[Any]:
+    """Return the tickets of those who wait for something of these kinds."""
+    of_kinds = Q(pk__in=[])
+    for kind in kinds:
+        of_kinds |= Q(pool__begins=kind.prefix)
+    found: QuerySet[Any] = Ticket.objects.using(using()).waiting().filter(of_kinds).order_by()
+    return found
 
 
 def kind_and_name(line: str) -> tuple[LockKind, str]:

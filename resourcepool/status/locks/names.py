@@ -108,7 +108,7 @@ class Page:
 
 def locks(
     *,
-    kind: str = "",
+    kind: str | Collection[LockKind] = "",
     prefix: str = "",
     held: bool = False,
     waited: bool = False,
@@ -118,7 +118,7 @@ def locks(
     """Return how the names stand that come after ``after``: nine statements at most, however many there are.
 
     Args:
-        kind: a ``LockKind``; "": all of them.
+        kind: a ``LockKind``, or some; "": all of them.
         prefix: how the names begin.
         held, waited: only those that somebody holds; only those that somebody waits for.
         limit: 1 to ``MOST_NAMES``; all kinds of the last name are on the same page.
@@ -127,20 +127,9 @@ def locks(
         BadOption: a value is not allowed.
         DatabaseUnavailable: they cannot be read.
     """
-    kinds = [kind_of(kind)] if kind else [*LockKind]
-    return page_of(kinds, prefix=prefix, held=held, waited=waited, after=after, limit=limit)
-
-
-def page_of(
-    kinds: Sequence[LockKind],
-    *,
-    prefix: str = "",
-    held: bool = False,
-    waited: bool = False,
-    after: str = "",
-    limit: int = MOST_NAMES,
-) -> Page:
-    """Do the same for some kinds; see ``locks``."""
+    kinds = kind or LockKind
+    if isinstance(kinds, str):
+        kinds = [kind_of(kinds)]
     limit = options.whole("limit", limit, least=1, most=MOST_NAMES)
     for option, text in (("after", after), ("prefix", prefix)):
         if text:

@@ -6,7 +6,7 @@ from shlex import quote
 from typing import Any
 
 from django.db import connections
-from django.db.models import Count, Min, Q
+from django.db.models import Count, Min
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -15,10 +15,9 @@ from resourcepool.dialect import MicrosUntil
 from resourcepool.status.alarm import ABOUT_LOCKS, Alarm, Kind
 from resourcepool.status.durations import ago, duration
 from resourcepool.status.locks.cycles import KINDS, Cycle, cycles, who
-from resourcepool.status.locks.kinds import LockKind, kind_and_name, using
+from resourcepool.status.locks.kinds import LockKind, kind_and_name, using, waiting
 from resourcepool.status.locks.names import HELD, LockStatus, standing_of
 from resourcepool.status.reading import fetched
-from resourcepool.waiting.models import Ticket
 
 MOST_COUNTED = 10_000  # of each kind
 SHOWN = 20  # names that are waited for
@@ -51,10 +50,7 @@ def standing(kinds: Collection[LockKind] = KINDS) -> LocksStanding:
     Raises:
         DatabaseUnavailable: they cannot be read.
     """
-    of_kinds = Q(pk__in=[])
-    for kind in kinds:
-        of_kinds |= Q(pool__begins=kind.prefix)
-    tickets = Ticket.objects.using(using()).waiting().filter(of_kinds).order_by()
+    tickets = waiting(kinds)
     lines = tickets.values("pool").annotate(count=Count("pk"), first=Min(MicrosUntil("asked_at")))
     waits = fetched(lines.order_by("first", "pool")[: SHOWN + 1])
     has_more = len(waits) > SHOWN

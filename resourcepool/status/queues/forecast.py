@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from django.utils.translation import gettext as _
 
 from resourcepool.events import say
+from resourcepool.queues.changing import preview
 from resourcepool.queues.models import Move
-from resourcepool.queues.operating import preview, using_of_queues
 from resourcepool.queues.planning.assignment import Member
 from resourcepool.queues.planning.changes import Change, QueueSnapshot, Worker
-from resourcepool.queues.queries import find_task_type, read_queues
+from resourcepool.queues.queries import find_task_type, read_queues, using_of_queues
 from resourcepool.status.queues.no_owner import PossibleOwner, why_nobody
 
 FIRST = 5  # queues that are named

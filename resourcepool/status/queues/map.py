@@ -7,7 +7,7 @@ from django.db.models import BigIntegerField, Count, Func, Max, Min, Subquery
 
 from resourcepool.dialect import MicrosUntil
 from resourcepool.queues.models import Move, Queue
-from resourcepool.queues.operating import using_of_queues
+from resourcepool.queues.queries import using_of_queues
 from resourcepool.status.durations import ago
 from resourcepool.status.reading import fetched
 

@@ -8,8 +8,7 @@ from django.db.models import Q
 from resourcepool.dialect import MicrosUntil
 from resourcepool.queues.ids import MOST_AT_ONCE, known
 from resourcepool.queues.models import Move, Queue
-from resourcepool.queues.operating import using_of_queues
-from resourcepool.queues.queries import of_server
+from resourcepool.queues.queries import of_server, using_of_queues
 from resourcepool.status.durations import ago
 from resourcepool.status.queues.no_owner import PossibleOwner, why_nobody
 from resourcepool.status.queues.task_types import TaskTypeStatus

@@ -15,8 +15,7 @@ from resourcepool.dialect import MicrosUntil
 from resourcepool.events import Sentence
 from resourcepool.exceptions import BadOption
 from resourcepool.queues.models import Move, Queue, Server, TaskType
-from resourcepool.queues.operating import using_of_queues
-from resourcepool.queues.queries import find_task_type
+from resourcepool.queues.queries import find_task_type, using_of_queues
 from resourcepool.status.durations import ago
 from resourcepool.status.queues.flapping import Restless, restless_of
 from resourcepool.status.queues.no_owner import PossibleOwner, why_nobody

@@ -1,4 +1,4 @@
-"""How streams, dispensers and topics are found by name: some of them, one, or a page. Each kind says how it is read."""
+"""How streams, dispensers, topics and channels are found by name: some, one, or a page. Each says how it is read."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -32,6 +32,7 @@ class Places:
         annotated: adds to a queryset what ``read`` needs.
         read: returns how these rows stand, given the connection and the rows.
         standings: how they may stand: what is asked for, and the filter.
+        word: what users call one of them; "": as the model is called.
 
     All methods raise DatabaseUnavailable when they cannot be read.
     """
@@ -42,7 +43,9 @@ class Places:
         annotated: Callable[[Any], Any],
         read: Callable[[BaseDatabaseWrapper, list[Any]], list[Any]],
         standings: Mapping[str, Callable[[Any], Any]],
+        word: str = "",
     ) -> None:
+        self.word = word or str(model._meta.model_name)
         self.model, self._annotated, self._status, self.standings = model, annotated, read, standings
 
     def named(self, *names: str) -> list[Any]:
@@ -54,7 +57,7 @@ class Places:
         found = self._read(lambda rows: rows.filter(pk__in=names) if names else rows, MOST).found
         if missing := sorted(set(names) - {one.name for one in found}):
             using = self._connection().alias
-            raise BadOption(self.model._meta.model_name, missing[0], names_of(self.model, using))
+            raise BadOption(self.word, missing[0], names_of(self.model, using))
         return found
 
     def called(self, name: str) -> Any:

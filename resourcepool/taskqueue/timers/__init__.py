@@ -8,8 +8,9 @@ timers.schedule("order-42-unpaid", after=timedelta(minutes=30), topic="order.tim
 def expire(timer): ...
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from resourcepool.lazy import lazily
 
 if TYPE_CHECKING:
     from resourcepool.taskqueue.timers.handling import on
@@ -38,9 +39,4 @@ __all__ = [
     "schedule",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    """Import what is asked for when it is: Django imports this package before there are models."""
-    if name not in WHERE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{WHERE[name]}"), name)
+__getattr__ = lazily(__name__, WHERE)

@@ -11,7 +11,7 @@ from django.test import Client
 from resourcepool.admin.queues import links
 from resourcepool.dialect import DbLater
 from resourcepool.models import Move, Queue, Server
-from resourcepool.queues import operating
+from resourcepool.queues import changing
 from tests.admin.conftest import text
 from tests.admin.queues.scene import LIST, server, task_type
 
@@ -35,7 +35,7 @@ def follow(client: Client, page: str, field: str) -> list[Any]:
 def test_a_queue_leads_to_its_owner_and_to_its_own_moves(viewer: Client) -> None:
     orders = task_type(ODD, 0)
     first = server(orders, "A")
-    operating.add_queues(ODD, ["x", ODD])
+    changing.add_queues(ODD, ["x", ODD])
     queue = Queue.objects.get(queue_id=ODD)
     assert follow(viewer, f"{QUEUES}{queue.pk}/change/", "owner") == [first]
     assert follow(viewer, QUEUES, "owner") == [first]
@@ -76,7 +76,7 @@ def test_a_task_type_leads_to_its_servers_and_queues(viewer: Client, page: str) 
     orders = task_type(ODD, 2)
     mine = server(orders, "A")
     server(task_type("mails", 1), "M")
-    operating.add_queues(ODD, ["mars"], labels={"zone": "mars"})
+    changing.add_queues(ODD, ["mars"], labels={"zone": "mars"})
     at = page.format(orders.pk)
     assert follow(viewer, at, "servers") == [mine]
     assert [queue.queue_id for queue in follow(viewer, at, "queues")] == ["q0", "q1", "mars"]
@@ -87,7 +87,7 @@ def test_a_task_type_leads_to_its_servers_and_queues(viewer: Client, page: str) 
 
 def test_the_page_of_a_queue_without_a_server_says_why_nobody_may_have_it(viewer: Client) -> None:
     first = server(task_type(queues=1), "A", labels={"zone": "eu"})
-    operating.add_queues("orders", ["mars"], labels={"zone": "mars"})
+    changing.add_queues("orders", ["mars"], labels={"zone": "mars"})
     mars, earth = (Queue.objects.get(queue_id=name) for name in ("mars", "q0"))
     assert "no living server has zone=mars" in text(viewer.get(f"{QUEUES}{mars.pk}/change/"))
     assert "Why nobody has it" not in text(viewer.get(f"{QUEUES}{earth.pk}/change/"))

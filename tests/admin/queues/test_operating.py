@@ -10,7 +10,7 @@ from django.test import Client
 from resourcepool.admin.queues import asking
 from resourcepool.dialect import DbLater
 from resourcepool.models import Queue, Server, TaskType
-from resourcepool.queues import operating
+from resourcepool.queues import changing
 from tests.admin.conftest import sign_in, text
 from tests.admin.queues.scene import LIST, asked, owners, server, task_type
 
@@ -161,14 +161,14 @@ def test_what_could_not_be_done_is_said_and_nothing_is_half_done(
 ) -> None:
     task_type("a", 2)
     task_type("b", 1)
-    pin = operating.pin
+    pin = changing.pin
 
     def fail(name: str, *args: Any, **more: Any) -> int:
         if name == "b":
             raise OperationalError("gone")
         return pin(name, *args, **more)
 
-    monkeypatch.setattr(operating, "pin", fail)
+    monkeypatch.setattr(changing, "pin", fail)
     said = text(do(operator, "pin", queues("q0", "q1"), server="B"))
     assert "gone" in said
     assert "1 not done" in said

@@ -1,8 +1,5 @@
 """What operators do to channels and subscriptions, and what the history tells of it."""
 
-from collections.abc import Iterator
-from typing import Any
-
 import pytest
 
 from resourcepool.dialect import DbLater
@@ -14,16 +11,8 @@ from resourcepool.models import Broadcast, BroadcastMessage, Subscription
 from resourcepool.signals import subscription_missed
 from resourcepool.sweeps.pruning import prune_channels
 from tests.app.rows import expire
+from tests.history.kept import history  # noqa: F401 (a fixture)
 from tests.locks.channels.reading import all_of, broadcast, durable, filled, kept
-
-
-@pytest.fixture(autouse=True)
-def history(settings: Any) -> Iterator[None]:
-    settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "HISTORY": True}
-    Event.objects.all()._raw_delete("default")  # what tests of other things have left
-    yield
-    recorder._waiting.clear()
-    Event.objects.all()._raw_delete("default")
 
 
 def told() -> list[tuple[str, str, str]]:

@@ -37,8 +37,8 @@ CASES: dict[Mutation, tuple[str, ...]] = {
     Mutation(
         "conditions: it is used up only once the lock is taken back",
         "locks/conditions/condition.py",
-        "notified = acquire(self, self._place(seconds), once_in_line=release)",
-        "notified = acquire(self, self._place(seconds), once_in_line=release)\n                use(notified)",
+        "notified = await way.acquire(self, self._place(seconds), once_in_line=release)",
+        "notified = await way.acquire(self, self._place(seconds), once_in_line=release)\n                use(notified)",
     ): (LOST,),
     Mutation(
         "conditions: what a dead waiter was given passes on",
@@ -47,4 +47,3 @@ CASES: dict[Mutation, tuple[str, ...]] = {
         "for selector in {waiter.request.selector for waiter in mine if not waiter.request.stands_first}:",
     ): (LOST,),
 }
-KNOWN = {mutation.name: mutation for mutation in CASES}

@@ -6,7 +6,7 @@ from django.core.management import call_command
 from django.db import connection
 
 from resourcepool.models import Move, Queue, Server, TaskType
-from resourcepool.queues.operating import create
+from resourcepool.queues.changing import create
 from tests.chaos.models import Page, Step
 from tests.chaos.remains import Remains
 from tests.queues.proof.terms import DRAIN, HEARTBEAT, JUDGE_DEAD, QUEUES, RELOAD, TASK_TYPE

@@ -10,7 +10,7 @@ import pytest
 from resourcepool.exceptions import DatabaseUnavailable, LeaseLost, LeaseReleased, QueueBusy
 from resourcepool.leases import verbs
 from resourcepool.leases.keeper import keeper
-from resourcepool.queues import operating
+from resourcepool.queues import changing
 from resourcepool.queues.serving import membership
 from resourcepool.queues.serving.held import Hand, HeldQueue
 from resourcepool.queues.serving.membership import Membership
@@ -292,11 +292,11 @@ class TestWorking:
         a, mine = one()
         with mine.working():
             assert not mine.should_stop
-            operating.pause(NAME)
+            changing.pause(NAME)
             a.turn()
             assert mine.should_stop
             mine.ensure_held()
-        operating.resume(NAME)
+        changing.resume(NAME)
         a.turn()
         assert not mine.should_stop
         assert kind().is_paused is False

@@ -9,7 +9,7 @@ from resourcepool.database.clock import monotonic
 from resourcepool.exceptions import BadOption, ClaimInTransaction, LeaseLost, RowLocked
 from resourcepool.leases.short_transactions import locked_row
 from resourcepool.models import Queue, Server, TaskType
-from resourcepool.queues import moving, operating
+from resourcepool.queues import changing, moving
 from resourcepool.queues.serving import registration
 from resourcepool.queues.serving.held import Hand
 from resourcepool.queues.serving.membership import Membership
@@ -168,7 +168,7 @@ class TestATurn:
         made(1)
         a = joined("A")
         a.turn()
-        operating.add_queues(NAME, ["x", "y"], parameter="p")
+        changing.add_queues(NAME, ["x", "y"], parameter="p")
         a.turn()
         assert {each: one.parameter for each, one in handles(a).items()} == {"1": "", "x": "p", "y": "p"}
 
@@ -177,7 +177,7 @@ class TestATurn:
         a = joined("A")
         a.turn()
         with handles(a)["1"].working():
-            operating.remove_queues(NAME, ["1"])
+            changing.remove_queues(NAME, ["1"])
             a.turn()
             assert sorted(Queue.objects.values_list("queue_id", flat=True)) == ["1", "2"]
             assert not a.begin(handles(a)["1"], Hand(is_loop=True))
@@ -189,10 +189,10 @@ class TestATurn:
         a, mine = one()
         with pytest.raises(LeaseLost), mine.working():
             mine.end(LeaseLost("a test says so"))
-            operating.add_queues(NAME, ["x"])
+            changing.add_queues(NAME, ["x"])
             a.turn()
             assert list(handles(a)) == ["x"]
-        operating.add_queues(NAME, ["y"])
+        changing.add_queues(NAME, ["y"])
         a.turn()
         again = handles(a)["1"]
         assert again is not mine
@@ -231,10 +231,10 @@ class TestATurn:
         a.turn()
         mine = handles(a)["1"]
         b = stranger("B")
-        operating.drain(NAME, "A")
+        changing.drain(NAME, "A")
         asked_ago("1", 31)
         replan(if_due=True)
-        operating.undrain(NAME, "A")
+        changing.undrain(NAME, "A")
         left(b)
         assert table() == "A"
         a.turn()
@@ -251,8 +251,8 @@ def wait_of(member: Membership) -> float:
 
 def test_labels_limits_pins_and_weights_hold_through_the_database() -> None:
     made(12)
-    operating.add_queues(NAME, ["eu-1", "eu-2"], labels={"zone": "eu"})
-    operating.pin(NAME, ["1"], "small")
+    changing.add_queues(NAME, ["eu-1", "eu-2"], labels={"zone": "eu"})
+    changing.pin(NAME, ["1"], "small")
     stranger("eu", labels={"zone": "eu"})
     stranger("small", limit=2)
     stranger("big", weight=3)

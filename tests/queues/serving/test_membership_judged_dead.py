@@ -4,7 +4,7 @@ import pytest
 
 from resourcepool.exceptions import LeaseLost
 from resourcepool.models import Server
-from resourcepool.queues import operating
+from resourcepool.queues import changing
 from resourcepool.queues.serving.held import Hand
 from resourcepool.queues.serving.membership import Membership
 from tests.eventually import eventually
@@ -68,11 +68,11 @@ class TestBeingJudgedDead:
         old = handles(a)["1"]
         with pytest.raises(LeaseLost), old.working():
             b = stranger("B")
-            operating.drain(NAME, "A")
+            changing.drain(NAME, "A")
             asked_ago("1", 31)
             replan(if_due=True)
             a.turn()
-            operating.undrain(NAME, "A")
+            changing.undrain(NAME, "A")
             left(b)
             a.turn()
             new = handles(a)["1"]

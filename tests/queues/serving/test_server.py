@@ -11,7 +11,7 @@ from django.db import transaction
 
 from resourcepool.exceptions import BadOption, ClaimInTransaction, LeaseFromAnotherProcess, LeaseLost
 from resourcepool.models import Server, TaskType
-from resourcepool.queues import QueueServer, operating
+from resourcepool.queues import QueueServer, changing
 from tests.aliases import alias
 from tests.committed import Statement
 from tests.eventually import eventually
@@ -111,7 +111,7 @@ class TestSharing:
         loop = server.queues()
         first, second = next(loop), server.held[1]
         stranger("B")
-        operating.drain(NAME, "A")
+        changing.drain(NAME, "A")
         eventually(second.lost.is_set)
         eventually(lambda: first.is_asked_for)
         assert table() == "A>B B"
@@ -125,7 +125,7 @@ class TestSharing:
         has(server, 1)
         with pytest.raises(LeaseLost), server.held[0].working() as work:
             stranger("B")
-            operating.drain(NAME, "A")
+            changing.drain(NAME, "A")
             asked_ago("1", 31)
             replan(if_due=True)
             eventually(work.lost.is_set)

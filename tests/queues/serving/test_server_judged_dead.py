@@ -11,7 +11,7 @@ from resourcepool.dialect import DbLater
 from resourcepool.exceptions import LeaseLost, QueueBusy
 from resourcepool.leases.keeper import keeper
 from resourcepool.models import Queue, Server, TaskType
-from resourcepool.queues import HeldQueue, QueueServer, operating
+from resourcepool.queues import HeldQueue, QueueServer, changing
 from tests.committed import Statement
 from tests.eventually import eventually
 from tests.queues.conftest import Serve
@@ -52,7 +52,7 @@ class TestBeingJudgedDead:
         server = serve("A")
         has(server, 2)
         stranger("B")
-        operating.drain(NAME, "A")
+        changing.drain(NAME, "A")
         eventually(lambda: table() == "B B", 20, table)
         has(server, 0)
         name = server.name

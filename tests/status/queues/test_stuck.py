@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from resourcepool.models import TaskType
-from resourcepool.queues import operating
+from resourcepool.queues import changing
 from resourcepool.status.queues.alarms import drains_in_vain
 from resourcepool.status.queues.stuck import Stuck
 from resourcepool.status.queues.task_types import task_type
@@ -24,12 +24,12 @@ def alone() -> list[Any]:
 
 
 def beside_one_without_its_label() -> list[Any]:
-    operating.change_queues(NAME, ["1"], labels={"zone": "eu"})
+    changing.change_queues(NAME, ["1"], labels={"zone": "eu"})
     return [stranger("B")]
 
 
 def beside_one_that_is_full() -> list[Any]:
-    operating.add_queues(NAME, ["x", "y", "z"])
+    changing.add_queues(NAME, ["x", "y", "z"])
     return [stranger("B", limit=1)]
 
 
@@ -55,9 +55,9 @@ def test_what_nobody_else_may_have_stays_and_says_why(beside: Any, count: int, q
     made(2)
     a = stranger("A", labels={"zone": "eu"})
     beside()
-    operating.drain(NAME, "A")
+    changing.drain(NAME, "A")
     assert stuck() == Stuck(count, str(a), queue, why)
-    operating.undrain(NAME, "A")
+    changing.undrain(NAME, "A")
     assert stuck() is None
 
 
@@ -65,9 +65,9 @@ def test_what_others_have_asked_for_and_what_the_dead_have_does_not_count() -> N
     made(2)
     a = stranger("A")
     stranger("B")
-    operating.drain(NAME, "A")
+    changing.drain(NAME, "A")
     assert stuck() is None
-    operating.drain(NAME, "B")
+    changing.drain(NAME, "B")
     assert stuck() == Stuck(2, str(a), "1", "every server that may have it is draining")
     dies(a)
     assert stuck() is None
@@ -76,7 +76,7 @@ def test_what_others_have_asked_for_and_what_the_dead_have_does_not_count() -> N
 def test_a_newcomer_that_may_have_them_ends_it() -> None:
     made(2)
     stranger("A")
-    operating.drain(NAME, "A")
+    changing.drain(NAME, "A")
     assert stuck() is not None
     stranger("B")
     assert stuck() is None
@@ -88,7 +88,7 @@ def test_it_costs_nothing_while_nobody_drains(statements: list[Statement]) -> No
     statements.clear()
     task_type(NAME)
     few = len(statements)
-    operating.drain(NAME, "A")
+    changing.drain(NAME, "A")
     statements.clear()
     task_type(NAME)
     assert len(statements) == few + 2
@@ -98,8 +98,8 @@ def test_each_task_type_has_its_own() -> None:
     made(1)
     made(1, name="other")
     a, b = stranger("A"), stranger("A", of="other")
-    operating.drain(NAME, "A")
-    operating.drain("other", "A")
+    changing.drain(NAME, "A")
+    changing.drain("other", "A")
     found = {one.name: task_type(one.name).stuck for one in TaskType.objects.all()}
     assert {name: one and one.server for name, one in found.items()} == {NAME: str(a), "other": str(b)}
 
@@ -107,7 +107,7 @@ def test_each_task_type_has_its_own() -> None:
 def test_the_alarm_says_what_to_do() -> None:
     made(2)
     a = stranger("A")
-    operating.drain(NAME, "A")
+    changing.drain(NAME, "A")
     replan()
     (alarm,) = drains_in_vain(task_type(NAME))
     assert alarm.text == (

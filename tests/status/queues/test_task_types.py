@@ -8,7 +8,7 @@ from django.db import connection
 from resourcepool.dialect import DbLater, DbNow
 from resourcepool.exceptions import BadOption
 from resourcepool.models import Move, Queue, Server, TaskType
-from resourcepool.queues import moving, operating
+from resourcepool.queues import changing, moving
 from resourcepool.queues.planning.assignment import Member
 from resourcepool.queues.planning.changes import Change, QueueSnapshot, Worker
 from resourcepool.status.queues.forecast import QueueCounts, forecast, shares
@@ -19,7 +19,7 @@ from tests.committed import Statement
 
 @pytest.fixture
 def orders() -> TaskType:
-    return operating.create("orders", [str(number) for number in range(6)])
+    return changing.create("orders", [str(number) for number in range(6)])
 
 
 def server(made: TaskType, name: str = "A", **more: Any) -> Server:
@@ -41,7 +41,7 @@ class TestTaskTypes:
         assert task_types() == []
 
     def test_settings_and_counts(self, orders: TaskType) -> None:
-        operating.create("mails", ["x"], drain_within=30)
+        changing.create("mails", ["x"], drain_within=30)
         mails, found = task_types()
         assert (mails.name, mails.drain_within, mails.queues, mails.unowned) == ("mails", 30, 1, 1)
         assert (found.name, found.strategy, found.is_paused) == ("orders", "sticky", False)
@@ -107,7 +107,7 @@ class TestTaskTypes:
         task_types()
         few = len(statements)
         for number in range(5):
-            made = operating.create(f"t{number}", [str(one) for one in range(300)])
+            made = changing.create(f"t{number}", [str(one) for one in range(300)])
             for one in range(10):
                 server(made, f"s{one}")
             planned(made)
@@ -136,8 +136,8 @@ class TestQueues:
         assert mine[0].since == near(0)
 
     def test_all_that_is_known_of_one(self) -> None:
-        operating.create("mails", ["x"], parameter="p", labels={"zone": "eu"})
-        operating.pin("mails", ["x"], "A")
+        changing.create("mails", ["x"], parameter="p", labels={"zone": "eu"})
+        changing.pin("mails", ["x"], "A")
         (found,) = queues_of(task_type("mails"))
         assert (found.parameter, found.labels, found.pin) == ("p", {"zone": "eu"}, "A")
         assert (found.owner, found.requester, found.since, found.is_retiring) == ("", "", near(0), False)

@@ -1,30 +1,12 @@
 """What the history tells of dispensers and their tasks, and what it does not."""
 
-from collections.abc import Iterator
 from typing import Any
 
-import pytest
-
-from resourcepool.history.recorder import recorder
-from resourcepool.models import Bucket, Dispenser, DispenserTask, Event
+from resourcepool.models import Bucket, Dispenser, DispenserTask
 from resourcepool.taskqueue import TaskDispenser
 from tests.committed import Statement
+from tests.history.kept import events, history  # noqa: F401 (a fixture)
 from tests.taskqueue.dispensed import bucket, dispenser, states, tasks
-
-
-@pytest.fixture(autouse=True)
-def history(settings: Any) -> Iterator[None]:
-    settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "HISTORY": True}
-    yield
-    recorder._waiting.clear()
-    Event.objects.all()._raw_delete("default")
-
-
-def events(model: Any) -> list[tuple[str, str, str, str]]:
-    """Return (what, holder, actor, reason) of what the history tells of rows of this model, oldest first."""
-    recorder.flush()
-    rows = Event.objects.filter(pool=model._meta.label_lower).order_by("pk")
-    return list(rows.values_list("what", "holder", "actor", "reason"))
 
 
 def test_pausing_and_freeing_is_told_with_who_did_it_and_whose_bucket_it_was() -> None:
@@ -34,12 +16,12 @@ def test_pausing_and_freeing_is_told_with_who_did_it_and_whose_bucket_it_was() -
     Dispenser.objects.all().resume("bob")
     assert Bucket.objects.all().free("ann") == 1
     assert Bucket.objects.all().free("ann") == 0
-    assert events(Dispenser) == [
+    assert events(Dispenser, "holder") == [
         ("paused", "", "ann", ""),
         ("resumed", "", "bob", ""),
         ("freed", "alice", "ann", ""),
     ]
-    assert events(Bucket) == []
+    assert events(Bucket, "holder") == []
 
 
 def test_a_task_that_has_expired_too_often_is_told_and_others_of_its_bucket_are_not() -> None:
@@ -49,14 +31,14 @@ def test_a_task_that_has_expired_too_often_is_told_and_others_of_its_bucket_are_
     assert [task.key for task in TaskDispenser("reviews").assign_tasks(2, "bob")] == ["b"]
     assert states() == {"a": "failed", "b": "assigned"}
     reason = "reviews/a: its bucket expired 2 times: its workers died, or took too long"
-    assert events(DispenserTask) == [("failed", "", "", reason)]
+    assert events(DispenserTask, "holder") == [("failed", "", "", reason)]
 
 
 def test_a_task_whose_key_the_factory_refuses_is_told() -> None:
     reviews = TaskDispenser("reviews", factory=int)
     reviews.add_many({"a": 1.0, "2": 2.0})
     assert [task.key for task in reviews.assign_tasks(1, "bob")] == [2]
-    ((what, _holder, _actor, reason),) = events(DispenserTask)
+    ((what, _holder, _actor, reason),) = events(DispenserTask, "holder")
     assert (what, reason.startswith("reviews/a: ")) == ("failed", True)
 
 
@@ -65,7 +47,7 @@ def test_what_operators_do_to_tasks_is_told_with_who_and_why() -> None:
     tasks("a")
     DispenserTask.objects.all().discard("ann", "typo")
     DispenserTask.objects.all().retry("bob")
-    assert events(DispenserTask) == [
+    assert events(DispenserTask, "holder") == [
         ("discarded", "", "ann", "reviews/a: typo"),
         ("retried", "", "bob", "reviews/a"),
     ]
@@ -86,4 +68,4 @@ def test_what_goes_well_and_each_hand_out_is_told_of_nowhere_and_costs_no_statem
         DispenserTask.objects.all().delete()
         Bucket.objects.all().delete()
     assert len(sent[0]) == len(sent[1])
-    assert events(DispenserTask) == events(Dispenser) == []
+    assert events(DispenserTask, "holder") == events(Dispenser, "holder") == []

@@ -1,30 +1,12 @@
 """What the history tells of topics and timers, and what it does not."""
 
-from collections.abc import Iterator
 from typing import Any
 
-import pytest
-
-from resourcepool.history.recorder import recorder
-from resourcepool.models import Event, Timer, Topic
+from resourcepool.models import Timer, Topic
 from resourcepool.taskqueue import timers
 from tests.eventually import eventually
+from tests.history.kept import events, history  # noqa: F401 (a fixture)
 from tests.taskqueue.timers.handled import WITHIN, due, handling, over, states, timer, topic
-
-
-@pytest.fixture(autouse=True)
-def history(settings: Any) -> Iterator[None]:
-    settings.RESOURCEPOOL = {**settings.RESOURCEPOOL, "HISTORY": True}
-    yield
-    recorder._waiting.clear()
-    Event.objects.all()._raw_delete("default")
-
-
-def events(model: Any) -> list[tuple[str, str, str]]:
-    """Return (what, actor, reason) of what the history tells of rows of this model, oldest first."""
-    recorder.flush()
-    rows = Event.objects.filter(pool=model._meta.label_lower).order_by("pk")
-    return list(rows.values_list("what", "actor", "reason"))
 
 
 def fails(_: timers.RunningTimer) -> None:

@@ -1,7 +1,6 @@
 """A node handles what is due, writes down what came of it, and lets the next node do what it cannot."""
 
 import datetime
-import threading
 from typing import Any
 
 import pytest
@@ -12,25 +11,11 @@ from resourcepool.dialect import DbLater
 from resourcepool.exceptions import BadOption, ClaimInTransaction, LeaseLost
 from resourcepool.models import Timer, TimerNode
 from resourcepool.taskqueue import timers
-from resourcepool.taskqueue.running import GivenBack
-from resourcepool.taskqueue.timers import Outcome, TimerRunner, claiming
-from resourcepool.taskqueue.timers.handling import find as handling_of
+from resourcepool.taskqueue.timers import TimerRunner
 from tests.app.rows import change, expire, now
-from tests.eventually import InBackground, eventually
+from tests.eventually import eventually
 from tests.taskqueue.consuming import Gate
 from tests.taskqueue.timers.handled import WITHIN, due, handling, over, states, timer, topic
-
-
-@pytest.fixture
-def seen() -> list[Any]:
-    """Handle the topic "t" by taking note of what its handler gets."""
-    got: list[Any] = []
-
-    @timers.on("t")
-    def note(one: timers.RunningTimer) -> None:
-        got.append(one)
-
-    return got
 
 
 def test_a_handler_gets_what_was_given_and_how_late_it_is(seen: list[Any]) -> None:
@@ -132,46 +117,6 @@ def test_a_timer_that_kills_its_process_again_and_again_is_set_aside(seen: list[
     assert (timer().state, timer().outcome) == ("dead", "its process died while handling it (deaths: 2)")
 
 
-def test_a_recurring_one_is_due_again_from_its_due_moment(seen: list[Any]) -> None:
-    made = due(every=60, ago=10)
-    with handling():
-        eventually(lambda: timer().due_at > made.due_at, WITHIN)
-    assert len(seen) == 1
-    row = timer()
-    assert row.due_at == row.busy_before == made.due_at + datetime.timedelta(seconds=60)
-    assert (row.state, row.attempts, row.previous_end, row.finished_at) == ("pending", 0, "", None)
-
-
-@pytest.mark.parametrize(("catch_up", "fired"), [("once", [30]), ("all", [0] * 31), ("skip", [])])
-def test_those_that_nobody_was_alive_for_are_caught_up(
-    catch_up: str, fired: list[int], seen: list[Any]
-) -> None:
-    due(every=60, ago=30 * 60 + 5, catch_up=catch_up)
-    with handling():
-        eventually(lambda: timer().due_at > now() and timer().state == "pending", WITHIN)
-    assert [one.missed for one in seen] == fired
-
-
-def test_a_recurring_one_that_fails_for_good_goes_on_with_the_next_occurrence() -> None:
-    timers.on("t")(lambda _: False)
-    made = due(every=60)
-    with handling():
-        eventually(lambda: timer().due_at > made.due_at, WITHIN)
-    assert (timer().state, timer().outcome) == ("pending", "the handler returned False")
-
-
-def test_a_recurring_one_that_is_cancelled_while_it_runs_does_not_fire_again() -> None:
-    gate = Gate()
-    timers.on("t")(gate)
-    due(every=60)
-    with handling():
-        assert gate.began.wait(WITHIN)
-        assert timers.cancel("a") is Outcome.RUNNING
-        gate.may_end.set()
-        over(1)
-    assert states() == {"a": "done"}
-
-
 def test_one_that_sets_itself_again_in_its_handler_is_not_ended_by_its_end() -> None:
     ran: list[Any] = []
 
@@ -249,70 +194,6 @@ def test_timely_ones_come_before_those_of_an_outage(seen: list[Any]) -> None:
         eventually(lambda: len(seen) > 5, WITHIN)
         assert seen[0].name == "new"
         over(31)
-
-
-def test_a_handler_that_is_to_stop_may_give_its_timer_back() -> None:
-    began = threading.Event()
-
-    @timers.on("t")
-    def run(one: Any) -> None:
-        began.set()
-        eventually(lambda: one.is_stopping, WITHIN)
-        raise GivenBack
-
-    due()
-    with handling():
-        assert began.wait(WITHIN)
-    assert states() == {"a": "pending"}
-    assert (timer().failures, timer().deaths, timer().previous_end) == (0, 0, "revoked")
-
-
-def test_after_a_stop_nothing_is_begun() -> None:
-    gate = Gate()
-    timers.on("t")(gate)
-    due("a", ago=2)
-    due("b")
-    with handling(threads=1) as runner:
-        assert gate.began.wait(WITHIN)
-        runner.stop()
-        gate.may_end.set()
-    assert states() == {"a": "done", "b": "pending"}
-    assert timer("b").attempts == 0
-
-
-def test_one_that_waits_for_a_thread_when_its_node_stops_is_given_back_as_it_was(seen: list[Any]) -> None:
-    due()
-    found = claiming.look("default", ["t"], 1, 0)
-    ((claimed,), _) = claiming.exchange("default", [], found, claiming.rules("default", ["t"]), "this node")
-    one = timers.RunningTimer("default", claimed, handling_of("t"))
-    one.stop()
-    assert one.run().is_given_back
-    assert (one.has_begun, seen) == (False, [])
-    one.lease.abandon()
-
-
-def test_a_timer_that_runs_for_too_long_has_failed_and_its_process_ends() -> None:
-    gates = {"a": Gate(), "b": Gate()}
-    timers.on("t", max_runtime=0.2)(gates["a"])
-    timers.on("u")(gates["b"])
-    due()
-    due("b", topic="u")
-    died: list[str] = []
-
-    def die(why: str) -> Any:
-        died.append(why)
-        raise SystemExit
-
-    running = InBackground(TimerRunner(die=die).run)
-    over(1)
-    with pytest.raises(SystemExit):
-        running.result(WITHIN)
-    for gate in gates.values():
-        gate.may_end.set()
-    assert died == ["timer t/a ran for more than 0.2 s"]
-    assert states() == {"a": "dead", "b": "pending"}
-    assert timer().outcome == "it ran longer than its max_runtime of 0.2 s"
-    assert timer("b").previous_end == "revoked"
 
 
 def test_a_node_is_known_while_it_lives(seen: list[Any]) -> None:

@@ -17,4 +17,3 @@ CASES: dict[Mutation, tuple[str, ...]] = {
         "        self._in_hand = self._read[-1][0] if self._read else number\n",
     ): (LOST, ORDER),
 }
-KNOWN = {mutation.name: mutation for mutation in CASES}

@@ -51,4 +51,3 @@ CASES: dict[Mutation, tuple[str, ...]] = {
         "True",
     ): (LOST, TWICE),
 }
-KNOWN = {mutation.name: mutation for mutation in CASES}

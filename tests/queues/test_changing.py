@@ -6,7 +6,7 @@ import pytest
 
 from resourcepool.exceptions import BadOption
 from resourcepool.models import Move, Queue, TaskType
-from resourcepool.queues import operating
+from resourcepool.queues import changing
 from resourcepool.queues.planning.assignment import Member
 from tests.app.rows import columns
 from tests.queues.crew import (
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.usefixtures("transactional_db")
 
 class TestCreating:
     def test_makes_a_task_type_with_its_queues(self) -> None:
-        operating.create("mails", ["eu", "us"], strategy="round_robin", heartbeat_every=2.0)
+        changing.create("mails", ["eu", "us"], strategy="round_robin", heartbeat_every=2.0)
         found = TaskType.objects.get()
         assert (found.name, found.strategy, found.heartbeat_every) == ("mails", "round_robin", 2.0)
         assert list(Queue.objects.order_by("pk").values_list("queue_id", flat=True)) == ["eu", "us"]
@@ -52,21 +52,21 @@ class TestCreating:
         self, settings: dict[str, Any], named: str
     ) -> None:
         with pytest.raises(BadOption, match=named):
-            operating.create("mails", ["eu"], **settings)
+            changing.create("mails", ["eu"], **settings)
         assert TaskType.objects.count() == 0
 
     def test_two_heartbeats_are_enough_to_judge_by(self) -> None:
-        operating.create("mails", [], heartbeat_every=1.0, judge_dead_after=2.0)
+        changing.create("mails", [], heartbeat_every=1.0, judge_dead_after=2.0)
 
     @pytest.mark.parametrize("name", ["", "n" * 101, "a\nb", 7])
     def test_under_a_bad_name_is_refused(self, name: Any) -> None:
         with pytest.raises(BadOption, match="task_type"):
-            operating.create(name)
+            changing.create(name)
 
     def test_twice_is_refused(self) -> None:
-        operating.create("mails")
+        changing.create("mails")
         with pytest.raises(BadOption, match="already"):
-            operating.create("mails")
+            changing.create("mails")
 
 
 class TestQueues:
@@ -74,7 +74,7 @@ class TestQueues:
         made(2)
         a = joined("A")
         a.turn()
-        assert operating.change_queues(NAME, ["1"], parameter="p") == 1
+        assert changing.change_queues(NAME, ["1"], parameter="p") == 1
         a.turn()
         assert [each.parameter for each in a.held] == ["p", ""]
 
@@ -82,18 +82,18 @@ class TestQueues:
         made(4)
         stranger("A")
         b = stranger("B", labels={"zone": "eu"})
-        operating.change_queues(NAME, ["1", "2"], labels={"zone": "eu"})
+        changing.change_queues(NAME, ["1", "2"], labels={"zone": "eu"})
         assert {one.req_server_id or one.cur_server_id for one in (queue("1"), queue("2"))} == {b.pk}
 
     def test_that_are_to_be_changed_in_nothing_are_refused(self) -> None:
         made(1)
         with pytest.raises(BadOption, match="another parameter or other labels"):
-            operating.change_queues(NAME, ["1"])
+            changing.change_queues(NAME, ["1"])
 
     def test_that_are_added_are_shared_at_once(self) -> None:
         made(1)
         stranger("A")
-        assert operating.add_queues(NAME, ["x", "y"], parameter="p", labels={}) == 2
+        assert changing.add_queues(NAME, ["x", "y"], parameter="p", labels={}) == 2
         assert table() == "A A A"
 
     @pytest.mark.parametrize(
@@ -111,24 +111,24 @@ class TestQueues:
     def test_that_cannot_be_added_leave_nothing_half_done(self, ids: list[str], said: str) -> None:
         made(3)
         with pytest.raises(BadOption, match=said):
-            operating.add_queues(NAME, ids)
+            changing.add_queues(NAME, ids)
         assert Queue.objects.count() == 3
 
     @pytest.mark.parametrize("wrong", [{"parameter": "p" * 2_001}, {"labels": {"zone": 1}}], ids=str)
     def test_with_a_bad_parameter_or_label_are_refused(self, wrong: dict[str, Any]) -> None:
         made(1)
         with pytest.raises(BadOption, match=next(iter(wrong))):
-            operating.add_queues(NAME, ["x"], **wrong)
+            changing.add_queues(NAME, ["x"], **wrong)
 
     def test_that_nobody_has_are_removed_at_once(self) -> None:
         made(3)
-        operating.remove_queues(NAME, ["1", "3"])
+        changing.remove_queues(NAME, ["1", "3"])
         assert list(Queue.objects.values_list("queue_id", flat=True)) == ["2"]
 
     def test_that_somebody_has_are_removed_when_it_has_finished_or_is_late(self) -> None:
         made(2)
         stranger("A")
-        operating.remove_queues(NAME, ["1"])
+        changing.remove_queues(NAME, ["1"])
         assert Queue.objects.count() == 2
         assert columns(queue("1"))["is_retiring"]
         asked_ago("1", 31)
@@ -138,38 +138,38 @@ class TestQueues:
     def test_of_a_dead_server_are_removed_at_once(self) -> None:
         made(2)
         dies(stranger("A"))
-        operating.remove_queues(NAME, ["1"])
+        changing.remove_queues(NAME, ["1"])
         assert list(Queue.objects.values_list("queue_id", flat=True)) == ["2"]
 
     def test_that_are_unknown_are_named(self) -> None:
         made(1)
         with pytest.raises(BadOption, match=r"'8', '9'.*has no such queues"):
-            operating.remove_queues(NAME, ["1", "8", "9"])
+            changing.remove_queues(NAME, ["1", "8", "9"])
         assert not columns(queue("1"))["is_retiring"]
 
     def test_are_pinned_to_a_name_and_freed_again(self) -> None:
         made(2)
         stranger("A")
         stranger("B")
-        operating.pin(NAME, ["1", "2"], "B")
+        changing.pin(NAME, ["1", "2"], "B")
         assert table() == "A>B A>B"
-        operating.pin(NAME, ["1", "2"], "")
+        changing.pin(NAME, ["1", "2"], "")
         assert sorted(table().split()) == ["A", "A>B"]
 
     def test_are_pinned_to_a_name_and_not_to_one_run(self) -> None:
         made(1)
         a = stranger("A")
         with pytest.raises(BadOption, match="its name alone, without the number: A"):
-            operating.pin(NAME, ["1"], str(a))
+            changing.pin(NAME, ["1"], str(a))
         with pytest.raises(BadOption, match="its name alone, without the number: A"):
-            operating.pin(NAME, ["1"], "A #987654")
+            changing.pin(NAME, ["1"], "A #987654")
         stranger("odd #3")
-        operating.pin(NAME, ["1"], "odd #3")  # somebody is called that
+        changing.pin(NAME, ["1"], "odd #3")  # somebody is called that
 
     @pytest.mark.parametrize("wrong", ["0..3", "a..b", ".."])
     def test_that_look_like_a_range_are_refused(self, wrong: str) -> None:
         with pytest.raises(BadOption, match="two dots"):
-            operating.create(NAME, [wrong])
+            changing.create(NAME, [wrong])
 
 
 class TestServers:
@@ -177,34 +177,34 @@ class TestServers:
         made(2)
         a = stranger("A")
         stranger("B")
-        assert operating.drain(NAME, "A") == [f"A #{a.pk}"]
+        assert changing.drain(NAME, "A") == [f"A #{a.pk}"]
         assert table() == "A>B A>B"
-        assert operating.undrain(NAME, f"A #{a.pk}") == [f"A #{a.pk}"]
+        assert changing.undrain(NAME, f"A #{a.pk}") == [f"A #{a.pk}"]
         assert sorted(table().split()) == ["A", "A>B"]
 
     def test_of_one_name_drain_together_or_by_number(self) -> None:
         made(2)
         one, two = stranger("A"), stranger("A")
-        assert operating.drain(NAME, str(two)) == [str(two)]
-        assert operating.drain(NAME, "A") == [str(one), str(two)]
+        assert changing.drain(NAME, str(two)) == [str(two)]
+        assert changing.drain(NAME, "A") == [str(one), str(two)]
 
     def test_that_are_not_there_are_refused_with_those_that_are(self) -> None:
         made(1)
         with pytest.raises(BadOption, match="there is no server now"):
-            operating.drain(NAME, "C")
+            changing.drain(NAME, "C")
         stranger("A")
         dies(stranger("B"))
         with pytest.raises(BadOption, match="one of A"):
-            operating.drain(NAME, "B")
+            changing.drain(NAME, "B")
 
 
 def test_a_pause_is_a_change_that_servers_learn_of_and_moves_nothing() -> None:
     made(2)
     stranger("A")
     before, generation = table(), kind().generation
-    operating.pause(NAME, by="ann")
+    changing.pause(NAME, by="ann")
     assert (kind().is_paused, kind().assigned_by, kind().generation) == (True, "ann", generation + 1)
-    operating.resume(NAME, by="bob")
+    changing.resume(NAME, by="bob")
     assert (kind().is_paused, kind().assigned_by, kind().generation) == (False, "bob", generation + 2)
     assert table() == before
 
@@ -215,7 +215,7 @@ def test_a_preview_tells_what_would_move_and_moves_nothing() -> None:
     stranger("B")
     rows = [columns(one) for one in Queue.objects.order_by("pk")]
     history, generation = Move.objects.count(), kind().generation
-    changes, workers = operating.preview(NAME, without=["A"], joining=[Member(-1, "C", weight=3)])
+    changes, workers = changing.preview(NAME, without=["A"], joining=[Member(-1, "C", weight=3)])
     names = {worker.member.pk: worker.member.name for worker in workers}
     assert [names[change.to or 0] for change in changes] == ["B", "C", "C", "C"]
     assert {change.reason for change in changes} == {f"A #{a.pk} left"}
@@ -251,15 +251,15 @@ def test_a_copy_that_is_saved_late_sets_back_nothing_that_planning_has_written()
 
 
 def test_every_order_to_an_unknown_task_type_names_those_that_exist() -> None:
-    operating.create("mails", ["1"], **SETTINGS)
+    changing.create("mails", ["1"], **SETTINGS)
     orders = (
-        lambda: operating.add_queues("mail", ["2"]),
-        lambda: operating.remove_queues("mail", ["1"]),
-        lambda: operating.pin("mail", ["1"], "A"),
-        lambda: operating.drain("mail", "A"),
-        lambda: operating.pause("mail"),
-        lambda: operating.resume("mail"),
-        lambda: operating.preview("mail"),
+        lambda: changing.add_queues("mail", ["2"]),
+        lambda: changing.remove_queues("mail", ["1"]),
+        lambda: changing.pin("mail", ["1"], "A"),
+        lambda: changing.drain("mail", "A"),
+        lambda: changing.pause("mail"),
+        lambda: changing.resume("mail"),
+        lambda: changing.preview("mail"),
     )
     for order in orders:
         with pytest.raises(BadOption, match="one of mails"):
@@ -269,7 +269,7 @@ def test_every_order_to_an_unknown_task_type_names_those_that_exist() -> None:
 def test_a_queue_is_called_by_the_name_of_its_task_type_and_asks_nothing_for_it(
     django_assert_num_queries: Any,
 ) -> None:
-    orders = operating.create("orders", ["7"])
+    orders = changing.create("orders", ["7"])
     with django_assert_num_queries(1):
         assert str(Queue.objects.select_related("task_type").get()) == "orders / 7"
     with django_assert_num_queries(1):

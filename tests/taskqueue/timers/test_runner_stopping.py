@@ -1,0 +1,78 @@
+"""What a node does with timers in hand when it stops, or when one runs for too long."""
+
+import threading
+from typing import Any
+
+import pytest
+
+from resourcepool.taskqueue import timers
+from resourcepool.taskqueue.running import GivenBack
+from resourcepool.taskqueue.timers import TimerRunner, claiming
+from resourcepool.taskqueue.timers.handling import find as handling_of
+from tests.eventually import InBackground, eventually
+from tests.taskqueue.consuming import Gate
+from tests.taskqueue.timers.handled import WITHIN, due, handling, over, states, timer
+
+
+def test_a_handler_that_is_to_stop_may_give_its_timer_back() -> None:
+    began = threading.Event()
+
+    @timers.on("t")
+    def run(one: Any) -> None:
+        began.set()
+        eventually(lambda: one.is_stopping, WITHIN)
+        raise GivenBack
+
+    due()
+    with handling():
+        assert began.wait(WITHIN)
+    assert states() == {"a": "pending"}
+    assert (timer().failures, timer().deaths, timer().previous_end) == (0, 0, "revoked")
+
+
+def test_after_a_stop_nothing_is_begun() -> None:
+    gate = Gate()
+    timers.on("t")(gate)
+    due("a", ago=2)
+    due("b")
+    with handling(threads=1) as runner:
+        assert gate.began.wait(WITHIN)
+        runner.stop()
+        gate.may_end.set()
+    assert states() == {"a": "done", "b": "pending"}
+    assert timer("b").attempts == 0
+
+
+def test_one_that_waits_for_a_thread_when_its_node_stops_is_given_back_as_it_was(seen: list[Any]) -> None:
+    due()
+    found = claiming.look("default", ["t"], 1, 0)
+    ((claimed,), _) = claiming.exchange("default", [], found, claiming.rules("default", ["t"]), "this node")
+    one = timers.RunningTimer("default", claimed, handling_of("t"))
+    one.stop()
+    assert one.run().is_given_back
+    assert (one.has_begun, seen) == (False, [])
+    one.lease.abandon()
+
+
+def test_a_timer_that_runs_for_too_long_has_failed_and_its_process_ends() -> None:
+    gates = {"a": Gate(), "b": Gate()}
+    timers.on("t", max_runtime=0.2)(gates["a"])
+    timers.on("u")(gates["b"])
+    due()
+    due("b", topic="u")
+    died: list[str] = []
+
+    def die(why: str) -> Any:
+        died.append(why)
+        raise SystemExit
+
+    running = InBackground(TimerRunner(die=die).run)
+    over(1)
+    with pytest.raises(SystemExit):
+        running.result(WITHIN)
+    for gate in gates.values():
+        gate.may_end.set()
+    assert died == ["timer t/a ran for more than 0.2 s"]
+    assert states() == {"a": "dead", "b": "pending"}
+    assert timer().outcome == "it ran longer than its max_runtime of 0.2 s"
+    assert timer("b").previous_end == "revoked"
