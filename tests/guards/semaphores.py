@@ -147,7 +147,7 @@ SEMAPHORES = (
     Mutation(
         "free holders: not from who waits for the rest",
         "locks/operating.py",
-        ".exclude(holder__in=collecting)",
+        ".exclude(holder__in=_collecting(rows))",
         "",
         ALL,
     ),
