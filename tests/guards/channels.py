@@ -8,6 +8,7 @@ PUBLISHING, POSITION, SEAT, LOOKING, MODELS, SUBSCRIBER = (
 )
 PUBLISHES = ("tests/locks/channels/test_publishing.py",)
 READS = ("tests/locks/channels/test_subscribing.py", "tests/locks/channels/test_seat.py")
+REMOVED = ("tests/locks/channels/test_removed_meanwhile.py",)
 ASYNC = ("tests/locks/channels/test_asyncio.py",)
 OPERATES = ("tests/locks/channels/test_operators.py",)
 
@@ -62,6 +63,21 @@ CHANNELS = (
         "filter(pk=self.pk, fence=self.fence)\n        return mine",
         "filter(pk=self.pk)\n        return mine",
         (*READS, *OPERATES),
+    ),
+    Mutation(
+        "channels: no subscription outlives its channel",
+        SEAT,
+        ".select_for_update()",
+        "",
+        REMOVED,
+        "mariadb",
+    ),
+    Mutation(
+        "channels: nor one whose channel is gone",
+        SEAT,
+        "if last is None:",
+        "if last is None and (last := 0):",
+        REMOVED,
     ),
     Mutation(
         "channels: a cursor never goes back",

@@ -23,6 +23,8 @@ from resourcepool.signals import Fact, What, tell
 from resourcepool.waiting.lease import AwaitedLease
 from resourcepool.waiting.request import Request, refuse_open_transaction
 
+TRIES = 3  # to add a row while others remove the channel
+
 
 class Reading(AwaitedLease):
     """The right to read under a name, and to move its cursor. See ``Lease``."""
@@ -107,29 +109,36 @@ class Seat:
 
     def _find(self) -> None:
         rows = Subscription.objects.using(self.using)
-        named = {"channel_id": self.broadcast.name, "name": self.name}
-        found = rows.filter(**named).values_list("pk", flat=True)
+        found = rows.filter(channel_id=self.broadcast.name, name=self.name).values_list("pk", flat=True)
         pk = found.first()
         if pk is None and self.is_durable and self._was_taken:
             raise LeaseLost(f"subscription {self.name!r} of channel {self.broadcast.name!r} was removed")
+        tries = 0
+        while pk is None and tries < TRIES:
+            pk, tries = self._add(rows) or found.first(), tries + 1
         if pk is None:
-            make(self.using, self.broadcast)
-            try:
-                with transaction.atomic(using=self.using):
-                    made = rows.create(**named, is_durable=self.is_durable, cursor=self._before_start())
-                pk = made.pk
-            except IntegrityError:  # another process has just made it
-                pk = found.get()
+            raise LeaseLost(f"channel {self.broadcast.name!r} is being removed")
         self._pk = int(pk)
 
-    def _before_start(self) -> int:
+    def _add(self, rows: QuerySet[Subscription]) -> int | None:
+        """Add the row, while the channel is locked; None: the channel was removed, or another process was first."""
+        make(self.using, self.broadcast)
+        channel = Broadcast.objects.using(self.using).filter(pk=self.broadcast.name).select_for_update()
+        try:
+            with transaction.atomic(using=self.using):
+                last = channel.values_list("last", flat=True).first()
+                if last is None:  # or the row would outlive its channel
+                    return None
+                named = {"channel_id": self.broadcast.name, "name": self.name}
+                row = rows.create(**named, is_durable=self.is_durable, cursor=self._before_start(last))
+                return int(row.pk)
+        except IntegrityError:
+            return None
+
+    def _before_start(self, last: int) -> int:
         start, messages = self._start, BroadcastMessage.objects.using(self.using)
         if isinstance(start, int):
             return start - 1
-        # Read first: what is published between the two is after the start, and is read.
-        last: int = (
-            Broadcast.objects.using(self.using).values_list("last", flat=True).get(pk=self.broadcast.name)
-        )
         if start == "now":
             return last
         wanted = messages.filter(channel_id=self.broadcast.name)
