@@ -175,10 +175,20 @@ def _reasons(one: DispenserStatus) -> Iterator[str]:
     if one.depth:
         if not one.live:
             yield _("no worker has a bucket")
-    elif one.expired:
+        return
+    if one.assigned and one.expired:
         yield _("all tasks are assigned; those in expired buckets return when the next worker asks")
-    else:
-        yield _("all tasks are assigned") if one.assigned else _("it has no tasks")
+    elif one.assigned:
+        yield _("all tasks are assigned")
+    elif not one.failed:
+        yield _("it has no unfinished tasks")
+    if one.failed:
+        text = ngettext(
+            "%(count)d task has failed, and is to be retried or discarded",
+            "%(count)d tasks have failed, and are to be retried or discarded",
+            one.failed,
+        )
+        yield text % {"count": one.failed}
 
 
 DISPENSERS = Places(Dispenser, _annotated, _read, {"paused": PausableQuerySet.paused})

@@ -48,7 +48,7 @@ def test_the_oldest_is_the_one_that_was_added_first_wherever_it_is_in_the_order(
 
 def test_why_nothing_is_handed_out_is_said_in_a_sentence() -> None:
     dispenser()
-    assert because() == "it has no tasks"
+    assert because() == "it has no unfinished tasks"
     tasks("a")
     assert because() == "no worker has a bucket"
     made = bucket("alice", "b")
@@ -59,6 +59,24 @@ def test_why_nothing_is_handed_out_is_said_in_a_sentence() -> None:
     assert because() == "all tasks are assigned; those in expired buckets return when the next worker asks"
     Dispenser.objects.update(is_paused=True)
     assert because().startswith("it is paused; all tasks are assigned; those in")
+
+
+def test_failed_tasks_are_named_where_nothing_else_is_left() -> None:
+    dispenser()
+    failed("a")
+    assert because() == "1 task has failed, and is to be retried or discarded"
+    failed("b")
+    assert because() == "2 tasks have failed, and are to be retried or discarded"
+    bucket("alice", "c")
+    assert because() == "all tasks are assigned; 2 tasks have failed, and are to be retried or discarded"
+    tasks("d")
+    assert because() == ""
+
+
+def test_an_expired_bucket_without_tasks_does_not_count_as_tasks() -> None:
+    dispenser()
+    bucket("alice", lasts=-1)
+    assert because() == "it has no unfinished tasks"
 
 
 def test_an_unknown_dispenser_is_refused_with_those_there_are() -> None:

@@ -56,6 +56,8 @@ class DispenserAdmin(PlaceAdmin):
             css, text = ("free", gettext("at work")) if status.live else ("cooling", gettext("no worker"))
         elif status.assigned:
             css, text = "leased", gettext("all assigned")
+        elif status.failed:
+            css, text = "quarantined", gettext("only failed tasks")
         state = format_html('<span class="resourcepool-state {}">{}</span>', css, text)
         return lines(state, status.because)
 

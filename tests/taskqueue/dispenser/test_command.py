@@ -34,7 +34,7 @@ def test_the_next_page_is_shown_when_it_is_asked_for() -> None:
     dispenser("c")
     assert run("show", "--limit", "1").endswith("There are more: --after 'a b'")
     assert "more" not in (shown := run("show", "--after", "a b"))
-    assert "c: it has no tasks" in shown
+    assert "c: it has no unfinished tasks" in shown
     assert run("show", "--after", "c") == "There are none."
 
 
@@ -131,13 +131,13 @@ def test_who_mistypes_a_dispenser_is_told_which_there_are(words: tuple[str, ...]
 
 def test_why_says_of_a_dispenser_why_nothing_is_handed_out_also_where_a_stream_has_its_name() -> None:
     dispenser()
-    assert "reviews: it has no tasks" in said("resourcepool_why", "reviews")
-    assert json.loads(said("resourcepool_why", "reviews", "--json"))["because"] == "it has no tasks"
+    assert "reviews: it has no unfinished tasks" in said("resourcepool_why", "reviews")
+    assert json.loads(said("resourcepool_why", "reviews", "--json"))["because"] == "it has no unfinished tasks"
     with pytest.raises(CommandError, match="dispenser, topic, channel or lock is called"):
         said("resourcepool_why", "rewievs")
     Stream.objects.create(name="reviews")
     assert "leader" in (shown := said("resourcepool_why", "reviews"))
-    assert "reviews: it has no tasks" in shown
+    assert "reviews: it has no unfinished tasks" in shown
     assert set(json.loads(said("resourcepool_why", "reviews", "--json"))) == {"stream", "dispenser"}
 
 
