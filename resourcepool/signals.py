@@ -119,7 +119,7 @@ timer_cancelled = Signal()
 subscription_moved = Signal()
 subscription_missed = Signal()  # messages that were removed before it read them
 semaphore_resized = Signal()  # by an operator
-channel_deleted = Signal()  # or a subscription
+channel_deleted = Signal()  # or a subscription, or, by an operator, a barrier
 
 alarm_raised = Signal()  # with ``alarm`` in place of ``fact``
 alarm_cleared = Signal()

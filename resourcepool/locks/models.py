@@ -133,5 +133,5 @@ class Notification(AbstractPart):
     class Meta:
         verbose_name = _("condition or barrier")
         verbose_name_plural = _("conditions and barriers")
-        default_permissions = ("view",)
+        default_permissions = OPERATED
         indexes = [models.Index(fields=["name", "busy_before"], name="rp_notification_free")]

@@ -1,4 +1,4 @@
-"""What operators do to names: free them, free all that their holders hold, change how many permits there are."""
+"""What operators do to names: free them and all that their holders hold, resize semaphores, remove barriers."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +11,8 @@ from resourcepool.database.short_statements import rows_locked
 from resourcepool.events import say
 from resourcepool.exceptions import RowLocked
 from resourcepool.leases import verbs
-from resourcepool.locks.models import SemaphorePermit
+from resourcepool.locks.conditions.barrier import PREFIX, Barrier
+from resourcepool.locks.models import Notification, SemaphorePermit
 from resourcepool.locks.owners import owner_in
 from resourcepool.locks.releasing import AN_INCARNATION, release_all
 from resourcepool.locks.semaphore import Semaphore
@@ -90,6 +91,25 @@ def free_holders(rows: Any, reason: str, *, actor: str = "") -> int:
     for process in sorted(set(theirs.values())):
         release_all(process, reason=reason, actor=actor)
     return len(set(map(rows.model.name_of, theirs)))
+
+
+def remove_barriers(rows: Any, reason: str, *, actor: str = "") -> int:
+    """Remove the barriers of ``rows``, let all go on who wait before them, and write down who said so.
+
+    Returns:
+        How many stood.
+
+    Raises:
+        BadOption: ``reason`` or ``actor`` is no line of text; nothing has been removed.
+        DatabaseUnavailable: some may have been removed.
+    """
+    reason, actor = said(reason, actor)
+    using, count = _writes(rows).alias, 0
+    for name in sorted(_names(rows.filter(name__begins=PREFIX))):
+        if Barrier(name.removeprefix(PREFIX)).remove():
+            count += 1
+            tell(Fact(What.DELETED, Notification, using, name, reason=reason, actor=actor))
+    return count
 
 
 def _writes(rows: Any) -> BaseDatabaseWrapper:

@@ -1,4 +1,4 @@
-"""What an operator does to locks, semaphores and read-write locks, by name."""
+"""What an operator does to locks, semaphores, read-write locks and barriers, by name."""
 
 from dataclasses import replace
 
@@ -6,7 +6,7 @@ from django.db.models import Exists, OuterRef
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext_lazy
 
-from resourcepool.locks.operating import free, free_holders, resize_names
+from resourcepool.locks.operating import free, free_holders, remove_barriers, resize_names
 from resourcepool.locks.resizing import MOST_PERMITS
 from resourcepool.operations.fields import Line
 from resourcepool.operations.operation import Operation
@@ -80,4 +80,19 @@ RESIZE = Operation(
     do=lambda rows, permits, reason, actor: resize_names(rows, int(permits), reason, actor=actor),
     done=ngettext_lazy("%(count)d was resized.", "%(count)d were resized.", "count"),
     otherwise=ngettext_lazy("%(count)d was not there.", "%(count)d were not there.", "count"),
+)
+REMOVE_BARRIER = Operation(
+    name="remove",
+    button=_("Remove"),
+    title=_("Remove (let all go on who wait before it)"),
+    effect=_(
+        "For a barrier that was left behind: whoever waits before it goes on at once, as if the work it stands for were"
+        " done. Nobody else is told."
+    ),
+    fields=(WHY,),
+    do=remove_barriers,
+    done=ngettext_lazy("%(count)d was removed.", "%(count)d were removed.", "count"),
+    otherwise=ngettext_lazy(
+        "%(count)d was left alone: it did not stand.", "%(count)d were left alone: they did not stand.", "count"
+    ),
 )

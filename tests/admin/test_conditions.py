@@ -7,6 +7,9 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 
 from resourcepool.admin.locks.conditions import ConditionAdmin
+from resourcepool.history.recorder import recorder
+from resourcepool.models import Ticket
+from tests.history.kept import history  # noqa: F401 (a fixture)
 from tests.status.locks.conftest import A, B, C, later, permits, stands, waits
 
 pytestmark = pytest.mark.django_db
@@ -79,3 +82,42 @@ def test_it_takes_the_permission_to_view_them(client: Client, django_user_model:
         assert client.get(address).status_code == 403
     user.user_permissions.set(Permission.objects.filter(codename="view_notification"))
     assert "condition orders" in text(client, LIST)
+
+
+REMOVE = f"{LIST}barrier_3Aimport done_230/operate/remove/"
+
+
+@pytest.mark.usefixtures("places", "history")
+def test_a_barrier_that_was_left_behind_is_removed(admin_client: Client) -> None:
+    shown = text(admin_client, f"{LIST}barrier_3Aimport done/change/")
+    assert 'id="operate-remove" href="/admin/resourcepool/notification/barrier_3Aimport%20done_230/operate/remove/"' in shown
+    assert "operate-remove" not in text(admin_client, f"{LIST}condition_3Aorders/change/")
+    assert "<li>barrier import done</li>" in text(admin_client, REMOVE)
+    answer = admin_client.post(REMOVE, {"confirmed": "yes", "reason": "it died"}, follow=True)
+    assert answer.redirect_chain == [(LIST, 302)]
+    assert "1 was removed." in answer.content.decode()
+    assert "barrier import done" not in answer.content.decode()
+    assert Ticket.objects.get(pool__endswith="barrier:import done").is_waiting is False
+    recorder.flush()
+    shown = text(admin_client, "/admin/resourcepool/event/")
+    assert "barrier:import done" in shown
+    assert "it died" in shown
+    assert admin_client.post(REMOVE, {"confirmed": "yes", "reason": "x"}).status_code == 404
+
+
+@pytest.mark.usefixtures("places")
+def test_nothing_but_a_barrier_is_removed(admin_client: Client) -> None:
+    permits("condition", "other", [A])
+    for key in ("orders_230", "orders_231", "other_230", "barrier_3Aimport done"):
+        assert admin_client.get(f"{LIST}{key}/operate/remove/").status_code == 404
+
+
+@pytest.mark.usefixtures("places")
+def test_removing_takes_a_permission(client: Client, django_user_model: Any) -> None:
+    user = django_user_model.objects.create_user("viewer", is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(codename="view_notification"))
+    client.force_login(user)
+    assert "operate-remove" not in text(client, f"{LIST}barrier_3Aimport done/change/")
+    assert client.post(REMOVE, {"confirmed": "yes", "reason": "x"}).status_code == 403
+    user.user_permissions.add(Permission.objects.get(codename="operate_notification"))
+    assert "operate-remove" in text(client, f"{LIST}barrier_3Aimport done/change/")

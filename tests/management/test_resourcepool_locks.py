@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from resourcepool.history.recorder import recorder
-from resourcepool.models import Event, Mutex, RWLockPermit, SemaphorePermit, Ticket
+from resourcepool.models import Event, Mutex, Notification, RWLockPermit, SemaphorePermit, Ticket
 from tests.management.operated import run
 from tests.status.locks.conftest import A, B, C, crowd, later, lock, permits, stands, waits
 
@@ -230,6 +230,49 @@ def test_a_barrier_is_found_by_the_name_that_it_was_given_and_is_held_by_nobody(
         assert "held" not in shown
         assert "36500" not in shown
     assert run("why", "barrier", "nothing").err == "no barrier is called nothing\n"
+
+
+@pytest.mark.usefixtures("history")
+class TestRemovingABarrier:
+    def test_who_waits_goes_on_and_the_history_tells_who_removed_it(self) -> None:
+        stands("import done", A)
+        stands("import", A)
+        waits("condition", "barrier:import done", B)
+        assert run("locks", "remove", "import done", "--reason", "x", "--dry-run").out == (
+            "Would remove barrier import done.\n"
+        )
+        assert run("locks", "remove", "import done", "--reason", "it died").out == "1 was removed.\n"
+        assert Notification.objects.filter(key__endswith="#0").get().name == "barrier:import"
+        assert Ticket.objects.get().is_waiting is False
+        recorder.flush()
+        event = Event.objects.get()
+        assert (event.pool, event.what, event.row) == ("resourcepool.notification", "deleted", "barrier:import done")
+        assert event.reason == "it died"
+        assert event.actor.endswith("(shell)")
+
+    @pytest.mark.parametrize(
+        ("words", "said"),
+        [
+            (["nothing", "--reason", "x"], "there is no barrier nothing"),
+            (["orders", "--reason", "x"], "there is no barrier orders"),
+            (["removed", "--reason", "x"], "it did not stand"),
+            (["removed", "--reason", "x", "--dry-run"], "it did not stand"),
+            (["stays", "--reason", "a\nb"], "reason"),
+            (["stays", "--reason", ""], "reason"),
+        ],
+    )
+    def test_what_cannot_be_done_is_refused(self, words: list[str], said: str) -> None:
+        stands("stays", A)
+        permits("condition", "orders", ["", A])
+        waits("condition", "orders", B)
+        waits("condition", "barrier:removed", B)
+        found = run("locks", "remove", *words)
+        assert (found.code, said in found.err) == (1, True), found
+        assert Notification.objects.filter(name="barrier:stays").exists()
+
+    def test_freeing_says_how_it_is_removed(self) -> None:
+        stands("import done", A)
+        assert "resourcepool_locks remove" in run("locks", "free", "import done", "--reason", "x").err
 
 
 def test_a_condition_tells_who_was_notified() -> None:

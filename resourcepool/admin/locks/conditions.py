@@ -5,24 +5,31 @@ from typing import Any
 from django.contrib import admin
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied, SuspiciousOperation
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.text import capfirst
 
 from resourcepool.admin.generic import ReadOnlyAdmin
+from resourcepool.admin.streams.asking import AskingByRows
 from resourcepool.dashboard.links import Links
 from resourcepool.exceptions import BadOption
+from resourcepool.locks.conditions.barrier import PREFIX
 from resourcepool.locks.models import Notification
+from resourcepool.operations.locks import REMOVE_BARRIER
+from resourcepool.operations.operation import by_name
 from resourcepool.status.locks.conditions import KINDS, place_of, put
-from resourcepool.status.locks.names import Page, lock_named, locks
+from resourcepool.status.locks.kinds import LockKind
+from resourcepool.status.locks.names import STANDS, Page, lock_named, locks
 
 ASKED = {"q", "after"}
 
 
 @admin.register(Notification)
-class ConditionAdmin(ReadOnlyAdmin):
+class ConditionAdmin(ReadOnlyAdmin, AskingByRows):
     """A line for each name that is waited for, or that stands; a page with its line. The address has kind and name."""
 
     actions = ()
+    operations = by_name(REMOVE_BARRIER)
     list_template, page_template = "resourcepool/admin/conditions.html", "resourcepool/admin/condition.html"
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
@@ -53,7 +60,23 @@ class ConditionAdmin(ReadOnlyAdmin):
         found = lock_named(place[1], place[0]) if place else []
         if not found:
             raise Http404
-        return self.page_beside(request, self.page_template, found[0].called, one=found[0])
+        key = Notification.key_of(found[0].kind.stored(found[0].name), 0)
+        row = self.get_object(request, key)
+        buttons = self.buttons(request, row) if row else []
+        return self.page_beside(request, self.page_template, found[0].called, one=found[0], buttons=buttons)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        """Return the rows to which something can be done: those of barriers."""
+        rows: QuerySet[Any] = super().get_queryset(request).filter(STANDS, name__begins=PREFIX)
+        return rows
+
+    def operate_view(self, request: HttpRequest, object_id: str, name: str, back: str = "") -> HttpResponse:
+        """Ask, and do it; then go to the list: nobody waits before a barrier that is removed, so it has no page."""
+        return super().operate_view(request, object_id, name, back=self.url_of("changelist"))
+
+    def called(self, row: Any) -> str:
+        """Return its kind and name."""
+        return LockKind.BARRIER.called(row.name.removeprefix(PREFIX))
 
     def _check(self, request: HttpRequest) -> None:
         if not self.has_view_permission(request):

@@ -15,7 +15,7 @@ from resourcepool.management.arguments import entered
 from resourcepool.management.base import OperatorCommand, actor
 from resourcepool.management.layout import plain
 from resourcepool.operations import Operation
-from resourcepool.operations.locks import FREE, FREE_HOLDER, RESIZE
+from resourcepool.operations.locks import FREE, FREE_HOLDER, REMOVE_BARRIER, RESIZE
 from resourcepool.status.locks.cycles import KINDS, cycles
 from resourcepool.status.locks.kinds import LockKind
 from resourcepool.status.locks.names import MOST_NAMES, LockStatus, lock_named, locks
@@ -28,7 +28,7 @@ class Command(OperatorCommand):
     about = gettext_lazy(
         "Shows locks, semaphores, read-write locks, conditions and barriers: who holds them, who waits and for how"
         " long, and who waits for each other; takes one away from its holders, or everything from one holder; changes"
-        " how many permits a semaphore has."
+        " how many permits a semaphore has; removes a barrier."
     )
     example = (
         "manage.py resourcepool_locks\n"
@@ -37,7 +37,8 @@ class Command(OperatorCommand):
         "manage.py resourcepool_locks cycles --json\n"
         "manage.py resourcepool_locks free nightly-report --reason 'web-3 hangs'\n"
         "manage.py resourcepool_locks free-holder web-3/4711 --reason 'web-3 hangs'\n"
-        "manage.py resourcepool_locks resize licence 8 --reason 'three more bought'"
+        "manage.py resourcepool_locks resize licence 8 --reason 'three more bought'\n"
+        "manage.py resourcepool_locks remove 'import done' --reason 'the import died'"
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -59,7 +60,8 @@ class Command(OperatorCommand):
             watching.add_watch(act, default=argparse.SUPPRESS)
         free = acts.add_parser("free", help=str(FREE.title))
         resize = acts.add_parser("resize", help=str(RESIZE.title))
-        for act in (free, resize):
+        remove = acts.add_parser(REMOVE_BARRIER.name, help=_("removes a barrier: all go on who wait before it"))
+        for act in (free, resize, remove):
             act.add_argument("name", help=_("its name"))
         resize.add_argument("permits", help=str(RESIZE.fields[0].help))
         free.add_argument(
@@ -68,13 +70,18 @@ class Command(OperatorCommand):
         holder = acts.add_parser(FREE_HOLDER.name, help=_("takes everything away that one process holds"))
         about = _("as lists show it; how it begins will do: web-1/4711")
         holder.add_argument("holder", help=about)
-        for act in (free, holder, resize):
+        for act in (free, holder, resize, remove):
             act.add_argument("--reason", required=True, help=str(FREE.fields[0].help))
             act.add_argument("--dry-run", action="store_true", help=_("only say what would be done"))
 
     def run(self, **options: Any) -> None:
         """See ``OperatorCommand``."""
-        does = {FREE.name: self._free, FREE_HOLDER.name: self._free_holder, RESIZE.name: self._resize}
+        does = {
+            FREE.name: self._free,
+            FREE_HOLDER.name: self._free_holder,
+            RESIZE.name: self._resize,
+            REMOVE_BARRIER.name: self._remove,
+        }
         if options["do"] in does:
             if options["json"] or options["watch"] is not None:
                 wrong = _("--watch and --json are not for %s; nothing was changed") % options["do"]
@@ -92,8 +99,8 @@ class Command(OperatorCommand):
             raise CommandError(_("there are several of this name: add --kind, one of %s") % kinds)
         if not found:
             text = _(
-                "conditions and barriers are held by nobody; nothing was changed. A barrier is removed from Python:"
-                " Barrier(name).remove()"
+                "conditions and barriers are held by nobody; nothing was changed. A barrier is removed with:"
+                " resourcepool_locks remove"
             )
             raise CommandError(text)
         (one,) = found
@@ -135,8 +142,18 @@ class Command(OperatorCommand):
             beyond = now.held - now.permits
             self.stdout.write(_("%d too many are held, until they are released.") % beyond)
 
+    def _remove(self, options: dict[str, Any]) -> None:
+        (one,) = _named(options["name"], LockKind.BARRIER)
+        asked = entered(REMOVE_BARRIER, options)
+        if options["dry_run"]:
+            if not one.stands:
+                raise CommandError(REMOVE_BARRIER.otherwise % {"count": 1})
+            self.stdout.write(_("Would remove %s.") % plain(one.called, 250))
+            return
+        self._do(REMOVE_BARRIER, one, asked)
+
     def _do(self, operation: Operation, one: LockStatus, asked: dict[str, Any]) -> None:
-        done = operation.do(one.kind.rows().filter(name=one.name), actor=actor(), **asked)
+        done = operation.do(one.kind.rows().filter(name=one.kind.stored(one.name)), actor=actor(), **asked)
         if not done:
             raise CommandError(operation.otherwise % {"count": 1})
         self.stdout.write(operation.done % {"count": done})
