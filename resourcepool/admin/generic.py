@@ -21,6 +21,8 @@ from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 
 from resourcepool.admin.paging import NUL, CappedList, CappedPaginator
+from resourcepool.admin.seconds import SecondsField, explained, readable
+from resourcepool.database.columns import is_seconds
 from resourcepool.database.short_statements import brief, row_locked
 from resourcepool.events import shown
 from resourcepool.exceptions import RowLocked
@@ -47,6 +49,23 @@ class Admin(ModelAdmin):
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[CappedList]:
         """Return the list that does not count."""
         return CappedList
+
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        """Return a field of a form; whole seconds have no fraction."""
+        if is_seconds(db_field):
+            kwargs["form_class"] = SecondsField
+        return super().formfield_for_dbfield(db_field, request, **kwargs)
+
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
+        """Return the form, which tells of seconds how long that is."""
+        return explained(super().get_form(request, obj, change, **kwargs), self.model, obj)
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Return what the page shows; to those who only read, seconds as durations."""
+        found: Any = super().get_fieldsets(request, obj)
+        if obj is None or self.has_change_permission(request, obj):
+            return found
+        return [(name, {**more, "fields": readable(more["fields"], self.model)}) for name, more in found]
 
     def note(self, rows: Any) -> None:
         """Set on each of ``rows``, which are on one page, what columns show besides: one query for all of them."""

@@ -23,6 +23,11 @@ def seconds(name: Any, default: float, help_text: Any, least: float = 0.0, most:
     return models.FloatField(name, default=default, validators=limits, help_text=help_text)
 
 
+def is_seconds(column: Any) -> bool:
+    """Tell whether a column was made by ``seconds``."""
+    return check_finite in getattr(column, "validators", ())
+
+
 def whole(name: Any, default: int, help_text: Any, least: int, most: int) -> Any:
     """Return a column for whole numbers from ``least`` to ``most``."""
     limits: list[Any] = [MinValueValidator(least), MaxValueValidator(most)]

@@ -14,6 +14,14 @@ def duration(seconds: float) -> str:
     return _("%d s") % seconds
 
 
+def exactly(seconds: float) -> str:
+    """Return a duration that somebody has set, in the largest unit that needs no rounding: "7 d", "90 min", "2.5 s"."""
+    for unit, size in UNITS:
+        if seconds and seconds % size == 0:
+            return _(unit) % (seconds // size)
+    return _("%s s") % f"{seconds:,.15g}"
+
+
 def ago(micros: int | None) -> float | None:
     """Return how many seconds ago a time was, given the microseconds until it (``MicrosUntil``); None: never."""
     return None if micros is None else max(0.0, -micros / 1_000_000)

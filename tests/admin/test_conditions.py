@@ -8,7 +8,7 @@ from django.test import Client
 
 from resourcepool.admin.locks.conditions import ConditionAdmin
 from resourcepool.history.recorder import recorder
-from resourcepool.models import Ticket
+from resourcepool.models import Notification, Ticket
 from tests.history.kept import history  # noqa: F401 (a fixture)
 from tests.status.locks.conftest import A, B, C, later, permits, stands, waits
 
@@ -96,7 +96,7 @@ def test_a_barrier_that_was_left_behind_is_removed(admin_client: Client) -> None
     answer = admin_client.post(REMOVE, {"confirmed": "yes", "reason": "it died"}, follow=True)
     assert answer.redirect_chain == [(LIST, 302)]
     assert "1 was removed." in answer.content.decode()
-    assert "barrier import done" not in answer.content.decode()
+    assert not Notification.objects.filter(key="barrier:import done#0").exists()
     assert Ticket.objects.get(pool__endswith="barrier:import done").is_waiting is False
     recorder.flush()
     shown = text(admin_client, "/admin/resourcepool/event/")

@@ -199,7 +199,7 @@ def test_a_page_of_timers_takes_as_many_queries_however_many_there_are(
 @pytest.mark.parametrize(
     ("kept", "shown"),
     [
-        ('{"every": 300.0}', "every 300 s"),
+        ('{"every": 300.0}', "every 5 min"),
         ('{"every": 1234567.5}', "every 1,234,567.5 s"),
         ('{"cron": "30 7 * * 1-5", "tz": "Europe/Berlin"}', "30 7 * * 1-5 (Europe/Berlin)"),
         ('{"never": 1}', "{&quot;never&quot;: 1}"),  # written past validation

@@ -111,7 +111,7 @@ def test_a_timer_says_when_it_fires_and_how_often() -> None:
     change(Timer.objects.get(name="a"), busy_before=timezone.now() - HOURS, schedule='{"every": 300.0}')
     lines = run("topics", "timers", "order.timeout").out.splitlines()
     assert "due for 3 h" in lines[1]
-    assert "every 300 s" in lines[1]
+    assert "every 5 min" in lines[1]
     assert "in 3 h" in lines[2]
     assert [
         one["due_in"] is None for one in run("topics", "timers", "order.timeout", "--json").json["timers"]

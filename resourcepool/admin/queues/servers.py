@@ -14,12 +14,12 @@ from resourcepool.admin.queues.asking import Asking
 from resourcepool.admin.queues.filters import TaskTypeFilter
 from resourcepool.admin.queues.links import to_list
 from resourcepool.admin.resources.columns import lines
-from resourcepool.admin.words import lasted
+from resourcepool.admin.words import column, lasted
 from resourcepool.labels import spelled
 from resourcepool.operations.operation import by_name
 from resourcepool.operations.queues import DRAIN, UNDRAIN
 from resourcepool.queues.models import Queue, Server
-from resourcepool.status.durations import duration
+from resourcepool.status.durations import duration, exactly
 
 
 @admin.register(Server)
@@ -31,7 +31,9 @@ class ServerAdmin(ReadOnlyAdmin, Asking):
         *("registered", "holder"),
     )
     fields = (
-        *("task_type", "name", "holder", "standing", "heartbeat", "ttl", "weight", "limit", "offered"),
+        *("task_type", "name", "holder", "standing", "heartbeat"),
+        column("ttl", _("judged dead after"), spell=exactly),
+        *("weight", "limit", "offered"),
         *("queues", "registered", "idle", "worked", "in_hand", "fence"),
     )
     list_filter = (TaskTypeFilter, "state")

@@ -2,15 +2,16 @@
 
 from django.utils.translation import gettext as _
 
+from resourcepool.status.durations import exactly
 from resourcepool.taskqueue.timers.occurrences import Cron, Every, read
 
 
 def recurrence(text: str) -> str:
-    """Return a schedule for people: "every 300 s", "30 7 * * 1-5 (Europe/Berlin)"; "": it fires once."""
+    """Return a schedule for people: "every 5 min", "30 7 * * 1-5 (Europe/Berlin)"; "": it fires once."""
     try:
         schedule = read(text)
     except (ValueError, LookupError, TypeError):  # written past validation
         return text
     if isinstance(schedule, Every):
-        return _("every %s s") % f"{schedule.seconds:,}".removesuffix(".0")
+        return _("every %s") % exactly(schedule.seconds)
     return f"{schedule.fields} ({schedule.tz})" if isinstance(schedule, Cron) else ""
