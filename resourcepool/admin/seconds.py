@@ -13,7 +13,7 @@ from resourcepool.admin.words import column
 from resourcepool.database.columns import is_seconds
 from resourcepool.status.durations import exactly
 
-UNIT = re.compile(r" ?[(（](s|秒)[)）]$")  # noqa: RUF001 (at the end of a label, in each language)
+UNIT = re.compile(r" ?[(（](s|秒)[)）]$")  # at the end of a label, in each language
 
 
 class SecondsField(forms.FloatField):
@@ -36,7 +36,9 @@ def explained(form: Any, model: Any, row: Any) -> Any:
 
 def readable(fields: Iterable[Any], model: Any) -> list[Any]:
     """Return the ``fields`` of a page that nobody edits, columns of seconds as durations."""
-    shown = {one.name: column(one.name, _without_unit(one.verbose_name), spell=exactly) for one in _columns(model)}
+    shown = {
+        one.name: column(one.name, _without_unit(one.verbose_name), spell=exactly) for one in _columns(model)
+    }
     return [shown.get(field, field) for field in fields]
 
 
@@ -44,4 +46,8 @@ def _columns(model: Any) -> list[Any]:
     return [one for one in model._meta.fields if is_seconds(one)]
 
 
-_without_unit = lazy(lambda label: UNIT.sub("", str(label)), str)
+def _shorn(label: Any) -> str:
+    return UNIT.sub("", str(label))
+
+
+_without_unit: Any = lazy(_shorn, str)  # whose language is that of whoever reads it

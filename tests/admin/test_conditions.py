@@ -90,7 +90,10 @@ REMOVE = f"{LIST}barrier_3Aimport done_230/operate/remove/"
 @pytest.mark.usefixtures("places", "history")
 def test_a_barrier_that_was_left_behind_is_removed(admin_client: Client) -> None:
     shown = text(admin_client, f"{LIST}barrier_3Aimport done/change/")
-    assert 'id="operate-remove" href="/admin/resourcepool/notification/barrier_3Aimport%20done_230/operate/remove/"' in shown
+    assert (
+        'id="operate-remove" href="/admin/resourcepool/notification/barrier_3Aimport%20done_230/operate/remove/"'
+        in shown
+    )
     assert "operate-remove" not in text(admin_client, f"{LIST}condition_3Aorders/change/")
     assert "<li>barrier import done</li>" in text(admin_client, REMOVE)
     answer = admin_client.post(REMOVE, {"confirmed": "yes", "reason": "it died"}, follow=True)

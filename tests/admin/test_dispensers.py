@@ -32,7 +32,14 @@ def test_the_list_of_dispensers_says_what_waits_who_has_what_and_why_nothing_is_
 ) -> None:
     dispenser("empty")
     shown = page(admin_client, "dispenser", "changelist")
-    for part in ("at work", "it has no unfinished tasks", "1 live bucket<", "1 expired bucket<", "failed", "never"):
+    for part in (
+        "at work",
+        "it has no unfinished tasks",
+        "1 live bucket<",
+        "1 expired bucket<",
+        "failed",
+        "never",
+    ):
         assert part in shown
     assert "?dispenser=reviews&amp;state=ready" in shown
     failed("f", name="empty")

@@ -36,7 +36,9 @@ def text(client: Client, address: str, language: str = "en") -> str:
         (86_400, "zh-hans", "消息保留时间:", "1 天"),
     ],
 )
-def test_who_only_reads_sees_a_duration(viewer: Client, seconds: float, language: str, label: str, value: str) -> None:
+def test_who_only_reads_sees_a_duration(
+    viewer: Client, seconds: float, language: str, label: str, value: str
+) -> None:
     Broadcast.objects.create(name="config", kept=seconds)
     shown = text(viewer, PAGE, language)
     assert f"<label>{label}</label>" in shown
@@ -44,7 +46,9 @@ def test_who_only_reads_sees_a_duration(viewer: Client, seconds: float, language
 
 
 @pytest.mark.parametrize(("language", "said"), [("en", "Now: 7 d."), ("zh-hans", "现在：7 天。")])
-def test_who_edits_sees_whole_seconds_and_how_long_that_is(admin_client: Client, language: str, said: str) -> None:
+def test_who_edits_sees_whole_seconds_and_how_long_that_is(
+    admin_client: Client, language: str, said: str
+) -> None:
     Broadcast.objects.create(name="config")
     shown = text(admin_client, PAGE, language)
     assert 'name="kept" value="604800"' in shown
@@ -59,7 +63,8 @@ def test_what_was_shown_is_saved_unchanged(admin_client: Client) -> None:
     form = admin_client.get("/admin/resourcepool/stream/oracle/change/").context["adminform"].form
     entered = {name: form[name].value() for name in form.fields}
     answer = admin_client.post(
-        "/admin/resourcepool/stream/oracle/change/", {name: value for name, value in entered.items() if value is not False}
+        "/admin/resourcepool/stream/oracle/change/",
+        {name: value for name, value in entered.items() if value is not False},
     )
     assert answer.status_code == 302
     stream.refresh_from_db()

@@ -246,7 +246,11 @@ class TestRemovingABarrier:
         assert Ticket.objects.get().is_waiting is False
         recorder.flush()
         event = Event.objects.get()
-        assert (event.pool, event.what, event.row) == ("resourcepool.notification", "deleted", "barrier:import done")
+        assert (event.pool, event.what, event.row) == (
+            "resourcepool.notification",
+            "deleted",
+            "barrier:import done",
+        )
         assert event.reason == "it died"
         assert event.actor.endswith("(shell)")
 
