@@ -99,7 +99,7 @@ class Operated(Admin):
         ]
 
     def operate_view(self, request: HttpRequest, object_id: str, name: str, back: str = "") -> HttpResponse:
-        """Ask, and do it to one row; then go to ``back``, or to its page."""
+        """Ask, and do it to one row; then go to ``back``, or to its page, or, if it is removed, to the list."""
         operation = self.operations.get(name)
         if operation and not (operation.states or back):
             operation = None  # it has an address of its own
@@ -112,7 +112,10 @@ class Operated(Admin):
             raise PermissionDenied
         there = back or self.url_of("change", object_id)
         rows = self.get_queryset(request).filter(pk=row.pk)
-        return self.ask(request, rows, operation, back=there) or HttpResponseRedirect(there)
+        if page := self.ask(request, rows, operation, back=there):
+            return page
+        is_gone = not back and not rows.exists()
+        return HttpResponseRedirect(self.url_of("changelist") if is_gone else there)
 
     def ask(self, request: HttpRequest, rows: Any, operation: Operation, back: str) -> HttpResponse | None:
         """Return the page that asks; None once it is done, as far as it could be: messages say so."""

@@ -225,7 +225,9 @@ class Semaphore(Permits, Face[SemaphoreHold]):
             return None
         if found["value"] != self.permits:
             there, said = found["value"], self.permits
-            say_once(f"{self!r} has {there} permits, which holds; the code says {said}; resize() changes it")
+            say_once(
+                f"{self!r} has {there} permits and keeps them, though the code says {said}; resize() changes it"
+            )
         return -float(found["left"]) / 1_000_000
 
     def _new_rows(self) -> list[AbstractPermit]:

@@ -64,6 +64,14 @@ def test_channels_and_subscriptions_are_pruned_and_removed(admin_client: Client)
     assert not Broadcast.objects.exists()
 
 
+def test_what_is_removed_on_its_page_leads_to_the_list(admin_client: Client) -> None:
+    for model, key in (("subscription", Subscription.objects.get().pk), ("broadcast", "config")):
+        address = reverse(f"admin:resourcepool_{model}_operate", args=[key, "remove"])
+        answer = admin_client.post(address, {"confirmed": "yes"}, follow=True)
+        assert answer.redirect_chain == [(reverse(f"admin:resourcepool_{model}_changelist"), 302)]
+        assert [str(one) for one in answer.context["messages"]] == ["1 was removed."]
+
+
 def test_it_takes_a_permission_of_its_own_and_payloads_another_one(
     client: Client, django_user_model: Any
 ) -> None:

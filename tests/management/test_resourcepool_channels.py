@@ -43,7 +43,8 @@ def test_messages_are_published_and_printed(channel: Channel) -> None:
     lines = run("channels", "listen", "config", "--from", "2", "--timeout", "0").out.splitlines()
     assert [json.loads(line)["payload"] for line in lines] == [{"level": 2}, {"level": 3}]
     assert "JSON" in run("channels", "publish", "config", "{").err
-    assert "from_=" in run("channels", "listen", "config", "--from", "then").err
+    wrong = run("channels", "listen", "config", "--from", "then").err
+    assert "--from='then' is not allowed: it must be now, start, or the number of a message" in wrong
     BroadcastMessage.objects.filter(number=1).delete()
     printed = run("channels", "listen", "config", "--from", "1", "--timeout", "0")
     assert "messages 1 to 1 (1) were removed" in printed.err

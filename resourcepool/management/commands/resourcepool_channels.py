@@ -15,6 +15,7 @@ from resourcepool.exceptions import BadOption, MessagesMissed
 from resourcepool.locks.channels.channel import Channel
 from resourcepool.locks.channels.checking import From
 from resourcepool.locks.channels.models import Broadcast, Subscription
+from resourcepool.locks.channels.subscriber import Subscriber
 from resourcepool.management import watching
 from resourcepool.management.arguments import entered
 from resourcepool.management.base import OperatorCommand, actor
@@ -91,7 +92,7 @@ class Command(OperatorCommand):
         start: From = int(options["start"]) if options["start"].isdecimal() else options["start"]
         is_new = CHANNELS.called(options["channel"]) is None
         try:
-            with Channel(options["channel"]).subscribe(from_=start, timeout=options["timeout"]) as messages:
+            with self._subscribed(options["channel"], start, options["timeout"]) as messages:
                 if is_new:
                     made = _("there was no channel %s until now") % plain(options["channel"])
                     self.stderr.write(made, style_func=str)
@@ -100,6 +101,15 @@ class Command(OperatorCommand):
                     pass
         except KeyboardInterrupt:
             return  # the way to end it
+
+    def _subscribed(self, channel: str, start: From, timeout: float | None) -> Subscriber:
+        try:
+            return Channel(channel).subscribe(from_=start, timeout=timeout)
+        except BadOption as error:
+            if error.name != "from_":
+                raise
+            allowed = Sentence(gettext_noop("now, start, or the number of a message"))
+            raise BadOption("--from", error.value, allowed) from None
 
     def _printed(self, messages: Any) -> bool:
         try:

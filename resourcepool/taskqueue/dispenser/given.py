@@ -91,7 +91,9 @@ def score(value: object, option: str = "priority", shown: object = None) -> floa
             return float(value)
     except OverflowError:  # a whole number that is too large
         pass
-    raise BadOption(option, value if shown is None else shown, Sentence(_("a finite number")))
+    if shown is not None:
+        raise BadOption(option, shown, Sentence(_("a finite number for each key")))
+    raise BadOption(option, value, Sentence(_("a finite number")))
 
 
 def factory(value: Factory) -> Factory:
