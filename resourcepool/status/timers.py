@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Case, OuterRef, Q, Subquery, When
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from resourcepool.database.tallies import tallies, tallies_since
 from resourcepool.dialect import DbLater, DbNow, MicrosUntil
@@ -105,7 +106,11 @@ def of_timers(found: Sequence[TopicStatus], late: float) -> Iterator[Alarm]:
     for one in found:
         about = f"{ABOUT_TIMERS}{one.name}"
         if one.dead:
-            text = _("%(count)d failed for good and wait for an operator: retry or discard them.")
+            text = ngettext(
+                "%(count)d timer failed for good and waits for an operator: retry or discard it.",
+                "%(count)d timers failed for good and wait for an operator: retry or discard them.",
+                one.dead,
+            )
             yield Alarm(Kind.DEAD_TIMERS, about, text % {"count": one.dead})
         if one.is_paused or one.first is None:
             continue

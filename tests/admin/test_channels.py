@@ -64,6 +64,13 @@ def test_channels_and_subscriptions_are_pruned_and_removed(admin_client: Client)
     assert not Broadcast.objects.exists()
 
 
+def test_a_subscription_without_a_name_is_called_so(admin_client: Client) -> None:
+    Subscription.objects.create(channel_id="config", name="00c0ffee", is_durable=False)
+    shown = page(admin_client, "subscription", "changelist")
+    assert ">without a name</a>" in shown
+    assert ">indexer</a>" in shown
+
+
 def test_what_is_removed_on_its_page_leads_to_the_list(admin_client: Client) -> None:
     for model, key in (("subscription", Subscription.objects.get().pk), ("broadcast", "config")):
         address = reverse(f"admin:resourcepool_{model}_operate", args=[key, "remove"])

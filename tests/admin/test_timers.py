@@ -43,7 +43,12 @@ def node(**columns: Any) -> TimerNode:
 
 def test_the_list_of_topics_says_what_is_late_and_why_nothing_fires(admin_client: Client, topic: Topic) -> None:
     shown = page(admin_client, "topic", "changelist")
-    for text in ("not firing", "no live node handles it", "1 due, the first for 10 min", "no node"):
+    for text in (
+        "not firing",
+        "no live node handles it; start one: <code>manage.py resourcepool_timers</code>",
+        "1 due, the first for 10 min",
+        "no node",
+    ):
         assert text in shown
     assert f"{reverse('admin:resourcepool_timer_changelist')}?topic={TOPIC}&amp;standing=dead" in shown
     node(labels={"zone": "eu"})

@@ -16,6 +16,7 @@ from resourcepool.operations.channels import PRUNE, REMOVE_CHANNEL
 from resourcepool.operations.operation import by_name
 from resourcepool.status.channels import LISTED, ChannelStatus, channels
 from resourcepool.status.durations import duration
+from resourcepool.templatetags.resourcepool_dashboard import commands
 
 SETTINGS = ("kept", "kept_count")
 STANDING = ("standing", "messages", "readers", "behind")
@@ -47,7 +48,9 @@ class BroadcastAdmin(PlaceAdmin):
         """Show whether somebody lags behind."""
         status: ChannelStatus = self.status_of(row)
         css, text = ("quarantined", gettext("lags")) if status.because else ("free", gettext("at work"))
-        return lines(format_html('<span class="resourcepool-state {}">{}</span>', css, text), status.because)
+        return lines(
+            format_html('<span class="resourcepool-state {}">{}</span>', css, text), commands(status.because)
+        )
 
     @admin.display(description=_("messages"))
     def messages(self, row: Any) -> str:

@@ -31,8 +31,8 @@ StandingFilter = choice(
 class SubscriptionAdmin(ByWholeName, Timelined, ReadOnlyAdmin, AskingByRows):
     """One row for each durable subscription, and for each process that reads without a name."""
 
-    list_display = ("name", "channel", "standing", "is_durable", "cursor", "unread", "missed", "holder")
-    fields = (*list_display, "fence")
+    list_display = ("called_here", "channel", "standing", "is_durable", "cursor", "unread", "missed", "holder")
+    fields = ("name", *list_display[1:], "fence")
     list_filter = (ChannelFilter, StandingFilter)
     search_fields = ("name",)
     search_help_text = _("The whole name of a subscription.")
@@ -44,6 +44,11 @@ class SubscriptionAdmin(ByWholeName, Timelined, ReadOnlyAdmin, AskingByRows):
         found = super().get_queryset(request).select_related("channel")
         rows: QuerySet[Any] = found.annotate(db_left=MicrosUntil("busy_before"))
         return rows
+
+    @admin.display(description=_("name"))
+    def called_here(self, row: Any) -> str:
+        """Show its name, unless that is one that a process was given for as long as it reads."""
+        return row.name if row.is_durable else gettext("without a name")
 
     @admin.display(description=_("standing"))
     def standing(self, row: Any) -> str:

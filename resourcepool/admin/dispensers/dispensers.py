@@ -16,6 +16,7 @@ from resourcepool.operations.work import PAUSE, RESUME
 from resourcepool.status.dispensers import DispenserStatus, dispensers
 from resourcepool.status.durations import duration
 from resourcepool.taskqueue.dispenser.models import Bucket, Dispenser, DispenserTask
+from resourcepool.templatetags.resourcepool_dashboard import commands
 
 SETTINGS = ("most_expirations", "done_kept")
 STANDING = ("standing", "ready", "assigned", "finished", "rebuilt")
@@ -59,7 +60,7 @@ class DispenserAdmin(PlaceAdmin):
         elif status.failed:
             css, text = "quarantined", gettext("only failed tasks")
         state = format_html('<span class="resourcepool-state {}">{}</span>', css, text)
-        return lines(state, status.because)
+        return lines(state, commands(status.because))
 
     @admin.display(description=_("ready"))
     def ready(self, row: Any) -> str:

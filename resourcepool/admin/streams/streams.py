@@ -17,6 +17,7 @@ from resourcepool.operations.work import PAUSE, RESUME
 from resourcepool.status.durations import duration
 from resourcepool.status.streams import STREAMS, StreamStatus, streams
 from resourcepool.taskqueue.models import Stream, Task
+from resourcepool.templatetags.resourcepool_dashboard import commands
 
 SETTINGS = (
     *("on_failure", "retries", "retry_delay", "most_deaths", "lanes"),
@@ -72,7 +73,7 @@ class StreamAdmin(PlaceAdmin):
         elif status.first is None:
             css, text = "draining", gettext("nothing to do")
         state = format_html('<span class="resourcepool-state {}">{}</span>', css, text)
-        return lines(state, status.because)
+        return lines(state, commands(status.because))
 
     @admin.display(description=_("leader"))
     def led_by(self, row: Any) -> str:

@@ -17,6 +17,7 @@ from resourcepool.operations.work import PAUSE, RESUME
 from resourcepool.status.durations import duration
 from resourcepool.status.timers import TopicStatus, topics
 from resourcepool.taskqueue.timers.models import Timer, Topic
+from resourcepool.templatetags.resourcepool_dashboard import commands
 
 SETTINGS = (
     *("requires", "on_canary", "least_version", "ttl"),
@@ -62,7 +63,9 @@ class TopicAdmin(PlaceAdmin):
             css, text = "quarantined", gettext("not firing")
         elif status.first is None and not status.running:
             css, text = "draining", gettext("nothing to do")
-        return lines(format_html('<span class="resourcepool-state {}">{}</span>', css, text), status.because)
+        return lines(
+            format_html('<span class="resourcepool-state {}">{}</span>', css, text), commands(status.because)
+        )
 
     @admin.display(description=_("pending"))
     def waiting(self, row: Any) -> str:

@@ -175,6 +175,6 @@ def test_a_moment_in_the_future_or_too_long_ago_is_refused() -> None:
 
 def test_a_mapping_that_is_not_allowed_changes_nothing() -> None:
     d = dispenser(letters("a"))
-    with pytest.raises(BadOption, match="mapping={'c': nan} .* a finite number for each key"):
+    with pytest.raises(BadOption, match=r"mapping={'c': nan} .* a finite number for each key"):
         d.recreate_task_pool({"b": 1, "c": float("nan")})
     assert waiting() == "a"
