@@ -235,9 +235,7 @@ def _put(
         if not is_over and mode == "keep":
             return Scheduled(name, topic, for_project(due_at), False)
         if not is_over and mode == "error":
-            raise BadOption(
-                "name", name, Sentence(_("a name that no timer of this topic has that is not over"))
-            )
+            raise BadOption("name", name, because=Sentence(_("a timer of this topic has it, and is not over")))
         still = Q() if mode == "replace" else ~Q(finished_at=None)
         if rows.filter(still).update(**values, fence=F("fence") + 1, scheduled_at=DbNow()):
             return done._replace(is_new=is_over)

@@ -76,7 +76,7 @@ def test_a_name_in_use_is_replaced_unless_the_caller_says_otherwise() -> None:
     kept = set_one(after=1, payload={"v": 2}, if_exists="keep")
     assert kept == (*first[:3], False)
     with pytest.raises(
-        BadOption, match="name='a' is not allowed: it must be a name that no timer of this topic has"
+        BadOption, match="name='a' is not allowed: a timer of this topic has it, and is not over"
     ):
         set_one(if_exists="error")
     assert timer().payload == '{"v": 1}'
