@@ -49,6 +49,15 @@ def seconds(name: str, value: object, *, least: float = 0.0, most: float = DAY) 
     return number
 
 
+def rate(name: str, value: object, *, least: float, most: float) -> float:
+    """Return ``value`` as so many per second, if it is from ``least`` to ``most``; raises BadOption otherwise."""
+    if isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= most:
+        return float(value)
+    raise BadOption(
+        name, value, Sentence(_("a number per second, from %(least)s to %(most)s"), least=least, most=most)
+    )
+
+
 def whole(name: str, value: object, *, least: int, most: int) -> int:
     """Return ``value`` if it is a whole number from ``least`` to ``most``; raises BadOption otherwise."""
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:

@@ -33,10 +33,10 @@ def may_handle(rule: Rule, labels: Mapping[str, str], version: str) -> bool:
 
 
 def order(version: str) -> tuple[tuple[int, int, str], ...]:
-    """Return what versions are compared by: 2.9 < 2.10rc1 < 2.10 = 2.10.0 < 2.10.1."""
+    """Return what versions are compared by: 2.9 < 2.10rc1 < 2.10 = v2.10 = 2.10.0 < 2.10.1."""
     parts = [
         (1, int(part), "") if part.isdigit() else (-1, 0, part)
-        for part in re.findall(r"[0-9]+|[a-z]+", version.lower())
+        for part in re.findall(r"[0-9]+|[a-z]+", re.sub(r"^\s*v(?=[0-9])", "", version.lower()))
     ]
     while parts and parts[-1] == (1, 0, ""):
         parts.pop()

@@ -78,7 +78,7 @@ class TimerRunner:
         self.labels = node_labels() if labels is None else labels_of(labels)
         self.version = node_version() if version is None else _version("version", version)
         self._drain_within = options.seconds("drain_within", drain_within)
-        self._late_rate = options.seconds("late_rate", late_rate, least=1.0, most=100_000.0)
+        self._late_rate = options.rate("late_rate", late_rate, least=1.0, most=100_000.0)
         self._by, self._die, self._wakeup, self._is_stopping = by, die, Wakeup(), False
 
     def stop(self) -> None:

@@ -254,6 +254,12 @@ def test_what_is_not_allowed_is_refused(options: Any) -> None:
         TimerRunner(**options)
 
 
+@pytest.mark.parametrize("wrong", [0, -1.0, float("nan"), "10", True, datetime.timedelta(seconds=10)])
+def test_a_rate_is_a_number_per_second(wrong: Any) -> None:
+    with pytest.raises(BadOption, match="it must be a number per second, from 1 to 100,000"):
+        TimerRunner(late_rate=wrong)
+
+
 def test_it_does_not_run_in_a_transaction() -> None:
     with transaction.atomic(), pytest.raises(ClaimInTransaction):
         TimerRunner().run()
