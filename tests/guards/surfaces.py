@@ -237,6 +237,20 @@ SURFACES = (
         ("tests/status/locks/test_names.py",),
     ),
     Mutation(
+        "the page that removes barriers finds conditions, too",
+        "admin/locks/conditions.py",
+        ".filter(STANDS, name__begins=PREFIX)",
+        "",
+        ("tests/admin/test_conditions.py",),
+    ),
+    Mutation(
+        "an operator removes what is no barrier",
+        "locks/operating.py",
+        "_names(rows.filter(name__begins=PREFIX))",
+        "_names(rows)",
+        ("tests/locks/test_barrier.py",),
+    ),
+    Mutation(
         "two kinds of one name are one alarm",
         "status/locks/standing.py",
         'f"{ABOUT_LOCKS}{kind.value} {name}"',

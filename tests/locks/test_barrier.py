@@ -9,7 +9,7 @@ from django.db import transaction
 from resourcepool.exceptions import BadOption, ClaimInTransaction, DatabaseUnavailable
 from resourcepool.locks import Barrier, Condition, Lock, ways
 from resourcepool.locks.conditions import barrier as barriers
-from resourcepool.locks.operating import free
+from resourcepool.locks.operating import free, remove_barriers
 from resourcepool.models import Notification, Ticket
 from tests.app.rows import busy_for
 from tests.eventually import InBackground, eventually
@@ -31,6 +31,22 @@ def waiting(number: int = 1) -> list[InBackground]:
     started = [InBackground(Barrier(NAME).wait) for _ in range(number)]
     eventually(lambda: in_line() == before + number)
     return started
+
+
+def test_all_who_wait_go_on_when_an_operator_removes_it() -> None:
+    assert Barrier(NAME).create()
+    threads = waiting(2)
+    rows = Notification.objects.filter(name=barriers.PREFIX + NAME)
+    assert remove_barriers(rows, "its process has died", actor="maria") == 1
+    assert [thread.result() for thread in threads] == [True] * 2
+    assert remove_barriers(rows, "again") == 0
+
+
+def test_an_operator_who_names_a_condition_removes_no_barrier_of_its_name() -> None:
+    assert Barrier(NAME).create()
+    Notification.objects.create(key=f"{NAME}#1", name=NAME)
+    assert remove_barriers(Notification.objects.filter(name=NAME), "x") == 0
+    assert not Barrier(NAME).create()
 
 
 def test_all_who_wait_go_on_when_it_is_removed() -> None:
