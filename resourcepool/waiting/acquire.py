@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import random
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
@@ -15,10 +14,10 @@ from resourcepool.bell import Bell
 from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import A_LITTLE, LONGEST, answer_timeout
 from resourcepool.exceptions import DatabaseUnavailable
-from resourcepool.leases import verbs
 from resourcepool.leases.terms import Grant, default_holder
-from resourcepool.waiting import giving_out, tickets
-from resourcepool.waiting.contention import acquiring, releasing, speed_of, upkeep
+from resourcepool.waiting import giving_out
+from resourcepool.waiting.contention import acquiring, speed_of, upkeep
+from resourcepool.waiting.entering import leave, served, stand, stand_in_line
 from resourcepool.waiting.lease import abandon, handles
 from resourcepool.waiting.models import line_name
 from resourcepool.waiting.notices import notices
@@ -28,7 +27,6 @@ from resourcepool.waiting.waiters import waiters
 
 NAP = 0.5  # seconds
 SESSION_KEPT = 1.0  # seconds of waiting after which a session that was opened for the pool is closed
-JUST_NOW = 0.1  # seconds
 NO_TICKET = "the database did not take a ticket for the line in that time; it is slow, or locked by somebody"
 
 Leases = list[Any]
@@ -69,11 +67,11 @@ def acquire(
             leases = _outcome(waiter, stop, had_session=had_session)
         if leases is None:
             leases = _too_late(waiter)
-        acquiring.note(waiter.line, waiter.using, had_to_wait=True)
+        acquiring.note(waiter.line, waiter.using, had_to_wait=waiter.had_to_wait)
         return leases  # noqa: TRY300 (an interruption just here is caught, too)
     except BaseException:  # including TimeoutError: it is the caller's own, raised by a signal
         if isinstance(waiter, Waiter):
-            abandon(_leave(waiter) if leases is None else leases)
+            abandon(leave(waiter) if leases is None else leases)
         raise
 
 
@@ -108,10 +106,10 @@ async def aacquire(
                 leases = await _awaited(waiter, stop)
         except TimeoutError as error:
             leases = await in_thread(_too_late, waiter, error)
-        acquiring.note(waiter.line, waiter.using, had_to_wait=True)
+        acquiring.note(waiter.line, waiter.using, had_to_wait=waiter.had_to_wait)
         await in_thread(_load, leases)
     except BaseException:
-        if granted := _leave(waiter):
+        if granted := leave(waiter):
             await in_thread(abandon, granted)
         raise
     return leases
@@ -134,7 +132,7 @@ def _begin_here(source: Source, request: Request) -> Leases | Waiter:
 def _begin(connection: BaseDatabaseWrapper, source: Source, request: Request) -> Leases | Waiter:
     """Return leases of free rows, or a waiter in line for them."""
     if request.stands_first:
-        return _stand(connection, Waiter(source, connection.alias, request, request.terms.holder))
+        return stand(connection, Waiter(source, connection.alias, request, request.terms.holder))
     if not request.timeout or connection.in_atomic_block:
         # In a transaction one may not wait: the line is served on a connection that cannot see it.
         if (leases := try_now(source, request)) is None:
@@ -152,7 +150,7 @@ def _begin(connection: BaseDatabaseWrapper, source: Source, request: Request) ->
     if grants is None:
         holder = request.terms.holder or default_holder()
         waiter = Waiter(source, alias, request, holder, began=began, trouble=trouble)
-        return waiter if trouble else _stand_in_line(connection, waiter)
+        return waiter if trouble else stand_in_line(connection, waiter)
     return handles(source, alias, request, grants)
 
 
@@ -161,57 +159,6 @@ def _at_once(connection: BaseDatabaseWrapper, source: Source, request: Request) 
     if grants is None:
         upkeep.revive(source.model, connection.alias)
     return grants
-
-
-def _stand_in_line(connection: BaseDatabaseWrapper, waiter: Waiter) -> Leases | Waiter:
-    try:
-        waiter.source.refuse_impossible(connection, waiter.request)
-        return _take_ticket(connection, waiter) or waiter
-    except DatabaseUnavailable as error:
-        waiter.trouble, waiter.is_taking = error, False
-        return waiter
-    except BaseException:
-        if waiter.ticket is not None or waiter.is_taking:
-            _leave(waiter)
-        raise
-
-
-def _stand(connection: BaseDatabaseWrapper, waiter: Waiter) -> Waiter:
-    """Take a ticket, and leave free rows alone; raises DatabaseUnavailable."""
-    refuse_open_transaction(connection, waiter.request)
-    try:
-        waiter.is_taking = True
-        waiter.has(tickets.take(connection, waiter.model, waiter.request, waiter.holder))
-        return waiter  # noqa: TRY300 (an interruption just here is caught, too)
-    except BaseException:
-        _leave(waiter)
-        raise
-
-
-def _take_ticket(connection: BaseDatabaseWrapper, waiter: Waiter) -> Leases | None:
-    """Take a ticket; returns the leases from the one look at free rows that follows.
-
-    That closes the race with a release that did not see the ticket. If a release has just found others in line,
-    usually nothing is free: then only some waiters look now, and the others later (``Waiter.free_at``).
-    """
-    if waiters.trouble(waiter.using) is not None:
-        return None  # others wait for the database already; trying here would take the time of retries
-    waiter.is_taking = True
-    model, line, using = waiter.model, waiter.line, waiter.using
-    ticket = tickets.take(connection, model, waiter.request, waiter.holder)
-    waiter.has(ticket)
-    if releasing.is_likely(line, using, JUST_NOW) and random.random() > speed_of(line, using).share_of_looks:  # noqa: S311
-        return None
-    _, given = giving_out.give_out(connection, model, waiter.request.selector)
-    if len(rows := given.get(ticket.pk, ())) < waiter.request.count:
-        return None
-    sent_at, lasts = ticket.sent_at, ticket.lasts
-    if len(rows) > 1:  # some may have been given by others, at unknown times
-        sent_at, lasts = monotonic(), waiter.request.terms.ttl
-        if verbs.renew(connection, model, rows, lasts) < len(rows):
-            return None
-    acquiring.note(line, using, had_to_wait=False)
-    return _served(waiter, [Grant(pk, fence, waiter.holder, sent_at, lasts) for pk, fence in rows])
 
 
 def _look_here(waiter: Waiter, stop: Callable[[], bool]) -> Leases | None:
@@ -230,22 +177,12 @@ def _look_here(waiter: Waiter, stop: Callable[[], bool]) -> Leases | None:
             if is_told or waiter.look_at <= monotonic():
                 for _, grants in look(connection, [waiter]):
                     speed_of(waiter.line, waiter.using).note_told(is_told)
-                    return _served(waiter, grants)
+                    return served(waiter, grants)
                 if waiter.ticket is None:
                     break
     except DatabaseUnavailable as error:
         waiter.trouble = error
     return None
-
-
-def _served(waiter: Waiter, grants: list[Grant]) -> Leases:
-    leases = handles(waiter.source, waiter.using, waiter.request, grants)
-    try:
-        waiters.used(waiter)  # only now: an interrupted waiter passes on the rows of its ticket
-    except BaseException:
-        abandon(leases)
-        raise
-    return leases
 
 
 def _outcome(waiter: Waiter, stop: Callable[[], bool], *, had_session: bool) -> Leases | None:
@@ -290,7 +227,7 @@ def _too_late(waiter: Waiter, error: TimeoutError | None = None) -> Leases:
     if waiter.request.stands_first:
         waiters.decide(waiter)
     else:
-        _leave(waiter)
+        leave(waiter)
     if not waiter.outcome.is_given_up:  # it was served, or failed, at the last moment
         return waiter.outcome.result()
     trouble = waiters.trouble(waiter.using) or waiter.trouble
@@ -299,15 +236,8 @@ def _too_late(waiter: Waiter, error: TimeoutError | None = None) -> Leases:
     raise waiter.source.timed_out(waiter.request, waiter.holder, trouble) from error
 
 
-def _leave(waiter: Waiter) -> Leases:
-    """Take ``waiter`` out of the line, whatever its outcome; returns the leases it got before."""
-    if waiter.outcome.give_up():  # asked first: every other answer may change meanwhile
-        waiters.see_off(waiter)
-    return waiter.outcome.leases
-
-
 def _undo(obtained: Leases | Waiter | None) -> None:
-    abandon(_leave(obtained) if isinstance(obtained, Waiter) else obtained)
+    abandon(leave(obtained) if isinstance(obtained, Waiter) else obtained)
 
 
 def _loaded(obtain: Callable[[Source, Request], Obtained], source: Source, request: Request) -> Obtained:

@@ -113,6 +113,7 @@ class Waiter:
         has_joined: the background thread looks for it.
         is_late: its time is up, and the database is to decide what came first.
         is_near: it is among the first in line; None: unknown.
+        had_to_wait: False: when it came, rows were free.
         line: the name of its line.
     """
 
@@ -132,6 +133,7 @@ class Waiter:
     has_joined: bool = False
     is_late: bool = False
     is_near: bool | None = None
+    had_to_wait: bool = True
     line: str = field(init=False)
 
     def __post_init__(self) -> None:

@@ -2,7 +2,7 @@
 
 from tests.guards.mutation import LINE, Mutation
 
-ACQUIRE = "waiting/acquire.py"
+ENTERING = "waiting/entering.py"
 CONDITION, NOTIFYING, BARRIER, NOTIFIED = (
     f"locks/conditions/{name}.py" for name in ("condition", "notifying", "barrier", "line")
 )
@@ -18,7 +18,7 @@ CONDITIONS = (
     ),
     Mutation(
         "conditions: in line before the lock is free",
-        ACQUIRE,
+        ENTERING,
         "waiter.has(tickets.take(connection, waiter.model, waiter.request, waiter.holder))\n        return",
         "return",
         TESTS,

@@ -71,7 +71,7 @@ RESOURCES = (
     ),
     Mutation(
         "an error of the line replaces an interruption",
-        "waiting/acquire.py",
+        "waiting/entering.py",
         "    return waiter.outcome.leases\n",
         "    return [] if waiter.outcome.is_given_up else waiter.outcome.result()\n",
         ("tests/resources/test_interrupted.py",),

@@ -2,8 +2,8 @@
 
 from tests.guards.mutation import LINE, Mutation
 
-HANDOVER, TICKETS, ACQUIRE, ALLOT, WAITER, LEASE = (
-    f"waiting/{name}.py" for name in ("handover", "tickets", "acquire", "allot", "waiter", "lease")
+HANDOVER, TICKETS, ACQUIRE, ENTERING, ALLOT, WAITER, LEASE = (
+    f"waiting/{name}.py" for name in ("handover", "tickets", "acquire", "entering", "allot", "waiter", "lease")
 )
 THE_HANDOVER = tuple(
     f"tests/waiting/test_{name}.py" for name in ("handover", "giving_out", "handover_lost_replies")
@@ -184,8 +184,15 @@ WAITING = (
         THE_LINE,
     ),
     Mutation(
+        "free rows do not end a rush for tickets",
+        ENTERING,
+        "if is_served or len(seen.free) > len(given):",
+        "if is_served:",
+        ("tests/waiting/test_acquire.py",),
+    ),
+    Mutation(
         "several that others gave are believed",
-        ACQUIRE,
+        ENTERING,
         "    if len(rows) > 1:",
         "    if False:",
         ("tests/waiting/test_acquire.py",),

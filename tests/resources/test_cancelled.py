@@ -153,7 +153,7 @@ def test_a_handle_that_moves_to_another_resource_can_be_released() -> None:
 
 def test_a_cancellation_is_not_replaced_by_an_error_of_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
     first = hold(new(Proxy))
-    leave = acquire._leave
+    leave = acquire.leave
 
     def fails_just_then(waiter: Any) -> Any:
         waiter.outcome.fail(LookupError("the line is broken"))
@@ -162,7 +162,7 @@ def test_a_cancellation_is_not_replaced_by_an_error_of_the_line(monkeypatch: pyt
     async def main() -> None:
         task = asyncio.create_task(Proxy.pool.aacquire(timeout=20))
         await soon(waiters)
-        monkeypatch.setattr(acquire, "_leave", fails_just_then)
+        monkeypatch.setattr(acquire, "leave", fails_just_then)
         await cancelled(task)
 
     run(main)

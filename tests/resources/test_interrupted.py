@@ -116,7 +116,7 @@ def test_who_leaves_the_line_learns_what_it_was_granted_whatever_came_of_it(
 ) -> None:
     one = waiter(Outcome())
     come_of_it(one.outcome)
-    assert acquire._leave(one) == granted
+    assert acquire.leave(one) == granted
     assert one.has_left
 
 

@@ -46,6 +46,18 @@ def test_who_had_to_wait_a_moment_ago_goes_straight_to_the_line_and_is_served_by
     eventually(lambda: not Ticket.objects.exists())
 
 
+def test_who_waits_though_more_is_free_than_the_line_needs_claims_first_the_next_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Else all would take tickets for free rows for as long as anybody does."""
+    several(Proxy, 2)
+    monkeypatch.setattr(giving_out, "_give_free", lambda *args: False)  # others gave them at that moment
+    acquiring.note(pool_name(Proxy), "default", had_to_wait=True)
+    with pytest.raises(AcquireTimeout):
+        Proxy.pool.acquire(timeout=0.1)
+    assert not acquiring.is_likely(pool_name(Proxy), "default")
+
+
 def test_several_are_had_by_the_first_look_too() -> None:
     rows = several(Proxy, 3)
     acquiring.note(pool_name(Proxy), "default", had_to_wait=True)

@@ -7,7 +7,7 @@ import pytest
 
 from resourcepool.exceptions import AcquireTimeout
 from resourcepool.models import Proxy, Ticket
-from resourcepool.waiting import acquire
+from resourcepool.waiting import acquire, entering
 from resourcepool.waiting.waiter import Waiter
 from resourcepool.waiting.waiters import waiters
 from tests.app.rows import columns, hold, new
@@ -71,7 +71,7 @@ class TestLeaving:
         def interrupted(*_: Any, **__: Any) -> Any:
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(acquire, "handles", interrupted)
+        monkeypatch.setattr(entering, "handles", interrupted)
         with pytest.raises(KeyboardInterrupt):
             Proxy.pool.acquire(timeout=20)
         eventually(lambda: not Ticket.objects.exists())
