@@ -54,10 +54,7 @@ def use(notified: Notified) -> None:
     """Remove notifications that have done what they were given for; those that cannot be removed now pass on."""
     for lease in notified:
         lease.is_used = True
-        try:
-            lease.give_back()
-        except (LeaseLost, DatabaseUnavailable) as error:
-            logger.warning("a notification that was used is not removed, it passes on: %s", error)
+        lease.give_back_or_expire()
 
 
 def unused(notified: Notified) -> int:
