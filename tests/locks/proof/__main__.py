@@ -2,7 +2,7 @@
 
 python -m tests.locks.proof                                      for a minute on MariaDB
 python -m tests.locks.proof --seconds 300 --database postgresql
-python -m tests.locks.proof --hints                              and a Redis tells who waits, unless it is killed or hangs
+python -m tests.locks.proof --hints                              a Redis tells who waits; it is killed, and hangs
 python -m tests.locks.proof --without "semaphores: all or none"  a guard taken out: the judge must object
 python -m tests.locks.proof --prove                              every guard, one after the other (--prove WORD: some)
 """
