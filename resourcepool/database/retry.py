@@ -13,6 +13,7 @@ import logging
 import math
 import os
 import random
+import sys
 import threading
 import time
 import weakref
@@ -67,6 +68,7 @@ def retrying(
         NotMigrated: the table, or a column of it, does not exist.
     """
     is_callers, unsure, gives_up_at = connection.in_atomic_block, False, monotonic() + TRIES_FOR
+    handled = sys.exc_info()[1]
     try:
         for turn in range(TRIES):
             this = Try(connection)
@@ -79,6 +81,8 @@ def retrying(
                             unsure = False
                     return send()
             except (DatabaseError, InterfaceError) as error:
+                if (signal := _hidden_by(error, handled)) is not None:
+                    raise signal from None
                 trouble = dialect.trouble(connection, error)
                 if trouble is Trouble.BUSY and busy is not None:
                     return busy()
@@ -94,6 +98,18 @@ def retrying(
             dialect.close_quietly(connection)
         raise
     raise AssertionError("unreachable")
+
+
+def _hidden_by(error: BaseException, handled: BaseException | None) -> BaseException | None:
+    """Return what a signal handler raised if ``error`` came of that: Django ends a transaction whose COMMIT has begun.
+
+    Only what ends a process, such as SystemExit: drivers raise errors because of others of their own. What is
+    ``handled`` already is none of ours.
+    """
+    found = error.__context__
+    while found is not None and found is not handled and isinstance(found, Exception):
+        found = found.__context__
+    return None if found is handled else found
 
 
 def _raise_if_final(
