@@ -1,5 +1,6 @@
 """Real signals in real processes that wait: nothing of them stays, and nobody waits for the ttl of who has left."""
 
+import asyncio
 import signal
 import sys
 from collections.abc import Callable
@@ -87,6 +88,32 @@ def until_signal(wait: str, handler: str) -> None:
     globals()[wait]()
 
 
+async def in_asyncio(wait: str) -> None:
+    if wait == "wait_for_lock":
+        async with lock():
+            pass
+    elif wait == "collect_permits":
+        await semaphore().aacquire(n=2)
+    elif wait == "upgrade":
+        async with rwlock().read():
+            await rwlock().aupgrade()
+    elif wait == "wait_for_notice":
+        async with lock():
+            await Condition(lock()).await_()
+    elif wait == "wait_at_barrier":
+        await Barrier("a").await_()
+    else:
+        async with await Channel("a").asubscribe("a", from_="start", ttl=TTL) as messages:
+            async for message in messages:
+                print("read", message.number, flush=True)
+
+
+def until_cancelled(wait: str) -> None:
+    """Wait in a task, which Ctrl-C cancels."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    asyncio.run(in_asyncio(wait))
+
+
 def is_there(pid: int) -> bool:
     """Whether that process has anything, or waits for something."""
     mine = {"holder__contains": f"/{pid}/", "busy_before__gt": DbNow()}
@@ -95,15 +122,16 @@ def is_there(pid: int) -> bool:
 
 @pytest.mark.parametrize(
     ("number", "handler"),
-    [(signal.SIGINT, ""), (signal.SIGTERM, "leave"), (signal.SIGTERM, "raise_it")],
-    ids=["Ctrl-C", "exit", "raise"],
+    [(signal.SIGINT, ""), (signal.SIGTERM, "leave"), (signal.SIGTERM, "raise_it"), (signal.SIGINT, "asyncio")],
+    ids=["Ctrl-C", "exit", "raise", "asyncio"],
 )
 @pytest.mark.parametrize("wait", BEFORE, ids=lambda wait: wait.__name__)
 def test_who_ends_in_order_leaves_nothing(
     spawn: Spawner, wait: Callable[[], object], number: int, handler: str
 ) -> None:
     BEFORE[wait]()
-    child = spawn(until_signal, wait.__name__, handler)
+    name = wait.__name__
+    child = spawn(until_cancelled, name) if handler == "asyncio" else spawn(until_signal, name, handler)
     if wait is read_on:
         child.line("read 1")
     else:
