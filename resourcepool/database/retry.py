@@ -42,6 +42,9 @@ TRIES_FOR = 3.0  # seconds after which no further try is made
 LONGEST = 6.0  # seconds for one try; more than the recommended wait for a locked row
 A_LITTLE = 3.0  # seconds beyond the caller's timeout
 AGAIN = 1.0  # seconds until the next session of the same try is hung up
+BROKEN_OFF = (
+    "can't change 'autocommit' now"  # psycopg says so when nobody has waited for the answer to a COMMIT
+)
 
 
 class Unsettled(Exception):
@@ -81,7 +84,7 @@ def retrying(
                             unsure = False
                     return send()
             except (DatabaseError, InterfaceError) as error:
-                if (signal := _hidden_by(error, handled)) is not None:
+                if (signal := _hidden_by(error, connection, handled)) is not None:
                     raise signal from None
                 trouble = dialect.trouble(connection, error)
                 if trouble is Trouble.BUSY and busy is not None:
@@ -100,16 +103,21 @@ def retrying(
     raise AssertionError("unreachable")
 
 
-def _hidden_by(error: BaseException, handled: BaseException | None) -> BaseException | None:
+def _hidden_by(
+    error: Exception, connection: BaseDatabaseWrapper, handled: BaseException | None
+) -> BaseException | None:
     """Return what a signal handler raised if ``error`` came of that: Django ends a transaction whose COMMIT has begun.
 
-    Only what ends a process, such as SystemExit: drivers raise errors because of others of their own. What is
+    Drivers raise errors because of others of their own, so that may be any Exception only where it is certain. What is
     ``handled`` already is none of ours.
     """
-    found = error.__context__
-    while found is not None and found is not handled and isinstance(found, Exception):
+    found, is_certain = error.__context__, BROKEN_OFF in str(error)
+    of_driver: type[Exception] = connection.Database.Error  # type: ignore[attr-defined]
+    while found is not None and found is not handled:
+        if not isinstance(found, Exception) or (is_certain and not isinstance(found, of_driver)):
+            return found
         found = found.__context__
-    return None if found is handled else found
+    return None
 
 
 def _raise_if_final(

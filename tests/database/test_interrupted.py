@@ -10,7 +10,7 @@ from resourcepool.database.retry import retrying
 ENDS = [KeyboardInterrupt, SystemExit]
 
 
-@pytest.mark.parametrize("raised", ENDS)
+@pytest.mark.parametrize("raised", [*ENDS, TimeoutError])
 @pytest.mark.parametrize("of_driver", [ProgrammingError, OperationalError])
 def test_what_it_raises_is_not_replaced_and_nothing_is_sent_again(
     raised: type[BaseException], of_driver: type[Exception]
@@ -44,3 +44,14 @@ def test_what_is_handled_already_ends_no_other_statement(raised: type[BaseExcept
         finally:
             retrying(connection, send, settle=send)
     assert len(sent) == 2
+
+
+def test_an_error_of_the_driver_is_not_hidden_by_one_that_it_came_of() -> None:
+    def send() -> None:
+        try:
+            raise TimeoutError
+        finally:
+            raise ProgrammingError("wrong")
+
+    with pytest.raises(ProgrammingError, match="wrong"):
+        retrying(connection, send)
