@@ -42,9 +42,7 @@ TRIES_FOR = 3.0  # seconds after which no further try is made
 LONGEST = 6.0  # seconds for one try; more than the recommended wait for a locked row
 A_LITTLE = 3.0  # seconds beyond the caller's timeout
 AGAIN = 1.0  # seconds until the next session of the same try is hung up
-BROKEN_OFF = (
-    "can't change 'autocommit' now"  # psycopg says so when nobody has waited for the answer to a COMMIT
-)
+BROKEN_OFF = "can't change 'autocommit' now"  # psycopg: the answer to a COMMIT was not waited for
 
 
 class Unsettled(Exception):
