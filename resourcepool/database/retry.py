@@ -13,6 +13,7 @@ import logging
 import math
 import os
 import random
+import sys
 import threading
 import time
 import weakref
@@ -41,6 +42,7 @@ TRIES_FOR = 3.0  # seconds after which no further try is made
 LONGEST = 6.0  # seconds for one try; more than the recommended wait for a locked row
 A_LITTLE = 3.0  # seconds beyond the caller's timeout
 AGAIN = 1.0  # seconds until the next session of the same try is hung up
+BROKEN_OFF = "can't change 'autocommit' now"  # psycopg: the answer to a COMMIT was not waited for
 
 
 class Unsettled(Exception):
@@ -67,6 +69,7 @@ def retrying(
         NotMigrated: the table, or a column of it, does not exist.
     """
     is_callers, unsure, gives_up_at = connection.in_atomic_block, False, monotonic() + TRIES_FOR
+    handled = sys.exc_info()[1]
     try:
         for turn in range(TRIES):
             this = Try(connection)
@@ -79,6 +82,8 @@ def retrying(
                             unsure = False
                     return send()
             except (DatabaseError, InterfaceError) as error:
+                if (signal := _hidden_by(error, connection, handled)) is not None:
+                    raise signal from None
                 trouble = dialect.trouble(connection, error)
                 if trouble is Trouble.BUSY and busy is not None:
                     return busy()
@@ -94,6 +99,23 @@ def retrying(
             dialect.close_quietly(connection)
         raise
     raise AssertionError("unreachable")
+
+
+def _hidden_by(
+    error: Exception, connection: BaseDatabaseWrapper, handled: BaseException | None
+) -> BaseException | None:
+    """Return what a signal handler raised if ``error`` came of that: Django ends a transaction whose COMMIT has begun.
+
+    Drivers raise errors because of others of their own, so that may be any Exception only where it is certain. What is
+    ``handled`` already is none of ours.
+    """
+    found, is_certain = error.__context__, BROKEN_OFF in str(error)
+    of_driver: type[Exception] = connection.Database.Error  # type: ignore[attr-defined]
+    while found is not None and found is not handled:
+        if not isinstance(found, Exception) or (is_certain and not isinstance(found, of_driver)):
+            return found
+        found = found.__context__
+    return None
 
 
 def _raise_if_final(

@@ -5,6 +5,6 @@ works with hints off, too, by looking from time to time. RESOURCEPOOL["HINTS"] c
 """
 
 from resourcepool.hints.choice import load
-from resourcepool.hints.process import address, are_on, flush, listen, send, stop_listening
+from resourcepool.hints.process import address, are_on, flush, flush_at_exit, listen, send, stop_listening
 
-__all__ = ["address", "are_on", "flush", "listen", "load", "send", "stop_listening"]
+__all__ = ["address", "are_on", "flush", "flush_at_exit", "listen", "load", "send", "stop_listening"]

@@ -5,6 +5,7 @@ import os
 import secrets
 import threading
 from collections.abc import Callable
+from time import monotonic
 
 from resourcepool.conf import setting
 from resourcepool.exceptions import BadOption
@@ -14,7 +15,7 @@ from resourcepool.hints.transport import Transport
 
 FORK_TIMEOUT = 0.2  # seconds for which a fork waits for what the threads are saying
 MOST = 2**23  # addresses: what a hand-over tells is one of them and a ticket in one number of 63 bits
-EXIT_TIMEOUT = 0.5  # seconds for which the end of the process waits for the last hints
+EXIT_TIMEOUT = 0.5  # seconds for which the end of the process waits for the last hints, however often it asks
 
 _inherited: list[
     Transport
@@ -64,9 +65,16 @@ def stop_listening() -> None:
     _own.listener.stop()
 
 
-def flush(seconds: float = EXIT_TIMEOUT) -> None:
+def flush(seconds: float) -> None:
     """Wait until the hints sent so far are sent or dropped, for so many seconds at most."""
     _own.sender.flush(seconds)
+
+
+def flush_at_exit() -> None:
+    """``flush`` at the end of the process."""
+    began = monotonic()
+    flush(_own.exit_timeout)
+    _own.exit_timeout = max(0.0, _own.exit_timeout - (monotonic() - began))
 
 
 class _Process:
@@ -74,6 +82,7 @@ class _Process:
 
     def __init__(self) -> None:
         self.address = 1 + secrets.randbelow(MOST - 1)
+        self.exit_timeout = EXIT_TIMEOUT
         self.sender = Sender()
         self.listener = Listener(_written(self.address))
 
@@ -103,7 +112,7 @@ def _after_fork_in_child() -> None:
 
 _own = _Process()
 # Registered before anything that releases at the end, so called after that.
-atexit.register(flush)
+atexit.register(flush_at_exit)
 os.register_at_fork(
     before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child
 )

@@ -106,14 +106,19 @@ class Lease(KeptLease):
         self.let_go()  # before the statement: after an interruption nobody would give it back later
         self.release()
 
-    def abandon(self) -> None:
-        """Give back without raising, for callers with a more important error of their own."""
+    def give_back_or_expire(self) -> None:
+        """Give back without telling whether that succeeded; raises nothing but what a signal handler raises."""
         try:
             self.give_back()
         except LeaseLost as lost:
             logger.warning("%s", lost)
         except DatabaseUnavailable as error:
             logger.warning("could not release %s; it lapses by itself: %s", self, error)
+
+    def abandon(self) -> None:
+        """Give back without raising, for callers with a more important error of their own."""
+        try:
+            self.give_back_or_expire()
         except Exception:
             logger.exception("could not release %s; it lapses by itself", self)
 

@@ -44,7 +44,7 @@ def _end(pid: int) -> None:
             for _, job in sorted(_jobs.pop(pid, []), key=lambda each: each[0]):
                 with contained("this was not done at the end of the process"):
                     job()
-            hints.flush()
+            hints.flush_at_exit()
 
 
 def release_everything(leases: list[Renewable]) -> None:

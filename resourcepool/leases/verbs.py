@@ -5,19 +5,21 @@ fencing token instead of its timestamp as the proof of ownership. The text of ea
 model and database.
 """
 
+import contextlib
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from django.db import transaction
+from django.db import DatabaseError, InterfaceError, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import dialect
 from resourcepool.database.clock import monotonic
-from resourcepool.database.retry import Unsettled, retrying
+from resourcepool.database.retry import A_LITTLE, Unsettled, answer_timeout, retrying
 from resourcepool.database.where import ANYWHERE, Where
 from resourcepool.dialect import DbNow, KeyField, micros
 from resourcepool.events import say
+from resourcepool.exceptions import ResourcePoolError
 from resourcepool.leases.models import LeaseQuerySet
 from resourcepool.leases.table import Model, table_of
 from resourcepool.leases.terms import Grant, Terms, default_holder
@@ -28,6 +30,7 @@ Spans = float | Sequence[float]  # seconds: for all of them, or for each
 BATCH = 1_000
 MOST_TEXTS = 10_000  # remembered
 TAKEN = say("taken")
+ORDERLY = (DatabaseError, InterfaceError, ResourcePoolError)  # all else was raised by a signal handler
 
 
 def claim(
@@ -59,7 +62,11 @@ def claim(
             raise Unsettled
         return Grant(pk, fences[pk], holder, first_sent_at or 0.0)  # the first one may have taken effect
 
-    return retrying(connection, send, settle=settle, busy=lambda: None)
+    try:
+        return retrying(connection, send, settle=settle, busy=lambda: None)
+    except BaseException as error:
+        _undo_unheard(error, connection, model, [pk], terms, holder)
+        raise
 
 
 def adopt(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int, terms: Terms) -> Grant | None:
@@ -108,7 +115,11 @@ def claim_all(
             raise Unsettled
         return [Grant(pk, fence, holder, sent_at) for pk, fence in fences.items()]
 
-    return retrying(connection, send, settle=settle, busy=lambda: None)
+    try:
+        return retrying(connection, send, settle=settle, busy=lambda: None)
+    except BaseException as error:
+        _undo_unheard(error, connection, model, pks, terms, holder)
+        raise
 
 
 def renew(connection: BaseDatabaseWrapper, model: Model, held: Held, ttl: float) -> int:
@@ -224,6 +235,35 @@ def key(connection: BaseDatabaseWrapper, model: Model, pk: Any) -> Any:
     if type(pk) is int or (type(pk) is str and isinstance(field, KeyField)):
         return pk
     return field.get_db_prep_value(pk, connection)
+
+
+def _undo_unheard(
+    error: BaseException,
+    connection: BaseDatabaseWrapper,
+    model: Model,
+    pks: Sequence[Any],
+    terms: Terms,
+    holder: str,
+) -> None:
+    """Free what a claim took before a signal handler raised ``error``: nobody knows of it.
+
+    If that fails, or others use the name, too, it expires unused.
+    """
+    if isinstance(error, ORDERLY) or not terms.holder_is_unique or connection.in_atomic_block:
+        return
+
+    def undo() -> None:
+        with dialect.brief_transaction(connection):
+            # Locked, which waits for a claim that was sent and is not done yet.
+            rows = rows_of(connection, model).filter(pk__in=pks).order_by("pk").select_for_update()
+            held = [
+                (pk, fence) for pk, fence, who in rows.values_list("pk", "fence", "holder") if who == holder
+            ]
+            if held:
+                release_all(connection, model, held, 0.0)
+
+    with contextlib.suppress(*ORDERLY), answer_timeout(A_LITTLE):
+        retrying(connection, undo, busy=lambda: None)
 
 
 def _change(

@@ -78,7 +78,7 @@ class _Texts:
             f"WHERE {one.is_waiting} = {speaks.true} AND {alive} AND {one.id} IN "
         )
         self.remove = f"DELETE FROM {table} WHERE {one.id} IN "  # noqa: S608
-        self.leave = f"DELETE FROM {table} WHERE {one.fence} = 1 AND {one.id} IN "  # noqa: S608
+        self.leave = f"DELETE FROM {table} WHERE {one.fence} = %s AND {one.id} IN "  # noqa: S608
 
 
 @lru_cache
@@ -158,9 +158,13 @@ def renew(connection: BaseDatabaseWrapper, pks: Sequence[int]) -> None:
     _change(connection, of(connection).renew, [micros(ticket_ttl())], pks)
 
 
-def leave(connection: BaseDatabaseWrapper, pks: Sequence[int]) -> bool:
-    """Take these tickets out of the line, unless they have been given rows; returns whether all are gone."""
-    return _change(connection, of(connection).leave, [], pks) == len(pks)
+def leave(connection: BaseDatabaseWrapper, pks: Sequence[int], fence: int = 1) -> bool:
+    """Take these tickets out of the line, unless they have been given rows; returns whether all are gone.
+
+    Args:
+        fence: of tickets that were given rows before; each row makes it greater.
+    """
+    return _change(connection, of(connection).leave, [fence], pks) == len(pks)
 
 
 def remove(connection: BaseDatabaseWrapper, pks: Sequence[int]) -> None:

@@ -215,7 +215,9 @@ def look(connection: BaseDatabaseWrapper, those: Sequence[Waiter]) -> Iterator[t
 def pass_on(connection: BaseDatabaseWrapper, waiter: Waiter, seen: Seen) -> None:
     """Give the rows of this ticket to the next in line, and remove the ticket."""
     if waiter.ticket is not None:
-        tickets.remove(connection, [waiter.ticket.pk])
+        pk = waiter.ticket.pk
+        while not tickets.leave(connection, [pk], seen.fence) and (now := tickets.look(connection, [pk])):
+            seen = now[pk]  # it was given one more row meanwhile
     for pk, fence in rows_of(waiter, seen):
         release(connection, waiter.model, pk, fence, trusted_until=0.0)
     waiter.lost_ticket()

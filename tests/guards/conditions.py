@@ -67,6 +67,13 @@ CONDITIONS = (
         TESTS,
     ),
     Mutation(
+        "conditions: who is not told that it was notified passes it on",
+        CONDITION,
+        "if notified and (removed := unused(notified)):",
+        "if removed := 0:",
+        TESTS,
+    ),
+    Mutation(
         "conditions: a signal does not take the lock away",
         CONDITION,
         "await way.either(partial(self.lock.take_back_anyway, hold), again)",

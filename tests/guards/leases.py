@@ -4,6 +4,27 @@ from tests.guards.mutation import CONTRACT, LEASE, TERMS, VERBS, Mutation
 
 LEASES = (
     Mutation(
+        "a signal leaves what was claimed to nobody",
+        VERBS,
+        "_undo_unheard(error, connection, model, [pk], terms, holder)",
+        "pass",
+        ("tests/leases/test_interrupted.py",),
+    ),
+    Mutation(
+        "what is undone was claimed by another one",
+        VERBS,
+        "if who == holder",
+        "if True",
+        ("tests/leases/test_interrupted.py",),
+    ),
+    Mutation(
+        "an error of the driver replaces a signal",
+        "database/retry.py",
+        "raise signal from None",
+        "pass",
+        ("tests/database/test_interrupted.py",),
+    ),
+    Mutation(
         "the end waits for a ticket being taken",
         "leases/shutdown.py",
         "with quiet():",

@@ -55,6 +55,13 @@ READ_WRITE_LOCKS = (
         TESTS,
     ),
     Mutation(
+        "who has become the writer does not hear of a signal",
+        "locks/rwlock/intent.py",
+        "await way.call(lease.give_back_or_expire)",
+        "await way.call(lease.abandon)",
+        TESTS,
+    ),
+    Mutation(
         "the row of the intent is a permit",
         "locks/models.py",
         'return "" if number == cls.INTENT else name',

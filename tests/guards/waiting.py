@@ -229,8 +229,8 @@ WAITING = (
     Mutation(
         "who leaves removes what it was given",
         TICKETS,
-        'WHERE {one.fence} = 1 AND {one.id} IN "',
-        'WHERE {one.id} IN "',
+        'WHERE {one.fence} = %s AND {one.id} IN "',
+        'WHERE {one.fence} >= %s AND {one.id} IN "',
         (*THE_TICKETS, *THE_LINE),
     ),
     Mutation(
@@ -238,6 +238,13 @@ WAITING = (
         LINE,
         "pass_on(self._connection, waiter, given[waiter.ticket.pk])",
         "pass",
+        THE_LINE,
+    ),
+    Mutation(
+        "who leaves keeps what it is given meanwhile",
+        WAITER,
+        "seen = now[pk]",
+        "tickets.remove(connection, [pk])",
         THE_LINE,
     ),
     Mutation(

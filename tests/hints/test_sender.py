@@ -11,6 +11,7 @@ import pytest
 from resourcepool import hints
 from resourcepool.hints import choice, process
 from resourcepool.hints.sender import Sender
+from tests.committed import Clock
 from tests.hints.conftest import choose
 from tests.hints.ends import LONG
 from tests.hints.test_contract import warnings
@@ -170,3 +171,21 @@ def test_sending_never_raises_whatever_the_settings_are(wrong: Any, settings: An
     hints.flush(LONG)
     settings.RESOURCEPOOL = 7
     hints.send(7)
+
+
+def test_the_end_of_the_process_waits_for_a_service_that_hangs_once(
+    monkeypatch: pytest.MonkeyPatch, process_clock: Clock
+) -> None:
+    """It asks several times: before and after leases are released, and once more in children of multiprocessing."""
+    waited: list[float] = []
+
+    def hangs(self: Sender, seconds: float) -> None:
+        waited.append(seconds)
+        process_clock.advance(seconds)
+
+    monkeypatch.setattr(process, "monotonic", process_clock)
+    monkeypatch.setattr(process, "_own", process._Process())
+    monkeypatch.setattr(Sender, "flush", hangs)
+    for _ in range(3):
+        hints.flush_at_exit()
+    assert waited == [process.EXIT_TIMEOUT, 0.0, 0.0]

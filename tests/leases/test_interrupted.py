@@ -1,17 +1,21 @@
 """Giving up is interrupted, fails, or is done by two threads at once: nothing is renewed that nobody will give back."""
 
+import contextlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from django.db import connection
 
+from resourcepool import dialect
 from resourcepool.exceptions import DatabaseUnavailable, LeaseReleased
 from resourcepool.leases import keeper as keeping
 from resourcepool.leases import verbs
 from resourcepool.leases.keeper import keeper
+from resourcepool.leases.terms import Terms
 from tests.app.models import Bare
-from tests.app.rows import busy_for, columns, hold, new
+from tests.app.rows import busy_for, columns, hold, lasts, new, several
 from tests.committed import Clock
 from tests.eventually import InBackground, eventually
 from tests.leases.test_lease import unavailable
@@ -221,3 +225,50 @@ class TestWhileItIsGivenUp:
         with pytest.raises(DatabaseUnavailable):
             other.end()
         assert lease.lost.wait(20)
+
+
+class TestAClaimThatIsNotAnswered:
+    """A signal handler raises when the database has granted it, and before Python knows that."""
+
+    @pytest.fixture(autouse=True)
+    def _on_committed_rows(self, transactional_db: None) -> None:
+        pass
+
+    def test_of_one_row_is_undone(self, row: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._claim_unheard(row, Terms(60, "me", holder_is_unique=True), monkeypatch)
+        assert (busy_for(row) <= 0, columns(row)["fence"]) == (True, 2)
+
+    def test_of_several_is_undone(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        @contextlib.contextmanager
+        def interrupted(connection: Any) -> Iterator[None]:
+            with brief_transaction(connection):
+                yield
+            monkeypatch.undo()
+            raise KeyboardInterrupt
+
+        rows, brief_transaction = several(Bare, 2), dialect.brief_transaction
+        monkeypatch.setattr(dialect, "brief_transaction", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            verbs.claim_all(connection, Bare, [row.pk for row in rows], Terms(60, "me", holder_is_unique=True))
+        assert [(busy_for(row) <= 0, columns(row)["fence"]) for row in rows] == [(True, 2)] * 2
+
+    def test_under_a_name_that_others_use_expires(self, row: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._claim_unheard(row, Terms(60, "me"), monkeypatch)
+        assert lasts(row, 60)
+
+    def test_that_found_it_taken_leaves_it_alone(self, row: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        with hold(row, holder="other") as held:
+            self._claim_unheard(row, Terms(60, "me", holder_is_unique=True), monkeypatch)
+            held.renew()
+
+    @staticmethod
+    def _claim_unheard(row: Any, terms: Terms, monkeypatch: pytest.MonkeyPatch) -> None:
+        def interrupted(*args: Any) -> Any:
+            run(*args)
+            monkeypatch.undo()
+            raise KeyboardInterrupt
+
+        run = dialect.run
+        monkeypatch.setattr(dialect, "run", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            verbs.claim(connection, Bare, row.pk, terms)

@@ -15,7 +15,7 @@ from resourcepool.models import Mutex, Ticket
 from resourcepool.waiting import tickets
 from tests.app.rows import expire, steal
 from tests.eventually import InBackground, eventually
-from tests.interruptions import at_each_line, end
+from tests.interruptions import Interruption, at_each_line, end
 from tests.locks.orders import NAME, condition, in_line, notify, waiting
 
 
@@ -172,6 +172,31 @@ class TestTheLock:
             condition().wait(0)
         assert not Lock(NAME).owned()
         assert keeper.kept() == []
+
+    @pytest.mark.parametrize("is_removed", [False, True])
+    @pytest.mark.parametrize("raised", [Interruption, TimeoutError])
+    def test_a_signal_while_its_notification_is_removed_notifies_the_next_one(
+        self, monkeypatch: pytest.MonkeyPatch, raised: type[BaseException], is_removed: bool
+    ) -> None:
+        send = NotificationLease._send_release
+
+        def interrupted(self: NotificationLease, connection: Any) -> bool:
+            if is_removed:
+                send(self, connection)
+            monkeypatch.undo()
+            raise raised
+
+        def wait() -> None:
+            with condition(), pytest.raises(raised):
+                condition().wait()
+
+        first = InBackground(wait)
+        eventually(lambda: in_line() == 1)
+        (second,) = waiting()
+        monkeypatch.setattr(NotificationLease, "_send_release", interrupted)
+        notify()
+        first.result()
+        assert second.result() is True
 
     def test_without_an_answer_to_the_release_the_wait_goes_on(self, monkeypatch: pytest.MonkeyPatch) -> None:
         given_back: list[Hold] = []

@@ -10,6 +10,7 @@ from resourcepool.exceptions import (
     UpgradeConflict,
 )
 from resourcepool.locks import Hold, RWLock
+from resourcepool.locks.hold import LockLease
 from resourcepool.locks.rwlock import rows as rwlock
 from resourcepool.locks.rwlock.hold import RWHold
 from resourcepool.models import RWLockPermit, Ticket
@@ -172,6 +173,28 @@ class TestUpgrading:
             assert lock().upgrade(timeout=0.05) is None
             other.release()
             assert lock().upgrade() is not None
+
+    def test_what_a_signal_raises_when_all_others_have_left_reaches_the_caller(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """It may be an Exception: the TimeoutError of an alarm, or Celery's SoftTimeLimitExceeded."""
+        give_back = LockLease._send_release
+
+        def interrupted(self: LockLease, connection: Any) -> bool:
+            if type(self) is LockLease:  # the intent
+                monkeypatch.undo()
+                raise TimeoutError("alarm")
+            return give_back(self, connection)
+
+        other = InBackgroundReader()
+        with lock().read() as held:
+            monkeypatch.setattr(LockLease, "_send_release", interrupted)
+            waits = InBackground(lambda: eventually(Ticket.objects.waiting().exists) and other.release())
+            with pytest.raises(TimeoutError, match="alarm"):
+                lock().upgrade(timeout=30)
+            waits.result()
+            assert (held.is_held, held.leases, held.is_writing) == (True, held.leases[:1], False)
+            assert eventually(can_read)
 
     def test_a_writer_that_waits_and_has_collected_gives_back_what_is_needed(self) -> None:
         other = InBackgroundReader()

@@ -1,12 +1,15 @@
 """Waiting for several at once: they are collected one by one."""
 
+import pytest
+
 from resourcepool.dialect import DbLater
-from resourcepool.models import Proxy
+from resourcepool.models import Proxy, Ticket
+from resourcepool.waiting import tickets
 from resourcepool.waiting.line import Line
 from tests.app.rows import busy_for, change, columns, hold, lasts, several, steal
 from tests.committed import Clock
 from tests.concurrency.tickets import in_line
-from tests.waiting.turns import TICKET_TTL, join, leases, look, of
+from tests.waiting.turns import TICKET_TTL, join, leases, look, of, then
 from tests.waiting.waiters import given
 
 
@@ -61,3 +64,22 @@ class TestSeveral:
             process_clock.advance(0.5)
         assert {lease.pk for lease in leases(urgent)} == {row.pk for row in rows}
         assert not usual.has_left
+
+    def test_that_are_given_while_it_leaves_are_given_back(
+        self, line: Line, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """One more row comes after the look at what the ticket has, and before the ticket is removed."""
+        rows = several(Proxy, 3)
+        held, waiter = [hold(row) for row in rows], join(line, count=3)
+        held[0].release()
+
+        def give_one_more() -> None:
+            monkeypatch.undo()
+            held[1].release()
+            assert len(given(of(waiter))) == 2
+
+        waiter.outcome.give_up()
+        monkeypatch.setattr(tickets, "look", then(tickets.look, give_one_more))
+        look(line)
+        assert not Ticket.objects.exists()
+        assert [columns(row)["holder"] for row in rows[:2]] == ["", ""]

@@ -102,7 +102,7 @@ class Seat:
 
     def leave(self, lease: Reading) -> None:
         """Give the right up; of what is not durable nothing is left."""
-        lease.abandon()
+        lease.give_back_or_expire()
         if not self.is_durable:
             rows = Subscription.objects.using(self.using).filter(pk=lease.pk, is_durable=False)
             retrying(connections[self.using], partial(rows._raw_delete, self.using))

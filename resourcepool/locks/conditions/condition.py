@@ -17,7 +17,7 @@ from resourcepool.database.clock import monotonic
 from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable, LeaseLost
 from resourcepool.locks.conditions import notifying
 from resourcepool.locks.conditions.barrier import PREFIX
-from resourcepool.locks.conditions.line import Notified, NotifiedLine, use
+from resourcepool.locks.conditions.line import Notified, NotifiedLine, unused, use
 from resourcepool.locks.hold import Hold
 from resourcepool.locks.lock import Lock
 from resourcepool.locks.ways import AWAITING, BLOCKING, Way, at_once
@@ -189,7 +189,12 @@ class Condition(NotifiedLine):
             raise
         # Only now: until it has the lock again, its death passes the notification on. A task does not wait for it:
         # cancelled just then it would not say that it is notified.
-        way.soon(use, notified or ())
+        try:
+            way.soon(use, notified or ())
+        except BaseException:  # the caller does not learn that it was notified
+            if notified and (removed := unused(notified)):
+                self._notify(removed)
+            raise
         return notified is not None
 
 

@@ -8,13 +8,13 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import dialect
 from resourcepool.database.retry import retrying
+from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
 from resourcepool.leases.table import table_of
 from resourcepool.leases.terms import Terms
 from resourcepool.locks.hold import LockLease
 from resourcepool.locks.models import Notification
 from resourcepool.locks.owners import current, holder_of
 from resourcepool.locks.rows import Named
-from resourcepool.waiting.lease import abandon
 from resourcepool.waiting.request import Request
 
 logger = logging.getLogger(__name__)
@@ -54,4 +54,18 @@ def use(notified: Notified) -> None:
     """Remove notifications that have done what they were given for; those that cannot be removed now pass on."""
     for lease in notified:
         lease.is_used = True
-    abandon(notified)
+        lease.give_back_or_expire()
+
+
+def unused(notified: Notified) -> int:
+    """Pass on notifications whose ``use`` was interrupted; return how many were removed before."""
+    removed = 0
+    for lease in notified:
+        lease.is_used = False
+        try:
+            lease.give_back()
+        except LeaseLost:
+            removed += 1
+        except DatabaseUnavailable as error:
+            logger.warning("a notification that was not used passes on when it expires: %s", error)
+    return removed

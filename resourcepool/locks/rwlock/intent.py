@@ -25,8 +25,10 @@ async def intent(way: Way, name: str, using: str, terms: Terms) -> AsyncIterator
     lease = await way.call(_declare, name, using, terms, undo=LockLease.abandon)
     try:
         yield
-    finally:
+    except BaseException:
         await way.call(lease.abandon)
+        raise
+    await way.call(lease.give_back_or_expire)
 
 
 def _declare(name: str, using: str, terms: Terms) -> LockLease:

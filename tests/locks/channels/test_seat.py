@@ -37,6 +37,19 @@ def test_one_process_at_a_time_reads_under_a_name_and_the_next_one_waits(
     assert (first.get(timeout=0), first.get()) == (None, None)
 
 
+def test_what_a_signal_raises_when_the_name_is_given_up_reaches_the_caller(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def interrupted(*_: object) -> bool:
+        raise TimeoutError("alarm")
+
+    reader = filled(1).subscribe("a", from_="start")
+    monkeypatch.setattr(Reading, "_send_release", interrupted)
+    with pytest.raises(TimeoutError, match="alarm"):
+        reader.close()
+    assert keeper.kept() == []
+
+
 def test_a_frozen_subscriber_that_wakes_cannot_move_the_cursor() -> None:
     channel = filled(3)
     frozen = channel.subscribe("a", from_="start")

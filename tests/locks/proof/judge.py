@@ -18,7 +18,8 @@ MISSED, LOST, UNEXPECTED = (
 )
 KINDS = (TWO, OVER, BESIDE, FENCE, LATE, BUFFER, MISSED, LOST, UNEXPECTED)
 DONE = ("notified", "woken", "late", "given_back", "upgraded", "made_again")
-SUFFERED = ("killed", "ended_itself", "stopped", "restarted", "cut", "reply_lost")
+BROKER = "broker_killed", "broker_stopped"
+SUFFERED = ("killed", "ended_itself", "stopped", "restarted", "cut", "reply_lost", *BROKER)
 TOLD = ("unavailable", "acquiretimeout", "leaselost", "upgradeconflict")
 
 

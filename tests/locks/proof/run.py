@@ -3,6 +3,7 @@
 import contextlib
 import os
 import random
+import signal
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from tests.concurrency.evidence import Log
 from tests.locks.proof.judge import Written, examine
 from tests.locks.proof.terms import BUFFER, NOT_EMPTY, NOT_FULL, TTL
 from tests.servers import SERVERS, Server
+from tests.servers.redis import Redis
 from tests.taskqueue.proof.judge import Findings
 
 if TYPE_CHECKING:
@@ -28,29 +30,34 @@ LOOKS, OUTAGE, STALL = 0.05, 0.5, 0.5  # seconds
 LEFT = 15.0  # seconds in which a notification that was left must reach who waits
 ACTS = ("kill",) * 6 + ("stop",) * 4
 ON_SERVERS = ("restart", "cut", "cut") + ("lose",) * 6  # a restart costs everybody some seconds
+ON_BROKERS = ("broker_killed",) * 2 + ("broker_stopped",) * 4
 LOST = ("any", "commit", "busy")
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is asked for; ``seconds``: how long, ``every``: seconds between two misfortunes."""
+    """What is asked for; ``seconds``: how long, ``every``: seconds between two misfortunes; ``hints``: with a Redis."""
 
     database: str
     seconds: float
     every: float
+    hints: bool
     seed: int
 
 
 def run(plan: Plan, folder: Path) -> Findings:
     """Carry the plan out and return what the judge found."""
-    if plan.database == "sqlite":
-        return _on(f"sqlite:///{folder}/db.sqlite3", None, plan, folder)
-    with SERVERS[plan.database]() as server:
-        return _on(server.url, server, plan, folder)
+    with contextlib.ExitStack() as stack:
+        broker = stack.enter_context(Redis()) if plan.hints else None
+        if plan.database == "sqlite":
+            return _on(f"sqlite:///{folder}/db.sqlite3", None, broker, plan, folder)
+        server = stack.enter_context(SERVERS[plan.database]())
+        return _on(server.url, server, broker, plan, folder)
 
 
-def _on(url: str, server: Server | None, plan: Plan, folder: Path) -> Findings:
+def _on(url: str, server: Server | None, broker: Redis | None, plan: Plan, folder: Path) -> Findings:
     os.environ |= {"DATABASE_URL": url, "DJANGO_SETTINGS_MODULE": SETTINGS}
+    os.environ["RESOURCEPOOL_HINTS"] = "" if broker is None else broker.url
     django.setup()
     from django.core.management import call_command
     from django.db import connection
@@ -69,7 +76,7 @@ def _on(url: str, server: Server | None, plan: Plan, folder: Path) -> Findings:
         with _fleet(log, path, plan, through) as fleet:
             for _ in range(WORKERS):
                 fleet.start()
-            _until_over(plan, fleet, Misfortunes(plan, fleet, server, wire))
+            _until_over(plan, fleet, Misfortunes(plan, fleet, server, wire, broker))
             fleet.leave()
     _take_what_is_left(log)
     steps = Step._default_manager.order_by("pk").values_list("page", "before", "fence")
@@ -121,8 +128,10 @@ def _take_what_is_left(log: Log) -> None:
 class Misfortunes:
     """What befalls workers and their database, one thing at a time."""
 
-    def __init__(self, plan: Plan, fleet: "Fleet", server: Server | None, wire: "Wire | None") -> None:
-        self.fleet, self._server, self._wire = fleet, server, wire
+    def __init__(
+        self, plan: Plan, fleet: "Fleet", server: Server | None, wire: "Wire | None", broker: Redis | None
+    ) -> None:
+        self.fleet, self._server, self._wire, self._broker = fleet, server, wire, broker
         self._chance = random.Random(f"{plan.seed}/misfortunes")
         self._acts: list[str] = []
 
@@ -130,7 +139,10 @@ class Misfortunes:
         """Have the next one happen; each kind comes before one of them comes again."""
         if not self._acts:
             self._acts = [*ACTS, *(ON_SERVERS if self._server is not None else ())]
+            self._acts += ON_BROKERS if self._broker is not None else ()
             self._chance.shuffle(self._acts)
+        if self._broker is not None and self._broker.process is not None:
+            self._broker.process.send_signal(signal.SIGCONT)
         act = self._acts.pop()
         if act == "kill":
             self.fleet.kill(self._chance.choice(self.fleet.members))
@@ -139,6 +151,8 @@ class Misfortunes:
                 self.fleet.stop(self._chance.choice(running), 2 * TTL)
         elif act == "restart":
             self._restart()
+        elif act in ON_BROKERS and self._broker is not None:
+            self._disturb(self._broker, act)
         elif self._wire is not None:
             if act == "cut":
                 self._wire.cut()
@@ -152,6 +166,16 @@ class Misfortunes:
         time.sleep(OUTAGE)
         self._server.start()
         self.fleet.log.tell("restarted", 0, since=began)
+
+    def _disturb(self, broker: Redis, act: str) -> None:
+        """Have the broker end, or stand still until the next misfortune: it accepts everything, and answers nothing."""
+        assert broker.process is not None
+        self.fleet.log.tell(act)
+        if act == "broker_stopped":
+            broker.process.send_signal(signal.SIGSTOP)
+        else:
+            broker.kill()
+            broker.start()
 
 
 def _until_over(plan: Plan, fleet: "Fleet", misfortunes: Misfortunes) -> None:
