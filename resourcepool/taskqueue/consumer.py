@@ -96,6 +96,7 @@ class Consumer:
         Raises:
             BadOption: there is no such stream.
             ClaimInTransaction: a transaction is open.
+            DatabaseUnavailable: it is away when this begins; later it is waited for.
         """
         row = self.look_up()
         logger.info("stream %s: %s", row, ", ".join(f"{name}={getattr(row, name)}" for name in LOGGED))

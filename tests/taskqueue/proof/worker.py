@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db import connection, transaction
 
+from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.taskqueue import Consumer, handler
 from tests.chaos.models import Step
 from tests.concurrency.evidence import Log
@@ -31,6 +32,8 @@ class Worker:
         while not consumer._is_stopping:
             try:
                 consumer.run()
+            except DatabaseUnavailable:  # it begins while the database is away: once more, as a supervisor does
+                time.sleep(0.2)
             except Exception as error:  # noqa: BLE001 (the judge decides what may be raised)
                 self.log.tell("unexpected", text=f"{type(error).__name__}: {error}")
                 time.sleep(0.2)
