@@ -11,7 +11,7 @@ Result = TypeVar("Result")
 
 
 def eventually(
-    predicate: Callable[[], Result], within: float = 30, because: Callable[[], object] = str
+    predicate: Callable[[], Result], within: float = 60, because: Callable[[], object] = str
 ) -> Result:
     """Return what ``predicate`` returns as soon as it is true; fail when it is not ``within`` seconds, for it hangs."""
     deadline = time.monotonic() + within
@@ -24,7 +24,7 @@ def eventually(
         time.sleep(0.005)
 
 
-def at_once(count: int, work: Callable[[int], Result], timeout: float = 30) -> list[Result]:
+def at_once(count: int, work: Callable[[int], Result], timeout: float = 60) -> list[Result]:
     """Call ``work(0)`` to ``work(count - 1)`` in as many threads, all let go at the same moment."""
     barrier = threading.Barrier(count)
 
@@ -35,7 +35,7 @@ def at_once(count: int, work: Callable[[int], Result], timeout: float = 30) -> l
     return in_threads([lambda number=number: run(number) for number in range(count)], timeout)
 
 
-def in_threads(works: Sequence[Callable[[], Result]], timeout: float = 30) -> list[Result]:
+def in_threads(works: Sequence[Callable[[], Result]], timeout: float = 60) -> list[Result]:
     """Call each in a thread of its own, with a database connection of its own; return what they returned."""
     threads = [InBackground(work) for work in works]
     deadline = time.monotonic() + timeout
@@ -69,7 +69,7 @@ class InBackground(threading.Thread):
         except BaseException as error:  # noqa: BLE001 (raised where it is asked for)
             self._error = error
 
-    def result(self, timeout: float = 30) -> Any:
+    def result(self, timeout: float = 60) -> Any:
         self.join(max(0.0, timeout))
         assert not self.is_alive(), f"still running after {timeout} s"
         if self._error is not None:

@@ -35,7 +35,7 @@ class Child:
     def output(self) -> str:
         return "".join(self.lines)
 
-    def line(self, containing: str = "", timeout: float = 45) -> str:
+    def line(self, containing: str = "", timeout: float = 90) -> str:
         """Return the next line that contains this text; fails when none comes in time."""
         deadline = time.monotonic() + timeout
         while True:
@@ -48,7 +48,7 @@ class Child:
             if containing in line:
                 return line.rstrip("\n")
 
-    def wait(self, timeout: float = 45) -> int:
+    def wait(self, timeout: float = 90) -> int:
         """Wait for its end and return its code (minus the signal that killed it)."""
         try:
             code = self.process.wait(timeout)
@@ -57,7 +57,7 @@ class Child:
         self._reader.join(5)
         return code
 
-    def succeed(self, timeout: float = 45) -> str:
+    def succeed(self, timeout: float = 90) -> str:
         """Wait for its end, which must be a success; return what it has printed."""
         code = self.wait(timeout)
         assert code == 0, f"ended with code {code}:\n{self.output}"

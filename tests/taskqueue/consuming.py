@@ -9,7 +9,7 @@ from resourcepool.models import Stream, Task
 from resourcepool.taskqueue import Consumer
 from tests.eventually import InBackground, eventually
 
-WITHIN = 30
+WITHIN = 60
 
 
 class Died(Exception):
