@@ -31,9 +31,12 @@ class Worker:
         signal.signal(signal.SIGTERM, lambda *_: consumer.stop())
         while not consumer._is_stopping:
             try:
-                consumer.run()
-            except DatabaseUnavailable:  # it begins while the database is away: once more, as a supervisor does
+                consumer.look_up()
+            except DatabaseUnavailable:  # only a beginning may fail so; a supervisor begins it again
                 time.sleep(0.2)
+                continue
+            try:
+                consumer.run()
             except Exception as error:  # noqa: BLE001 (the judge decides what may be raised)
                 self.log.tell("unexpected", text=f"{type(error).__name__}: {error}")
                 time.sleep(0.2)
