@@ -87,6 +87,7 @@ def together(name: str, outcomes: Sequence[Outcome], extra: Sequence[str]) -> Ou
         total.passed += outcome.passed
         total.failed += outcome.failed
         total.skipped += outcome.skipped
+        total.failures += outcome.failures
     if not extra and not (total.passed or total.failed or total.skipped):
         total.failed = 1
     return total
@@ -95,9 +96,20 @@ def together(name: str, outcomes: Sequence[Outcome], extra: Sequence[str]) -> Ou
 def counted(name: str, report: Path) -> Outcome:
     outcome = Outcome(name)
     if report.exists():
-        for suite in ElementTree.parse(report).iter("testsuite"):
+        tree = ElementTree.parse(report).getroot()
+        outcome.failures = failures(tree)
+        for suite in tree.iter("testsuite"):
             number = {key: int(suite.get(key, 0)) for key in ("tests", "failures", "errors", "skipped")}
             outcome.failed += number["failures"] + number["errors"]
             outcome.skipped += number["skipped"]
             outcome.passed += number["tests"] - number["failures"] - number["errors"] - number["skipped"]
     return outcome
+
+
+def failures(report: ElementTree.Element) -> list[str]:
+    """Return each test that failed, with the first line of why."""
+    return [
+        f"{test.get('classname')}::{test.get('name')}: {(why.get('message') or why.tag).splitlines()[0][:200]}"
+        for test in report.iter("testcase")
+        for why in (*test.iter("failure"), *test.iter("error"))
+    ]
