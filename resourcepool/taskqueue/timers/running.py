@@ -82,8 +82,8 @@ class RunningTimer(Attempt):
     def ended(self, result: Result, *, is_cut_off: bool = False) -> Ended:
         """Return what is to be written; what fails after the lease ran out may have failed because of that."""
         is_lost = result.error is not None and not self.lease.is_held
-        how = {"is_lost": is_lost, "has_begun": self.has_begun, "is_cut_off": is_cut_off}
-        return Ended(self.claimed, *result, **how)
+        begun = self.has_begun
+        return Ended(self.claimed, *result, is_lost=is_lost, has_begun=begun, is_cut_off=is_cut_off)
 
     def __str__(self) -> str:
         return f"timer {self.topic}/{self.name}"

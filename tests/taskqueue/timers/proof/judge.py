@@ -45,7 +45,7 @@ def _lost(written: Sequence[Written], timers: int, done: int) -> Iterable[str]:
 
 
 def _twice(events: Sequence[Event]) -> Iterable[str]:
-    """A timer is begun again only after its node was killed or stopped, its handler failed, or its database was away."""
+    """A timer is begun again only after its node was killed or stopped, its handler failed, or an outage."""
     excused = {event.pid for event in events if event.what in ("killed", "stopped")}
     restarts = [event.at for event in events if event.what == "restarted"]
     attempts: dict[int, list[Event]] = defaultdict(list)

@@ -29,7 +29,7 @@ STOPS = (2 * TTL, 6.0)  # the second one is long enough for a server to end the 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is asked for; ``over``: seconds in which the timers are due, ``every``: seconds between two kills or stops."""
+    """What is asked for; ``over``: seconds in which the timers are due, ``every``: between two kills or stops."""
 
     database: str
     timers: int
