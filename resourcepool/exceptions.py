@@ -56,6 +56,10 @@ class AcquireTimeout(ResourcePoolError, TimeoutError):
 class LeaseLost(ResourcePoolError):
     """What was held is held no longer: expired, taken away, or not confirmed in time."""
 
+    def again(self) -> "LeaseLost":
+        """Return the same, to be raised: an error that is raised again and again keeps the frames of each time."""
+        return type(self)(*self.args)
+
 
 class LeaseReleased(LeaseLost):
     """The handle was used after its holder had given the lease back."""

@@ -227,7 +227,7 @@ class Lease(KeptLease):
         if not self._state.attempt(self, give_up):
             self.lose(verbs.TAKEN)
         if self._state.lost is not None:
-            raise self._state.lost
+            raise self._state.lost.again()
 
     def _check_process(self) -> None:
         if self._pid != os.getpid():

@@ -209,7 +209,7 @@ class Ending:
     def refuse(self, lease: object) -> None:
         """Raise LeaseLost or LeaseReleased if ``lease`` has ended, or may have."""
         if self.lost is not None:
-            raise self.lost
+            raise self.lost.again()
         if self.given:
             raise LeaseReleased(f"{lease} was {self.given} before")
         if self.is_ending:

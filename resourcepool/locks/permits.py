@@ -116,7 +116,7 @@ class PermitLease(LockLease):
                 lease.was_released()
         for lease in leases:
             if lease._state.lost is not None:
-                raise lease._state.lost
+                raise lease._state.lost.again()
 
 
 class PermitHolder(NamedTuple):

@@ -16,6 +16,13 @@ BLOCK, TAKES = "with transaction.atomic(using=self._using):", "number = self._ne
 
 CHANNELS = (
     Mutation(
+        "channels: one that stood still as it began waits for its turn again",
+        SEAT,
+        "            return None\n        row: Subscription",
+        "            pass\n        row: Subscription",
+        READS,
+    ),
+    Mutation(
         "channels: a fork leaves its parent's subscription alone",
         SUBSCRIBER,
         "            return  # a fork ends",

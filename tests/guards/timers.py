@@ -132,7 +132,21 @@ TIMERS = (
         RUNS,
     ),
     Mutation(
-        "timers: a handler that finds its lease lost has not failed",
+        "timers: a claim is sent again by the rules by which it was sent",
+        BATCHES,
+        "{rule.name: rule for _, rule in asked_for}",
+        "self._rules",
+        ("tests/taskqueue/timers/test_misfortunes.py",),
+    ),
+    Mutation(
+        "timers: what fails before the lease ran out has failed",
+        RUNNING,
+        "is_lost = result.error is not None and not self.lease.is_held",
+        "is_lost = result.error is not None",
+        RUNS,
+    ),
+    Mutation(
+        "timers: a handler that fails after its lease ran out has not failed",
         CLAIMING,
         "if end.is_lost:",
         "if False:",

@@ -88,11 +88,15 @@ class Seat:
         with answer_timeout():
             retrying(connections[self.using], self._find)
 
-    def begin(self, lease: Reading) -> Subscription:
-        """Write down where hints reach this process; return the row, with its channel. Raises LeaseLost."""
+    def begin(self, lease: Reading) -> Subscription | None:
+        """Write down where hints reach this process; return the row, with its channel. Raises LeaseLost.
+
+        None: it is another one's by now, because this process stood still for too long, or was removed: look again.
+        """
         connection = connections[self.using]
         rows = Subscription.objects.using(self.using).filter(pk=lease.pk, fence=lease.fence)
-        retrying(connection, lambda: rows.update(address=hints.address()))
+        if not retrying(connection, lambda: rows.update(address=hints.address())):
+            return None
         row: Subscription | None = retrying(connection, rows.select_related("channel").first)
         if row is None:
             lease.ensure_held()

@@ -160,16 +160,19 @@ class Subscriber:
         return False
 
     async def _take(self, way: Way, until: float) -> None:
-        if self._position.is_held():
-            return
-        await way.call(self._seat.find)
-        request = self._seat.request(math.inf if math.isinf(until) else max(0.0, until - monotonic()))
-        (lease,) = await way.acquire(self._seat, request, stop=self._stop)
-        try:
-            self._position.taken(lease, await way.call(self._seat.begin, lease))
-        except BaseException:
-            await way.call(lease.abandon)
-            raise
+        while not self._position.is_held():
+            await way.call(self._seat.find)
+            request = self._seat.request(math.inf if math.isinf(until) else max(0.0, until - monotonic()))
+            (lease,) = await way.acquire(self._seat, request, stop=self._stop)
+            try:
+                row = await way.call(self._seat.begin, lease)
+                if row is not None:
+                    self._position.taken(lease, row)
+            except BaseException:
+                await way.call(lease.abandon)
+                raise
+            if row is None:
+                await way.call(lease.abandon)
 
     def _away(self, error: Exception) -> float:
         """Take note that the database is away; return when to try again."""

@@ -39,7 +39,7 @@ class RWHold(Hold):
     def ensure_held(self) -> None:
         """Return if this process may still rely on it. No I/O. Raises LeaseLost or LeaseReleased."""
         if self._broken is not None:
-            raise self._broken
+            raise self._broken.again()
         super().ensure_held()
 
     def note_loss(self, lease: LockLease) -> None:
@@ -68,7 +68,7 @@ class RWHold(Hold):
         except LeaseLost as error:
             self._broken = self._broken or error
         if self._broken is not None:
-            raise self._broken
+            raise self._broken.again()
 
     async def agive_back(self, leases: Sequence[PermitLease]) -> None:
         """``give_back`` for asyncio."""

@@ -117,7 +117,7 @@ class HeldQueue:
         self._owner.lease.ensure_held()
         why_not = self._why_not()
         if why_not is not None:
-            raise why_not
+            raise why_not.again()
 
     def skip_for(self, seconds: float | timedelta) -> None:
         """Skip it in the loop over ``queues`` for so long, in all threads: there is nothing to do on it now."""

@@ -44,7 +44,8 @@ class Batches:
         self._unwritten: dict[RunningTimer, Ended] = {}
         self._rules: dict[str, Rule] = {}
         self._rules_at = -math.inf
-        self._asked_for: dict[int, Due] = {}  # under ``_holder``, without an answer
+        # Under ``_holder``, without an answer; by rules of which some may have been replaced since.
+        self._asked_for: dict[int, tuple[Due, Rule]] = {}
         self._holder = default_holder()
         self._took = AHEAD  # seconds that a handler takes, as far as known
         self.in_hand: dict[int, RunningTimer] = {}
@@ -116,9 +117,11 @@ class Batches:
             while True:
                 timer, result = self._ended.get_nowait()
                 self._took += (timer.took - self._took) / 8
-                if result.error is not None:
-                    logger.warning("%s failed in attempt %d: %s", timer, timer.attempt, result.error)
-                self._unwritten.setdefault(timer, timer.ended(result))
+                ended = timer.ended(result)
+                if ended.error is not None:
+                    how = "lost its lease" if ended.is_lost else "failed"
+                    logger.warning("%s %s in attempt %d: %s", timer, how, timer.attempt, ended.error)
+                self._unwritten.setdefault(timer, ended)
 
     def _room(self) -> int:
         """Return how many more may be claimed: what the threads do in a moment, for they begin in order."""
@@ -152,11 +155,11 @@ class Batches:
 
     def _exchange(self, due: list[Due]) -> int:
         """Write, claim, and have run what was claimed; return how many these are."""
-        self._asked_for.update({one.pk: one for one in due})
+        asked_for, rules = self._ask_for(due)
         for timer in self._unwritten:
             timer.lease.let_go()  # no renewal finds another fence
-        ends, asked_for = list(self._unwritten.values()), list(self._asked_for.values())
-        send = partial(claiming.exchange, self._using, ends, asked_for, self._rules, self._holder)
+        ends = list(self._unwritten.values())
+        send = partial(claiming.exchange, self._using, ends, asked_for, rules, self._holder)
         claimed, locked = retrying(connections[self._using], send)
         late = {one.pk for one in asked_for if one.is_late}
         self._holder, self._asked_for = default_holder(), {}
@@ -170,6 +173,12 @@ class Batches:
         self.in_hand.update({one.claimed.pk: one for one in begun})
         self._workers.run(begun, self._threads)
         return len(begun)
+
+    def _ask_for(self, due: list[Due]) -> tuple[list[Due], dict[str, Rule]]:
+        """Return what to claim, with what was asked for without an answer, and the rules for that."""
+        self._asked_for.update({one.pk: (one, self._rules[one.topic]) for one in due})
+        asked_for = self._asked_for.values()
+        return [one for one, _ in asked_for], {rule.name: rule for _, rule in asked_for}
 
     def _overdue_at(self) -> list[float]:
         return [timer.overdue_at for timer in self._running if timer.overdue_at is not None]

@@ -67,7 +67,7 @@ class Claimed(NamedTuple):
 class Ended(NamedTuple):
     """What came of an attempt; ``error`` None: it was handled; ``is_given_back``: it was not tried to its end.
 
-    ``delay``: seconds until one that was given back may begin again. ``is_lost``: its lease ran out before its end.
+    ``delay``: seconds until one that was given back may begin again. ``is_lost``: it failed after its lease ran out.
     """
 
     claimed: Claimed

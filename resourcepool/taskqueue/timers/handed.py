@@ -65,10 +65,17 @@ def handle(
         _write(using, timer, timer.ended(cut_off, is_cut_off=True))
         raise
     _end_if_forked(pid)
-    result = tidied(result)
-    _write(using, timer, timer.ended(result))
-    how = "given back" if result.is_given_back else "handled" if result.error is None else "failed"
-    return f"{timer}: {how} in attempt {timer.attempt}"
+    ended = timer.ended(tidied(result))
+    _write(using, timer, ended)
+    return f"{timer}: {_how(ended)} in attempt {timer.attempt}"
+
+
+def _how(ended: Ended) -> str:
+    if ended.is_given_back:
+        return "given back"
+    if ended.error is None:
+        return "handled"
+    return "lost its lease" if ended.is_lost else "failed"
 
 
 def _end_if_forked(pid: int) -> None:

@@ -66,9 +66,8 @@ class Handing(Batches):
         return len(handed)
 
     def _set_aside(self, due: list[Due]) -> list[Claimed]:
-        self._asked_for.update({one.pk: one for one in due})
-        asked_for = list(self._asked_for.values())
-        set_aside = partial(claiming.hand_over, self._using, asked_for, self._rules, self._holder)
+        asked_for, rules = self._ask_for(due)
+        set_aside = partial(claiming.hand_over, self._using, asked_for, rules, self._holder)
         handed = retrying(connections[self._using], set_aside)
         self._holder, self._asked_for = default_holder(), {}
         late = {one.pk for one in asked_for if one.is_late}

@@ -80,8 +80,10 @@ class RunningTimer(Attempt):
             self.took = monotonic() - begun_at
 
     def ended(self, result: Result, *, is_cut_off: bool = False) -> Ended:
-        """Return what is to be written."""
-        return Ended(self.claimed, *result, has_begun=self.has_begun, is_cut_off=is_cut_off)
+        """Return what is to be written; what fails after the lease ran out may have failed because of that."""
+        is_lost = result.error is not None and not self.lease.is_held
+        begun = self.has_begun
+        return Ended(self.claimed, *result, is_lost=is_lost, has_begun=begun, is_cut_off=is_cut_off)
 
     def __str__(self) -> str:
         return f"timer {self.topic}/{self.name}"

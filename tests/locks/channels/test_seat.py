@@ -13,7 +13,7 @@ from resourcepool.exceptions import (
 )
 from resourcepool.leases.keeper import keeper
 from resourcepool.locks import Channel
-from resourcepool.locks.channels.seat import Reading
+from resourcepool.locks.channels.seat import Reading, Seat
 from resourcepool.models import Broadcast, Subscription
 from tests.app.rows import expire, steal
 from tests.eventually import InBackground
@@ -167,3 +167,22 @@ def test_a_message_of_a_channel_that_was_removed_passes_over_none_of_the_new_one
         old.done()
     assert reader.cursor == 0
     assert all_of(reader) == [2]
+
+
+@pytest.mark.parametrize("name", [None, "a"])
+def test_one_that_stands_still_just_as_it_begins_waits_for_its_turn_again(
+    monkeypatch: pytest.MonkeyPatch, name: str | None
+) -> None:
+    channel, begin, thieves = filled(2), Seat.begin, list[object]()
+
+    def late(self: Seat, lease: Reading) -> Subscription:
+        if not thieves:
+            row = Subscription.objects.get(pk=lease.pk)
+            thieves.append(steal(row, "another one, which has died by now"))
+            expire(row)
+        return begin(self, lease)
+
+    monkeypatch.setattr(Seat, "begin", late)
+    with channel.subscribe(name, from_="start") as reader:
+        assert all_of(reader) == [1, 2]
+    assert thieves

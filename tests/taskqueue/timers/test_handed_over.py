@@ -197,6 +197,21 @@ def test_a_failed_one_is_handed_over_again(carrier: Carrier) -> None:
     assert states() == {"a": "dead"}
 
 
+def test_one_that_fails_after_its_lease_ran_out_is_handed_over_again_as_after_a_death(carrier: Carrier) -> None:
+    @timers.on("t")
+    def stand_still(one: Any) -> None:
+        if one.attempt == 1:
+            expire(timer())
+            one.lease.lose("not renewed")
+            raise ValueError("the server has gone away")
+
+    due()
+    for how in ("lost its lease in attempt 1", "handled in attempt 2"):
+        (message,) = handed_over(carrier)
+        assert handed.handle(*message) == f"timer t/a: {how}"
+    assert (timer().state, timer().failures, timer().deaths) == ("done", 0, 1)
+
+
 def test_a_recurring_one_goes_on(carrier: Carrier, seen: list[Any]) -> None:
     made = due(every=60)
     (message,) = handed_over(carrier)

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from resourcepool.exceptions import LeaseLost
+from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
 from resourcepool.models import Timer, Topic
 from resourcepool.taskqueue import timers
+from resourcepool.taskqueue.timers import claiming
 from tests.app.rows import expire
 from tests.eventually import eventually
 from tests.spawned import Spawner
@@ -226,3 +227,31 @@ def test_of_a_change_and_the_handler_exactly_one_wins(kind: str, spawn: Spawner)
     expected = {"cancel": "cancelled", "reschedule": "pending", "replace": "pending"}[kind]
     found = states()
     assert {found[name] for name in winners} <= {expected}
+
+
+@pytest.mark.parametrize("by", ["its own threads", "another process"])
+def test_a_claim_whose_answer_was_lost_is_taken_up_also_when_the_node_may_handle_its_topic_no_more(
+    by: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[Any] = []
+    timers.on("t")(sent.append)
+    name = "exchange" if by == "its own threads" else "hand_over"
+    send = getattr(claiming, name)
+
+    def lost(*args: Any) -> Any:
+        answer = send(*args)
+        if Topic.objects.filter(requires={}).update(requires={"zone": "another"}):
+            raise DatabaseUnavailable("no answer, because the process stood still")
+        return answer
+
+    @contextlib.contextmanager
+    def carrier() -> Any:
+        yield lambda *message: sent.append(message)
+
+    monkeypatch.setattr(claiming, name, lost)
+    monkeypatch.setattr("resourcepool.taskqueue.timers.batches.RULES_READ", 0)
+    topic()
+    due()
+    with handling(by=None if name == "exchange" else carrier):
+        eventually(lambda: sent, WITHIN)
+    assert (timer().attempts, timer().deaths) == ((1, 0) if name == "exchange" else (0, 0))

@@ -4,7 +4,7 @@ import datetime
 from typing import Any
 
 import pytest
-from django.db import transaction
+from django.db import OperationalError, transaction
 from django.utils import timezone
 
 from resourcepool.dialect import DbLater
@@ -166,6 +166,30 @@ def test_a_handler_that_finds_its_lease_lost_has_not_failed_but_begins_again() -
             expire(timer())  # as after a pause of its process, in which nobody else took it
         with transaction.atomic(), one.guard():
             topic("written")
+
+    due()
+    with handling():
+        over(1)
+    assert ran == [(1, ""), (2, "expired")]
+    assert (timer().state, timer().failures, timer().deaths) == ("done", 0, 1)
+
+
+def gone_away() -> bool:
+    raise OperationalError("the server has ended a session that stood still in a transaction")
+
+
+@pytest.mark.parametrize("end", [gone_away, lambda: False])
+def test_a_handler_that_fails_after_its_lease_ran_out_has_not_failed_but_begins_again(end: Any) -> None:
+    ran: list[Any] = []
+
+    @timers.on("t")
+    def stand_still(one: Any) -> bool | None:
+        ran.append((one.attempt, one.previous_end))
+        if one.attempt > 1:
+            return None
+        expire(timer())
+        one.lease.lose("not renewed")
+        return bool(end())
 
     due()
     with handling():

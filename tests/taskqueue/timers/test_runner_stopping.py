@@ -89,3 +89,23 @@ def test_a_timer_that_runs_for_too_long_has_failed_and_its_process_ends() -> Non
     assert states() == {"a": "dead", "b": "pending"}
     assert timer().outcome == "it ran longer than its max_runtime of 0.2 s"
     assert timer("b").previous_end == "revoked"
+
+
+def test_one_that_ran_for_too_long_because_its_process_stood_still_has_not_failed() -> None:
+    gate, died = Gate(), list[str]()
+    timers.on("t", max_runtime=0.2)(gate)
+    due()
+
+    def die(why: str) -> Any:
+        died.append(why)
+        raise SystemExit
+
+    runner = TimerRunner(die=die)
+    running = InBackground(runner.run)
+    assert gate.began.wait(WITHIN)
+    gate.tasks[0].lease.lose("not renewed")
+    with pytest.raises(SystemExit):
+        running.result(WITHIN)
+    gate.may_end.set()
+    assert died == ["timer t/a ran for more than 0.2 s"]
+    assert (timer().state, timer().failures) == ("running", 0), "it expires"

@@ -1,1 +1,1 @@
-"""Timers under misfortunes: nodes killed every 2 s, their database restarted; see ``__main__``."""
+"""Timers under misfortunes: nodes killed or stopped every 2 s, their database restarted; see ``__main__``."""

@@ -26,7 +26,8 @@ def examine(events: Iterable[Event], written: Sequence[Written], timers: int, do
     found.violations[TWICE] += _twice(ordered)
     found.violations[LATE] += _late(written)
     found.violations[UNEXPECTED] += [event.text for event in ordered if event.what == "unexpected"]
-    counts = {word: sum(event.what == word for event in ordered) for word in ("killed", "restarted", "failed")}
+    words = ("killed", "stopped", "restarted", "failed")
+    counts = {word: sum(event.what == word for event in ordered) for word in words}
     found.figures |= {
         "timers": timers,
         "done": done,
@@ -44,11 +45,12 @@ def _lost(written: Sequence[Written], timers: int, done: int) -> Iterable[str]:
 
 
 def _twice(events: Sequence[Event]) -> Iterable[str]:
-    """A timer is begun again only after its node was killed, its handler failed, or its database was away."""
-    excused = {event.pid for event in events if event.what == "killed"}
+    """A timer is begun again only after its node was killed or stopped, its handler failed, or an outage."""
+    excused = {event.pid for event in events if event.what in ("killed", "stopped")}
     restarts = [event.at for event in events if event.what == "restarted"]
     attempts: dict[int, list[Event]] = defaultdict(list)
-    for event in events:
+    # By their fences: a node that stood still may note late what it began before another one did.
+    for event in sorted(events, key=lambda event: (event.fence, event.at)):
         if event.what == "began":
             before = attempts[event.pk]
             if before and not (event.text and _has_cause(before[-1], event, excused, restarts)):

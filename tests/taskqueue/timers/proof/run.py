@@ -1,9 +1,10 @@
-"""One run: a private database, nodes that are killed every so often, a restart; then the judge looks."""
+"""One run: a private database, nodes that are killed or stopped every so often, a restart; then the judge looks."""
 
 import os
 import random
 import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,11 +24,12 @@ SETTINGS = "tests.chaos.settings"
 PATIENCE = 90.0  # seconds without any timer being done, after which the run ends
 LOOKS = 0.1  # seconds
 OUTAGE = 0.5
+STOPS = (2 * TTL, 6.0)  # the second one is long enough for a server to end the session of one that stood still
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is asked for; ``over``: seconds in which the timers are due, ``every``: seconds between two kills."""
+    """What is asked for; ``over``: seconds in which the timers are due, ``every``: between two kills or stops."""
 
     database: str
     timers: int
@@ -101,12 +103,15 @@ def _until_done(plan: Plan, fleet: "Fleet", server: Server, log: Log) -> None:
     from tests.taskqueue.proof.run import _replace_the_dead
 
     chance = random.Random(f"{plan.seed}/kills")
+    acts = [fleet.kill, fleet.kill, *(partial(fleet.stop, seconds=seconds) for seconds in STOPS)]
     begun_at = changed_at = time.monotonic()
     kill_at, restart_at, left = begun_at + plan.every, begun_at + plan.over / 2, -1
     while left and time.monotonic() < changed_at + PATIENCE:
         _replace_the_dead(fleet)
+        fleet.go_on()
         if time.monotonic() > kill_at:
-            fleet.kill(chance.choice(fleet.members))
+            if running := fleet.running():
+                chance.choice(acts)(chance.choice(running))
             kill_at = time.monotonic() + plan.every
         if time.monotonic() > restart_at:
             restart_at = float("inf")

@@ -35,3 +35,10 @@ def test_it_may_begin_again_after_a_death_or_an_outage() -> None:
     again = Event(3, "began", 8, 0, 6, 0.1, "expired")
     assert examine([*GOOD, Event(2.5, "killed", 7), again], WROTE, 1, 1).is_clean
     assert examine([*GOOD, Event(2.5, "restarted", 0), again], WROTE, 1, 1).is_clean
+    assert examine([*GOOD, Event(2.5, "stopped", 7), again], WROTE, 1, 1).is_clean
+
+
+def test_one_that_stood_still_may_note_late_that_it_began() -> None:
+    stood_still = [Event(0.5, "stopped", 6), Event(3, "began", 6, 0, 4, 0.01)]
+    again = [Event(1, "began", 7, 0, 5, 0.01, "expired"), Event(2, "ended", 7, 0, 5)]
+    assert examine([*again, *stood_still], WROTE, 1, 1).is_clean
