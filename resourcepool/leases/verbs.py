@@ -320,8 +320,8 @@ def _compose(
 ) -> str:
     speaks, table = dialect.of(connection), table_of(connection, model)
     busy, fence, holder = table.busy_before, table.fence, table.holder
-    by_key = f"CASE {table.pk}{' WHEN %s THEN %s' * count} END"
-    later = speaks.later.replace("%s", f"({by_key})") if differ else speaks.later
+    each = f"CASE {table.pk}{' WHEN %s THEN %s' * count} END"
+    later = speaks.later.replace("%s", f"({each})") if differ else speaks.later
     changes = {
         "claim": f"{busy} = {later}, {fence} = {speaks.next_fence.format(fence=fence)}, {holder} = %s",
         "hand over": f"{busy} = {later}, {fence} = {fence} + 1, {holder} = %s",
@@ -329,7 +329,10 @@ def _compose(
         "release": f"{busy} = {later}, {fence} = {fence} + 1, {holder} = ''",
         "adopt": f"{busy} = {later}, {fence} = {fence} + 1, {holder} = %s",
     }
-    update = f"UPDATE {table.name} SET {changes[verb]} WHERE "  # noqa: S608 (quoted names)
+    # By the key: of the last free rows MariaDB would find one by the index on ``busy_before``, among all the entries of
+    # earlier leases that are not purged yet, and lock what it reads.
+    by_key = speaks.by_index.format(index="PRIMARY")
+    update = f"UPDATE {table.name}{by_key} SET {changes[verb]} WHERE "  # noqa: S608 (quoted names)
     if verb == "claim":
         return update + f"{table.pk} = %s AND {table.free}"
     if count == 1:
@@ -337,5 +340,5 @@ def _compose(
     else:
         # Not "(pk, fence) IN (..)": with one pair MariaDB reads the whole table for it.
         keys = ", ".join(["%s"] * count)
-        match = f"{table.pk} IN ({keys}) AND {fence} = {by_key}"
+        match = f"{table.pk} IN ({keys}) AND {fence} = {each}"
     return update + match + (f" AND {busy} > {speaks.now}" if verb in ("renew", "adopt") else "")
