@@ -15,8 +15,8 @@ from resourcepool.database.where import ANYWHERE, Where
 from resourcepool.dialect import KeyField
 from resourcepool.exceptions import BadOption
 from resourcepool.leases.models import AbstractLease
+from resourcepool.leases.statements import key
 from resourcepool.leases.table import inherited_from, table_of
-from resourcepool.leases.verbs import key
 
 MAX_NAME = 200
 

@@ -1,8 +1,7 @@
 """The verbs that change a leased row. Each is one UPDATE whose row count is the answer.
 
 The idea is document 000's (R0.2: of two equal ``UPDATE .. WHERE`` exactly one reports a changed row), with a
-fencing token instead of its timestamp as the proof of ownership. The text of each statement is built once per
-model and database.
+fencing token instead of its timestamp as the proof of ownership.
 """
 
 import contextlib
@@ -17,18 +16,15 @@ from resourcepool import dialect
 from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import A_LITTLE, Unsettled, answer_timeout, retrying
 from resourcepool.database.where import ANYWHERE, Where
-from resourcepool.dialect import DbNow, KeyField, micros
+from resourcepool.dialect import DbNow, micros
 from resourcepool.events import say
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.leases.models import LeaseQuerySet
-from resourcepool.leases.table import Model, table_of
+from resourcepool.leases.statements import Held, Spans, change, claim_text, key
+from resourcepool.leases.table import Model
 from resourcepool.leases.terms import Grant, Terms, default_holder
 
-Held = Sequence[tuple[Any, int]]  # (primary key, fence) pairs
-Spans = float | Sequence[float]  # seconds: for all of them, or for each
-
 BATCH = 1_000
-MOST_TEXTS = 10_000  # remembered
 TAKEN = say("taken")
 ORDERLY = (DatabaseError, InterfaceError, ResourcePoolError)  # all else was raised by a signal handler
 
@@ -48,7 +44,7 @@ def claim(
 
     def send() -> Grant | None:
         nonlocal first_sent_at
-        sql = _claim_text(connection, model, where)  # here, because it may ask the server for its version
+        sql = claim_text(connection, model, where)  # here, because it may ask the server for its version
         sent_at = monotonic()
         first_sent_at = first_sent_at or sent_at
         fence = dialect.run(connection, sql, params, fence_after_update)
@@ -84,7 +80,7 @@ def adopt(connection: BaseDatabaseWrapper, model: Model, pk: Any, fence: int, te
         # Under a name that others use, too, it may be theirs; if it is ours, it expires unused.
         return int(terms.holder_is_unique and row == (fence + 1, name))
 
-    send = partial(_change, connection, model, "adopt", [(pk, fence)], terms.ttl, name)
+    send = partial(change, connection, model, "adopt", [(pk, fence)], terms.ttl, name)
     granted = retrying(connection, send, settle=settle) == 1
     return Grant(pk, fence + 1, name, first_sent_at) if granted else None
 
@@ -104,7 +100,7 @@ def claim_all(
             if len(fences) < len(pks):
                 return None
             sent_at = monotonic()
-            _change(connection, model, "hand over", list(fences.items()), terms.ttl, holder)
+            change(connection, model, "hand over", list(fences.items()), terms.ttl, holder)
         return [Grant(pk, fence + 1, holder, sent_at) for pk, fence in fences.items()]
 
     def settle() -> list[Grant] | None:
@@ -127,12 +123,12 @@ def renew(connection: BaseDatabaseWrapper, model: Model, held: Held, ttl: float)
 
     Returns how many were still held. If fewer than given, ``live_fences`` tells which.
     """
-    return retrying(connection, partial(_change, connection, model, "renew", held, ttl))
+    return retrying(connection, partial(change, connection, model, "renew", held, ttl))
 
 
 def renew_unless_locked(connection: BaseDatabaseWrapper, model: Model, held: Held, ttls: Spans) -> int | None:
     """``renew``; None (and nothing is renewed) when a transaction keeps one of the rows locked."""
-    send: Callable[[], int | None] = partial(_change, connection, model, "renew", held, ttls)
+    send: Callable[[], int | None] = partial(change, connection, model, "renew", held, ttls)
     return retrying(connection, send, busy=lambda: None)
 
 
@@ -163,7 +159,7 @@ def release(
     Args:
         trusted_until: the time, by this process's clock, until which nobody else can have claimed the row.
     """
-    send = partial(_change, connection, model, "release", [(pk, fence)], cooldown)
+    send = partial(change, connection, model, "release", [(pk, fence)], cooldown)
     settle = partial(was_given_back, connection, model, pk, fence, trusted_until)
     return retrying(connection, send, settle=settle) == 1
 
@@ -189,14 +185,14 @@ def release_all(
     connection: BaseDatabaseWrapper, model: Model, held: Held, cooldowns: Spans, where: Where = ANYWHERE
 ) -> int:
     """Give up to ``BATCH`` leases back at once, in one try, if they match ``where``; returns how many were released."""
-    return _change(connection, model, "release", held, cooldowns, where=where)
+    return change(connection, model, "release", held, cooldowns, where=where)
 
 
 def hand_over_all(
     connection: BaseDatabaseWrapper, model: Model, held: Held, *, to: str, ttl: float, where: Where = ANYWHERE
 ) -> int:
     """Pass up to ``BATCH`` leases to ``to``, in one try, if they match ``where``; returns how many were passed on."""
-    return _change(connection, model, "hand over", held, ttl, to, where=where)
+    return change(connection, model, "hand over", held, ttl, to, where=where)
 
 
 def hand_over(
@@ -210,7 +206,7 @@ def hand_over(
             raise Unsettled
         return int(row == (fence + 1, to))
 
-    send = partial(_change, connection, model, "hand over", [(pk, fence)], ttl, to)
+    send = partial(change, connection, model, "hand over", [(pk, fence)], ttl, to)
     return retrying(connection, send, settle=settle) == 1
 
 
@@ -227,14 +223,6 @@ def live_fences(
 def rows_of(connection: BaseDatabaseWrapper, model: Model) -> LeaseQuerySet:
     """Return all rows of ``model`` on this connection's database, whatever its default manager hides."""
     return LeaseQuerySet(model=model, using=connection.alias)
-
-
-def key(connection: BaseDatabaseWrapper, model: Model, pk: Any) -> Any:
-    """Return a primary key as the driver wants it (a UUID is text on MySQL)."""
-    field: Any = model._meta.pk
-    if type(pk) is int or (type(pk) is str and isinstance(field, KeyField)):
-        return pk
-    return field.get_db_prep_value(pk, connection)
 
 
 def _undo_unheard(
@@ -264,81 +252,3 @@ def _undo_unheard(
 
     with contextlib.suppress(*ORDERLY), answer_timeout(A_LITTLE):
         retrying(connection, undo, busy=lambda: None)
-
-
-def _change(
-    connection: BaseDatabaseWrapper,
-    model: Model,
-    verb: str,
-    held: Held,
-    spans: Spans,
-    *texts: str,
-    where: Where = ANYWHERE,
-) -> int:
-    keys = [key(connection, model, pk) for pk, _ in held]
-    each = [micros(span) for span in spans] if isinstance(spans, Sequence) else [micros(spans)]
-    if len(held) == 1:
-        sql, params = _text(connection, model, verb), [each[0], *texts, keys[0], held[0][1]]
-    else:
-        differ = len(set(each)) > 1
-        sql = _compose(connection, model, verb, len(held), differ=differ)
-        fences = _by_key(keys, [fence for _, fence in held])
-        params = [*(_by_key(keys, each) if differ else each[:1]), *texts, *keys, *fences]
-    return dialect.run(connection, sql + where.sql, [*params, *where.params], dialect.row_count)
-
-
-def _by_key(keys: list[Any], values: list[int]) -> list[Any]:
-    """Return the parameters of a CASE expression."""
-    return [param for pair in zip(keys, values, strict=True) for param in pair]
-
-
-_texts: dict[tuple[Any, ...], str] = {}
-
-
-def _claim_text(connection: BaseDatabaseWrapper, model: Model, where: Where) -> str:
-    which = (model, connection.alias, where.sql)
-    if which not in _texts:
-        speaks, table = dialect.of(connection), table_of(connection, model)
-        sql = speaks.claim_at_once(
-            connection, _text(connection, model, "claim") + where.sql, table.name, table.pk
-        )
-        if len(_texts) >= MOST_TEXTS:  # each selector has its own
-            _texts.clear()
-        _texts[which] = sql + speaks.returning.format(fence=table.fence)
-    return _texts[which]
-
-
-def _text(connection: BaseDatabaseWrapper, model: Model, verb: str) -> str:
-    key = (model, connection.vendor, verb)
-    if key not in _texts:
-        _texts[key] = _compose(connection, model, verb, 1)
-    return _texts[key]
-
-
-def _compose(
-    connection: BaseDatabaseWrapper, model: Model, verb: str, count: int, *, differ: bool = False
-) -> str:
-    speaks, table = dialect.of(connection), table_of(connection, model)
-    busy, fence, holder = table.busy_before, table.fence, table.holder
-    each = f"CASE {table.pk}{' WHEN %s THEN %s' * count} END"
-    later = speaks.later.replace("%s", f"({each})") if differ else speaks.later
-    changes = {
-        "claim": f"{busy} = {later}, {fence} = {speaks.next_fence.format(fence=fence)}, {holder} = %s",
-        "hand over": f"{busy} = {later}, {fence} = {fence} + 1, {holder} = %s",
-        "renew": f"{busy} = {speaks.greatest}({busy}, {later})",
-        "release": f"{busy} = {later}, {fence} = {fence} + 1, {holder} = ''",
-        "adopt": f"{busy} = {later}, {fence} = {fence} + 1, {holder} = %s",
-    }
-    # By the key: of the last free rows MariaDB would find one by the index on ``busy_before``, among all the entries of
-    # earlier leases that are not purged yet, and lock what it reads.
-    by_key = speaks.by_index.format(index="PRIMARY")
-    update = f"UPDATE {table.name}{by_key} SET {changes[verb]} WHERE "  # noqa: S608 (quoted names)
-    if verb == "claim":
-        return update + f"{table.pk} = %s AND {table.free}"
-    if count == 1:
-        match = f"{table.pk} = %s AND {fence} = %s"
-    else:
-        # Not "(pk, fence) IN (..)": with one pair MariaDB reads the whole table for it.
-        keys = ", ".join(["%s"] * count)
-        match = f"{table.pk} IN ({keys}) AND {fence} = {each}"
-    return update + match + (f" AND {busy} > {speaks.now}" if verb in ("renew", "adopt") else "")

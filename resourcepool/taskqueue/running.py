@@ -47,13 +47,14 @@ class GivenBack(ResourcePoolError):
 class Result(NamedTuple):
     """What came of an attempt; ``error`` is None when the task is done, ``is_given_back`` when it was not tried.
 
-    ``delay``: seconds until one that was given back may begin again.
+    ``delay``: seconds until one that was given back may begin again. ``is_lost``: it failed because its time was over.
     """
 
     outcome: str
     error: str | None = None
     is_given_back: bool = False
     delay: float = 0.0
+    is_lost: bool = False
 
 
 class Attempt:
@@ -83,6 +84,11 @@ class Attempt:
         """Ask the handler to stop."""
         self._stopping.set()
 
+    @property
+    def lost(self) -> threading.Event:
+        """Set when it is known that another process may begin it again."""
+        raise NotImplementedError
+
     def ensure_held(self) -> None:
         """Raise LeaseLost when it is another one's turn."""
         raise NotImplementedError
@@ -110,7 +116,8 @@ class Attempt:
             if self.ends_process(error):
                 raise
             logger.warning("%s failed in attempt %d", self, self.attempt, exc_info=True)
-            return Result("", _line(f"{type(error).__name__}: {_said(error)}"))
+            is_lost = isinstance(error, LeaseLost) and self.lost.is_set()
+            return Result("", _line(f"{type(error).__name__}: {_said(error)}"), is_lost=is_lost)
 
 
 class RunningTask(Attempt):

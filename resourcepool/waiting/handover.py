@@ -13,8 +13,8 @@ from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import rows_read
 from resourcepool.dialect import RowUpdate
 from resourcepool.leases import verbs
+from resourcepool.leases.statements import key
 from resourcepool.leases.table import Model, table_of
-from resourcepool.leases.verbs import key
 from resourcepool.waiting import tickets
 from resourcepool.waiting.allot import WaitingTicket, allot
 from resourcepool.waiting.contention import releasing, speed_of

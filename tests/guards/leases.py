@@ -1,6 +1,6 @@
 """The guards of a single lease: its verbs, its handle, its end."""
 
-from tests.guards.mutation import CONTRACT, LEASE, TERMS, VERBS, Mutation
+from tests.guards.mutation import CONTRACT, LEASE, STATEMENTS, TERMS, VERBS, Mutation
 
 LEASES = (
     Mutation(
@@ -68,7 +68,7 @@ LEASES = (
     ),
     Mutation(
         "fence out of renew, release, hand over",
-        VERBS,
+        STATEMENTS,
         'match = f"{table.pk} = %s AND {fence} = %s"',
         'match = f"{table.pk} = %s AND ({fence} = %s OR 1 = 1)"',
         CONTRACT,
@@ -76,7 +76,7 @@ LEASES = (
     *(
         Mutation(
             f"fence out of {verb} alone",
-            VERBS,
+            STATEMENTS,
             'match = f"{table.pk} = %s AND {fence} = %s"',
             'match = f"{table.pk} = %s AND ({fence} = %s" + (" OR 1 = 1)" if verb == "' + verb + '" else ")")',
             CONTRACT,
@@ -85,7 +85,7 @@ LEASES = (
     ),
     Mutation(
         "fences out of a batch",
-        VERBS,
+        STATEMENTS,
         "IN ({keys}) AND {fence} = {by_key}",
         "IN ({keys}) AND {fence} >= 0 * {by_key}",
         CONTRACT,
@@ -99,7 +99,7 @@ LEASES = (
     ),
     Mutation(
         "a batch is renewed for the ttl of its first",
-        VERBS,
+        STATEMENTS,
         "differ = len(set(each)) > 1",
         "differ = False",
         (*CONTRACT, "tests/leases/test_keeper.py"),
@@ -114,7 +114,7 @@ LEASES = (
     *(
         Mutation(
             f"expiry out of {verb}",
-            VERBS,
+            STATEMENTS,
             'if verb in ("renew", "adopt") else ""',
             f'if verb in ("renew", "adopt") and verb != "{verb}" else ""',
             CONTRACT,
@@ -123,7 +123,7 @@ LEASES = (
     ),
     Mutation(
         "an adoption does not raise the fence",
-        VERBS,
+        STATEMENTS,
         """"adopt": f"{busy} = {later}, {fence} = {fence} + 1""",
         """"adopt": f"{busy} = {later}, {fence} = {fence}""",
         CONTRACT,
@@ -143,21 +143,21 @@ LEASES = (
     ),
     Mutation(
         "a shorter renewal shortens",
-        VERBS,
+        STATEMENTS,
         "{speaks.greatest}({busy}, {later})",
         "{later}",
         CONTRACT,
     ),
     Mutation(
         "a claim does not raise the fence",
-        VERBS,
+        STATEMENTS,
         "{fence} = {speaks.next_fence.format(fence=fence)}, {holder} = %s",
         "{fence} = {fence}, {holder} = %s",
         CONTRACT,
     ),
     Mutation(
         "a release does not raise the fence",
-        VERBS,
+        STATEMENTS,
         '''"release": f"{busy} = {later}, {fence} = {fence} + 1, {holder} = ''"''',
         '''"release": f"{busy} = {later}, {fence} = {fence}, {holder} = ''"''',
         CONTRACT,
@@ -199,7 +199,7 @@ LEASES = (
     ),
     Mutation(
         "fence out of guard",
-        VERBS,
+        STATEMENTS,
         'match = f"{table.pk} = %s AND {fence} = %s"',
         'match = f"{table.pk} = %s AND ({fence} = %s" + (" OR 1 = 1)" if verb == "renew" else ")")',
         ("tests/leases/test_guard.py",),

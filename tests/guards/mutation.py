@@ -20,6 +20,7 @@ class Mutation(NamedTuple):
 CONTRACT = ("tests/leases/test_contract.py", "tests/leases/test_contract_in_time.py")
 CHECKS = ("tests/validity", "tests/proxies/checking")
 VERBS, LEASE, TERMS = "leases/verbs.py", "leases/lease.py", "leases/terms.py"
+STATEMENTS = "leases/statements.py"
 LINE = "waiting/line.py"
 HANDLES = ("tests/queues/serving/test_held.py", "tests/queues/test_guard.py")
 MEMBERS = (

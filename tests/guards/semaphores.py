@@ -2,7 +2,7 @@
 
 from tests.guards.mutation import Mutation
 
-SEVERAL, VERBS = "waiting/several.py", "leases/verbs.py"
+SEVERAL, STATEMENTS = "waiting/several.py", "leases/statements.py"
 PERMITS, SEMAPHORE, HOLDS, RESIZING, RELEASING, ROWS = (
     f"locks/{name}.py" for name in ("permits", "semaphore", "process_holds", "resizing", "releasing", "rows")
 )
@@ -58,7 +58,7 @@ SEMAPHORES = (
     ),
     Mutation(
         "permits: a condition belongs to the release",
-        VERBS,
+        STATEMENTS,
         "sql + where.sql, [*params, *where.params]",
         "sql, params",
         TOGETHER,

@@ -118,7 +118,25 @@ TIMERS = (
         RUNS,
     ),
     Mutation(
-        "timers: what waits for a thread is given back", RUNNING, "if self.is_stopping:", "if False:", RUNS
+        "timers: what waits for a thread is given back",
+        RUNNING,
+        "if self.is_stopping or",
+        "if",
+        RUNS,
+    ),
+    Mutation(
+        "timers: one whose lease ran out before its turn is given back",
+        RUNNING,
+        " or not self.lease.is_held:",
+        ":",
+        RUNS,
+    ),
+    Mutation(
+        "timers: a handler that finds its lease lost has not failed",
+        CLAIMING,
+        "if end.is_lost:",
+        "if False:",
+        RUNS,
     ),
     Mutation("timers: canaries", GATE, "if CANARY in labels and not rule.on_canary:", "if False:", NODES),
     Mutation("timers: required labels", GATE, "labels.get(key) != value for", "False for", NODES),

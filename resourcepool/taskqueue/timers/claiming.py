@@ -67,7 +67,7 @@ class Claimed(NamedTuple):
 class Ended(NamedTuple):
     """What came of an attempt; ``error`` None: it was handled; ``is_given_back``: it was not tried to its end.
 
-    ``delay``: seconds until one that was given back may begin again.
+    ``delay``: seconds until one that was given back may begin again. ``is_lost``: its lease ran out before its end.
     """
 
     claimed: Claimed
@@ -75,6 +75,7 @@ class Ended(NamedTuple):
     error: str | None = None
     is_given_back: bool = False
     delay: float = 0.0
+    is_lost: bool = False
     has_begun: bool = True
     is_cut_off: bool = False
 
@@ -230,6 +231,8 @@ def _write(using: str, ends: Collection[Ended]) -> set[int]:
         claimed = end.claimed
         if found[claimed.pk][1] != claimed.schedule:
             claimed = claimed._replace(next_at=None)  # cancelled meanwhile
+        if end.is_lost:
+            continue  # whoever claims it next counts a death
         if end.is_given_back:
             _give_back(using, claimed, end)
         elif end.error is None:

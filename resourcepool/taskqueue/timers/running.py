@@ -68,8 +68,8 @@ class RunningTimer(Attempt):
         self.payload = data
 
     def run(self) -> Result:
-        """Call the handler, unless the process is to stop before that."""
-        if self.is_stopping:
+        """Call the handler, unless the process is to stop, or the lease ran out, before its turn came."""
+        if self.is_stopping or not self.lease.is_held:
             return Result("", is_given_back=True)
         begun_at = monotonic()
         self.overdue_at = None if self.max_runtime is None else begun_at + self.max_runtime

@@ -156,6 +156,35 @@ def test_a_handler_whose_timer_was_taken_commits_nothing_behind_its_guard() -> N
     assert set(Timer.objects.values_list("topic", flat=True)) == {"t"}
 
 
+def test_a_handler_that_finds_its_lease_lost_has_not_failed_but_begins_again() -> None:
+    ran: list[Any] = []
+
+    @timers.on("t")
+    def write(one: Any) -> None:
+        ran.append((one.attempt, one.previous_end))
+        if one.attempt == 1:
+            expire(timer())  # as after a pause of its process, in which nobody else took it
+        with transaction.atomic(), one.guard():
+            topic("written")
+
+    due()
+    with handling():
+        over(1)
+    assert ran == [(1, ""), (2, "expired")]
+    assert (timer().state, timer().failures, timer().deaths) == ("done", 0, 1)
+
+
+def test_a_handler_that_loses_a_lease_of_its_own_has_failed() -> None:
+    @timers.on("t")
+    def lose(one: Any) -> None:
+        raise LeaseLost("that of a proxy")
+
+    due()
+    with handling():
+        over(1)
+    assert (timer().state, timer().outcome) == ("dead", "LeaseLost: that of a proxy")
+
+
 def test_a_paused_topic_begins_nothing(seen: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("resourcepool.taskqueue.timers.batches.RULES_READ", 0.05)
     topic(is_paused=True)

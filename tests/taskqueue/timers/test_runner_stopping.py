@@ -43,15 +43,28 @@ def test_after_a_stop_nothing_is_begun() -> None:
     assert timer("b").attempts == 0
 
 
-def test_one_that_waits_for_a_thread_when_its_node_stops_is_given_back_as_it_was(seen: list[Any]) -> None:
+def claimed_here() -> timers.RunningTimer:
     due()
     found = claiming.look("default", ["t"], 1, 0)
     ((claimed,), _) = claiming.exchange("default", [], found, claiming.rules("default", ["t"]), "this node")
-    one = timers.RunningTimer("default", claimed, handling_of("t"))
+    return timers.RunningTimer("default", claimed, handling_of("t"))
+
+
+def test_one_that_waits_for_a_thread_when_its_node_stops_is_given_back_as_it_was(seen: list[Any]) -> None:
+    one = claimed_here()
     one.stop()
     assert one.run().is_given_back
     assert (one.has_begun, seen) == (False, [])
     one.lease.abandon()
+
+
+def test_one_whose_lease_runs_out_while_it_waits_for_a_thread_is_given_back_as_it_was(seen: list[Any]) -> None:
+    one = claimed_here()
+    one.lease.lose("its process stood still")
+    assert one.run().is_given_back
+    assert (one.has_begun, seen) == (False, [])
+    claiming.exchange("default", [one.ended(one.run())], [], {}, "this node")
+    assert (timer().state, timer().attempts, timer().deaths) == ("pending", 0, 0)
 
 
 def test_a_timer_that_runs_for_too_long_has_failed_and_its_process_ends() -> None:

@@ -1,0 +1,109 @@
+"""The statements of the verbs. The text of each is built once per model and database."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from resourcepool import dialect
+from resourcepool.database.where import ANYWHERE, Where
+from resourcepool.dialect import KeyField, micros
+from resourcepool.leases.table import Model, table_of
+
+Held = Sequence[tuple[Any, int]]  # (primary key, fence) pairs
+Spans = float | Sequence[float]  # seconds: for all of them, or for each
+
+MOST_TEXTS = 10_000  # remembered
+
+
+def key(connection: BaseDatabaseWrapper, model: Model, pk: Any) -> Any:
+    """Return a primary key as the driver wants it (a UUID is text on MySQL)."""
+    field: Any = model._meta.pk
+    if type(pk) is int or (type(pk) is str and isinstance(field, KeyField)):
+        return pk
+    return field.get_db_prep_value(pk, connection)
+
+
+def change(
+    connection: BaseDatabaseWrapper,
+    model: Model,
+    verb: str,
+    held: Held,
+    spans: Spans,
+    *texts: str,
+    where: Where = ANYWHERE,
+) -> int:
+    """Send the verb's UPDATE for these leases, if they match ``where``, in one try; returns how many rows it changed.
+
+    Args:
+        spans: seconds from now until which the rows are busy.
+        texts: what else the verb writes: the new holder.
+    """
+    keys = [key(connection, model, pk) for pk, _ in held]
+    each = [micros(span) for span in spans] if isinstance(spans, Sequence) else [micros(spans)]
+    if len(held) == 1:
+        sql, params = _text(connection, model, verb), [each[0], *texts, keys[0], held[0][1]]
+    else:
+        differ = len(set(each)) > 1
+        sql = _compose(connection, model, verb, len(held), differ=differ)
+        fences = _by_key(keys, [fence for _, fence in held])
+        params = [*(_by_key(keys, each) if differ else each[:1]), *texts, *keys, *fences]
+    return dialect.run(connection, sql + where.sql, [*params, *where.params], dialect.row_count)
+
+
+def _by_key(keys: list[Any], values: list[int]) -> list[Any]:
+    """Return the parameters of a CASE expression."""
+    return [param for pair in zip(keys, values, strict=True) for param in pair]
+
+
+_texts: dict[tuple[Any, ...], str] = {}
+
+
+def claim_text(connection: BaseDatabaseWrapper, model: Model, where: Where) -> str:
+    """Return the UPDATE that claims one row; its parameters: microseconds, holder, primary key, those of ``where``."""
+    which = (model, connection.alias, where.sql)
+    if which not in _texts:
+        speaks, table = dialect.of(connection), table_of(connection, model)
+        sql = speaks.claim_at_once(
+            connection, _text(connection, model, "claim") + where.sql, table.name, table.pk
+        )
+        if len(_texts) >= MOST_TEXTS:  # each selector has its own
+            _texts.clear()
+        _texts[which] = sql + speaks.returning.format(fence=table.fence)
+    return _texts[which]
+
+
+def _text(connection: BaseDatabaseWrapper, model: Model, verb: str) -> str:
+    key = (model, connection.vendor, verb)
+    if key not in _texts:
+        _texts[key] = _compose(connection, model, verb, 1)
+    return _texts[key]
+
+
+def _compose(
+    connection: BaseDatabaseWrapper, model: Model, verb: str, count: int, *, differ: bool = False
+) -> str:
+    speaks, table = dialect.of(connection), table_of(connection, model)
+    busy, fence, holder = table.busy_before, table.fence, table.holder
+    each = f"CASE {table.pk}{' WHEN %s THEN %s' * count} END"
+    later = speaks.later.replace("%s", f"({each})") if differ else speaks.later
+    changes = {
+        "claim": f"{busy} = {later}, {fence} = {speaks.next_fence.format(fence=fence)}, {holder} = %s",
+        "hand over": f"{busy} = {later}, {fence} = {fence} + 1, {holder} = %s",
+        "renew": f"{busy} = {speaks.greatest}({busy}, {later})",
+        "release": f"{busy} = {later}, {fence} = {fence} + 1, {holder} = ''",
+        "adopt": f"{busy} = {later}, {fence} = {fence} + 1, {holder} = %s",
+    }
+    if verb == "claim":
+        # Where few rows are free MariaDB would find this one by the index on ``busy_before``, among all the entries of
+        # earlier leases that are not purged yet, and lock what it reads.
+        by_key = speaks.by_index.format(index="PRIMARY")
+        return f"UPDATE {table.name}{by_key} SET {changes[verb]} WHERE {table.pk} = %s AND {table.free}"  # noqa: S608
+    update = f"UPDATE {table.name} SET {changes[verb]} WHERE "  # noqa: S608 (quoted names)
+    if count == 1:
+        match = f"{table.pk} = %s AND {fence} = %s"
+    else:
+        # Not "(pk, fence) IN (..)": with one pair MariaDB reads the whole table for it.
+        keys = ", ".join(["%s"] * count)
+        match = f"{table.pk} IN ({keys}) AND {fence} = {each}"
+    return update + match + (f" AND {busy} > {speaks.now}" if verb in ("renew", "adopt") else "")
