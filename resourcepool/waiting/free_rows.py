@@ -10,9 +10,10 @@ from resourcepool.database.retry import rows_read
 from resourcepool.database.where import Where
 from resourcepool.dialect import micros
 from resourcepool.leases.table import Model, table_of
+from resourcepool.waiting.contention import SLOW
 
 MOST = 1_000  # rows read at once
-SOON = 2.0  # seconds: the longest pause between two looks
+SOON = max(SLOW)  # seconds: the longest pause between two looks
 
 
 class Glance(NamedTuple):
