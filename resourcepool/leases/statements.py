@@ -85,8 +85,8 @@ def _compose(
 ) -> str:
     speaks, table = dialect.of(connection), table_of(connection, model)
     busy, fence, holder = table.busy_before, table.fence, table.holder
-    each = f"CASE {table.pk}{' WHEN %s THEN %s' * count} END"
-    later = speaks.later.replace("%s", f"({each})") if differ else speaks.later
+    by_key = f"CASE {table.pk}{' WHEN %s THEN %s' * count} END"
+    later = speaks.later.replace("%s", f"({by_key})") if differ else speaks.later
     changes = {
         "claim": f"{busy} = {later}, {fence} = {speaks.next_fence.format(fence=fence)}, {holder} = %s",
         "hand over": f"{busy} = {later}, {fence} = {fence} + 1, {holder} = %s",
@@ -97,13 +97,13 @@ def _compose(
     if verb == "claim":
         # Where few rows are free MariaDB would find this one by the index on ``busy_before``, among all the entries of
         # earlier leases that are not purged yet, and lock what it reads.
-        by_key = speaks.by_index.format(index="PRIMARY")
-        return f"UPDATE {table.name}{by_key} SET {changes[verb]} WHERE {table.pk} = %s AND {table.free}"  # noqa: S608
+        hint = speaks.by_index.format(index="PRIMARY")
+        return f"UPDATE {table.name}{hint} SET {changes[verb]} WHERE {table.pk} = %s AND {table.free}"  # noqa: S608
     update = f"UPDATE {table.name} SET {changes[verb]} WHERE "  # noqa: S608 (quoted names)
     if count == 1:
         match = f"{table.pk} = %s AND {fence} = %s"
     else:
         # Not "(pk, fence) IN (..)": with one pair MariaDB reads the whole table for it.
         keys = ", ".join(["%s"] * count)
-        match = f"{table.pk} IN ({keys}) AND {fence} = {each}"
+        match = f"{table.pk} IN ({keys}) AND {fence} = {by_key}"
     return update + match + (f" AND {busy} > {speaks.now}" if verb in ("renew", "adopt") else "")
