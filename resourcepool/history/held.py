@@ -25,8 +25,8 @@ def held(facts: Iterable[Fact], now: float, using: str) -> dict[Grant, float]:
     Args:
         now: this moment by the process's own clock, as in ``Fact.at``.
     """
-    facts = list(facts)
-    freed = {grant(fact): fact.at for fact in facts if fact.what is What.FREED}
+    facts, ended = list(facts), What.FREED
+    freed = {grant(fact): fact.at for fact in facts if fact.what is ended}
     if not freed:
         return {}
     ages = {

@@ -3,6 +3,7 @@
 import logging
 import math
 import os
+import re
 import socket
 from collections.abc import Sequence
 from functools import partial
@@ -29,6 +30,9 @@ COLUMNS = (
 
 # The database's fault, and over some day: what waits is written then. Anything else is the fault of one event.
 NOT_NOW = (ResourcePoolError, OperationalError, InterfaceError, InternalError, ProgrammingError)
+
+# Text that is written out, as numbers are: drivers take their time for every placeholder.
+PLAIN = re.compile(r"[\w./: -]*", re.ASCII).fullmatch
 
 logger = logging.getLogger(__name__)
 
@@ -72,14 +76,16 @@ def _write(entries: Sequence[Entry]) -> None:
 def _add(entries: Sequence[Entry], using: str) -> None:
     connection, now = connections[using], monotonic()
     lasted = held((entry.fact for entry in entries), now, using)
-    later = dialect.of(connection).later
+    speaks, pid, freed = dialect.of(connection), os.getpid(), What.FREED
+    earlier, unit = speaks.later.split("%s")
     rows: list[str] = []
-    texts: list[object] = []
-    for entry in entries:
-        fact = entry.fact
-        at = later.replace("%s", str(dialect.micros(fact.at - now)))
-        seconds = lasted.get(grant(fact)) if fact.what is What.FREED else fact.seconds
-        rows.append(f"({at}, {_numbers(connection, entry, seconds)}, {_texts(fact, texts)})")
+    texts: list[str] = []
+    for fact, begun in entries:
+        at = f"{earlier}{dialect.micros(fact.at - now)}{unit}"
+        is_whole, ttl = (speaks.false, fact.ttl) if begun is None else (speaks.true, begun.ttl)
+        seconds = lasted.get(grant(fact)) if fact.what is freed else fact.seconds
+        numbers = f"{fact.fence:d}, {is_whole}, {pid}, {_float(ttl)}, {_float(seconds)}"
+        rows.append(f"({at}, '{fact.what.value}', {numbers}, {_texts(fact, texts)})")
     dialect.run(connection, f"{_insert(connection)} {', '.join(rows)}", texts, dialect.row_count)
 
 
@@ -91,20 +97,11 @@ def _insert(connection: BaseDatabaseWrapper) -> str:
     return f"INSERT INTO {quote(Event._meta.db_table)} ({names}) VALUES"
 
 
-def _numbers(connection: BaseDatabaseWrapper, entry: Entry, seconds: float | None) -> str:
-    """Return the columns after ``at``, written out: drivers take their time for every placeholder."""
-    fact, begun = entry
-    boolean = dialect.of(connection)
-    is_whole = boolean.false if begun is None else boolean.true
-    ttl = _float(fact.ttl if begun is None else begun.ttl)
-    return f"'{fact.what.value}', {fact.fence:d}, {is_whole}, {os.getpid()}, {ttl}, {_float(seconds)}"
-
-
 def _float(value: float | None) -> str:
     return repr(float(value)) if value is not None and math.isfinite(value) else "NULL"
 
 
-def _texts(fact: Fact, texts: list[object]) -> str:
+def _texts(fact: Fact, texts: list[str]) -> str:
     """Return the last columns, and add to ``texts`` what is to be put into them."""
     found = (
         fact.model._meta.label_lower,
@@ -114,5 +111,7 @@ def _texts(fact: Fact, texts: list[object]) -> str:
         stored(fact.reason),
         _host,
     )
+    if PLAIN("".join(found)):
+        return "'" + "', '".join(found) + "'"
     texts += filter(None, found)
     return ", ".join(["%s" if text else "''" for text in found])

@@ -8,13 +8,19 @@ from django.db.models import IntegerField
 from resourcepool import dialect
 from resourcepool.database.retry import rows_read
 from resourcepool.database.where import Where
+from resourcepool.dialect import micros
 from resourcepool.leases.table import Model, table_of
+from resourcepool.waiting.contention import SLOW
 
 MOST = 1_000  # rows read at once
+SOON = max(SLOW)  # seconds: the longest pause between two looks
 
 
 class Glance(NamedTuple):
-    """The rows that are free now, longest idle first: {key: fence}; and seconds until the next busy one may be."""
+    """The rows that are free now, longest idle first: {key: fence}; and seconds until the next busy one may be.
+
+    None: no row may be free ``SOON``, or, for a line per name, ever.
+    """
 
     free: dict[Any, int]
     next_in: float | None
@@ -40,14 +46,19 @@ def candidates(
 def glance(connection: BaseDatabaseWrapper, model: Model, where: Where, limit: int) -> Glance:
     """Return up to ``limit`` free rows, ``MOST`` of them, and when the next one may come free, in one statement."""
     table, limit = table_of(connection, model), min(limit, MOST)
-    until = dialect.of(connection).micros_until.format(moment=table.busy_before)
+    speaks = dialect.of(connection)
+    until = speaks.micros_until.format(moment=table.busy_before)
+    soon = speaks.later.replace(speaks.now, speaks.indexed_now).replace("%s", str(micros(SOON)))
+    # Not as far as the next busy row of a pool: where rows are handed over all the time InnoDB would read, before that
+    # one, the entries of earlier leases that are not purged yet.
+    which = "1 = 1" if model.line_per_name else f"{table.busy_before} <= {soon}"
     sql = (
         f"SELECT {table.pk}, {table.fence}, {until} FROM {table.name} "  # noqa: S608
-        f"WHERE 1 = 1{table.claimable}{where.sql} ORDER BY {table.busy_before} LIMIT {limit + 1}"
+        f"WHERE {which}{table.claimable}{where.sql} ORDER BY {table.busy_before} LIMIT {limit + 1}"
     )
     rows = rows_read(connection, sql, where.params)
-    free = {python_key(model, pk): fence for pk, fence, micros in rows[:limit] if micros <= 0}
-    waits = [micros / 1_000_000 for _, _, micros in rows if micros > 0]
+    free = {python_key(model, pk): fence for pk, fence, left in rows[:limit] if left <= 0}
+    waits = [left / 1_000_000 for _, _, left in rows if left > 0]
     return Glance(free, min(waits, default=None))
 
 

@@ -1,10 +1,12 @@
 """The plans of the hot statements: that they are the package's own, that they are good, and that bad ones are found."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.db import connection
+from django.utils import timezone
 
 from resourcepool.dialect.inspection import QueryPlan, TableAccess
 from resourcepool.leases import verbs
@@ -93,6 +95,13 @@ def test_many_rows_are_found_by_index_and_changed_by_key() -> None:
     assert uses["resourcepool.Ticket", "the line"] == {"resourcepool_ticket_in_line"}
     for name in ("claim", "release", "renew one", "renew many"):
         assert "resourcepool_proxy_free" not in uses["resourcepool.Proxy", name]
+
+
+def test_a_claim_finds_its_row_by_key_where_none_is_free() -> None:
+    later = timezone.now() + timedelta(days=1)
+    Proxy.objects.bulk_create(Proxy(host=f"h{number}", port=80, busy_before=later) for number in range(30))
+    uses = {one.name: set(one.uses) for one in statements(connection, [Proxy])}
+    assert "resourcepool_proxy_free" not in uses["claim"]
 
 
 @pytest.mark.usefixtures("many")

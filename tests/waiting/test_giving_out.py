@@ -43,8 +43,15 @@ class TestGivingOut:
         Proxy.objects.filter(pk=out.pk).drain("broken")
         waits = ticket(Proxy)
         seen, done = giving_out.give_out(connection, Proxy)
-        assert (seen.free, done, given(waits)) == ({}, {}, [])
-        assert 50 < (seen.next_in or 0) <= 60
+        assert (seen, done, given(waits)) == (({}, None), {}, [])
+
+    def test_tells_when_the_next_one_may_be_free_if_that_is_soon(self) -> None:
+        one, another = several(Proxy, 2)
+        hold(one, cooldown=60).release()
+        hold(another, cooldown=1).release()
+        seen, _ = giving_out.give_out(connection, Proxy)
+        assert not seen.free
+        assert 0 < (seen.next_in or 0) <= 1
 
     def test_tells_what_is_free_if_nobody_waits(self) -> None:
         row = new(Proxy)
