@@ -210,7 +210,7 @@ def test_a_task_that_kills_its_process_again_and_again_is_put_aside() -> None:
     with consuming():
         finished(1)
     assert states() == {"a": "dead"}
-    assert task("a").outcome == "its process died while running it (deaths: 2)"
+    assert task("a").outcome == "its process died or stood still while running it (deaths: 2)"
 
 
 def test_a_stream_that_does_not_exist_is_refused_by_name() -> None:
