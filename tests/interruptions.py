@@ -1,6 +1,7 @@
 """Interrupts work as a signal handler does: at each line that Python begins, one after the other."""
 
 import dis
+import secrets
 import sys
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
@@ -34,6 +35,7 @@ def at_each_line(
     files: Collection[str] = FILES,
     since: Collection[str] = GRANTING,
     at_most: int = 5_000,
+    every: int = 1,
 ) -> Iterator[str]:
     """Call ``work`` again and again, each time interrupted one line later, until it comes through; yield where it was.
 
@@ -42,10 +44,11 @@ def at_each_line(
         handler: what interrupts it.
         files: parts of the paths of those whose lines count; the beginning of a function counts as one.
         since: functions of which one has to be called before it is interrupted; none: from the beginning.
+        every: not at each line but at every second, third .. one, from any of the first ones on.
     """
     prepare()
     work()  # so that what it remembers does not make it shorter in between
-    for number in range(at_most):
+    for number in range(secrets.randbelow(every), at_most, every):
         prepare()
         if (place := _interrupted(work, number, handler, files, since)) is None:
             return

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tests import everywhere
@@ -19,6 +19,7 @@ NOTHING_COLLECTED = 5
 AT_ONCE = ("--numprocesses=4", "--dist=worksteal")  # on two processors: half of the time a test waits
 ALONE = ("--numprocesses=2", "--dist=worksteal")  # what loads the machine by itself; half of the time it waits
 DATABASES = ("sqlite", "mariadb", "postgresql")
+FEWER = {"TESTS_EVERY": "3"}  # of very many cases that are alike, in a run of everything: see tests/part.py
 HAS_ALONE = "mariadb"  # what is marked ``alone`` is tested on one database
 
 
@@ -54,7 +55,10 @@ def run(name: str, extra: Sequence[str]) -> Outcome:
     """Run the tests on the database ``name``."""
     try:
         with database(name) as url:
-            return together(name, [run_pytest(name, url, words) for words in phases(name, extra)], extra)
+            environment = {"DATABASE_URL": url} | ({} if extra else FEWER)
+            return together(
+                name, [run_pytest(name, environment, words) for words in phases(name, extra)], extra
+            )
     except ServerMissing as missing:
         return Outcome(name, left_out=str(missing))
     except ServerFailed as failure:
@@ -62,12 +66,12 @@ def run(name: str, extra: Sequence[str]) -> Outcome:
         return Outcome(name, failed=1)
 
 
-def run_pytest(name: str, url: str, words: Sequence[str]) -> Outcome:
+def run_pytest(name: str, environment: Mapping[str, str], words: Sequence[str]) -> Outcome:
     with tempfile.TemporaryDirectory(prefix="resourcepool-report-") as folder:
         report = Path(folder, "report.xml")
         process = subprocess.Popen(
             [sys.executable, "-m", "pytest", f"--junitxml={report}", *words],
-            env={**os.environ, "DATABASE_URL": url},
+            env={**os.environ, **environment},
             stdin=subprocess.DEVNULL,
             start_new_session=True,
         )

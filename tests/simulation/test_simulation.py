@@ -15,7 +15,7 @@ from tests.simulation.prove import all_guards
 
 pytestmark = [pytest.mark.only("sqlite"), pytest.mark.timeout(300)]
 
-SEEDS = 200
+SEEDS = 120
 
 
 def simulation(*arguments: str) -> subprocess.CompletedProcess[str]:

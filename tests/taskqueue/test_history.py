@@ -118,7 +118,8 @@ def test_a_task_that_kept_killing_its_process_is_told() -> None:
     Task.objects.update(deaths=2)
     with consuming():
         eventually(lambda: states()["a"] == "blocked", WITHIN, states)
-    assert [event[2] for event in events(Task)] == ["oracle/a: its process died or stood still while running it (deaths: 2)"]
+    why = "oracle/a: its process died or stood still while running it (deaths: 2)"
+    assert [event[2] for event in events(Task)] == [why]
 
 
 def test_what_ran_too_long_is_written_down_before_its_process_ends(monkeypatch: pytest.MonkeyPatch) -> None:

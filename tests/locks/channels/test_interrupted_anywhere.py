@@ -13,6 +13,7 @@ from tests.app.rows import expire
 from tests.eventually import eventually
 from tests.interruptions import at_each_line, end
 from tests.locks.channels.reading import durable, filled
+from tests.part import EVERY
 
 
 class Reading:
@@ -65,11 +66,12 @@ def test_who_asks_again_gets_every_message(
     if not is_read_ahead:
         monkeypatch.setattr(position, "BATCH", 1)
     reading, places = Reading(name, removed), 0
-    for place in at_each_line(reading.read, reading.prepare, files=["resourcepool/locks/channels/"], since=()):
+    files = ["resourcepool/locks/channels/"]
+    for place in at_each_line(reading.read, reading.prepare, files=files, since=(), every=EVERY):
         reading.read_on()
         assert list(dict.fromkeys(reading.got)) == [1, 2, 3] == sorted(set(reading.got)), place
         places += 1
-    assert places > 20
+    assert places * EVERY > 20
     reading.close()
 
 
@@ -86,9 +88,9 @@ def test_who_begins_and_is_interrupted_blocks_no_name() -> None:
 
     Channel("c").subscribe("a").close()
     places = 0
-    for place in at_each_line(begin, prepare, since=["_take"]):
+    for place in at_each_line(begin, prepare, since=["_take"], every=EVERY):
         places += 1
         if keeper.kept():  # only then: a collection at each line takes minutes in a process that ran many tests
             gc.collect()
         assert eventually(lambda: not keeper.kept(), because=lambda place=place: place)
-    assert places > 100
+    assert places * EVERY > 100

@@ -114,7 +114,10 @@ def test_a_timer_that_kills_its_process_again_and_again_is_set_aside(seen: list[
     with handling():
         over(1)
     assert not seen
-    assert (timer().state, timer().outcome) == ("dead", "its process died or stood still while handling it (deaths: 2)")
+    assert (timer().state, timer().outcome) == (
+        "dead",
+        "its process died or stood still while handling it (deaths: 2)",
+    )
 
 
 def test_one_that_sets_itself_again_in_its_handler_is_not_ended_by_its_end() -> None:
