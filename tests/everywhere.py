@@ -50,7 +50,7 @@ EVERYWHERE = (
     "tests/taskqueue/timers/test_claiming.py",  # locks, and batches in one transaction
     "tests/taskqueue/timers/test_processes.py",  # what a dead session leaves
     *(
-        f"tests/taskqueue/timers/test_runner{of}.py" for of in ("", "_recurring", "_stopping")
+        f"tests/taskqueue/timers/test_runner{of}.py" for of in ("", "_lost", "_recurring", "_stopping")
     ),  # claims and ends while others have rows locked
     "tests/taskqueue/timers/test_scheduling.py",  # unique names, moments and row counts
     "tests/taskqueue/test_submit.py",  # unique keys in and out of a transaction

@@ -7,7 +7,7 @@ BATCHES, GATE, RUNNING = (f"taskqueue/timers/{name}.py" for name in ("batches", 
 OCCURRENCES, PRUNING = "taskqueue/timers/occurrences.py", "sweeps/pruning.py"
 
 SETS = ("tests/taskqueue/timers/test_scheduling.py",)
-RUNS = tuple(f"tests/taskqueue/timers/test_runner{of}.py" for of in ("", "_recurring", "_stopping"))
+RUNS = tuple(f"tests/taskqueue/timers/test_runner{of}.py" for of in ("", "_lost", "_recurring", "_stopping"))
 HANDED = ("tests/taskqueue/timers/test_handed_over.py",)
 NODES, TIMES = ("tests/taskqueue/timers/test_gate.py",), ("tests/taskqueue/timers/test_occurrences.py",)
 MODELS, OPERATORS = "taskqueue/timers/models.py", ("tests/taskqueue/timers/test_operators.py",)

@@ -4,11 +4,10 @@ import datetime
 from typing import Any
 
 import pytest
-from django.db import OperationalError, transaction
-from django.utils import timezone
+from django.db import transaction
 
 from resourcepool.dialect import DbLater
-from resourcepool.exceptions import BadOption, ClaimInTransaction, LeaseLost
+from resourcepool.exceptions import BadOption, ClaimInTransaction
 from resourcepool.models import Timer, TimerNode
 from resourcepool.taskqueue import timers
 from resourcepool.taskqueue.timers import TimerRunner
@@ -134,82 +133,6 @@ def test_one_that_sets_itself_again_in_its_handler_is_not_ended_by_its_end() -> 
     with handling():
         over(1)
     assert [one.attempt for one in ran] == [1, 1]
-
-
-def test_a_handler_whose_timer_was_taken_commits_nothing_behind_its_guard() -> None:
-    gate, errors = Gate(), []
-
-    @timers.on("t")
-    def write(one: Any) -> None:
-        gate(one)
-        try:
-            with transaction.atomic(), one.guard():
-                topic("written")
-        except LeaseLost as lost:
-            errors.append(lost)
-            raise
-
-    due()
-    with handling():
-        assert gate.began.wait(WITHIN)
-        change(timer(), fence=timer().fence + 1, state="discarded", finished_at=timezone.now())
-        gate.may_end.set()
-        eventually(lambda: errors, WITHIN)
-    assert states() == {"a": "discarded"}
-    assert set(Timer.objects.values_list("topic", flat=True)) == {"t"}
-
-
-def test_a_handler_that_finds_its_lease_lost_has_not_failed_but_begins_again() -> None:
-    ran: list[Any] = []
-
-    @timers.on("t")
-    def write(one: Any) -> None:
-        ran.append((one.attempt, one.previous_end))
-        if one.attempt == 1:
-            expire(timer())  # as after a pause of its process, in which nobody else took it
-        with transaction.atomic(), one.guard():
-            topic("written")
-
-    due()
-    with handling():
-        over(1)
-    assert ran == [(1, ""), (2, "expired")]
-    assert (timer().state, timer().failures, timer().deaths) == ("done", 0, 1)
-
-
-def gone_away() -> bool:
-    raise OperationalError("the server has ended a session that stood still in a transaction")
-
-
-@pytest.mark.parametrize("end", [gone_away, lambda: False])
-def test_a_handler_that_fails_after_its_lease_ran_out_has_not_failed_but_begins_again(end: Any) -> None:
-    ran: list[Any] = []
-
-    @timers.on("t")
-    def stand_still(one: Any) -> bool | None:
-        ran.append((one.attempt, one.previous_end))
-        if one.attempt > 1:
-            return None
-        expire(timer())
-        one.lease.lose("not renewed")
-        return bool(end())
-
-    due()
-    with handling():
-        over(1)
-    assert ran == [(1, ""), (2, "expired")]
-    assert (timer().state, timer().failures, timer().deaths) == ("done", 0, 1)
-
-
-def test_a_handler_that_loses_a_lease_of_its_own_has_failed() -> None:
-    @timers.on("t")
-    def lose(one: Any) -> None:
-        raise LeaseLost("that of a proxy")
-
-    due()
-    with handling():
-        over(1)
-    assert (timer().state, timer().outcome) == ("dead", "LeaseLost: that of a proxy")
 
 
 def test_a_paused_topic_begins_nothing(seen: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,83 @@
+"""A handler whose timer was taken from it, or whose lease ran out while its process stood still."""
+
+from typing import Any
+
+import pytest
+from django.db import OperationalError, transaction
+from django.utils import timezone
+
+from resourcepool.exceptions import LeaseLost
+from resourcepool.models import Timer
+from resourcepool.taskqueue import timers
+from tests.app.rows import change, expire
+from tests.eventually import eventually
+from tests.taskqueue.consuming import Gate
+from tests.taskqueue.timers.handled import WITHIN, due, handling, over, states, timer, topic
+
+
+def test_a_handler_whose_timer_was_taken_commits_nothing_behind_its_guard() -> None:
+    gate, errors = Gate(), []
+
+    @timers.on("t")
+    def write(one: Any) -> None:
+        gate(one)
+        try:
+            with transaction.atomic(), one.guard():
+                topic("written")
+        except LeaseLost as lost:
+            errors.append(lost)
+            raise
+
+    due()
+    with handling():
+        assert gate.began.wait(WITHIN)
+        change(timer(), fence=timer().fence + 1, state="discarded", finished_at=timezone.now())
+        gate.may_end.set()
+        eventually(lambda: errors, WITHIN)
+    assert states() == {"a": "discarded"}
+    assert set(Timer.objects.values_list("topic", flat=True)) == {"t"}
+
+
+def write(one: Any) -> None:
+    with transaction.atomic(), one.guard():
+        topic("written")
+
+
+def gone_away(one: Any) -> None:
+    one.lease.lose("not renewed")
+    raise OperationalError("the server has ended a session that stood still in a transaction")
+
+
+def return_false(one: Any) -> bool:
+    one.lease.lose("not renewed")
+    return False
+
+
+@pytest.mark.parametrize("end", [write, gone_away, return_false])
+def test_a_handler_that_fails_after_its_lease_ran_out_has_not_failed_but_begins_again(end: Any) -> None:
+    ran: list[Any] = []
+
+    @timers.on("t")
+    def stand_still(one: Any) -> Any:
+        ran.append((one.attempt, one.previous_end))
+        if one.attempt > 1:
+            return write(one)
+        expire(timer())  # as after a pause of its process, in which nobody else took it
+        return end(one)
+
+    due()
+    with handling():
+        over(1)
+    assert ran == [(1, ""), (2, "expired")]
+    assert (timer().state, timer().failures, timer().deaths) == ("done", 0, 1)
+
+
+def test_a_handler_that_loses_a_lease_of_its_own_has_failed() -> None:
+    @timers.on("t")
+    def lose(one: Any) -> None:
+        raise LeaseLost("that of a proxy")
+
+    due()
+    with handling():
+        over(1)
+    assert (timer().state, timer().outcome) == ("dead", "LeaseLost: that of a proxy")
