@@ -38,6 +38,8 @@ DEFAULTS: dict[str, Any] = {
     "CHECKS": {},
     # What tells waiting processes to look at once: "postgresql", a Redis URL, another broker's URL; None: nothing does.
     "HINTS": None,
+    # Whether MariaDB keeps the statements that a session sends often. False behind a proxy that shares sessions.
+    "PREPARED_STATEMENTS": True,
     # Fernet keys for secrets at rest: the first encrypts, every one decrypts.
     "SECRET_KEYS": [],
     # What this node is, for timers: labels such as {"zone": "eu"} or {"canary": "yes"}, and the version of your code.

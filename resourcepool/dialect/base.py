@@ -64,6 +64,10 @@ class Dialect:
     usual_lock_wait = ""
     timeouts: dict[str, Any] = {}  # options that keep a dead network from hanging a connection
 
+    def can_prepare(self, connection: BaseDatabaseWrapper) -> bool:
+        """Whether statements that a session sends often are worth preparing (``prepared``)."""
+        return False
+
     def claim_at_once(self, connection: BaseDatabaseWrapper, update: str, table: str, pk: str) -> str:
         """Return ``update`` (WHERE the key {pk} = %s ..) so that it fails or finds nothing if the row is locked."""
         return update

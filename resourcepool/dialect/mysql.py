@@ -75,6 +75,9 @@ class MySQL(Dialect):
         # MySQL has no such thing; there innodb_lock_wait_timeout of the session decides (docs/databases.md).
         return f"SET STATEMENT innodb_lock_wait_timeout = 0 FOR {update}" if _is_mariadb(connection) else update
 
+    def can_prepare(self, connection: BaseDatabaseWrapper) -> bool:
+        return _is_mariadb(connection)
+
     def change_both(
         self, first: RowUpdate, second: RowUpdate, *, at_once: BaseDatabaseWrapper | None = None
     ) -> tuple[str, ...]:

@@ -7,6 +7,8 @@ from django.db import DatabaseError, InterfaceError, OperationalError
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool.dialect.connections import close_quietly
+from resourcepool.dialect.prepared import Prepared
+from resourcepool.dialect.supported import of
 
 Result = TypeVar("Result")
 
@@ -26,10 +28,13 @@ def run(
         with connection.cursor() as cursor:
             cursor.execute(sql, params)
             return read(cursor)
-    session, cursor = kept = _kept_cursor(connection)
+    session, cursor, prepared = kept = _kept_cursor(connection)
     connection.__dict__[LATEST] = this = object()
     try:
-        cursor.execute(sql, params)
+        if prepared is None or connection.execute_wrappers:
+            cursor.execute(sql, params)
+        else:
+            prepared.execute(cursor, sql, params)
     except (DatabaseError, InterfaceError):
         raise
     except BaseException:  # a signal handler's: the reply is not read, and the next statement would get it
@@ -57,15 +62,18 @@ def row_count(cursor: Any) -> int:
     return int(cursor.cursor.rowcount)  # the driver's: asking Django's wrapper takes longer
 
 
-def _kept_cursor(connection: BaseDatabaseWrapper) -> tuple[Any, Any]:
-    """Return the driver's session and a cursor that stays open as long as that: making one costs half a statement.
+def _kept_cursor(connection: BaseDatabaseWrapper) -> tuple[Any, Any, Prepared | None]:
+    """Return the driver's session, what it has prepared, and a cursor that stays open as long as that.
+
+    Making a cursor costs half a statement.
 
     For MySQL only: on SQLite an open cursor may keep a lock, on PostgreSQL it saves nothing. Where queries
     are counted or logged (``force_debug_cursor``), Django makes a new one for that.
     """
     connection.close_if_health_check_failed()
     # Taken away while it is in use: a signal handler that acquires or releases just then needs another one.
-    session, cursor = connection.__dict__.pop(KEPT, (None, None))
+    session, cursor, prepared = connection.__dict__.pop(KEPT, (None, None, None))
     if session is None or session is not connection.connection:
         cursor = connection.cursor()
-    return connection.connection, cursor
+        prepared = Prepared() if of(connection).can_prepare(connection) else None
+    return connection.connection, cursor, prepared
