@@ -12,8 +12,8 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils.connection import ConnectionProxy
 
 from resourcepool import dialect
+from resourcepool.database.answers import answer_timeout
 from resourcepool.database.clock import monotonic
-from resourcepool.database.retry import answer_timeout
 
 QUIET_WITHIN = 1.0  # seconds for which a fork, or the exit, waits for the statements of background threads
 

@@ -10,7 +10,8 @@ from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import dialect
-from resourcepool.database.retry import answer_timeout, retrying
+from resourcepool.database.answers import answer_timeout
+from resourcepool.database.retry import retrying
 
 A_MINUTE = 60.0  # seconds
 SHORTEST_SILENCE = 5.0  # seconds: a process may pause for this long without being taken for dead

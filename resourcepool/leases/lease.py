@@ -13,9 +13,9 @@ from django.db import transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import options
+from resourcepool.database.answers import answer_timeout
 from resourcepool.database.clock import monotonic
 from resourcepool.database.open_transaction import limit_silence, rolled_back_on_error
-from resourcepool.database.retry import answer_timeout
 from resourcepool.exceptions import (
     DatabaseUnavailable,
     GuardOutsideTransaction,

@@ -13,8 +13,9 @@ from django.db import DatabaseError, InterfaceError, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import dialect
+from resourcepool.database.answers import A_LITTLE, answer_timeout
 from resourcepool.database.clock import monotonic
-from resourcepool.database.retry import A_LITTLE, Unsettled, answer_timeout, retrying
+from resourcepool.database.retry import Unsettled, retrying
 from resourcepool.database.where import ANYWHERE, Where
 from resourcepool.dialect import DbNow, micros
 from resourcepool.events import say

@@ -12,9 +12,10 @@ from django.db.models import Count, Min
 
 from resourcepool import options
 from resourcepool.async_threads import for_asyncio
+from resourcepool.database.answers import answer_timeout
 from resourcepool.database.clock import monotonic
 from resourcepool.database.open_transaction import limit_silence
-from resourcepool.database.retry import answer_timeout, retrying
+from resourcepool.database.retry import retrying
 from resourcepool.leases import verbs
 from resourcepool.leases.terms import Grant
 from resourcepool.locks.hold import LockLease

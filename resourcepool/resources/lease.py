@@ -9,7 +9,8 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import options
 from resourcepool.async_threads import in_thread
-from resourcepool.database.retry import answer_timeout, retrying
+from resourcepool.database.answers import answer_timeout
+from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbLater, DbNow
 from resourcepool.events import SentenceField, say
 from resourcepool.exceptions import LeaseLost

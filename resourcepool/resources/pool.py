@@ -15,7 +15,8 @@ from django.utils.translation import gettext_noop
 from resourcepool import options
 from resourcepool.clock import monotonic
 from resourcepool.conf import POOL_OPTIONS, pool_setting
-from resourcepool.database.retry import A_LITTLE, answer_timeout, retrying
+from resourcepool.database.answers import A_LITTLE, answer_timeout
+from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbNow
 from resourcepool.events import Sentence
 from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable, LeaseLost, ResourcePoolError

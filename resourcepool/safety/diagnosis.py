@@ -8,7 +8,7 @@ from django.db import DatabaseError, InterfaceError, models
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import dialect
-from resourcepool.database.retry import Try, answer_timeout
+from resourcepool.database.answers import Try, answer_timeout
 from resourcepool.dialect import KeyField
 from resourcepool.dialect.inspection import TableFacts, inspector
 from resourcepool.leases.table import Model

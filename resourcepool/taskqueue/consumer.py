@@ -9,8 +9,9 @@ from django.db import connections, router
 from django.utils import translation
 
 from resourcepool import hints, options
+from resourcepool.database.answers import answer_timeout
 from resourcepool.database.clock import monotonic
-from resourcepool.database.retry import answer_timeout, retrying
+from resourcepool.database.retry import retrying
 from resourcepool.database.wakeup import Wakeup
 from resourcepool.elections.election import Election
 from resourcepool.elections.term import Term

@@ -12,8 +12,9 @@ from typing import Never, TypeVar
 from django.db import connections, transaction
 from django.utils import translation
 
+from resourcepool.database.answers import answer_timeout
 from resourcepool.database.clock import monotonic
-from resourcepool.database.retry import answer_timeout, retrying
+from resourcepool.database.retry import retrying
 from resourcepool.database.wakeup import Wakeup
 from resourcepool.elections.term import Term
 from resourcepool.events import say

@@ -4,8 +4,8 @@ import logging
 from collections.abc import Callable, Sized
 from typing import Protocol
 
+from resourcepool.database.answers import answer_timeout
 from resourcepool.database.clock import monotonic
-from resourcepool.database.retry import answer_timeout
 from resourcepool.database.wakeup import Wakeup
 from resourcepool.exceptions import DatabaseUnavailable
 

@@ -11,8 +11,8 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from resourcepool import dialect
 from resourcepool.async_threads import in_thread
 from resourcepool.bell import Bell
+from resourcepool.database.answers import A_LITTLE, LONGEST, answer_timeout
 from resourcepool.database.clock import monotonic
-from resourcepool.database.retry import A_LITTLE, LONGEST, answer_timeout
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.leases.terms import Grant, default_holder
 from resourcepool.waiting import giving_out

@@ -11,7 +11,8 @@ from typing import Any
 from django.db import DatabaseError, InterfaceError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool.database.retry import answer_timeout, retrying
+from resourcepool.database.answers import answer_timeout
+from resourcepool.database.retry import retrying
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.leases.table import Model
 from resourcepool.waiting import handover, tickets

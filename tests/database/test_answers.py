@@ -7,8 +7,11 @@ from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from resourcepool import dialect
-from resourcepool.database.retry import Try, answer_timeout, retrying, rows_read
+from resourcepool.database import answers
+from resourcepool.database.answers import Try, answer_timeout
+from resourcepool.database.retry import retrying, rows_read
 from resourcepool.exceptions import DatabaseUnavailable
+from tests.interruptions import at_each_line
 
 pytestmark = pytest.mark.only("mysql", "postgresql")
 
@@ -96,3 +99,19 @@ def test_a_session_that_went_back_into_a_pool_is_left_alone(own: BaseDatabaseWra
     dialect.hang_up(own)
     own.connection = driver
     assert session(own) == before
+
+
+def test_who_is_interrupted_on_the_way_into_a_limit_or_out_of_it_has_none_afterwards(
+    own: BaseDatabaseWrapper,
+) -> None:
+    def work() -> None:
+        with answer_timeout(0.3):
+            pass
+
+    for _ in at_each_line(work, files=(answers.__file__,), since=()):
+        assert Try(own).limit is None
+    with answer_timeout(60):
+        for _ in at_each_line(work, files=(answers.__file__,), since=()):
+            assert Try(own).limit in (60, None)
+        assert Try(own).limit in (60, None)
+    assert Try(own).limit is None

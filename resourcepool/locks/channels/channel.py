@@ -7,7 +7,8 @@ from django.db import connections, router
 
 from resourcepool import options
 from resourcepool.async_threads import for_asyncio
-from resourcepool.database.retry import answer_timeout, retrying
+from resourcepool.database.answers import answer_timeout
+from resourcepool.database.retry import retrying
 from resourcepool.leases.terms import MIN_TTL
 from resourcepool.locks.channels import checking
 from resourcepool.locks.channels.looking import looks

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 from django.db import connections
 
+from resourcepool.database.answers import answer_timeout
 from resourcepool.database.clock import monotonic
-from resourcepool.database.retry import answer_timeout, retrying
+from resourcepool.database.retry import retrying
 from resourcepool.dialect import for_project, from_columns
 from resourcepool.exceptions import ClaimInTransaction, LeaseLost, LeaseReleased, MessagesMissed
 from resourcepool.locks.channels.looking import Waiting

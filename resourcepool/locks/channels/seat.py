@@ -10,7 +10,8 @@ from django.db.models import QuerySet, Value
 from django.db.models.functions import Greatest
 
 from resourcepool import hints
-from resourcepool.database.retry import answer_timeout, retrying
+from resourcepool.database.answers import answer_timeout
+from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbNow, in_columns
 from resourcepool.events import say
 from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable, LeaseLost

@@ -8,8 +8,8 @@ from functools import partial
 from typing import Any, Self
 
 from resourcepool.async_threads import for_asyncio
+from resourcepool.database.answers import answer_timeout
 from resourcepool.database.clock import monotonic
-from resourcepool.database.retry import answer_timeout
 from resourcepool.exceptions import AcquireTimeout, DatabaseUnavailable, LeaseFromAnotherProcess, LeaseLost
 from resourcepool.locks.channels.looking import looks
 from resourcepool.locks.channels.message import Message

@@ -7,7 +7,8 @@ from functools import partial
 from django.db import IntegrityError, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from resourcepool.database.retry import answer_timeout, retrying
+from resourcepool.database.answers import answer_timeout
+from resourcepool.database.retry import retrying
 from resourcepool.exceptions import UpgradeConflict
 from resourcepool.leases import verbs
 from resourcepool.leases.terms import Terms

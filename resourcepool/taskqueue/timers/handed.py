@@ -8,8 +8,9 @@ from functools import partial
 from django.db import connections, router
 from django.db.models import Q
 
+from resourcepool.database.answers import answer_timeout
 from resourcepool.database.clock import monotonic
-from resourcepool.database.retry import answer_timeout, retrying
+from resourcepool.database.retry import retrying
 from resourcepool.database.wakeup import Wakeup
 from resourcepool.events import say
 from resourcepool.exceptions import ClaimInTransaction, DatabaseUnavailable

@@ -2,7 +2,7 @@
 
 import pytest
 
-from resourcepool.database.retry import answer_timeout
+from resourcepool.database.answers import answer_timeout
 from resourcepool.exceptions import DatabaseUnavailable, LeaseLost
 from resourcepool.locks import Channel
 from resourcepool.locks.channels import seat
