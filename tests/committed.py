@@ -6,7 +6,7 @@ and fills some of them again after each test. Here only the tables that these te
 
 import threading
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import pytest
 from django.db import connection, connections
@@ -16,6 +16,8 @@ from django.test import TestCase
 from pytest_django import DjangoDbBlocker
 
 from resourcepool.database import clock, loop, wakeup
+from resourcepool.dialect import statement
+from resourcepool.dialect.prepared import Prepared
 from resourcepool.leases import keeper as keeping
 from resourcepool.leases import kept, lease, verbs
 from resourcepool.models import (
@@ -121,6 +123,25 @@ class Statement(NamedTuple):
 
     thread: str
     sql: str
+
+
+@pytest.fixture
+def by_name(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """On MariaDB what this thread sends is prepared at its first use, as usually what is sent often is."""
+    made: list[Prepared] = []
+
+    class AtOnce(Prepared):
+        often: ClassVar[int] = 0
+
+        def __init__(self) -> None:
+            super().__init__()
+            made.append(self)
+
+    monkeypatch.setattr(statement, "Prepared", AtOnce)
+    connection.__dict__.pop(statement.KEPT, None)
+    yield
+    for one in made:
+        one.close()
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from typing import Any
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 
+from resourcepool import options
 from resourcepool.conf import DEFAULTS, POOL_OPTIONS, setting, ticket_ttl
 from resourcepool.elections.models import election_models
 from resourcepool.exceptions import BadOption
@@ -33,7 +34,7 @@ def check_settings(**_: Any) -> list[CheckMessage]:
     found = list(_unknown("RESOURCEPOOL", chosen, DEFAULTS))
     found += _check_options("RESOURCEPOOL", {name.upper(): setting(name.upper()) for name in POOL_OPTIONS})
     of_rows, of_nodes = (ticket_ttl, history_kept, history_rows), (node_labels, node_version)
-    for check in (*of_rows, *of_nodes, Limits.from_settings, _check_quarantine, _check_keys):
+    for check in (*of_rows, *of_nodes, Limits.from_settings, _check_quarantine, _check_keys, _check_prepared):
         found += _wrong("", check)
     found += _check_hints()
     models: dict[str, Any] = {model._meta.label: model for model in resource_models()}
@@ -58,6 +59,10 @@ def _check_quarantine() -> None:
     if unknown:
         raise BadOption("RESOURCEPOOL['QUARANTINE']", sorted(unknown), because="only base and cap")
     Policy.from_settings()
+
+
+def _check_prepared() -> None:
+    options.flag("RESOURCEPOOL['PREPARED_STATEMENTS']", setting("PREPARED_STATEMENTS"))
 
 
 def _check_keys() -> None:

@@ -82,6 +82,12 @@ def test_settings_of_a_pool_are_fine() -> None:
         ),
         ({"HISTORY_KEPT": 1}, "E001", "RESOURCEPOOL['HISTORY_KEPT']=1 is not allowed", ""),
         ({"HISTORY_ROWS": "many"}, "E001", "RESOURCEPOOL['HISTORY_ROWS']='many' is not allowed", ""),
+        (
+            {"PREPARED_STATEMENTS": 0},
+            "E001",
+            "RESOURCEPOOL['PREPARED_STATEMENTS']=0 is not allowed: it must be True",
+            "",
+        ),
         ({"LEAK_AFTER": -1}, "E001", "RESOURCEPOOL['LEAK_AFTER']: leak_after=-1 is not allowed", ""),
         ({"ALARMS": {"sweep": "x"}}, "E001", "RESOURCEPOOL['ALARMS']['sweep']='x' is not allowed", ""),
         ({"ALARMS": {"swep": 1}}, "E001", "RESOURCEPOOL['ALARMS']=['swep'] is not allowed: only", ""),

@@ -249,4 +249,20 @@ LEASES = (
         "        # before the statement",
         ("tests/leases/test_lease_endings.py", "tests/leases/test_interrupted.py"),
     ),
+    Mutation(
+        "a name of a prepared statement means its text",
+        "dialect/prepared.py",
+        "hashlib.sha256(self.text.encode()).hexdigest()[:24]",
+        "'one'",
+        ("tests/dialect/test_prepared.py",),
+        "mariadb",
+    ),
+    Mutation(
+        "a statement that the session does not know is sent as a text",
+        "dialect/prepared.py",
+        "if error.args[0] != UNKNOWN:",
+        "if True:",
+        ("tests/dialect/test_prepared.py",),
+        "mariadb",
+    ),
 )

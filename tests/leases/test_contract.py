@@ -23,6 +23,8 @@ from tests.app.rows import (
     wanted,
 )
 
+pytestmark = pytest.mark.usefixtures("by_name")  # elsewhere texts are sent
+
 
 class TestClaim:
     def test_takes_a_fresh_row_under_its_first_fence(self, row: Any) -> None:

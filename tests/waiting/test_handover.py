@@ -16,6 +16,8 @@ from tests.app.rows import busy_for, change, columns, expire, granted, hold, las
 from tests.waiting.handing_over import DE, US, everything, release, waiting_ticket
 from tests.waiting.waiters import Chosen, given, ticket
 
+pytestmark = pytest.mark.usefixtures("by_name")  # elsewhere texts are sent
+
 
 @pytest.fixture(params=[True, False], ids=["somebody was in line lately", "nobody was"])
 def _either_way_first(request: pytest.FixtureRequest) -> None:

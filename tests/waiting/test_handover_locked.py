@@ -13,6 +13,8 @@ from tests.app.rows import columns, granted, new
 from tests.waiting.handing_over import US, release
 from tests.waiting.waiters import given, ticket
 
+pytestmark = pytest.mark.usefixtures("by_name")  # elsewhere texts are sent
+
 
 @contextlib.contextmanager
 def locked_by(other: BaseDatabaseWrapper, one: Ticket) -> Iterator[None]:
