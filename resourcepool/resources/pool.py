@@ -38,6 +38,7 @@ from resourcepool.waiting.request import Request, refuse_open_transaction
 ROUNDS = 10  # of reading free rows and losing the race for them
 TRIES_PER_LOOK = 3
 GUESSES = 2  # of rows that were free a moment ago; after these the rows are read
+FEW = 4  # free rows, which are others' a moment later: they are not guessed
 LONGEST_TRY = 0.5  # seconds, after which the caller waits in line: rows that look free may be locked
 THERE_IS = (
     ": {match} match, {leased} leased, {resting} cooling down or quarantined, {out} out of service"
@@ -221,7 +222,7 @@ class Pool:
             for start in range(0, len(rows) - request.count + 1, request.count)[:TRIES_PER_LOOK]:
                 chosen = rows[start : start + request.count]
                 if (grants := self._claim(connection, request, chosen)) is not None:
-                    if request.count == 1:
+                    if request.count == 1 and len(rows) > FEW:
                         self._last_seen.note(connection.alias, request.selector, rows[:start:-1])
                     return grants
                 tried.update(chosen if request.count == 1 else ())

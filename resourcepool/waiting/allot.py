@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-TRIES = 2  # per row, and per ticket
+TRIES = 2  # of each row, and of each ticket
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,7 @@ def allot(
     line: Sequence[WaitingTicket],
     free: Mapping[str, Sequence[Any]],
     take: Callable[[WaitingTicket, Any], bool] = lambda ticket, pk: True,
+    tries: int = TRIES,
 ) -> dict[int, list[Any]]:
     """Decide who gets which free row: {ticket: primary keys}.
 
@@ -55,7 +56,7 @@ def allot(
         line: the tickets in the order in which they are served.
         free: the free rows that each selector matches, in the order in which they are given.
         take: gives this row to this ticket. False: one of the two has changed, and it is unknown which. The ticket then
-            tries another row, and the next ticket this row; both are given up after ``TRIES``.
+            tries another row, and the next ticket this row; both are given up after ``tries``.
     """
     taken: set[Any] = set()
     failed: Counter[Any] = Counter()
@@ -64,9 +65,9 @@ def allot(
         found: list[Any] = []
         in_vain = 0
         for pk in free.get(ticket.selector, ()):
-            if len(found) == ticket.lacks or in_vain == TRIES:
+            if len(found) == ticket.lacks or in_vain == tries:
                 break
-            if pk in taken or failed[pk] == TRIES:
+            if pk in taken or failed[pk] == tries:
                 continue
             if take(ticket, pk):
                 taken.add(pk)

@@ -17,6 +17,7 @@ from resourcepool.waiting.waiter import Waiter
 from resourcepool.waiting.waiters import waiters
 
 JUST_NOW = 0.1  # seconds
+PLENTY = 3  # rows that are left free; of fewer, others claim most
 
 Leases = list[Any]
 
@@ -67,10 +68,11 @@ def _look_at_free(connection: BaseDatabaseWrapper, waiter: Waiter) -> Leases | N
     """Give free rows to the line; returns the leases if the waiter got all of its own."""
     model, request, ticket = waiter.model, waiter.request, waiter.ticket
     assert ticket is not None  # noqa: S101 (for the type checker)
-    seen, given = giving_out.give_out(connection, model, request.selector)
+    # One try: if others come at the same time, they give the same rows to the same tickets.
+    seen, given = giving_out.give_out(connection, model, request.selector, tries=1)
     rows = given.get(ticket.pk, ())
     is_served = len(rows) >= request.count
-    if is_served or len(seen.free) > len(given):  # a claim would have had one, for less work
+    if is_served or len(seen.free) >= len(given) + PLENTY:  # a claim would have had one, for less work
         waiter.had_to_wait = False
         acquiring.note(waiter.line, waiter.using, had_to_wait=False)
     if not is_served:

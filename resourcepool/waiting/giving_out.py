@@ -16,19 +16,24 @@ from resourcepool.database.retry import retrying
 from resourcepool.exceptions import ResourcePoolError
 from resourcepool.leases.table import Model
 from resourcepool.waiting import handover, tickets
-from resourcepool.waiting.allot import WaitingTicket, allot
+from resourcepool.waiting.allot import TRIES, WaitingTicket, allot
 from resourcepool.waiting.free_rows import MOST, Glance, glance
 from resourcepool.waiting.handover import FEW
 from resourcepool.waiting.tickets import Pairs
 
 
 def give_out(
-    connection: BaseDatabaseWrapper, model: Model, selector: str = "{}", most: int = FEW
+    connection: BaseDatabaseWrapper,
+    model: Model,
+    selector: str = "{}",
+    most: int = FEW,
+    tries: int = TRIES,
 ) -> tuple[Glance, dict[int, Pairs]]:
     """Give free rows to the waiters that are due.
 
     Args:
         most: how many free rows are looked at.
+        tries: see ``allot``.
 
     Returns:
         The rows that were free for ``selector``; and {ticket: the rows that it has now} of the tickets that got some.
@@ -51,7 +56,7 @@ def give_out(
                 served[ticket.pk] = ticket.given(pk, fences[pk] + 1)
             return given
 
-        allot(line, {wanted: list(one.free) for wanted, one in found.items()}, take)
+        allot(line, {wanted: list(one.free) for wanted, one in found.items()}, take, tries)
     return seen, {pk: ticket.holds for pk, ticket in served.items()}
 
 

@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable
 from resourcepool.leases import verbs
 from resourcepool.models import Proxy, Ticket
-from resourcepool.waiting import contention, giving_out, tickets
+from resourcepool.waiting import contention, entering, giving_out, tickets
 from resourcepool.waiting.contention import acquiring
 from resourcepool.waiting.models import pool_name
 from tests.app.rows import columns, hold, new, several, steal
@@ -50,7 +50,7 @@ def test_who_waits_though_more_is_free_than_the_line_needs_claims_first_the_next
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Else all would take tickets for free rows for as long as anybody does."""
-    several(Proxy, 2)
+    several(Proxy, entering.PLENTY)
     monkeypatch.setattr(giving_out, "_give_free", lambda *args: False)  # others gave them at that moment
     acquiring.note(pool_name(Proxy), "default", had_to_wait=True)
     with pytest.raises(AcquireTimeout):
@@ -71,8 +71,8 @@ def test_several_of_which_one_has_run_out_meanwhile_are_not_believed(monkeypatch
     """Others may have given it some time ago."""
     rows, give_out, stolen = several(Proxy, 2), giving_out.give_out, list[int]()
 
-    def one_is_stolen_afterwards(*args: Any) -> Any:
-        given = give_out(*args)
+    def one_is_stolen_afterwards(*args: Any, **options: Any) -> Any:
+        given = give_out(*args, **options)
         if not stolen:
             stolen.append(steal(rows[0]).fence)
         return given
