@@ -94,7 +94,7 @@ WAITING = (
     Mutation(
         "whoever is behind takes what the first in line did not get",
         ALLOT,
-        "            if len(found) == ticket.lacks or in_vain == TRIES:\n",
+        "            if len(found) == ticket.lacks or in_vain == tries:\n",
         "            if len(found) == ticket.lacks or in_vain:\n",
         THE_HANDOVER,
     ),
@@ -186,7 +186,7 @@ WAITING = (
     Mutation(
         "free rows do not end a rush for tickets",
         ENTERING,
-        "if is_served or len(seen.free) > len(given):",
+        "if is_served or len(seen.free) >= len(given) + PLENTY:",
         "if is_served:",
         ("tests/waiting/test_acquire.py",),
     ),
