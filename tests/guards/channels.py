@@ -7,7 +7,11 @@ PUBLISHING, POSITION, SEAT, LOOKING, MODELS, SUBSCRIBER = (
     for name in ("publishing", "position", "seat", "looking", "models", "subscriber")
 )
 PUBLISHES = ("tests/locks/channels/test_publishing.py",)
-READS = ("tests/locks/channels/test_subscribing.py", "tests/locks/channels/test_seat.py")
+READS = (
+    "tests/locks/channels/test_subscribing.py",
+    "tests/locks/channels/test_done.py",
+    "tests/locks/channels/test_seat.py",
+)
 REMOVED = ("tests/locks/channels/test_removed_meanwhile.py",)
 ASYNC = ("tests/locks/channels/test_asyncio.py",)
 OPERATES = ("tests/locks/channels/test_operators.py",)

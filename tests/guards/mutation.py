@@ -22,7 +22,11 @@ CHECKS = ("tests/validity", "tests/proxies/checking")
 VERBS, LEASE, TERMS = "leases/verbs.py", "leases/lease.py", "leases/terms.py"
 STATEMENTS = "leases/statements.py"
 LINE = "waiting/line.py"
-HANDLES = ("tests/queues/serving/test_held.py", "tests/queues/test_guard.py")
+HANDLES = (
+    "tests/queues/serving/test_held.py",
+    "tests/queues/serving/test_held_work.py",
+    "tests/queues/test_guard.py",
+)
 MEMBERS = (
     "tests/queues/serving/test_membership.py",
     "tests/queues/serving/test_membership_judged_dead.py",
