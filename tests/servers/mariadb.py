@@ -34,11 +34,13 @@ class MariaDB(Server):
         super().__init__(**options)
 
     def create(self) -> None:
+        # Without a folder of its own for temporary tables it loses them to the next server that starts on this machine.
         self.run(
             [
                 self.installer,
                 "--no-defaults",
                 f"--datadir={self.data}",
+                f"--tmpdir={self.folder}",
                 "--skip-test-db",
                 "--auth-root-authentication-method=normal",
             ]
