@@ -138,8 +138,8 @@ def by_name(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator
             made.append(self)
 
     monkeypatch.setattr(statement, "Prepared", AtOnce)
-    for kept in (statement.KEPT, statement.PREPARED):
-        connection.__dict__.pop(kept, None)
+    for name in (statement.KEPT, statement.PREPARED):
+        connection.__dict__.pop(name, None)
     yield
     for one in made:
         one.close()

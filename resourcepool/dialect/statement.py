@@ -84,8 +84,9 @@ def _prepared(connection: BaseDatabaseWrapper) -> Prepared | None:
     """Return what the session has prepared, with whatever cursor; None: texts are sent, or Django logs them."""
     if connection.queries_logged or not of(connection).can_prepare(connection):
         return None
-    session, prepared = connection.__dict__.get(PREPARED, (None, None))
+    session, known = connection.__dict__.get(PREPARED, (None, None))
     if session is None or session is not connection.connection:
-        prepared = Prepared(connection.settings_dict["NAME"])
-        connection.__dict__[PREPARED] = connection.connection, prepared
+        known = Prepared(connection.settings_dict["NAME"])
+        connection.__dict__[PREPARED] = connection.connection, known
+    prepared: Prepared = known
     return prepared

@@ -266,6 +266,22 @@ LEASES = (
         "mariadb",
     ),
     Mutation(
+        "a session that had an error has what it prepared",
+        "dialect/statement.py",
+        "connection.__dict__[PREPARED] = connection.connection, known",
+        "pass",
+        ("tests/dialect/test_prepared.py",),
+        "mariadb",
+    ),
+    Mutation(
+        "what Django logs is prepared by nobody",
+        "dialect/statement.py",
+        "if connection.queries_logged or not",
+        "if not",
+        ("tests/dialect/test_prepared.py",),
+        "mariadb",
+    ),
+    Mutation(
         "a statement that the session does not know is sent as a text",
         "dialect/prepared.py",
         "if error.args[0] not in GONE:",
