@@ -34,8 +34,8 @@ class _Plan:
     def __init__(self, sql: str, database: str) -> None:
         self._names: list[str] = []
         self.text = _PLACE.sub(self._mark, sql)
-        # Whatever has this name, in whatever session, is this text, and means the tables of this database: the server
-        # executes it in the database in which it was prepared.
+        # In every session this name stands for this text in this database: the server executes a statement in the
+        # database in which it was prepared.
         name = f"resourcepool_{hashlib.sha256(f'{database} {self.text}'.encode()).hexdigest()[:24]}"
         places = ", ".join(["%s"] * self.text.count("?"))
         self.prepare = f"PREPARE {name} FROM %s"
