@@ -133,12 +133,13 @@ def by_name(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator
     class AtOnce(Prepared):
         often: ClassVar[int] = 0
 
-        def __init__(self) -> None:
-            super().__init__()
+        def __init__(self, database: str) -> None:
+            super().__init__(database)
             made.append(self)
 
     monkeypatch.setattr(statement, "Prepared", AtOnce)
-    connection.__dict__.pop(statement.KEPT, None)
+    for name in (statement.KEPT, statement.PREPARED):
+        connection.__dict__.pop(name, None)
     yield
     for one in made:
         one.close()

@@ -16,7 +16,9 @@ from resourcepool.conf import setting
 
 MOST = 16  # texts of one session; a server has room for 16,382 of all its sessions
 COUNTED = 256  # texts of one session whose uses are counted
-UNKNOWN = 1243  # there is no such name: a proxy has given the client another session of the server's
+# There is no such name, as when a proxy has given the client another session of the server's; or a table is altered
+# again and again. Nothing has been executed.
+GONE = {1243, 1615}
 REFUSED = {1295, 1461}  # this statement cannot be prepared; the server has no room for more
 
 _PLACE = re.compile(r"%\((\w+)\)s|%s|%%")
@@ -29,11 +31,12 @@ class _Plan:
 
     __slots__ = ("_names", "call", "prepare", "text")
 
-    def __init__(self, sql: str) -> None:
+    def __init__(self, sql: str, database: str) -> None:
         self._names: list[str] = []
         self.text = _PLACE.sub(self._mark, sql)
-        # Of the text: whoever has prepared something of this name, in whatever session, has prepared this.
-        name = f"resourcepool_{hashlib.sha256(self.text.encode()).hexdigest()[:24]}"
+        # In every session this name stands for this text in this database: the server executes a statement in the
+        # database in which it was prepared.
+        name = f"resourcepool_{hashlib.sha256(f'{database} {self.text}'.encode()).hexdigest()[:24]}"
         places = ", ".join(["%s"] * self.text.count("?"))
         self.prepare = f"PREPARE {name} FROM %s"
         self.call = f"EXECUTE {name} USING {places}" if places else f"EXECUTE {name}"
@@ -62,7 +65,8 @@ class Prepared:
 
     often: ClassVar[int] = 8
 
-    def __init__(self) -> None:
+    def __init__(self, database: str) -> None:
+        self._database = database
         self._uses: dict[str, int] = {}
         self._plans: dict[str, _Plan] = {}
         self._is_closed = False
@@ -74,7 +78,7 @@ class Prepared:
             try:
                 cursor.execute(plan.call, plan.in_order(params))
             except OperationalError as error:
-                if error.args[0] != UNKNOWN:
+                if error.args[0] not in GONE:
                     raise
                 self.close()
             else:
@@ -93,7 +97,7 @@ class Prepared:
         if not setting("PREPARED_STATEMENTS"):
             self.close()
             return None
-        plan = _plan(sql)
+        plan = _plan(sql, self._database)
         try:
             cursor.execute(plan.prepare, [plan.text])
         except DatabaseError as error:

@@ -13,6 +13,7 @@ from resourcepool.dialect.supported import of
 Result = TypeVar("Result")
 
 KEPT = "_resourcepool_cursor"  # Django's connection objects have no such attribute
+PREPARED = "_resourcepool_prepared"  # in which session, and what
 LATEST = "_resourcepool_latest"  # which statement was begun last
 OUT_OF_STEP = 2014  # as MySQL's driver says of a reply that it does not wait for
 
@@ -75,5 +76,17 @@ def _kept_cursor(connection: BaseDatabaseWrapper) -> tuple[Any, Any, Prepared | 
     session, cursor, prepared = connection.__dict__.pop(KEPT, (None, None, None))
     if session is None or session is not connection.connection:
         cursor = connection.cursor()
-        prepared = Prepared() if of(connection).can_prepare(connection) else None
+        prepared = _prepared(connection)
     return connection.connection, cursor, prepared
+
+
+def _prepared(connection: BaseDatabaseWrapper) -> Prepared | None:
+    """Return what the session has prepared, with whatever cursor; None: texts are sent, or Django logs them."""
+    if connection.queries_logged or not of(connection).can_prepare(connection):
+        return None
+    session, known = connection.__dict__.get(PREPARED, (None, None))
+    if session is None or session is not connection.connection:
+        known = Prepared(connection.settings_dict["NAME"])
+        connection.__dict__[PREPARED] = connection.connection, known
+    prepared: Prepared = known
+    return prepared

@@ -33,7 +33,7 @@ def give_out(
 
     Args:
         most: how many free rows are looked at.
-        tries: see ``allot``.
+        tries: see ``allot``; for a line of one it is always ``TRIES``.
 
     Returns:
         The rows that were free for ``selector``; and {ticket: the rows that it has now} of the tickets that got some.
@@ -56,6 +56,8 @@ def give_out(
                 served[ticket.pk] = ticket.given(pk, fences[pk] + 1)
             return given
 
+        if len(line) == 1:
+            tries = TRIES  # nobody behind it would take what is free beyond a locked row
         allot(line, {wanted: list(one.free) for wanted, one in found.items()}, take, tries)
     return seen, {pk: ticket.holds for pk, ticket in served.items()}
 

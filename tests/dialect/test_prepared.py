@@ -1,18 +1,22 @@
 """Statements that a session sends often are prepared, on MariaDB."""
 
+import contextlib
 import datetime
+from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
 import pytest
-from django.db import OperationalError, ProgrammingError
+from django.db import OperationalError, ProgrammingError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.test import override_settings
 
 from resourcepool import dialect
-from resourcepool.dialect import prepared
+from resourcepool.dialect import prepared, statement
+from resourcepool.dialect.statement import KEPT
 from resourcepool.models import Proxy
 from tests.app.rows import new
+from tests.interruptions import at_each_line
 from tests.locking import locked
 
 pytestmark = [pytest.mark.only("mysql"), pytest.mark.usefixtures("transactional_db")]
@@ -20,6 +24,7 @@ pytestmark = [pytest.mark.only("mysql"), pytest.mark.usefixtures("transactional_
 PREPARED = (
     "SELECT variable_value FROM information_schema.session_status WHERE variable_name = 'Com_stmt_prepare'"
 )
+FILES = (prepared.__file__, statement.__file__)
 EXECUTED = PREPARED.replace("prepare'", "execute'")
 
 
@@ -31,6 +36,28 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def send(on: BaseDatabaseWrapper, sql: str, params: Any = ()) -> list[Any]:
     return [tuple(row) for row in dialect.run(on, sql, params, dialect.all_rows)]
+
+
+def plan(sql: str, on: BaseDatabaseWrapper) -> Any:
+    return prepared._plan(sql, on.settings_dict["NAME"])
+
+
+def signal(number: int) -> str:
+    """A statement that fails with this error."""
+    return f"BEGIN NOT ATOMIC SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = {number}; END"
+
+
+@contextlib.contextmanager
+def transaction_on(on: BaseDatabaseWrapper) -> Iterator[None]:
+    """As ``transaction.atomic``, which knows no connection that is nobody's."""
+    on.set_autocommit(False)
+    on.in_atomic_block = True
+    try:
+        yield
+    finally:
+        on.in_atomic_block = False
+        on.rollback()
+        on.set_autocommit(True)
 
 
 def number(on: BaseDatabaseWrapper, what: str) -> int:
@@ -87,7 +114,7 @@ def test_a_session_that_has_lost_it_is_sent_the_text(other: BaseDatabaseWrapper)
         send(other, sql, [1])
     with other.cursor() as cursor:
         cursor.execute(
-            prepared._plan(sql).prepare.replace("PREPARE", "DEALLOCATE PREPARE").removesuffix(" FROM %s")
+            plan(sql, other).prepare.replace("PREPARE", "DEALLOCATE PREPARE").removesuffix(" FROM %s")
         )
     assert send(other, sql, [2]) == [("lost", 2)]
     executed = number(other, EXECUTED)
@@ -95,9 +122,97 @@ def test_a_session_that_has_lost_it_is_sent_the_text(other: BaseDatabaseWrapper)
     assert number(other, EXECUTED) == executed
 
 
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize("gone", sorted(prepared.GONE))
+def test_what_the_server_cannot_execute_by_name_is_sent_as_a_text(
+    other: BaseDatabaseWrapper, gone: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plan("SELECT 'gone'", other), "call", signal(gone))
+    for _ in range(4):
+        assert send(other, "SELECT 'gone'") == [("gone",)]
+    assert number(other, PREPARED) == 1
+
+
 def test_the_same_name_is_the_same_text_in_every_process_and_session() -> None:
-    one, same, another = (prepared._Plan(sql).prepare for sql in ("SELECT %s", "SELECT %(it)s", "SELECT 1"))
+    texts = ("SELECT %s", "SELECT %(it)s", "SELECT 1")
+    one, same, another = (prepared._Plan(sql, "app").prepare for sql in texts)
     assert one == same != another
+
+
+@pytest.mark.usefixtures("few")
+def test_a_session_that_serves_two_databases_does_not_mix_them_up(other: BaseDatabaseWrapper) -> None:
+    """As behind a proxy: what is prepared is executed in the database in which it was prepared."""
+    sql = "SELECT DATABASE()"
+    for _ in range(3):
+        assert send(other, sql) == [(other.settings_dict["NAME"],)]
+    second = connections.create_connection("default")
+    second.settings_dict = {**other.settings_dict, "NAME": "information_schema"}
+    for _ in range(3):
+        send(second, sql)
+    own, second.connection = second.connection, other.connection
+    second.__dict__[KEPT] = (other.connection, second.cursor(), second.__dict__[KEPT][2])
+    with other.cursor() as cursor:
+        cursor.execute("USE information_schema")
+    assert send(second, sql) == [("information_schema",)]
+    second.connection = own
+    second.close()
+
+
+@pytest.mark.usefixtures("few")
+def test_an_error_leaves_a_session_what_it_has_prepared(other: BaseDatabaseWrapper) -> None:
+    for count in range(3):
+        send(other, "SELECT 'kept'")
+        with pytest.raises((OperationalError, ProgrammingError)):
+            send(other, f"SELECT no_such_{count}")
+    assert send(other, "SELECT 'kept'") == [("kept",)]
+    assert (number(other, PREPARED), number(other, EXECUTED)) == (1, 2)
+
+
+@pytest.mark.usefixtures("few")
+def test_what_django_logs_are_texts(other: BaseDatabaseWrapper, settings: Any) -> None:
+    settings.DEBUG = True
+    for _ in range(4):
+        send(other, "SELECT 'logged'")
+    assert [one["sql"] for one in other.queries[-4:]] == ["SELECT 'logged'"] * 4
+
+
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize("is_in_transaction", [False, True])
+def test_whoever_is_interrupted_gets_the_right_answer_next(
+    other: BaseDatabaseWrapper, *, is_in_transaction: bool
+) -> None:
+    def work() -> None:
+        for count in range(4):
+            send(other, "SELECT 'mine', %s", [count])
+
+    def work_in_transaction() -> None:
+        with transaction_on(other):
+            try:
+                work()
+            finally:
+                assert send(other, "SELECT 'mine', %s", [7]) == [("mine", 7)]
+
+    for place in at_each_line(
+        work_in_transaction if is_in_transaction else work, other.close, files=FILES, since=()
+    ):
+        assert send(other, "SELECT 'mine', %s", [8]) == [("mine", 8)], place
+        assert number(other, "SELECT 9") == 9, place
+
+
+@pytest.mark.usefixtures("few")
+def test_a_signal_handler_that_sends_statements_changes_no_answer(other: BaseDatabaseWrapper) -> None:
+    def work() -> None:
+        for count in range(4):
+            # Else it is out of step, and sent again.
+            with contextlib.suppress(OperationalError):
+                assert send(other, "SELECT 'mine', %s", [count]) == [("mine", count)]
+
+    def handle() -> None:
+        for count in range(3):
+            assert send(other, "SELECT 'mine', %s", [-count]) == [("mine", -count)]
+
+    for place in at_each_line(work, other.close, handler=handle, files=FILES, since=()):
+        assert send(other, "SELECT 'mine', %s", [8]) == [("mine", 8)], place
 
 
 @pytest.mark.usefixtures("few")
@@ -105,8 +220,7 @@ def test_the_same_name_is_the_same_text_in_every_process_and_session() -> None:
 def test_where_the_server_refuses_that_texts_are_sent(
     other: BaseDatabaseWrapper, refused: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    no = f"BEGIN NOT ATOMIC SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = {refused}; END"
-    monkeypatch.setattr(prepared._plan("SELECT 'no'"), "prepare", f"{no} /* %s */")
+    monkeypatch.setattr(plan("SELECT 'no'", other), "prepare", f"{signal(refused)} /* %s */")
     for _ in range(4):
         assert send(other, "SELECT 'no'") == [("no",)]
     assert number(other, EXECUTED) == 0

@@ -184,6 +184,14 @@ WAITING = (
         THE_LINE,
     ),
     Mutation(
+        "a waiter who is alone is not kept from a free row by a locked one",
+        "waiting/giving_out.py",
+        "        if len(line) == 1:\n",
+        "        if False:\n",
+        ("tests/waiting/test_acquire.py",),
+        "mariadb",
+    ),
+    Mutation(
         "free rows do not end a rush for tickets",
         ENTERING,
         "if is_served or len(seen.free) >= len(given) + PLENTY:",

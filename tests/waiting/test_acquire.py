@@ -14,6 +14,7 @@ from resourcepool.waiting.contention import acquiring
 from resourcepool.waiting.models import pool_name
 from tests.app.rows import columns, hold, new, several, steal
 from tests.eventually import InBackground, eventually
+from tests.locking import locked
 from tests.waiting.waiters import Waiting, given, ticket
 
 
@@ -56,6 +57,17 @@ def test_who_waits_though_more_is_free_than_the_line_needs_claims_first_the_next
     with pytest.raises(AcquireTimeout):
         Proxy.pool.acquire(timeout=0.1)
     assert not acquiring.is_likely(pool_name(Proxy), "default")
+
+
+@pytest.mark.only("mysql", "postgresql")
+def test_a_locked_row_keeps_nobody_from_the_free_one_behind_it() -> None:
+    """Else each acquire would wait for its second look, and with it the next one, as long as the row is locked."""
+    first, second = several(Proxy, 2)
+    acquiring.note(pool_name(Proxy), "default", had_to_wait=True)
+    with locked(first):
+        lease: Any = Proxy.pool.acquire(timeout=20)
+    assert lease.pk == second.pk
+    assert not acquiring.is_likely(pool_name(Proxy), "default"), "it had to wait"
 
 
 def test_several_are_had_by_the_first_look_too() -> None:
