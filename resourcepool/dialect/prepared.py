@@ -14,7 +14,7 @@ from django.db import DatabaseError, OperationalError
 
 from resourcepool.conf import setting
 
-MOST = 16  # texts of one session; a server has room for 16,382 of all its sessions
+MOST = 8  # texts of one session: as many as one waits and works with; a server has room for 16,382 of all its sessions
 COUNTED = 256  # texts of one session whose uses are counted
 # There is no such name, as when a proxy has given the client another session of the server's; or a table is altered
 # again and again. Nothing has been executed.
