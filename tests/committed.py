@@ -93,9 +93,14 @@ class Clock:
 
     def __init__(self) -> None:
         self.ahead = 0.0
+        self.stands_at: float | None = None
 
     def __call__(self) -> float:
-        return clock.monotonic() + self.ahead
+        return (clock.monotonic() if self.stands_at is None else self.stands_at) + self.ahead
+
+    def stop(self) -> None:
+        """From now on only ``advance`` moves it, however slow the machine is."""
+        self.stands_at = clock.monotonic()
 
     def advance(self, seconds: float) -> None:
         self.ahead += seconds

@@ -114,6 +114,7 @@ def test_one_that_does_not_come_back_is_judged_when_the_others_had_their_chance(
     a, b = joined("A"), joined("B")
     settled([a, b])
     away(a, b)
+    process_clock.stop()
     again = returned(a)
     statements.clear()
     for _ in range(4):
