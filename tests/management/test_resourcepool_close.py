@@ -67,13 +67,13 @@ def test_by_host_also_those_with_a_name_of_their_own() -> None:
     for row in (proxy, device, elsewhere, earlier):
         hold(row, holder="crawler-1")
         row.refresh_from_db()
-    begun(proxy, host="vm")
-    begun(device, host="vm")
-    begun(elsewhere, host="vm2")
-    begun(earlier, host="vm", fence=earlier.fence - 1)
-    listed = run("status", "--host", "vm", "--json").json
+    begun(proxy, host="web-1")
+    begun(device, host="web-1")
+    begun(elsewhere, host="web-2")
+    begun(earlier, host="web-1", fence=earlier.fence - 1)
+    listed = run("status", "--host", "web-1", "--json").json
     assert {one["id"] for one in listed["leases"]} == {proxy.pk, str(device.pk)}
-    closed = run("close", "--host", "vm", "--reason", "gone", "--json").json
+    closed = run("close", "--host", "web-1", "--reason", "gone", "--json").json
     assert closed["closed"] == 2
     assert columns(elsewhere)["holder"] == columns(earlier)["holder"] == "crawler-1"
 

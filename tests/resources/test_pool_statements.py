@@ -42,6 +42,7 @@ class TestStatements:
         assert self.count(strategy=strategy) == (2, 1)
 
     def test_what_was_free_a_moment_ago_is_claimed_without_a_look(self, process_clock: Clock) -> None:
+        process_clock.stop()
         assert [self.count() for _ in range(6)] == [(2, 1), *[(1, 1)] * 4, (2, 1)], "each of the five once"
         process_clock.advance(FRESH)
         assert self.count() == (2, 1), "that was too long ago"
