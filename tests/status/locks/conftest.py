@@ -39,7 +39,7 @@ def stands(name: str, holder: str) -> None:
 
 
 def held_by(holder: str) -> dict[str, Any]:
-    return {"holder": holder, "busy_before": DbLater(20)} if holder else {}
+    return {"holder": holder, "busy_before": DbLater(600)} if holder else {}
 
 
 def later(holder: str) -> str:
@@ -51,7 +51,7 @@ def waits(kind: str, name: str, holder: str, *, waited: float = 40, count: int =
     """Let the thread of ``holder`` wait with another request."""
     model: type[Model] = {"lock": Mutex, **KINDS}[kind]
     fields = {"selector": name, "count": count, "holder": later(holder), "asked_at": DbLater(-waited), **more}
-    return Ticket.objects.create(pool=f"{model._meta.label_lower}:{name}", busy_before=DbLater(20), **fields)
+    return Ticket.objects.create(pool=f"{model._meta.label_lower}:{name}", busy_before=DbLater(600), **fields)
 
 
 @pytest.fixture
