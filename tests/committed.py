@@ -4,8 +4,9 @@ A test on committed rows could use pytest-django's ``transactional_db``; that em
 and fills some of them again after each test. Here only the tables that these tests write to are emptied.
 """
 
+import itertools
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import pytest
@@ -54,9 +55,18 @@ def transactional_db(
     with django_db_blocker.unblock():
         yield
         forget_everything()
-        for model in [*leased_models(), *OTHERS]:
-            model._base_manager.all()._raw_delete("default")  # type: ignore[attr-defined]
+        remove_all_rows([*leased_models(), *OTHERS])
         connection.close_if_unusable_or_obsolete()
+
+
+def remove_all_rows(models: Sequence[Any]) -> None:
+    """Empty these tables; one statement asks which are not empty, for most of them a test has not touched."""
+    quoted = [connection.ops.quote_name(model._meta.db_table) for model in models]
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT " + ", ".join(f"EXISTS (SELECT 1 FROM {table})" for table in quoted))
+        has_rows = cursor.fetchone()
+    for model in itertools.compress(models, has_rows):
+        model._base_manager.all()._raw_delete("default")
 
 
 def forget_everything() -> None:

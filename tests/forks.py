@@ -34,24 +34,32 @@ SETTINGS = ("tests.settings", "project.settings")
 
 
 class Forks:
-    """Starts children by a server of forks with this environment; the server starts with the first of them."""
+    """Starts children by a server of forks; it starts with the first of them.
+
+    The environment that children usually have is that of the first test that starts any, without what that one asks
+    for itself: otherwise no child after it could be a fork.
+    """
 
     def __init__(self) -> None:
         self._server: subprocess.Popen[bytes] | None = None
         self._environment: dict[str, str] = {}
 
     def child(
-        self, function: Callable[..., object], arguments: Sequence[Any], environment: dict[str, str]
+        self,
+        function: Callable[..., object],
+        arguments: Sequence[Any],
+        usual: dict[str, str],
+        environment: dict[str, str],
     ) -> ForkedProcess | None:
         """Return the child that calls this function; None if it needs a process that was started otherwise.
 
         A fork can have a database of its own, of the same kind; nothing else in its environment is its own.
         """
-        environment = {name: value for name, value in environment.items() if not name.startswith("PYTEST_")}
-        self._server = self._server or self._started(environment)
-        changed = changes(self._environment, environment)
+        self._environment = self._environment or of_children(usual)
+        changed = changes(self._environment, of_children(environment))
         if changed is None:
             return None
+        self._server = self._server or self._started()
         output, their_output = os.pipe()
         end, their_end = os.pipe()
         request = [f"{function.__module__}:{function.__qualname__}", json.dumps(arguments), changed]
@@ -69,20 +77,25 @@ class Forks:
             kill_group(self._server)
             self._server.communicate()
 
-    def _started(self, environment: dict[str, str]) -> "subprocess.Popen[bytes]":
-        self._environment = environment
+    def _started(self) -> "subprocess.Popen[bytes]":
         self._requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             return subprocess.Popen(
                 [*PYTHON, "-m", "tests.forks", str(theirs.fileno())],
                 cwd=ROOT,
-                env=environment,
+                env=self._environment,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,  # as those of the children: Python remembers what kind of file it is
                 stderr=subprocess.STDOUT,
                 pass_fds=[theirs.fileno()],
                 process_group=0,
             )
+
+
+def of_children(environment: dict[str, str]) -> dict[str, str]:
+    """Return what is not about the test's own process."""
+    ours = ("PYTEST_", "DJANGO_ALLOW_ASYNC_UNSAFE")
+    return {name: value for name, value in environment.items() if not name.startswith(ours)}
 
 
 def changes(usual: dict[str, str], wanted: dict[str, str]) -> dict[str, str] | None:

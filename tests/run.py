@@ -19,7 +19,7 @@ NOTHING_COLLECTED = 5
 AT_ONCE = ("--numprocesses=4", "--dist=worksteal")  # on two processors: half of the time a test waits
 ALONE = ("--numprocesses=2", "--dist=worksteal")  # what loads the machine by itself; half of the time it waits
 DATABASES = ("sqlite", "mariadb", "postgresql")
-FEWER = {"TESTS_EVERY": "3"}  # of very many cases that are alike, in a run of everything: see tests/part.py
+FEWER = {"TESTS_EVERY": "6"}  # of very many cases that are alike, in a run of everything: see tests/part.py
 HAS_ALONE = "mariadb"  # what is marked ``alone`` is tested on one database
 
 

@@ -99,10 +99,11 @@ class Spawner:
         self._forks = forks
 
     def __call__(self, target: "Callable[..., object] | str", *arguments: Any, **environment: str) -> Child:
-        everything = {**os.environ, **self.environment, **environment}
+        usual = {**os.environ, **self.environment}
+        everything = {**usual, **environment}
         process: subprocess.Popen[str] | ForkedProcess | None = None
         if callable(target) and self._forks:
-            process = self._forks.child(target, arguments, everything)
+            process = self._forks.child(target, arguments, usual, everything)
         child = Child(process or started(target, arguments, everything))
         self.children.append(child)
         return child

@@ -21,7 +21,7 @@ from packaging.requirements import Requirement
 from resourcepool.models import SemaphorePermit
 from tests import everywhere, quick
 from tests.app.rows import new, steal
-from tests.forks import changes
+from tests.forks import Forks, changes
 from tests.run import ALONE, AT_ONCE, phases
 from tests.servers import MariaDB, PostgreSQL, Server
 from tests.spawned import ROOT, Spawner
@@ -95,6 +95,21 @@ def test_children_are_forks_of_one_process_and_one_with_an_environment_of_its_ow
     one, another = spawn(tell_whose_child_it_is), spawn(tell_whose_child_it_is)
     assert one.succeed() == another.succeed()
     assert spawn(tell_whose_child_it_is, MORE="yes").succeed() == f"child of {os.getpid()}\n" != one.output
+
+
+@pytest.mark.only("sqlite")
+@pytest.mark.parametrize("own", [{"MORE": "yes"}, {"DATABASE_URL": "postgres://nobody@127.0.0.1:1/none"}])
+def test_what_the_first_child_has_of_its_own_does_not_keep_later_ones_from_being_forks(
+    own: dict[str, str], database_url: str
+) -> None:
+    forks = Forks()
+    spawn = Spawner(database_url, forks)
+    try:
+        assert spawn(tell_whose_child_it_is, **own).succeed() == f"child of {os.getpid()}\n"
+        assert spawn(tell_whose_child_it_is).succeed() != f"child of {os.getpid()}\n"
+    finally:
+        spawn.close()
+        forks.close()
 
 
 @pytest.mark.only("sqlite")

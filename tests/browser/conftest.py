@@ -15,13 +15,14 @@ from tests.committed import *  # noqa: F403 (fixtures)
 from tests.spawned import Spawner
 
 
-@pytest.fixture
-def browser(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+@pytest.fixture(scope="package")
+def browser() -> Iterator[Any]:
+    """One for all tests of this folder; each has windows of its own, that share nothing with those of others."""
     if MISSING:
         pytest.skip(MISSING)
-    # Playwright keeps an event loop in this thread, though nothing here is asynchronous.
-    monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
-    with chromium() as running:
+    with pytest.MonkeyPatch.context() as patch, chromium() as running:
+        # Playwright keeps an event loop in this thread, though nothing here is asynchronous.
+        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
         yield running
 
 
@@ -54,12 +55,17 @@ def window(browser: Any, session: str, spawn: Spawner, tolerated: list[str]) -> 
         if message.type == "error" and not message.location["url"].endswith("/favicon.ico"):
             complaints.append(message.text)
 
+    contexts: list[Any] = []
+
     def opened(**environment: str) -> Any:
         port = spawn(serve, 1, **environment).line("port").split()[1]
-        page = logged_in(browser, f"http://127.0.0.1:{port}", session).new_page()
+        contexts.append(logged_in(browser, f"http://127.0.0.1:{port}", session))
+        page = contexts[-1].new_page()
         page.on("console", note)
         page.on("pageerror", lambda error: complaints.append(str(error)))
         return page
 
     yield opened
+    for context in contexts:
+        context.close()
     assert [one for one in complaints if not one.startswith(tuple(tolerated))] == []

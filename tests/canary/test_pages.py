@@ -26,6 +26,7 @@ ANSWERS = {"reason": "because", "amount": "2", "unit": "hours", "name": "Ann", "
 # Lists take these; each is tried with a word of the hostile text, and with one that nobody has.
 QUERIES = ("", "?q=held", "?q=script", "?held_by==1", "?on_host=x", "?tag=a", "?in_country=us", "?state=held")
 QUERIES += (f"?task_type={SCRIPT}", "?standing=asked", "?standing=pinned", "?what=requested")
+OF_PAGES = ("", "?span=15m", "?before=9-9")  # what is asked before something is done takes the first alone
 # What else may stand in an address, and which values are tried.
 PARTS = {
     "name": [
@@ -118,8 +119,9 @@ def judged(answer: Any, *, may_be_sealed: bool = False) -> None:
 def test_a_page_shows_none(part: int, client: Client, rows: dict[str, Any]) -> None:
     of_lists = QUERIES if connection.vendor == "sqlite" else QUERIES[::3]  # elsewhere: that they are answered
     for name in sorted(OURS)[part::SHARES]:
+        queries = of_lists if name.endswith("list") else OF_PAGES[:1] if name.endswith("operate") else OF_PAGES
         for address in reversed_of(name, OURS[name], rows):
-            for query in of_lists if name.endswith("list") else ("", "?span=15m", "?before=9-9"):
+            for query in queries:
                 judged(client.get(address + query))
 
 

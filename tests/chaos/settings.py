@@ -4,9 +4,10 @@ from project.settings import *  # noqa: F403
 from project.settings import INSTALLED_APPS as PROJECT_APPS
 from project.settings import RESOURCEPOOL as PROJECT_TERMS
 from tests.chaos.terms import TICKET_TTL, TTL
+from tests.settings import WITHOUT_MIGRATIONS
 
 INSTALLED_APPS = [*PROJECT_APPS, "tests.chaos"]
-MIGRATION_MODULES = {"chaos": None}
+MIGRATION_MODULES = dict.fromkeys(("chaos", *WITHOUT_MIGRATIONS))
 
 QUARANTINE = {"base": 0.1, "cap": 0.2}
 RESOURCEPOOL = {**PROJECT_TERMS, "TTL": TTL, "TICKET_TTL": TICKET_TTL, "QUARANTINE": QUARANTINE}

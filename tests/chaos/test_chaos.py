@@ -14,7 +14,7 @@ import pytest
 from tests.chaos.judge import TIMED
 from tests.spawned import ROOT
 
-ENOUGH = 900  # acquisitions: it was no idle run; a slow machine takes longer
+ENOUGH = 450  # acquisitions: it was no idle run; a slow machine takes longer
 
 pytestmark = [pytest.mark.alone, pytest.mark.timeout(300)]
 
@@ -33,7 +33,7 @@ def chaos(folder: Path, *words: str) -> dict[str, Any]:
 
 
 @pytest.mark.only("mysql")
-def test_half_a_minute_of_chaos_on_mariadb_breaks_no_promise(tmp_path: Path) -> None:
-    findings = chaos(tmp_path, "--minutes", "0.5")
+def test_a_quarter_of_a_minute_of_chaos_on_mariadb_breaks_no_promise(tmp_path: Path) -> None:
+    findings = chaos(tmp_path, "--minutes", "0.25")
     assert findings["counted"]["acquisitions"] >= ENOUGH
     assert findings["thrown"]["server killed -9 and restarted"] >= 1

@@ -1,5 +1,6 @@
 """The jobs while the database fails for a moment: whichever statement it meets, it is sent again."""
 
+import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -13,6 +14,7 @@ from resourcepool.history.recorder import recorder
 from resourcepool.models import Event, Proxy, Sample
 from resourcepool.sweeps.sweep import prune, refresh_statistics, sweep
 from tests.app.rows import expire, granted, new
+from tests.part import EVERY
 
 FOR_A_MOMENT = "for a moment"
 
@@ -58,7 +60,7 @@ def test_whichever_statement_it_meets_the_job_is_done(job: Callable[[], str | No
     prepared(settings)
     with failing(0) as sent:
         assert job()
-    for number in range(1, len(sent) + 1):
+    for number in range(1 + secrets.randbelow(EVERY), len(sent) + 1, EVERY):
         prepared(settings)
         with failing(number):
             assert job(), sent[number - 1]

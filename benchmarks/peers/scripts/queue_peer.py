@@ -1,6 +1,6 @@
 """What is asked of a task queue: tasks done, submission to start, and submissions, in this order.
 
-with_PEER.py measure TIMES      prints the figures as JSON
+with_PEER.py measure TIMES      prints the figures as JSON; 0.1 is a look, whose figures mean little
 with_PEER.py work CONCURRENCY   is a worker, until SIGTERM
 """
 
@@ -32,13 +32,13 @@ class Queue:
 
     def main(self) -> None:
         """Do what the command line says."""
-        what, number = sys.argv[1], int(sys.argv[2])
+        what, number = sys.argv[1], float(sys.argv[2])
         if what == "work":
-            self.work(number)
+            self.work(int(number))
             return
         self.prepare()
-        figures: dict[str, object] = {f"done {one}": self._done(one, 500 * number) for one in CONCURRENCY}
-        print(json.dumps(figures | {"start": self._start(12 * number)} | self._submits(number)))
+        figures: dict[str, object] = {f"done {one}": self._done(one, int(500 * number)) for one in CONCURRENCY}
+        print(json.dumps(figures | {"start": self._start(round(12 * number))} | self._submits(number)))
 
     def _done(self, concurrency: int, many: int) -> float:
         forget()
@@ -62,15 +62,16 @@ class Queue:
         eventually(lambda: key in noted(), key)
         return noted()[key] - at
 
-    def _submits(self, seconds: int) -> dict[str, float]:
+    def _submits(self, seconds: float) -> dict[str, float]:
         began, until = time.monotonic(), time.monotonic() + seconds
         count = 0
         while time.monotonic() < until:
             self.submit(f"single/{count}")
             count += 1
         single, began = count / (time.monotonic() - began), time.monotonic()
-        self.submit_many([f"many/{n}" for n in range(MANY)])
-        return {"submit": single, "submit_many": MANY / (time.monotonic() - began)}
+        many = int(MANY * min(1, seconds))
+        self.submit_many([f"many/{n}" for n in range(many)])
+        return {"submit": single, "submit_many": many / (time.monotonic() - began)}
 
     @contextmanager
     def _working(self, concurrency: int) -> Iterator[None]:
