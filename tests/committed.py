@@ -72,11 +72,11 @@ def remove_all_rows(models: Sequence[Any]) -> None:
 def forget_everything() -> None:
     """Leave no lease and no waiter to the next test."""
     lines = waiting.waiters._lines
-    for one in [one for each in lines.values() for one in each.waiters]:
+    for one in [one for each in list(lines.values()) for one in each.waiters]:
         one.outcome.give_up()
     for looking in list(waiting.waiters._loops.values()):
         looking.wakeup.ring()
-    eventually(lambda: not any(each.waiters for each in lines.values()))
+    eventually(lambda: not any(each.waiters for each in list(lines.values())))
     lines.clear()
     for memory in (contention.acquiring, contention.releasing):
         memory.until.clear()

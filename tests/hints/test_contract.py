@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
+from resourcepool import hints
 from resourcepool.hints.sender import Sender
 from tests.eventually import eventually
 from tests.hints.ends import LONG, End
@@ -17,7 +18,14 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
 
 
+@pytest.fixture
+def _nothing_else_sends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread that an earlier test left would have warnings of its own."""
+    monkeypatch.setattr(hints, "send", lambda _: None)
+
+
 @pytest.mark.timeout(120)
+@pytest.mark.usefixtures("_nothing_else_sends")
 class TestContract:
     def test_a_hint_wakes_the_listener_at_its_address_and_no_other(
         self, service: Service, end: Ends, sender: Sender

@@ -8,7 +8,7 @@ import pytest
 
 from resourcepool.bell import Bell
 from resourcepool.models import Proxy
-from resourcepool.waiting import tickets
+from resourcepool.waiting import contention, tickets
 from resourcepool.waiting.contention import Speed
 from resourcepool.waiting.notices import notices
 from tests.eventually import InBackground, eventually
@@ -44,6 +44,8 @@ class Looks:
 
 @pytest.fixture
 def looks(monkeypatch: pytest.MonkeyPatch) -> Looks:
+    """Who waits looks itself until it is served, on a slow machine too."""
+    monkeypatch.setattr(contention, "SOON", LONG)
     looks = Looks(tickets.look)
     monkeypatch.setattr(tickets, "look", looks)
     return looks
