@@ -1,7 +1,6 @@
 """A consumer: it campaigns for a stream, and runs its tasks in order while it leads."""
 
 import logging
-import os
 from collections.abc import Callable
 from typing import Never
 
@@ -10,45 +9,23 @@ from django.utils import translation
 
 from resourcepool import hints, options
 from resourcepool.database.answers import answer_timeout
-from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import retrying
-from resourcepool.database.wakeup import Wakeup
 from resourcepool.elections.election import Election
 from resourcepool.elections.term import Term
 from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable, LeaseLost
-from resourcepool.signals import last_words
 from resourcepool.taskqueue.abstract import names_of
 from resourcepool.taskqueue.leading import Leading
-from resourcepool.taskqueue.models import MAX_KEY, Stream, Task
+from resourcepool.taskqueue.models import MAX_KEY, SETTINGS, Stream, Task
 from resourcepool.taskqueue.telling import counted
-from resourcepool.taskqueue.turning import (
-    DRAIN_WITHIN,
-    PAUSE_AFTER_FAILURE,
-    MustEnd,
-    end_if_in_hand,
-    turn_until_stopped,
-)
+from resourcepool.taskqueue.turning import DRAIN_WITHIN, PAUSE_AFTER_FAILURE, Runner, end_process
 
 logger = logging.getLogger(__name__)
 
 SETTINGS_READ = 2.5  # seconds between two looks whether wrong settings were mended
-LAST_WORDS = 1.0  # seconds
 MOST_COUNTED = 10_000  # tasks
-LOGGED = (
-    *("on_failure", "retries", "retry_delay", "most_deaths", "lanes"),
-    *("term_ttl", "lock_delay", "done_kept", "is_paused"),
-)
-EXIT_CODE = 75  # EX_TEMPFAIL: start it again
 
 
-def end_process(why: str) -> Never:
-    """End this process at once, because one of its threads cannot be stopped; its lease expires."""
-    logger.critical("this process ends now, to be started again: %s", why)
-    logging.shutdown()
-    os._exit(EXIT_CODE)
-
-
-class Consumer:
+class Consumer(Runner):
     """Runs the tasks of one stream, in one process at a time; others stand by.
 
         Consumer("oracle").run()
@@ -78,18 +55,9 @@ class Consumer:
             BadOption: a value is not allowed.
         """
         self.stream = options.text("stream", stream, most=MAX_KEY)
-        self._drain_within = options.seconds("drain_within", drain_within)
-        self._die = die
-        self._wakeup = Wakeup()
-        # Not an Event: a signal handler that sets one may find it locked by its own thread.
-        self._is_stopping = False
+        super().__init__(drain_within, die)
         self._wrong = ""
         self.term: Term | None = None  # of the lead that this consumer has now
-
-    def stop(self) -> None:
-        """Begin no more tasks; ``run`` returns when those in hand have ended. May be called by a signal handler."""
-        self._is_stopping = True
-        self._wakeup.ring()
 
     def run(self) -> None:
         """Campaign and lead, again and again, until ``stop``.
@@ -100,16 +68,15 @@ class Consumer:
             DatabaseUnavailable: it is away when this begins; later it is waited for.
         """
         row = self.look_up()
-        logger.info("stream %s: %s", row, ", ".join(f"{name}={getattr(row, name)}" for name in LOGGED))
+        told = ", ".join(f"{name}={getattr(row, name)}" for name in (*SETTINGS, "is_paused"))
+        logger.info("stream %s: %s", row, told)
         hints.listen(self._wakeup.ring)
         while not self._is_stopping:
             try:
                 self._serve_one_term()
             except (LeaseLost, DatabaseUnavailable) as error:
                 logger.warning("stream %s: %s", self.stream, error)
-                self._wakeup.reset()
-                if not self._is_stopping:
-                    self._wakeup.sleep_until(monotonic() + PAUSE_AFTER_FAILURE)
+                self._pause(PAUSE_AFTER_FAILURE)
 
     def _serve_one_term(self) -> None:
         row = self.look_up()
@@ -125,7 +92,8 @@ class Consumer:
             with term:
                 self._tell_address(term)
                 self.term = term
-                self._lead(term)
+                logger.info("stream %s: leads, term %d; waiting: %s", row, term.fence, self._waiting(term))
+                self._serve(f"stream {self.stream}", Leading(self.stream, term, self._wakeup))
         finally:
             self.term = None
 
@@ -137,26 +105,8 @@ class Consumer:
             logger.error("stream %s: nothing runs until its settings are right: %s", self.stream, wrong)
         self._wrong = wrong
         if wrong:
-            self._wakeup.reset()
-            if not self._is_stopping:
-                self._wakeup.sleep_until(monotonic() + SETTINGS_READ)
+            self._pause(SETTINGS_READ)
         return not wrong
-
-    def _lead(self, term: Term) -> None:
-        leading = Leading(self.stream, term, self._wakeup)
-        logger.info("stream %s: leads, term %d; waiting: %s", self.stream, term.fence, self._waiting(term))
-        try:
-            name, is_stopping = f"stream {self.stream}", lambda: self._is_stopping
-            turn_until_stopped(name, leading, self._wakeup, is_stopping, self._drain_within)
-        except MustEnd as error:  # it still leads: nothing is lost by a moment for what is to be written down
-            for say in last_words:
-                say(LAST_WORDS)
-            self._die(str(error))
-        except BaseException as error:  # also the second Ctrl-C: nobody may lead while the tasks run on
-            end_if_in_hand(leading, error, self._die)
-            raise
-        finally:
-            leading.close()
 
     def _waiting(self, term: Term) -> str:
         """Return how many tasks wait, for the log; where nobody reads that, nobody counts."""

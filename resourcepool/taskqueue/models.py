@@ -19,6 +19,10 @@ MAX_KEY = 200
 MAX_TYPE = 100
 MOST_LANES = 64
 MOST_RETRIES = 1_000
+SETTINGS = (
+    *("on_failure", "retries", "retry_delay", "most_deaths", "lanes"),
+    *("term_ttl", "lock_delay", "done_kept"),
+)
 
 
 class StreamQuerySet(LeaseQuerySet, PausableQuerySet):  # type: ignore[override]  # as_manager of both
@@ -109,17 +113,11 @@ class Stream(AbstractElection):
     def wrong_settings(self) -> str:
         """Return which settings have values that no form takes, written past it by ``update`` or SQL; "": none."""
         try:
-            self.clean_fields(exclude={field.name for field in self._meta.fields} - CHECKED)
+            self.clean_fields(exclude={field.name for field in self._meta.fields}.difference(SETTINGS))
         except ValidationError as error:
             texts = error.message_dict.items()
             return "; ".join(f"{name}={getattr(self, name)!r}: {' '.join(said)}" for name, said in texts)
         return ""
-
-
-CHECKED = {
-    *("on_failure", "retries", "retry_delay", "most_deaths", "lanes"),
-    *("term_ttl", "lock_delay", "done_kept"),
-}
 
 
 class TaskQuerySet(LeaseQuerySet, WorkQuerySet):  # type: ignore[override]  # as_manager of both

@@ -4,6 +4,7 @@ import contextlib
 import inspect
 import json
 import logging
+import math
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Self
@@ -70,7 +71,7 @@ class Attempt:
         """
         self._handler, self._handled, self._data = handler, name, data
         self.max_runtime = None if handler is None else handler.max_runtime
-        self.overdue_at: float | None = None
+        self.overdue_at = math.inf
         self._stopping = threading.Event()
         self.ends_process: Callable[[BaseException], bool] = lambda _error: False
 
@@ -130,7 +131,7 @@ class RunningTask(Attempt):
         self.attempt, self.fence = head.attempts + 1, head.fence + 1
         self.failures, self.deaths = head.failures, head.deaths
         self.pk, self._term = head.pk, term
-        self.overdue_at = None if self.max_runtime is None else monotonic() + self.max_runtime
+        self.overdue_at = monotonic() + (math.inf if self.max_runtime is None else self.max_runtime)
 
     @property
     def lost(self) -> threading.Event:

@@ -4,15 +4,12 @@ import contextlib
 import logging
 import math
 from functools import partial
-from queue import Empty, SimpleQueue
-from typing import Never
 
 from django.db import connections
 
 from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import retrying
 from resourcepool.database.wakeup import Wakeup
-from resourcepool.events import say
 from resourcepool.exceptions import DatabaseUnavailable
 from resourcepool.leases.terms import default_holder
 from resourcepool.taskqueue.running import Result
@@ -21,49 +18,37 @@ from resourcepool.taskqueue.timers.claiming import Due, Ended
 from resourcepool.taskqueue.timers.gate import Rate, Rule, may_handle
 from resourcepool.taskqueue.timers.nodes import Node
 from resourcepool.taskqueue.timers.running import RunningTimer
-from resourcepool.taskqueue.turning import MustEnd
-from resourcepool.taskqueue.workers import Workers
+from resourcepool.taskqueue.turning import Turns
 
 logger = logging.getLogger(__name__)
 
 RULES_READ = 2.5  # seconds after which a change of a topic counts
 SOONEST, LATEST = 0.02, 1.0  # seconds between two looks
 AHEAD, MOST_AHEAD = 0.05, 64  # seconds of work for each thread that are claimed at once, and timers
-GIVEN_BACK = Result("", is_given_back=True)
 
 
-class Batches:
-    """The turns of one node. All statements are those of the thread that calls ``turn``."""
+class Batches(Turns[RunningTimer, Ended]):
+    """The turns of one node."""
+
+    overdue_text = "{0} ran for more than {0.max_runtime:g} s"
 
     def __init__(self, using: str, node: Node, threads: int, late_rate: float, wakeup: Wakeup) -> None:
-        """Begin; ``wakeup`` is rung when a handler has ended."""
-        self._using, self._node, self._threads, self._wakeup = using, node, threads, wakeup
+        super().__init__(wakeup)
+        self._using, self._node, self._threads = using, node, threads
         self._rate = Rate(late_rate)
-        self._ended: SimpleQueue[tuple[RunningTimer, Result]] = SimpleQueue()
-        self._workers: Workers[RunningTimer] = Workers(self._note_end)
-        self._unwritten: dict[RunningTimer, Ended] = {}
         self._rules: dict[str, Rule] = {}
         self._rules_at = -math.inf
         # Under ``_holder``, without an answer; by rules of which some may have been replaced since.
         self._asked_for: dict[int, tuple[Due, Rule]] = {}
         self._holder = default_holder()
         self._took = AHEAD  # seconds that a handler takes, as far as known
-        self.in_hand: dict[int, RunningTimer] = {}
 
     def start(self) -> None:
         """Be known as a node. Raises DatabaseUnavailable."""
         self._read_rules(monotonic())
 
     def turn(self, *, may_begin: bool) -> float:
-        """Write down what has ended, and begin what is due; return when to look again.
-
-        Args:
-            may_begin: False: the node is to stop.
-
-        Raises:
-            MustEnd: a handler has run for too long.
-            DatabaseUnavailable: nothing was done; call it again.
-        """
+        """Write down what has ended, and begin what is due; see ``Turns``."""
         now = monotonic()
         self._collect()
         self._stop_overdue(now)
@@ -79,49 +64,23 @@ class Batches:
                 look_at = monotonic()
             elif due and not begun:  # others were faster, or have them locked
                 look_at = monotonic() + SOONEST
-        return min([look_at, *self._overdue_at()])
-
-    def renew_if_due(self) -> None:
-        """Nothing: each timer has a lease, which is renewed beside this."""
-
-    def stop(self) -> None:
-        """Ask the handlers to stop."""
-        for timer in self.in_hand.values():
-            timer.stop()
+        return min([look_at, *(timer.overdue_at for timer in self._running)])
 
     def close(self) -> None:
         """End the threads; the node is gone."""
-        self._workers.close()
+        super().close()
         with contextlib.suppress(DatabaseUnavailable):
             self._node.leave()
 
-    def cut_off(self, why: str) -> Never:
-        """Give the running timers back, in which no thread can be stopped, for the process to end. Raises MustEnd."""
-        self._collect()
-        for timer in self._running:
-            self._unwritten[timer] = timer.ended(GIVEN_BACK, is_cut_off=True)
-        with contextlib.suppress(DatabaseUnavailable):  # they expire
-            self._exchange([])
-        raise MustEnd(why)
+    def _end_of(self, work: RunningTimer, result: Result, *, is_cut_off: bool = False) -> Ended:
+        self._took += (work.took - self._took) / 8
+        ended = work.ended(result, is_cut_off=is_cut_off)
+        if ended.error is not None:
+            logger.warning("%s %s in attempt %d: %s", work, ended.how, work.attempt, ended.error)
+        return ended
 
-    def _note_end(self, timer: RunningTimer, result: Result) -> None:
-        self._ended.put((timer, result))
-        self._wakeup.ring()
-
-    @property
-    def _running(self) -> list[RunningTimer]:
-        return [timer for timer in self.in_hand.values() if timer not in self._unwritten]
-
-    def _collect(self) -> None:
-        with contextlib.suppress(Empty):
-            while True:
-                timer, result = self._ended.get_nowait()
-                self._took += (timer.took - self._took) / 8
-                ended = timer.ended(result)
-                if ended.error is not None:
-                    how = "lost its lease" if ended.is_lost else "failed"
-                    logger.warning("%s %s in attempt %d: %s", timer, how, timer.attempt, ended.error)
-                self._unwritten.setdefault(timer, ended)
+    def _write_ends(self) -> None:
+        self._exchange([])
 
     def _room(self) -> int:
         """Return how many more may be claimed: what the threads do in a moment, for they begin in order."""
@@ -179,15 +138,3 @@ class Batches:
         self._asked_for.update({one.pk: (one, self._rules[one.topic]) for one in due})
         asked_for = self._asked_for.values()
         return [one for one, _ in asked_for], {rule.name: rule for _, rule in asked_for}
-
-    def _overdue_at(self) -> list[float]:
-        return [timer.overdue_at for timer in self._running if timer.overdue_at is not None]
-
-    def _stop_overdue(self, now: float) -> None:
-        overdue = [timer for timer in self._running if (timer.overdue_at or math.inf) <= now]
-        if not overdue:
-            return
-        for timer in overdue:
-            late = Result("", say("ran_too_long", seconds=timer.max_runtime))
-            self._unwritten[timer] = timer.ended(late, is_cut_off=True)
-        self.cut_off("; ".join(f"{timer} ran for more than {timer.max_runtime:g} s" for timer in overdue))

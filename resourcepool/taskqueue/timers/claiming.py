@@ -79,6 +79,15 @@ class Ended(NamedTuple):
     has_begun: bool = True
     is_cut_off: bool = False
 
+    @property
+    def how(self) -> str:
+        """What came of it, in a word for logs."""
+        if self.is_given_back:
+            return "given back"
+        if self.error is None:
+            return "handled"
+        return "lost its lease" if self.is_lost else "failed"
+
 
 def rules(using: str, topics: Collection[str]) -> dict[str, Rule]:
     """Return what is asked for by those of these topics that are there."""

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import time
 from collections.abc import Callable
 from functools import partial
 
@@ -11,7 +12,6 @@ from django.db.models import Q
 from resourcepool.database.answers import answer_timeout
 from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import retrying
-from resourcepool.database.wakeup import Wakeup
 from resourcepool.events import say
 from resourcepool.exceptions import ClaimInTransaction, DatabaseUnavailable
 from resourcepool.leases.terms import default_holder
@@ -68,15 +68,7 @@ def handle(
     _end_if_forked(pid)
     ended = timer.ended(tidied(result))
     _write(using, timer, ended)
-    return f"{timer}: {_how(ended)} in attempt {timer.attempt}"
-
-
-def _how(ended: Ended) -> str:
-    if ended.is_given_back:
-        return "given back"
-    if ended.error is None:
-        return "handled"
-    return "lost its lease" if ended.is_lost else "failed"
+    return f"{timer}: {ended.how} in attempt {timer.attempt}"
 
 
 def _end_if_forked(pid: int) -> None:
@@ -106,23 +98,20 @@ def _claim(using: str, pk: int, fence: int, holder: str) -> Claimed | None:
 
 
 def _write(using: str, timer: RunningTimer, ended: Ended) -> None:
-    """Write the end; somebody may have the row locked for a moment, or the database be away."""
-    gives_up_at, wakeup = monotonic() + timer.claimed.rule.ttl, Wakeup()
+    """Write the end down; for up to a ttl, also while the row is locked or the database is away."""
+    gives_up_at = monotonic() + timer.claimed.rule.ttl
+    send = partial(claiming.exchange, using, [ended], [], {}, ended.claimed.holder)
     timer.lease.let_go()  # no renewal finds another fence
-    while not _is_written(using, ended, is_last=monotonic() >= gives_up_at):
-        wakeup.sleep_until(monotonic() + AGAIN)
-    timer.lease.was_released()
-
-
-def _is_written(using: str, ended: Ended, *, is_last: bool) -> bool:
-    try:
-        with answer_timeout():
-            send = partial(claiming.exchange, using, [ended], [], {}, ended.claimed.holder)
-            _, locked = retrying(connections[using], send)
-    except DatabaseUnavailable:
-        if is_last:
-            raise
-        return False
-    if locked and is_last:
-        raise DatabaseUnavailable(f"timer {ended.claimed.name}: somebody has locked its row")
-    return not locked
+    while True:
+        try:
+            with answer_timeout():
+                _, locked = retrying(connections[using], send)
+            error = DatabaseUnavailable(f"{timer}: its row is locked") if locked else None
+        except DatabaseUnavailable as unavailable:
+            error = unavailable
+        if error is None:
+            timer.lease.was_released()
+            return
+        if monotonic() >= gives_up_at:
+            raise error
+        time.sleep(AGAIN)

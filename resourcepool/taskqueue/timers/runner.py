@@ -8,23 +8,14 @@ from django.db import connections, router
 
 from resourcepool import hints, options
 from resourcepool.conf import setting
-from resourcepool.database.clock import monotonic
 from resourcepool.database.retry import retrying
-from resourcepool.database.wakeup import Wakeup
 from resourcepool.exceptions import BadOption, ClaimInTransaction, DatabaseUnavailable
 from resourcepool.labels import labels_of
-from resourcepool.taskqueue.consumer import end_process
 from resourcepool.taskqueue.timers.batches import Batches
 from resourcepool.taskqueue.timers.handing import Handing, HandOver
 from resourcepool.taskqueue.timers.models import Timer
 from resourcepool.taskqueue.timers.nodes import Node
-from resourcepool.taskqueue.turning import (
-    DRAIN_WITHIN,
-    PAUSE_AFTER_FAILURE,
-    MustEnd,
-    end_if_in_hand,
-    turn_until_stopped,
-)
+from resourcepool.taskqueue.turning import DRAIN_WITHIN, PAUSE_AFTER_FAILURE, Runner, end_process
 
 logger = logging.getLogger(__name__)
 
@@ -33,7 +24,7 @@ LATE_RATE = 100.0  # timers a second
 MAX_VERSION = 50
 
 
-class TimerRunner:
+class TimerRunner(Runner):
     """Handles the timers of all topics that this process has handlers for; start several, on several hosts.
 
         TimerRunner(threads=4).run()
@@ -77,14 +68,9 @@ class TimerRunner:
         self.threads = options.whole("threads", threads, least=1, most=MOST_THREADS)
         self.labels = node_labels() if labels is None else labels_of(labels)
         self.version = node_version() if version is None else _version("version", version)
-        self._drain_within = options.seconds("drain_within", drain_within)
+        super().__init__(drain_within, die)
         self._late_rate = options.rate("late_rate", late_rate, least=1.0, most=100_000.0)
-        self._by, self._die, self._wakeup, self._is_stopping = by, die, Wakeup(), False
-
-    def stop(self) -> None:
-        """Begin no more timers; ``run`` returns when those in hand have ended. May be called by a signal handler."""
-        self._is_stopping = True
-        self._wakeup.ring()
+        self._by = by
 
     def look_up(self) -> None:
         """See whether the tables can be read. Raises DatabaseUnavailable, NotMigrated."""
@@ -106,19 +92,10 @@ class TimerRunner:
             told = (using, node, self.threads, self._late_rate, self._wakeup)
             batches = Batches(*told) if self._by is None else Handing(*told, self._by)
             try:
-                is_stopping = lambda: self._is_stopping  # noqa: E731
-                turn_until_stopped("timers", batches, self._wakeup, is_stopping, self._drain_within)
-            except MustEnd as error:
-                self._die(str(error))
+                self._serve("timers", batches)
             except DatabaseUnavailable as error:  # at its start
                 logger.warning("timers: %s", error)
-                self._wakeup.reset()
-                self._wakeup.sleep_until(monotonic() + PAUSE_AFTER_FAILURE)
-            except BaseException as error:
-                end_if_in_hand(batches, error, self._die)
-                raise
-            finally:
-                batches.close()
+                self._pause(PAUSE_AFTER_FAILURE)
 
 
 def node_labels() -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 import contextlib
 import datetime
+import math
 import threading
 from collections.abc import Iterator
 from typing import Any, Self
@@ -72,7 +73,7 @@ class RunningTimer(Attempt):
         if self.is_stopping or not self.lease.is_held:
             return Result("", is_given_back=True)
         begun_at = monotonic()
-        self.overdue_at = None if self.max_runtime is None else begun_at + self.max_runtime
+        self.overdue_at = begun_at + (math.inf if self.max_runtime is None else self.max_runtime)
         self.has_begun = True
         try:
             return super().run()
