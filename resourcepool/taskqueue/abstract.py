@@ -1,21 +1,74 @@
-"""What a task of a stream, a task of a dispenser and a timer have in common: a unit of work that ends."""
+"""What a task of a stream, a task of a dispenser and a timer have in common: a unit of work that ends.
 
+The history is told what operators do, and what is given up (docs/history.md); not what ends well or is tried again by
+itself: there is too much of it.
+"""
+
+from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 from django.apps import apps
-from django.db import connections, models
-from django.db.models import F
+from django.db import IntegrityError, connections, models, transaction
+from django.db.models import F, Value
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import gettext_noop
 
 from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbNow
 from resourcepool.events import Sentence, SentenceField, say
-from resourcepool.signals import What
-from resourcepool.taskqueue.telling import changed
+from resourcepool.signals import Fact, What, tell
 
 MAX_OUTCOME = 2_000
 NAMED = 5  # of those that there are, in an error
+CHUNK = 1_000  # rows in a statement
+# Of the column that says where work belongs: a constraint would have each insertion lock the row it refers to, such as
+# a stream's, which its leader writes; the index is the first part of another one.
+BARE_KEY: dict[str, Any] = {"db_index": False, "db_constraint": False}
+
+
+class _NotAll(Exception):
+    """Some rows had changed meanwhile."""
+
+
+def counted(tasks: int) -> str:
+    """Return "1 task" or "7 tasks", for a log."""
+    return f"{tasks} task" if tasks == 1 else f"{tasks} tasks"
+
+
+def about(name: str, why: str) -> str:
+    """Return the reason of an event of a unit of work: which one it is, and ``why``."""
+    return say("about", name=name, why=why) if why else name
+
+
+def changed(rows: Any, what: What, actor: str, why: str, /, **changes: Any) -> int:
+    """Make ``changes`` to these rows, which no longer match then, and tell of each; returns how many."""
+    rows._for_write = True
+    using = rows.db
+    if not what.is_heard(rows.model):
+        return int(rows.update(**changes))
+    fence = F("fence") if hasattr(rows.model, "fence") else Value(0)
+    columns = ("pk", fence, *getattr(rows.model, "named_by", ()))
+    found = {row[0]: row[1:] for row in rows.using(using).values_list(*columns)}
+    pks, done = list(found), 0
+    with transaction.atomic(using=using):
+        for start in range(0, len(pks), CHUNK):
+            for pk in _changed(rows.using(using), pks[start : start + CHUNK], changes):
+                at, *named = found[pk]
+                reason = about("/".join(named), why) if named else why
+                tell(Fact(what, rows.model, using, pk, at, reason=reason, actor=actor))
+                done += 1
+    return done
+
+
+def _changed(rows: Any, pks: Sequence[Any], changes: dict[str, Any]) -> list[Any]:
+    """Change those of the rows with these keys that still match; return their keys."""
+    try:
+        with transaction.atomic(using=rows.db):
+            if rows.filter(pk__in=pks).update(**changes) != len(pks):
+                raise _NotAll  # noqa: TRY301 (it rolls the block back)
+    except _NotAll:  # somebody was faster with some of them: one by one it is known with which
+        return [pk for pk in pks if rows.filter(pk=pk).update(**changes)]
+    return list(pks)
 
 
 class PausableQuerySet(models.QuerySet[Any]):
@@ -101,6 +154,18 @@ class AbstractWork(models.Model):
 
     def __str__(self) -> str:
         return "/".join(str(getattr(self, name)) for name in self.named_by)
+
+    def insert(self, using: str) -> bool:
+        """Insert this new row; False: there is one of this name already."""
+        try:
+            with transaction.atomic(using=using):
+                self.save(force_insert=True, using=using)
+        except IntegrityError:
+            rows = type(self).objects.using(using)  # type: ignore[attr-defined]  # of each concrete model
+            if not rows.called(*(getattr(self, name) for name in self.named_by)).exists():
+                raise
+            return False
+        return True
 
     @classmethod
     def nobodys(cls) -> dict[str, Any]:

@@ -13,10 +13,9 @@ from resourcepool.database.retry import retrying
 from resourcepool.elections.election import Election
 from resourcepool.elections.term import Term
 from resourcepool.exceptions import AcquireTimeout, BadOption, DatabaseUnavailable, LeaseLost
-from resourcepool.taskqueue.abstract import names_of
+from resourcepool.taskqueue.abstract import counted, names_of
 from resourcepool.taskqueue.leading import Leading
 from resourcepool.taskqueue.models import MAX_KEY, SETTINGS, Stream, Task
-from resourcepool.taskqueue.telling import counted
 from resourcepool.taskqueue.turning import DRAIN_WITHIN, PAUSE_AFTER_FAILURE, Runner, end_process
 
 logger = logging.getLogger(__name__)

@@ -24,7 +24,7 @@ from resourcepool.taskqueue.models import Stream, Task
 from resourcepool.taskqueue.order import Head, choose
 from resourcepool.taskqueue.policy import End, Policy, Verdict, after_death, after_failure, deaths_left
 from resourcepool.taskqueue.running import Result, RunningTask
-from resourcepool.taskqueue.telling import about, counted
+from resourcepool.taskqueue.abstract import about, counted
 from resourcepool.taskqueue.turning import GIVEN_BACK, Turns
 
 logger = logging.getLogger(__name__)

@@ -13,7 +13,7 @@ from resourcepool.dialect import DbNow, KeyField, NullInOrder
 from resourcepool.elections.models import AbstractElection
 from resourcepool.leases.models import AbstractLease, LeaseQuerySet
 from resourcepool.options import DAY
-from resourcepool.taskqueue.abstract import AbstractWork, PausableQuerySet, WorkQuerySet
+from resourcepool.taskqueue.abstract import BARE_KEY, AbstractWork, PausableQuerySet, WorkQuerySet
 
 MAX_KEY = 200
 MAX_TYPE = 100
@@ -151,12 +151,7 @@ class Task(AbstractLease, AbstractWork):
     as_if_not_failed: ClassVar[dict[str, Any]] = {"failures": 0, "deaths": 0}
 
     stream = models.ForeignKey(
-        Stream,
-        models.PROTECT,
-        related_name="tasks",
-        verbose_name=_("stream"),
-        db_index=False,
-        db_constraint=False,  # it would have each insertion lock the stream's row, which its leader writes
+        Stream, models.PROTECT, related_name="tasks", verbose_name=_("stream"), **BARE_KEY
     )
     key = KeyField(_("key"), max_length=MAX_KEY)
     type = KeyField(_("type"), max_length=MAX_TYPE)

@@ -3,7 +3,7 @@
 from tests.guards.mutation import Mutation
 
 ATTEMPTS, LEADING, RUNNING = "taskqueue/attempts.py", "taskqueue/leading.py", "taskqueue/running.py"
-CONSUMER, STATEMENTS = "taskqueue/consumer.py", "taskqueue/statements.py"
+CONSUMER = "taskqueue/consumer.py"
 ORDER, POLICY = "taskqueue/order.py", "taskqueue/policy.py"
 
 EACH_ATTEMPT, EACH_TURN = ("tests/taskqueue/test_attempts.py",), ("tests/taskqueue/test_leading.py",)
@@ -133,42 +133,42 @@ TASKS = (
     Mutation("streams: not what is ready", ATTEMPTS, ".filter(state=State.RUNNING)", "", EACH_ATTEMPT),
     Mutation(
         "streams: an attempt matches its fence",
-        STATEMENTS,
-        "= %s AND {self._fence} = %s AND",
+        ATTEMPTS,
+        "= %s AND {texts.fence} = %s AND",
         "= %s AND %s > 0 AND",
         EACH_ATTEMPT,
     ),
     Mutation(
         "streams: each of several matches its fence",
-        STATEMENTS,
-        "AND {self._fence} = {fences} AND",
+        ATTEMPTS,
+        "AND {texts.fence} = {fences} AND",
         "AND 0 < {fences} AND",
         EACH_ATTEMPT,
     ),
     Mutation(
         "streams: nothing finished begins or ends",
-        STATEMENTS,
-        '= %s AND {self._unfinished}", list',
-        '= %s", list',
+        ATTEMPTS,
+        '= %s AND {texts.unfinished}"\n',
+        '= %s"\n',
         EACH_ATTEMPT,
     ),
     Mutation(
         "streams: nor does it beside others",
-        STATEMENTS,
-        "{fences} AND {self._unfinished}",
+        ATTEMPTS,
+        "{fences} AND {texts.unfinished}",
         "{fences}",
         EACH_ATTEMPT,
     ),
     Mutation(
         "streams: begin raises the fence",
-        STATEMENTS,
+        ATTEMPTS,
         "= %s, {fence} = {fence} + 1, {name['holder']} = %s, ",
         "= %s, {name['holder']} = %s, ",
         EACH_ATTEMPT,
     ),
     Mutation(
         "streams: end raises the fence",
-        STATEMENTS,
+        ATTEMPTS,
         "= %s, {fence} = {fence} + 1, {name['holder']} = '', ",
         "= %s, {name['holder']} = '', ",
         EACH_ATTEMPT,

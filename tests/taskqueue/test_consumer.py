@@ -11,7 +11,7 @@ from django.utils import timezone
 from resourcepool.exceptions import BadOption, LeaseLost
 from resourcepool.models import Stream, Task
 from resourcepool.taskqueue import Consumer, handler, submit
-from resourcepool.taskqueue.telling import counted
+from resourcepool.taskqueue.abstract import counted
 from tests.app.rows import change
 from tests.eventually import eventually
 from tests.taskqueue.consuming import WITHIN, Gate, consuming, finished, states, stream, task

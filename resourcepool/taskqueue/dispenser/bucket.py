@@ -9,9 +9,8 @@ from django.db import connections
 
 from resourcepool import options
 from resourcepool.database.retry import retrying
-from resourcepool.leases.short_transactions import locked_row
 from resourcepool.taskqueue import checking
-from resourcepool.taskqueue.dispenser import buckets, given, statements
+from resourcepool.taskqueue.dispenser import buckets, given, handing, statements
 from resourcepool.taskqueue.dispenser.models import DispenserTask
 from resourcepool.taskqueue.dispenser.putting import chunks, known, put
 
@@ -70,7 +69,7 @@ class TaskBucket:
     def _add(self, wanted: dict[str, float]) -> Rows:
         connection = connections[self._using]
 
-        def once() -> Rows | None:
+        def send(_: statements.Seen, bucket: int) -> Rows | None:
             with buckets.limited(self._using):
                 if not statements.touch(connection, bucket, self._ttl):
                     return None
@@ -84,14 +83,7 @@ class TaskBucket:
                 mine = [statements.Row(*row) for row in found]
                 return statements.take(connection, bucket, mine) if mine else []
 
-        for _ in range(buckets.TRIES):
-            seen = buckets.opened(self._using, self._pool, self.name, self._holder, self._ttl)
-            assert seen.bucket is not None  # noqa: S101 (for the type checker)
-            bucket = seen.bucket
-            rows = retrying(connection, once)
-            if rows is not None:
-                return rows
-        raise locked_row(self._using)
+        return handing.in_bucket(self._using, self._pool, self.name, self._holder, self._ttl, send)[1]
 
     def expire(self, t: float | timedelta) -> bool:
         """Have it expire in ``t`` (seconds or a timedelta, up to a day); False: it has expired, or there is none."""

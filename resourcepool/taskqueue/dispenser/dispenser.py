@@ -15,13 +15,14 @@ from resourcepool.database.retry import retrying
 from resourcepool.dialect import DbNow, for_project
 from resourcepool.taskqueue import checking
 from resourcepool.taskqueue.dispenser import buckets, given, handing, statements
+from resourcepool.taskqueue.dispenser.bucket import TaskBucket
 from resourcepool.taskqueue.dispenser.given import Assigned
 from resourcepool.taskqueue.dispenser.models import Bucket, DispenserTask
 from resourcepool.taskqueue.dispenser.pool import MOST, TaskPool
+from resourcepool.taskqueue.dispenser.putting import chunks
 from resourcepool.taskqueue.dispenser.rebuild import Rebuilt, clock, rebuild
 
 SHORTEST = 0.1  # seconds that a bucket lasts
-AT_ONCE = 1_000  # tasks in a statement
 
 
 class Done(StrEnum):
@@ -156,7 +157,7 @@ class TaskDispenser:
         named = {key: self._named(key) for key in fences}  # an error of the factory comes before any end
         limit_silence(connections[self._using], self._ttl)
         told: dict[Any, Done] = {}
-        for part in _parts(fences):
+        for part in chunks(fences):
             told.update(retrying(connections[self._using], partial(self._finish, name, part)))
         return {named[key]: one for key, one in told.items()}
 
@@ -182,23 +183,16 @@ class TaskDispenser:
         Args:
             tasks: as for ``tasks_done``.
         """
-        name, connection = checking.name("worker", worker), connections[self._using]
-        if tasks is not None:
-            parts = _parts(given.fences(tasks))
-            give = partial(statements.give_back_by_key, connection, self.name, name)
-            return sum(retrying(connection, partial(give, part)) for part in parts)
-        bucket = buckets.live(self._using, self.name, name)
-        return 0 if bucket is None else buckets.emptied(self._using, bucket)
+        bucket, connection = self._bucket(worker), connections[self._using]
+        if tasks is None:
+            return bucket.clear()
+        give = partial(statements.give_back_by_key, connection, self.name, bucket.name)
+        return sum(retrying(connection, partial(give, part)) for part in chunks(given.fences(tasks)))
 
     def touch(self, worker: str) -> bool:
         """Have the worker's bucket expire ``bucket_ttl`` from now; False: it has expired, or there is none."""
-        bucket = buckets.live(self._using, self.name, checking.name("worker", worker))
-        connection = connections[self._using]
-        return bucket is not None and retrying(
-            connection, partial(statements.touch, connection, bucket, self._ttl)
-        )
+        return self._bucket(worker).expire(self._ttl)
 
+    def _bucket(self, worker: str) -> TaskBucket:
+        return TaskBucket(checking.name("worker", worker), self._ttl, pool=self.name)
 
-def _parts(fences: dict[str, int]) -> list[dict[str, int]]:
-    items = list(fences.items())
-    return [dict(items[start : start + AT_ONCE]) for start in range(0, len(items), AT_ONCE)]

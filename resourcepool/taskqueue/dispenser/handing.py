@@ -1,5 +1,6 @@
 """Hands tasks to a worker: one transaction that begins by locking the worker's bucket (R3.5)."""
 
+from collections.abc import Callable
 from functools import partial
 
 from django.db import connections
@@ -39,21 +40,28 @@ def fill(using: str, dispenser: str, bucket: str, holder: str, limit: int, ttl: 
 def _fill(
     using: str, dispenser: str, bucket: str, holder: str, limit: int, ttl: float, *, after_rebuild: bool
 ) -> tuple[list[Row], bool]:
+    send = partial(_send, using, dispenser, limit, ttl, after_rebuild)
+    seen, rows = in_bucket(using, dispenser, bucket, holder, ttl, send)
+    return rows, seen.is_paused
+
+
+def in_bucket(
+    using: str, dispenser: str, name: str, holder: str, ttl: float, send: Callable[[Seen, int], list[Row] | None]
+) -> tuple[Seen, list[Row]]:
+    """Have ``send`` write to the live bucket of this name; made anew when ``send`` finds it expired (None)."""
     for _ in range(TRIES):
-        seen = opened(using, dispenser, bucket, holder, ttl)
-        once = partial(_send, using, dispenser, seen, limit, ttl, after_rebuild=after_rebuild)
-        rows = retrying(connections[using], once)
+        seen = opened(using, dispenser, name, holder, ttl)
+        assert seen.bucket is not None  # noqa: S101 (for the type checker)
+        rows = retrying(connections[using], partial(send, seen, seen.bucket))
         if rows is not None:
-            return rows, seen.is_paused
+            return seen, rows
     raise locked_row(using)
 
 
 def _send(
-    using: str, dispenser: str, seen: Seen, limit: int, ttl: float, *, after_rebuild: bool
+    using: str, dispenser: str, limit: int, ttl: float, after_rebuild: bool, seen: Seen, bucket: int
 ) -> list[Row] | None:
-    """Return what the bucket holds after this; None: it has expired."""
-    connection, bucket = connections[using], seen.bucket
-    assert bucket is not None  # noqa: S101 (for the type checker)
+    connection = connections[using]
     with limited(using, wait=WHOLE_REBUILD if after_rebuild else WAIT):
         if after_rebuild:
             list(Dispenser.objects.using(using).filter(pk=dispenser).select_for_update().values_list("pk"))

@@ -14,8 +14,7 @@ from resourcepool.leases.models import AbstractLease, LeaseQuerySet
 from resourcepool.leases.short_transactions import briefly
 from resourcepool.options import DAY
 from resourcepool.signals import Fact, What, tell
-from resourcepool.taskqueue.abstract import AbstractWork, PausableQuerySet, WorkQuerySet
-from resourcepool.taskqueue.telling import changed
+from resourcepool.taskqueue.abstract import BARE_KEY, AbstractWork, PausableQuerySet, WorkQuerySet, changed
 
 MAX_KEY = 200
 
@@ -105,12 +104,7 @@ class Bucket(AbstractLease):
     is_told: ClassVar[bool] = False
 
     dispenser = models.ForeignKey(
-        Dispenser,
-        models.PROTECT,
-        related_name="buckets",
-        verbose_name=_("dispenser"),
-        db_index=False,
-        db_constraint=False,
+        Dispenser, models.PROTECT, related_name="buckets", verbose_name=_("dispenser"), **BARE_KEY
     )
     name = KeyField(_("name"), max_length=MAX_KEY)
 
@@ -157,12 +151,7 @@ class DispenserTask(AbstractWork):
     as_if_not_failed: ClassVar[dict[str, Any]] = {"expirations": 0}
 
     dispenser = models.ForeignKey(
-        Dispenser,
-        models.PROTECT,
-        related_name="tasks",
-        verbose_name=_("dispenser"),
-        db_index=False,
-        db_constraint=False,
+        Dispenser, models.PROTECT, related_name="tasks", verbose_name=_("dispenser"), **BARE_KEY
     )
     key = KeyField(_("key"), max_length=MAX_KEY)
     score = models.FloatField(

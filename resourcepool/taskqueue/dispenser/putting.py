@@ -2,7 +2,8 @@
 
 import datetime
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from itertools import islice
+from typing import Any, NamedTuple, TypeVar
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
@@ -10,6 +11,7 @@ from resourcepool.taskqueue.dispenser import statements
 from resourcepool.taskqueue.dispenser.models import DispenserTask
 from resourcepool.taskqueue.table import BATCH, insert
 
+Key, Value = TypeVar("Key"), TypeVar("Value")
 State = DispenserTask.State
 COLUMNS = ("key", "pk", "state", "fence", "score", "finished_at")
 
@@ -37,10 +39,11 @@ class Put(NamedTuple):
         return Put(*(one + more for one, more in zip(self, other, strict=True)))
 
 
-def chunks(scores: Mapping[str, float]) -> Iterator[dict[str, float]]:
-    """Cut them into pieces, each of which is put at once."""
-    items = list(scores.items())
-    return (dict(items[start : start + BATCH]) for start in range(0, len(items), BATCH))
+def chunks(values: Mapping[Key, Value], size: int = BATCH) -> Iterator[dict[Key, Value]]:
+    """Cut them into pieces, each of which is written at once."""
+    items = iter(values.items())
+    while part := dict(islice(items, size)):
+        yield part
 
 
 def known(connection: BaseDatabaseWrapper, dispenser: str, scores: Mapping[str, float]) -> dict[str, Known]:

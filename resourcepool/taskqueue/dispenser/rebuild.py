@@ -5,10 +5,9 @@ mapping was computed comes back.
 """
 
 import datetime
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import partial
-from itertools import islice
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -38,8 +37,6 @@ AT_ONCE = 500  # rows in a statement
 SILENCE = (
     60  # whole seconds between two statements after which the server ends it; comparing a million takes some
 )
-
-Value = TypeVar("Value", int, float)
 
 
 class Rebuilt(NamedTuple):
@@ -111,17 +108,12 @@ def _send(using: str, dispenser: str, scores: Mapping[str, float], as_of: dateti
                 kept += 1
             else:
                 rescored[task.pk] = score
-        changed = sum(statements.rescore(connection, part) for part in _parts(rescored))
+        changed = sum(statements.rescore(connection, part) for part in chunks(rescored, AT_ONCE))
         # By the fence that was seen: one that was assigned and given back meanwhile is left to the next rebuild.
-        retired = sum(statements.retire(connection, part) for part in _parts(missing))
+        retired = sum(statements.retire(connection, part) for part in chunks(missing, AT_ONCE))
         told = Put(0, changed, kept, len(rescored) - changed)
         for chunk in chunks(rest):
             there = known(connection, dispenser, chunk)
             told += put(connection, dispenser, chunk, there, is_new_work)
         return Rebuilt(*told, retired)
 
-
-def _parts(values: Mapping[int, Value]) -> Iterator[dict[int, Value]]:
-    items = iter(values.items())
-    while part := dict(islice(items, AT_ONCE)):
-        yield part

@@ -14,7 +14,7 @@ from resourcepool.database.clock import monotonic
 from resourcepool.dialect import DbLater, DbNow, MicrosUntil, brief_transaction, from_columns, in_columns
 from resourcepool.events import say
 from resourcepool.signals import Fact, What, tell
-from resourcepool.taskqueue.telling import about
+from resourcepool.taskqueue.abstract import about
 from resourcepool.taskqueue.timers import occurrences
 from resourcepool.taskqueue.timers.gate import Rule, retry_delay
 from resourcepool.taskqueue.timers.models import Timer, Topic

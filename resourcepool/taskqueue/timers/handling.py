@@ -6,10 +6,11 @@ from collections.abc import Callable
 
 from django.utils.module_loading import autodiscover_modules
 
-from resourcepool.taskqueue.handlers import Handler, Registry, Run
+from resourcepool.taskqueue.handlers import Registry, Run
 from resourcepool.taskqueue.timers.models import MAX_TOPIC
 
 of_timers = Registry("topic", "topic", MAX_TOPIC)
+find = of_timers.find
 
 
 def on(topic: str, *, max_runtime: object = None) -> Callable[[Run], Run]:
@@ -42,8 +43,3 @@ def discover() -> None:
 def topics() -> list[str]:
     """Return the topics for which this process has a handler."""
     return sorted(of_timers.known)
-
-
-def find(topic: str) -> Handler | None:
-    """Return the handler of this topic, if there is one in this process."""
-    return of_timers.known.get(topic)

@@ -15,8 +15,7 @@ from resourcepool.labels import check_labels
 from resourcepool.leases.models import AbstractLease, LeaseQuerySet
 from resourcepool.options import DAY
 from resourcepool.signals import What
-from resourcepool.taskqueue.abstract import AbstractWork, PausableQuerySet, WorkQuerySet
-from resourcepool.taskqueue.telling import changed
+from resourcepool.taskqueue.abstract import BARE_KEY, AbstractWork, PausableQuerySet, WorkQuerySet, changed
 
 MAX_NAME = 200
 MAX_TOPIC = 100
@@ -175,12 +174,7 @@ class Timer(AbstractLease, AbstractWork):
     as_if_not_failed: ClassVar[dict[str, Any]] = {"failures": 0, "deaths": 0}
 
     topic = models.ForeignKey(
-        Topic,
-        models.PROTECT,
-        related_name="timers",
-        verbose_name=_("topic"),
-        db_index=False,
-        db_constraint=False,
+        Topic, models.PROTECT, related_name="timers", verbose_name=_("topic"), **BARE_KEY
     )
     name = KeyField(_("name"), max_length=MAX_NAME)
     payload = models.TextField(_("payload"), default="{}", help_text=_("A JSON object."))

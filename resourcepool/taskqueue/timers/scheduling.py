@@ -2,11 +2,11 @@
 
 import datetime
 import enum
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
-from django.db import IntegrityError, connections, router, transaction
+from django.db import connections, router
 from django.db.models import F, Q
 from django.utils.translation import gettext_noop as _
 
@@ -44,6 +44,9 @@ class Outcome(enum.StrEnum):
     RUNNING = "running"  # too late: a handler has it
     FIRED = "fired"  # too late: it is over
     UNKNOWN = "unknown"  # there is none of this name
+
+
+_Changes = Callable[[str, datetime.datetime], dict[str, Any]]  # of the database and its now
 
 
 class _When(NamedTuple):
@@ -144,7 +147,7 @@ def cancel(name: str, *, topic: str | None = None) -> Outcome:
         DatabaseUnavailable: it is unknown whether it was cancelled; call it again.
     """
     ended = {"state": State.CANCELLED, "finished_at": DbNow(), **Timer.nobodys()}
-    return _change(name, topic, Outcome.CANCELLED, lambda _using, _now: ended, stops_recurring=True)
+    return _change(name, topic, Outcome.CANCELLED, lambda _using, _now: ended)
 
 
 def reschedule(
@@ -167,13 +170,8 @@ def reschedule(
     """
     when = _when(after, at, every, cron, tz, start)
     kept = {} if when.schedule is None else {"schedule": when.schedule.text()}
-    return _change(
-        name,
-        topic,
-        Outcome.RESCHEDULED,
-        lambda using, now: {**_fresh(using, when.due_at(now)), **kept},
-        stops_recurring=False,
-    )
+    changes = lambda using, now: {**_fresh(using, when.due_at(now)), **kept}  # noqa: E731
+    return _change(name, topic, Outcome.RESCHEDULED, changes)
 
 
 def _when(after: object, at: object, every: object, cron: object, tz: object, start: object) -> _When:
@@ -206,13 +204,8 @@ def _now(using: str, topic: str) -> datetime.datetime:
     """Return the database's now; the topic is there afterwards."""
     topics = Topic.objects.using(using)
     wanted = topics.filter(pk=topic).values_list(DbNow(), flat=True)
-    now = wanted.first()
-    if now is None:
-        try:
-            with transaction.atomic(using=using):
-                topics.create(pk=topic)
-        except IntegrityError:
-            pass  # somebody else just did
+    if (now := wanted.first()) is None:
+        topics.get_or_create(pk=topic)
         now = wanted.get()
     return from_columns(now, connections[using])
 
@@ -225,7 +218,7 @@ def _put(
     for _look in range(LOOKS):
         found = rows.values("finished_at", "due_at", "state").first()
         if found is None:
-            if _insert(using, name, topic, values):
+            if Timer(name=name, topic_id=topic, **values).insert(using):
                 return done
             continue
         is_over = found["finished_at"] is not None
@@ -242,33 +235,19 @@ def _put(
     raise DatabaseUnavailable(f"timer {topic}/{name} was changed by others {LOOKS} times meanwhile")
 
 
-def _insert(using: str, name: str, topic: str, values: dict[str, Any]) -> bool:
-    row = Timer(name=name, topic_id=topic, **values)
-    try:
-        with transaction.atomic(using=using):
-            row.save(force_insert=True, using=using)
-    except IntegrityError:
-        if Timer.objects.using(using).filter(name=name, topic_id=topic).exists():
-            return False
-        raise
-    return True
-
-
-def _change(name: str, topic: str | None, done: Outcome, changes: Any, *, stops_recurring: bool) -> Outcome:
+def _change(name: str, topic: str | None, done: Outcome, changes: _Changes) -> Outcome:
     using = router.db_for_write(Timer)
     rows = Timer.objects.using(using).filter(name=checking.name("name", name))
     if topic is not None:
         rows = rows.filter(topic_id=checking.name("topic", topic, most=MAX_TOPIC))
-    return retrying(connections[using], partial(_change_once, rows, done, changes, stops_recurring))
+    return retrying(connections[using], partial(_change_once, rows, done, changes))
 
 
-def _change_once(rows: Any, done: Outcome, changes: Any, stops_recurring: bool) -> Outcome:
+def _change_once(rows: Any, done: Outcome, changes: _Changes) -> Outcome:
+    is_cancel = done is Outcome.CANCELLED
     for _look in range(LOOKS):
-        found = list(
-            rows.values("pk", "name", "topic_id", "fence", "state", "finished_at", "schedule", now=DbNow())[
-                : NAMED + 1
-            ]
-        )
+        columns = rows.values("pk", "topic_id", "fence", "state", "finished_at", "schedule", now=DbNow())
+        found = list(columns[: NAMED + 1])
         if not found:
             return Outcome.UNKNOWN
         if len(found) > 1:  # those that are over do not count
@@ -279,7 +258,7 @@ def _change_once(rows: Any, done: Outcome, changes: Any, stops_recurring: bool) 
         (row,) = found
         if row["finished_at"] is not None:
             is_same = row["state"] in (State.CANCELLED, State.DISCARDED)
-            return done if is_same and done is Outcome.CANCELLED else Outcome.FIRED
+            return done if is_same and is_cancel else Outcome.FIRED
         mine = rows.filter(pk=row["pk"], fence=row["fence"]).unfinished()
         # One whose handler's process has died is nobody's: it would fire again.
         nobodys = mine.filter(Q(state=State.PENDING) | Q(busy_before__lte=DbNow()))
@@ -288,8 +267,7 @@ def _change_once(rows: Any, done: Outcome, changes: Any, stops_recurring: bool) 
             if "due_at" in values and values["due_at"] - row["now"] < SOON:
                 nodes.tell_after_commit(rows.db, row["topic_id"])
             return done
-        if row["state"] == State.RUNNING and (
-            not stops_recurring or not row["schedule"] or mine.update(schedule="")
-        ):
+        fires_again = is_cancel and row["schedule"]
+        if row["state"] == State.RUNNING and (not fires_again or mine.update(schedule="")):
             return Outcome.RUNNING
     raise DatabaseUnavailable(f"a timer was changed by others {LOOKS} times meanwhile")
